@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
 # What the shares of admission cost of a request's CPU, as a ratio: the program as it is beside one that is
-# built without them. The first build of that takes as long as any whole build.
+# built without them. Only the workspace's own crates are built a second time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-cargo build --release --locked --quiet --package plimsoll-bench --package plimsoll
-RUSTFLAGS="--cfg plimsoll_without_shares" cargo build --release --locked --quiet --package plimsoll \
-    --target-dir target/without-shares
-exec target/release/plimsoll-bench admission target/release/plimsoll \
-    target/without-shares/release/plimsoll
+build() { # so that both are made of the same dependencies
+    cargo build --release --locked --quiet --bin plimsoll --bin plimsoll-bench
+}
+with=target/admission-with without=target/admission-without
+RUSTC_WORKSPACE_WRAPPER="$PWD/bench/without-shares" build
+cp target/release/plimsoll "$without"
+build
+cp target/release/plimsoll "$with"
+exec target/release/plimsoll-bench admission "$with" "$without"

@@ -154,6 +154,7 @@ pub(crate) fn child(args: &[String]) -> Result<(), Error> {
         base: url.parse().map_err(|e| peer(&e))?,
         tls: TlsOptions::default(),
         resolve: Vec::new(),
+        sources: Vec::new(),
         protocol: lab_driver::Protocol::default(),
         kind: lab_study::plan::LoadKind::Users,
         users,

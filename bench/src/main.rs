@@ -3,7 +3,8 @@
 //! Each pair is taken in turn in one run; the machine's drift touches both sides. Pass the name of
 //! a part (`monitor`, `store`, `driver`, `memory`, `attachments`) to run only that; `mail`, which
 //! needs Dovecot and root, runs only when it is named (`bench/mail.sh`); so does `meetings`, which needs
-//! root for a disk of its own, and `admission`, which needs two programs (`bench/admission.sh`).
+//! root for a disk of its own, `admission`, which needs two programs (`bench/admission.sh`), and `fronts`, which
+//! needs PostgreSQL.
 
 mod admission;
 mod attachments;
@@ -11,6 +12,7 @@ mod clock;
 mod common;
 mod disk;
 mod driver;
+mod fronts;
 mod loop_disk;
 mod mail;
 mod meetings;
@@ -53,6 +55,9 @@ fn main() -> ExitCode {
         }
         if parts.iter().any(|part| part == "mail") {
             mail::compare()?;
+        }
+        if parts.iter().any(|part| part == "fronts") {
+            fronts::compare()?;
         }
         if parts.iter().any(|part| part == "meetings") {
             meetings::measure(Path::new("target"))?;

@@ -11,6 +11,7 @@ use lab_conduct::Patience;
 use lab_plan::Decides;
 
 use crate::beginning::{CompletionsArgs, ImportArgs, InitArgs, ManArgs};
+use crate::calibrating::CalibrateArgs;
 use crate::fleeting::{AgentArgs, AgentsArgs, HubArgs, RunAgentsArgs};
 use crate::history::{ANY_PORT, RunsArgs, ServeReportsArgs};
 use crate::operating::{DataArgs, MailArgs, SessionsArgs, StoreArgs, UsersArgs};
@@ -105,6 +106,12 @@ pub(crate) enum Command {
     /// Drive a part of a load for another process, which speaks on stdin and listens on stdout
     #[command(hide = true)]
     Generate,
+    /// Be the processes of a system that a file names, for another process
+    #[command(hide = true)]
+    Together {
+        /// The file
+        file: PathBuf,
+    },
 }
 
 /// What changes a study without editing its file.
@@ -307,33 +314,6 @@ pub(crate) struct RestoreArgs {
     pub(crate) state: Option<PathBuf>,
 }
 
-#[derive(Debug, Args)]
-#[command(after_help = "\
-It drives a server that does nothing, on another core where there is one: first as fast as answers
-come, then with 1000 users who mostly wait. It ends with 0 where a trial would be a measurement, as
-far as generator and machine go, and with 120 where it would not be, and says why.
-
-Examples:
-  plimsoll calibrate                    before a study, and where trials were invalid
-  plimsoll calibrate --format json      for a script that waits for a quiet machine")]
-pub(crate) struct CalibrateArgs {
-    /// Length of each of the two measurements
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=600))]
-    pub(crate) seconds: u32,
-    /// What to print
-    #[arg(long, value_enum, default_value_t = CalibrateFormat::Terminal)]
-    pub(crate) format: CalibrateFormat,
-    /// Be the server that does nothing, on this port of loopback
-    #[arg(long, hide = true, value_name = "PORT")]
-    pub(crate) null_server: Option<u16>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CalibrateFormat {
-    Terminal,
-    Json,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     Terminal,
@@ -380,7 +360,7 @@ Examples:
 On SIGHUP it reads its configuration file and certificates again.")]
 pub(crate) struct ServeArgs {
     /// Start with a few users, mails, and meetings, in memory, and print how to sign in
-    #[arg(long, conflicts_with_all = ["data", "engine", "mailbox_pad", "expose_without_tls"])]
+    #[arg(long, conflicts_with_all = ["data", "store", "engine", "mailbox_pad", "expose_without_tls"])]
     pub(crate) demo: bool,
     /// Look through the data folder instead: do the records fit each other, is all content right
     #[arg(long, conflicts_with = "demo")]
@@ -413,16 +393,20 @@ pub(crate) struct ServeArgs {
         env = "PLIMSOLL_STORE",
         hide_env_values = true,
         value_name = "URL",
-        conflicts_with_all = ["demo", "engine"]
+        conflicts_with = "engine"
     )]
     pub(crate) store: Option<String>,
     /// Store engine
     #[arg(long, env = "PLIMSOLL_ENGINE", value_enum, default_value_t = Engine::Sqlite)]
     pub(crate) engine: Engine,
-    /// Threads, and at most so many requests worked on at once; one thread per core unless given,
-    /// or eight where records are in a database
+    /// Threads, and unless requests-at-once says otherwise at most so many requests worked on at once; one
+    /// thread per core unless given, or eight where records are in a database
     #[arg(long, env = "PLIMSOLL_HTTP_THREADS", value_name = "N")]
     pub(crate) http_threads: Option<u32>,
+    /// At most so many requests worked on at once, over all threads; as many as http-threads where that
+    /// is given, and 1,024 where not, unless given
+    #[arg(long, env = "PLIMSOLL_REQUESTS_AT_ONCE", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) requests_at_once: Option<u32>,
     /// File that receives the bound address once the server is ready
     #[arg(long, env = "PLIMSOLL_PORT_FILE", value_name = "FILE")]
     pub(crate) port_file: Option<PathBuf>,

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, FromArgMatches};
 use toml::{Spanned, Value};
 
 use crate::args::{Cli, Command as Subcommand, ServeArgs};
@@ -226,9 +226,10 @@ fn check(option: &Arg, values: &[String]) -> Result<(), String> {
     }
     let name = option.get_long().unwrap_or_default();
     let typed = values.iter().map(|value| format!("--{name}={value}"));
-    let command = Command::new("file").no_binary_name(true);
-    let alone = option.clone().env(None).required(false);
-    match command.arg(alone).try_get_matches_from(typed) {
+    // With all options, since they name each other; of all the others nothing is given.
+    let command = ServeArgs::augment_args(Command::new("file").no_binary_name(true));
+    let command = command.mut_args(|one| one.env(None).required(false));
+    match command.try_get_matches_from(typed) {
         Ok(_) => Ok(()),
         Err(error) => {
             let words = error.to_string();

@@ -144,10 +144,12 @@ pub(crate) fn failure(error: &ConductError) -> Failure {
             .hint("`plimsoll restore` tries again, as root where that is needed"),
         ConductError::Archive(ArchiveError::NotEmpty { .. }) => Failure::new(Exit::BadInput, error)
             .hint("--resume goes on with the run in it; a new run needs another --out"),
-        ConductError::Archive(ArchiveError::Different { .. } | ArchiveError::Changed { .. }) => {
-            Failure::new(Exit::BadInput, error)
-                .hint("resume it as it was begun, or start a new run without --resume")
-        }
+        ConductError::Archive(
+            ArchiveError::Different { .. }
+            | ArchiveError::Rewritten { .. }
+            | ArchiveError::Changed { .. },
+        ) => Failure::new(Exit::BadInput, error)
+            .hint("resume it as it was begun, or start a new run without --resume"),
         ConductError::Archive(
             ArchiveError::NotAnArchive { .. }
             | ArchiveError::Busy { .. }

@@ -13,6 +13,7 @@ Examples:
   plimsoll hub --listen 0.0.0.0:4222 --name hub.lan    other machines, too
   plimsoll agents invite gen-1 > gen-1.token           and, where it is to be:
   plimsoll agent --join @gen-1.token
+  plimsoll hub --nats tls://nats.lan:4222 --ca ca.pem  a server that runs already
 
 The hub is where agents and runs meet; it measures nothing. At its first start
 it makes keys and a certificate in its folder; every connection to it has TLS.
@@ -29,6 +30,13 @@ pub(crate) struct HubArgs {
     /// hub; the first stands in tokens
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) name: Vec<String>,
+    /// Meet at this server of NATS, which runs already and has TLS: tls://HOST:PORT. Says what its
+    /// configuration has to include, and whether it lets this machine in; runs nothing
+    #[arg(long, value_name = "URL", conflicts_with_all = ["listen", "name"])]
+    pub(crate) nats: Option<String>,
+    /// File with the certificate (PEM) of who vouches for that server, said the first time
+    #[arg(long, value_name = "FILE", requires = "nats")]
+    pub(crate) ca: Option<PathBuf>,
 }
 
 /// Where a hub keeps its keys.
@@ -122,6 +130,9 @@ pub(crate) struct AgentArgs {
     /// Cores for its users, one worker each, such as 0-3 or 1,3; all that it may use unless given
     #[arg(long, env = "PLIMSOLL_CORES", value_name = "LIST", value_parser = cores)]
     pub(crate) cores: Option<Cores>,
+    /// Its part of a load against those of other agents, 1 to 1000; as many as it has cores unless given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) weight: Option<u32>,
     /// What runs may choose it by; may be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
     pub(crate) label: Vec<(String, String)>,
@@ -140,7 +151,7 @@ pub(crate) struct Cores(pub(crate) Vec<usize>);
 #[command(next_help_heading = "By agents on other machines")]
 pub(crate) struct RunAgentsArgs {
     /// Drive the load by agents: so many, those of these names (gen-1,gen-2), or all with a label
-    /// (rack=b)
+    /// (rack=b); those that the study names unless given
     #[arg(long, value_name = "WHICH", value_parser = wanted)]
     pub(crate) agents: Option<Wanted>,
     #[command(flatten)]
@@ -156,7 +167,12 @@ fn wanted(text: &str) -> Result<Wanted, String> {
     }
     if let Some((label, value)) = text.split_once('=') {
         let (label, value) = (label.to_owned(), value.to_owned());
-        return Ok(Wanted::Labelled { label, value });
+        let count = None;
+        return Ok(Wanted::Labelled {
+            label,
+            value,
+            count,
+        });
     }
     let names = text.split(',').map(|name| name.trim().parse::<Name>());
     let mut names: Vec<Name> = names

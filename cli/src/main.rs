@@ -4,6 +4,7 @@
 mod admin;
 mod args;
 mod beginning;
+mod calibrating;
 mod commands;
 mod config_file;
 mod database;
@@ -17,6 +18,7 @@ mod operating;
 mod outlets;
 mod panel;
 mod progress;
+mod ring;
 mod rows;
 mod size;
 mod state;
@@ -82,6 +84,7 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
         Command::Completions(args) => commands::shell::completions(args),
         Command::Man(args) => commands::shell::man(args),
         Command::Generate => commands::generate::run(),
+        Command::Together { file } => commands::together::run(file),
     }
 }
 

@@ -59,6 +59,7 @@ impl Display {
     }
 
     pub(crate) fn show(&mut self, event: &Event) {
+        self.keep_panel(columns());
         match event {
             Event::Restored(restored) => self.line(&words::restored(restored)),
             Event::Gone { path, value } => self.line(&format!(
@@ -159,6 +160,16 @@ impl Display {
         self.now(&format!("{}: {}", self.trial, self.phase));
         if self.bar.is_none() {
             self.line(&format!("{}: {}", self.trial, self.phase));
+        }
+    }
+
+    /// Goes over to plain lines, for good, where a terminal was made too narrow for the panel: it would wrap, and
+    /// what was drawn before could not be drawn over.
+    fn keep_panel(&mut self, columns: usize) {
+        if columns < LEAST_WIDTH
+            && let Some(bar) = self.bar.take()
+        {
+            bar.finish_and_clear();
         }
     }
 
@@ -352,5 +363,23 @@ fn load_words(load: &LoadSpec) -> String {
         }
         LoadKind::Arrival { rate_per_s, .. } => format!("{rate_per_s} sessions/s"),
         LoadKind::Sequence { sessions } => format!("{sessions} sessions in sequence"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_that_was_made_narrow_gets_plain_lines() {
+        let mut display = Display::new();
+        display.bar = Some(ProgressBar::hidden());
+        display.keep_panel(LEAST_WIDTH);
+        assert!(display.bar.is_some());
+        display.keep_panel(LEAST_WIDTH - 1);
+        assert!(display.bar.is_none());
+        // Made wide again, it goes on as it was.
+        display.keep_panel(LEAST_WIDTH);
+        assert!(display.bar.is_none());
     }
 }

@@ -138,6 +138,7 @@ fn help_of_every_command() {
         "runs",
         "serve-reports",
         "watch",
+        "export",
         "calibrate",
         "restore",
         "serve",
@@ -169,6 +170,39 @@ fn help_of_every_command() {
     }
     let version = place.run("--version").stdout;
     assert_eq!(version, format!("plimsoll {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn a_load_with_fewer_users_than_its_workload_needs_is_warned_of() {
+    let place = Place::new();
+    let workload = "workload: ring\nleast_users: 15\nuser: { name: \"user{{ index }}\" }\nsession:\n  \
+                    pace: 1s\n  steps:\n    - { step: Ask, request: \"GET /{{ neighbour(8) }}\" }\n";
+    let study = "study: ring\ntitle: A ring\nworkload: ring.workload.yaml\nsystem: { groupware: {} }\n\
+                 load: { users: 8, ramp: 1s, hold: 2s }\n";
+    place.write("ring.study.yaml", study);
+    let planned = |workload: &str, users: &str| {
+        place.write("ring.workload.yaml", workload);
+        let said = place.run(&format!("plan ring.study.yaml --set load.users={users}"));
+        assert_eq!(said.code, Some(0), "{}", said.text());
+        let warnings = said
+            .stdout
+            .lines()
+            .filter(|line| line.starts_with("warning: "));
+        warnings.collect::<Vec<_>>().join("\n")
+    };
+    let few = planned(workload, "8");
+    assert!(
+        few.contains("line 2: the workload needs 15 users, and the smallest load has 8 users"),
+        "{few}"
+    );
+    let nothing_said = workload.replace("least_users: 15\n", "");
+    let itself = planned(&nothing_said, "8");
+    assert!(
+        itself.contains("line 6: `neighbour(8)`") && itself.contains("needs 9 or more"),
+        "{itself}"
+    );
+    assert_eq!(planned(&nothing_said, "9"), "");
+    assert_eq!(planned(workload, "15"), "");
 }
 
 #[test]
@@ -215,7 +249,8 @@ fn plans_of_the_studies_that_come_along() {
         let mut said = run(repository(), &folder, &format!("plan studies/{name}"));
         // Whether this machine can run it, and why not, is the machine's.
         (said.code, said.stderr) = (None, String::new());
-        said.stdout = said.stdout.replace(LIMITS, "");
+        let before = said.stdout.split(LIMITS).next();
+        said.stdout = before.unwrap_or_default().to_owned();
         // The first line is the title, as long as the study has it.
         let widths = said.stdout.lines().skip(1).map(|line| line.chars().count());
         assert!(

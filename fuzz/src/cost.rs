@@ -8,7 +8,7 @@ use nix::time::{ClockId, clock_gettime};
 const BASE_TIME: Duration = Duration::from_millis(200);
 /// What a byte may take on top, in a program that is watched by a fuzzer, beside others. What takes longer the
 /// longer the input is takes many times that.
-const TIME_PER_BYTE: Duration = Duration::from_micros(40);
+const TIME_PER_BYTE: Duration = Duration::from_micros(20);
 
 /// What a run took.
 #[derive(Debug, Clone, Copy)]

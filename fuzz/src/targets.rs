@@ -14,6 +14,7 @@ mod http_events;
 mod http_html;
 mod http_response;
 mod http_xml;
+mod imap_answer;
 mod import;
 mod lookup_json;
 mod lookup_xml;
@@ -21,6 +22,7 @@ mod mail_files;
 mod mail_html;
 mod mail_json;
 mod mail_message;
+mod postgres_answer;
 mod proxy_header;
 mod redis_reply;
 mod rows;
@@ -29,6 +31,7 @@ mod smtp;
 mod smtp_reply;
 mod study_file;
 mod template;
+mod websocket_messages;
 
 use crate::Target;
 
@@ -56,6 +59,8 @@ pub(crate) const ALL: &[Target] = &[
         .times(160),
     Target::new("http_response", http_response::run),
     Target::new("http_xml", http_xml::run).base(CAPTURED_BYTES),
+    // A number of a list, of two bytes, is a value of 32, in lists that double.
+    Target::new("imap_answer", imap_answer::run).times(256),
     // What it makes of a text is loaded, which costs as much for each of its bytes as `study_file`.
     Target::new("import", import::run)
         .base(512 << 10)
@@ -69,8 +74,12 @@ pub(crate) const ALL: &[Target] = &[
         .times(128),
     Target::new("mail_json", mail_json::run),
     Target::new("mail_message", mail_message::run).times(128),
+    // A row of 11 bytes has the name of its column once more, in a text that doubles.
+    Target::new("postgres_answer", postgres_answer::run).times(128),
     Target::new("proxy_header", proxy_header::run),
     Target::new("redis_reply", redis_reply::run),
+    // A head says how long a frame is, and so much is made ready, up to the longest message.
+    Target::new("websocket_messages", websocket_messages::run).base(64 << 20),
     Target::new("rows", rows::run),
     Target::new("sign_in", sign_in::run),
     Target::new("smtp", smtp::run),

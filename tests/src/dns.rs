@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// A record's type and class in a question, and the type of an answer (RFC 1035, 3.2.2).
 const A: u16 = 1;
+const MX: u16 = 15;
 const TXT: u16 = 16;
 /// Flags of an answer: that it is one, that recursion was asked for, that it is to be had.
 const ANSWER: [u8; 2] = [0x81, 0x80];
@@ -20,6 +21,8 @@ pub enum Record {
     Text(String),
     /// An address.
     Address(Ipv4Addr),
+    /// The name of a host that takes its mail.
+    Mail(String),
     /// It is never answered.
     Silence,
 }
@@ -90,6 +93,7 @@ impl NameServer {
                 Record::Silence => return None,
                 Record::Text(text) if kind == TXT => answers.push(text_data(text)),
                 Record::Address(address) if kind == A => answers.push(address.octets().to_vec()),
+                Record::Mail(host) if kind == MX => answers.push(mail_data(host)),
                 _ => {}
             }
         }
@@ -131,4 +135,15 @@ fn text_data(text: &str) -> Vec<u8> {
     let pieces = text.as_bytes().chunks(255);
     let pieces = pieces.map(|piece| [&[piece.len() as u8], piece].concat());
     pieces.collect::<Vec<_>>().concat()
+}
+
+/// A host that takes mail: a preference, and its name in labels behind their lengths.
+fn mail_data(host: &str) -> Vec<u8> {
+    let mut data = vec![0, 10];
+    for label in host.split('.') {
+        data.push(label.len() as u8);
+        data.extend(label.bytes());
+    }
+    data.push(0);
+    data
 }

@@ -41,24 +41,36 @@ pub fn program() -> &'static Path {
             Some(folder)
         };
         let profile = profile.expect("folders of a build lie in each other");
-        let mut build = Command::new(env!("CARGO"));
-        build.current_dir(repository());
-        build.args([
-            "build",
-            "--quiet",
-            "--locked",
-            "--package",
-            "plimsoll",
-            "--bin",
-            "plimsoll",
-        ]);
-        if profile.ends_with("release") {
-            build.arg("--release");
-        }
-        let built = build.status().expect("cargo runs");
-        assert!(built.success(), "the program can't be built");
+        let built = build(profile.ends_with("release")).status();
+        assert!(
+            built.expect("cargo runs").success(),
+            "the program can't be built"
+        );
         profile.join("plimsoll")
     })
+}
+
+/// What builds the program: the released one as users build it; the other as `cargo test --workspace` does on
+/// its way, for the programs of `cli/tests`. Of all packages, those features of their dependencies are on that
+/// tests want; for this one alone, fewer, and a third of everything would be built a second time.
+fn build(release: bool) -> Command {
+    let mut build = Command::new(env!("CARGO"));
+    build.current_dir(repository());
+    build.args(if release {
+        ["build", "--release", "--package", "plimsoll"].as_slice()
+    } else {
+        ["test", "--no-run", "--workspace", "--test", "commands"].as_slice()
+    });
+    build.args(["--quiet", "--locked"]);
+    // What cargo says to a test about its package is no setting of the build: the build script of ring looks at it,
+    // and would have everything above ring built anew, here and once more afterwards.
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy();
+        if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
+            build.env_remove(&*name);
+        }
+    }
+    build
 }
 
 /// Polls until the condition holds.

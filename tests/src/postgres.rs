@@ -44,6 +44,79 @@ impl Postgres {
     /// # Panics
     /// As [`Postgres::start`].
     pub fn start_with(options: &[&str]) -> Option<Self> {
+        let server = Self::place(options)?;
+        let made = server
+            .program("initdb")
+            .args(["-A", "trust", "-E", "UTF8", "--locale=C", "-N"])
+            .args(["-U", USER, "-D"])
+            .arg(server.data())
+            .stdout(Stdio::null())
+            .status();
+        assert!(made.is_ok_and(|made| made.success()), "initdb fails");
+        server.restart();
+        Some(server)
+    }
+
+    /// Starts another that follows this one, and could take its place. What is acknowledged is on its way there.
+    ///
+    /// # Panics
+    /// When it doesn't start.
+    pub fn standby(&self) -> Self {
+        let options: Vec<_> = self.options.iter().map(String::as_str).collect();
+        let standby = Self::place(&options).expect("one runs already");
+        let from = format!(
+            "host=127.0.0.1 port={} user={USER} application_name=standby",
+            self.port
+        );
+        let copied = standby
+            .program("pg_basebackup")
+            .args(["-R", "-X", "stream", "-c", "fast", "-d", &from, "-D"])
+            .arg(standby.data())
+            .stdout(Stdio::null())
+            .status();
+        assert!(copied.is_ok_and(|copied| copied.success()), "no copy");
+        standby.restart();
+        standby
+    }
+
+    /// Has every commit wait until a standby has it on its disk, as it should be for data that must not be lost.
+    ///
+    /// # Panics
+    /// When no standby follows.
+    pub fn wait_for_standbys(&self) {
+        let set = "ALTER SYSTEM SET synchronous_standby_names = '*'";
+        self.sql(set).expect("it may be set");
+        self.sql("SELECT pg_reload_conf()").expect("it may be read");
+        wait_until(LIMIT, "a standby that is waited for", || {
+            let sync = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
+            self.sql(sync).is_some_and(|count| count != "0")
+        });
+    }
+
+    /// Has standbys hear nothing more of this one until it ends.
+    ///
+    /// # Panics
+    /// When no standby follows.
+    pub fn hold_up_standbys(&self) {
+        let senders = self.sql("SELECT pid FROM pg_stat_replication");
+        let senders = senders.filter(|senders| !senders.is_empty());
+        for sender in senders.expect("a standby follows").lines() {
+            let sender = sender.parse().map(Pid::from_raw).expect("an id");
+            kill(sender, Signal::SIGSTOP).expect("it is ours");
+        }
+    }
+
+    /// Has a standby take writes from now on.
+    ///
+    /// # Panics
+    /// When it doesn't.
+    pub fn promote(&self) {
+        let taken = self.sql("SELECT pg_promote()");
+        assert_eq!(taken.as_deref(), Some("t"), "it takes over");
+    }
+
+    /// A folder and a port for a server; says on standard output where there can't be one.
+    fn place(options: &[&str]) -> Option<Self> {
         let Some(programs) = programs() else {
             println!("SKIPPED: PostgreSQL is not installed here");
             return None;
@@ -61,32 +134,13 @@ impl Postgres {
         }
         let readable = Permissions::from_mode(0o755);
         std::fs::set_permissions(folder.path(), readable).expect("the folder is ours");
-        let server = Self {
+        Some(Self {
             folder,
             programs,
             port: free_address().port(),
             options: options.iter().map(|option| (*option).to_owned()).collect(),
             process: Mutex::default(),
-        };
-        let made = server
-            .program("initdb")
-            .args([
-                "-A",
-                "trust",
-                "-E",
-                "UTF8",
-                "--locale=C",
-                "-N",
-                "-U",
-                USER,
-                "-D",
-            ])
-            .arg(server.data())
-            .stdout(Stdio::null())
-            .status();
-        assert!(made.is_ok_and(|made| made.success()), "initdb fails");
-        server.restart();
-        Some(server)
+        })
     }
 
     /// Starts it again after [`Postgres::kill`].
@@ -153,9 +207,27 @@ impl Postgres {
         format!("postgres://{USER}@127.0.0.1:{}/{USER}", self.port)
     }
 
+    /// The address of a database that any of several servers may have: the one of them that takes writes.
+    pub fn address_of(servers: &[&Self]) -> String {
+        let hosts = servers
+            .iter()
+            .map(|server| format!("127.0.0.1:{}", server.port));
+        let hosts: Vec<_> = hosts.collect();
+        format!("postgres://{USER}@{}/{USER}", hosts.join(","))
+    }
+
     /// The port that it listens on.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Its first process, whose children do the work.
+    ///
+    /// # Panics
+    /// When it was ended.
+    pub fn pid(&self) -> u32 {
+        let process = *self.process.lock().expect("nobody panics with it");
+        process.expect("it runs").as_raw().unsigned_abs()
     }
 
     /// Where its socket, its log, and its data are.

@@ -11,6 +11,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use plimsoll_tests::{program, wait_until};
 
+#[path = "command/several.rs"]
+mod several;
+
 const DEADLINE: Duration = Duration::from_secs(120);
 
 const STUDY: &str = "\

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use plimsoll_tests::server::{Client, ServerProcess};
-use plimsoll_tests::{program, wait_until};
+use plimsoll_tests::{program, repository, wait_until};
 use serde_json::json;
 
 /// What the manager hears next.
@@ -25,6 +25,22 @@ fn mail_status(client: &mut Client) -> u16 {
     });
     let sent = client.request("POST", "/mail/ada/api/mail/outbox", &mail);
     sent.expect("an answer").status
+}
+
+#[test]
+fn the_packaged_settings_of_several_servers_are_understood() {
+    let file = repository().join("packaging/cluster/plimsoll.toml");
+    let mut command = Command::new(program());
+    command.args(["serve", "--print-config", "--config"]);
+    let printed = command.arg(&file).output().expect("the program runs");
+    assert!(printed.status.success(), "{printed:?}");
+    let text = String::from_utf8_lossy(&printed.stdout);
+    for setting in [
+        "store = \"postgres://plimsoll@10.0.0.1,10.0.0.2,10.0.0.3/plimsoll",
+        "proxy-protocol = [\"smtp\"]",
+    ] {
+        assert!(text.contains(setting), "{text}");
+    }
 }
 
 #[test]

@@ -129,6 +129,49 @@ fn a_session_holds_at_both_and_ends_at_both() {
     assert_eq!(status(again.address(), &elsewhere), SENT_AWAY);
 }
 
+/// Sends the form for a mail to ada with this proof; the status.
+fn send_form(at: SocketAddr, cookie: &str, proof: &str) -> u16 {
+    let fields = [
+        ("proof", proof),
+        ("to", "ada"),
+        ("subject", "Form"),
+        ("do", "send"),
+    ];
+    let parts = fields.map(|(name, value)| {
+        format!("--b\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n")
+    });
+    let form = parts.concat() + "--b--\r\n";
+    let headers = [
+        ("cookie", cookie),
+        ("content-type", "multipart/form-data; boundary=b"),
+        ("sec-fetch-site", "same-origin"),
+    ];
+    let stream = TcpStream::connect(at).expect("the server accepts");
+    let mut client = Client::over(stream, String::new()).expect("it takes settings");
+    let answer = client.send("POST", "/write", &headers, form.as_bytes());
+    answer.expect("the server answers").status
+}
+
+/// As a balancer has it that gives each request to another.
+#[test]
+fn a_form_that_one_has_shown_the_other_takes() {
+    let Some(two) = Two::start() else { return };
+    let (one, other) = (two.one.address(), two.other.address());
+    let cookie = sign_in(one, PASSWORD).expect("the password is right");
+    for (shown, taken) in [(one, other), (other, one)] {
+        let page = String::from_utf8(ask(shown, &cookie, "GET", "/write").body).unwrap();
+        let proof = page.split("name=\"proof\" value=\"").nth(1);
+        let proof = proof.and_then(|rest| rest.split('"').next());
+        let proof = proof.expect("the form has a proof");
+        assert_eq!(send_form(taken, &cookie, proof), 303);
+        let forged: String = proof.chars().rev().collect();
+        assert_eq!(send_form(taken, &cookie, &forged), 403);
+    }
+    let found = ask(other, &cookie, "GET", INBOX);
+    let found = String::from_utf8(found.body).unwrap();
+    assert_eq!(found.matches(">Form<").count(), 2, "{found}");
+}
+
 /// It slept while the session was ended, as a machine does that is cut off or paused.
 #[test]
 fn who_slept_trusts_nothing_that_it_remembers() {

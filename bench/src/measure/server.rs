@@ -51,6 +51,7 @@ pub(crate) fn drive(address: SocketAddr, workload: &str) -> Result<Drive, Error>
             .map_err(|error| Error::Other(format!("{error}")))?,
         tls: TlsOptions::default(),
         resolve: Vec::new(),
+        sources: Vec::new(),
         protocol: lab_driver::Protocol::default(),
         kind: LoadKind::Users,
         users: 1,

@@ -10,9 +10,10 @@ use lab_analysis::model::{Check, CheckOutcome, Times, TrialAnalysis, Verdict};
 use lab_conduct::Patience;
 
 use crate::args::{GateArgs, StudyArgs};
+use crate::commands::folder::Folder;
 use crate::commands::report;
-use crate::commands::run::{conduct, new_archive};
-use crate::commands::{print, quick, request};
+use crate::commands::run::{conduct, now};
+use crate::commands::{RUNS, print, quick, request};
 use crate::exit::{Exit, Failure};
 use crate::talk::say;
 use crate::trying::BenchArgs;
@@ -30,8 +31,11 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
         state: args.state.clone(),
     };
     let (loaded, plan) = quick::bench(args, &study)?;
-    let out = args.out.clone().unwrap_or_else(|| new_archive(&plan.study));
-    let mut request = request::new(&study, (loaded, plan), out, false)?;
+    let out = match &args.out {
+        Some(out) => Folder::named(out.clone()),
+        None => Folder::new(Path::new(RUNS), &plan.study, now()),
+    };
+    let mut request = request::new(&study, (loaded, plan), out.path.clone(), false)?;
     // Who asks for one number doesn't want to wait for a quiet machine; what disturbed is told.
     request.patience = Patience {
         trial: Duration::ZERO,

@@ -9,7 +9,7 @@ use lab_conduct::{
 };
 use serde_json::json;
 
-use crate::args::{CalibrateArgs, CalibrateFormat};
+use crate::calibrating::{CalibrateArgs, CalibrateFormat};
 use crate::commands::report;
 use crate::commands::{load, print};
 use crate::exit::{Exit, Failure, failure};

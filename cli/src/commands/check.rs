@@ -36,8 +36,10 @@ fn describe(any: &LoadedAny) -> String {
                     workloads.push(&of.workload.name);
                 }
             }
+            let agents = study.agents();
+            let agents = agents.map_or(String::new(), |agents| format!(", driven by {agents}"));
             format!(
-                "valid study “{}”: {}, {}, workload “{}”",
+                "valid study “{}”: {}, {}, workload “{}”{agents}",
                 study.name,
                 plural(study.cells.len(), "cell"),
                 plural(study.trials as usize, "block"),

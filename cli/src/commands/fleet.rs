@@ -8,8 +8,9 @@ use std::sync::Arc;
 use lab_driver::remote::Elsewhere;
 use lab_fleet::{
     AgentEvent, AgentOptions, Conductor, Crew, FleetError, Hello, Hub, HubEvent, Name, Role, Token,
-    own_cores, run_agent, run_hub,
+    Wanted, own_cores, run_agent, run_hub,
 };
+use lab_study::{Agents, Study, Which};
 use serde_json::json;
 
 use crate::commands::print;
@@ -31,6 +32,9 @@ fn version() -> &'static str {
 
 pub(crate) fn hub(args: &HubArgs) -> Result<Exit, Failure> {
     let folder = hub_folder(&args.folder)?;
+    if let Some(url) = &args.nats {
+        return join(&folder, url, args.ca.as_deref());
+    }
     let hub = Hub::open_or_make(&folder, args.listen, &args.name).map_err(failure)?;
     let interrupt = interrupt()?;
     let (url, token) = (hub.url().to_owned(), hub.token_file());
@@ -46,6 +50,35 @@ pub(crate) fn hub(args: &HubArgs) -> Result<Exit, Failure> {
         HubEvent::Changed => say(format_args!("hub: tokens have changed")),
     };
     run_hub(hub, &mut tell, &interrupt).map_err(failure)?;
+    Ok(Exit::Success)
+}
+
+/// Meets at a server that runs already.
+fn join(folder: &Path, url: &str, ca: Option<&Path>) -> Result<Exit, Failure> {
+    let read = |ca: &Path| {
+        let named = |error: std::io::Error| {
+            Failure::text(Exit::BadInput, format!("{}: {error}", ca.display()))
+        };
+        fs::read(ca).map_err(named)
+    };
+    let authority = ca.map(read).transpose()?;
+    let hub = Hub::join(folder, url, authority.as_deref()).map_err(failure)?;
+    let token = read_token(&hub.token_file())?;
+    let rights = hub.rights_file();
+    Conductor::connect(&token, version()).map_err(|error| {
+        failure(error).hint(format!(
+            "its configuration has to include {} in `authorization`, or in an account; have it read that \
+             again (nats-server --signal reload) after each `plimsoll agents invite`",
+            rights.display()
+        ))
+    })?;
+    say(format_args!(
+        "hub: {url} lets this machine in; folder {}\n\
+         invite an agent:  plimsoll agents invite NAME > NAME.token\n\
+         run by agents:    plimsoll run STUDY --agents N   (token: {})",
+        folder.display(),
+        hub.token_file().display()
+    ));
     Ok(Exit::Success)
 }
 
@@ -83,6 +116,13 @@ fn invite(name: &Name, conductor: bool, folder: &HubFolder) -> Result<Exit, Fail
     say(format_args!(
         "the token of {name}, told once: keep it in a file that nobody else can read"
     ));
+    if hub.is_elsewhere() {
+        say(format_args!(
+            "the server at {} has to read {} again before it lets {name} in",
+            hub.url(),
+            hub.rights_file().display()
+        ));
+    }
     print(&format!("{}\n", token.secret_text()))
 }
 
@@ -148,6 +188,7 @@ pub(crate) fn agent(args: &AgentArgs) -> Result<Exit, Failure> {
         token,
         state,
         cores: args.cores.clone().map_or_else(own_cores, |cores| cores.0),
+        weight: args.weight,
         labels: args.label.iter().cloned().collect(),
         program: version().to_owned(),
     };
@@ -174,12 +215,47 @@ pub(crate) fn agent(args: &AgentArgs) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
+/// Agents as a run wants them, and the parts of the load that it gives them.
+type Order = (Wanted, Vec<(Name, u32)>);
+
+/// What the command line says, or else the study.
+fn order(args: &RunAgentsArgs, study: &Study) -> Result<Option<Order>, Failure> {
+    if let Some(wanted) = &args.agents {
+        return Ok(Some((wanted.clone(), Vec::new())));
+    }
+    let Some(Agents { which, weights }) = study.agents() else {
+        return Ok(None);
+    };
+    let wanted = match which {
+        Which::Any(count) => Wanted::Any(*count as usize),
+        Which::Labelled {
+            label,
+            value,
+            count,
+        } => Wanted::Labelled {
+            label: label.clone(),
+            value: value.clone(),
+            count: count.map(|count| count as usize),
+        },
+        Which::Named(names) => {
+            let names = names.iter().map(|name| name.parse::<Name>());
+            let names: Result<Vec<Name>, _> = names.collect();
+            Wanted::Named(names.map_err(|error| Failure::new(Exit::BadInput, &error))?)
+        }
+    };
+    let weights = match &wanted {
+        Wanted::Named(names) => names.iter().cloned().zip(weights.iter().copied()).collect(),
+        Wanted::Any(_) | Wanted::Labelled { .. } => Vec::new(),
+    };
+    Ok(Some((wanted, weights)))
+}
+
 /// The agents that a run would take now, in words; nothing where it wants none.
-pub(crate) fn planned(args: &RunAgentsArgs) -> Result<String, Failure> {
-    let Some(wanted) = &args.agents else {
+pub(crate) fn planned(args: &RunAgentsArgs, study: &Study) -> Result<String, Failure> {
+    let Some((wanted, _)) = order(args, study)? else {
         return Ok(String::new());
     };
-    let chosen = conductor(&args.fleet)?.choose(wanted).map_err(failure)?;
+    let chosen = conductor(&args.fleet)?.choose(&wanted).map_err(failure)?;
     let named = chosen.iter().map(|hello| {
         let workers = match hello.cores.len() {
             0 | 1 => "1 worker".to_owned(),
@@ -194,13 +270,16 @@ pub(crate) fn planned(args: &RunAgentsArgs) -> Result<String, Failure> {
 }
 
 /// The agents that a run wants, if it wants any.
-pub(crate) fn crew(args: &RunAgentsArgs) -> Result<Option<Arc<dyn Elsewhere>>, Failure> {
-    let Some(wanted) = &args.agents else {
+pub(crate) fn crew(
+    args: &RunAgentsArgs,
+    study: &Study,
+) -> Result<Option<Arc<dyn Elsewhere>>, Failure> {
+    let Some((wanted, weights)) = order(args, study)? else {
         return Ok(None);
     };
     let conductor = Arc::new(conductor(&args.fleet)?);
     say(format_args!("taking agents, and measuring their clocks"));
-    let crew = Crew::take(&conductor, wanted).map_err(failure)?;
+    let crew = Crew::take(&conductor, &wanted, &weights).map_err(failure)?;
     let names: Vec<String> = crew.agents().map(|hello| hello.name.to_string()).collect();
     say(format_args!("the load is driven by {}", names.join(", ")));
     Ok(Some(Arc::new(crew)))

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use lab_analysis::Analysis;
-use lab_conduct::preflight;
+use lab_conduct::{Room, RunRequest, preflight};
 use lab_plan::Side;
 use lab_study::Loaded;
 use lab_study::model::Threshold;
@@ -18,6 +18,7 @@ use crate::commands::{RUNS, load, print, request, shows};
 use crate::exit::{Exit, Failure, failure};
 use crate::files::Disk;
 use crate::length::{length, total};
+use crate::ring;
 use crate::rows::rows;
 use crate::words::{cell_words, duration};
 
@@ -36,12 +37,26 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
         print(&rows(workload, &plan))?;
     }
     print(&describe(&plan))?;
+    print(&ring::too_few(&loaded, &plan))?;
     let runs = history(args, &loaded, &plan)?;
     print(&shows::describe(&loaded.study, &plan, earlier.as_ref()))?;
     print(&shows::between_runs(&loaded.study, &plan, &runs))?;
     let request = request::new(&args.study, (loaded, plan), PathBuf::from(RUNS), false)?;
     preflight(&request).map_err(|error| failure(&error))?;
-    print("this machine's limits allow it\n")
+    print(&room(&request))
+}
+
+/// What binds the load, in words: it is driven from here, or by agents.
+fn room(request: &RunRequest) -> String {
+    if let Some(agents) = request.loaded.study.agents() {
+        return format!(
+            "driven by {agents}, with their files, ports, and memory;\n`plimsoll run --dry-run` asks who \
+             is there\n"
+        );
+    }
+    let room = Room::of_largest(&request.plan, &request.out);
+    let room = room.map_or(String::new(), |room| format!("{room}\n"));
+    format!("this machine's limits allow it\n{room}")
 }
 
 /// Earlier runs of the study: what is planned is what they ran.
@@ -377,18 +392,18 @@ fn limits(plan: &Plan) -> String {
 
 fn limit(threshold: &Threshold) -> String {
     let words = lab_analysis::format::threshold(threshold.metric, &threshold.text);
-    let of = |what: &str, name: &str| format!(" in {what}“{name}”");
-    let step = threshold.step.as_deref().map(|step| of("", step));
-    let stage = threshold.stage.as_deref().map(|stage| of("stage ", stage));
-    let population = threshold.population.as_deref();
-    let population = population.map(|population| of("population ", population));
-    let step = step.or(stage).or(population).unwrap_or_default();
+    let of = lab_analysis::format::narrowed(
+        threshold.step.as_deref(),
+        threshold.stage.as_deref(),
+        threshold.population.as_deref(),
+        threshold.tag.as_deref(),
+    );
     let implied = if threshold.implied {
         " (unless the study says otherwise)"
     } else {
         ""
     };
-    format!("{words}{step}{implied}")
+    format!("{words}{of}{implied}")
 }
 
 /// What a search will do, as far as it can be told before.

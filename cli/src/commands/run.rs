@@ -12,12 +12,14 @@ use lab_study::{Files, Secrets};
 use lab_trial::{TrialJudgement, judge_trial};
 
 use crate::args::{RunArgs, StudyArgs};
+use crate::commands::folder::Folder;
 use crate::commands::plan::describe;
 use crate::commands::{RUNS, export, fleet, load, print, quick, report, request, watch};
 use crate::exit::{Exit, Failure, failure};
 use crate::files::{Disk, DiskAndEnvironment};
 use crate::interrupt::interrupt;
 use crate::progress::Display;
+use crate::ring;
 use crate::talk::say;
 use crate::width;
 
@@ -35,16 +37,22 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     };
     if args.dry_run {
         let text = describe(&plan);
-        let request = request::new(&args.study, (loaded, plan), out(args, "dry-run")?, false)?;
+        let out = args
+            .out
+            .clone()
+            .unwrap_or_else(|| Path::new(RUNS).join("dry-run"));
+        let request = request::new(&args.study, (loaded, plan), out, false)?;
         print(&text)?;
-        print(&fleet::planned(&args.agents)?)?;
+        print(&fleet::planned(&args.agents, &request.loaded.study)?)?;
         preflight(&request).map_err(|error| failure(&error))?;
         return print("dry run: nothing was started\n");
     }
+    let few = ring::too_few(&loaded, &plan);
+    few.lines().for_each(|line| say(format_args!("{line}")));
     let out = out(args, &plan.study)?;
-    let mut request = request::new(&args.study, (loaded, plan), out, args.resume)?;
+    let mut request = request::new(&args.study, (loaded, plan), out.path.clone(), args.resume)?;
     request.patience = args.patience;
-    request.elsewhere = fleet::crew(&args.agents)?;
+    request.elsewhere = fleet::crew(&args.agents, &request.loaded.study)?;
     let sending = export::begin(&send, &request.out)?;
     let exit = conduct(&request, args.live)
         .and_then(|outcome| finish(args, &outcome, &request.loaded.secrets));
@@ -171,18 +179,13 @@ fn again(args: &StudyArgs, secrets: &Secrets) -> String {
 }
 
 /// The archive's folder: the one named, the newest of this study to resume, or a new one.
-fn out(args: &RunArgs, study: &str) -> Result<PathBuf, Failure> {
+fn out(args: &RunArgs, study: &str) -> Result<Folder, Failure> {
+    let runs = Path::new(RUNS);
     match (&args.out, args.resume) {
-        (Some(out), _) => Ok(out.clone()),
-        (None, true) => newest(Path::new(RUNS), study),
-        (None, false) => Ok(new_archive(study)),
+        (Some(out), _) => Ok(Folder::named(out.clone())),
+        (None, true) => newest(runs, study).map(Folder::named),
+        (None, false) => Ok(Folder::new(runs, study, now())),
     }
-}
-
-/// A folder for a new archive, named after the study and the time.
-pub(crate) fn new_archive(study: &str) -> PathBuf {
-    let now = now().strftime("%Y%m%d-%H%M%S");
-    Path::new(RUNS).join(format!("{study}-{now}"))
 }
 
 /// The newest unfinished archive of a study; names end in the time, so that they sort by it.

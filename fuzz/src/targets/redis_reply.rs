@@ -1,6 +1,6 @@
 //! Any bytes as replies of Redis, whole and cut in two: the cut changes nothing of what is read.
 
-use lab_client::dialogue::ReplyReader;
+use lab_dialogues::ReplyReader;
 
 /// All replies: whether each is an error, and its text.
 fn read(pieces: &[&[u8]]) -> Result<Vec<(bool, Vec<u8>)>, String> {

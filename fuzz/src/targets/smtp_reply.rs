@@ -1,6 +1,6 @@
 //! Any bytes as replies of SMTP, whole and cut in two: the cut changes nothing of what is read.
 
-use lab_client::dialogue::SmtpReplies;
+use lab_dialogues::SmtpReplies;
 
 /// All replies up to what is none: codes and texts.
 fn read(pieces: &[&[u8]]) -> Result<Vec<(u16, Vec<u8>)>, String> {

@@ -19,6 +19,9 @@ const SEGMENT: &[u8] = b"@";
 /// One past the last key of a family: `/` + 1.
 const AFTER_SLASH: u8 = b'/' + 1;
 
+/// What all keys of a calendar begin with.
+pub const PREFIX: &[u8] = b"c/";
+
 /// All records of a calendar: the first key, and the first after.
 pub const ALL: (&[u8], &[u8]) = (b"c/", b"c0");
 

@@ -51,7 +51,7 @@ pub use event::{
 pub use groupware_ids::Ids;
 pub use icalendar::{ICalendarParts, parse_icalendar, write_icalendar};
 pub use json::{NewAttendee, NewEvent, parse_json_events};
-pub use keys::{ALL, event_path, notice_path};
+pub use keys::{ALL, PREFIX, event_path, notice_path};
 pub use list::{EventPage, event_notices, events, invitations};
 pub use look::{count_invitations, entries, entries_after, entry, invitation, open_invitations};
 pub use query::{EventQuery, Format, InvitationQuery};

@@ -9,7 +9,7 @@ use std::{ops::ControlFlow, sync::Arc};
 use groupware_store::{Batch, ReadError, Record, Snapshot, Soon};
 
 use crate::{
-    CalendarError, domino,
+    CalendarError, Event, domino,
     entry::{Entry, State},
     keys, limits,
 };
@@ -143,8 +143,20 @@ impl Changes {
                 .assert_revision(partition.clone(), key.clone(), held.revision),
             None => self.batch.assert_absent(partition.clone(), key.clone()),
         };
-        let before = old.map_or_else(Vec::new, |held| derived(mailbox, &held.entry));
-        let after = new.map_or_else(Vec::new, |entry| derived(mailbox, entry));
+        let is_alike = old
+            .zip(new)
+            .is_some_and(|(old, new)| derive_alike(&old.entry, new));
+        debug_assert!(
+            !is_alike
+                || old.map(|held| derived(mailbox, &held.entry))
+                    == new.map(|entry| derived(mailbox, entry)),
+            "what a record is derived from is compared"
+        );
+        let all = |entry: Option<&Entry>| match entry {
+            Some(entry) if !is_alike => derived(mailbox, entry),
+            _ => Vec::new(),
+        };
+        let (before, after) = (all(old.map(|held| &held.entry)), all(new));
         for (gone, _) in &before {
             if !after.iter().any(|(kept, _)| kept == gone) {
                 self.batch.delete(partition.clone(), gone.clone());
@@ -170,6 +182,25 @@ impl Changes {
 /// An event that lasts longer is also listed by its end: whoever looks at a range looks at what began so
 /// long before it.
 pub(crate) const LONG_S: i64 = 31 * 86_400;
+
+/// Whether the same records are derived from both: an answer changes but an attendee of the organizer's copy.
+fn derive_alike(one: &Entry, other: &Entry) -> bool {
+    let Event {
+        uid,
+        sequence,
+        created: _,
+        modified,
+        organizer,
+        attendees: _,
+        details,
+    } = &one.event;
+    let it = &other.event;
+    one.state == other.state
+        && one.event.is_meeting() == it.is_meeting()
+        && (uid, sequence, modified) == (&it.uid, &it.sequence, &it.modified)
+        && organizer == &it.organizer
+        && details == &it.details
+}
 
 /// The records derived from an entry.
 fn derived(mailbox: &str, entry: &Entry) -> Vec<(Vec<u8>, Vec<u8>)> {

@@ -1,12 +1,10 @@
 //! iCalendar in and out.
 
-mod support;
-
+use crate::support::{World, meeting, user};
 use groupware_calendar::{
     EventQuery, Format, NewEvent, create, event, events, notice, parse_icalendar,
 };
 use serde_json::json;
-use support::{World, meeting, user};
 
 fn calendar(lines: &str) -> String {
     let body = lines.trim().replace('\n', "\r\n");

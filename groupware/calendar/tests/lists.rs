@@ -1,13 +1,11 @@
 //! The lists and documents: ranges, pages, fields, and the shapes that clients read.
 
-mod support;
-
+use crate::support::{NOW, World, meeting, refusal, user};
 use groupware_calendar::{
     CalendarError, Entry, EventQuery, InvitationQuery, Target, entries, event_notices, events,
     invitations, limits,
 };
 use serde_json::{Value, json};
-use support::{NOW, World, meeting, refusal, user};
 
 fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap()

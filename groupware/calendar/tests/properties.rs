@@ -1,14 +1,12 @@
 //! Laws: whatever users do, the calendars agree with each other; whatever bytes come in, the
 //! parsers answer.
 
-mod support;
-
 use std::collections::BTreeMap;
 
+use crate::support::{NOW, World, last_segment, meeting, user};
 use groupware_calendar::{Target, UpdateOptions, parse_icalendar, parse_json_events};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use support::{NOW, World, last_segment, meeting, user};
 
 const USERS: u32 = 6;
 

@@ -1,10 +1,8 @@
 //! Scheduling between local users: who sees what after each action.
 
-mod support;
-
+use crate::support::{World, meeting, refusal, user};
 use groupware_calendar::{Target, UpdateOptions};
 use serde_json::{Value, json};
-use support::{World, meeting, refusal, user};
 
 const NONE: Value = Value::Null;
 

@@ -1,15 +1,13 @@
 //! The stored form of calendars: what is written stays as it is, byte for byte, and what was written
 //! once is read.
 
-mod support;
-
 use std::ops::ControlFlow;
 
+use crate::support::{World, meeting, user};
 use groupware_calendar::{Format, Target, UpdateOptions, event, invitations, notice};
 use groupware_store::{Batch, Store, StoreError, StoreOptions};
 use plimsoll_tests::stored;
 use serde_json::{Value, json};
-use support::{World, meeting, user};
 
 /// Calendars with an entry of each state, and each kind of moment.
 fn world() -> World {
@@ -78,7 +76,9 @@ fn rows(store: &Store, partitions: &[&str]) -> Vec<stored::Row> {
 fn restored() -> Store {
     let store = Store::memory(StoreOptions::default()).unwrap();
     let mut batch = Batch::new();
-    for (partition, key, value) in stored::rows(include_str!("snapshots/stored__records.snap")) {
+    for (partition, key, value) in
+        stored::rows(include_str!("snapshots/suite__stored__records.snap"))
+    {
         batch.put(partition, key, value);
     }
     store.commit_blocking(batch).unwrap();

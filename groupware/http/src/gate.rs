@@ -394,7 +394,8 @@ impl<G: Guard> Shared<G> {
             let mut permit = budget
                 .for_request(&source, announced.unwrap_or(limit))
                 .await;
-            match collect(Limited::new(body, limit), &mut permit).await {
+            let expected = announced.unwrap_or_default();
+            match collect(Limited::new(body, limit), expected, &mut permit).await {
                 Ok(bytes) => Ok((bytes, permit)),
                 Err(error) if error.is::<LengthLimitError>() => Err(too_large(limit)),
                 Err(_) => Err(ApiError::bad_request("The body could not be read.")),
@@ -451,9 +452,11 @@ impl<G: Guard> Shared<G> {
     }
 }
 
-/// All bytes of a body, which its permit covers as they come in.
+/// All bytes of a body, which its permit covers as they come in. It is `expected` to have so many: no more than its
+/// limit.
 async fn collect(
     mut body: Limited<axum::body::Body>,
+    expected: usize,
     permit: &mut BodyPermit,
 ) -> Result<Bytes, BoxError> {
     let (mut whole, mut joined) = (Bytes::new(), BytesMut::new());
@@ -469,6 +472,10 @@ async fn collect(
         if whole.is_empty() && joined.is_empty() {
             whole = data;
         } else {
+            if joined.is_empty() && expected > SMALL_BYTES {
+                // All of it is covered, and a large one isn't copied as it grows.
+                joined.reserve(expected);
+            }
             joined.extend_from_slice(&std::mem::take(&mut whole));
             joined.extend_from_slice(&data);
         }

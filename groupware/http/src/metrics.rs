@@ -114,6 +114,16 @@ impl Collector for StoreMetrics {
                 "Transactions, one disk sync each",
                 stats.groups,
             ),
+            (
+                "store_looks",
+                "Reads of records that may be remembered",
+                stats.looks,
+            ),
+            (
+                "store_looks_remembered",
+                "Those that needed nothing but what was remembered",
+                stats.looks_remembered,
+            ),
         ] {
             let counter = ConstCounter::new(value);
             let metric = encoder.encode_descriptor(name, help, None, counter.metric_type())?;

@@ -1,11 +1,9 @@
 //! The XML protocol, in each layout: what clients of the time sent, and what strangers may send.
 
-mod support;
-
+use crate::support::Service;
 use groupware_lookup::xml::{self, Message, Reach, XmlError};
 use groupware_lookup::{Layout, Reason, Registrant, limits};
 use groupware_proto_lookup::limits::TRIGGERS;
-use support::Service;
 
 const NAMESPACES: &str = r#"xmlns:perfsonar="http://ggf.org/ns/nmwg/tools/org/perfsonar/1.0/"
     xmlns:nmwg="http://ggf.org/ns/nmwg/base/2.0/"

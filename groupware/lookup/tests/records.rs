@@ -1,13 +1,11 @@
 //! The simple lookup service, in each layout.
 
-mod support;
-
+use crate::support::{Service, status};
 use groupware_lookup::{BulkRenewal, Layout, NewRecord, Registrant, limits};
 use groupware_store::Batch;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use support::{Service, status};
 
 fn each(check: impl Fn(&mut Service)) {
     for layout in Layout::ALL {

@@ -1,14 +1,12 @@
 //! The stored form of registrations, in each layout: what is written stays as it is, byte for byte,
 //! and what was written once is read.
 
-mod support;
-
 use std::ops::ControlFlow;
 
+use crate::support::Service;
 use groupware_lookup::{Layout, Registrant};
 use groupware_store::{Batch, Store, StoreError, StoreOptions};
 use plimsoll_tests::stored;
-use support::Service;
 
 const PARTITIONS: [&str; 3] = ["$lookup/indexed", "$lookup/documents", "$lookup/single"];
 
@@ -56,7 +54,9 @@ fn rows(store: &Store, partitions: &[&str]) -> Vec<stored::Row> {
 fn restored() -> Store {
     let store = Store::memory(StoreOptions::default()).unwrap();
     let mut batch = Batch::new();
-    for (partition, key, value) in stored::rows(include_str!("snapshots/stored__records.snap")) {
+    for (partition, key, value) in
+        stored::rows(include_str!("snapshots/suite__stored__records.snap"))
+    {
         batch.put(partition, key, value);
     }
     store.commit_blocking(batch).unwrap();

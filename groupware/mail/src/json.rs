@@ -19,8 +19,11 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 
 /// What a client sends. Members that it got with a message and that say nothing about a new one,
 /// such as `href` or `date`, are passed over.
+///
+/// What is large in it lies in the body still: a file of a mail is in memory as it came and decoded, and not once
+/// more.
 #[derive(Deserialize)]
-struct RawMessage {
+struct RawMessage<'a> {
     #[serde(default)]
     subject: String,
     #[serde(default, deserialize_with = "one_or_more")]
@@ -33,13 +36,13 @@ struct RawMessage {
     in_reply_to: Option<String>,
     #[serde(default)]
     references: Vec<String>,
-    #[serde(default)]
-    content: Vec<RawPart>,
+    #[serde(borrow, default)]
+    content: Vec<RawPart<'a>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct RawPart {
+struct RawPart<'a> {
     #[serde(default)]
     content_type: String,
     #[serde(default)]
@@ -48,8 +51,8 @@ struct RawPart {
     content_id: String,
     #[serde(default)]
     content_transfer_encoding: String,
-    #[serde(default)]
-    data: String,
+    #[serde(borrow, default)]
+    data: Cow<'a, str>,
 }
 
 /// An address, or a person with name and address.
@@ -88,7 +91,7 @@ fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Person>
 /// # Errors
 /// A refusal of what can't be read or is encoded in an unknown way.
 pub fn parse_outgoing(body: &[u8]) -> Result<Outgoing, MailError> {
-    let raw: RawMessage = serde_json::from_slice(body)
+    let raw: RawMessage<'_> = serde_json::from_slice(body)
         .map_err(|error| MailError::bad_request(format!("The message can't be read: {error}.")))?;
     let mut message = Outgoing {
         subject: raw.subject,
@@ -112,7 +115,7 @@ pub fn parse_outgoing(body: &[u8]) -> Result<Outgoing, MailError> {
 
 /// Adds a part to a message: the first text and the first HTML are read in place, the rest are
 /// files. Multiparts say nothing that the others don't.
-fn add(message: &mut Outgoing, number: usize, raw: RawPart) -> Result<(), MailError> {
+fn add(message: &mut Outgoing, number: usize, raw: RawPart<'_>) -> Result<(), MailError> {
     let (kind, name_in_type) = with_parameter(&raw.content_type, "name");
     let (disposition, file_name) = with_parameter(&raw.content_disposition, "filename");
     let kind = match kind.is_empty() {
@@ -122,7 +125,7 @@ fn add(message: &mut Outgoing, number: usize, raw: RawPart) -> Result<(), MailEr
     if kind.starts_with("multipart/") {
         return Ok(());
     }
-    let data = decoded(&raw)?;
+    let data = decoded(&raw.content_transfer_encoding, raw.data)?;
     let is_file = disposition.eq_ignore_ascii_case("attachment") || !raw.content_id.is_empty();
     let place = match kind.as_str() {
         "text/plain" if !is_file => Some(&mut message.text),
@@ -139,33 +142,43 @@ fn add(message: &mut Outgoing, number: usize, raw: RawPart) -> Result<(), MailEr
     message.attachments.push(Attached {
         name: name.unwrap_or_else(|| format!("part-{number}")),
         kind,
-        id: Some(raw.content_id.clone()).filter(|id| !id.is_empty()),
+        id: Some(raw.content_id).filter(|id| !id.is_empty()),
         data: data.into_owned(),
     });
     Ok(())
 }
 
-fn decoded(part: &RawPart) -> Result<Cow<'_, [u8]>, MailError> {
-    let encoding = part.content_transfer_encoding.trim().to_ascii_lowercase();
+fn decoded<'a>(encoding: &str, data: Cow<'a, str>) -> Result<Cow<'a, [u8]>, MailError> {
+    let encoding = encoding.trim().to_ascii_lowercase();
     match encoding.as_str() {
-        "" | "7bit" | "8bit" | "binary" => Ok(Cow::Borrowed(part.data.as_bytes())),
-        "base64" => {
-            let compact: Vec<u8> = part
-                .data
-                .bytes()
-                .filter(|byte| !byte.is_ascii_whitespace())
-                .collect();
-            let data = BASE64.decode(compact);
-            data.map(Cow::Owned)
-                .map_err(|_| MailError::bad_request("The data of a part is not base64."))
-        }
-        "quoted-printable" => quoted_printable_decode(part.data.as_bytes())
+        "" | "7bit" | "8bit" | "binary" => Ok(match data {
+            Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+            Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+        }),
+        "base64" => BASE64
+            .decode(without_whitespace(data))
+            .map(Cow::Owned)
+            .map_err(|_| MailError::bad_request("The data of a part is not base64.")),
+        "quoted-printable" => quoted_printable_decode(data.as_bytes())
             .map(Cow::Owned)
             .ok_or_else(|| MailError::bad_request("The data of a part is not quoted-printable.")),
         other => {
             let other = shortened(other).escape_debug().to_string();
             let message = format!("The encoding {other} is not known.");
             Err(MailError::bad_request(message))
+        }
+    }
+}
+
+fn without_whitespace(text: Cow<'_, str>) -> Cow<'_, [u8]> {
+    match text {
+        Cow::Borrowed(text) if !text.bytes().any(|byte| byte.is_ascii_whitespace()) => {
+            Cow::Borrowed(text.as_bytes())
+        }
+        text => {
+            let mut bytes = text.into_owned().into_bytes();
+            bytes.retain(|byte| !byte.is_ascii_whitespace());
+            Cow::Owned(bytes)
         }
     }
 }

@@ -106,12 +106,23 @@ impl Outgoing {
             let ids = self.references.iter().map(|id| bare_id(id));
             builder = builder.references(MessageId::new_list(ids));
         }
-        let mut message = Vec::new();
+        let mut message = Vec::with_capacity(self.bytes());
         builder
             .body(self.body(&name.to_string()))
             .serialize(&mut message);
         groupware_proto_mime::check(&message)?;
         Ok(message)
+    }
+
+    /// About how long the message is, so that it doesn't grow by being copied.
+    fn bytes(&self) -> usize {
+        const HEAD_BYTES: usize = 4 << 10;
+        const PART_BYTES: usize = 1 << 10;
+        let texts = [&self.text, &self.html].into_iter().flatten();
+        let texts: usize = texts.map(String::len).sum();
+        // Base64 in lines.
+        let file = |file: &Attached| PART_BYTES + file.data.len() / 3 * 4 / 76 * 78;
+        HEAD_BYTES + texts + self.attachments.iter().map(file).sum::<usize>()
     }
 
     /// The body: text and HTML as alternatives, files beside them.

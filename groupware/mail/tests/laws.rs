@@ -1,10 +1,9 @@
 //! Laws: whatever users do to their mailboxes, and however many of them at once, what is counted is
 //! what is there, a shared body lives as long as somebody holds it, and a draft is sent once.
 
-mod support;
-
 use std::collections::BTreeSet;
 
+use crate::support::{USERS, World};
 use bytes::Bytes;
 use groupware_mail::{
     Context, Decision, Folder, MailError, Parcel, Reason, Unid, add_and_remove, delete, drafts,
@@ -12,7 +11,6 @@ use groupware_mail::{
 };
 use groupware_store::CommitError;
 use proptest::prelude::*;
-use support::{USERS, World};
 
 /// Users by their numbers; numbers beyond the last begin anew, for messages and folders, too.
 type Picks = Vec<usize>;

@@ -110,7 +110,9 @@ fn rows(store: &Store, partitions: &[&str]) -> Vec<stored::Row> {
 fn restored() -> Store {
     let store = Store::memory(StoreOptions::default()).unwrap();
     let mut batch = Batch::new();
-    for (partition, key, value) in stored::rows(include_str!("snapshots/stored__records.snap")) {
+    for (partition, key, value) in
+        stored::rows(include_str!("snapshots/suite__stored__records.snap"))
+    {
         batch.put(partition, key, value);
     }
     store.commit_blocking(batch).unwrap();

@@ -7,14 +7,26 @@ use mail_auth::dmarc::verify::DmarcParameters;
 use mail_auth::spf::verify::SpfParameters;
 use mail_auth::{
     AuthenticatedMessage, DkimOutput, DkimResult, DmarcOutput, DmarcResult, MessageAuthenticator,
-    Parameters, SpfOutput, SpfResult,
+    SpfOutput, SpfResult,
 };
 
-use crate::message::BodyHashes;
+use crate::budget::Budget;
+use crate::message::{BodyHashes, SIGNATURES};
 use crate::{Came, ResolverError, message, resolver};
 
 /// Longest time that finding out takes, all questions together.
 const WITHIN: Duration = Duration::from_secs(10);
+/// Questions to the DNS for the sender's addresses. The method's own limit (RFC 7208, 4.6.4) is ten terms, of which
+/// each may stand for ten hosts.
+const SPF_QUESTIONS: u32 = 40;
+/// A key for each signature.
+const DKIM_QUESTIONS: u32 = SIGNATURES as u32;
+/// Questions for what the domains in the message say of themselves: at most eight for each of them.
+const DMARC_QUESTIONS: u32 = 25;
+
+/// Most questions to the DNS for one message. A question whose answer is lost is repeated once, and one whose answer
+/// is another name is followed by the resolver, which has its own bound for that.
+pub const QUESTIONS: u32 = SPF_QUESTIONS + DKIM_QUESTIONS + DMARC_QUESTIONS;
 
 /// Finds out about messages that come to a server. It belongs to the runtime that asks it first.
 pub struct MailAuth {
@@ -56,36 +68,51 @@ impl MailAuth {
     }
 
     async fn ask(&self, came: Came<'_>, message: &AuthenticatedMessage<'_>) -> Findings {
-        let sender = sender_domain(came);
+        let for_keys = Budget::of(DKIM_QUESTIONS);
         let (spf, dkim) = tokio::join!(
             self.spf(came),
-            self.authenticator.verify_dkim(Parameters::new(message))
+            self.authenticator.verify_dkim(for_keys.bound(message))
         );
-        let dmarc = self
-            .authenticator
-            .verify_dmarc(Parameters::new(DmarcParameters {
-                message,
-                dkim_output: &dkim,
-                dkim2_output: None,
-                rfc5321_mail_from_domain: &sender,
-                spf_output: &spf,
-            }));
-        let dmarc = dmarc.await;
+        let dmarc = self.dmarc(came, message, (&spf, &dkim)).await;
         let spf = spf_finding(came, &spf);
-        let dkim: Vec<_> = dkim.iter().map(dkim_finding).collect();
-        let is_open = dkim
-            .iter()
-            .chain([&spf])
-            .any(|it| it.outcome == Outcome::TempError);
-        let dmarc = Finding::new(
-            dmarc_outcome(message, &dmarc, is_open),
-            from_domain(message),
-        );
+        let dkim = dkim.iter().map(dkim_finding).collect();
+        let dmarc = Finding::new(dmarc, from_domain(message));
         Findings { spf, dkim, dmarc }
     }
 
-    /// Of a message without a sender, the client's own name is asked about (RFC 7208, 2.4).
+    /// Whether the domain in `From` is confirmed by what was found.
+    async fn dmarc(
+        &self,
+        came: Came<'_>,
+        message: &AuthenticatedMessage<'_>,
+        (spf, dkim): (&SpfOutput, &[DkimOutput<'_>]),
+    ) -> Outcome {
+        let budget = Budget::of(DMARC_QUESTIONS);
+        let asked = DmarcParameters {
+            message,
+            dkim_output: dkim,
+            dkim2_output: None,
+            rfc5321_mail_from_domain: &sender_domain(came),
+            spf_output: spf,
+        };
+        let verified = self.authenticator.verify_dmarc(budget.bound(asked));
+        let output = verified.await;
+        let is_open = matches!(spf.result(), SpfResult::TempError)
+            || dkim
+                .iter()
+                .any(|it| matches!(it.result(), DkimResult::TempError(_)));
+        match dmarc_outcome(message, &output, is_open) {
+            Outcome::Pass => Outcome::Pass,
+            // What was left to ask might have confirmed it.
+            _ if budget.is_exceeded() => Outcome::PermError,
+            other => other,
+        }
+    }
+
+    /// Of a message without a sender, the client's own name is asked about (RFC 7208, 2.4). Who needs more questions
+    /// than there are is told as one who needs more than the method allows (4.6.4).
     async fn spf(&self, came: Came<'_>) -> SpfOutput {
+        let budget = Budget::of(SPF_QUESTIONS);
         let Came {
             client,
             helo,
@@ -95,7 +122,11 @@ impl MailAuth {
             true => SpfParameters::verify_ehlo(client, helo, &self.server),
             false => SpfParameters::verify_mail_from(client, helo, &self.server, sender),
         };
-        self.authenticator.verify_spf(Parameters::new(asked)).await
+        let output = self.authenticator.verify_spf(budget.bound(asked)).await;
+        match budget.is_exceeded() {
+            true => output.with_result(SpfResult::PermError),
+            false => output,
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Whether a message comes from whom it says: SPF, DKIM, and DMARC by `mail-auth`, which asks the DNS.
 //!
-//! What it costs is bounded: signatures that are looked at, fields that they may name, questions to the DNS by
-//! the methods' own limits, and the time of all of it. What is not found out in time is told as such.
+//! What it costs is bounded: signatures that are looked at, fields that they may name, questions to the DNS
+//! (`QUESTIONS`), and the time of all of it. What is not found out in time is told as such.
 //! *Absent: mailboxes, clients' sockets, and what is done about a message.*
 //!
 //! Without the feature `dns`, for programs that are to be small, nothing is asked: [`MailAuth::new`] says so.
@@ -10,6 +10,8 @@
 mod absent;
 #[cfg(feature = "dns")]
 mod asked;
+#[cfg(feature = "dns")]
+mod budget;
 mod came;
 mod error;
 #[cfg(feature = "dns")]
@@ -20,7 +22,7 @@ mod resolver;
 #[cfg(not(feature = "dns"))]
 pub use absent::{BodyHashes, MailAuth, body_hashes};
 #[cfg(feature = "dns")]
-pub use asked::MailAuth;
+pub use asked::{MailAuth, QUESTIONS};
 pub use came::Came;
 pub use error::ResolverError;
 #[cfg(feature = "dns")]

@@ -5,7 +5,7 @@ use groupware_proto_mime::head_bytes;
 use mail_auth::AuthenticatedMessage;
 
 /// Most signatures of a message that are looked at, the first ones.
-const SIGNATURES: usize = 5;
+pub(crate) const SIGNATURES: usize = 5;
 /// Most fields that a signature may name; each is looked for among all fields.
 const SIGNED_FIELDS: usize = 200;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use groupware_mailauth::{Came, MailAuth, body_hashes};
+use groupware_mailauth::{Came, MailAuth, QUESTIONS, body_hashes};
 use groupware_proto_mime::{Finding, Findings, Origin, Outcome};
 use mail_auth::common::crypto::Ed25519Key;
 use mail_auth::common::headers::HeaderWriter;
@@ -38,9 +38,11 @@ fn world() -> (NameServer, Ed25519Key) {
 }
 
 fn signed(key: Ed25519Key, message: &str) -> String {
-    let signer = DkimSigner::from_key(key)
-        .domain("example.org")
-        .selector("key");
+    signed_by("example.org", key, message)
+}
+
+fn signed_by(domain: &str, key: Ed25519Key, message: &str) -> String {
+    let signer = DkimSigner::from_key(key).domain(domain).selector("key");
     let signature = signer
         .headers(["From", "To", "Subject"])
         .sign(message.as_bytes());
@@ -165,6 +167,61 @@ fn of_very_many_signatures_a_few_are_looked_at() {
     let findings = found(&server, THEIRS, "ann@example.org", &(forged + MESSAGE));
     assert!(findings.dkim.len() <= 5, "{}", findings.dkim.len());
     assert!(server.asked() < 40, "{}", server.asked());
+}
+
+/// A domain whose mail may come from a hundred hosts, none of which has an address.
+fn add_a_hundred_hosts(server: &NameServer, domain: &str) {
+    let terms: Vec<_> = (0..10).map(|term| format!("mx:{term}.{domain}")).collect();
+    let policy = format!("v=spf1 {} -all", terms.join(" "));
+    server.add(domain, Record::Text(policy));
+    for term in 0..10 {
+        for host in 0..10 {
+            let host = Record::Mail(format!("{host}.{term}.{domain}"));
+            server.add(&format!("{term}.{domain}"), host);
+        }
+    }
+}
+
+#[test]
+fn who_needs_very_many_questions_is_not_confirmed_by_addresses() {
+    let (server, _) = world();
+    add_a_hundred_hosts(&server, "many.example");
+    let message = MESSAGE.replace("ann@example.org", "ann@many.example");
+    let findings = found(&server, ANOTHER, "ann@many.example", &message);
+    assert_eq!(
+        findings.spf,
+        Finding::new(Outcome::PermError, "many.example")
+    );
+    let asked = server.asked();
+    assert!((20..QUESTIONS as usize).contains(&asked), "{asked}");
+}
+
+/// All methods are made to ask as much as they can.
+#[test]
+fn a_message_has_so_many_questions_and_no_more() {
+    let (server, _) = world();
+    add_a_hundred_hosts(&server, "many.example");
+    let deep = |name: &str| format!("a.b.c.d.e.f.{name}.example");
+    let mut message = MESSAGE.replace("ann@example.org", &format!("ann@{}", deep("from")));
+    for name in ["one", "two", "three", "four", "five", "six"] {
+        let key = Ed25519Key::from_pkcs8_der(&Ed25519Key::generate_pkcs8().unwrap()).unwrap();
+        let public = STANDARD.encode(key.public_key());
+        server.add(
+            &format!("key._domainkey.{}", deep(name)),
+            Record::Text(format!("v=DKIM1; k=ed25519; p={public}")),
+        );
+        message = signed_by(&deep(name), key, &message);
+    }
+    let policy = "v=DMARC1; p=reject".to_owned();
+    server.add(&format!("_dmarc.{}", deep("from")), Record::Text(policy));
+    let findings = found(&server, ANOTHER, "ann@many.example", &message);
+    let passed = findings.dkim.iter().map(|it| it.outcome);
+    assert_eq!(passed.collect::<Vec<_>>(), [Outcome::Pass; 5]);
+    assert_eq!(findings.spf.outcome, Outcome::PermError);
+    // Another domain of those that have signed might have been one with this one's.
+    assert_eq!(findings.dmarc.outcome, Outcome::PermError);
+    let asked = server.asked();
+    assert!((50..=QUESTIONS as usize).contains(&asked), "{asked}");
 }
 
 #[test]

@@ -65,8 +65,12 @@ impl Data {
 /// a thread; it differs from them in that the request may be worked on by a thread that also
 /// serves other connections, and that a response is sent outside the bound.
 ///
-/// `None` starts as many threads as the machine has cores, and the bound is
-/// [`Limits::requests_at_once`]. With records in a database elsewhere it starts eight times as many: a thread
+/// `requests_at_once: Some(n)` lets n requests be worked on at once, whatever the number of threads: a
+/// thread goes on with another request while one waits for the disk, so that more threads than cores cost
+/// memory and context switches, and gain nothing.
+///
+/// `http_threads: None` starts as many threads as the machine has cores, and where neither is given the
+/// bound is [`Limits::requests_at_once`]. With records in a database elsewhere it starts eight times as many: a thread
 /// that reads waits for the database, and others serve their connections meanwhile.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -79,6 +83,8 @@ pub struct Config {
     pub data: Data,
     /// The number of threads and of requests worked on at once, see above.
     pub http_threads: Option<usize>,
+    /// The number of requests worked on at once where it isn't that of threads, see above.
+    pub requests_at_once: Option<usize>,
     /// Speaks TLS, and only TLS, if given.
     pub tls: Option<TlsFiles>,
     /// A file that the address is written to, as `host:port`, once connections are accepted.
@@ -147,6 +153,7 @@ impl Config {
             allow_plain_exposed: false,
             data,
             http_threads: None,
+            requests_at_once: None,
             tls: None,
             port_file: None,
             admin_token_file: None,
@@ -229,7 +236,8 @@ pub struct Limits {
     /// Most open connections; further ones are closed at once. `None`: as many as the process
     /// may have descriptors, less a reserve for files.
     pub connections: Option<usize>,
-    /// Most requests worked on at once where [`Config::http_threads`] doesn't say.
+    /// Most requests worked on at once where neither [`Config::requests_at_once`] nor
+    /// [`Config::http_threads`] says.
     pub requests_at_once: usize,
     /// Most users.
     pub users: usize,

@@ -2,14 +2,17 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use groupware_people::{AccountError, UserName};
 use groupware_service::{AccountsError, Caller, Service, random};
+use tempfile::NamedTempFile;
 
 use crate::config::Config;
 use crate::error::ServeError;
+
+/// The password's file, in the data folder.
+const FILE: &str = "first-password";
 
 /// Registers the administrator that the configuration names, if there is no user at all, and gives what
 /// is to be said of it. The password is shown to a person once; elsewhere standard error is a log, which
@@ -27,11 +30,10 @@ pub(crate) async fn register(
         return Ok(String::new());
     }
     let password = random::password();
-    let file = path(config).filter(|_| !is_terminal);
-    if let Some(file) = &file {
-        // Before the user: whoever has a user has a password.
-        write(file, &password).map_err(ServeError::FirstPassword)?;
-    }
+    let folder = config.data.folder().filter(|_| !is_terminal);
+    // Before the user: whoever has a user has a password.
+    let kept = folder.map(|folder| Kept::write(folder, &password));
+    let kept = kept.transpose().map_err(ServeError::FirstPassword)?;
     let caller = Caller::internal();
     let hash = service.passwords.hash(&caller, password.clone()).await;
     let hash = hash.map_err(|_| ServeError::Accounts("busy".into()))?;
@@ -44,35 +46,45 @@ pub(crate) async fn register(
         Err(error) => return Err(error.into()),
     }
     let name = name.spelling();
-    Ok(match file {
-        Some(file) => format!(
-            "administrator: {name}; the password is in {}\n",
-            file.display()
-        ),
+    Ok(match kept {
+        Some(kept) => {
+            let file = kept.settle().map_err(ServeError::FirstPassword)?;
+            let file = file.display();
+            format!("administrator: {name}; the password is in {file}\n")
+        }
         None => format!("administrator: {name}, password: {password}\n"),
     })
 }
 
-/// Where the password is kept.
-fn path(config: &Config) -> Option<PathBuf> {
-    let folder = config.data.folder()?;
-    Some(folder.join("first-password"))
+/// A password in a file that nobody else can read at any moment, and that goes with this value unless it is settled
+/// that it is the user's: of several servers that start over one store, one has made him.
+struct Kept {
+    file: NamedTempFile,
+    path: PathBuf,
 }
 
-/// Nobody else can read it at any moment. One that a start which ended too early left is of no use.
-fn write(path: &PathBuf, password: &str) -> io::Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
+impl Kept {
+    fn write(folder: &Path, password: &str) -> io::Result<Self> {
+        let path = folder.join(FILE);
+        // What a start that was killed has left keeps its longer name.
+        let prefix = format!("{FILE}-");
+        let mut file = tempfile::Builder::new()
+            .prefix(&prefix)
+            .tempfile_in(folder)?;
+        file.write_all(format!("{password}\n").as_bytes())?;
+        file.as_file().sync_all()?;
+        Ok(Self { file, path })
     }
-    let mut options = File::options();
-    let mut file = options
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
-    file.write_all(format!("{password}\n").as_bytes())?;
-    file.sync_all()
+
+    /// Gives the file its name.
+    fn settle(self) -> io::Result<PathBuf> {
+        let Self { file, path } = self;
+        file.persist(&path).map_err(|error| error.error)?;
+        if let Some(folder) = path.parent() {
+            File::open(folder)?.sync_all()?;
+        }
+        Ok(path)
+    }
 }
 
 #[cfg(test)]

@@ -63,11 +63,12 @@ impl Parts {
             within: config.limits.body_timeout,
             work_within: config.limits.request_timeout,
         };
-        let at_once = config.limits.requests_at_once.max(1);
+        let at_once = config.requests_at_once.or(config.http_threads);
+        let at_once = at_once.unwrap_or(config.limits.requests_at_once).max(1);
         Gate::new(
             self.service.clone(),
             limits,
-            config.http_threads.unwrap_or(at_once),
+            at_once,
             (Arc::clone(&self.streams), self.content.folder().to_owned()),
             (Arc::clone(&self.metrics), Arc::clone(&self.request_log)),
             hosts(config),

@@ -35,6 +35,10 @@ impl Reloaded {
                 ("listen", old.listen != new.listen),
                 ("data", old.data != new.data),
                 ("http-threads", old.http_threads != new.http_threads),
+                (
+                    "requests-at-once",
+                    old.requests_at_once != new.requests_at_once,
+                ),
                 ("port-file", old.port_file != new.port_file),
                 (
                     "admin-token-file",

@@ -16,6 +16,9 @@ const MORE_READERS: usize = 8;
 /// Most of them: a database's server has a hundred for everybody, unless it is told otherwise.
 const MOST_READERS: usize = 64;
 
+/// Memory for records of calendars that are in use: those of some thousand users.
+const CALENDAR_BYTES: usize = 96 << 20;
+
 /// The records, the attachments, and what keeps others out of the folder where the store doesn't.
 pub(crate) struct Stored {
     pub(crate) store: Store,
@@ -38,6 +41,9 @@ pub(crate) fn changes(folder: &Path) -> PathBuf {
 
 pub(crate) fn open(config: &Config, threads: usize) -> Result<Stored, ServeError> {
     let mut options = StoreOptions::default().slow_commit(config.log.slow_commit);
+    if let Data::Folder(_) = &config.data {
+        options = options.remember(groupware_service::calendar::PREFIX, CALENDAR_BYTES);
+    }
     if let (Data::Folder(folder), Some(_)) = (&config.data, config.keep_changes) {
         options = options.changes(changes(folder));
     }

@@ -420,7 +420,7 @@ impl Accounts {
     /// # Errors
     /// The store's.
     pub async fn reset_all(&self) -> Result<usize, AccountsError> {
-        self.known.look_again()?;
+        self.known.look_again(self.known.seen())?;
         let keys = self.known.users.keys();
         for keys in keys.chunks(RESET_AT_ONCE) {
             let mut batch = Batch::new();

@@ -1,5 +1,6 @@
 //! The calendar's decisions on the way to the store.
 
+pub use groupware_calendar::PREFIX;
 use groupware_calendar::{CalendarError, Context, Decision, Entry, Ids, Reason};
 use groupware_store::Snapshot;
 
@@ -8,15 +9,15 @@ use crate::quotas::{Look, NoRoom};
 use crate::service::Service;
 use crate::user::User;
 
-/// Reads from one snapshot.
+/// Reads one state, which may be remembered.
 ///
 /// # Errors
 /// What `read` returns.
 pub fn read<T>(
     service: &Service,
-    read: impl FnOnce(&dyn Snapshot) -> Result<T, CalendarError>,
+    read: impl Fn(&dyn Snapshot) -> Result<T, CalendarError>,
 ) -> Result<T, CalendarError> {
-    service.store().read(read)
+    service.store().look(read)
 }
 
 /// Decides on a fresh snapshot and commits, until nobody else was faster.

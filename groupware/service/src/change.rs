@@ -45,7 +45,7 @@ pub async fn change<T, E: From<StoreError>>(
     caller: &Caller,
     decide: impl Fn(&dyn Snapshot) -> Result<(Batch, T), E>,
 ) -> Result<T, ChangeError<E>> {
-    let decide = || ready(service.store().read(&decide));
+    let decide = || ready(service.store().look(&decide));
     commit(service, caller, decide).await
 }
 

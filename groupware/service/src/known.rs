@@ -113,15 +113,19 @@ impl Known {
         }
     }
 
-    /// Looks whether there is news, for whoever did not find what there may be by now; whether that was worth
-    /// the while.
-    pub(crate) fn look_again(&self) -> Result<bool, StoreError> {
+    /// How far the log was read: what whoever looks something up asks before, to look again if need be.
+    pub(crate) fn seen(&self) -> Position {
+        *self.position()
+    }
+
+    /// Looks whether there is news, for whoever did not find what there may be by now; whether there was any since
+    /// a moment before. Somebody else may have read it meanwhile.
+    pub(crate) fn look_again(&self, since: Position) -> Result<bool, StoreError> {
         let Some(others) = &self.others else {
             return Ok(false);
         };
-        let before = *self.position();
         self.look(others, |_| false)?;
-        Ok(*self.position() != before)
+        Ok(self.seen() != since)
     }
 
     /// Reads the log to its end, unless somebody else has done what is `enough` meanwhile.
@@ -161,9 +165,10 @@ impl Known {
     /// A user by name, in whatever case it is written.
     pub(crate) fn find(&self, name: &str) -> Result<Option<Arc<Account>>, StoreError> {
         self.ensure()?;
+        let seen = self.seen();
         match self.users.find(name) {
             Some(account) => Ok(Some(account)),
-            None if self.look_again()? => Ok(self.users.find(name)),
+            None if self.look_again(seen)? => Ok(self.users.find(name)),
             None => Ok(None),
         }
     }
@@ -224,11 +229,11 @@ impl Changing<'_> {
     {
         let known = self.known;
         for _ in 0..ROUNDS {
-            let at = *known.position();
+            let at = known.seen();
             let mut decided = match decide(&known.users) {
                 Ok(decided) => decided,
                 // What is in the way may be gone, and who is not there have come, at another server.
-                Err(error) => match known.look_again().map_err(AccountError::from)? {
+                Err(error) => match known.look_again(at).map_err(AccountError::from)? {
                     true => continue,
                     false => return Err(error),
                 },
@@ -280,11 +285,13 @@ impl Others {
 /// Who is a local user, those included whom other servers have registered just now.
 impl Directory for Known {
     fn user(&self, address: &str) -> Result<Option<String>, StoreError> {
+        let seen = self.seen();
         let known = self.users.user(address)?;
-        if known.is_some() || self.users.local_name(address).is_none() || !self.look_again()? {
-            return Ok(known);
+        let may_be_new = known.is_none() && self.users.local_name(address).is_some();
+        match may_be_new && self.look_again(seen)? {
+            true => self.users.user(address),
+            false => Ok(known),
         }
-        self.users.user(address)
     }
 
     fn email(&self, user: &str) -> String {

@@ -78,10 +78,12 @@ impl Look {
         snapshot: &dyn Snapshot,
         batch: &Batch,
     ) -> Result<Result<(), NoRoom>, StoreError> {
-        match self.is_done.swap(true, Relaxed) {
-            true => Ok(Ok(())),
-            false => quotas.check(of, snapshot, batch, self.now),
+        if self.is_done.load(Relaxed) {
+            return Ok(Ok(()));
         }
+        let checked = quotas.check(of, snapshot, batch, self.now);
+        self.is_done.store(matches!(checked, Ok(Ok(()))), Relaxed);
+        checked
     }
 }
 

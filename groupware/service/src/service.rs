@@ -198,7 +198,8 @@ impl Service {
     /// # Errors
     /// The store's.
     pub fn keep_up(&self) -> Result<(), StoreError> {
-        self.0.known.look_again().map(drop)
+        let known = &self.0.known;
+        known.look_again(known.seen()).map(drop)
     }
 
     /// Whether other servers may change the same store.

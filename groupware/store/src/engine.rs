@@ -15,6 +15,11 @@ pub trait Engine: Send + Sync {
     /// What it is called in messages: one lower-case word.
     fn name(&self) -> &'static str;
 
+    /// Whether nobody else changes its records as long as it is open, so that they may be remembered.
+    fn is_alone(&self) -> bool {
+        false
+    }
+
     /// One consistent state of all records: what was acknowledged before this call is in it.
     ///
     /// # Errors

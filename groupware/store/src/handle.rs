@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::{Mutex, Semaphore, SemaphorePermit, mpsc, oneshot};
 
+use crate::cache::{Cache, Remembered};
 use crate::engine::{Engine, Outcome, Writer};
 use crate::life::{Condition, Life};
 use crate::stats::Counters;
@@ -37,6 +38,7 @@ struct Inner {
     queue: Option<mpsc::Sender<Job>>,
     writer: OnceLock<JoinHandle<()>>,
     engine: Box<dyn Engine>,
+    cache: Option<Arc<Cache>>,
     large: Semaphore,
     place: Arc<Mutex<Place>>,
     counters: Arc<Counters>,
@@ -79,13 +81,16 @@ impl Store {
     ) -> Result<Self, StoreError> {
         let (queue, jobs) = mpsc::channel(QUEUE_BATCHES);
         let life = Arc::new(Life::new(options.slow_commit));
-        let place = Place::new(Box::new(writer), Arc::clone(&life));
+        let remembered = options.remembered.filter(|_| engine.is_alone());
+        let cache = remembered.map(|it| Arc::new(Cache::new(it.prefix, it.bytes)));
+        let place = Place::new(Box::new(writer), Arc::clone(&life), cache.clone());
         let place = Arc::new(Mutex::new(place));
         let counters = Arc::new(Counters::default());
         let inner = Arc::new(Inner {
             queue: Some(queue),
             writer: OnceLock::new(),
             engine: Box::new(engine),
+            cache,
             large: Semaphore::new(QUEUE_LARGE_BYTES / LARGE_UNIT_BYTES),
             place: Arc::clone(&place),
             counters: Arc::clone(&counters),
@@ -111,6 +116,28 @@ impl Store {
         read: impl FnOnce(&dyn Snapshot) -> Result<T, E>,
     ) -> Result<T, E> {
         read(&*self.inner.engine.snapshot()?)
+    }
+
+    /// As [`Store::read`], where records may come from what is remembered of them
+    /// ([`StoreOptions::remember`]). Now and then, where others change at the same moment what was read
+    /// already, it is read once more from the beginning, and only what is read then counts.
+    ///
+    /// # Errors
+    /// As [`Store::read`].
+    pub fn look<T, E: From<StoreError>>(
+        &self,
+        read: impl Fn(&dyn Snapshot) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let Some(cache) = &self.inner.cache else {
+            return self.read(read);
+        };
+        let remembered = Remembered::new(cache, &*self.inner.engine);
+        let found = read(&remembered);
+        remembered.count();
+        match remembered.is_torn() {
+            true => self.read(read),
+            false => found,
+        }
     }
 
     /// Hands a batch to the writer and waits until it is durable. A batch whose caller stops
@@ -205,7 +232,14 @@ impl Store {
     pub fn stats(&self) -> StoreStats {
         let queue = self.queue();
         let waiting = queue.max_capacity() - queue.capacity();
-        self.inner.counters.read(waiting as u64)
+        let stats = self.inner.counters.read(waiting as u64);
+        let looks = self.inner.cache.as_ref().map(|cache| cache.looks());
+        let (looks, looks_remembered) = looks.unwrap_or_default();
+        StoreStats {
+            looks,
+            looks_remembered,
+            ..stats
+        }
     }
 
     /// How it does: whether the writer lives, and whether the disk takes what it writes.

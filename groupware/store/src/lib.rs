@@ -10,6 +10,7 @@
 //! The crate does not know what the records mean, who may see them, or what time it is.
 
 mod batch;
+mod cache;
 mod changes;
 mod clock;
 mod engine;
@@ -39,7 +40,7 @@ pub use error::{Cause, CommitError, OpenError, ReadError, StoreError};
 pub use handle::{QUEUE_BATCHES, QUEUE_LARGE_BYTES, Store};
 pub use life::Condition;
 pub use lock::FolderLock;
-pub use options::StoreOptions;
+pub use options::{Remember, StoreOptions};
 pub use snapshot::{Record, Show, Snapshot, Soon, Walk};
 pub use sqlite::{Compacted, FILE_NAME, compact, copy_records};
 pub use stats::{COMMIT_BOUNDS_US, COMMIT_BUCKETS, GROUP_BUCKETS, StoreStats};

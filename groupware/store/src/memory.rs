@@ -38,6 +38,10 @@ impl Engine for Shared {
         "memory"
     }
 
+    fn is_alone(&self) -> bool {
+        true
+    }
+
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, StoreError> {
         Ok(Box::new(Arc::clone(&self.lock())))
     }

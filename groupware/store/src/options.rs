@@ -18,6 +18,17 @@ pub struct StoreOptions {
     /// The folder in which a log of all changes is kept, see [`replay`](crate::replay); none is unless
     /// given. A store that is opened without it gives up the log that it had.
     pub changes: Option<PathBuf>,
+    /// Records that [`Store::look`](crate::Store::look) remembers; none are unless given.
+    pub remembered: Option<Remember>,
+}
+
+/// Which records are remembered, and how many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Remember {
+    /// What their keys begin with.
+    pub prefix: &'static [u8],
+    /// The bytes that they may take in memory, about.
+    pub bytes: usize,
 }
 
 impl StoreOptions {
@@ -36,6 +47,12 @@ impl StoreOptions {
     /// Keeps a log of all changes in this folder.
     pub fn changes(mut self, folder: PathBuf) -> Self {
         self.changes = Some(folder);
+        self
+    }
+
+    /// Has records whose keys begin so remembered when they are read or written, in about so many bytes.
+    pub fn remember(mut self, prefix: &'static [u8], bytes: usize) -> Self {
+        self.remembered = Some(Remember { prefix, bytes });
         self
     }
 

@@ -32,6 +32,10 @@ pub struct StoreStats {
     pub group_us: u64,
     /// Batches that wait for the writer now.
     pub waiting: u64,
+    /// Reads by [`Store::look`](crate::Store::look), where something is remembered at all.
+    pub looks: u64,
+    /// Those of them that needed nothing but what is remembered.
+    pub looks_remembered: u64,
 }
 
 #[derive(Debug, Default)]
@@ -66,7 +70,7 @@ impl Counters {
         self.failures.fetch_add(failures, Relaxed);
     }
 
-    /// What was counted; `waiting` batches wait.
+    /// What was counted; `waiting` batches wait. Looks are counted elsewhere.
     pub(crate) fn read(&self, waiting: u64) -> StoreStats {
         StoreStats {
             commits: self.commits.load(Relaxed),
@@ -77,6 +81,7 @@ impl Counters {
             group_times: std::array::from_fn(|i| self.group_times[i].load(Relaxed)),
             group_us: self.group_us.load(Relaxed),
             waiting,
+            ..StoreStats::default()
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tokio::sync::{Mutex, mpsc, oneshot};
 
+use crate::cache::Cache;
 use crate::engine::{Outcome, Writer};
 use crate::life::Life;
 use crate::stats::Counters;
@@ -32,12 +33,18 @@ pub(crate) struct Place {
     /// that panicked.
     engine: Option<Box<dyn Writer>>,
     life: Arc<Life>,
+    /// Told of every group.
+    cache: Option<Arc<Cache>>,
 }
 
 impl Place {
-    pub(crate) fn new(engine: Box<dyn Writer>, life: Arc<Life>) -> Self {
+    pub(crate) fn new(engine: Box<dyn Writer>, life: Arc<Life>, cache: Option<Arc<Cache>>) -> Self {
         let engine = Some(engine);
-        Self { engine, life }
+        Self {
+            engine,
+            life,
+            cache,
+        }
     }
 
     /// Whether somebody may write in the writer's place.
@@ -66,12 +73,16 @@ impl Place {
             return;
         };
         let under_way = self.life.begin();
+        let number = self.cache.as_ref().map(|cache| cache.begin(group));
         engine.commit(group, outcomes);
         assert_eq!(
             outcomes.len(),
             group.len(),
             "an engine gives one outcome per batch"
         );
+        if let (Some(cache), Some(number)) = (&self.cache, number) {
+            cache.publish(number, group, outcomes);
+        }
         under_way.end(outcomes, counters);
         self.engine = Some(engine);
         count(group, outcomes, counters);

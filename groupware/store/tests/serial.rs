@@ -3,7 +3,7 @@
 use groupware_store::{Batch, Store, StoreOptions};
 use proptest::prelude::*;
 
-use crate::law::{check, drafts, run};
+use self::law::{check, drafts, run};
 
 #[path = "contract/serial.rs"]
 mod law;

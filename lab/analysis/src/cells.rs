@@ -7,9 +7,9 @@ use lab_stats::WeightedMean;
 use lab_trial::as_f64;
 
 use crate::model::{
-    Arrivals, Bound, CellSummary, Counters, Estimate, PopulationAnalysis, PopulationSummary,
-    ProbeCounts, StageAnalysis, StageSummary, StepAnalysis, StepSummary, Times, TimesSummary,
-    TrialAnalysis, Verdict,
+    Arrivals, Bound, CellSummary, Counters, Estimate, MeasureAnalysis, MeasureSummary,
+    PopulationAnalysis, PopulationSummary, ProbeCounts, StageAnalysis, StageSummary, StepAnalysis,
+    StepSummary, TagAnalysis, TagSummary, Times, TimesSummary, TrialAnalysis, Verdict,
 };
 use crate::published::transfer;
 use crate::repeated;
@@ -90,6 +90,8 @@ fn cell_summary(cell: &Cell, steps: &[String], all: &[&TrialAnalysis]) -> CellSu
             .collect(),
         stages: stages(&valid),
         populations: populations(&valid),
+        tags: tags(&valid),
+        measures: measures(&valid),
         probe_ms: (!probes.is_empty()).then(|| times(probes)),
         probe: probe(&valid),
         transfer: transfer::of_cell(&valid),
@@ -170,6 +172,38 @@ fn populations(valid: &[&TrialAnalysis]) -> Vec<PopulationSummary> {
             delivered_per_s: over(|one| one.delivered_per_s),
             offered_per_s: over(|one| one.offered_per_s),
             response_ms: times(all.clone().map(|one| one.response_ms)),
+        }
+    };
+    first.iter().enumerate().map(summary).collect()
+}
+
+/// Trials of a cell have the same tags.
+fn tags(valid: &[&TrialAnalysis]) -> Vec<TagSummary> {
+    let first = valid.first().map_or(&[][..], |trial| &trial.tags);
+    let summary = |(at, tag): (usize, &TagAnalysis)| {
+        let all = valid.iter().filter_map(|trial| trial.tags.get(at));
+        TagSummary {
+            name: tag.name.clone(),
+            steps: tag.steps.clone(),
+            errors: all.clone().map(|one| one.errors).sum(),
+            throughput_per_s: Estimate::of(all.clone().map(|one| one.throughput_per_s)),
+            response_ms: times(all.map(|one| one.response_ms)),
+        }
+    };
+    first.iter().enumerate().map(summary).collect()
+}
+
+/// Trials of a cell measure the same.
+fn measures(valid: &[&TrialAnalysis]) -> Vec<MeasureSummary> {
+    let first = valid.first().map_or(&[][..], |trial| &trial.measures);
+    let summary = |(at, measure): (usize, &MeasureAnalysis)| {
+        let all = valid.iter().filter_map(|trial| trial.measures.get(at));
+        MeasureSummary {
+            step: measure.step.clone(),
+            name: measure.name.clone(),
+            unit: measure.unit.clone(),
+            samples: all.clone().map(|one| one.values.count).sum(),
+            values: times(all.map(|one| one.values)),
         }
     };
     first.iter().enumerate().map(summary).collect()

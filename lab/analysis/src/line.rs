@@ -106,11 +106,13 @@ fn safe(tried: &[Tried], wanted: f64) -> Option<SafeLine> {
 /// `response time p(95) < 100ms`, with its step.
 fn words(threshold: &lab_plan::Threshold) -> String {
     let text = lab_trial::format::threshold(threshold.metric, &threshold.text);
-    match (&threshold.step, &threshold.population) {
-        (Some(step), _) => format!("{text} in “{step}”"),
-        (None, Some(population)) => format!("{text} of population “{population}”"),
-        (None, None) => text,
-    }
+    let of = lab_trial::format::narrowed(
+        threshold.step.as_deref(),
+        threshold.stage.as_deref(),
+        threshold.population.as_deref(),
+        threshold.tag.as_deref(),
+    );
+    format!("{text}{of}")
 }
 
 fn tried(trial: &TrialAnalysis) -> Tried {

@@ -1,8 +1,6 @@
 //! What the server could carry: the busiest resource, demand per transaction, scaling with users.
 
-mod support;
-
-use support::{Made, Shape};
+use crate::support::{Made, Shape};
 
 fn levels(users: &str) -> Made {
     let overrides = vec![("matrix.users".to_owned(), users.to_owned())];

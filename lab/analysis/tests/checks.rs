@@ -1,10 +1,8 @@
 //! Each check, made to pass, warn, and invalidate; and what a verdict does to the figures.
 
-mod support;
-
+use crate::support::{Made, Shape, check, trial};
 use lab_analysis::model::{CheckOutcome, Outcome, TrialAnalysis, Verdict};
 use lab_archive::TrialEnd;
-use support::{Made, Shape, check, trial};
 
 use CheckOutcome::{Invalid, NotJudged, Pass, Warn};
 
@@ -144,7 +142,7 @@ fn littles_law_where_a_part_of_the_sessions_does_a_step() {
     let made = Made {
         workload: format!(
             "{}    - step: Sometimes\n      share: 20%\n      wait: 1s..2s\n      request: GET /d\n",
-            support::WORKLOAD
+            crate::support::WORKLOAD
         ),
         shapes: vec![Shape::default()],
         ..Made::default()

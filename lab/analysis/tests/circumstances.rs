@@ -1,14 +1,12 @@
 //! What surrounds a trial: each fact made to pass, warn, and invalidate; and the run as a whole.
 
-mod support;
-
+use crate::support::{Made, Shape, check};
 use lab_analysis::model::CheckOutcome::{self, Invalid, NotJudged, Pass, Warn};
 use lab_analysis::model::{TrialAnalysis, Verdict};
 use lab_archive::{
     Circumstances, Clocks, LimitsReached, OtherProgram, StartingState, Throttled, Used,
 };
 use lab_plan::checks::Cause;
-use support::{Made, Shape, check};
 
 fn quiet() -> Circumstances {
     Circumstances {

@@ -1,13 +1,11 @@
 //! Duets: two variants at the same time, window by window, whatever the sides differ in and whatever
 //! disturbs both.
 
-mod support;
-
+use crate::support::{Made, Shape};
 use lab_analysis::Analysis;
 use lab_analysis::model::{Comparison, Difference, Measure, Outcome, Verdict};
 use lab_archive::{Circumstances, Clocks, OtherProgram, TrialEnd};
 use lab_plan::Side;
-use support::{Made, Shape};
 
 const STUDY: &str = "\
 study: tiny

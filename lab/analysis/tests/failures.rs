@@ -1,7 +1,6 @@
 //! Failures count: limits on times are about all attempts, and an error rate is always judged.
 
-mod support;
-
+use crate::support::{Made, STUDY, Shape, WORKLOAD};
 use lab_analysis::Analysis;
 use lab_analysis::model::{
     Attempt, Comparison, Difference, Measure, Outcome, ThresholdResult, TrialAnalysis,
@@ -10,7 +9,6 @@ use lab_archive::ErrorClass;
 use lab_comparison::{RunComparison, RunOutcome, compare_runs};
 use lab_plan::Metric;
 use lab_trial::judge_trial;
-use support::{Made, STUDY, Shape, WORKLOAD};
 
 const LIMITS: &str =
     "thresholds:\n  response_time: [\"p(95) < 300ms\"]\n  error_rate: [\"rate < 1%\"]\n";

@@ -1,9 +1,7 @@
 //! The generator's own delay: held against the service time that it measures.
 
-mod support;
-
+use crate::support::{Made, STUDY, Shape, WORKLOAD};
 use lab_analysis::model::{Check, CheckOutcome, TrialAnalysis};
-use support::{Made, STUDY, Shape, WORKLOAD};
 
 fn check<'a>(trial: &'a TrialAnalysis, name: &str) -> Option<&'a Check> {
     trial.checks.iter().find(|check| check.name == name)

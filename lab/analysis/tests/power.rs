@@ -1,11 +1,9 @@
 //! How far pairs spread in a run, as its analysis tells: what planning another one goes by.
 
-mod support;
-
+use crate::support::{Made, Shape};
 use lab_analysis::Analysis;
 use lab_analysis::model::{Measure, Verdict};
 use lab_analysis::power::Spreads;
-use support::{Made, Shape};
 
 /// Two cells in four blocks, in the order listed.
 fn four_blocks() -> Analysis {

@@ -1,10 +1,8 @@
 //! What a trial can't tell: requests without an answer, a generator that the kernel doesn't time.
 
-mod support;
-
+use crate::support::{Shape, check, trial};
 use lab_analysis::model::CheckOutcome::{Invalid, NotJudged, Pass, Warn};
 use lab_analysis::model::Verdict;
-use support::{Shape, check, trial};
 
 #[test]
 fn unanswered_requests() {

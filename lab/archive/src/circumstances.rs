@@ -60,6 +60,10 @@ pub struct Agent {
     /// most of the trial. Clocks do not part like that: one of them stood still, or was another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub apart_ms: Option<f64>,
+    /// How much faster its clock went than that of the machine that conducted, in millionths: the slope of the
+    /// line through all measurements. `None` where these say less than what is unknown of each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drift_ppm: Option<f64>,
 }
 
 /// The wait for a quiet machine before a trial.

@@ -85,6 +85,23 @@ pub enum ArchiveError {
         /// Now.
         now: String,
     },
+    /// A resume was asked for with a text that is not what the run was made from.
+    #[error(
+        "{} cannot be resumed: line {line} of {file} was {archived}, now it is {now}",
+        path.display()
+    )]
+    Rewritten {
+        /// The folder.
+        path: PathBuf,
+        /// The file, as the archive names it.
+        file: String,
+        /// The first line that differs, from 1.
+        line: usize,
+        /// In the archive, in quotes; `missing` where the file was shorter.
+        archived: String,
+        /// Now, likewise.
+        now: String,
+    },
     /// A resume was asked for with a file or plan that has changed since the run began.
     #[error("{} cannot be resumed: {what} has changed since", path.display())]
     Changed {

@@ -41,8 +41,8 @@ pub use hlog::Interval;
 pub use log::{EventLine, EventLog, Happening};
 pub use model::{
     ClockLine, DuetRecord, Environment, ErrorClass, ErrorExample, GeneratorHealth, LatenessLine,
-    Manifest, Pinning, RawBaseline, SlowestLine, StepLine, TrialEnd, TrialRecord, Unanswered,
-    WindowLine,
+    Manifest, MeasureName, Pinning, RawBaseline, SlowestLine, StepLine, TrialEnd, TrialRecord,
+    Unanswered, WindowLine,
 };
 pub use monitor::MonitorTable;
 pub use reader::{Run, TrialData};

@@ -32,8 +32,31 @@ pub struct Manifest {
     pub environment: Environment,
     /// Names of the step histograms: tag number → step name. The probe, if any, is the last, `probe`.
     pub steps: Vec<String>,
+    /// What the answers of the steps tell besides, in the order of the steps and of what each measures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub measures: Vec<MeasureName>,
     /// Files kept under `files/`, the study first, then the workload.
     pub files: Vec<String>,
+}
+
+/// A number that the answers of a step tell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MeasureName {
+    /// Index into [`Manifest::steps`].
+    pub step: u16,
+    /// Its name.
+    pub name: String,
+    /// What it is counted in; empty of a mere number.
+    pub unit: String,
+}
+
+impl Manifest {
+    /// The measure at this place among those of a step.
+    #[must_use]
+    pub fn measure(&self, step: u16, place: u16) -> Option<&MeasureName> {
+        let mut of_step = self.measures.iter().filter(|one| one.step == step);
+        of_step.nth(usize::from(place))
+    }
 }
 
 /// The machine, as found at the start.

@@ -15,6 +15,13 @@ pub enum Series {
         /// Where the time counts from.
         kind: Kind,
     },
+    /// Numbers that the answers of a step told, in thousandths: `NN/measure/0`.
+    Measure {
+        /// Index into [`crate::Manifest::steps`].
+        step: u16,
+        /// Which of the step's, from 0; see [`crate::Manifest::measures`].
+        place: u16,
+    },
     /// How much later than meant requests were sent: `lateness`.
     Lateness,
     /// How much later than it became readable something was read: `loop`. Absent in archives of
@@ -58,6 +65,9 @@ pub enum Kind {
     BetweenEvents,
 }
 
+/// What stands in the place of an outcome in tags of measures.
+const MEASURE: &str = "measure";
+
 impl Kind {
     /// The phases of a request, in their order. Archives of earlier versions have none.
     pub const PHASES: [Self; 6] = [
@@ -96,6 +106,7 @@ impl fmt::Display for Series {
             Self::Lateness => return f.write_str("lateness"),
             Self::Loop => return f.write_str("loop"),
             Self::Session => return f.write_str("session"),
+            Self::Measure { step, place } => return write!(f, "{step:02}/{MEASURE}/{place}"),
             Self::Step {
                 step,
                 outcome,
@@ -134,6 +145,11 @@ fn parse(tag: &str) -> Option<Series> {
     let (step, outcome, kind) = (parts.next()?, parts.next()?, parts.next()?);
     if parts.next().is_some() || !step.bytes().all(|b| b.is_ascii_digit()) {
         return None;
+    }
+    if outcome == MEASURE {
+        let is_place = kind.bytes().all(|b| b.is_ascii_digit());
+        let (step, place) = (step.parse().ok()?, kind.parse().ok()?);
+        return is_place.then_some(Series::Measure { step, place });
     }
     let outcome = match outcome {
         "ok" => Outcome::Ok,
@@ -174,7 +190,11 @@ mod tests {
                 }
             }
         }
-        for series in [Series::Lateness, Series::Loop, Series::Session] {
+        let measure = |step, place| Series::Measure { step, place };
+        assert_eq!(measure(3, 1).to_string(), "03/measure/1");
+        let numbers = [measure(0, 0), measure(120, 19)];
+        let others = [Series::Lateness, Series::Loop, Series::Session];
+        for series in others.into_iter().chain(numbers) {
             assert_eq!(series.to_string().parse(), Ok(series));
         }
         let first = Series::Step {
@@ -195,6 +215,8 @@ mod tests {
             "+1/ok/response",
             "70000/ok/response",
             "1/fine/response",
+            "1/measure/+2",
+            "1/measure/",
         ] {
             assert!(tag.parse::<Series>().is_err(), "{tag}");
         }

@@ -291,6 +291,9 @@ fn same_run(
             .collect::<Vec<_>>()
             .join(" ")
     };
+    if old.study == now.study {
+        same_files(dir, files)?;
+    }
     let facts = [
         ("study", old.study.clone(), now.study.clone()),
         ("study file", old.file_hash.clone(), now.file_hash.clone()),
@@ -314,11 +317,6 @@ fn same_run(
         path: dir.to_path_buf(),
         what,
     };
-    for (name, bytes) in files {
-        if wire::read(&names::kept_file(dir, name)?).ok().as_ref() != Some(bytes) {
-            return Err(changed(name.clone()));
-        }
-    }
     let path = dir.join(names::PLAN);
     let old_plan = wire::read_sized(&path, names::PLAN, &archived.file_bytes)?;
     let same = if grows(plan) {
@@ -332,6 +330,47 @@ fn same_run(
         return Err(changed("the plan that this version makes".to_owned()));
     }
     Ok(())
+}
+
+/// Whether the archive keeps what these files are now; else what is the first that isn't so.
+fn same_files(dir: &Path, files: &[(String, Vec<u8>)]) -> Result<(), ArchiveError> {
+    for (name, bytes) in files {
+        let kept = wire::read(&names::kept_file(dir, name)?).ok();
+        if kept.as_ref() == Some(bytes) {
+            continue;
+        }
+        let kept = kept.as_deref().map(str::from_utf8);
+        let (path, file) = (dir.to_path_buf(), name.clone());
+        let (Some(Ok(kept)), Ok(text)) = (kept, str::from_utf8(bytes)) else {
+            return Err(ArchiveError::Changed { path, what: file });
+        };
+        let (line, archived, now) = first_difference(kept, text);
+        return Err(ArchiveError::Rewritten {
+            path,
+            file,
+            line,
+            archived,
+            now,
+        });
+    }
+    Ok(())
+}
+
+/// The number of the first line in which two texts differ, and both lines as they are shown.
+fn first_difference(one: &str, other: &str) -> (usize, String, String) {
+    let shown = |line: Option<&str>| match line {
+        Some(line) => format!("`{}`", line.trim_matches(' ').replace('\r', "\\r")),
+        None => "missing".to_owned(),
+    };
+    let (mut ones, mut others) = (one.split('\n'), other.split('\n'));
+    let mut number = 1;
+    loop {
+        let (left, right) = (ones.next(), others.next());
+        if left != right || left.is_none() {
+            return (number, shown(left), shown(right));
+        }
+        number += 1;
+    }
 }
 
 /// One trial, being written. Dropped before [`TrialWriter::finish`], it leaves an unfinished

@@ -50,6 +50,7 @@ fn manifest() -> Manifest {
             "Read".to_owned(),
             lab_archive::PROBE.to_owned(),
         ],
+        measures: Vec::new(),
         files: vec!["study.yaml".to_owned(), "published/a.csv".to_owned()],
     }
 }
@@ -573,8 +574,11 @@ fn a_resume_with_something_else_is_refused() {
     other_speed.speed = 1.5;
     let mut other_files = files();
     other_files[1].1.push(b'\n');
+    let mut other_lines = files();
+    other_lines[0].1 = b"study: made\r\n".to_vec();
     let report = [
         words(&other_seed, &plan, &files()),
+        words(&manifest(), &plan, &other_lines),
         words(&other_study, &plan, &files()),
         words(&other_speed, &plan, &files()),
         words(&manifest(), &plan, &other_files),

@@ -10,11 +10,12 @@ use std::task::{Context, Poll, ready};
 use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use crate::exchange::{Phase, Phases};
+use crate::sources::Sources;
 use crate::time::{Nanos, Time, Timer};
 use crate::url::BaseUrl;
 
@@ -46,6 +47,8 @@ pub(crate) struct Route {
     pub(crate) addresses: Arc<[SocketAddr]>,
     /// Its name, if it speaks TLS.
     pub(crate) tls: Option<Secure>,
+    /// Where connections to it come from.
+    pub(crate) sources: Sources,
 }
 
 /// How TLS is spoken, and the name that the server must prove to have.
@@ -57,17 +60,20 @@ const NEXT_ADDRESS_AFTER: Nanos = 250_000_000;
 /// Connects to one of a server's addresses: each is tried as soon as the one before has failed, or has
 /// said nothing for a quarter of a second, and the first that connects is taken (Happy Eyeballs, RFC
 /// 8305, in a simple form). No server needs all of its addresses to be up.
-async fn connect(addresses: &[SocketAddr], time: &impl Time) -> io::Result<TcpStream> {
+async fn connect(
+    (addresses, sources): (&[SocketAddr], &Sources),
+    time: &impl Time,
+) -> io::Result<TcpStream> {
     if let [only] = addresses {
-        return TcpStream::connect(only).await;
+        return reach(*only, sources).await;
     }
     let timer = time.timer();
     let mut left = alternating(addresses).into_iter();
-    let mut under_way: Vec<Pin<Box<dyn Future<Output = io::Result<TcpStream>>>>> = Vec::new();
+    let mut under_way: Vec<Pin<Box<dyn Future<Output = io::Result<TcpStream>> + '_>>> = Vec::new();
     let mut last = io::Error::from(io::ErrorKind::NotFound);
     loop {
         if let Some(address) = left.next() {
-            under_way.push(Box::pin(TcpStream::connect(address)));
+            under_way.push(Box::pin(reach(address, sources)));
             timer.set(time.now().saturating_add(NEXT_ADDRESS_AFTER));
         } else if under_way.is_empty() {
             return Err(last);
@@ -90,6 +96,20 @@ async fn connect(addresses: &[SocketAddr], time: &impl Time) -> io::Result<TcpSt
             None => {}
         }
     }
+}
+
+/// Connects to one address.
+async fn reach(address: SocketAddr, sources: &Sources) -> io::Result<TcpStream> {
+    let Some(source) = sources.next(address.ip()) else {
+        return TcpStream::connect(address).await;
+    };
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // Any port of that address which nobody has.
+    socket.bind(SocketAddr::new(source, 0))?;
+    socket.connect(address).await
 }
 
 /// The families in turn, beginning with the first address's (RFC 8305, section 4).
@@ -117,7 +137,7 @@ impl Connection {
         phases: &mut Phases,
     ) -> io::Result<Self> {
         let began = time.now();
-        let stream = connect(&route.addresses, time).await?;
+        let stream = connect((&route.addresses, &route.sources), time).await?;
         stream.set_nodelay(true)?;
         let connected = time.now();
         phases.set(Phase::Connect, connected.saturating_sub(began));
@@ -317,7 +337,26 @@ mod tests {
     fn connected(addresses: &[SocketAddr]) -> io::Result<SocketAddr> {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_all().build().unwrap();
-        runtime.block_on(async { connect(addresses, &TokioTime::start()).await?.peer_addr() })
+        let sources = Sources::default();
+        let from = (addresses, &sources);
+        runtime.block_on(async { connect(from, &TokioTime::start()).await?.peer_addr() })
+    }
+
+    #[test]
+    fn connections_come_from_the_addresses_that_are_said() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        let said = ["127.0.0.7", "127.0.0.8"].map(|text| text.parse::<std::net::IpAddr>().unwrap());
+        let sources = Sources::new(&said);
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().build().unwrap();
+        let from = || runtime.block_on(async { reach(at, &sources).await?.local_addr() });
+        let from: Vec<_> = (0..4).map(|_| from().unwrap().ip()).collect();
+        assert_eq!(from, [said[0], said[1], said[0], said[1]]);
+        // An address of documentation (RFC 5737), which is no machine's.
+        let nobodys = Sources::new(&["192.0.2.1".parse().unwrap()]);
+        let refused = runtime.block_on(reach(at, &nobodys)).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AddrNotAvailable);
     }
 
     #[test]

@@ -5,11 +5,9 @@
 //! # A client of another protocol
 //!
 //! The contract is told by [`Client`] itself, and `docs/clients.md` is the guide. Most protocols are
-//! best written as a [`dialogue::Dialogue`], which does no I/O: [`dialogue::Redis`] is a small one.
+//! best written as a [`dialogue::Dialogue`], which does no I/O: that of Redis, in `lab-dialogues`, is a small one.
 
 mod clock;
-#[cfg(test)]
-mod conformance;
 mod connection;
 pub mod dialogue;
 mod exchange;
@@ -17,6 +15,7 @@ pub mod http;
 mod reading;
 mod resolve;
 mod server;
+mod sources;
 mod tap;
 pub mod time;
 pub mod tls;
@@ -30,6 +29,7 @@ pub use exchange::{
 pub use reading::{html::values as html_values, xml::values as xml_values};
 pub use resolve::Resolve;
 pub use server::{Limits, Server};
+pub use sources::Sources;
 pub use tap::{Side, Tap};
 pub use time::{Nanos, Time, Timer};
 pub use tls::{Identity, PemFile, Tls, TlsError, TlsOptions};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::resolve::Resolve;
+use crate::sources::Sources;
 use crate::tls::Tls;
 use crate::url::BaseUrl;
 use crate::version::Protocol;
@@ -20,6 +21,8 @@ pub struct Server {
     pub tls: Tls,
     /// Where other hosts are that the workload names.
     pub resolve: Resolve,
+    /// Addresses that connections come from.
+    pub sources: Sources,
     /// Which version of HTTP it is asked to speak, and on whose connections. `tls` must offer the same.
     pub protocol: Protocol,
     /// Bounds.

@@ -4,7 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Schemes: whether they mean TLS, and the port where none is said.
-const SCHEMES: [(&str, bool, Option<u16>); 8] = [
+const SCHEMES: [(&str, bool, Option<u16>); 14] = [
+    ("ws", false, Some(80)),
+    ("wss", true, Some(443)),
     ("http", false, Some(80)),
     ("https", true, Some(443)),
     ("tcp", false, None),
@@ -13,6 +15,10 @@ const SCHEMES: [(&str, bool, Option<u16>); 8] = [
     ("rediss", true, Some(6379)),
     ("smtp", false, Some(25)),
     ("smtps", true, Some(465)),
+    ("imap", false, Some(143)),
+    ("imaps", true, Some(993)),
+    ("postgres", false, Some(5432)),
+    ("postgresql", false, Some(5432)),
 ];
 
 /// Scheme, host, and port of a server.

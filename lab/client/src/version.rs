@@ -52,7 +52,7 @@ impl Offer {
 pub struct Protocol {
     /// Which version.
     pub offer: Offer,
-    /// How many connections all users share; `None` where each has its own. Of HTTP/2 only.
+    /// How many connections all users share; `None` where each has its own. Of [`Offer::Auto`] none are.
     #[serde(default)]
     pub shared: Option<u32>,
 }

@@ -98,7 +98,31 @@ fn agent(seen: &Seen) -> Agent {
             .map(|one| ms(one.bound))
             .reduce(f64::max),
         apart_ms: best.map(|_| ms(apart(&seen.offsets))),
+        drift_ppm: drift(&seen.offsets),
     }
+}
+
+/// The slope of the line through all measurements that leaves the least squares, in millionths. `None` where
+/// the whole line rises by less than what is unknown of a measurement: it says nothing then.
+fn drift(offsets: &[SeenOffset]) -> Option<f64> {
+    let (first, last) = (offsets.first()?, offsets.last()?);
+    let from_first = |one: &SeenOffset| {
+        let at = one.at.saturating_sub(first.at) as f64;
+        (at, one.offset.saturating_sub(first.offset) as f64)
+    };
+    let count = offsets.len() as f64;
+    let sums = offsets.iter().map(from_first);
+    let (at, off) = sums.fold((0.0, 0.0), |(at, off), one| (at + one.0, off + one.1));
+    let (at, off) = (at / count, off / count);
+    let parts = offsets.iter().map(from_first);
+    let (above, below) = parts.fold((0.0, 0.0), |(above, below), one| {
+        let aside = one.0 - at;
+        (above + aside * (one.1 - off), below + aside * aside)
+    });
+    let slope = (below > 0.0).then(|| above / below)?;
+    let bound = offsets.iter().map(|one| one.bound).max()?;
+    let rise = slope.abs() * last.at.saturating_sub(first.at) as f64;
+    (rise > bound as f64).then_some(slope * 1e6)
 }
 
 /// The most by which two measurements, one after the other, leave no offset that both allow.
@@ -151,6 +175,25 @@ mod tests {
         assert_eq!(apart(&still[..2]), 0);
         assert_eq!(apart(&still), 4_980);
         assert_eq!(apart(&[]), 0);
+    }
+
+    #[test]
+    fn a_clock_that_goes_faster_shows_as_a_line() {
+        let second = 1_000_000_000;
+        let at = |seconds: u64, offset: i64| SeenOffset {
+            at: seconds * second,
+            offset,
+            bound: 60_000,
+        };
+        // 20 ppm: 20 us a second, and an error of up to 5 us around it.
+        let line: Vec<SeenOffset> = (0..60)
+            .map(|n| at(n, 5_000_000 + 20_000 * n as i64 + 5_000 * (n as i64 % 2)))
+            .collect();
+        let found = drift(&line).unwrap();
+        assert!((found - 20.0).abs() < 0.2, "{found}");
+        // What two seconds show is less than what is unknown of each.
+        assert_eq!(drift(&line[..3]), None);
+        assert_eq!((drift(&line[..1]), drift(&[])), (None, None));
     }
 
     #[test]

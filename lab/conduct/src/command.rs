@@ -9,26 +9,23 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use lab_client::{Tls, TlsOptions};
 use lab_host::clock::{Stopwatch, pause};
 use lab_host::held::Held;
 use lab_study::{CommandSpec, FilledIn, Ready, StopSignal};
 use nix::sys::signal::Signal;
-use regex::Regex;
 
 use crate::ConductError;
 use crate::child::Child;
-use crate::http::{Ask, Client};
+use crate::readiness::{CONNECT, Readiness};
 use crate::start::{self, End, LOOK, Setting, Starting, Stop, System, SystemStart};
+use crate::together::{ALL_READY, Part, Together};
 
 /// How long a reset may take.
 const RESET_DEADLINE: Duration = Duration::from_secs(300);
+/// What who watches several processes may take beside them.
+const MARGIN_MS: u64 = 10_000;
 /// How long a reset may take to end when it is given up.
 const RESET_GRACE: Duration = Duration::from_secs(1);
-/// Output in which a line of readiness is looked for.
-const READY_BYTES: u64 = 4 << 20;
-/// Longest wait for one connection while it starts.
-const CONNECT: Duration = Duration::from_secs(1);
 
 /// What programs of a trial are started with.
 pub(crate) struct Runner<'a> {
@@ -47,6 +44,8 @@ struct Starter<'a> {
     /// Where it writes its address, if it chooses that itself.
     port_file: Option<PathBuf>,
     filled: FilledIn,
+    /// Where its processes are named, if it has several.
+    parts: Option<PathBuf>,
 }
 
 /// Makes the files, runs the reset, starts the program, and waits until it is ready.
@@ -55,30 +54,26 @@ pub(crate) fn start(
     spec: &CommandSpec,
     interrupt: &AtomicBool,
 ) -> Result<System, Stop> {
-    let port = match spec.port {
-        _ if spec.writes_port() => 0,
-        Some(port) => port,
-        None => free_port().map_err(|e| start.scratch_error(e))?,
-    };
+    let port = own_port(start, spec)?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    if port > 0 && TcpStream::connect_timeout(&address, CONNECT).is_ok() {
-        let what = format!("another program listens on port {port} already");
-        return Err(Stop::System(what));
-    }
+    let before = spec.before.iter();
+    let before: Vec<(String, u16)> = before
+        .map(|(name, spec)| Ok((name.clone(), own_port(start, spec)?)))
+        .collect::<Result<_, Stop>>()?;
     let users_port = spec.has_users_port().then(free_port).unwrap_or(Ok(0));
-    let filled = users_port.and_then(|users_port| filled_in(start, port, users_port));
+    let ports = |users_port| (port, users_port, before);
+    let filled = users_port.and_then(|users_port| filled_in(start, ports(users_port)));
     let filled = filled.map_err(|e| start.scratch_error(e))?;
     let port_file = spec.writes_port().then(|| filled.port_file.clone().into());
     let spec = spec.filled(&filled);
     let scratch = PathBuf::from(&filled.scratch);
-    let folder = spec
-        .folder
-        .as_ref()
-        .map_or(scratch.clone(), |folder| scratch.join(folder));
-    for (name, text) in &spec.files {
+    let folder = folder_of(&spec, &scratch);
+    let all = spec.before.iter().map(|(_, spec)| spec).chain([&spec]);
+    for (name, text) in all.flat_map(|spec| &spec.files) {
         make_file(&scratch.join(name), text).map_err(|e| start.scratch_error(e))?;
     }
     File::create(&start.output).map_err(|e| start.scratch_error(e))?;
+    let parts = parts(start, &spec, &filled).map_err(|e| start.scratch_error(e))?;
     let starter = Starter {
         start,
         spec,
@@ -86,14 +81,80 @@ pub(crate) fn start(
         address,
         port_file,
         filled,
+        parts,
     };
     let runner = starter.runner();
     runner.run("reset command", &starter.spec.reset, interrupt)?;
     starter.run(interrupt)
 }
 
+/// The port that a process is to listen on, which is free; 0 where it chooses one itself.
+fn own_port(start: &SystemStart<'_>, spec: &CommandSpec) -> Result<u16, Stop> {
+    let port = match spec.port {
+        _ if spec.writes_port() => return Ok(0),
+        Some(port) => port,
+        None => free_port().map_err(|e| start.scratch_error(e))?,
+    };
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    if TcpStream::connect_timeout(&address, CONNECT).is_ok() {
+        let what = format!("another program listens on port {port} already");
+        return Err(Stop::System(what));
+    }
+    Ok(port)
+}
+
+fn folder_of(spec: &CommandSpec, scratch: &Path) -> PathBuf {
+    let folder = spec.folder.as_ref();
+    folder.map_or(scratch.to_path_buf(), |folder| scratch.join(folder))
+}
+
+/// Writes down the processes of a system that has several, for who starts them.
+fn parts(
+    start: &SystemStart<'_>,
+    spec: &CommandSpec,
+    filled: &FilledIn,
+) -> io::Result<Option<PathBuf>> {
+    if spec.before.is_empty() {
+        return Ok(None);
+    }
+    let part = |(name, spec, port): (&str, &CommandSpec, u16)| -> io::Result<Part> {
+        let output = start.scratch.file(&format!("{name}.output"));
+        Ok(Part {
+            name: name.to_owned(),
+            start: spec.start.clone(),
+            env: spec.env.clone(),
+            folder: folder_of(spec, filled.scratch.as_ref()),
+            output: std::path::absolute(output)?,
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
+            secure: false,
+            ready: spec.ready.clone(),
+            within_ms: spec.ready_within_ms,
+            signal: spec.stop_signal,
+            grace_ms: spec.stop_grace_ms,
+        })
+    };
+    let before = spec.before.iter().zip(&filled.ports);
+    let before = before.map(|((name, spec), (_, port))| (name.as_str(), spec, *port));
+    let mut processes = before.map(part).collect::<io::Result<Vec<Part>>>()?;
+    let own = part((spec.name.as_deref().unwrap_or("main"), spec, filled.port))?;
+    processes.push(Part {
+        output: std::path::absolute(&start.output)?,
+        secure: start.reach.secure,
+        ..own
+    });
+    let path = start.scratch.file("together.json");
+    let json = serde_json::to_vec(&Together { processes }).map_err(io::Error::other)?;
+    // Their environments may have secrets in them.
+    let mut file = private_file(&path)?;
+    file.write_all(&json)?;
+    Ok(Some(std::path::absolute(path)?))
+}
+
 /// The texts of a trial; the secret is on disk for its owner only.
-fn filled_in(start: &SystemStart<'_>, port: u16, users_port: u16) -> io::Result<FilledIn> {
+fn filled_in(
+    start: &SystemStart<'_>,
+    (port, users_port, ports): (u16, u16, Vec<(String, u16)>),
+) -> io::Result<FilledIn> {
     let text = |path: PathBuf| {
         let path = std::path::absolute(path)?;
         path.into_os_string()
@@ -103,6 +164,7 @@ fn filled_in(start: &SystemStart<'_>, port: u16, users_port: u16) -> io::Result<
     let filled = FilledIn {
         port,
         users_port,
+        ports,
         scratch: text(start.scratch.data())?,
         secret: random_secret()?,
         secret_file: text(start.scratch.file("secret"))?,
@@ -185,6 +247,15 @@ impl Runner<'_> {
     }
 }
 
+/// How a system is started and ended.
+struct Launch {
+    argv: Vec<String>,
+    ready: Ready,
+    within_ms: u64,
+    signal: StopSignal,
+    grace_ms: u64,
+}
+
 impl Starter<'_> {
     fn runner(&self) -> Runner<'_> {
         Runner {
@@ -194,23 +265,50 @@ impl Starter<'_> {
         }
     }
 
+    /// What is started, and how it is ready and ended: the program, or the one that starts all its processes
+    /// and watches them.
+    fn launch(&self) -> Launch {
+        let spec = &self.spec;
+        let Some(parts) = &self.parts else {
+            return Launch {
+                argv: spec.start.clone(),
+                ready: spec.ready.clone(),
+                within_ms: spec.ready_within_ms,
+                signal: spec.stop_signal,
+                grace_ms: spec.stop_grace_ms,
+            };
+        };
+        let all = || spec.before.iter().map(|(_, spec)| spec).chain([spec]);
+        let program = self.start.program.display().to_string();
+        Launch {
+            argv: vec![program, "together".to_owned(), parts.display().to_string()],
+            ready: Ready::Log(format!("(?m)^{ALL_READY}$")),
+            // It tells by itself who was late, and kills who does not end.
+            within_ms: all().map(|one| one.ready_within_ms).sum::<u64>() + MARGIN_MS,
+            signal: StopSignal::Term,
+            grace_ms: all().map(|one| one.stop_grace_ms).sum::<u64>() + MARGIN_MS,
+        }
+    }
+
     fn run(&self, interrupt: &AtomicBool) -> Result<System, Stop> {
         let held = Some(Held::new(true));
-        let child = self.runner().child(&self.spec.start, "system", held)?;
-        let expression = match &self.spec.ready {
-            Ready::Log(expression) => Some(
-                Regex::new(expression)
-                    .map_err(|e| Stop::System(format!("its readiness can't be told: {e}")))?,
-            ),
-            Ready::Port | Ready::Http { .. } => None,
-        };
+        let Launch {
+            argv,
+            ready,
+            within_ms,
+            signal,
+            grace_ms,
+        } = self.launch();
+        let child = self.runner().child(&argv, "system", held)?;
+        let (output, secure) = (self.start.output.clone(), self.start.reach.secure);
+        let readiness = Readiness::new(&ready, output, secure).map_err(Stop::System)?;
         let starting = Starting {
             child,
             output: self.start.output.clone(),
-            deadline: Duration::from_millis(self.spec.ready_within_ms),
+            deadline: Duration::from_millis(within_ms),
             end: End {
-                signal: signal(self.spec.stop_signal),
-                grace: Duration::from_millis(self.spec.stop_grace_ms),
+                signal: start::signal(signal),
+                grace: Duration::from_millis(grace_ms),
             },
             setting: Setting {
                 preparation: self.spec.preparation.clone(),
@@ -224,26 +322,8 @@ impl Starter<'_> {
         };
         starting.wait(interrupt, || {
             let address = self.address()?;
-            let ready = match (&self.spec.ready, &expression) {
-                (Ready::Http { path, status }, _) => {
-                    let client = self.client(address);
-                    answers(client, path, status, interrupt)
-                }
-                (_, Some(expression)) => self.said(expression),
-                _ => TcpStream::connect_timeout(&address, CONNECT).is_ok(),
-            };
-            ready.then_some(address)
+            readiness.is(address, interrupt).then_some(address)
         })
-    }
-
-    /// One that asks whether it is ready; whose certificate it shows is the users' business.
-    fn client(&self, address: SocketAddr) -> Client {
-        let base = start::local(address, self.start.reach.secure);
-        let any = TlsOptions {
-            insecure: true,
-            ..TlsOptions::default()
-        };
-        Client::new(base, address, Tls::new(any))
     }
 
     /// Where it listens, once that is known.
@@ -256,26 +336,6 @@ impl Starter<'_> {
         let port = || text.parse().ok().map(|port| (Ipv4Addr::LOCALHOST, port));
         text.parse().ok().or_else(|| port().map(SocketAddr::from))
     }
-
-    fn said(&self, expression: &Regex) -> bool {
-        let read = || {
-            let mut bytes = Vec::new();
-            let output = File::open(&self.start.output)?;
-            output.take(READY_BYTES).read_to_end(&mut bytes)?;
-            Ok::<_, io::Error>(bytes)
-        };
-        read().is_ok_and(|bytes| expression.is_match(&String::from_utf8_lossy(&bytes)))
-    }
-}
-
-fn answers(
-    mut client: Client,
-    path: &str,
-    status: &std::ops::RangeInclusive<u16>,
-    interrupt: &AtomicBool,
-) -> bool {
-    let asked = client.exchange(&Ask::get(path, CONNECT), interrupt);
-    asked.is_ok_and(|answer| status.contains(&answer.status))
 }
 
 /// 128 random bits in hex.
@@ -286,13 +346,13 @@ fn random_secret() -> io::Result<String> {
 }
 
 fn write_secret(path: &Path, secret: &str) -> io::Result<()> {
+    writeln!(private_file(path)?, "{secret}")
+}
+
+/// A new file that its owner alone may read.
+fn private_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    let mut file = options
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
-    writeln!(file, "{secret}")
+    options.write(true).create_new(true).mode(0o600).open(path)
 }
 
 /// A port that is free at this moment.
@@ -316,15 +376,6 @@ fn make_file(path: &Path, text: &str) -> io::Result<()> {
         .mode(mode)
         .open(path)?;
     file.write_all(text.as_bytes())
-}
-
-fn signal(signal: StopSignal) -> Signal {
-    match signal {
-        StopSignal::Term => Signal::SIGTERM,
-        StopSignal::Int => Signal::SIGINT,
-        StopSignal::Quit => Signal::SIGQUIT,
-        StopSignal::Hup => Signal::SIGHUP,
-    }
 }
 
 #[cfg(test)]

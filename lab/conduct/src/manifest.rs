@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use lab_archive::{ARCHIVE_SCHEMA, Manifest, PROBE, Pinning};
+use lab_archive::{ARCHIVE_SCHEMA, Manifest, MeasureName, PROBE, Pinning};
 use lab_host::clock::calendar;
 use lab_host::machine;
-use lab_study::Loaded;
 use lab_study::plan::Plan;
+use lab_study::{Loaded, Study, Workload};
+use lab_workload::Step;
 use sha2::{Digest, Sha256};
 
 /// Of a run in the folder `out`; what was overridden is for the caller to add.
@@ -22,6 +23,7 @@ pub(crate) fn manifest(loaded: &Loaded, plan: &Plan, out: &Path, pinning: &Pinni
         started: calendar(),
         environment: machine::environment(out, pinning.clone()),
         steps: step_names(plan),
+        measures: measures(&loaded.study),
         files: loaded.files.iter().map(|(name, _)| name.clone()).collect(),
     }
 }
@@ -31,6 +33,24 @@ pub(crate) fn manifest(loaded: &Loaded, plan: &Plan, out: &Path, pinning: &Pinni
 pub fn file_hash(loaded: &Loaded) -> String {
     let study_file = loaded.files.first().map_or(&[][..], |(_, bytes)| bytes);
     format!("sha256:{}", hex::encode(Sha256::digest(study_file)))
+}
+
+/// What the answers of all steps tell, by the driver's numbers of the steps.
+fn measures(study: &Study) -> Vec<MeasureName> {
+    let mut each: Vec<&Workload> = study.populations.iter().map(|of| &*of.workload).collect();
+    if each.is_empty() {
+        each.push(&study.workload);
+    }
+    let steps = each.iter().flat_map(|of| &of.session.steps);
+    let of_step = |(number, step): (u16, &Step)| -> Vec<MeasureName> {
+        let named = step.measures.iter().map(|measure| MeasureName {
+            step: number,
+            name: measure.name.clone(),
+            unit: measure.unit.clone(),
+        });
+        named.collect()
+    };
+    (0u16..).zip(steps).flat_map(of_step).collect()
 }
 
 /// Names by the driver's numbers: the steps, then the probe.

@@ -5,14 +5,17 @@ use std::fmt;
 use std::path::Path;
 
 use lab_host::machine::{self, Limits};
+use lab_study::SystemSpec;
 use lab_study::plan::{Plan, Search, Trial};
 
-use crate::state;
+use crate::{reach, state};
 
 /// Open files beside the users' connections: listeners, the store, the archive, libraries.
 const FILE_RESERVE: u64 = 200;
-/// Memory of one virtual user with its connection, as measured at 15,000 users, rounded up.
-const USER_BYTES: u64 = 20 << 10;
+/// Memory of one virtual user who waits, as measured with a million of them, rounded up.
+const USER_BYTES: u64 = 2 << 10;
+/// What a connection adds to it in the generator, as measured at 15,000, rounded up.
+const CONNECTION_BYTES: u64 = 18 << 10;
 /// Of the archive for each window: 3000 users for an hour write some 20 MB in 3600 of them.
 const WINDOW_BYTES: u64 = 8 << 10;
 /// More than most searches make.
@@ -29,6 +32,8 @@ pub struct Problem {
     pub partner: Option<u32>,
     /// Its users, or those of both.
     pub users: u32,
+    /// Their connections: as many as users, or those that they share.
+    pub connections: u32,
     /// What it exceeds.
     pub excess: Excess,
 }
@@ -83,39 +88,48 @@ impl fmt::Display for Problem {
             trial,
             partner,
             users,
+            connections,
             excess,
         } = self;
         match partner {
-            None => write!(f, "trial {trial} has {users} users: ")?,
+            None => write!(f, "trial {trial} has {users} users")?,
             Some(partner) => write!(
                 f,
-                "trials {trial} and {partner} run at the same time and have {users} users: "
+                "trials {trial} and {partner} run at the same time and have {users} users"
             )?,
         }
+        if connections < users {
+            write!(f, " on {connections} connections")?;
+        }
+        f.write_str(": ")?;
         match *excess {
             Excess::OpenFiles { limit } => write!(
                 f,
                 "each needs an open file of its own in the generator and one in the system under \
                  test, and a process may have {limit} here, {FILE_RESERVE} of them for other \
-                 purposes; at most {} users fit (raise `ulimit -Hn`)",
+                 purposes; at most {} fit (raise `ulimit -Hn`, or say under `load` how many \
+                 `connections` the users share)",
                 limit.saturating_sub(FILE_RESERVE)
             ),
             Excess::Ports { limit } => write!(
                 f,
                 "each needs a port for its connection, and there are {limit}, {FILE_RESERVE} of \
-                 them kept for other programs; at most {} users fit (widen \
-                 net.ipv4.ip_local_port_range)",
+                 them kept for other programs; at most {} fit (widen \
+                 net.ipv4.ip_local_port_range, or say under `load` how many `connections` the users \
+                 share, or more `sources` of them)",
                 limit.saturating_sub(FILE_RESERVE)
             ),
             Excess::Memory { needed, available } => write!(
                 f,
-                "the {} {} of memory for them, {} KB each, and {} are available",
+                "the {} {} of memory for them, {} KB a user and {} KB a connection, and {} are \
+                 available",
                 match partner {
                     None => "generator needs",
                     Some(_) => "generators need",
                 },
                 size(needed),
                 USER_BYTES >> 10,
+                CONNECTION_BYTES >> 10,
                 size(available)
             ),
             Excess::Disk { needed, available } => write!(
@@ -176,6 +190,7 @@ fn check_against(plan: &Plan, limits: &Limits, free: &dyn Fn(&str) -> u64) -> Ve
                     trial: of[0].id,
                     partner: of.get(1).map(|partner| partner.id),
                     users: u32::try_from(users(of)).unwrap_or(u32::MAX),
+                    connections: u32::try_from(connections(of)).unwrap_or(u32::MAX),
                     excess,
                 });
             }
@@ -191,6 +206,15 @@ fn units<'t>(plan: &Plan, trials: &'t [Trial]) -> impl Iterator<Item = &'t [Tria
 
 fn users(trials: &[Trial]) -> u64 {
     trials.iter().map(|trial| u64::from(trial.load.users)).sum()
+}
+
+/// Connections of their users: one each, or those that all share.
+fn connections(trials: &[Trial]) -> u64 {
+    let of = |trial: &Trial| {
+        let shared = trial.reach.http.shared.unwrap_or(u32::MAX);
+        u64::from(trial.load.users.min(shared))
+    };
+    trials.iter().map(of).sum()
 }
 
 fn data_of(unit: &[Trial], is_meant: impl Fn(&Trial) -> bool) -> u64 {
@@ -257,21 +281,92 @@ fn data_bytes(trial: &Trial) -> u64 {
 /// What each trial has to itself, also beside another: files are counted by process, and a port may be used once for
 /// each server (ten ports carry ten connections to each of two).
 fn of_trial(trial: &Trial, limits: &Limits) -> impl Iterator<Item = Excess> + use<> {
-    let users = u64::from(trial.load.users);
-    let Limits {
-        open_files, ports, ..
-    } = *limits;
-    let too_many = |limit: u64| users > limit.saturating_sub(FILE_RESERVE);
-    let files = too_many(open_files).then_some(Excess::OpenFiles { limit: open_files });
-    let ports = too_many(ports).then_some(Excess::Ports { limit: ports });
+    let Room {
+        connections,
+        by_files,
+        by_ports,
+        ..
+    } = Room::of(trial, limits);
+    let open_files = limits.open_files;
+    let files = (connections > by_files).then_some(Excess::OpenFiles { limit: open_files });
+    let limit = by_ports.saturating_add(FILE_RESERVE);
+    let ports = (connections > by_ports).then_some(Excess::Ports { limit });
     files.into_iter().chain(ports)
+}
+
+/// How many connections a trial needs, and how many this machine has room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// What the trial needs.
+    pub connections: u64,
+    /// What fits by open files: of one process where the lab starts the system, which has as many, and of
+    /// all generators where it runs already.
+    pub by_files: u64,
+    /// What fits by ports: as many for each address that connections come from.
+    pub by_ports: u64,
+    /// Memory that the generator needs, bytes.
+    pub memory: u64,
+    /// Memory that can be had, bytes.
+    pub available: u64,
+}
+
+impl Room {
+    fn of(trial: &Trial, limits: &Limits) -> Self {
+        let processes = match trial.system {
+            SystemSpec::Attach(_) => u64::from(trial.load.generators),
+            _ => 1,
+        };
+        let sources = reach::sources(&trial.reach).count().max(1) as u64;
+        let but_reserve = |limit: u64| limit.saturating_sub(FILE_RESERVE);
+        let trial = std::slice::from_ref(trial);
+        Self {
+            connections: connections(trial),
+            by_files: but_reserve(limits.open_files).saturating_mul(processes),
+            by_ports: but_reserve(limits.ports).saturating_mul(sources),
+            memory: memory_needed(trial),
+            available: limits.memory_bytes,
+        }
+    }
+
+    /// That of the plan's trial with the most connections, for an archive in the folder `run`. `None` of a
+    /// plan without trials.
+    #[must_use]
+    pub fn of_largest(plan: &Plan, run: &Path) -> Option<Self> {
+        let limits = Limits::read(run);
+        let trials = largest(plan);
+        let rooms = trials.iter().map(|trial| Self::of(trial, &limits));
+        rooms.max_by_key(|room| (room.connections, room.memory))
+    }
+}
+
+impl fmt::Display for Room {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (files, ports) = (("open files", self.by_files), ("ports", self.by_ports));
+        let ((by, most), (other, more)) = match self.by_files <= self.by_ports {
+            true => (files, ports),
+            false => (ports, files),
+        };
+        write!(
+            f,
+            "{} connections at most; {by} bind first, at {most} ({other} at {more})\n\
+             memory of the generator: about {} of {}",
+            self.connections,
+            size(self.memory),
+            size(self.available)
+        )
+    }
 }
 
 /// Memory of the generators of trials that run at the same time.
 fn memory(unit: &[Trial], limits: &Limits) -> Option<Excess> {
-    let needed = users(unit).saturating_mul(USER_BYTES);
+    let needed = memory_needed(unit);
     let available = limits.memory_bytes;
     (needed > available).then_some(Excess::Memory { needed, available })
+}
+
+fn memory_needed(trials: &[Trial]) -> u64 {
+    let of_users = users(trials).saturating_mul(USER_BYTES);
+    of_users.saturating_add(connections(trials).saturating_mul(CONNECTION_BYTES))
 }
 
 /// Data beside the archive, or in a `storage` of so many free bytes.
@@ -291,7 +386,7 @@ fn on_disk(data: u64, archive: u64, storage: Option<u64>, limits: &Limits) -> Op
 #[cfg(test)]
 mod tests {
     use lab_study::plan::LoadSpec;
-    use lab_study::{AttachSpec, Preparation, SystemSpec};
+    use lab_study::{AttachSpec, Preparation};
 
     use super::*;
 
@@ -308,44 +403,13 @@ mod tests {
                 reset: None,
                 preparation,
             };
-            Trial {
+            Trial::of(
                 id,
-                block: 0,
-                cell: Default::default(),
-                control: false,
-                duet: None,
-                parameters: Default::default(),
-                system: SystemSpec::Attach(spec),
-                host: Default::default(),
-                reach: Default::default(),
-                load: LoadSpec {
-                    stages: Vec::new(),
-                    users: *users,
-                    ramp_ms: 1,
-                    hold_ms: 1,
-                    window_ms: 1,
-                    kind: lab_study::plan::LoadKind::Users,
-                    timeline: None,
-                    mix: Vec::new(),
-                    generators: 1,
-                    timeout_ms: None,
-                    time_limit_ms: None,
-                },
-                prediction: None,
-            }
+                SystemSpec::Attach(spec),
+                LoadSpec::of_users(*users, 1, 1),
+            )
         };
-        Plan {
-            schema: lab_study::plan::SCHEMA.to_owned(),
-            study: "s".to_owned(),
-            title: "t".to_owned(),
-            seed: 1,
-            speed: 1.0,
-            dates_from: jiff::civil::date(2026, 1, 5),
-            search: None,
-            question: lab_plan::Question::default(),
-            raw_baseline: false,
-            trials: (1..).zip(users).map(trial).collect(),
-        }
+        Plan::of("s", 1, (1..).zip(users).map(trial).collect())
     }
 
     const MACHINE: Limits = Limits {
@@ -378,6 +442,7 @@ mod tests {
                 trial: 2,
                 partner: None,
                 users: 25_000,
+                connections: 25_000,
                 excess
             }]
         );
@@ -400,6 +465,28 @@ mod tests {
         let mut users = plan(&[15_000, 15_000], 0);
         users.question.duet = true;
         assert_eq!(words(&users, &MACHINE), "");
+    }
+
+    #[test]
+    fn users_who_share_connections_need_no_more_of_them() {
+        let machine = Limits {
+            disk_bytes: 100 << 30,
+            ..MACHINE
+        };
+        let mut many = plan(&[1_000_000], 0);
+        many.trials[0].reach.http.shared = Some(60_000);
+        let said = words(&many, &machine);
+        assert!(said.contains("1000000 users on 60000 connections: each needs an open file"));
+        assert!(said.contains("at most 28032 fit"), "{said}");
+        many.trials[0].load.generators = 4;
+        many.trials[0].reach.sources = vec!["127.0.0.1-127.0.0.3".parse().unwrap()];
+        assert_eq!(words(&many, &machine), "");
+        let room = Room::of(&many.trials[0], &machine);
+        assert_eq!((room.by_files, room.by_ports), (4 * 19_800, 3 * 28_032));
+        assert!(
+            room.to_string()
+                .contains("open files bind first, at 79200 (ports at 84096)")
+        );
     }
 
     #[test]

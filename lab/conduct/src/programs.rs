@@ -14,8 +14,11 @@ const FILLED_IN: &str = "{{";
 pub(crate) fn check(plan: &Plan) -> Vec<String> {
     let mut problems: Vec<String> = Vec::new();
     for trial in plan.every_trial() {
-        let found = match &trial.system {
-            SystemSpec::Command(spec) => of_command(spec),
+        let found: Vec<String> = match &trial.system {
+            SystemSpec::Command(spec) => {
+                let before = spec.before.iter().map(|(_, spec)| spec);
+                before.chain([spec]).flat_map(of_command).collect()
+            }
             SystemSpec::Attach(spec) => {
                 let reset = spec.reset.iter().flatten().take(1);
                 let programs = reset.chain(prepared(&spec.preparation));
@@ -152,6 +155,8 @@ mod tests {
             stop_grace_ms: 1,
             preparation: Preparation::default(),
             preset: None,
+            name: None,
+            before: vec![],
         }
     }
 

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::net::IpAddr;
+use std::io;
+use std::net::{IpAddr, UdpSocket};
 
 use lab_client::{Identity, Offer, PemFile, Protocol, Tls, TlsOptions};
 use lab_study::plan::Plan;
-use lab_study::{HttpSpec, HttpVersion, ReachSpec, TlsSpec};
+use lab_study::{AddressRange, HttpSpec, HttpVersion, ReachSpec, TlsSpec};
 
 /// Largest file of certificates; this machine's own authorities take 200 KB.
 const MAX_PEM_BYTES: u64 = 4 << 20;
@@ -22,6 +23,8 @@ pub(crate) struct Reach {
     /// The same, ready to connect.
     pub(crate) tls: Tls,
     pub(crate) hosts: Vec<(String, IpAddr)>,
+    /// Where connections of the load come from.
+    pub(crate) sources: Vec<IpAddr>,
     /// How the load speaks HTTP; all else that the lab asks it asks in HTTP/1.1.
     pub(crate) protocol: Protocol,
 }
@@ -41,9 +44,15 @@ impl Reach {
             options,
             tls,
             hosts: spec.resolve.clone(),
+            sources: sources(spec).collect(),
             protocol: protocol(spec.http),
         })
     }
+}
+
+/// The addresses that connections come from.
+pub(crate) fn sources(spec: &ReachSpec) -> impl Iterator<Item = IpAddr> {
+    spec.sources.iter().flat_map(AddressRange::addresses)
 }
 
 fn protocol(spec: HttpSpec) -> Protocol {
@@ -95,8 +104,21 @@ pub(crate) fn check(plan: &Plan) -> Vec<String> {
             .chain(&spec.tls.ca)
             .any(|path| path.contains(IN_SCRATCH))
     };
-    let problems = specs
-        .filter(there)
-        .filter_map(|spec| Reach::read(spec, "").err());
+    let problems = specs.filter(there).filter_map(|spec| {
+        let read = Reach::read(spec, "").err();
+        read.or_else(|| sources(spec).find_map(not_ours))
+    });
     problems.filter(|said| seen.insert(said.clone())).collect()
+}
+
+/// Why connections can't come from an address, if they can't.
+fn not_ours(address: IpAddr) -> Option<String> {
+    let bound = UdpSocket::bind((address, 0));
+    let refused = |error: io::Error| {
+        format!(
+            "`sources` names {address}, which is no address of this machine ({error}): leave it out, or \
+             add it, as `ip address add {address} dev DEVICE` does"
+        )
+    };
+    bound.err().map(refused)
 }

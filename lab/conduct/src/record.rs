@@ -31,6 +31,13 @@ pub(crate) fn write(writer: &mut TrialWriter, window: &Window) -> Result<(), Arc
         for (kind, histogram) in Kind::EVENTS.into_iter().zip(&step.events) {
             writer.histogram(series(Outcome::Ok, kind), start, end, histogram)?;
         }
+        for (place, histogram) in (0u16..).zip(&step.measures) {
+            let series = Series::Measure {
+                step: number,
+                place,
+            };
+            writer.histogram(series, start, end, histogram)?;
+        }
     }
     writer.histogram(Series::Lateness, start, end, &window.lateness)?;
     writer.histogram(Series::Loop, start, end, &window.loop_lag)?;

@@ -92,7 +92,8 @@ pub fn preflight(request: &RunRequest) -> Result<(), ConductError> {
     problems.extend(scratch::check(&request.plan));
     let cores = cores::allowed().map_err(HostError::Cores)?;
     problems.extend(cores::check(&request.plan, &cores));
-    if request.elsewhere.is_some() && request.plan.question.duet {
+    let away = request.elsewhere.is_some() || request.loaded.study.agents().is_some();
+    if away && request.plan.question.duet {
         let both =
             "a duet drives both of its sides from this machine: leave out the agents, or `duet`";
         problems.push(both.to_owned());
@@ -101,7 +102,7 @@ pub fn preflight(request: &RunRequest) -> Result<(), ConductError> {
         return Err(ConductError::Settings { problems });
     }
     let mut problems = limits::check(&request.plan, &request.out);
-    if request.elsewhere.is_some() {
+    if away {
         // Files, ports, and memory of the users are the agents'.
         problems.retain(Problem::is_of_disks);
     }

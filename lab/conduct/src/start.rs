@@ -13,7 +13,7 @@ use lab_driver::BaseUrl;
 use lab_host::clock::{Stopwatch, pause};
 use lab_host::held::Held;
 use lab_monitor::Hold;
-use lab_study::{Preparation, ReachSpec, SystemSpec};
+use lab_study::{Preparation, ReachSpec, StopSignal, SystemSpec};
 use nix::sys::signal::Signal;
 
 use crate::ConductError;
@@ -183,6 +183,16 @@ pub(crate) fn local(address: SocketAddr, secure: bool) -> BaseUrl {
         secure,
         host: address.ip().to_string(),
         port: address.port(),
+    }
+}
+
+/// What a program is asked to end with.
+pub(crate) fn signal(signal: StopSignal) -> Signal {
+    match signal {
+        StopSignal::Term => Signal::SIGTERM,
+        StopSignal::Int => Signal::SIGINT,
+        StopSignal::Quit => Signal::SIGQUIT,
+        StopSignal::Hup => Signal::SIGHUP,
     }
 }
 

@@ -45,6 +45,9 @@ pub(crate) fn settings(spec: &SystemSpec) -> BTreeMap<String, String> {
     if let SystemSpec::Command(spec) = spec {
         set("system", "command".to_owned());
         set("start", spec.start.join(" "));
+        for (name, before) in &spec.before {
+            set(&format!("start of {name}"), before.start.join(" "));
+        }
         for (name, value) in &spec.env {
             set(&format!("env {name}"), value.clone());
         }
@@ -69,6 +72,10 @@ pub(crate) fn way(reach: &ReachSpec) -> Vec<(String, String)> {
     }
     if reach.http != HttpSpec::default() {
         set(HTTP, reach.http.to_string());
+    }
+    if !reach.sources.is_empty() {
+        let sources: Vec<String> = reach.sources.iter().map(ToString::to_string).collect();
+        set("sources", sources.join(", "));
     }
     let tls = &reach.tls;
     if tls.insecure {

@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use lab_archive::{TrialEnd, TrialWriter};
+use lab_client::Protocol;
 use lab_driver::remote::Generators;
 use lab_driver::{Drive, DriveSummary, Driver, DriverError, DriverEvent, Mix, Part};
 use lab_host::clock::Stopwatch;
@@ -21,7 +22,7 @@ use crate::provision::Preparing;
 use crate::scratch::Scratch;
 use crate::start::{Stop, System, SystemStart, UserExtra};
 use crate::surroundings::{Look, Surroundings};
-use crate::{ConductError, away, masked, output, state, system};
+use crate::{ConductError, away, masked, output, reach, state, system};
 
 /// Events that may wait for the conductor.
 const QUEUE: usize = 64;
@@ -171,7 +172,9 @@ impl Conductor<'_> {
             self.raw_pass(facts)?;
             let around = Surroundings::begin(before, system, &mut facts.circumstances);
             let result = self.measure(&driver, &events, system, writer, facts);
-            let ports = machine::ports().unwrap_or(u64::MAX);
+            // Each address that connections come from has its own.
+            let sources = reach::sources(&self.trial.reach).count().max(1) as u64;
+            let ports = machine::ports().unwrap_or(u64::MAX).saturating_mul(sources);
             around.end(
                 system,
                 &facts.measured.peaks,
@@ -275,7 +278,8 @@ impl Conductor<'_> {
             base: system.users_base(),
             tls: system.reach.options.clone(),
             resolve: system.reach.hosts.clone(),
-            protocol: system.reach.protocol,
+            sources: system.reach.sources.clone(),
+            protocol: self.protocol(system, crowd),
             kind: load.kind,
             users: load.users,
             part: Part::whole(),
@@ -291,6 +295,20 @@ impl Conductor<'_> {
             timeline: load.timeline.clone(),
             window: Duration::from_millis(load.window_ms.max(1)),
             limits: self.limits(),
+        }
+    }
+
+    /// How a population speaks: of shared connections it has its part.
+    fn protocol(&self, system: &System, crowd: &Crowd<'_>) -> Protocol {
+        let protocol = system.reach.protocol;
+        let (own, all) = (
+            u64::from(crowd.load.users),
+            u64::from(self.trial.load.users),
+        );
+        let part = |shared: u32| (u64::from(shared) * own).div_ceil(all.max(1)).max(1) as u32;
+        Protocol {
+            shared: protocol.shared.map(part),
+            ..protocol
         }
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use lab_driver::{BaseUrl, Drive, DriveSummary, Driver, DriverEvent, Limits, Part, TlsOptions};
 use lab_workload::Template;
-use lab_workload::{Body, DEFAULT_DATES_FROM, Request, Session, Step, Visitor, Wait, Workload};
+use lab_workload::{DEFAULT_DATES_FROM, Request, Step, Wait, Workload};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
@@ -94,6 +94,7 @@ fn drive(base: BaseUrl, workload: Workload, users: u32, cores: Vec<usize>, secon
         base,
         tls: TlsOptions::default(),
         resolve: Vec::new(),
+        sources: Vec::new(),
         protocol: lab_driver::Protocol::default(),
         kind: lab_workload::LoadKind::Users,
         users,
@@ -118,51 +119,12 @@ fn drive(base: BaseUrl, workload: Workload, users: u32, cores: Vec<usize>, secon
 }
 
 fn plain_get(path: &str, wait: Wait) -> Workload {
-    let request = Request {
-        method: "GET".to_owned(),
-        target: Template::literal(path),
-        headers: Vec::new(),
-        body: Body::Empty,
-        basic_auth: None,
-        expect: vec![200..=299],
-        answer: Vec::new(),
-        captures: Vec::new(),
-        compressed: false,
-        follow: 0,
-        events: None,
-        said: None,
-    };
+    let request = Request::get(Template::literal(path));
     let step = Step {
-        name: "Get".to_owned(),
         wait,
-        repeat: 1,
-        chance: None,
-        control: None,
-        retry: None,
-        once: false,
-        requests: vec![request],
+        ..Step::of("Get", vec![request])
     };
-    Workload {
-        name: "plain-get".to_owned(),
-        about: String::new(),
-        parameters: lab_workload::Parameters::new(),
-        user: Vec::new(),
-        setup: Vec::new(),
-        session: Session {
-            pace: None,
-            steps: vec![step],
-            groups: Vec::new(),
-            visitor: Visitor::Same,
-        },
-        probe: None,
-        transfer: None,
-        variables: Arc::from([]),
-        given: Arc::default(),
-        data: None,
-        files: Vec::new(),
-        trace: None,
-        speech: lab_workload::Speech::Http,
-    }
+    Workload::of("plain-get", vec![step])
 }
 
 /// CPU time of this process, all threads.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use lab_client::dialogue::{Dialogue, DialogueClient, Redis, Smtp};
+use lab_client::dialogue::{Dialogue, DialogueClient};
 use lab_client::http::HttpClient;
-use lab_client::{Resolve, Server, Tls, TlsOptions};
+use lab_client::{Resolve, Server, Sources, Tls, TlsOptions};
+use lab_dialogues::{Imap, Postgres, Redis, Smtp, WebSocket};
 use lab_workload::{LoadKind, Speech, Step, Workload};
 
 use crate::client::Client;
@@ -122,8 +123,15 @@ pub(crate) trait Speaking {
 pub(crate) fn speaking<S: Speaking>(mix: &Mix, next: S) -> Result<S::Output, DriverError> {
     Ok(match mix.first().workload.speech {
         Speech::Http => next.with(http(mix)?),
+        Speech::WebSocket { .. } => {
+            let host = mix.first().base.authority();
+            let new = move |workload: &Workload| WebSocket::new(workload, &host);
+            next.with(dialogue(mix, new)?)
+        }
         Speech::Redis(_) => next.with(dialogue(mix, Redis::new)?),
         Speech::Smtp { .. } => next.with(dialogue(mix, Smtp::new)?),
+        Speech::Imap { .. } => next.with(dialogue(mix, Imap::new)?),
+        Speech::Postgres { .. } => next.with(dialogue(mix, Postgres::new)?),
     })
 }
 
@@ -143,7 +151,7 @@ fn http(mix: &Mix) -> Result<impl Make<HttpClient<Timers>>, DriverError> {
 /// What makes a worker's client of a dialogue.
 fn dialogue<D: Dialogue>(
     mix: &Mix,
-    new: fn(&Workload) -> D,
+    new: impl Fn(&Workload) -> D + Clone + Send + 'static,
 ) -> Result<impl Make<DialogueClient<D, Timers>>, DriverError> {
     let server = server(mix)?;
     Ok(move |drive: &Arc<Drive>, _: usize, timers: &Timers| {
@@ -176,6 +184,7 @@ fn server(mix: &Mix) -> Result<Server, DriverError> {
         addresses,
         tls,
         resolve,
+        sources: Sources::new(&drive.sources),
         protocol: drive.protocol,
         limits: drive.limits.of_requests(),
     })

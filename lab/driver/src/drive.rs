@@ -28,6 +28,9 @@ pub struct Drive {
     pub tls: TlsOptions,
     /// Addresses of hosts, in lower case, whatever the resolver has for them.
     pub resolve: Vec<(String, IpAddr)>,
+    /// Addresses that connections come from, in turn, which are those of the machine that drives; without
+    /// any the system chooses.
+    pub sources: Vec<IpAddr>,
     /// Which version of HTTP the server is asked to speak, and on whose connections. Shared ones are
     /// those of all generators together.
     pub protocol: Protocol,

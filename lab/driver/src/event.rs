@@ -171,6 +171,9 @@ pub struct StepWindow {
     /// Of requests that listen for events, failed ones included: how long the first event took, from
     /// where their response time would count, and how long each further one after the one before, µs.
     pub events: [Histogram<u64>; 2],
+    /// Numbers that answers told, in thousandths, in the order of the step's measures; those after the last of
+    /// which there was one are left out.
+    pub measures: Vec<Histogram<u64>>,
     /// Failed requests by [`ErrorClass::index`].
     pub errors: [u64; 5],
     /// Those of the requests that met their `expect` that were redirected: for each there was one more,
@@ -238,6 +241,7 @@ impl StepWindow {
             error: new_histogram(),
             phases: Phase::ALL.map(|_| new_phase_histogram()),
             events: [(); 2].map(|()| new_histogram()),
+            measures: Vec::new(),
             errors: [0; 5],
             redirects: 0,
             retries: 0,
@@ -249,6 +253,14 @@ impl StepWindow {
             bytes: 0,
             plain_bytes: 0,
         }
+    }
+
+    /// Where the numbers of the measure at this place are kept; there from the first one on.
+    pub(crate) fn measure(&mut self, place: usize) -> &mut Histogram<u64> {
+        while self.measures.len() <= place {
+            self.measures.push(new_histogram());
+        }
+        &mut self.measures[place]
     }
 
     /// Requests that met their `expect`.

@@ -302,6 +302,11 @@ impl Window {
             for (sum, part) in sum.events.iter_mut().zip(&step.events) {
                 add(sum, part);
             }
+            for (place, part) in step.measures.iter().enumerate() {
+                if !part.is_empty() {
+                    add(sum.measure(place), part);
+                }
+            }
             for (sum, count) in sum.errors.iter_mut().zip(step.errors) {
                 *sum += count;
             }

@@ -30,6 +30,8 @@ pub(crate) struct Sample {
     pub(crate) phases: Phases,
     /// Of a request that listens for events.
     pub(crate) events: Option<Events>,
+    /// Numbers that the answer told, in thousandths, each with the place of its measure.
+    pub(crate) measured: Vec<(usize, u64)>,
     /// Whether it redirects, so that another one follows that no plan knows of.
     pub(crate) redirected: bool,
     /// Of a failed request that was sent again: how long that was waited for.
@@ -205,6 +207,7 @@ impl Recorder {
             sizes,
             phases,
             events,
+            measured,
             redirected,
             retry,
             trace,
@@ -237,6 +240,10 @@ impl Recorder {
                     window.slowest = Slowest::of(window.slowest, Some(slow));
                 }
                 record(&mut counts.ok, response);
+                for (place, number) in measured {
+                    let kept = counts.measure(place).record(number);
+                    kept.expect("growing histograms hold any number");
+                }
                 if let Some(service) = service {
                     record(&mut counts.service, service);
                 }
@@ -398,6 +405,7 @@ mod tests {
             sizes: Sizes::of(10),
             phases: Phases::default(),
             events: None,
+            measured: Vec::new(),
             redirected: false,
             retry: None,
             trace: None,

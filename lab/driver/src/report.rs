@@ -94,6 +94,7 @@ impl StepWindow {
         reset(&mut self.error);
         self.phases.iter_mut().for_each(reset);
         self.events.iter_mut().for_each(reset);
+        self.measures.iter_mut().for_each(reset);
         self.errors = [0; 5];
         self.redirects = 0;
         self.retries = 0;

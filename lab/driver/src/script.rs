@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use lab_workload::{Chance, Control, Retry, Step, Visitor, Wait, Workload};
+use lab_workload::{Chance, Control, Measure, Retry, Step, Visitor, Wait, Workload};
 
 use lab_client::RequestId;
 
@@ -33,6 +33,7 @@ pub(crate) struct ScriptStep {
     pub(crate) planned_rounds: u32,
     pub(crate) control: Option<Box<Control>>,
     pub(crate) retry: Option<Retry>,
+    pub(crate) measures: Vec<Measure>,
 }
 
 impl Script {
@@ -72,5 +73,6 @@ fn script_step(step: &Step, next: &mut RequestId) -> ScriptStep {
         planned_rounds: step.planned_rounds(),
         control: step.control.clone(),
         retry: step.retry,
+        measures: step.measures.clone(),
     }
 }

@@ -8,7 +8,7 @@ use lab_workload::{Control, Template, Visitor};
 
 use crate::client::Client;
 use crate::user::{Clocks, Due, Ended, Progress, Shared, User};
-use lab_client::RequestId;
+use lab_client::{ErrorClass, Exchange, Failure, RequestId};
 
 /// How a round went.
 #[derive(Clone, Copy, Default)]
@@ -54,7 +54,7 @@ impl<C: Client> Shared<C> {
         };
         for (steps, control) in &self.script.blocks {
             match control {
-                Some(control) => self.group(&mut walk, steps.clone(), control).await,
+                Some(control) => Box::pin(self.group(&mut walk, steps.clone(), control)).await,
                 None => {
                     for index in steps.clone() {
                         let place = Place {
@@ -143,7 +143,8 @@ impl<C: Client> Shared<C> {
         };
         let mut went = Went::default();
         for request in step.requests.clone() {
-            let ended = self.request(walk, index, (request, due)).await;
+            // On the heap, so that a user who waits is small: most wait most of the time.
+            let ended = Box::pin(self.request(walk, index, (request, due))).await;
             went.sent |= ended.sent;
             if !ended.well || walk.state.leaves() {
                 self.forget_rest(step, request, &mut walk.user.scope);
@@ -172,10 +173,11 @@ impl<C: Client> Shared<C> {
         loop {
             let meant = due.planned.unwrap_or(due.meant);
             self.under_way(walk.user.place).set(meant.max(1));
-            let exchange = self.send(walk.user, request, walk.clocks).await;
+            let mut exchange = self.send(walk.user, request, walk.clocks).await;
             self.under_way(walk.user.place).set(0);
             let redirected = exchange.redirected();
-            let ended = self.record(exchange, index, due);
+            let measured = self.measured(walk.user, (index, request), &mut exchange);
+            let ended = self.record((exchange, measured), index, due);
             walk.state.take(&ended, due);
             sent |= ended.at.is_some();
             let goes_on = !walk.state.leaves();
@@ -200,6 +202,37 @@ impl<C: Client> Shared<C> {
                 None => return Requested::of(sent, &ended),
             }
         }
+    }
+
+    /// The numbers that an answer told, each with the place of its measure. A value that is no number makes the
+    /// request a failed one.
+    fn measured(
+        &self,
+        user: &User<C>,
+        (index, request): (usize, RequestId),
+        exchange: &mut Exchange,
+    ) -> Vec<(usize, u64)> {
+        let step = &self.script.session[index];
+        let (mut measured, mut numbers) = (Vec::new(), Vec::new());
+        let Exchange::Done {
+            result: result @ Ok(()),
+            redirected: false,
+            ..
+        } = exchange
+        else {
+            return measured;
+        };
+        let at = (request - step.requests.start) as usize;
+        let measures = step.measures.iter().enumerate();
+        for (place, measure) in measures.filter(|(_, measure)| measure.request == at) {
+            if let Err(told) = measure.read(&user.scope, &mut numbers) {
+                let (class, detail) = (ErrorClass::Check, told.into());
+                *result = Err(Failure { class, detail });
+                return Vec::new();
+            }
+            measured.extend(numbers.drain(..).map(|number| (place, number)));
+        }
+        measured
     }
 
     /// Whether the session's draws have it do this step.

@@ -264,7 +264,12 @@ impl<C: Client> Shared<C> {
     }
 
     /// Records how a request of a step (or of the probe) went.
-    pub(crate) fn record(&self, exchange: Exchange, step: usize, due: Due) -> Ended {
+    pub(crate) fn record(
+        &self,
+        (exchange, measured): (Exchange, Vec<(usize, u64)>),
+        step: usize,
+        due: Due,
+    ) -> Ended {
         let mut recorder = self.recorder.borrow_mut();
         let step = self.first_step + step;
         match exchange {
@@ -293,6 +298,7 @@ impl<C: Client> Shared<C> {
                             .map(|at| at.saturating_sub(due.planned.unwrap_or(sent))),
                         gaps: times.gaps,
                     }),
+                    measured,
                     redirected,
                     retry: due.retry,
                     trace,

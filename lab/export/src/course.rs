@@ -4,12 +4,14 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use lab_archive::{ErrorClass, Growth, Interval, Kind, Outcome, Series, StepLine, WindowLine};
+use lab_archive::{
+    ErrorClass, Growth, Interval, Kind, Manifest, Outcome, Series, StepLine, WindowLine,
+};
 use lab_stats::exponential::Exponential;
 
 use crate::figure::{
-    COUNTER, Figure, Frame, LATENESS, Metric, REQUESTS, RESPONSE_TIME, SESSIONS, USERS, VALID,
-    Value, Whose,
+    COUNTER, Figure, Frame, LATENESS, MEASURE, Metric, REQUESTS, RESPONSE_TIME, SESSIONS, USERS,
+    VALID, Value, Whose,
 };
 
 /// Frames are no closer than this, however short the trial's windows are.
@@ -58,6 +60,15 @@ struct Step {
     ok: Sum,
     errors: BTreeMap<ErrorClass, Sum>,
     times: Times,
+    measures: Vec<Measure>,
+}
+
+/// A number that its answers tell.
+#[derive(Debug)]
+struct Measure {
+    name: Arc<str>,
+    unit: Arc<str>,
+    numbers: Times,
 }
 
 /// A count since the ramp began, and since the last frame.
@@ -85,14 +96,27 @@ impl Sum {
 }
 
 impl Times {
+    fn numbers() -> Self {
+        Self {
+            all: Exponential::numbers(),
+            new: Exponential::numbers(),
+        }
+    }
+
     fn add(&mut self, interval: &Interval) {
         let histogram = interval.histogram();
         self.all.add_us(&histogram);
         self.new.add_us(&histogram);
     }
 
+    fn add_numbers(&mut self, interval: &Interval) {
+        let histogram = interval.histogram();
+        self.all.add_thousandths(&histogram);
+        self.new.add_thousandths(&histogram);
+    }
+
     fn take(&mut self) -> Value {
-        let new = std::mem::take(&mut self.new);
+        let new = std::mem::replace(&mut self.new, self.all.emptied());
         Value::Times(Arc::new(self.all.clone()), Arc::new(new))
     }
 }
@@ -105,6 +129,7 @@ impl Step {
             ok: Sum::default(),
             errors: CLASSES.map(none).into(),
             times: Times::default(),
+            measures: Vec::new(),
         }
     }
 
@@ -133,16 +158,38 @@ impl Step {
             put(&REQUESTS, outcome(word), sum.take());
         }
         put(&RESPONSE_TIME, Vec::new(), self.times.take());
+        for measure in &mut self.measures {
+            let labels = vec![
+                ("measure", Arc::clone(&measure.name)),
+                ("step", Arc::clone(&self.name)),
+                ("unit", Arc::clone(&measure.unit)),
+            ];
+            figures.push(Figure {
+                metric: &MEASURE,
+                labels,
+                value: measure.numbers.take(),
+            });
+        }
     }
 }
 
 impl Course {
-    /// A trial of which nothing was read yet, with the names of its steps by number.
+    /// A trial of which nothing was read yet, with the names of its steps and of what they measure.
     #[must_use]
-    pub fn new(of: Whose, steps: &[String]) -> Self {
+    pub fn new(of: Whose, manifest: &Manifest) -> Self {
+        let mut steps: Vec<Step> = manifest.steps.iter().map(|name| Step::new(name)).collect();
+        for measure in &manifest.measures {
+            if let Some(step) = steps.get_mut(usize::from(measure.step)) {
+                step.measures.push(Measure {
+                    name: measure.name.as_str().into(),
+                    unit: measure.unit.as_str().into(),
+                    numbers: Times::numbers(),
+                });
+            }
+        }
         Self {
             of: Arc::new(of),
-            steps: steps.iter().map(|name| Step::new(name)).collect(),
+            steps,
             users: 0,
             sessions: Sum::default(),
             lateness: Times::default(),
@@ -236,6 +283,13 @@ impl Course {
             } => {
                 if let Some(step) = self.steps.get_mut(usize::from(step)) {
                     step.times.add(interval);
+                }
+            }
+            Series::Measure { step, place } => {
+                let step = self.steps.get_mut(usize::from(step));
+                let place = usize::from(place);
+                if let Some(measure) = step.and_then(|step| step.measures.get_mut(place)) {
+                    measure.numbers.add_numbers(interval);
                 }
             }
             Series::Lateness => self.lateness.add(interval),

@@ -24,7 +24,7 @@ pub enum Shape {
     Gauge,
     /// A sum since the trial's ramp began.
     Count,
-    /// Times since then.
+    /// Times since then, or other numbers: histograms of them.
     Times,
 }
 
@@ -52,6 +52,12 @@ pub(crate) static RESPONSE_TIME: Metric = Metric {
     unit: "seconds",
     shape: Shape::Times,
 };
+pub(crate) static MEASURE: Metric = Metric {
+    name: "plimsoll_measure",
+    help: "Numbers that answers told, each in the unit of its label, ramp included.",
+    unit: "",
+    shape: Shape::Times,
+};
 pub(crate) static LATENESS: Metric = Metric {
     name: "plimsoll_lateness",
     help: "How much later than meant the generator sent.",
@@ -72,11 +78,12 @@ pub(crate) static VALID: Metric = Metric {
 };
 
 /// All that is told.
-pub static METRICS: [&Metric; 7] = [
+pub static METRICS: [&Metric; 8] = [
     &USERS,
     &SESSIONS,
     &REQUESTS,
     &RESPONSE_TIME,
+    &MEASURE,
     &LATENESS,
     &COUNTER,
     &VALID,

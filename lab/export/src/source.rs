@@ -221,7 +221,7 @@ impl Growing {
             cell: begun.label.clone(),
             began_ms: ms(started)?,
         };
-        Some(Course::new(of, &manifest.steps))
+        Some(Course::new(of, manifest))
     }
 
     /// As reports call it.
@@ -264,7 +264,7 @@ fn goes_on(
         cell: next.label.clone(),
         began_ms: ms(&next.started).unwrap_or_default(),
     };
-    *course = Some(Course::new(of, &manifest.steps));
+    *course = Some(Course::new(of, manifest));
     let id = next.id;
     follow.begin(id);
     Ok(true)

@@ -8,8 +8,8 @@ use lab_export::METRICS;
 use serde_json::Value;
 
 /// Labels of what is sent, and those that Prometheus adds.
-const LABELS: [&str; 9] = [
-    "run", "study", "trial", "cell", "step", "outcome", "name", "le", "job",
+const LABELS: [&str; 11] = [
+    "run", "study", "trial", "cell", "step", "outcome", "name", "measure", "unit", "le", "job",
 ];
 
 fn dashboard() -> Value {
@@ -50,6 +50,9 @@ fn every_query_names_what_is_sent() {
             "_seconds_bucket",
             "_seconds_sum",
             "_seconds_count",
+            "_bucket",
+            "_sum",
+            "_count",
         ]
         .map(|end| format!("{name}{end}"))
     };

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use lab_archive::{Kind, Outcome, Run, Series};
+use lab_archive::{Kind, MeasureName, Outcome, Run, RunWriter, Series};
 use lab_export::{Finished, Frame, Source, Value};
 
 fn golden() -> PathBuf {
@@ -123,6 +124,66 @@ fn frames_have_the_times_at_which_they_were_measured() {
             Value::Gauge(f64::from(u8::from(trial.record.id == 1)))
         );
     }
+}
+
+/// The first windows of a kept run once more, in which the first step's answers tell a number.
+fn measured() -> tempfile::TempDir {
+    let run = Run::open(&golden()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut manifest = run.manifest.clone();
+    manifest.measures.push(MeasureName {
+        step: 0,
+        name: "queued".to_owned(),
+        unit: "messages".to_owned(),
+    });
+    let dir = folder.path().join("run");
+    let writer = RunWriter::create(&dir, &manifest, &run.plan, &run.files).unwrap();
+    let trial = &run.trials[0];
+    let mut out = writer.trial(trial.record.id).unwrap();
+    let mut numbers = hdrhistogram::Histogram::<u64>::new(3).unwrap();
+    numbers.record_n(2_000, 3).unwrap();
+    numbers.record(7_000_000_000).unwrap();
+    for window in trial.windows.iter().take(10) {
+        let at = |ms: f64| Duration::from_secs_f64(ms / 1e3);
+        let series = Series::Measure { step: 0, place: 0 };
+        let (start, end) = (at(window.start_ms), at(window.end_ms));
+        out.histogram(series, start, end, &numbers).unwrap();
+        out.window(window).unwrap();
+    }
+    out.finish(&trial.record).unwrap();
+    folder
+}
+
+#[test]
+fn numbers_that_answers_tell_go_out_as_histograms() {
+    let folder = measured();
+    let dir = folder.path().join("run");
+    let run = Run::open(&dir).unwrap();
+    let frames = all(&mut Source::finished(&dir, finished(&run)).unwrap());
+    let named = |figure: &&lab_export::Figure| figure.metric.name == "plimsoll_measure";
+    let last = frames.iter().flat_map(|frame| &frame.figures).rfind(named);
+    let figure = last.expect("a measure");
+    let labels: Vec<(&str, &str)> = figure
+        .labels
+        .iter()
+        .map(|(name, value)| (*name, &**value))
+        .collect();
+    let step = run.manifest.steps[0].as_str();
+    assert_eq!(
+        labels,
+        [("measure", "queued"), ("step", step), ("unit", "messages")]
+    );
+    let Value::Times(times, _) = &figure.value else {
+        panic!("a histogram: {figure:?}");
+    };
+    assert_eq!((times.count(), times.zeros()), (40, 0));
+    let bounds: Vec<(f64, u64)> = times.classic().collect();
+    let up_to = |bound: f64| bounds.iter().rfind(|(at, _)| *at <= bound).unwrap().1;
+    assert_eq!(
+        (up_to(1.9), up_to(2.1), up_to(1e6), up_to(9e6)),
+        (0, 30, 30, 40)
+    );
+    assert!((times.sum_s() / (30.0 * 2.0 + 10.0 * 7e6) - 1.0).abs() < 1e-3);
 }
 
 /// An archive that is written again, in pieces, beside somebody who reads along.

@@ -40,6 +40,8 @@ pub struct AgentOptions {
     pub state: PathBuf,
     /// Cores that its workers are pinned to, one worker each.
     pub cores: Vec<usize>,
+    /// Its part of the load against those of others; by its cores unless said.
+    pub weight: Option<u32>,
     /// What its owner says of it.
     pub labels: BTreeMap<String, String>,
     /// The program's version.
@@ -211,6 +213,7 @@ impl Agent {
             host: machine::host(),
             cores: self.options.cores.clone(),
             memory_mb: machine::memory_mb(),
+            weight: self.options.weight,
             labels: self.options.labels.clone(),
             holder: holder.map(|held| format!("{}'s run {}", held.conductor, held.run)),
         };

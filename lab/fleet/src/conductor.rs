@@ -33,12 +33,14 @@ pub enum Wanted {
     Any(usize),
     /// These.
     Named(Vec<Name>),
-    /// All that have the label.
+    /// Those that have the label.
     Labelled {
         /// Its name.
         label: String,
         /// Its value.
         value: String,
+        /// How many; all unless said.
+        count: Option<usize>,
     },
 }
 
@@ -50,7 +52,16 @@ impl fmt::Display for Wanted {
                 let names: Vec<&str> = names.iter().map(Name::as_str).collect();
                 f.write_str(&names.join(","))
             }
-            Self::Labelled { label, value } => write!(f, "{label}={value}"),
+            Self::Labelled {
+                label,
+                value,
+                count: None,
+            } => write!(f, "{label}={value}"),
+            Self::Labelled {
+                label,
+                value,
+                count: Some(count),
+            } => write!(f, "{count} with {label}={value}"),
         }
     }
 }
@@ -270,37 +281,49 @@ pub(crate) async fn answered<A: DeserializeOwned>(
 /// Chooses agents, and says by name why one can't be had.
 fn choose(there: &[Hello], wanted: &Wanted, program: &str) -> Result<Vec<Hello>, FleetError> {
     match wanted {
-        Wanted::Any(count) => {
-            let fits = |hello: &&Hello| unfit(hello, program).is_none();
-            let chosen: Vec<Hello> = there.iter().filter(fits).take(*count).cloned().collect();
-            if chosen.len() == *count && *count > 0 {
-                return Ok(chosen);
-            }
-            Err(FleetError::TooFew {
-                wanted: *count,
-                found: chosen.len(),
-                why: others(there, program),
-            })
-        }
+        Wanted::Any(count) => some(there, *count, "", program),
         Wanted::Named(names) => {
             let of = |name: &Name| there.iter().find(|hello| hello.name == *name);
             let found = |name: &Name| of(name).cloned().ok_or(FleetError::Absent(name.clone()));
             let chosen: Vec<Hello> = names.iter().map(found).collect::<Result<_, _>>()?;
             all_fit(chosen, program)
         }
-        Wanted::Labelled { label, value } => {
+        Wanted::Labelled {
+            label,
+            value,
+            count,
+        } => {
             let has = |hello: &&Hello| hello.labels.get(label) == Some(value);
             let chosen: Vec<Hello> = there.iter().filter(has).cloned().collect();
+            if let Some(count) = count {
+                return some(&chosen, *count, &format!(" with {label}={value}"), program);
+            }
             if chosen.is_empty() {
                 return Err(FleetError::TooFew {
                     wanted: 1,
+                    which: format!(" with {label}={value}"),
                     found: 0,
-                    why: format!(": none has the label {label}={value}"),
+                    why: String::new(),
                 });
             }
             all_fit(chosen, program)
         }
     }
+}
+
+/// So many of these, whichever are free.
+fn some(of: &[Hello], count: usize, which: &str, program: &str) -> Result<Vec<Hello>, FleetError> {
+    let fits = |hello: &&Hello| unfit(hello, program).is_none();
+    let chosen: Vec<Hello> = of.iter().filter(fits).take(count).cloned().collect();
+    if chosen.len() == count && count > 0 {
+        return Ok(chosen);
+    }
+    Err(FleetError::TooFew {
+        wanted: count,
+        which: which.to_owned(),
+        found: chosen.len(),
+        why: others(of, program),
+    })
 }
 
 fn all_fit(chosen: Vec<Hello>, program: &str) -> Result<Vec<Hello>, FleetError> {
@@ -349,6 +372,7 @@ mod tests {
             host: String::new(),
             cores: vec![0],
             memory_mb: 1,
+            weight: None,
             labels: BTreeMap::from([("dc".to_owned(), name[..1].to_owned())]),
             holder: None,
         }
@@ -383,12 +407,18 @@ mod tests {
             error,
             "agent joe is not there: start it with `plimsoll agent`"
         );
-        let label = |value: &str| Wanted::Labelled {
+        let label = |value: &str, count| Wanted::Labelled {
             label: "dc".to_owned(),
             value: value.to_owned(),
+            count,
         };
-        assert_eq!(chosen(&there, &label("e")).unwrap(), ["eve"]);
-        assert!(chosen(&there, &label("x")).unwrap_err().contains("dc=x"));
+        assert_eq!(chosen(&there, &label("e", None)).unwrap(), ["eve"]);
+        assert_eq!(chosen(&there, &label("e", Some(1))).unwrap(), ["eve"]);
+        let error = chosen(&there, &label("x", None)).unwrap_err();
+        assert!(error.contains("dc=x"), "{error}");
+        let error = chosen(&there, &label("a", Some(2))).unwrap_err();
+        let expected = "2 agents with dc=a are wanted, and 0 can be had; ada works for me's run r";
+        assert_eq!(error, expected);
     }
 
     #[test]

@@ -40,12 +40,16 @@ const RETURN_WITHIN: Duration = Duration::from_millis(1500);
 const COMES_BACK_WITHIN: Duration = Duration::from_secs(20);
 /// How long before a trial's 0 agents are told of it, or twenty times the longest way there and back.
 const NOTICE: Duration = Duration::from_secs(2);
+/// Largest part of the load, against the others'.
+const MOST_WEIGHT: u32 = 1000;
 /// Packets that may wait for the carrier; later ones are sent again.
 const PACKETS: usize = 4096;
 
 /// One agent of a run.
 pub(crate) struct Member {
     pub(crate) hello: Hello,
+    /// The weight that the run gives it.
+    said: Option<u32>,
     epoch: u64,
     /// When its lease was last renewed.
     renewed: Mutex<Duration>,
@@ -60,7 +64,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Member {
+    /// What the study says, or its owner, or its cores.
     fn weight(&self) -> u32 {
+        let said = self.said.or(self.hello.weight);
+        said.unwrap_or_else(|| self.workers()).clamp(1, MOST_WEIGHT)
+    }
+
+    fn workers(&self) -> u32 {
         u32::try_from(self.hello.cores.len().max(1)).unwrap_or(1)
     }
 
@@ -96,7 +106,7 @@ impl Member {
             version: program,
             boot_id,
             weight: self.weight(),
-            workers: self.weight(),
+            workers: self.workers(),
             offsets: lock(&self.offsets).1.iter().map(offset).collect(),
             times: beat.workers,
             rss_kb: beat.rss_kb,
@@ -122,11 +132,16 @@ impl fmt::Debug for Crew {
 }
 
 impl Crew {
-    /// Takes agents for a run: their leases, and the measure of their clocks.
+    /// Takes agents for a run: their leases, and the measure of their clocks. Those named in `weights` have
+    /// these parts of the load in relation to each other, whatever they say themselves.
     ///
     /// # Errors
     /// When they can't be had: too few, of another version, or another run's.
-    pub fn take(conductor: &Arc<Conductor>, wanted: &Wanted) -> Result<Self, FleetError> {
+    pub fn take(
+        conductor: &Arc<Conductor>,
+        wanted: &Wanted,
+        weights: &[(Name, u32)],
+    ) -> Result<Self, FleetError> {
         let chosen = conductor.choose(wanted)?;
         let crew = Self {
             conductor: Arc::clone(conductor),
@@ -136,7 +151,8 @@ impl Crew {
             over: Arc::default(),
         };
         for hello in chosen {
-            let member = crew.hire(hello)?;
+            let own = weights.iter().find(|(name, _)| *name == hello.name);
+            let member = crew.hire(hello, own.map(|(_, weight)| *weight))?;
             lock(&crew.members).push(member);
         }
         for member in crew.members() {
@@ -177,7 +193,7 @@ impl Crew {
         while clock::now() < until {
             match self.conductor.choose(&Wanted::Named(vec![name.clone()])) {
                 Ok(mut chosen) => {
-                    let member = self.hire(chosen.pop().ok_or_else(gone)?)?;
+                    let member = self.hire(chosen.pop().ok_or_else(gone)?, lost.said)?;
                     self.begin_with(&member)?;
                     return Ok(member);
                 }
@@ -188,7 +204,7 @@ impl Crew {
         Err(last)
     }
 
-    fn hire(&self, hello: Hello) -> Result<Arc<Member>, FleetError> {
+    fn hire(&self, hello: Hello, said: Option<u32>) -> Result<Arc<Member>, FleetError> {
         let lease = Ask::Lease {
             conductor: self.conductor.name.clone(),
             run: self.run.clone(),
@@ -210,6 +226,7 @@ impl Crew {
         };
         Ok(Arc::new(Member {
             hello,
+            said,
             epoch,
             renewed: Mutex::new(clock::now()),
             offsets: Mutex::default(),

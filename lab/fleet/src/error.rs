@@ -41,10 +41,12 @@ pub enum FleetError {
     #[error("a secure connection can't be made: {0}")]
     Tls(String),
     /// Agents are missing.
-    #[error("{wanted} agents are wanted, and {found} can be had{why}")]
+    #[error("{wanted} agents{which} are wanted, and {found} can be had{why}")]
     TooFew {
         /// How many.
         wanted: usize,
+        /// Which, in words behind “agents”; empty where any will do.
+        which: String,
         /// How many are there and free.
         found: usize,
         /// What is in the way of the others, in words.
@@ -69,6 +71,12 @@ pub enum FleetError {
         /// What its tokens say.
         url: String,
     },
+    /// The hub is a server that runs already.
+    #[error("this hub is the server at {0}, which runs already: there is nothing to start")]
+    Elsewhere(String),
+    /// That server can't be joined so.
+    #[error("a server of NATS can't be joined: {0}")]
+    Join(String),
     /// The hub has no port to listen on.
     #[error("can't listen on {listen}")]
     Listen {

@@ -7,6 +7,7 @@
 //! | `hub.key` | the key of its certificate |
 //! | `conductor.token` | the token of whoever runs studies from this machine |
 //! | `nats.conf`, `nats.log` | made anew at each start |
+//! | `rights.conf` | of a hub that is a server which runs already: what its configuration is to include |
 //!
 //! All files are their owner's alone. No private key of an agent is kept.
 
@@ -21,10 +22,15 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use nkeys::KeyPair;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyUsagePurpose};
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject as _;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::error::FleetError;
 use crate::name::Name;
+use crate::rights::user;
+use crate::subject::{of_agent, of_conductor};
 use crate::token::{Role, Token};
 
 /// Where a hub listens unless said.
@@ -59,6 +65,24 @@ pub(crate) struct Kept {
     pub(crate) conductors: BTreeMap<Name, String>,
     /// Public key and seed of who hears that somebody leaves.
     pub(crate) watch: (String, String),
+    /// Its server runs already, and somebody else runs it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    elsewhere: bool,
+}
+
+fn is_false(is: &bool) -> bool {
+    !is
+}
+
+impl Kept {
+    /// All who may connect, with their rights, as the server's configuration has them.
+    pub(crate) fn users(&self) -> Vec<Value> {
+        let agents = self.agents.iter();
+        let agents = agents.map(|(name, key)| user(key, &of_agent(name)));
+        let conductors = self.conductors.iter();
+        let conductors = conductors.map(|(name, key)| user(key, &of_conductor(name)));
+        agents.chain(conductors).collect()
+    }
 }
 
 impl Hub {
@@ -104,9 +128,7 @@ impl Hub {
             return Ok(hub);
         }
         let listen = with_free_port(listen.unwrap_or(LISTEN))?;
-        fs::create_dir_all(folder).map_err(FleetError::file(folder))?;
-        let private = fs::Permissions::from_mode(0o700);
-        fs::set_permissions(folder, private).map_err(FleetError::file(folder))?;
+        make_private(folder)?;
         let own = reached_by(listen, names)?;
         let made = certificates(&own)?;
         put(&folder.join("hub.key"), made.key.as_bytes())?;
@@ -123,11 +145,74 @@ impl Hub {
                 agents: BTreeMap::new(),
                 conductors: BTreeMap::new(),
                 watch: (watch, watch_seed),
+                elsewhere: false,
             },
         };
         let token = hub.invite(&CONDUCTOR.parse()?, Role::Conductor)?;
         put(&hub.token_file(), token.secret_text().as_bytes())?;
         Ok(hub)
+    }
+
+    /// The hub of a folder whose server runs already at `url` (`tls://HOST:PORT`) and is somebody else's;
+    /// `authority` is the certificate, in PEM, of who vouches for it. Made where there is none: its
+    /// server is then to let in who is in [`Hub::rights_file`].
+    ///
+    /// # Errors
+    /// When url or certificate are none, the folder has another hub, or can't be written.
+    pub fn join(folder: &Path, url: &str, authority: Option<&[u8]>) -> Result<Self, FleetError> {
+        if folder.join("hub.json").exists() {
+            let hub = Self::open(folder)?;
+            if hub.kept.url != url || !hub.kept.elsewhere {
+                let (folder, url) = (folder.to_path_buf(), hub.kept.url);
+                return Err(FleetError::Made { folder, url });
+            }
+            return Ok(hub);
+        }
+        if !url
+            .strip_prefix("tls://")
+            .is_some_and(|rest| rest.contains(':'))
+        {
+            let why = format!("`{url}` is no address with TLS: write tls://HOST:PORT");
+            return Err(FleetError::Join(why));
+        }
+        let authority = authority.ok_or_else(|| {
+            let why = "say by --ca which file has the certificate of who vouches for it";
+            FleetError::Join(why.to_owned())
+        })?;
+        let authority = CertificateDer::from_pem_slice(authority)
+            .map_err(|error| FleetError::Join(format!("--ca names no certificate: {error}")))?;
+        make_private(folder)?;
+        let mut hub = Self {
+            folder: folder.to_path_buf(),
+            kept: Kept {
+                version: 1,
+                listen: LISTEN,
+                names: Vec::new(),
+                url: url.to_owned(),
+                authority: BASE64.encode(&authority),
+                certificate: String::new(),
+                agents: BTreeMap::new(),
+                conductors: BTreeMap::new(),
+                watch: Default::default(),
+                elsewhere: true,
+            },
+        };
+        let token = hub.invite(&CONDUCTOR.parse()?, Role::Conductor)?;
+        put(&hub.token_file(), token.secret_text().as_bytes())?;
+        Ok(hub)
+    }
+
+    /// Whether its server is somebody else's, who has to let its agents in.
+    #[must_use]
+    pub fn is_elsewhere(&self) -> bool {
+        self.kept.elsewhere
+    }
+
+    /// What the configuration of a server that is somebody else's has to include, in `authorization` or in
+    /// an account: the public keys of all who were invited, and what each may publish and hear.
+    #[must_use]
+    pub fn rights_file(&self) -> PathBuf {
+        self.folder.join("rights.conf")
     }
 
     /// Where the token of this machine's conductor is.
@@ -171,7 +256,11 @@ impl Hub {
         let (public, seed) = key()?;
         let (keys, watch) = match role {
             Role::Agent => (&mut self.kept.agents, None),
-            Role::Conductor => (&mut self.kept.conductors, Some(self.kept.watch.1.clone())),
+            Role::Conductor => {
+                let watch = &self.kept.watch.1;
+                let watch = (!watch.is_empty()).then(|| watch.clone());
+                (&mut self.kept.conductors, watch)
+            }
         };
         keys.insert(name.clone(), public);
         self.keep()?;
@@ -200,8 +289,23 @@ impl Hub {
 
     fn keep(&self) -> Result<(), FleetError> {
         let json = serde_json::to_vec_pretty(&self.kept).expect("a hub is JSON");
-        put(&self.folder.join("hub.json"), &json)
+        put(&self.folder.join("hub.json"), &json)?;
+        if self.kept.elsewhere {
+            let users = Value::from(self.kept.users());
+            put(
+                &self.rights_file(),
+                format!("users: {users:#}\n").as_bytes(),
+            )?;
+        }
+        Ok(())
     }
+}
+
+/// Makes a folder that is its owner's alone.
+fn make_private(folder: &Path) -> Result<(), FleetError> {
+    fs::create_dir_all(folder).map_err(FleetError::file(folder))?;
+    let private = fs::Permissions::from_mode(0o700);
+    fs::set_permissions(folder, private).map_err(FleetError::file(folder))
 }
 
 /// Whether a hub that listens at `kept` is where it is asked for.

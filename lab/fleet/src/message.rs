@@ -55,6 +55,9 @@ pub struct Hello {
     /// Its machine's memory.
     #[serde(default)]
     pub memory_mb: u64,
+    /// Its part of the load against those of others, as its owner says; by its cores unless said.
+    #[serde(default)]
+    pub weight: Option<u32>,
     /// What its owner says of it.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,

@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::clock;
 use crate::error::FleetError;
 use crate::hub::{Hub, put};
-use crate::subject::{Rights, of_agent, of_conductor};
+use crate::rights::user;
+use crate::subject::Rights;
 
 /// How long the server may take to accept connections.
 const START_WITHIN: Duration = Duration::from_secs(10);
@@ -70,7 +71,10 @@ impl Server {
     /// # Errors
     /// When it is missing, or does not start.
     pub fn start(hub: Hub) -> Result<Self, FleetError> {
-        let program = program().ok_or(FleetError::NoServer)?;
+        if hub.is_elsewhere() {
+            return Err(FleetError::Elsewhere(hub.url().to_owned()));
+        }
+        let program = server_program().ok_or(FleetError::NoServer)?;
         let taken = TcpStream::connect_timeout(&hub.listen(), Duration::from_millis(200));
         if taken.is_ok() {
             let why = format!("can't listen on {}: another program does", hub.listen());
@@ -159,7 +163,8 @@ impl Drop for Server {
 }
 
 /// The server's program: on the path, or where Debian puts it, which is not on everybody's path.
-fn program() -> Option<&'static str> {
+#[must_use]
+pub fn server_program() -> Option<&'static str> {
     let places = ["nats-server", "/usr/sbin/nats-server"];
     places.into_iter().find(|place| runs(place, "--version"))
 }
@@ -197,10 +202,6 @@ fn configure(hub: &Hub) -> Result<(), FleetError> {
 /// The server's configuration. Its language has JSON in it.
 fn configuration(hub: &Hub, certificate: &Path, key: &Path) -> String {
     let kept = &hub.kept;
-    let agents = kept.agents.iter();
-    let agents = agents.map(|(name, key)| user(key, &of_agent(name)));
-    let conductors = kept.conductors.iter();
-    let conductors = conductors.map(|(name, key)| user(key, &of_conductor(name)));
     let watch = Rights {
         publish: Vec::new(),
         subscribe: vec!["$SYS.ACCOUNT.*.DISCONNECT".to_owned()],
@@ -219,29 +220,14 @@ fn configuration(hub: &Hub, certificate: &Path, key: &Path) -> String {
         "system_account": "SYS",
         "accounts": {
             "SYS": { "users": [user(&kept.watch.0, &watch)] },
-            "FLEET": { "users": agents.chain(conductors).collect::<Vec<_>>() },
+            "FLEET": { "users": kept.users() },
         },
     });
     format!("{value:#}\n")
 }
 
-fn user(key: &str, rights: &Rights) -> Value {
-    let publish = match rights.publish.is_empty() {
-        true => json!({ "deny": ">" }),
-        false => json!({ "allow": rights.publish }),
-    };
-    let mut permissions = json!({
-        "publish": publish,
-        "subscribe": { "allow": rights.subscribe },
-    });
-    if rights.answers {
-        permissions["allow_responses"] = json!({ "max": 1, "expires": "10s" });
-    }
-    json!({ "nkey": key, "permissions": permissions })
-}
-
 /// Whether the server of NATS can be had here.
 #[must_use]
 pub fn has_server() -> bool {
-    program().is_some()
+    server_program().is_some()
 }

@@ -36,7 +36,7 @@ fn main() {
         println!("skipped: there is no nats-server here (Debian: apt install nats-server)");
         return;
     }
-    let tests: [(&str, fn()); 6] = [
+    let tests: [(&str, fn()); 7] = [
         (
             "one load by one, two, and three agents",
             one_load_by_any_number_of_agents,
@@ -51,6 +51,10 @@ fn main() {
         (
             "clocks that differ",
             a_clock_that_is_far_off_begins_with_the_others,
+        ),
+        (
+            "a server that runs already",
+            a_server_that_runs_already_lets_in_whom_it_is_told,
         ),
     ];
     for (name, test) in tests {
@@ -67,6 +71,7 @@ fn be_agent(token: &Path, state: &Path) {
         token,
         state: state.to_path_buf(),
         cores: Vec::new(),
+        weight: None,
         labels: BTreeMap::from([("dc".to_owned(), "here".to_owned())]),
         program: PROGRAM.to_owned(),
     };
@@ -170,7 +175,7 @@ impl Fleet {
 fn crew(conductor: &Arc<Conductor>, count: usize) -> Crew {
     let mut crew = None;
     until("agents are there", || {
-        crew = Crew::take(conductor, &Wanted::Any(count)).ok();
+        crew = Crew::take(conductor, &Wanted::Any(count), &[]).ok();
         crew.is_some()
     });
     crew.unwrap()
@@ -268,6 +273,7 @@ fn drive(web: &Web, hold: Duration) -> Drive {
         base: format!("http://{}", web.address).parse().unwrap(),
         tls: TlsOptions::default(),
         resolve: Vec::new(),
+        sources: Vec::new(),
         protocol: lab_driver::Protocol::default(),
         kind: LoadKind::Users,
         users: 60,
@@ -436,6 +442,7 @@ fn tokens_and_rights() {
             token,
             state: state.clone(),
             cores: Vec::new(),
+            weight: None,
             labels: BTreeMap::new(),
             program: PROGRAM.to_owned(),
         };
@@ -524,7 +531,7 @@ fn an_agent_works_for_one_run_at_a_time() {
     let first = crew(&conductor, 1);
     let mut told = String::new();
     until("the agent says for whom it works", || {
-        told = Crew::take(&conductor, &Wanted::Any(1))
+        told = Crew::take(&conductor, &Wanted::Any(1), &[])
             .unwrap_err()
             .to_string();
         told.contains("works for conductor's run")
@@ -582,4 +589,77 @@ fn a_clock_that_is_far_off_begins_with_the_others() {
         );
         assert!(known.offset.abs_diff(expected) <= known.bound);
     }
+}
+
+/// An agent of its own, by the token in a file.
+fn spawn_agent(token: &Path, state: &Path) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.arg("agent").args([token, state]);
+    command.stdout(Stdio::null()).spawn().unwrap()
+}
+
+/// Ends a process when dropped.
+struct Ends(Child);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        let _gone = self.0.kill();
+        let _reaped = self.0.wait();
+    }
+}
+
+fn a_server_that_runs_already_lets_in_whom_it_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    // Its certificate is one that another hub made for itself.
+    let fleet = Fleet::start();
+    let own = fleet.server.hub().folder();
+    let json = std::fs::read(own.join("hub.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let authority = format!(
+        "-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n",
+        json["authority"].as_str().unwrap()
+    );
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let listen = free.local_addr().unwrap();
+    drop(free);
+    let url = format!("tls://{listen}");
+    let joined = folder.path().join("joined");
+    assert!(Hub::join(&joined, "nats://a:1", Some(authority.as_bytes())).is_err());
+    assert!(Hub::join(&joined, &url, None).is_err());
+    let mut hub = Hub::join(&joined, &url, Some(authority.as_bytes())).unwrap();
+    let configuration = folder.path().join("theirs.conf");
+    let text = format!(
+        "listen: \"{listen}\"\ntls {{ cert_file: {:?}, key_file: {:?} }}\n\
+         authorization {{ include \"joined/rights.conf\" }}\n",
+        own.join("hub.pem"),
+        own.join("hub.key")
+    );
+    std::fs::write(&configuration, text).unwrap();
+    let program = lab_fleet::server_program().unwrap();
+    let server = Command::new(program)
+        .arg("-c")
+        .arg(&configuration)
+        .stderr(Stdio::null())
+        .spawn();
+    let server = Ends(server.unwrap());
+    until("it listens", || TcpStream::connect(listen).is_ok());
+    let token = std::fs::read_to_string(hub.token_file()).unwrap();
+    let conductor = Conductor::connect(&token.parse().unwrap(), PROGRAM).unwrap();
+    let conductor = Arc::new(conductor);
+    let token = hub.invite(&name("ada"), Role::Agent).unwrap();
+    let pid = Pid::from_raw(i32::try_from(server.0.id()).unwrap());
+    kill(pid, Signal::SIGHUP).unwrap();
+    let file = folder.path().join("ada.token");
+    std::fs::write(&file, token.secret_text()).unwrap();
+    let _agent = Ends(spawn_agent(&file, &folder.path().join("state")));
+    let crew = crew(&conductor, 1);
+    let (summary, windows) = run_by(&crew, &drive(&Web::start(), HOLD), || {});
+    assert_eq!(summary.unwrap().transactions, answered(&windows));
+    // There is nothing to start, and the hub is what it was.
+    assert!(matches!(
+        Server::start(Hub::open(&joined).unwrap()),
+        Err(FleetError::Elsewhere(_))
+    ));
+    assert!(Hub::join(&joined, &url, None).is_ok());
+    assert!(Hub::join(&joined, "tls://other:1", None).is_err());
 }

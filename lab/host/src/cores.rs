@@ -207,46 +207,15 @@ mod tests {
     use super::*;
 
     fn plan(wants: &[Cpus]) -> Plan {
+        let system = SystemSpec::Attach(Default::default());
         let trial = |(id, cpus): (u32, &Cpus)| Trial {
-            id,
-            block: 0,
-            cell: Default::default(),
-            control: false,
-            duet: None,
-            parameters: Default::default(),
-            system: SystemSpec::Attach(Default::default()),
-            reach: Default::default(),
             host: HostSpec {
                 cpus: Some(cpus.clone()),
                 ..HostSpec::default()
             },
-            load: LoadSpec {
-                stages: Vec::new(),
-                users: 1,
-                ramp_ms: 1,
-                hold_ms: 1,
-                window_ms: 1,
-                kind: lab_study::plan::LoadKind::Users,
-                timeline: None,
-                mix: Vec::new(),
-                generators: 1,
-                timeout_ms: None,
-                time_limit_ms: None,
-            },
-            prediction: None,
+            ..Trial::of(id, system.clone(), LoadSpec::of_users(1, 1, 1))
         };
-        Plan {
-            schema: lab_study::plan::SCHEMA.to_owned(),
-            study: "s".to_owned(),
-            title: "t".to_owned(),
-            seed: 1,
-            speed: 1.0,
-            dates_from: jiff::civil::date(2026, 1, 5),
-            search: None,
-            question: lab_plan::Question::default(),
-            raw_baseline: false,
-            trials: (1..).zip(wants).map(trial).collect(),
-        }
+        Plan::of("s", 1, (1..).zip(wants).map(trial).collect())
     }
 
     fn shared(cores: &[u32]) -> (Vec<u32>, Vec<u32>, bool) {

@@ -3,6 +3,8 @@
 //!
 //! Pure: it opens no file (they come through [`Files`]), reads no clock, and knows no study.
 
+mod addresses;
+pub mod agents;
 mod error;
 mod file;
 mod nearest;
@@ -14,6 +16,8 @@ mod source;
 mod text_error;
 pub mod units;
 
+pub use addresses::AddressRange;
+pub use agents::{Agents, Which};
 pub use error::{LoadError, Place, Problem, Problems};
 pub use file::{
     At, Container, Count, Decode, Fields, HoldTime, Json, Levels, Limit, OneOrMany, Rate, Scalar,

@@ -180,6 +180,13 @@ pub const DELIVERED_LOAD: Limit = percent(
     Some(2.0),
     Some(2.0),
 );
+/// Load in a stage of a load that changes.
+pub const STAGE_LOAD: Limit = percent(
+    "stage_load",
+    "load delivered in a stage, below the load offered in it",
+    Some(2.0),
+    Some(5.0),
+);
 /// Requests of the trial.
 pub const REQUESTS: Limit = percent(
     "requests",
@@ -436,6 +443,13 @@ pub const CHECKS: &[Check] = &[
          warns.",
         Cause::Generator,
         &[&DELIVERED_LOAD],
+    ),
+    asks(
+        "stages",
+        "Was the planned load offered in each stage? Where only a slow server kept users from it, this \
+         warns. (Of a load that changes.)",
+        Cause::Generator,
+        &[&STAGE_LOAD],
     ),
     asks(
         "requests",

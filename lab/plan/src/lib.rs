@@ -22,6 +22,6 @@ pub use lab_workload::{
 pub use plan::{Plan, SCHEMA, Search, Trial};
 pub use question::{
     Cell, Factor, Order, PopulationOutline, Published, Question, SessionOutline, StepOutline,
-    VARIANT, WorkloadOutline,
+    TagOutline, VARIANT, WorkloadOutline,
 };
 pub use threshold::{Aggregate, Comparison, Find, Metric, Threshold};

@@ -101,6 +101,9 @@ pub struct WorkloadOutline {
     /// theirs then, and there is no session that all go through.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub populations: Vec<PopulationOutline>,
+    /// The tags of the steps, in the order in which they come first; empty where none has one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<TagOutline>,
     /// The session, once for each set of parameters that a trial has.
     pub sessions: Vec<SessionOutline>,
 }
@@ -113,6 +116,15 @@ pub struct PopulationOutline {
     /// Short name of its workload.
     pub workload: String,
     /// Names of its session's steps, as they are among those of all.
+    pub steps: Vec<String>,
+}
+
+/// A tag, and the steps that have it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TagOutline {
+    /// Its name.
+    pub name: String,
+    /// Names of its steps, as they are among those of all; at least one.
     pub steps: Vec<String>,
 }
 

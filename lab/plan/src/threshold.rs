@@ -16,6 +16,9 @@ pub struct Threshold {
     /// The population that it is about; `None` = all users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub population: Option<String>,
+    /// The tag of the steps that it is about; `None` = whatever tags they have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
     /// Which figure of it.
     pub aggregate: Aggregate,
     /// The comparison that must hold.
@@ -56,6 +59,7 @@ impl Threshold {
             step: None,
             stage: None,
             population: None,
+            tag: None,
             aggregate: Aggregate::Rate,
             comparison: Comparison::Less,
             limit,

@@ -378,6 +378,7 @@ fn expected(asked: &Asked) -> String {
     }];
     parts.extend(asked.answer.iter().map(|one| match one {
         Expectation::Json { path, value } => format!("{} = {}", path.as_str(), value.source()),
+        Expectation::Schema(schema) => format!("a body as {} has it", schema.name()),
         Expectation::Contains(text) => format!("“{}” in the body", text.source()),
         Expectation::Size { low, high } => match high {
             &u64::MAX => format!("at least {low} bytes"),

@@ -1,12 +1,10 @@
 //! The figures: recomputed from the archive's histograms, cut to the hold, null where unsupported.
 
-mod support;
-
+use crate::support::{Made, Shape};
 use hdrhistogram::Histogram;
 use lab_analysis::analyse;
 use lab_analysis::model::Outcome as Comes;
 use lab_archive::{Kind, Outcome, Series};
-use support::{Made, Shape};
 
 #[test]
 fn times_are_those_of_the_holds_histograms() {

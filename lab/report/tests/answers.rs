@@ -1,11 +1,9 @@
 //! What a study asks of its comparisons, answered: green means shown.
 
-mod support;
-
+use crate::support::{Made, Shape};
 use lab_analysis::Analysis;
 use lab_analysis::model::{Decision, Measure, Outcome};
 use lab_report::write::{junit, terminal};
-use support::{Made, Shape};
 
 const VARIANTS: &str = "\
 study: ab

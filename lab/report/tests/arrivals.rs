@@ -1,10 +1,8 @@
 //! Loads that no users make: sessions that arrive, and sessions one after the other.
 
-mod support;
-
+use crate::support::{Made, STUDY, Shape, WORKLOAD};
 use lab_analysis::model::{CheckOutcome, TrialAnalysis};
 use lab_report::write::{html, terminal};
-use support::{Made, STUDY, Shape, WORKLOAD};
 
 use CheckOutcome::{Invalid, Pass, Warn};
 

@@ -1,13 +1,11 @@
 //! Operations over the load's time limit: a bound in every format, never an error, never a mean.
 
-mod support;
-
+use crate::support::{Made, STUDY, Shape, WORKLOAD};
 use lab_analysis::Analysis;
 use lab_analysis::model::{CheckOutcome, Comparison, Measure, Verdict};
 use lab_archive::ErrorClass;
 use lab_comparison::{RunOutcome, compare_runs};
 use lab_report::write::{html, markdown, steps_csv, terminal};
-use support::{Made, STUDY, Shape, WORKLOAD};
 
 /// Every 50th request got no answer in time, under a load with this in it.
 fn analysis(limit: &str) -> Analysis {

@@ -1,9 +1,7 @@
 //! When events came, beside the other figures of steps.
 
-mod support;
-
+use crate::support::{Made, Shape, WORKLOAD};
 use lab_report::write::html;
-use support::{Made, Shape, WORKLOAD};
 
 #[test]
 fn events_have_a_section_where_a_step_listens() {

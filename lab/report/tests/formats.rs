@@ -4,11 +4,9 @@
 //! Nothing in these texts depends on the machine: the archives are made up in every number. Numbers of
 //! `result.json` and of drawings are rounded to what survives another libm.
 
-mod support;
-
+use crate::support::{Made, STUDY, Shape, WORKLOAD};
 use lab_analysis::Analysis;
 use lab_report::write::{comparisons_csv, html, json, junit, markdown, steps_csv, terminal};
-use support::{Made, STUDY, Shape, WORKLOAD};
 
 /// One healthy level, and one that failed requests, skipped steps, and came late.
 fn calendar() -> Made {

@@ -1,13 +1,11 @@
 //! The load line of a search, controls, and variants, from archives made up in every number.
 
-mod support;
-
+use crate::support::{Made, STUDY, Shape};
 use lab_analysis::Analysis;
 use lab_analysis::model::{Difference, Measure, Outcome};
 use lab_comparison::{RunOutcome, compare_runs};
 use lab_report::write::{html, json, junit_of_runs, markdown, terminal};
 use lab_trial::judge_trial;
-use support::{Made, STUDY, Shape};
 
 /// Up to 130 users the made-up server answers within 100 ms, beyond it does not.
 fn shape(users: u32) -> Shape {

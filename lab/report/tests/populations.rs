@@ -1,10 +1,8 @@
 //! Loads of several populations: each with its figures and its thresholds.
 
-mod support;
-
+use crate::support::{Made, STUDY, Shape};
 use lab_analysis::model::CheckOutcome;
 use lab_report::write::{html, terminal};
-use support::{Made, STUDY, Shape};
 
 const MIX: &str = "load: { users: 200, ramp: 6s, hold: 24s, mix: [{ population: readers, share: 3 }, \
                    { population: writers, share: 1 }] }";

@@ -1,7 +1,6 @@
 //! Two runs beside each other: verdicts, refusals, every format.
 
-mod support;
-
+use crate::support::{Made, Shape};
 use lab_analysis::Analysis;
 use lab_analysis::model::{Difference, Measure, SpreadBasis};
 use lab_analysis::power::Design;
@@ -10,7 +9,6 @@ use lab_plan::Decides;
 use lab_report::write::{
     junit, junit_of_runs, runs_csv, runs_html, runs_json, runs_markdown, runs_terminal,
 };
-use support::{Made, Shape};
 
 /// One cell, so many blocks; responses take `times` as long, with noise of a per cent.
 fn run(blocks: u32, times: f64, noise: u64) -> Made {

@@ -1,10 +1,8 @@
 //! Loads of stages: each with its figures and its thresholds, none of them taken for a steady state.
 
-mod support;
-
-use lab_analysis::model::CheckOutcome;
+use crate::support::{Made, STUDY, Shape};
+use lab_analysis::model::{Check, CheckOutcome};
 use lab_report::write::{html, terminal};
-use support::{Made, STUDY, Shape};
 
 /// A load of 24 s of which the first 12 are ten times as slow.
 fn made(load: &str) -> Made {
@@ -76,6 +74,41 @@ fn no_stage_is_taken_for_a_steady_state() {
     assert!(bound.is_none());
 }
 
+/// The check on stages where the one at this place had so much of its planned load.
+fn of_stages(at: usize, part: f64) -> Check {
+    let shape = Shape {
+        short_stage: Some((at, part)),
+        ..Shape::default()
+    };
+    let made = Made {
+        shapes: vec![shape],
+        ..made(STEPS)
+    };
+    let trial = made.analysis().trials.remove(0);
+    let named = |name: &str| {
+        let mut found = trial.checks.iter().filter(|check| check.name == name);
+        found.next().unwrap().clone()
+    };
+    // Over the whole hold, hardly anything is missing.
+    assert_eq!(named("delivered load").outcome, CheckOutcome::Pass);
+    named("stages")
+}
+
+#[test]
+fn a_stage_that_fell_short_is_named() {
+    let all = of_stages(1, 1.0);
+    assert_eq!(all.outcome, CheckOutcome::Pass, "{all:?}");
+    let short = of_stages(1, 0.94);
+    assert_eq!(short.outcome, CheckOutcome::Invalid, "{short:?}");
+    assert!(short.evidence.contains("`2`, "), "{short:?}");
+    assert!(!short.evidence.contains("`cold`"), "{short:?}");
+    let a_little = of_stages(2, 0.96);
+    assert_eq!(a_little.outcome, CheckOutcome::Warn, "{a_little:?}");
+    assert!(a_little.evidence.contains("`down`, "), "{a_little:?}");
+    let steady = Made::default().analysis().trials.remove(0);
+    assert!(steady.checks.iter().all(|check| check.name != "stages"));
+}
+
 #[test]
 fn a_report_shows_the_stages() {
     let analysis = made(STEPS).analysis();
@@ -99,7 +132,7 @@ fn rates_have_stages_too() {
     let load = "load: { stages: [{ stage: cold, rate: 40/s, for: 12s }, { rate: 40/s, for: 6s }, \
                 { rate: 0/s, over: 6s }], arrival: { spacing: constant, connections: 300 } }";
     let mut made = made(load);
-    made.workload = support::WORKLOAD.replace("  pace: 6s\n", "");
+    made.workload = crate::support::WORKLOAD.replace("  pace: 6s\n", "");
     let trial = made.analysis().trials.remove(0);
     let arrivals = trial.arrivals.unwrap();
     // 720 whole sessions, and half of 240.

@@ -1,9 +1,7 @@
 //! Requests that are to be found in the system's traces.
 
-mod support;
-
+use crate::support::{Made, Shape};
 use lab_report::write::{json, markdown};
-use support::{Made, Shape};
 
 #[test]
 fn slow_and_failed_requests_are_told_with_their_traces() {

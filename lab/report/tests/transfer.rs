@@ -1,11 +1,9 @@
 //! What sessions of a sequence carried, beside the disk alone and beside published figures.
 
-mod support;
-
+use crate::support::{Made, Shape};
 use lab_analysis::model::{Analysis, Measure};
 use lab_archive::RawBaseline;
 use lab_report::write::{html, markdown, terminal};
-use support::{Made, Shape};
 
 const STUDY: &str = "\
 study: tiny

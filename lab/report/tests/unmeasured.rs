@@ -1,12 +1,10 @@
 //! Runs that the machine spoiled: they say why first, and what still holds stands apart.
 
-mod support;
-
+use crate::support::{Made, Shape};
 use lab_analysis::Analysis;
 use lab_analysis::model::{Difference, Outcome};
 use lab_archive::{Circumstances, Clocks, OtherProgram, TrialEnd};
 use lab_report::write::{html, json, junit, markdown, terminal};
-use support::{Made, Shape};
 
 const STUDY: &str = "\
 study: tiny
@@ -87,7 +85,7 @@ fn an_unlucky_run_fits_on_a_screen_and_says_why_first() {
 fn many_trials_and_cells_still_fit() {
     let cells: Vec<String> = (1..=12).map(|n| (n * 10).to_string()).collect();
     let mut made = spoiled(12, 99, 1.0);
-    made.study = support::STUDY
+    made.study = crate::support::STUDY
         .replace("[100, 200]", &format!("[{}]", cells.join(", ")))
         .replace("order: listed", "order: listed\ntrials: 2");
     let text = terminal(&made.analysis(), 80);

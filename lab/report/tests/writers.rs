@@ -1,12 +1,10 @@
 //! What people read, word for word; and that no input can act on a page or a terminal.
 
-mod support;
-
 use std::sync::LazyLock;
 
+use crate::support::{Made, Shape};
 use lab_report::write::{gitlab, html, json, markdown, steps_csv, terminal};
 use proptest::prelude::*;
-use support::{Made, Shape};
 
 /// One healthy trial, and one that is not a measurement.
 fn mixed() -> Made {

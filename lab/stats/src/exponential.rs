@@ -16,10 +16,13 @@ pub const SCALE: i32 = 4;
 /// and 64 s.
 pub const CLASSIC: std::ops::RangeInclusive<i32> = -26..=12;
 
+/// The same of numbers that are no times: 1/8 and 2^30.
+pub const CLASSIC_NUMBERS: std::ops::RangeInclusive<i32> = -6..=60;
+
 /// Buckets between two classic bounds.
 const PER_HALF: i32 = 1 << (SCALE - 1);
 
-/// Times in seconds.
+/// Times in seconds, or other numbers: what is said of seconds is of them then.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Exponential {
     /// Values that were recorded as 0.
@@ -27,6 +30,8 @@ pub struct Exponential {
     /// Counts by bucket: number `i` holds values over 2^((i−1)/16) s, and up to 2^(i/16) s.
     buckets: BTreeMap<i32, u64>,
     sum_s: f64,
+    /// Not of times, but of other numbers.
+    is_numbers: bool,
 }
 
 impl Exponential {
@@ -34,17 +39,46 @@ impl Exponential {
     pub fn add_us(&mut self, histogram: &Histogram<u64>) {
         for value in histogram.iter_recorded() {
             let us = histogram.median_equivalent(value.value_iterated_to());
-            self.add(us, value.count_at_value());
+            self.add((us, 1e6), value.count_at_value());
         }
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "times stay far below 2^52 µs")]
-    fn add(&mut self, us: u64, count: u64) {
-        if us == 0 {
+    /// One of numbers that are no times.
+    #[must_use]
+    pub fn numbers() -> Self {
+        Self {
+            is_numbers: true,
+            ..Self::default()
+        }
+    }
+
+    /// One of the same kind, without values.
+    #[must_use]
+    pub fn emptied(&self) -> Self {
+        match self.is_numbers {
+            true => Self::numbers(),
+            false => Self::default(),
+        }
+    }
+
+    /// Adds all values of a histogram of numbers in thousandths.
+    pub fn add_thousandths(&mut self, histogram: &Histogram<u64>) {
+        for value in histogram.iter_recorded() {
+            let number = histogram.median_equivalent(value.value_iterated_to());
+            self.add((number, 1e3), value.count_at_value());
+        }
+    }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "times in µs and numbers in thousandths stay below 2^52"
+    )]
+    fn add(&mut self, (parts, of_one): (u64, f64), count: u64) {
+        if parts == 0 {
             self.zeros += count;
             return;
         }
-        let seconds = us as f64 / 1e6;
+        let seconds = parts as f64 / of_one;
         *self.buckets.entry(bucket(seconds)).or_default() += count;
         self.sum_s += seconds * count as f64;
     }
@@ -72,11 +106,16 @@ impl Exponential {
         self.buckets.iter().map(|(at, count)| (*at, *count))
     }
 
-    /// Bound in seconds and the number of values up to it, for each of the [`CLASSIC`] bounds.
+    /// Bound in seconds and the number of values up to it, for each of the [`CLASSIC`] bounds, or of the
+    /// [`CLASSIC_NUMBERS`].
     pub fn classic(&self) -> impl Iterator<Item = (f64, u64)> {
         let mut sum = self.zeros;
         let mut rest = self.buckets().peekable();
-        CLASSIC.map(move |half| {
+        let bounds = match self.is_numbers {
+            true => CLASSIC_NUMBERS,
+            false => CLASSIC,
+        };
+        bounds.map(move |half| {
             while let Some((_, count)) = rest.next_if(|(at, _)| *at <= half * PER_HALF) {
                 sum += count;
             }

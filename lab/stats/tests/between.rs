@@ -2,14 +2,12 @@
 //! shown that isn't there, and how often one that is. Limits are the expected figure and three Monte
 //! Carlo standard errors.
 
-mod noise;
-
+use crate::noise::{Noise, within};
 use lab_stats::between::{self, Basis, Between, Blocks, Spread, holm};
 use lab_stats::paired::sign_flip_p;
 use lab_stats::power::Sought;
 use lab_stats::unpaired::{Row, max_t};
 use lab_stats::verdict::ALPHA;
-use noise::{Noise, within};
 
 const COMPARISONS: usize = 2_000;
 /// Of a block, around its run.

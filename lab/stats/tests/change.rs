@@ -1,10 +1,8 @@
 //! Change points: found where they are known to be, and not where there are none.
 
-mod noise;
-
+use crate::noise::Noise;
 use lab_stats::change::{Change, changes};
 use lab_stats::unpaired::Row;
-use noise::Noise;
 use proptest::prelude::*;
 
 /// Flow of the Nile at Aswan, 10⁸ m³ a year, 1871 to 1970 (Cobb, "The Problem of the Nile", Biometrika

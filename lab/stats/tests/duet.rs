@@ -2,13 +2,11 @@
 //! side or one after the other. Seeds are printed, so that a failure can be repeated; limits are the
 //! expected figure and three Monte Carlo standard errors.
 
-mod noise;
-
+use crate::noise::{Noise, within};
 use lab_stats::duet::{Block, Windows, effects, interval, max_t, windows};
 use lab_stats::paired::{self, sign_flip_p};
 use lab_stats::unpaired::Row;
 use lab_stats::verdict::ALPHA;
-use noise::{Noise, within};
 
 /// Windows of a hold.
 const WINDOWS: usize = 60;

@@ -1,11 +1,9 @@
 //! The search for the load line against simulated servers whose line is known, and the coverage of
 //! its interval. Seeds are printed with a failure.
 
-mod noise;
-
+use crate::noise::Noise;
 use lab_stats::isotonic::{CONFIDENCE, Ceiling};
 use lab_stats::search::{End, Judgement, Next, Rules, Tried, load_line};
-use noise::Noise;
 use proptest::prelude::*;
 
 const RULES: Rules = Rules {

@@ -1,13 +1,11 @@
 //! Two runs beside each other, the order of trials, and a single server's queue, against known truth:
 //! limits are the expected figure and three Monte Carlo standard errors.
 
-mod noise;
-
+use crate::noise::{Noise, within};
 use lab_stats::queue::{Mm1, lindley};
 use lab_stats::trend::trend;
 use lab_stats::unpaired::{Row, interval, max_t};
 use lab_stats::verdict::{ALPHA, Better, Compared, Margins, SMALLEST_RELEVANT, Verdict, word};
-use noise::{Noise, within};
 
 /// Two runs of `m` and `n` blocks, `measures` of which share half of their noise; the second run's
 /// are larger by `effect`.

@@ -1,12 +1,10 @@
 //! The safe line of simulated searches, whose odds are known: how often more is said than is true. The
 //! limit is the expected figure and three Monte Carlo standard errors.
 
-mod noise;
-
+use crate::noise::{Noise, within};
 use lab_stats::isotonic::{CONFIDENCE, Tally, tally};
 use lab_stats::safe::{PART, safe_line};
 use lab_stats::search::{Judgement, Next, Rules, Tried};
-use noise::{Noise, within};
 
 const SEARCHES: usize = 1_000;
 

@@ -1,13 +1,11 @@
 //! Inference against known truth: simulated studies whose answer is known. Seeds are printed, so a
 //! failure can be repeated; limits are the expected figure and three Monte Carlo standard errors.
 
-mod noise;
-
+use crate::noise::{Noise, within};
 use lab_stats::paired::{interval, max_t, mean, sign_flip_p};
 use lab_stats::usl::{self, Fitted};
 use lab_stats::verdict::{ALPHA, Better, Compared, Margins, SMALLEST_RELEVANT, Verdict, verdict};
 use lab_stats::{Steady, mser5};
-use noise::{Noise, within};
 
 /// One study: `cells` × 6 metrics over `blocks`; cell c's times are longer by `effect` if c > 0.
 /// Blocks differ by 10 %, trials by `sd`, the metrics of a trial share half of their noise. Each row

@@ -60,15 +60,28 @@ impl AttachTemplate {
     }
 }
 
+/// Of URLs of servers.
+const SCHEMES: [&str; 14] = [
+    "ws",
+    "wss",
+    "http",
+    "https",
+    "tcp",
+    "tls",
+    "redis",
+    "rediss",
+    "smtp",
+    "smtps",
+    "imap",
+    "imaps",
+    "postgres",
+    "postgresql",
+];
+
 /// A server without a path; a slash at its end goes.
 fn server(text: &str) -> Result<String, TextError> {
     let help = "write `http://host:port` or `https://host:port`";
-    match parts(
-        text,
-        &[
-            "http", "https", "tcp", "tls", "redis", "rediss", "smtp", "smtps",
-        ],
-    ) {
+    match parts(text, &SCHEMES) {
         Some((_, "" | "/")) => Ok(text.trim().trim_end_matches('/').to_owned()),
         Some((_, path)) => {
             let message = format!("`{path}` is a path; the workload has those");

@@ -3,9 +3,12 @@
 //! Settings may name factors (`users: "{{ users }}"`), so their values are known only per cell;
 //! loading a study works out every cell once, so that a plan finds no new errors.
 
+use lab_language::{CellError, Optional};
+
 use crate::demand::LoadTemplate;
 use crate::model::{Cell, VARIANT};
 use crate::parameters::ParametersTemplate;
+use crate::reach::{self, ReachSpec};
 use crate::system::SystemsTemplate;
 
 /// The settings of a study, still with references to factors.
@@ -14,6 +17,20 @@ pub(crate) struct CellTemplate {
     pub(crate) system: SystemsTemplate,
     pub(crate) load: LoadTemplate,
     pub(crate) parameters: ParametersTemplate,
+}
+
+impl CellTemplate {
+    /// How users reach the system in `cell`: as the system says, and as the load does.
+    pub(crate) fn reach(&self, cell: &Cell) -> Result<ReachSpec, CellError> {
+        let mut reach = self.system.of(cell).reach.spec(cell)?;
+        let http = reach.http;
+        let connections = |text: &str| reach::load_connections(text, http);
+        if let Some(connections) = self.load.connections.value(cell, connections)? {
+            reach.http.shared = Some(connections);
+        }
+        reach.sources.clone_from(&self.load.sources);
+        Ok(reach)
+    }
 }
 
 /// Whether they differ in the variant, and in that alone.

@@ -22,6 +22,8 @@ const SECRET_FILE: &str = "{{ secret_file }}";
 const PORT_FILE: &str = "{{ port_file }}";
 /// A port that a preset has users come to, where that is another than the one that the server is prepared at.
 pub(crate) const USERS_PORT: &str = "{{ users_port }}";
+/// What follows the name of a process where its port is meant.
+pub(crate) const OF_PORT: &str = "_port";
 /// The program that conducts, which a preset may start.
 pub(crate) const PROGRAM: &str = "{{ program }}";
 /// Longest time for anything a command does beside the load.
@@ -63,6 +65,13 @@ pub struct CommandSpec {
     /// The preset that it was made of, where a study names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<PresetUse>,
+    /// Its name among the processes of the system, where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Processes of the system that are started before it, in their order, by name; each is ready before the
+    /// next one starts. They have no processes before them, and nothing is prepared by them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<(String, CommandSpec)>,
 }
 
 /// What a preset came to, in its own words.
@@ -82,6 +91,8 @@ pub struct FilledIn {
     pub port: u16,
     /// Another one, for users.
     pub users_port: u16,
+    /// Those of the processes before it, by name.
+    pub ports: Vec<(String, u16)>,
     /// A folder that is fresh for each trial.
     pub scratch: String,
     /// A random text, new in each trial.
@@ -145,6 +156,10 @@ impl CommandSpec {
     #[must_use]
     pub fn filled(&self, with: &FilledIn) -> Self {
         let text = |text: &String| {
+            let ports = with.ports.iter();
+            let text = ports.fold(text.clone(), |text, (name, port)| {
+                text.replace(&port_of(name), &port.to_string())
+            });
             text.replace(PORT, &with.port.to_string())
                 .replace(USERS_PORT, &with.users_port.to_string())
                 .replace(SCRATCH, &with.scratch)
@@ -174,6 +189,12 @@ impl CommandSpec {
             stop_grace_ms: self.stop_grace_ms,
             preparation: self.preparation.with_commands(&text),
             preset: self.preset.clone(),
+            name: self.name.clone(),
+            before: {
+                let before = self.before.iter();
+                let filled = |(name, spec): &(String, Self)| (name.clone(), spec.filled(with));
+                before.map(filled).collect()
+            },
         }
     }
 }
@@ -194,15 +215,38 @@ pub(crate) struct CommandTemplate {
     pub(crate) signal: Option<Setting>,
     pub(crate) grace: Option<Setting>,
     pub(crate) preparation: PreparationTemplate,
+    /// Its name among the processes of the system, where there are several.
+    pub(crate) name: Option<String>,
+    /// Those that start before it.
+    pub(crate) before: Vec<(String, CommandTemplate)>,
 }
 
 impl CommandTemplate {
     pub(crate) fn spec(&self, cell: &Cell) -> Result<CommandSpec, CellError> {
         let mut cell = cell.clone();
+        let names = self.before.iter().map(|(name, _)| (name, port_of(name)));
+        let own = self.name.iter().map(|name| (name, PORT.to_owned()));
+        for (name, port) in names.chain(own) {
+            cell.insert(format!("{name}{OF_PORT}"), Level::Text(port));
+        }
+        let before = self.before.iter().map(|(name, template)| {
+            // Its own port is `port` to itself.
+            let spec = template.spec_at(&cell, &port_of(name))?;
+            Ok((name.clone(), spec))
+        });
+        let before = before.collect::<Result<_, CellError>>()?;
+        let mut spec = self.spec_at(&cell, PORT)?;
+        spec.name.clone_from(&self.name);
+        spec.before = before;
+        Ok(spec)
+    }
+
+    fn spec_at(&self, cell: &Cell, port: &str) -> Result<CommandSpec, CellError> {
+        let mut cell = cell.clone();
         for (name, text) in
             FILLED_IN
                 .into_iter()
-                .zip([PORT, SCRATCH, SECRET, SECRET_FILE, PORT_FILE])
+                .zip([port, SCRATCH, SECRET, SECRET_FILE, PORT_FILE])
         {
             cell.insert(name.to_owned(), Level::Text(text.to_owned()));
         }
@@ -226,6 +270,8 @@ impl CommandTemplate {
             stop_grace_ms: grace.as_millis() as u64,
             preparation: self.preparation.spec(cell)?,
             preset: None,
+            name: None,
+            before: Vec::new(),
         })
     }
 
@@ -238,6 +284,11 @@ impl CommandTemplate {
         let log = self.log.value(cell, expression)?;
         Ok(log.map_or(Ready::Port, Ready::Log))
     }
+}
+
+/// Where the port of a process stands until a trial fills it in.
+fn port_of(name: &str) -> String {
+    format!("{{{{ {name}{OF_PORT} }}}}")
 }
 
 fn texts(settings: &[Setting], cell: &Cell) -> Result<Vec<String>, CellError> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lab_language::{
-    CellError, Optional, Setting, TextError,
+    AddressRange, Agents, CellError, Optional, Setting, TextError,
     units::{self, Hold},
 };
 use lab_workload::{LoadKind, LoadSpec, Population, Stage, Timeline};
@@ -32,7 +32,18 @@ pub(crate) struct LoadTemplate {
     pub(crate) hold: Option<Setting>,
     pub(crate) timeout: Option<Setting>,
     pub(crate) time_limit: Option<Setting>,
-    pub(crate) generators: Option<Setting>,
+    pub(crate) generators: GeneratorsTemplate,
+    pub(crate) connections: Option<Setting>,
+    pub(crate) sources: Vec<AddressRange>,
+}
+
+/// What drives a load, the number of processes still with references to factors.
+#[derive(Debug, Clone)]
+pub(crate) enum GeneratorsTemplate {
+    /// One process.
+    One,
+    Processes(Setting),
+    Away(Agents),
 }
 
 /// Who makes it, still with references to factors.
@@ -79,9 +90,11 @@ impl LoadTemplate {
         let hold = self.hold.value(cell, |text| hold(text, &kind, pace))?;
         let timeout = self.timeout.value(cell, units::timeout)?;
         let time_limit = self.time_limit.value(cell, units::timeout)?;
-        let generators = self
-            .generators
-            .value(cell, |text| units::whole_number(text, GENERATORS))?;
+        let processes = |text: &str| units::whole_number(text, GENERATORS);
+        let generators = match &self.generators {
+            GeneratorsTemplate::Processes(count) => count.value(cell, processes)?,
+            GeneratorsTemplate::One | GeneratorsTemplate::Away(_) => 1,
+        };
         Ok(Load {
             ramp: ramp.unwrap_or(Duration::ZERO),
             hold: match &kind.timeline {
@@ -90,7 +103,7 @@ impl LoadTemplate {
             },
             timeout,
             time_limit,
-            generators: generators.map_or(1, |n| n as u32),
+            generators: generators as u32,
             kind,
         })
     }

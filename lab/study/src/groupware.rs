@@ -12,6 +12,7 @@ use crate::preparation::{Action, ActionRequest, Keep, Piece, Preparation};
 /// Most worker threads of a system.
 /// As the server has it.
 const HTTP_THREADS: std::ops::RangeInclusive<u64> = 1..=1024;
+const REQUESTS_AT_ONCE: std::ops::RangeInclusive<u64> = 1..=1_000_000;
 /// Most padding of one mailbox.
 /// As the server has it.
 const MAX_PAD_BYTES: u64 = 1024 * 1024 * 1024;
@@ -38,6 +39,8 @@ const MEAN_MESSAGE_BYTES: u64 = 98 << 10;
 struct GroupwareSpec {
     /// Worker threads; `None` = its own default.
     http_threads: Option<u32>,
+    /// Requests worked on at once; `None` = its own default.
+    requests_at_once: Option<u32>,
     /// Bytes by which each mailbox is padded before the trial.
     mailbox_pad_bytes: u64,
     /// Where it keeps its records.
@@ -93,6 +96,7 @@ pub(crate) enum Engine {
 #[derive(Debug, Clone)]
 pub(crate) struct GroupwareTemplate {
     pub(crate) http_threads: Option<Setting>,
+    pub(crate) requests_at_once: Option<Setting>,
     pub(crate) mailbox_pad: Option<Setting>,
     pub(crate) engine: Option<Setting>,
     pub(crate) lookup_layout: Option<Setting>,
@@ -120,6 +124,9 @@ impl GroupwareTemplate {
         let http_threads = self
             .http_threads
             .value(cell, |text| units::whole_number(text, HTTP_THREADS))?;
+        let requests_at_once = self
+            .requests_at_once
+            .value(cell, |text| units::whole_number(text, REQUESTS_AT_ONCE))?;
         let pad = self
             .mailbox_pad
             .value(cell, |text| units::size(text, MAX_PAD_BYTES))?;
@@ -133,6 +140,7 @@ impl GroupwareTemplate {
             .value(cell, |text| units::size(text, MAX_MESSAGE_BYTES))?;
         Ok(GroupwareSpec {
             http_threads: http_threads.map(|n| n as u32),
+            requests_at_once: requests_at_once.map(|n| n as u32),
             mailbox_pad_bytes: pad.unwrap_or(0),
             engine: engine.unwrap_or_default(),
             lookup_layout,
@@ -195,6 +203,8 @@ impl GroupwareSpec {
                 settings: self.words(),
                 notes: self.notes(),
             }),
+            name: None,
+            before: Vec::new(),
         }
     }
 
@@ -203,6 +213,9 @@ impl GroupwareSpec {
         let mut flag = |name: &str, value: String| flags.extend([name.to_owned(), value]);
         if let Some(threads) = self.http_threads {
             flag("--http-threads", threads.to_string());
+        }
+        if let Some(requests) = self.requests_at_once {
+            flag("--requests-at-once", requests.to_string());
         }
         if self.engine == Engine::Memory {
             flag("--engine", "memory".to_owned());
@@ -263,10 +276,15 @@ impl GroupwareSpec {
         let mut settings = BTreeMap::new();
         let mut set = |name: &str, value: String| settings.insert(name.to_owned(), value);
         set("system", "groupware".to_owned());
-        let threads = self
-            .http_threads
-            .map_or("one per core, no bound".to_owned(), |n| n.to_string());
+        let threads = match (self.http_threads, self.requests_at_once) {
+            (Some(threads), _) => threads.to_string(),
+            (None, Some(_)) => "one per core".to_owned(),
+            (None, None) => "one per core, no bound".to_owned(),
+        };
         set("http_threads", threads);
+        if let Some(requests) = self.requests_at_once {
+            set("requests_at_once", requests.to_string());
+        }
         let engine = match self.engine {
             Engine::Memory => "memory",
             Engine::Sqlite => "sqlite",
@@ -294,7 +312,17 @@ impl GroupwareSpec {
                 "Mailboxes are not padded: they hold what the workload puts into them.".to_owned()
             }
         }];
-        notes.extend(self.http_threads.map(|threads| {
+        notes.extend(self.requests_at_once.map(|requests| {
+            format!(
+                "requests_at_once {requests}: at most that many requests are worked on at once. Unlike in \
+                 a server that gives each request a thread, a thread works on another request while one \
+                 waits for the disk, and sends responses outside of that bound."
+            )
+        }));
+        let alike = self
+            .http_threads
+            .filter(|_| self.requests_at_once.is_none());
+        notes.extend(alike.map(|threads| {
             format!(
                 "http_threads {threads}: that many threads, and at most that many requests worked \
                  on at once. Unlike in a server that gives each request a thread, a thread serves \
@@ -354,11 +382,14 @@ mod tests {
         let mut spec = GroupwareSpec::default();
         assert_eq!(spec.flags(), [] as [String; 0]);
         spec.http_threads = Some(80);
+        spec.requests_at_once = Some(100);
         spec.engine = Engine::Memory;
         spec.mailbox_pad_bytes = 5;
         let expected = [
             "--http-threads",
             "80",
+            "--requests-at-once",
+            "100",
             "--engine",
             "memory",
             "--mailbox-pad",

@@ -11,7 +11,7 @@ use crate::stages::{self, Level, StageTemplate};
 use crate::timeline::TimelineTemplate;
 
 /// Sessions under way at once, unless a study says otherwise.
-const CONNECTIONS: u32 = 1000;
+const SESSIONS_AT_ONCE: u32 = 1000;
 /// Most sessions of a sequence.
 const SESSIONS: std::ops::RangeInclusive<u64> = 1..=10_000_000;
 /// What makes sessions begin, still with references to factors.
@@ -59,7 +59,8 @@ pub(crate) struct ArrivalTemplate {
     /// With stages none: they say it.
     pub(crate) rate: Option<Setting>,
     pub(crate) spacing: Option<Setting>,
-    pub(crate) connections: Option<Setting>,
+    /// Sessions under way at once.
+    pub(crate) sessions: Option<Setting>,
 }
 
 impl KindTemplate {
@@ -113,17 +114,17 @@ impl KindTemplate {
     }
 }
 
-/// Sessions that arrive at this rate, and their connections.
+/// Sessions that arrive at this rate, and how many may be under way.
 fn arrivals(
     rate_per_s: f64,
     template: Option<&ArrivalTemplate>,
     cell: &Cell,
 ) -> Result<Kind, CellError> {
-    let (mut spacing, mut connections) = (None, None);
+    let (mut spacing, mut sessions) = (None, None);
     if let Some(arrival) = template {
         spacing = arrival.spacing.value(cell, spacing_named)?;
         let count = |text: &str| units::whole_number(text, USERS);
-        connections = arrival.connections.value(cell, count)?;
+        sessions = arrival.sessions.value(cell, count)?;
     }
     let kind = LoadKind::Arrival {
         rate_per_s,
@@ -131,7 +132,7 @@ fn arrivals(
     };
     Ok(Kind::of(
         kind,
-        connections.map_or(CONNECTIONS, |n| n as u32),
+        sessions.map_or(SESSIONS_AT_ONCE, |n| n as u32),
     ))
 }
 

@@ -29,7 +29,8 @@ pub use command::{CommandSpec, FilledIn, PresetUse, Ready, StopSignal};
 pub use file::schema_study;
 pub use lab_language::units::duration;
 pub use lab_language::{
-    Environment, Files, LoadError, Problem, Secrets, TextError, nearest, schema_workload,
+    AddressRange, Agents, Environment, Files, LoadError, Problem, Secrets, TextError, Which,
+    nearest, schema_workload,
 };
 pub use lab_workload::{Bytes, Data, Each, looks_secret};
 pub use model::{Study, Workload};

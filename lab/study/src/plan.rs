@@ -73,6 +73,25 @@ pub struct Plan {
     pub question: Question,
 }
 
+impl Plan {
+    /// So many trials, with nothing else asked.
+    #[must_use]
+    pub fn of(study: &str, seed: u64, trials: Vec<Trial>) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            study: study.to_owned(),
+            title: String::new(),
+            seed,
+            speed: 1.0,
+            dates_from: lab_workload::DEFAULT_DATES_FROM,
+            raw_baseline: false,
+            trials,
+            search: None,
+            question: Question::default(),
+        }
+    }
+}
+
 /// What the search for the load line begins with: for each system, the trial whose load it varies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Search {
@@ -113,6 +132,26 @@ pub struct Trial {
     /// What a server that answers at once would see; `None` where the workload neither waits nor
     /// paces, so that the server alone decides.
     pub prediction: Option<Prediction>,
+}
+
+impl Trial {
+    /// The trial of this number, of the only cell in the first block.
+    #[must_use]
+    pub fn of(id: u32, system: SystemSpec, load: LoadSpec) -> Self {
+        Self {
+            id,
+            block: 0,
+            cell: Cell::default(),
+            control: false,
+            duet: None,
+            parameters: BTreeMap::new(),
+            system,
+            host: HostSpec::default(),
+            reach: ReachSpec::default(),
+            load,
+            prediction: None,
+        }
+    }
 }
 
 fn is_false(is: &bool) -> bool {
@@ -161,16 +200,12 @@ pub fn plan(study: &Study, options: &PlanOptions) -> Result<Plan, PlanError> {
         .collect::<Result<Vec<_>, _>>()?;
     let question = question(study, options.speed).map_err(PlanError::Cell)?;
     let mut plan = Plan {
-        schema: SCHEMA.to_owned(),
-        study: study.name.clone(),
         title: study.title.clone(),
-        seed,
         speed: options.speed,
         dates_from: study.dates_from,
         raw_baseline: study.raw_baseline,
-        trials: Vec::new(),
-        search: None,
         question,
+        ..Plan::of(&study.name, seed, Vec::new())
     };
     match &study.find {
         Some(find) => {
@@ -249,7 +284,10 @@ impl Plan {
         let searched = self.search.iter().flat_map(|search| &search.cells);
         for trial in self.trials.iter().chain(searched) {
             if let SystemSpec::Command(spec) = &trial.system {
-                secrets.learn_env(&spec.env);
+                let before = spec.before.iter().map(|(_, spec)| spec);
+                before
+                    .chain([spec])
+                    .for_each(|spec| secrets.learn_env(&spec.env));
             }
         }
         secrets
@@ -287,17 +325,14 @@ fn trial_of(study: &Study, cell: &Cell, speed: f64) -> Result<Trial, PlanError> 
     let workload = study.workload_with(&parameters);
     let workload = workload.map_err(|error| PlanError::Cell(error.to_string()))?;
     let pace = workload.session.pace;
+    let of = template.system.of(cell);
+    let (system, host, reach) = (of.system(cell)?, of.host(cell)?, template.reach(cell)?);
+    let load = template.load.load(cell, pace)?.spec(speed);
     Ok(Trial {
-        id: 0,
-        block: 0,
         cell: cell.clone(),
-        control: false,
-        duet: None,
-        system: template.system.of(cell).system(cell)?,
-        host: template.system.of(cell).host(cell)?,
-        reach: template.system.of(cell).reach.spec(cell)?,
-        load: template.load.load(cell, pace)?.spec(speed),
+        host,
+        reach,
         parameters,
-        prediction: None,
+        ..Trial::of(0, system, load)
     })
 }

@@ -3,14 +3,14 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use lab_language::{CellError, Optional, Setting, TextError, beside, units};
+use lab_language::{AddressRange, CellError, Optional, Setting, TextError, beside, units};
 use serde::{Deserialize, Serialize};
 
 use crate::command::SCRATCH;
 use crate::model::{Cell, Level};
 
 /// Most connections that users share.
-const MAX_SHARED: u64 = 10_000;
+const MAX_SHARED: u64 = 1_000_000;
 
 /// How users reach a system, whichever it is.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -27,6 +27,9 @@ pub struct ReachSpec {
     /// Which version of HTTP they speak, and on whose connections.
     #[serde(default, skip_serializing_if = "HttpSpec::is_default")]
     pub http: HttpSpec,
+    /// Addresses of this machine that connections come from, in turn; none where the system chooses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<AddressRange>,
 }
 
 /// How users speak HTTP.
@@ -172,6 +175,7 @@ impl ReachTemplate {
                 Some(http) => http.spec(cell)?,
                 None => HttpSpec::default(),
             },
+            sources: Vec::new(),
         })
     }
 }
@@ -222,10 +226,10 @@ fn share(text: &str, version: HttpVersion) -> Result<bool, TextError> {
     let wrong = |message: &str, help: &str| Err(TextError::new(message, 0..text.len()).help(help));
     match (text.trim(), version) {
         ("user", _) => Ok(false),
-        ("machine", HttpVersion::Two) => Ok(true),
-        ("machine", _) => wrong(
-            "users share connections over HTTP/2 alone: HTTP/1.1 carries one request at a time",
-            "say `version: 2`, or leave `share` out",
+        ("machine", HttpVersion::One | HttpVersion::Two) => Ok(true),
+        ("machine", HttpVersion::Auto) => wrong(
+            "how users share connections depends on the version of HTTP",
+            "say `version: 1` or `version: 2`, or leave `share` out",
         ),
         _ => wrong(
             "connections are each user's own, or all users' on this machine",
@@ -242,6 +246,24 @@ fn shared_connections(text: &str, shares: bool) -> Result<u32, TextError> {
     }
     let count = units::whole_number(text, 1..=MAX_SHARED)?;
     Ok(u32::try_from(count).unwrap_or(u32::MAX))
+}
+
+/// Connections as the load says them.
+pub(crate) fn load_connections(text: &str, http: HttpSpec) -> Result<u32, TextError> {
+    let wrong = |message: &str, help: &str| Err(TextError::new(message, 0..text.len()).help(help));
+    if http.shared.is_some() {
+        return wrong(
+            "the system says already that users share connections, and how many",
+            "leave `share` of its `http` out, or `connections` of the load",
+        );
+    }
+    if http.version == HttpVersion::Auto {
+        return wrong(
+            "how users share connections depends on the version of HTTP",
+            "say `http: 1` or `http: 2` under `system`",
+        );
+    }
+    shared_connections(text, true)
 }
 
 /// A name as certificates have it; an address, too.
@@ -310,6 +332,7 @@ mod tests {
         }
         assert!(http_version("3").is_err() && http_version("h2").is_err());
         assert!(share("machine", HttpVersion::Two).unwrap());
+        assert!(share("machine", HttpVersion::One).unwrap());
         assert!(share("machine", HttpVersion::Auto).is_err());
         assert!(!share("user", HttpVersion::One).unwrap());
         assert_eq!(shared_connections("8", true).unwrap(), 8);

@@ -1,9 +1,7 @@
 //! What depends on the answers: conditions as they are told, faults of conditions, loops, and retries,
 //! and what a plan says of them.
 
-mod faults;
-
-use faults::{Fault, STUDY, WORKLOAD, load, snapshot};
+use crate::faults::{Fault, STUDY, WORKLOAD, load, snapshot};
 use lab_study::load_workload;
 use lab_workload::template::Symbols;
 use lab_workload::{
@@ -158,17 +156,8 @@ fn control_arrives_as_it_was_sent() {
 
 fn load_of(users: u32, kind: LoadKind) -> LoadSpec {
     LoadSpec {
-        stages: Vec::new(),
-        users,
-        ramp_ms: 0,
-        hold_ms: 100_000,
-        window_ms: 400,
         kind,
-        timeline: None,
-        mix: Vec::new(),
-        generators: 1,
-        timeout_ms: None,
-        time_limit_ms: None,
+        ..LoadSpec::of_users(users, 100_000, 400)
     }
 }
 

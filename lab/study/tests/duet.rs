@@ -1,10 +1,7 @@
 //! Plans of duets: two trials next to each other, each side as often with each variant; and what can't
 //! run at the same time as another.
 
-#[expect(dead_code, reason = "its study has no duet")]
-mod faults;
-
-use faults::{Fault, WORKLOAD, load, snapshot};
+use crate::faults::{Fault, WORKLOAD, load, snapshot};
 use lab_plan::Side;
 use lab_study::model::{Level, VARIANT};
 use lab_study::plan::{Plan, PlanOptions, Trial, plan};

@@ -1,8 +1,6 @@
 //! Every way in which a file can be wrong, and what the person who wrote it reads.
 
-mod faults;
-
-use faults::{Fault, STUDY, WORKLOAD, folder, load, seen, snapshot};
+use crate::faults::{Fault, STUDY, WORKLOAD, folder, load, seen, snapshot};
 use lab_study::{LoadedAny, load_any, load_study};
 
 #[test]

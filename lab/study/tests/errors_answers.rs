@@ -1,8 +1,6 @@
 //! Faults of what is expected of answers, and of what is captured from them.
 
-mod faults;
-
-use faults::{Fault, STUDY, WORKLOAD, load, snapshot};
+use crate::faults::{Fault, Folder, STUDY, WORKLOAD, load, snapshot};
 
 #[test]
 fn faults_of_answers() {
@@ -28,5 +26,49 @@ fn faults_of_answers() {
         ("something behind it", capture, "html(a).href"),
     ]);
     let load = |text: &str| load(STUDY.as_bytes(), text.as_bytes());
+    insta::assert_snapshot!(snapshot(WORKLOAD, &faults, load));
+}
+
+/// Schemas beside the workload.
+struct WithSchemas(Folder);
+
+impl lab_study::Files for WithSchemas {
+    fn read(&self, path: &str) -> Result<Vec<u8>, std::io::Error> {
+        Ok(match path.rsplit('/').next() {
+            Some("good.schema.json") => b"{ \"type\": \"object\" }".to_vec(),
+            Some("open.schema.json") => b"{ \"type\": ".to_vec(),
+            Some("wrong.schema.json") => {
+                b"{ \"properties\": { \"a\": { \"type\": \"objekt\" } } }".to_vec()
+            }
+            Some("far.schema.json") => b"{ \"$ref\": \"https://example.org/a.json\" }".to_vec(),
+            _ => return self.0.read(path),
+        })
+    }
+
+    fn names(&self, _: &str) -> Vec<String> {
+        vec!["good.schema.json".to_owned()]
+    }
+}
+
+#[test]
+fn faults_of_schemas() {
+    let step = "request: GET /list\n";
+    let with = |name: &str| format!("{step}      expect: {{ schema: {name} }}\n");
+    let load = |text: &str| {
+        let files = WithSchemas(crate::faults::folder(STUDY.as_bytes(), text.as_bytes()));
+        lab_study::load_any("studies/pages.study.yaml", &files)
+    };
+    assert!(load(&WORKLOAD.replace(step, &with("good.schema.json"))).is_ok());
+    let cases = [
+        ("none there", "god.schema.json"),
+        ("no JSON", "open.schema.json"),
+        ("no schema", "wrong.schema.json"),
+        ("one that refers elsewhere", "far.schema.json"),
+        ("one of each user", "\"{{ name }}.json\""),
+    ];
+    let fault = |(name, file): (&'static str, &str)| -> Fault {
+        (name, step, Box::leak(with(file).into_boxed_str()))
+    };
+    let faults: Vec<Fault> = cases.map(fault).into();
     insta::assert_snapshot!(snapshot(WORKLOAD, &faults, load));
 }

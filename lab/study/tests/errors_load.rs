@@ -1,8 +1,7 @@
 //! Faults of a load, and of what a study says about its comparisons.
 
-mod faults;
-
-use faults::{Fault, STUDY, WORKLOAD, load, snapshot};
+use crate::faults::{Fault, STUDY, WORKLOAD, load, snapshot};
+use lab_study::LoadedAny;
 
 const LOAD: &str = r#"users: "{{ users }}", ramp: 10s, hold: 4 cycles"#;
 
@@ -71,7 +70,7 @@ fn faults_of_stages() {
 }
 
 /// A file with rows beside the workload.
-struct WithRows(faults::Folder, &'static str);
+struct WithRows(crate::faults::Folder, &'static str);
 
 impl lab_study::Files for WithRows {
     fn read(&self, path: &str) -> Result<Vec<u8>, std::io::Error> {
@@ -102,6 +101,10 @@ fn faults_of_a_timeline() {
             "a rate",
             "timeline: { column: at }, arrival: { rate: 5/s }".to_owned(),
         ),
+        (
+            "populations",
+            "timeline: { column: at }, mix: [{ population: a, users: 5 }]".to_owned(),
+        ),
     ];
     let faults: Vec<Fault> = faults
         .into_iter()
@@ -111,7 +114,10 @@ fn faults_of_a_timeline() {
     let rows = "workload: pages\ndata: { file: requests.csv, each: session }\n";
     let workload = WORKLOAD.replace("workload: pages\n", rows);
     insta::assert_snapshot!(snapshot(&study, &faults, |text| {
-        let files = WithRows(faults::folder(text.as_bytes(), workload.as_bytes()), ROWS);
+        let files = WithRows(
+            crate::faults::folder(text.as_bytes(), workload.as_bytes()),
+            ROWS,
+        );
         lab_study::load_any("studies/pages.study.yaml", &files)
     }));
     let without = [("no rows", LOAD, "timeline: { column: at }")];
@@ -172,6 +178,10 @@ fn faults_of_populations() {
         (
             "cycles",
             "hold: 4 cycles, mix: [{ population: a, users: 5 }]".to_owned(),
+        ),
+        (
+            "a recording of a population",
+            with("{ population: a, timeline: { column: at } }"),
         ),
         (
             "a sequence",
@@ -339,11 +349,93 @@ fn faults_of_a_load() {
             "users: 5, hold: 10s, time_limit: 5ms",
         ),
         ("no generator", LOAD, "users: 5, hold: 10s, generators: 0"),
+        (
+            "connections of nobody",
+            LOAD,
+            "users: 5, hold: 10s, connections: 0",
+        ),
+        (
+            "connections twice",
+            LOAD,
+            "arrival: { rate: 5/s, connections: 5, sessions: 5 }, hold: 10s",
+        ),
+        (
+            "sources without an address",
+            LOAD,
+            "users: 5, hold: 10s, sources: [10.0.0.9-10.0.0.1, eth0]",
+        ),
+        (
+            "sources of agents",
+            LOAD,
+            "users: 5, hold: 10s, sources: 10.0.0.9, generators: { agents: 2 }",
+        ),
     ];
     insta::assert_snapshot!(snapshot(STUDY, faults, |text| load(
         text.as_bytes(),
         WORKLOAD.as_bytes()
     )));
+}
+
+#[test]
+fn faults_of_agents() {
+    let of = |agents: &str| format!("users: 5, hold: 10s, generators: {agents}");
+    let faults: Vec<(&str, String)> = vec![
+        ("unknown key", of("{ agent: 2 }")),
+        ("none", of("{ agents: 0 }")),
+        ("no names", of("{ agents: [] }")),
+        ("no name", of("{ agents: [Gen_1] }")),
+        ("a name twice", of("{ agents: [gen-1, gen-2, gen-1] }")),
+        ("no label", of("{ agents: { label: eu } }")),
+        (
+            "a label without agents",
+            of("{ agents: { label: site=eu, count: 0 } }"),
+        ),
+        ("a factor", of("{ agents: \"{{ users }}\" }")),
+        ("weights of nobody", of("{ agents: 2, weights: [1, 2] }")),
+        (
+            "too few weights",
+            of("{ agents: [gen-1, gen-2], weights: [1] }"),
+        ),
+        (
+            "no weight",
+            of("{ agents: [gen-1, gen-2], weights: [1, 0] }"),
+        ),
+    ];
+    let faults = faults.into_iter();
+    let faults: Vec<Fault> = faults.map(|(name, to)| (name, LOAD, &*to.leak())).collect();
+    let faults = &faults[..];
+    insta::assert_snapshot!(snapshot(STUDY, faults, |text| load(
+        text.as_bytes(),
+        WORKLOAD.as_bytes()
+    )));
+}
+
+#[test]
+fn agents_of_a_study() {
+    for (written, said) in [
+        ("2", None),
+        ("{ agents: 5 }", Some("5 agents")),
+        ("{ agents: [gen-2, gen-1] }", Some("agents gen-2, gen-1")),
+        (
+            "{ agents: [a, b], weights: [2, 1] }",
+            Some("agents a (2), b (1)"),
+        ),
+        (
+            "{ agents: { label: site=eu } }",
+            Some("all agents with site=eu"),
+        ),
+        (
+            "{ agents: { label: site=eu, count: 3 } }",
+            Some("3 agents with site=eu"),
+        ),
+    ] {
+        let text = STUDY.replace(LOAD, &format!("{LOAD}, generators: {written}"));
+        let LoadedAny::Study(loaded) = load(text.as_bytes(), WORKLOAD.as_bytes()).unwrap() else {
+            panic!("{written}: no study");
+        };
+        let agents = loaded.study.agents().map(ToString::to_string);
+        assert_eq!(agents.as_deref(), said, "{written}");
+    }
 }
 
 #[test]

@@ -1,8 +1,6 @@
 //! Faults of variants, attached systems, and searches.
 
-mod faults;
-
-use faults::{Fault, STUDY, WORKLOAD, load, snapshot};
+use crate::faults::{Fault, STUDY, WORKLOAD, load, snapshot};
 
 const SYSTEM: &str = "system:\n  groupware: { http_threads: 4 }\n";
 const LOAD: &str = r#"{ users: "{{ users }}", ramp: 10s, hold: 4 cycles }"#;
@@ -168,7 +166,7 @@ fn faults_of_a_search() {
         let to = format!("{find}published:");
         let text = study.replace(FROM, &to);
         let error = load(text.as_bytes(), WORKLOAD.as_bytes()).unwrap_err();
-        out.push_str(&format!("=== {name}\n{}\n", faults::seen(&error)));
+        out.push_str(&format!("=== {name}\n{}\n", crate::faults::seen(&error)));
     }
     let others = [
         ("with users", LOAD.to_owned(), GOOD.to_owned()),
@@ -183,7 +181,7 @@ fn faults_of_a_search() {
         let text = STUDY.replace(LOAD, &load_text);
         let text = text.replace(FROM, &format!("{find}published:"));
         let error = load(text.as_bytes(), WORKLOAD.as_bytes()).unwrap_err();
-        out.push_str(&format!("=== {name}\n{}\n", faults::seen(&error)));
+        out.push_str(&format!("=== {name}\n{}\n", crate::faults::seen(&error)));
     }
     insta::assert_snapshot!(out);
 }

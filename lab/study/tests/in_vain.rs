@@ -1,9 +1,6 @@
 //! What is written and changes nothing, or can never work, is found before anything runs.
 
-#[expect(dead_code, reason = "other tests take snapshots of it")]
-mod faults;
-
-use faults::{STUDY, WORKLOAD, load, seen};
+use crate::faults::{STUDY, WORKLOAD, load, seen};
 
 fn said(study: &str, workload: &str) -> String {
     match load(study.as_bytes(), workload.as_bytes()) {

@@ -1,10 +1,8 @@
 //! Parameters of a workload, shares and choices of its steps, and its bodies.
 
-mod faults;
-
 use std::sync::Arc;
 
-use faults::{Fault, STUDY, WORKLOAD, load, snapshot};
+use crate::faults::{Fault, STUDY, WORKLOAD, load, snapshot};
 use lab_study::model::{Cell, Level, Workload};
 use lab_study::plan::{PlanOptions, plan};
 use lab_study::{Files, Study, load_study};

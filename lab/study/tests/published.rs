@@ -1,11 +1,8 @@
 //! Published figures: what `check` finds in them, and their names in an archive.
 
-#[expect(dead_code, reason = "only what shows an error is needed")]
-mod faults;
-
 use std::collections::BTreeMap;
 
-use faults::seen;
+use crate::faults::seen;
 use lab_study::{Files, load_study};
 
 struct Folder(BTreeMap<&'static str, String>);
@@ -20,14 +17,17 @@ impl Files for Folder {
 }
 
 fn folder(figures: &str) -> Folder {
-    let study = faults::STUDY.replace(
+    let study = crate::faults::STUDY.replace(
         "published: figures.csv",
         "published: [figures.csv, ../other/figures.csv, ../other/study.yaml]",
     );
     let good = "# Source.\n\nusers,\"response, ms\"\n10,5\n20,\n".to_owned();
     Folder(BTreeMap::from([
         ("studies/pages.study.yaml", study),
-        ("workloads/pages.workload.yaml", faults::WORKLOAD.to_owned()),
+        (
+            "workloads/pages.workload.yaml",
+            crate::faults::WORKLOAD.to_owned(),
+        ),
         ("published/figures.csv", figures.to_owned()),
         ("other/figures.csv", good.clone()),
         ("other/study.yaml", good),

@@ -33,6 +33,7 @@ impl Files for Example {
             "example.workload.yaml" => Ok(self.0.clone().into_bytes()),
             "users.csv" => Ok(b"email,password\nada@example.org,secret\n".to_vec()),
             "photo.jpg" | "report.pdf" => Ok(b"content".to_vec()),
+            "order.schema.json" => Ok(b"{ \"required\": [\"items\"] }".to_vec()),
             _ => Err(std::io::ErrorKind::NotFound.into()),
         }
     }

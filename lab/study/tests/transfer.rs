@@ -1,8 +1,6 @@
 //! What a session carries, and the raw baseline that a study asks for beside it.
 
-mod faults;
-
-use faults::{Fault, STUDY, WORKLOAD, load, snapshot};
+use crate::faults::{Fault, STUDY, WORKLOAD, load, snapshot};
 use lab_study::LoadedAny;
 use lab_study::plan::{PlanOptions, plan};
 

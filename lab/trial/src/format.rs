@@ -184,6 +184,24 @@ pub fn still_unanswered(n: u64, oldest_ms: f64) -> String {
     )
 }
 
+/// What of a run a judgement is about, behind its words: ` in “Log in”`, ` of population “readers”`; empty
+/// where it is about all.
+#[must_use]
+pub fn narrowed(
+    step: Option<&str>,
+    stage: Option<&str>,
+    population: Option<&str>,
+    tag: Option<&str>,
+) -> String {
+    match (step, stage, population, tag) {
+        (Some(step), ..) => format!(" in “{step}”"),
+        (None, Some(stage), ..) => format!(" in stage “{stage}”"),
+        (None, None, Some(population), _) => format!(" of population “{population}”"),
+        (None, None, None, Some(tag)) => format!(" of steps tagged “{tag}”"),
+        (None, None, None, None) => String::new(),
+    }
+}
+
 /// A threshold in words: `response time p(95) < 300ms`, `error rate < 0.1%`.
 pub fn threshold(metric: Metric, text: &str) -> String {
     let metric = match metric {

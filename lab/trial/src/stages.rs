@@ -12,7 +12,7 @@ pub(crate) struct Stage {
     pub(crate) plan: StagePlan,
     pub(crate) sums: Sums,
     /// See [`StageAnalysis::offered_per_s`].
-    offered_per_s: Option<f64>,
+    pub(crate) offered_per_s: Option<f64>,
 }
 
 /// The stages of a trial, in order.

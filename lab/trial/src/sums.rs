@@ -226,6 +226,8 @@ pub(crate) struct Sums {
     /// Times of the phases of answers in the hold, by step name and phase; none in archives of earlier
     /// versions.
     pub(crate) step_phases: BTreeMap<(String, Kind), Histogram<u64>>,
+    /// Numbers that answers in the hold told, in thousandths, by step and place of the measure.
+    pub(crate) measures: BTreeMap<(u16, u16), Histogram<u64>>,
     /// Times of all answers in the hold, without the probe.
     pub(crate) response: Histogram<u64>,
     /// The same from the actual send, likewise.
@@ -488,6 +490,7 @@ struct Merge {
     steps: BTreeMap<String, Merger>,
     step_service: BTreeMap<String, Merger>,
     step_phases: BTreeMap<(String, Kind), Merger>,
+    measures: BTreeMap<(u16, u16), Merger>,
     response: Merger,
     service: Option<Merger>,
     failed: Merger,
@@ -525,7 +528,11 @@ impl Merge {
             Series::Lateness if in_hold => return self.lateness.add(histogram),
             Series::Loop if in_hold => return self.loop_lag.add(histogram),
             Series::Session => return self.sessions.add(histogram),
-            Series::Lateness | Series::Loop => return Ok(()),
+            Series::Measure { step, place } if in_hold => {
+                let kept = self.measures.entry((step, place)).or_default();
+                return kept.add(histogram);
+            }
+            Series::Lateness | Series::Loop | Series::Measure { .. } => return Ok(()),
         };
         if names.is_probe(step) {
             let ok = in_hold && outcome == Outcome::Ok && kind == Kind::Response;
@@ -603,6 +610,7 @@ impl Merge {
             steps: merged(self.steps),
             step_service: merged(self.step_service),
             step_phases: merged(self.step_phases),
+            measures: merged(self.measures),
             response: self.response.into_merged(),
             service: self.service.map(Merger::into_merged),
             failed: self.failed.into_merged(),

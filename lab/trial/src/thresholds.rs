@@ -194,6 +194,7 @@ fn judge_one(threshold: &Threshold, measured: Result<f64, String>, sums: &Sums) 
         step: threshold.step.clone(),
         stage: threshold.stage.clone(),
         population: threshold.population.clone(),
+        tag: threshold.tag.clone(),
         value: value.filter(|_| !beyond),
         limit: threshold.limit,
         holds,

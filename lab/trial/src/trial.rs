@@ -12,16 +12,18 @@ use crate::attempts::AllAttempts;
 use crate::cores::cores_of_trial;
 use crate::error::ReportError;
 use crate::format::{cell_label, plural_count};
+use crate::measures::measures;
 use crate::model::{
     Arrivals, Bound, Check, CheckOutcome, Connections, Counters, ErrorExamples, Generator,
-    Lateness, Point, PopulationAnalysis, ProbeCounts, Series, SlowRequest, StepAnalysis,
-    ThresholdResult, Times, Transfer, TrialAnalysis, Verdict,
+    Lateness, MeasureAnalysis, Point, PopulationAnalysis, ProbeCounts, Series, SlowRequest,
+    StepAnalysis, ThresholdResult, Times, Transfer, TrialAnalysis, Verdict,
 };
 use crate::number::as_f64;
 use crate::populations::{OfPopulation, populations};
 use crate::predicted::{self, Predicted, mean_wait_ms};
 use crate::stages::{Stage, stages};
 use crate::sums::{self, Names, StepSum, Sums, hold, sum_over};
+use crate::tags::{OfTag, tags};
 use crate::warmup::{Batch, Warmup, batches, warmup};
 use crate::{checks, counters, notesmark, thresholds, transfer};
 
@@ -47,6 +49,8 @@ pub struct Judged {
     checks: Vec<Check>,
     /// See [`TrialAnalysis::disturbed`].
     disturbed: bool,
+    /// The stages of its load: no warm-up is cut off them.
+    stages: Vec<Stage>,
     /// What its warm-up is found on; empty of a trial that didn't come to its end.
     pub batches: Vec<Batch>,
 }
@@ -81,6 +85,9 @@ pub fn judge(input: &Input<'_>) -> Result<Judged, ReportError> {
     let sums = sum_over(&names, input.data, hold).map_err(merge(input))?;
     let over_hold = counters::over_hold(&input.data.monitor, &hold);
     let predicted = predicted::by_name(input.planned);
+    let prediction = input.planned.prediction.as_ref();
+    let stages = stages(&names, input.data, &input.planned.load, prediction);
+    let stages = stages.map_err(merge(input))?;
     let facts = checks::Facts {
         planned: input.planned,
         predicted: &predicted,
@@ -90,6 +97,7 @@ pub fn judge(input: &Input<'_>) -> Result<Judged, ReportError> {
         names: &names,
         data: input.data,
         sums: &sums,
+        stages: &stages,
         monitored: &over_hold,
         demand_s: demand_s(input, &over_hold, &sums),
     };
@@ -107,6 +115,7 @@ pub fn judge(input: &Input<'_>) -> Result<Judged, ReportError> {
             | TrialEnd::AgentLost { .. }
             | TrialEnd::Aborted { .. } => Vec::new(),
         },
+        stages,
     })
 }
 
@@ -131,6 +140,8 @@ struct Measured<'a> {
     sums: Sums,
     stages: Vec<Stage>,
     populations: Vec<OfPopulation>,
+    tags: Vec<OfTag>,
+    measures: Vec<MeasureAnalysis>,
     monitored: counters::Monitored,
     predicted: BTreeMap<String, Predicted>,
     /// By step of which a request was given up at the time limit.
@@ -178,14 +189,10 @@ pub fn figures(
         monitored: counters::over_hold(&input.data.monitor, &hold),
         predicted: predicted::by_name(input.planned),
         bounds: bounds(&sums, input.planned.load.time_limit_ms.map(as_f64)),
-        stages: stages(
-            &names,
-            input.data,
-            &input.planned.load,
-            input.planned.prediction.as_ref(),
-        )
-        .map_err(merge(input))?,
+        stages: judged.stages,
         populations: populations(input.study, input.planned, &sums).map_err(merge(input))?,
+        tags: tags(input.study, &sums).map_err(merge(input))?,
+        measures: measures(input.manifest, &names, &sums).map_err(merge(input))?,
         sums,
     };
     Ok(TrialAnalysis {
@@ -204,16 +211,24 @@ impl Measured<'_> {
             let named = threshold.stage.as_ref();
             let at =
                 named.and_then(|name| self.stages.iter().position(|one| one.plan.name == *name));
-            let named = threshold.population.as_ref();
-            let of = named.and_then(|name| self.populations.iter().find(|one| one.is_named(name)));
-            match (at, of) {
+            match (at, self.part_of(threshold)) {
                 (Some(at), _) => self.judge_stage(threshold, at),
                 // Whose requests are unanswered at the end isn't known.
-                (None, Some(of)) => self.judge_part(threshold, &of.sums, false),
+                (None, Some(sums)) => self.judge_part(threshold, sums, false),
                 (None, None) => self.judge_over(threshold, &self.sums, (&self.bounds, true)),
             }
         });
         each.collect()
+    }
+
+    /// What the population or the tag that a threshold is about comes to.
+    fn part_of(&self, threshold: &Threshold) -> Option<&Sums> {
+        let population = threshold.population.as_ref();
+        let population =
+            population.and_then(|name| self.populations.iter().find(|one| one.is_named(name)));
+        let tag = threshold.tag.as_ref();
+        let tag = tag.and_then(|name| self.tags.iter().find(|one| one.is_named(name)));
+        population.map(|one| &one.sums).or(tag.map(|one| &one.sums))
     }
 
     fn judge_stage(&self, threshold: &Threshold, at: usize) -> ThresholdResult {
@@ -297,12 +312,13 @@ impl Measured<'_> {
             delivered_per_s: sums.hold.per_s(sums.hold.sent()),
             offered_per_s: prediction.map(|plan| plan.offered_per_s),
             response_ms: Times::of(&sums.response).under(over_all),
-            response_with_failures_ms: AllAttempts::new(&sums.response, sums.hold.errors())
-                .summary(),
+            response_with_failures_ms: attempts(sums).summary(),
             service_ms: Times::of(sums.service.as_ref().unwrap_or(&sums.response)).under(over_all),
             steps: steps(input.steps, sums, &self.predicted, &self.bounds),
             stages: self.stages.iter().map(Stage::analysis).collect(),
             populations: of_each(&self.populations),
+            tags: self.tags.iter().map(OfTag::analysis).collect(),
+            measures: self.measures.clone(),
             probe_ms: sums.probe.as_ref().map(Times::of),
             probe: probe(input, sums),
             transfer: transfer_of(input, sums),
@@ -320,6 +336,11 @@ impl Measured<'_> {
             series: series(input, names, sums),
         }
     }
+}
+
+/// All attempts in the hold.
+fn attempts(sums: &Sums) -> AllAttempts {
+    AllAttempts::new(&sums.response, sums.hold.errors())
 }
 
 fn of_each(populations: &[OfPopulation]) -> Vec<PopulationAnalysis> {
@@ -497,7 +518,8 @@ fn steps(
 
 /// What users spoke, where they asked for another version of HTTP than 1.1.
 fn connections(record: &TrialRecord, sums: &Sums) -> Option<Connections> {
-    let asked = record.system_settings.contains_key(lab_archive::HTTP);
+    let asked = record.system_settings.get(lab_archive::HTTP);
+    let asked = asked.is_some_and(|asked| asked.contains("HTTP/2"));
     asked.then_some(Connections {
         opened: sums.whole.connects,
         http2: sums.whole.http2_connects,

@@ -71,11 +71,15 @@ impl Message {
         let count = sources.variables.len();
         let has = |slot: &Slot| usize::from(*slot) < count;
         let columns = sources.data.iter().flat_map(|data| &data.columns);
-        if !columns.map(|(_, slot)| slot).all(has) {
+        if !columns.map(|(_, slot)| slot).all(&has) {
             return Err(MessageError::Variables);
         }
         let captures = sources.requests().flat_map(|request| &request.captures);
-        if count > MAX_VARIABLES || !captures.map(|capture| &capture.slot).all(has) {
+        if count > MAX_VARIABLES || !captures.map(|capture| &capture.slot).all(&has) {
+            return Err(MessageError::Variables);
+        }
+        let measures = sources.session.steps.iter().flat_map(|step| &step.measures);
+        if !measures.map(|measure| &measure.slot).all(has) {
             return Err(MessageError::Variables);
         }
         let files = sources.files.len();

@@ -15,7 +15,9 @@ use crate::capture::{Capture, JsonPath};
 use crate::control::{Control, Group, Retry, Visitor};
 use crate::data::Data;
 use crate::given::{Asked, Given};
+use crate::json_schema::JsonSchema;
 use crate::level::Parameters;
+use crate::measure::Measure;
 use crate::scope::Slot;
 use crate::speech::{Said, Speech};
 use crate::template::Template;
@@ -43,6 +45,9 @@ pub struct Workload<T = Template> {
     /// Every variable a template may see, by slot: `user:` variables, `password`, captures, and
     /// what `set:` sets.
     pub variables: Arc<[String]>,
+    /// With fewer users it makes no sense; 0 where it does with any.
+    #[serde(default)]
+    pub least_users: u32,
     /// What its templates ask of the environment.
     #[serde(default)]
     pub given: Arc<Given>,
@@ -86,6 +91,9 @@ pub struct Session<T = Template> {
 pub struct Step<T = Template> {
     /// As shown in reports; unique in its session.
     pub name: String,
+    /// What it has in common with other steps, of whatever workload.
+    #[serde(default)]
+    pub tags: Vec<String>,
     /// Think time before the first request.
     pub wait: Wait,
     /// How often the step is done in a row (each time with its wait); 1 unless said.
@@ -102,6 +110,9 @@ pub struct Step<T = Template> {
     /// Of a session: how often a failed request is sent again.
     #[serde(default)]
     pub retry: Option<Retry>,
+    /// Of a session: numbers that its answers tell.
+    #[serde(default)]
+    pub measures: Vec<Measure>,
 }
 
 /// What an older message leaves out.
@@ -184,6 +195,8 @@ pub enum Expectation<T = Template> {
         /// What it is: of a text the text itself, of all else its JSON.
         value: T,
     },
+    /// The body is a JSON document as this schema has it.
+    Schema(JsonSchema),
     /// The body holds this text.
     Contains(T),
     /// The body, decoded, has at least and at most so many bytes.
@@ -325,6 +338,15 @@ impl<T> Workload<T> {
         of_steps.chain(self.probe.as_ref().map(|probe| &probe.request))
     }
 
+    /// The schemas that its answers are held against, once for each request that names one.
+    pub fn schemas(&self) -> impl Iterator<Item = &JsonSchema> {
+        let answers = self.requests().flat_map(|request| &request.answer);
+        answers.filter_map(|one| match one {
+            Expectation::Schema(schema) => Some(schema),
+            _ => None,
+        })
+    }
+
     /// The same with another form of templates.
     pub(crate) fn try_map<U, E>(
         &self,
@@ -352,6 +374,7 @@ impl<T> Workload<T> {
             },
             transfer: self.transfer.clone(),
             variables: Arc::clone(&self.variables),
+            least_users: self.least_users,
             given: Arc::clone(&self.given),
             data: self.data.clone(),
             files: self.files.clone(),
@@ -435,6 +458,7 @@ impl<T> Expectation<T> {
                 path: path.clone(),
                 value: map(value)?,
             },
+            Self::Schema(schema) => Expectation::Schema(schema.clone()),
             Self::Contains(text) => Expectation::Contains(map(text)?),
             Self::Size { low, high } => Expectation::Size {
                 low: *low,
@@ -466,7 +490,9 @@ fn steps<T, U, E>(
         let requests = requests.collect::<Result<_, E>>()?;
         let control = step.control.as_ref().map(|control| control.try_map(map));
         Ok(Step {
+            measures: step.measures.clone(),
             name: step.name.clone(),
+            tags: step.tags.clone(),
             wait: step.wait,
             repeat: step.repeat,
             requests,

@@ -11,11 +11,34 @@ use crate::template::Template;
 pub enum Speech<T = Template> {
     /// HTTP; which version is the study's business.
     Http,
+    /// WebSocket: messages both ways on a connection that HTTP opens.
+    WebSocket {
+        /// Of the handshake.
+        path: T,
+        /// Of the handshake, in file order.
+        headers: Vec<(String, T)>,
+        /// What both sides must speak, if that is said.
+        subprotocol: Option<String>,
+    },
     /// Redis and what speaks like it (RESP2).
     Redis(SignIn<T>),
     /// SMTP, which delivers mail.
     Smtp {
         /// Who signs in, if anybody does.
+        sign_in: SignIn<T>,
+        /// Whether it goes over to TLS on the open connection.
+        starttls: bool,
+    },
+    /// IMAP, which reads mail.
+    Imap {
+        /// Who signs in.
+        sign_in: SignIn<T>,
+        /// Whether it goes over to TLS on the open connection.
+        starttls: bool,
+    },
+    /// PostgreSQL.
+    Postgres {
+        /// Who signs in, and where.
         sign_in: SignIn<T>,
         /// Whether it goes over to TLS on the open connection.
         starttls: bool,
@@ -37,6 +60,13 @@ pub struct SignIn<T = Template> {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Said<T = Template> {
+    /// A message; without a text nothing, where a request only listens.
+    Message {
+        /// What is in it.
+        text: Option<T>,
+        /// Whether it is one of bytes.
+        binary: bool,
+    },
     /// A command, word by word; at least one.
     Words(Vec<T>),
     /// A mail.
@@ -48,6 +78,34 @@ pub enum Said<T = Template> {
         /// All of it: headers, an empty line, and the text.
         text: T,
     },
+    /// A line, and what follows it.
+    Line {
+        /// The line.
+        line: T,
+        /// A text of any length, as its last argument.
+        text: Option<T>,
+    },
+    /// A statement of SQL.
+    Statement {
+        /// Its text.
+        sql: T,
+        /// What stands for `$1`, `$2`, … in it.
+        values: Vec<T>,
+        /// How it is said.
+        way: Way,
+    },
+}
+
+/// How a statement is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// As a text.
+    Simple,
+    /// As a text with values, which is parsed each time.
+    Parsed,
+    /// Parsed once on each connection.
+    Prepared,
 }
 
 impl<T> Speech<T> {
@@ -56,8 +114,11 @@ impl<T> Speech<T> {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Http => "http",
+            Self::WebSocket { .. } => "websocket",
             Self::Redis(_) => "redis",
             Self::Smtp { .. } => "smtp",
+            Self::Imap { .. } => "imap",
+            Self::Postgres { .. } => "postgresql",
         }
     }
 
@@ -73,12 +134,44 @@ impl<T> Speech<T> {
     ) -> Result<Speech<U>, E> {
         Ok(match self {
             Self::Http => Speech::Http,
+            Self::WebSocket {
+                path,
+                headers,
+                subprotocol,
+            } => {
+                let header = |(name, value): &(String, T)| Ok((name.clone(), map(value)?));
+                let headers = headers.iter().map(header).collect::<Result<_, E>>()?;
+                Speech::WebSocket {
+                    path: map(path)?,
+                    headers,
+                    subprotocol: subprotocol.clone(),
+                }
+            }
             Self::Redis(sign_in) => Speech::Redis(sign_in.try_map(map)?),
             Self::Smtp { sign_in, starttls } => Speech::Smtp {
                 sign_in: sign_in.try_map(map)?,
                 starttls: *starttls,
             },
+            Self::Imap { sign_in, starttls } => Speech::Imap {
+                sign_in: sign_in.try_map(map)?,
+                starttls: *starttls,
+            },
+            Self::Postgres { sign_in, starttls } => Speech::Postgres {
+                sign_in: sign_in.try_map(map)?,
+                starttls: *starttls,
+            },
         })
+    }
+}
+
+/// Nobody.
+impl<T> Default for SignIn<T> {
+    fn default() -> Self {
+        Self {
+            username: None,
+            password: None,
+            database: None,
+        }
     }
 }
 
@@ -97,8 +190,11 @@ impl<T> Said<T> {
     /// All that it renders, in order.
     pub fn templates(&self) -> impl Iterator<Item = &T> {
         let (first, more, last): (_, &[T], _) = match self {
+            Self::Message { text, .. } => (text.as_ref(), &[], None),
             Self::Words(words) => (None, words, None),
             Self::Mail { from, to, text } => (Some(from), to, Some(text)),
+            Self::Line { line, text } => (Some(line), &[], text.as_ref()),
+            Self::Statement { sql, values, .. } => (Some(sql), values, None),
         };
         first.into_iter().chain(more).chain(last)
     }
@@ -109,11 +205,24 @@ impl<T> Said<T> {
     ) -> Result<Said<U>, E> {
         let mut all = |templates: &[T]| templates.iter().map(&mut *map).collect::<Result<_, E>>();
         Ok(match self {
+            Self::Message { text, binary } => Said::Message {
+                text: text.as_ref().map(&mut *map).transpose()?,
+                binary: *binary,
+            },
             Self::Words(words) => Said::Words(all(words)?),
             Self::Mail { from, to, text } => Said::Mail {
                 to: all(to)?,
                 from: map(from)?,
                 text: map(text)?,
+            },
+            Self::Line { line, text } => Said::Line {
+                line: map(line)?,
+                text: text.as_ref().map(&mut *map).transpose()?,
+            },
+            Self::Statement { sql, values, way } => Said::Statement {
+                values: all(values)?,
+                sql: map(sql)?,
+                way: *way,
             },
         })
     }
@@ -124,6 +233,13 @@ impl Said {
     #[must_use]
     pub fn line(&self) -> String {
         match self {
+            Self::Message { text: None, .. } => "listen".to_owned(),
+            Self::Message {
+                text: Some(text), ..
+            } => {
+                let words: Vec<&str> = text.source().split_whitespace().collect();
+                words.join(" ")
+            }
             Self::Words(words) => {
                 let words: Vec<&str> = words.iter().map(Template::source).collect();
                 words.join(" ")
@@ -131,6 +247,11 @@ impl Said {
             Self::Mail { to, .. } => {
                 let to: Vec<&str> = to.iter().map(Template::source).collect();
                 format!("mail to {}", to.join(", "))
+            }
+            Self::Line { line, .. } => line.source().trim().to_owned(),
+            Self::Statement { sql, .. } => {
+                let words: Vec<&str> = sql.source().split_whitespace().collect();
+                words.join(" ")
             }
         }
     }

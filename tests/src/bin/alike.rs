@@ -1,40 +1,57 @@
-//! Runs a study of two systems that are alike many times, each with its own seed, and counts how often
-//! it tells them apart: `alike [--times N] [--seed N] [--most N] STUDY [FLAGS OF plimsoll run…]`.
+//! Runs a study of two systems many times, each with its own seed, and counts how often it tells them
+//! apart: `alike [--times N] [--seed N] [--least N] [--most N] STUDY [FLAGS OF plimsoll run…]`.
 //!
-//! A study that does its work shows a difference where there is none in one case of twenty. It runs real
-//! servers, and takes as long as that many studies do; an answer that is open is no difference.
+//! Of two that are alike, a study that does its work shows a difference in one case of twenty. Of two that
+//! differ (as two `known` servers do), it shows it in `--least` of them. It runs real servers, and takes as
+//! long as that many studies do; an answer that is open is no difference.
 
+use std::env;
+use std::ffi::OsString;
 use std::fs;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 use plimsoll_tests::program;
 use serde_json::Value;
 
-const USAGE: &str = "usage: alike [--times N] [--seed N] [--most N] STUDY [FLAGS OF plimsoll run…]";
+const USAGE: &str =
+    "usage: alike [--times N] [--seed N] [--least N] [--most N] STUDY [FLAGS OF plimsoll run…]";
 
 struct Options {
     times: u64,
     /// Of the first study; the next ones count on from it.
     seed: u64,
-    /// Studies that may show a difference.
-    most: u64,
+    /// Studies that must show a difference.
+    least: u64,
+    /// Studies that may show one; as many as it likes where some must.
+    most: Option<u64>,
     /// The study, and flags.
     run: Vec<String>,
+}
+
+impl Options {
+    /// How many studies may show a difference.
+    fn wanted(&self) -> RangeInclusive<u64> {
+        let usual = if self.least == 0 { 1 } else { self.times };
+        self.least..=self.most.unwrap_or(usual)
+    }
 }
 
 fn options(mut args: impl Iterator<Item = String>) -> Option<Options> {
     let mut options = Options {
         times: 20,
         seed: 1,
-        most: 1,
+        least: 0,
+        most: None,
         run: Vec::new(),
     };
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--times" => options.times = args.next()?.parse().ok()?,
             "--seed" => options.seed = args.next()?.parse().ok()?,
-            "--most" => options.most = args.next()?.parse().ok()?,
+            "--least" => options.least = args.next()?.parse().ok()?,
+            "--most" => options.most = Some(args.next()?.parse().ok()?),
             _ => options.run = std::iter::once(arg).chain(args.by_ref()).collect(),
         }
     }
@@ -66,7 +83,7 @@ fn main() -> ExitCode {
         }
     }
     println!("{}", counts.sentence(options.times));
-    match counts.different <= options.most && counts.answered() > 0 {
+    match options.wanted().contains(&counts.different) && counts.answered() > 0 {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     }
@@ -99,11 +116,18 @@ impl Counts {
 
     fn sentence(&self, times: u64) -> String {
         format!(
-            "alike: {} of {times} studies show a difference that is not there; {} are equal, {} could \
-             not tell, {} have too few measurements",
+            "alike: {} of {times} studies show a difference; {} are equal, {} could not tell, {} have too few \
+             measurements",
             self.different, self.alike, self.open, self.unanswered
         )
     }
+}
+
+/// The path, with the folder of this program before all else: a study may start one that is beside it.
+fn path_with_own_programs() -> Option<OsString> {
+    let own = env::current_exe().ok()?.parent()?.to_owned();
+    let usual = env::var_os("PATH").unwrap_or_default();
+    env::join_paths([own].into_iter().chain(env::split_paths(&usual))).ok()
 }
 
 /// The result of a run.
@@ -111,6 +135,7 @@ fn study(program: &Path, arguments: &[String], seed: u64) -> Option<Value> {
     let folder = tempfile::tempdir().ok()?;
     let out = folder.path().join("run");
     let status = Command::new(program)
+        .env("PATH", path_with_own_programs()?)
         .arg("run")
         .args(arguments)
         .args(["--seed", &seed.to_string(), "--out"])
@@ -141,11 +166,12 @@ mod tests {
     fn what_follows_the_options_is_the_run() {
         let parsed = |text: &str| {
             let found = options(text.split_whitespace().map(str::to_owned));
-            found.map(|one| (one.times, one.seed, one.most, one.run.len()))
+            found.map(|one| (one.times, one.seed, one.wanted(), one.run.len()))
         };
-        assert_eq!(parsed("self.study.yaml"), Some((20, 1, 1, 1)));
+        assert_eq!(parsed("self.study.yaml"), Some((20, 1, 0..=1, 1)));
+        assert_eq!(parsed("--least 16 known.yaml"), Some((20, 1, 16..=20, 1)));
         let all = "--times 3 --most 0 --seed 9 s.yaml --speed 60 --seed 4";
-        assert_eq!(parsed(all), Some((3, 9, 0, 5)));
+        assert_eq!(parsed(all), Some((3, 9, 0..=0, 5)));
         for wrong in ["", "--times 3", "--times 0 x", "--seed x y"] {
             assert_eq!(parsed(wrong), None, "{wrong}");
         }

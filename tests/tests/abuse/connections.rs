@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr};
 
 use crate::Row;
-use crate::stage::{Setting, Stage, read_all, stranger_at, stranger_from};
+use crate::stage::{Setting, Stage, most_connections, read_all, stranger_at, stranger_from};
 
 const TLS: Setting = Setting {
     is_tls: true,
@@ -70,7 +70,7 @@ fn header_bombs(stage: &Stage) {
 }
 
 fn idle(stage: &Stage) {
-    let count = stage.size(1500, 20_000);
+    let count = stage.size(1500, 20_000).min(most_connections());
     let held = stage.strangers(count, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
     stage.let_the_neighbour_work();
     drop(held);
@@ -91,7 +91,7 @@ fn descriptors(stage: &Stage) {
 /// No address has many.
 fn addresses(stage: &Stage) {
     let head = b"GET /sign-in HTTP/1.1\r\nhost: localhost";
-    let made = (0..stage.size(2500, 15_000))
+    let made = (0..stage.size(2500, 15_000).min(most_connections()))
         .filter_map(|number| stranger_from(abuser(number), stage.address(), head));
     let held: Vec<_> = made.collect();
     stage.let_the_neighbour_work();

@@ -68,6 +68,7 @@ struct Outcome {
 }
 
 fn main() -> ExitCode {
+    stage::take_all_descriptors();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let scale = match arguments.iter().any(|argument| argument == "--full") {
         true => Scale::Full,

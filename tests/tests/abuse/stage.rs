@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use plimsoll_tests::server::{
     ADMIN_TOKEN, Client, ServerProcess, basic, connect_from, free_address,
 };
@@ -250,6 +251,21 @@ impl Stage {
     fn proc(&self, file: &str) -> PathBuf {
         format!("/proc/{}/{file}", self.server.pid()).into()
     }
+}
+
+/// Takes as many descriptors as this process may have: an abuser's connections are its own.
+pub(crate) fn take_all_descriptors() {
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        // Where it is refused, there are fewer.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+    }
+}
+
+/// How many connections an abuser may have here at most, so that some are left for others.
+pub(crate) fn most_connections() -> usize {
+    const LEFT: u64 = 1000;
+    let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(limit, _)| limit);
+    usize::try_from(limit.saturating_sub(LEFT)).unwrap_or(usize::MAX)
 }
 
 /// A certificate for `localhost`: who trusts it, and what the server is told.

@@ -10,6 +10,8 @@ use crate::stage::{ABUSER, Stage};
 const DOCUMENTS: &str = "/docs/mallory/notes/api/data/documents";
 /// What a user may store, and a little more for the server's own.
 const QUOTA_BYTES: u64 = (2 << 30) + (64 << 20);
+/// What one user may put into others' mailboxes at once (256 MiB), as much in her own, and its log.
+const MEETINGS_BYTES: u64 = 768 << 20;
 const OUTBOX: &str = "/mail/mallory/api/mail/outbox";
 
 pub(crate) fn rows() -> Vec<Row> {
@@ -17,11 +19,12 @@ pub(crate) fn rows() -> Vec<Row> {
         Row::new("uploads that announce far more than comes", announced).keeps(QUOTA_BYTES),
         Row::new("uploads in chunks that never begin", announced_chunks).keeps(QUOTA_BYTES),
         Row::new("uploads of no length, and very many parts", parts).keeps(QUOTA_BYTES),
-        Row::new("meetings for somebody else", meetings),
+        Row::new("meetings for somebody else", meetings).keeps(MEETINGS_BYTES),
         Row::new("large answers that nobody reads", unread).keeps(512 << 20),
         Row::new("one large message, read by many at once", read_at_once).keeps(512 << 20),
         Row::new("searches in a large mailbox", searches).keeps(1 << 30),
-        Row::new("the removal of a large mailbox", removal).keeps(1 << 30),
+        // What is removed was there before, with its log.
+        Row::new("the removal of a large mailbox", removal).keeps(3 << 29),
         Row::new("folders of one name, made at once", same_folder),
     ]
 }

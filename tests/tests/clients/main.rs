@@ -1,11 +1,13 @@
 //! Protocols other than HTTP against real servers, with every request counted on both sides. Where one of
 //! Debian's servers is missing, its tests say so and pass.
 
+mod imap;
+mod postgres;
 mod redis;
 mod smtp;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use plimsoll_tests::program;
@@ -62,6 +64,39 @@ fn tried(folder: &Path, study: &str, workload: &str) -> (String, Option<i32>) {
     let said = String::from_utf8_lossy(&output.stderr);
     let shown = String::from_utf8_lossy(&output.stdout);
     (format!("{shown}{said}"), output.status.code())
+}
+
+/// What is said of a workload before it runs, with this in the place of that.
+fn refuses(folder: &Path, workload: &str, mistakes: &[(&str, &str, &str)]) {
+    for (from, to, said) in mistakes {
+        assert!(workload.contains(from), "{from}");
+        let text = workload.replace(from, to);
+        fs::write(folder.join("it.workload.yaml"), text).expect("written");
+        let output = plimsoll(folder, &["check", "it.workload.yaml"]);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(104), "{to}: {told}");
+        assert!(told.contains(said), "{to}: {told}");
+    }
+}
+
+/// A server's certificate for `localhost`, signed by itself, and its key, as files in a folder.
+fn certificate(folder: &Path) -> [PathBuf; 2] {
+    let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+    let files = [
+        ("cert.pem", own.cert.pem()),
+        ("key.pem", own.signing_key.serialize_pem()),
+    ];
+    files.map(|(name, text)| {
+        let path = folder.join(name);
+        fs::write(&path, text).expect("written");
+        path
+    })
+}
+
+/// What a study says of a server with such a certificate.
+fn trusting(cert: &Path) -> String {
+    let cert = cert.display();
+    format!("  tls: {{ ca: \"{cert}\", server_name: localhost }}\n")
 }
 
 /// Transactions by step.

@@ -1,14 +1,15 @@
 //! Redis.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use plimsoll_tests::server::free_address;
 use plimsoll_tests::wait_until;
 
-use super::{Running, by_step, has, measured, plimsoll, tried};
+use super::{Running, by_step, certificate, has, measured, refuses, tried, trusting};
 
 const WORKLOAD: &str = "\
 workload: it
@@ -40,14 +41,18 @@ fn study(port: u16) -> String {
 
 /// A server with a password, and its port.
 fn server(folder: &Path) -> Option<(Running, u16)> {
+    server_with(folder, "--port", &[])
+}
+
+/// The same with these arguments, and its port under this name.
+fn server_with(folder: &Path, port_is: &str, more: &[&str]) -> Option<(Running, u16)> {
     if !has("redis-server") {
         return None;
     }
-    let free = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let port = free.local_addr().expect("an address").port();
-    drop(free);
+    let port = free_address().port();
     let started = Command::new("redis-server")
-        .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
+        .args([port_is, &port.to_string(), "--bind", "127.0.0.1"])
+        .args(more)
         .args(["--save", "", "--requirepass", "sesame", "--dir"])
         .arg(folder)
         .stdout(Stdio::null())
@@ -132,9 +137,36 @@ fn both_sides_of_the_dialogue_are_shown_without_the_password() {
 }
 
 #[test]
+fn tls_is_spoken_from_the_beginning_where_the_address_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [cert, key] = certificate(folder.path());
+    let trusted = trusting(&cert);
+    let [cert, key] = [cert, key].map(|path| path.display().to_string());
+    let files = ["--tls-cert-file", &cert, "--tls-key-file", &key];
+    let more = [&["--port", "0", "--tls-auth-clients", "no"][..], &files].concat();
+    let Some((_running, port)) = server_with(folder.path(), "--tls-port", &more) else {
+        return;
+    };
+    let over = |more: &str| {
+        let plain = format!("system: {{ attach: {{ url: redis://127.0.0.1:{port} }} }}\n");
+        let secure = format!("system:\n  attach: {{ url: rediss://127.0.0.1:{port} }}\n{more}");
+        study(port).replace(&plain, &secure)
+    };
+    let secure = over(&trusted);
+    let workload = WORKLOAD.replace("share: 50%", "share: 0%");
+    let trial = measured(folder.path(), &secure, &workload);
+    let steps = by_step(&trial);
+    assert!(steps[0] > 100 && steps[1] > 100, "{trial:#}");
+    assert_eq!(trial["errors"].as_u64(), Some(0), "{trial:#}");
+    let (shown, code) = tried(folder.path(), &over(""), &workload);
+    assert_eq!(code, Some(99), "{shown}");
+    assert!(shown.contains("signed by itself"), "{shown}");
+}
+
+#[test]
 fn mistakes_are_found_before_anything_is_sent() {
     let folder = tempfile::tempdir().expect("a folder");
-    for (from, to, said) in [
+    let mistakes = [
         ("name: redis", "name: rediss", "did you mean `redis`?"),
         ("GET {{ name }}", "GET '{{ name }}", "doesn't end"),
         (
@@ -147,12 +179,6 @@ fn mistakes_are_found_before_anything_is_sent() {
             "json: { a: 1 }",
             "`json` belongs to requests of HTTP",
         ),
-    ] {
-        let text = WORKLOAD.replace(from, to);
-        std::fs::write(folder.path().join("it.workload.yaml"), text).expect("written");
-        let output = plimsoll(folder.path(), &["check", "it.workload.yaml"]);
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(104), "{to}: {told}");
-        assert!(told.contains(said), "{to}: {told}");
-    }
+    ];
+    refuses(folder.path(), WORKLOAD, &mistakes);
 }

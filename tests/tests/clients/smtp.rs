@@ -1,12 +1,11 @@
 //! SMTP against the groupware server, without TLS and with.
 
-use std::fs;
 use std::path::Path;
 
 use plimsoll_tests::server::{Client, ServerProcess, free_address};
 use serde_json::{Value, json};
 
-use super::{by_step, measured, tried};
+use super::{by_step, certificate, measured, tried, trusting};
 
 const WORKLOAD: &str = "\
 workload: it
@@ -104,12 +103,9 @@ fn each_mail_is_counted_and_delivered_once() {
 #[test]
 fn a_connection_goes_over_to_tls_before_anything_is_delivered() {
     let folder = tempfile::tempdir().expect("a folder");
-    let at = |name: &str| folder.path().join(name);
-    let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
-    fs::write(at("cert.pem"), own.cert.pem()).expect("written");
-    fs::write(at("key.pem"), own.signing_key.serialize_pem()).expect("written");
-    let (cert, key) = (at("cert.pem"), at("key.pem"));
-    let files = [cert.display().to_string(), key.display().to_string()];
+    let files = certificate(folder.path());
+    let tls = trusting(&files[0]);
+    let files = files.map(|path| path.display().to_string());
     let smtp = free_address().to_string();
     // Users hand in mail over TLS alone.
     let arguments = [
@@ -127,13 +123,9 @@ fn a_connection_goes_over_to_tls_before_anything_is_delivered() {
             &format!("protocol: {{ name: smtp{what} }}"),
         )
     };
-    let tls = format!(
-        "  tls: {{ ca: \"{}\", server_name: localhost }}\n",
-        files[0]
-    );
-    let trusting = study(&smtp, &tls);
+    let trusted = study(&smtp, &tls);
     let secure = speaks(", starttls: true, username: nobody, password: wrong");
-    let (shown, code) = tried(folder.path(), &trusting, &secure);
+    let (shown, code) = tried(folder.path(), &trusted, &secure);
     for line in ["> STARTTLS", "> AUTH PLAIN ***", "✗ connect: 535"] {
         assert!(shown.contains(line), "{line}:\n{shown}");
     }

@@ -244,10 +244,14 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-workload",
         ],
     ),
+    ("lab-dialogues", &["lab-client", "lab-workload"]),
     ("lab-draft", &[]),
     ("lab-host", &["lab-archive", "lab-monitor", "lab-study"]),
     ("lab-import", &["lab-draft", "lab-workload"]),
-    ("lab-driver", &["lab-client", "lab-stats", "lab-workload"]),
+    (
+        "lab-driver",
+        &["lab-client", "lab-dialogues", "lab-stats", "lab-workload"],
+    ),
     (
         "lab-export",
         &["lab-archive", "lab-plan", "lab-stats", "lab-trial"],
@@ -326,6 +330,7 @@ const EDGES: &[(&str, &[&str])] = &[
         &[
             "groupware-calendar",
             "groupware-people",
+            "groupware-postgres",
             "groupware-store",
             "lab-driver",
             "lab-monitor",
@@ -354,6 +359,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "groupware-store",
             "lab-archive",
             "lab-client",
+            "lab-dialogues",
             "lab-driver",
             "lab-fleet",
             "lab-import",

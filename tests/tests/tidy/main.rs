@@ -4,6 +4,7 @@
 mod book;
 mod edges;
 mod modules;
+mod programs;
 mod sizes;
 mod source;
 mod tree;

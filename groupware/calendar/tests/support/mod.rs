@@ -1,8 +1,6 @@
 //! A small world for the calendar's tests: users, a memory store, a clock that stands still, and
 //! helpers that speak JSON.
 
-#![allow(dead_code, reason = "each test program uses its own part of the world")]
-
 use groupware_calendar::{
     Action, ActionBody, CalendarError, Context, Decision, Entry, EventQuery, Format, Ids,
     InvitationQuery, Target, UpdateOptions, answer, create, delete, event, events, invitations,

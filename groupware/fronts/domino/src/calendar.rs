@@ -56,9 +56,13 @@ async fn no_database_context(_owner: Owner) -> Reply {
 
 async fn list_events(State(service): State<Service>, owner: Owner, query: CalendarQuery) -> Reply {
     let query = EventQuery::parse(query.pairs(), service.now_s())?;
-    let (caller, format, is_long) = (owner.caller().clone(), query.format(), query.is_long());
+    let (caller, format) = (owner.caller().clone(), query.format());
+    let is_long = query.is_long();
     let look = move |snapshot: &dyn Snapshot| calendar::events(snapshot, owner.mailbox(), &query);
-    let page = service.read(&caller, is_long, look).await?;
+    let page = match is_long {
+        true => service.read(&caller, true, look).await?,
+        false => read(&service, look)?,
+    };
     Ok(match page {
         None => nothing(),
         Some(page) => {

@@ -4,8 +4,6 @@
 mod reply;
 mod request;
 
-use std::sync::OnceLock;
-
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
@@ -19,7 +17,7 @@ use groupware_service::mail::{change, change_with_message, read};
 use groupware_service::{Caller, ChangeError, Service};
 use serde::{Deserialize, Serialize};
 
-use self::request::{FileName, InFolder, MediaType, Message, Written};
+use self::request::{FileName, InFolder, Making, MediaType, Message};
 use crate::failure::Reply;
 use crate::front::Domino;
 
@@ -138,17 +136,8 @@ async fn send_message(
 ) -> Reply {
     let bytes = body.len();
     let message = written(&service, &owner, media, body).await?;
-    // Deciding again would come to the same parcel.
-    let made_once = OnceLock::new();
     let made = change_with_message(&service, at(&owner), bytes, move |context| {
-        let parcel = match made_once.get() {
-            Some(parcel) => parcel,
-            None => {
-                let parcel = message.parcel(context)?;
-                made_once.get_or_init(|| parcel)
-            }
-        };
-        mail::send(context, parcel)
+        mail::send(context, &message.parcel(context)?)
     })
     .await?;
     Ok(reply::created(&path(&owner, made)))
@@ -175,10 +164,10 @@ async fn written(
     owner: &Owner,
     media: MediaType,
     body: Bytes,
-) -> Result<Written, MailError> {
+) -> Result<Making, MailError> {
     let is_long = is_long(body.len() as u64);
     let read = service.work(owner.caller(), is_long, move || media.read(body));
-    read.await
+    read.await.map(Making::from)
 }
 
 /// Whether what is made of so many bytes of a message takes so long that others should not wait for it.
@@ -300,6 +289,8 @@ async fn send_kept(
         mail::require(snapshot, owner.mailbox(), unid)
     });
     let bytes = held.map_err(ChangeError::Decided)?.entry.size;
+    // No body says how large it is: the room of one that is read is taken.
+    service.make_room(owner.caller(), bytes * COPIES).await;
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     change_with_message(service, at(owner), bytes, move |context| {
         drafts::send(context, unid, &kept_draft(context, unid)?)

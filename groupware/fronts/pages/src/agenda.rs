@@ -133,7 +133,7 @@ pub(crate) fn load(
     let zone = &visitor.zone;
     let seconds = zone.day_start(days.start) - SLACK..zone.day_start(days.end) + SLACK;
     let entries = groupware_service::calendar::read(service, |snapshot| {
-        calendar::entries(snapshot, visitor.mailbox(), seconds, MOST)
+        calendar::entries(snapshot, visitor.mailbox(), seconds.clone(), MOST)
     })?;
     let items = entries.iter().map(|entry| Item::of(entry, zone));
     let mut items: Vec<_> = items

@@ -1,5 +1,4 @@
 //! A store in memory and short ways to ask it.
-#![allow(dead_code, reason = "each test program uses its own part")]
 
 use groupware_lookup::{
     Context, Decision, Layout, LookupError, NewRecord, Query, Registrant, Results, xml,

@@ -93,6 +93,10 @@ impl Engine for ReadPool {
         "sqlite"
     }
 
+    fn is_alone(&self) -> bool {
+        true
+    }
+
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, StoreError> {
         Ok(Box::new(self.begin()?))
     }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use rusqlite::{Connection, ErrorCode, OptionalExtension, ToSql};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Params, ToSql};
 
 use super::checkpoint::{Checkpointer, watch_log, written_log};
 use super::connect::INLINE_BYTES;
@@ -19,18 +19,25 @@ use crate::{Assert, Batch, CommitError, Committed, Op, Outcome, StoreError, Writ
 const REVISION_RUN: u64 = 1 << 20;
 
 const BEGIN: &str = "BEGIN IMMEDIATE";
-const REVISION: &str = "SELECT revision FROM records WHERE partition = ?1 AND key = ?2";
-/// Most records are new: one descent of the tree then tells so and writes.
-const PUT_NEW: &str = "INSERT OR IGNORE INTO records (partition, key, revision, value)
-    VALUES (?1, ?2, ?3, ?4)";
+const REVISION_AND_LARGE: &str = "SELECT revision, CASE typeof(value) WHEN 'integer' THEN value END
+    FROM records WHERE partition = ?1 AND key = ?2";
+/// One descent of the tree, whether the record is new or not; nothing is written over one whose value lies
+/// elsewhere.
+const PUT: &str = "INSERT INTO records (partition, key, revision, value) VALUES (?1, ?2, ?3, ?4)
+    ON CONFLICT (partition, key) DO UPDATE SET revision = excluded.revision, value = excluded.value
+    WHERE typeof(value) <> 'integer'";
 const PUT_OVER: &str = "UPDATE records SET revision = ?3, value = ?4
     WHERE partition = ?1 AND key = ?2";
 const VALUE: &str = "SELECT value FROM records WHERE partition = ?1 AND key = ?2";
 const DELETE: &str = "DELETE FROM records WHERE partition = ?1 AND key = ?2";
+const DELETE_INLINE: &str = "DELETE FROM records
+    WHERE partition = ?1 AND key = ?2 AND typeof(value) <> 'integer'";
 const DELETE_RANGE: &str = "DELETE FROM records WHERE partition = ?1 AND key >= ?2 AND key < ?3";
 const DELETE_PARTITION: &str = "DELETE FROM records WHERE partition = ?1";
 const HAS_LARGE: &str = "SELECT EXISTS (SELECT 1 FROM large_values)";
 const PUT_LARGE: &str = "INSERT INTO large_values (value) VALUES (?1)";
+const PUT_LARGE_OVER: &str = "UPDATE large_values SET value = ?1 WHERE id = ?2";
+const TOUCH: &str = "UPDATE records SET revision = ?3 WHERE partition = ?1 AND key = ?2";
 const LARGE: &str = "SELECT value FROM records
     WHERE partition = ?1 AND key = ?2 AND typeof(value) = 'integer'";
 const FREE: &str = "DELETE FROM large_values WHERE id = ?1";
@@ -58,6 +65,45 @@ pub(crate) struct SqliteWriter {
     revision_limit: u64,
     /// Whether there may be large values, which go with their records.
     has_large: bool,
+}
+
+/// How a key's record lies in the file.
+#[derive(Debug, Clone, Copy)]
+enum Held {
+    /// There is none, or its value is in it.
+    NotLarge,
+    /// Its value lies under this number.
+    Large(i64),
+}
+
+/// What the asserts of a batch have found out of their keys, until something changes it.
+#[derive(Default)]
+struct Looked<'a>(Vec<((&'a str, &'a [u8]), Held)>);
+
+impl<'a> Looked<'a> {
+    /// Most asserts whose findings are kept: each change looks through them.
+    const MOST: usize = 64;
+
+    fn note(&mut self, target: (&'a str, &'a [u8]), held: Held) {
+        if self.0.len() < Self::MOST {
+            self.0.push((target, held));
+        }
+    }
+
+    /// What was found of a key that is now changed.
+    fn take(&mut self, partition: &str, key: &[u8]) -> Option<Held> {
+        let is_it = |((its, at), _): &((&str, &[u8]), Held)| *at == key && *its == partition;
+        let mut found = None;
+        // It may have been looked at twice.
+        while let Some(at) = self.0.iter().position(is_it) {
+            found = Some(self.0.swap_remove(at).1);
+        }
+        found
+    }
+
+    fn forget_all(&mut self) {
+        self.0.clear();
+    }
 }
 
 /// A failure that ends the whole transaction, unlike an assert that doesn't hold.
@@ -135,9 +181,10 @@ impl SqliteWriter {
     ) -> Result<(), Broken> {
         self.connection.prepare_cached(BEGIN)?.execute([])?;
         for batch in group {
-            outcomes.push(match self.first_failed(&batch.asserts)? {
+            let mut looked = Looked::default();
+            outcomes.push(match self.first_failed(&batch.asserts, &mut looked)? {
                 Some(index) => Err(CommitError::Conflict { index }),
-                None => Ok(self.change(&batch.ops)?),
+                None => Ok(self.change(&batch.ops, looked)?),
             });
         }
         self.log(group, outcomes)?;
@@ -174,7 +221,7 @@ impl SqliteWriter {
         for Change { revision, ops } in changes {
             self.revision = self.revision.max(*revision);
             for op in ops {
-                self.change_one(op, *revision)?;
+                self.change_one(op, *revision, &mut Looked::default())?;
             }
         }
         if self.revision > self.revision_limit {
@@ -189,38 +236,52 @@ impl SqliteWriter {
         Ok(())
     }
 
-    fn first_failed(&self, asserts: &[Assert]) -> rusqlite::Result<Option<usize>> {
+    fn first_failed<'a>(
+        &self,
+        asserts: &'a [Assert],
+        looked: &mut Looked<'a>,
+    ) -> rusqlite::Result<Option<usize>> {
         if asserts.is_empty() {
             return Ok(None);
         }
-        let mut revision = self.connection.prepare_cached(REVISION)?;
+        let mut look = self.connection.prepare_cached(REVISION_AND_LARGE)?;
         for (index, assert) in asserts.iter().enumerate() {
-            let found: Option<i64> = revision
-                .query_row(assert.target(), |row| row.get(0))
+            let found: Option<(i64, Option<i64>)> = look
+                .query_row(assert.target(), |row| Ok((row.get(0)?, row.get(1)?)))
                 .optional()?;
-            if !assert.holds(found.map(i64::unsigned_abs)) {
+            if !assert.holds(found.map(|(revision, _)| revision.unsigned_abs())) {
                 return Ok(Some(index));
             }
+            let large = found.and_then(|(_, large)| large);
+            looked.note(assert.target(), large.map_or(Held::NotLarge, Held::Large));
         }
         Ok(None)
     }
 
-    fn change(&mut self, ops: &[Op]) -> rusqlite::Result<Committed> {
+    fn change(&mut self, ops: &[Op], mut looked: Looked<'_>) -> rusqlite::Result<Committed> {
         let revision = self.next_revision()?;
         for op in ops {
-            self.change_one(op, revision)?;
+            self.change_one(op, revision, &mut looked)?;
         }
         Ok(Committed { revision })
     }
 
-    fn change_one(&mut self, op: &Op, revision: u64) -> rusqlite::Result<()> {
+    fn change_one(
+        &mut self,
+        op: &Op,
+        revision: u64,
+        looked: &mut Looked<'_>,
+    ) -> rusqlite::Result<()> {
         self.vacuum.note(op);
         match op {
             Op::Put {
                 partition,
                 key,
                 value,
-            } => self.put((partition, key), revision, value),
+            } => {
+                let held = looked.take(partition, key);
+                self.put((partition, key), revision, value, held)
+            }
             Op::Add { partition, key, by } => {
                 let old = self
                     .connection
@@ -229,28 +290,27 @@ impl SqliteWriter {
                         value(&self.connection, row.get_ref(0)?)
                     })
                     .optional()?;
-                self.put(
-                    (partition, key),
-                    revision,
-                    &added(&old.unwrap_or_default(), by),
-                )
+                let sum = added(&old.unwrap_or_default(), by);
+                let held = looked.take(partition, key);
+                self.put((partition, key), revision, &sum, held)
             }
             Op::Delete { partition, key } => {
-                self.free(partition, key)?;
-                self.connection
-                    .prepare_cached(DELETE)?
-                    .execute((&**partition, key))?;
-                Ok(())
+                let held = looked.take(partition, key);
+                self.delete(partition, key, held)
             }
             Op::DeleteRange {
                 partition,
                 from,
                 to,
-            } => self.remove_all(
-                (FREE_RANGE, DELETE_RANGE),
-                &[&&**partition, &&from[..], &&to[..]],
-            ),
+            } => {
+                looked.forget_all();
+                self.remove_all(
+                    (FREE_RANGE, DELETE_RANGE),
+                    &[&&**partition, &&from[..], &&to[..]],
+                )
+            }
             Op::DeletePartition { partition } => {
+                looked.forget_all();
                 self.remove_all((FREE_PARTITION, DELETE_PARTITION), &[&&**partition])
             }
         }
@@ -262,49 +322,93 @@ impl SqliteWriter {
         (partition, key): (&str, &[u8]),
         revision: u64,
         value: &[u8],
+        held: Option<Held>,
     ) -> rusqlite::Result<()> {
         let revision = revision.cast_signed();
         if lies_inline(partition, key, value) {
-            return self.put_row((partition, key), revision, &value);
+            return self.put_inline((partition, key), revision, value, held);
         }
-        let mut put_large = self.connection.prepare_cached(PUT_LARGE)?;
-        put_large.execute((value,))?;
-        let id = self.connection.last_insert_rowid();
-        drop(put_large);
+        let held = match held {
+            Some(held) => held,
+            None => self.held(partition, key)?,
+        };
+        if let Held::Large(id) = held {
+            // The record keeps its number, and the value its place.
+            let mut put = self.connection.prepare_cached(PUT_LARGE_OVER)?;
+            if put.execute((value, id))? == 1 {
+                return self.prepared(TOUCH, (partition, key, revision));
+            }
+        }
+        self.prepared(PUT_LARGE, (value,))?;
         self.has_large = true;
-        self.put_row((partition, key), revision, &id)
+        let row = (
+            partition,
+            key,
+            revision,
+            self.connection.last_insert_rowid(),
+        );
+        match held {
+            Held::NotLarge => self.prepared(PUT, row),
+            // In a damaged store, of a value that is gone.
+            Held::Large(_) => self.prepared(PUT_OVER, row),
+        }
     }
 
-    fn put_row(
+    fn put_inline(
         &self,
         (partition, key): (&str, &[u8]),
         revision: i64,
-        value: &dyn ToSql,
+        value: &[u8],
+        held: Option<Held>,
     ) -> rusqlite::Result<()> {
-        let row: [&dyn ToSql; 4] = [&partition, &key, &revision, value];
-        if self.connection.prepare_cached(PUT_NEW)?.execute(row)? == 1 {
+        let row = (partition, key, revision, value);
+        if !matches!(held, Some(Held::Large(_)))
+            && self.connection.prepare_cached(PUT)?.execute(row)? == 1
+        {
             return Ok(());
         }
         self.free(partition, key)?;
-        self.connection.prepare_cached(PUT_OVER)?.execute(row)?;
+        self.prepared(PUT_OVER, row)
+    }
+
+    fn delete(&self, partition: &str, key: &[u8], held: Option<Held>) -> rusqlite::Result<()> {
+        let mut inline = self.connection.prepare_cached(DELETE_INLINE)?;
+        if !matches!(held, Some(Held::Large(_))) && inline.execute((partition, key))? == 1 {
+            return Ok(());
+        }
+        self.free(partition, key)?;
+        self.prepared(DELETE, (partition, key))
+    }
+
+    fn prepared(&self, sql: &str, row: impl Params) -> rusqlite::Result<()> {
+        self.connection.prepare_cached(sql)?.execute(row)?;
         Ok(())
     }
 
-    /// Removes the large value of a record, if it has one: few do, and to look is cheaper than to
-    /// delete nothing.
-    fn free(&self, partition: &str, key: &[u8]) -> rusqlite::Result<()> {
+    /// How a key's record lies.
+    fn held(&self, partition: &str, key: &[u8]) -> rusqlite::Result<Held> {
+        let large = self.large(partition, key)?;
+        Ok(large.map_or(Held::NotLarge, Held::Large))
+    }
+
+    /// The number of a record's large value, if it has one: few do, and to look is cheaper than to delete
+    /// nothing.
+    fn large(&self, partition: &str, key: &[u8]) -> rusqlite::Result<Option<i64>> {
         if !self.has_large {
-            return Ok(());
+            return Ok(None);
         }
-        let id: Option<i64> = self
-            .connection
-            .prepare_cached(LARGE)?
+        let mut large = self.connection.prepare_cached(LARGE)?;
+        large
             .query_row((partition, key), |row| row.get(0))
-            .optional()?;
-        if let Some(id) = id {
-            self.connection.prepare_cached(FREE)?.execute([id])?;
+            .optional()
+    }
+
+    /// Removes the large value of a record, if it has one.
+    fn free(&self, partition: &str, key: &[u8]) -> rusqlite::Result<()> {
+        match self.large(partition, key)? {
+            Some(id) => self.prepared(FREE, [id]),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Removes records, and the large values among theirs first.

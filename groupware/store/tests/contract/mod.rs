@@ -48,7 +48,7 @@ pub(crate) fn batch(build: impl FnOnce(&mut Batch)) -> Batch {
 
 pub(crate) fn get(store: &Store, partition: &str, key: &str) -> Option<Record> {
     store
-        .read(|snapshot| snapshot.get(partition, key.as_bytes()))
+        .look(|snapshot| snapshot.get(partition, key.as_bytes()))
         .unwrap()
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn keys(
     limit: usize,
 ) -> String {
     store
-        .read(|snapshot| scan(snapshot, partition, from, to, limit))
+        .look(|snapshot| scan(snapshot, partition, from, to, limit))
         .unwrap()
 }
 

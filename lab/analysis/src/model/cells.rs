@@ -50,6 +50,12 @@ pub struct CellSummary {
     /// The populations of the load, in order; empty where all users do the same.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub populations: Vec<PopulationSummary>,
+    /// The tags of its steps, in the order of the session; empty where none has one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<TagSummary>,
+    /// What answers told besides, in the order of the steps; empty where nothing is measured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub measures: Vec<MeasureSummary>,
     /// The stages of the load, in order; empty where it stays.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageSummary>,
@@ -111,6 +117,36 @@ pub struct StepSummary {
     /// Times of the phases of answers in the hold, by phase; see [`lab_trial::model::StepAnalysis::phases_ms`].
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub phases_ms: BTreeMap<&'static str, TimesSummary>,
+}
+
+/// The steps of a tag over the valid trials of a cell. Figures are means over trials.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TagSummary {
+    /// The tag.
+    pub name: String,
+    /// The names of its steps.
+    pub steps: Vec<String>,
+    /// Failed requests of all trials.
+    pub errors: u64,
+    /// Transactions per second.
+    pub throughput_per_s: Option<Estimate>,
+    /// From the planned send where there is a plan, else from the actual send.
+    pub response_ms: TimesSummary,
+}
+
+/// A number that the answers of a step told over the valid trials of a cell. Figures are means over trials.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MeasureSummary {
+    /// The step.
+    pub step: String,
+    /// Its name.
+    pub name: String,
+    /// What it is counted in; empty of a mere number.
+    pub unit: String,
+    /// How many numbers came in all trials together.
+    pub samples: u64,
+    /// Figures of them, in the unit.
+    pub values: TimesSummary,
 }
 
 /// One stage over the valid trials of a cell. Figures are means over trials.

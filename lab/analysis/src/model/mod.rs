@@ -15,7 +15,10 @@ mod transfer;
 mod unmeasured;
 
 pub use answer::{Answer, Decision};
-pub use cells::{CellSummary, PopulationSummary, StageSummary, StepSummary, TimesSummary};
+pub use cells::{
+    CellSummary, MeasureSummary, PopulationSummary, StageSummary, StepSummary, TagSummary,
+    TimesSummary,
+};
 pub use comparison::{Claim, Comparison, Difference, Inference, Measure, RunSpread, SpreadBasis};
 pub use duet::{Duet, DuetBlock, SideEffect};
 pub use figures::Estimate;

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 mod counters;
+mod stages;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,8 +13,8 @@ use lab_analysis::model::{CheckOutcome, TrialAnalysis};
 use lab_analysis::{Analysis, analyse};
 use lab_archive::{
     DuetRecord, Environment, ErrorClass, ErrorExample, GeneratorHealth, Kind, LatenessLine,
-    Manifest, Outcome, Pinning, RawBaseline, Run, RunWriter, Series, SlowestLine, StepLine,
-    TrialEnd, TrialRecord, TrialWriter, Unanswered, WindowLine,
+    Manifest, MeasureName, Outcome, Pinning, RawBaseline, Run, RunWriter, Series, SlowestLine,
+    StepLine, TrialEnd, TrialRecord, TrialWriter, Unanswered, WindowLine,
 };
 use lab_plan::Side;
 use lab_study::plan::{LoadKind, Plan, PlanOptions, Trial, plan};
@@ -114,6 +115,8 @@ pub(crate) struct Shape {
     pub(crate) empty: bool,
     /// The first part of the hold takes ten times as long.
     pub(crate) slow_start_ms: u64,
+    /// The part of its planned requests that the stage at this place had.
+    pub(crate) short_stage: Option<(usize, f64)>,
     /// Responses take ever longer through the trial.
     pub(crate) climbs: bool,
     /// CPU of the system in the hold, where it isn't the usual; 100 = one core.
@@ -126,6 +129,8 @@ pub(crate) struct Shape {
     pub(crate) service: Option<f64>,
     /// Whether answers of the first step are streams of two events: after 0.6 of its time, and at its end.
     pub(crate) events: bool,
+    /// What each answer of the second step tells besides, in thousandths, and ten times as much in the last.
+    pub(crate) queued: Option<u64>,
     /// Whether requests begin traces: the slowest of each window is told.
     pub(crate) traced: bool,
     /// Lag of the generator's loop (µs), where it is sampled.
@@ -169,12 +174,14 @@ impl Default for Shape {
             end: TrialEnd::Complete,
             empty: false,
             slow_start_ms: 0,
+            short_stage: None,
             climbs: false,
             system_cpu: None,
             began: 1.0,
             turned_away: 0,
             service: None,
             events: false,
+            queued: None,
             traced: false,
             loop_lag_us: None,
             attempt_of: None,
@@ -293,7 +300,14 @@ impl Made {
     pub(crate) fn run(&self) -> Run {
         let folder = tempfile::tempdir().unwrap();
         let (loaded, planned) = self.load();
-        let manifest = manifest(&planned, &self.overrides);
+        let mut manifest = manifest(&planned, &self.overrides);
+        if self.shapes.iter().any(|shape| shape.queued.is_some()) {
+            manifest.measures.push(MeasureName {
+                step: 1,
+                name: "queued".to_owned(),
+                unit: "messages".to_owned(),
+            });
+        }
         let json = serde_json::to_value(&planned).unwrap();
         let dir = folder.path().join("run");
         let writer = RunWriter::create(&dir, &manifest, &json, &loaded.files).unwrap();
@@ -346,6 +360,7 @@ fn manifest(plan: &Plan, overrides: &[(String, String)]) -> Manifest {
             },
         },
         steps,
+        measures: Vec::new(),
         files: Vec::new(),
     }
 }
@@ -446,8 +461,10 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
         let span = (end - start) as f64;
         let share = if start < ramp {
             (1.0 - in_hold - delayed) * shape.ramp.0 * span / ramp as f64
-        } else {
+        } else if trial.load.stages.is_empty() {
             (in_hold + delayed) * span / hold as f64
+        } else {
+            stages::share(trial, shape, (start, end))
         };
         let slower_us = if start < ramp { shape.ramp.1 } else { 0 };
         let risen = (end as f64 / ramp as f64).min(1.0);
@@ -534,6 +551,15 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
                 histogram(out, at, Outcome::Error, start, end, &failed);
                 if let Some(part) = shape.service {
                     parts(out, (at, Kind::Service), (start, end), &ok, part);
+                }
+                if let Some(queued) = shape.queued.filter(|_| at == 1) {
+                    let mut numbers = Histogram::<u64>::new(3).unwrap();
+                    numbers.record_n(queued, ok.len()).unwrap();
+                    if end == ramp + hold {
+                        numbers.record(10 * queued).unwrap();
+                    }
+                    let series = Series::Measure { step: 1, place: 0 };
+                    out.histogram(series, ms(start), ms(end), &numbers).unwrap();
                 }
                 if shape.events && at == 0 {
                     parts(out, (at, Kind::FirstEvent), (start, end), &ok, 0.6);

@@ -12,8 +12,8 @@ use lab_workload::{Capture, Expectation, Request, UserScope, Workload};
 use super::{Dialogue, Out, Reply, Turn};
 use crate::connection::{Connection, Route};
 use crate::exchange::{
-    Client, ClientCounts, Details, ErrorClass, Exchange, Failure, Phase, Phases, RequestId, Sizes,
-    Unmade,
+    Client, ClientCounts, Details, ErrorClass, EventTimes, Exchange, Failure, Phase, Phases,
+    RequestId, Sizes, Unmade,
 };
 use crate::reading::{HeaderFinds, Wanted, Whole, read_answer};
 use crate::server::{Limits, Server};
@@ -85,6 +85,33 @@ struct Call<'a, T> {
     first: Option<Nanos>,
     /// Bytes that came.
     came: u64,
+    /// When messages came, of a protocol whose answers have several.
+    times: EventTimes,
+    last: Nanos,
+}
+
+impl<T> Call<'_, T> {
+    fn new(deadline: &T, began: Nanos) -> Call<'_, T> {
+        Call {
+            deadline,
+            began,
+            first: None,
+            came: 0,
+            times: EventTimes::default(),
+            last: 0,
+        }
+    }
+
+    /// So many messages are there now.
+    fn has_heard(&mut self, messages: u32, now: Nanos) {
+        while self.times.count() < u64::from(messages) {
+            match self.times.first {
+                None => self.times.first = Some(now),
+                Some(_) => self.times.gaps.push(now.saturating_sub(self.last)),
+            }
+            self.last = now;
+        }
+    }
 }
 
 /// Why a talk ended without its answer.
@@ -128,12 +155,17 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
             addresses,
             tls,
             limits,
+            sources,
             ..
         } = server;
         let secure = || Ok((tls.config()?, tls.name_of(&base)?));
         let route = base.secure.then(secure).transpose();
         let route = route
-            .map(|tls| Route { addresses, tls })
+            .map(|tls| Route {
+                addresses,
+                tls,
+                sources,
+            })
             .map_err(|error: TlsError| error.to_string().into());
         Self {
             dialogue,
@@ -171,12 +203,34 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         let Some(link) = &mut session.link else {
             return;
         };
+        if D::SAYS_MESSAGES {
+            if !self.hear_unasked(link).await {
+                session.link = None;
+            }
+            return;
+        }
         let since = link.connection.idle_since.unwrap_or_default();
         let idle = self.time.now().saturating_sub(since);
         let limit = nanos(self.limits.keep_alive_idle);
         if idle > limit || (idle > LOOK_AFTER && link.connection.is_stale().await) {
             session.link = None;
         }
+    }
+
+    /// Keeps what a server said between requests, as much as fits; false where it has ended the connection.
+    async fn hear_unasked(&self, link: &mut Link<D::Line>) -> bool {
+        poll_fn(|cx| {
+            let space = &mut *self.read.borrow_mut();
+            while link.rest.len() < READ_BYTES {
+                match link.connection.poll_read(cx, space) {
+                    Poll::Ready(Ok(count @ 1..)) => link.rest.extend_from_slice(&space[..count]),
+                    Poll::Ready(_) => return Poll::Ready(false),
+                    Poll::Pending => break,
+                }
+            }
+            Poll::Ready(true)
+        })
+        .await
     }
 
     /// Opens a connection, and whatever the protocol says on it first, within the connect timeout.
@@ -270,6 +324,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     ) -> Result<Ended, Stopped> {
         let turn = self.dialogue.turn(&mut link.line, talk, &mut &[][..], out);
         let mut turn = turn.map_err(Stopped::Fault)?;
+        call.has_heard(out.messages, self.time.now());
         loop {
             if !out.say.is_empty() {
                 self.say(link, &out.say, call).await?;
@@ -357,7 +412,9 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
                 let what = format!("the answer has more than {most} bytes");
                 return Poll::Ready(Err(Stopped::Fault(what)));
             }
-            match self.feed(link, (talk, out), fresh) {
+            let fed = self.feed(link, (talk, out), fresh);
+            call.has_heard(out.messages, now);
+            match fed {
                 Ok(Turn::Listen) if out.say.is_empty() => {}
                 Ok(turn) => return Poll::Ready(Ok(turn)),
                 Err(what) => return Poll::Ready(Err(Stopped::Fault(what))),
@@ -474,16 +531,11 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         &self,
         session: &mut DialogueSession<D>,
         desk: &mut Desk<D::Talk>,
-        (sent, phases): (Nanos, &mut Phases),
+        (sent, phases, times): (Nanos, &mut Phases, &mut EventTimes),
         deadline: &T::Timer,
     ) -> (Nanos, Sizes, Result<Reply, Failure>) {
         use crate::time::Timer as _;
-        let mut call = Call {
-            deadline,
-            began: sent,
-            first: None,
-            came: 0,
-        };
+        let mut call = Call::new(deadline, sent);
         let ends = sent.saturating_add(nanos(self.limits.request_timeout));
         let fail = |class, detail: String| {
             let failure = self.details.failure(class, || detail);
@@ -502,18 +554,15 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         };
         deadline.set(ends);
         desk.out.body.clear();
-        call = Call {
-            began: self.time.now(),
-            first: None,
-            came: 0,
-            ..call
-        };
+        desk.out.messages = 0;
+        call = Call::new(deadline, self.time.now());
         let talk = (&mut desk.talk, &mut desk.out);
         let ended = match self.converse(&mut link, talk, &mut call).await {
             Ok(Ended::Done(reply)) => Ok(reply),
             Ok(Ended::Secure) => Err(Stopped::Fault("TLS in the middle of a request".to_owned())),
             Err(stopped) => Err(stopped),
         };
+        *times = std::mem::take(&mut call.times);
         match ended {
             Ok(reply) => {
                 let at = self.time.now();
@@ -521,7 +570,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
                 phases.set(Phase::Wait, first.saturating_sub(call.began));
                 phases.set(Phase::Receive, at.saturating_sub(first));
                 link.connection.idle_since = Some(at);
-                session.link = Some(link);
+                session.link = (!reply.ends).then_some(link);
                 (at, Sizes::of(call.came), Ok(reply))
             }
             Err(stopped) => {
@@ -560,7 +609,9 @@ impl<D: Dialogue, T: Time> Client for DialogueClient<D, T> {
         }
         let sent = self.time.now();
         let mut phases = Phases::default();
-        let answered = self.answered(session, &mut desk, (sent, &mut phases), deadline);
+        let mut times = EventTimes::default();
+        let measured = (sent, &mut phases, &mut times);
+        let answered = self.answered(session, &mut desk, measured, deadline);
         let (ended, sizes, reply) = answered.await;
         let result = reply.and_then(|reply| self.judge(request, &reply, &desk.out.body, scope));
         self.give_back(desk);
@@ -573,7 +624,7 @@ impl<D: Dialogue, T: Time> Client for DialogueClient<D, T> {
                 Err(_) => Phases::default(),
             },
             result,
-            events: None,
+            events: D::SAYS_MESSAGES.then(|| Box::new(times)),
             redirected: false,
             trace: None,
         }

@@ -19,14 +19,10 @@
 //!   way could be taken for the answer to something else.
 
 mod client;
-mod redis;
-mod smtp;
 
 use lab_workload::UserScope;
 
 pub use client::{DialogueClient, DialogueSession};
-pub use redis::{Redis, RedisTalk, ReplyReader};
-pub use smtp::{Smtp, SmtpReplies, SmtpTalk};
 
 use crate::exchange::{RequestId, Unmade};
 use crate::tap::Side;
@@ -39,6 +35,10 @@ pub trait Dialogue: 'static {
     /// An exchange under way: what is to be said, and how far it is. One is used again and again:
     /// whatever begins a talk leaves nothing of the one before.
     type Talk: Default + 'static;
+
+    /// Whether an answer is one or several messages, each with its moment, and whether the server may say some
+    /// unasked, between requests: they are kept for the next request then.
+    const SAYS_MESSAGES: bool = false;
 
     /// Begins what is said on a new connection before the first request, by the user's variables.
     ///
@@ -84,6 +84,8 @@ pub struct Out {
     pub say: Vec<u8>,
     /// The answer as captures and expectations see it.
     pub body: Vec<u8>,
+    /// How many messages it has so far, of a protocol whose answers have several; a talk begins at 0.
+    pub messages: u32,
 }
 
 /// What comes next.
@@ -105,4 +107,6 @@ pub struct Reply {
     pub status: Option<u16>,
     /// Why the server refuses, if it does.
     pub refused: Option<Box<str>>,
+    /// Whether the server ends the connection with it.
+    pub ends: bool,
 }

@@ -9,12 +9,14 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use lab_workload::{Tracing, UserScope, Workload};
+use tokio::sync::SemaphorePermit;
 
 use super::POOLED_BYTES;
 use super::call::{Answer, Call, broken, timeout_text};
 use super::cookie::Jar;
 use super::events::Listening;
 use super::message::Message;
+use super::pool::Pool;
 use super::redirect::{Hop, Sent, follow};
 use super::request::{Prepared, Scratch};
 use super::two::{Held, Sharing, builder};
@@ -24,6 +26,7 @@ use crate::exchange::{Client, ClientCounts, Details, ErrorClass, Exchange, Failu
 use crate::exchange::{Phase, Phases, RequestId, Sizes, Unmade};
 use crate::resolve::Resolve;
 use crate::server::{Limits, Server};
+use crate::sources::Sources;
 use crate::tap::Tap;
 use crate::time::{Nanos, Time, Timer, nanos, or_late, within};
 use crate::tls::{self, Tls, TlsError};
@@ -47,6 +50,7 @@ pub struct HttpClient<T: Time> {
     route: Result<Route, Box<str>>,
     tls: Tls,
     resolve: Resolve,
+    sources: Sources,
     pub(super) limits: Limits,
     pub(super) request_timeout: Nanos,
     connect_timeout: Nanos,
@@ -56,6 +60,8 @@ pub struct HttpClient<T: Time> {
     pub(super) builder: ::h2::client::Builder,
     /// Connections of HTTP/2 that all users share.
     pub(super) sharing: Option<Sharing>,
+    /// Those of HTTP/1.1.
+    pool: Option<Pool>,
     pub(super) time: T,
     counts: Cell<ClientCounts>,
     details: Details,
@@ -76,6 +82,8 @@ pub struct HttpSession {
     pub(super) two: Option<Box<Held>>,
     /// Which of the shared connections is its own, if it shares any.
     pub(super) place: Option<usize>,
+    /// It uses what is free of the shared connections.
+    pooled: bool,
     pub(super) jar: Rc<RefCell<Jar>>,
     /// Where a request was redirected to, until it goes there.
     hop: Option<Box<(RequestId, Hop)>>,
@@ -115,6 +123,7 @@ impl<T: Time> HttpClient<T> {
             addresses,
             tls,
             resolve,
+            sources,
             protocol,
             limits,
         } = server;
@@ -126,7 +135,11 @@ impl<T: Time> HttpClient<T> {
         let secure = || Ok((tls.config()?, tls.name_of(&base)?));
         let secure = base.secure.then(secure).transpose();
         let route = secure
-            .map(|tls| Route { addresses, tls })
+            .map(|tls| Route {
+                addresses,
+                tls,
+                sources: sources.clone(),
+            })
             .map_err(|error: TlsError| error.to_string().into());
         Self {
             requests: requests.collect(),
@@ -135,12 +148,14 @@ impl<T: Time> HttpClient<T> {
             route,
             tls,
             resolve,
+            sources,
             request_timeout: nanos(limits.request_timeout),
             connect_timeout: nanos(limits.connect_timeout),
             idle_limit: nanos(limits.keep_alive_idle),
             offer,
             builder: builder(&limits),
-            sharing: shared.map(Sharing::new),
+            sharing: shared.filter(|_| offer != Offer::One).map(Sharing::new),
+            pool: shared.filter(|_| offer == Offer::One).map(Pool::new),
             limits,
             time,
             counts: Cell::default(),
@@ -238,8 +253,54 @@ impl<T: Time> HttpClient<T> {
         Ok(())
     }
 
-    /// Sends a rendered message and reads the answer; at most twice, by the rule above.
+    /// Sends a rendered message and reads the answer, on the session's connection or on a shared one. To
+    /// other servers each session has a connection of its own.
     async fn converse(
+        &self,
+        session: &mut HttpSession,
+        call: &mut Call<'_, T::Timer>,
+        other: &Option<Box<BaseUrl>>,
+    ) -> Outcome {
+        let pool = self.pool.as_ref();
+        let Some(pool) = pool.filter(|_| session.pooled && other.is_none()) else {
+            return self.converse_on_own(session, call, other).await;
+        };
+        let place = match pool.try_place() {
+            Some(place) => place,
+            None => match Box::pin(self.await_turn(pool, call)).await {
+                Some(place) => place,
+                None => {
+                    let late = "all shared connections were in use until the request timed out";
+                    return self.failed(ErrorClass::Timeout, || late.to_owned());
+                }
+            },
+        };
+        let own = std::mem::replace(&mut session.connection, pool.take());
+        let outcome = self.converse_on_own(session, call, other).await;
+        if let Some(shared) = std::mem::replace(&mut session.connection, own) {
+            pool.give_back(shared);
+        }
+        drop(place);
+        outcome
+    }
+
+    /// Waits for a shared connection, which is a part of the response time.
+    async fn await_turn<'p>(
+        &self,
+        pool: &'p Pool,
+        call: &mut Call<'_, T::Timer>,
+    ) -> Option<SemaphorePermit<'p>> {
+        let asked = self.time.now();
+        call.deadline
+            .set(call.sent.saturating_add(self.request_timeout));
+        let place = within(call.deadline, pool.place()).await;
+        let waited = self.time.now().saturating_sub(asked);
+        call.phases.add(Phase::Blocked, waited);
+        place.flatten()
+    }
+
+    /// Sends a rendered message and reads the answer; at most twice, by the rule above.
+    async fn converse_on_own(
         &self,
         session: &mut HttpSession,
         call: &mut Call<'_, T::Timer>,
@@ -360,6 +421,7 @@ impl<T: Time> HttpClient<T> {
         Ok(Route {
             tls: tls.map_err(|error: TlsError| io::Error::other(error))?,
             addresses: self.resolve.look_up(server).await?,
+            sources: self.sources.clone(),
         })
     }
 
@@ -458,6 +520,7 @@ impl<T: Time> Client for HttpClient<T> {
     fn session(&self) -> HttpSession {
         HttpSession {
             place: self.sharing.as_ref().map(Sharing::deal),
+            pooled: self.pool.is_some(),
             ..HttpSession::default()
         }
     }

@@ -5,7 +5,8 @@
 //! The rules that show in the results:
 //!
 //! - One connection per user, kept as long as the server keeps it and at most
-//!   [`Limits::keep_alive_idle`] idle. A request to another server than the drive's
+//!   [`Limits::keep_alive_idle`] idle; or so many for all users, each of which carries one request at a
+//!   time: waiting for one is part of the response time. A request to another server than the drive's
 //!   (an absolute URL) takes the connection along; cookies stay behind.
 //! - Response time runs from just before the send to the last byte. A connection that must be
 //!   opened first, TLS included, is part of it: the user waits for it too.
@@ -36,6 +37,7 @@ mod cookie;
 mod events;
 mod head;
 mod message;
+mod pool;
 mod redirect;
 mod request;
 mod response;

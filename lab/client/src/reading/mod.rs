@@ -23,7 +23,7 @@ pub(crate) fn looks_into(captures: &[Capture], answer: &[Expectation]) -> bool {
         )
     };
     let in_body =
-        |one: &Expectation| matches!(one, Expectation::Json { .. } | Expectation::Contains(_));
+        |one: &Expectation| !matches!(one, Expectation::Size { .. } | Expectation::Header { .. });
     captures.iter().any(from_body) || answer.iter().any(in_body)
 }
 
@@ -147,6 +147,7 @@ fn expect(
             let wanted = shown(&wanted);
             Err(format!("`{}` is {instead}, not {wanted}", path.as_str()))
         }
+        Expectation::Schema(schema) => schema.judge(parse(json, body)?),
         Expectation::Contains(text) => {
             let wanted = rendered(text)?;
             let body = String::from_utf8_lossy(body);

@@ -103,7 +103,24 @@ async fn run_visit<C: Client>(
 
 #[cfg(test)]
 mod tests {
+    use lab_client::http::HttpClient;
+
     use super::*;
+    use crate::load::run_slot;
+    use crate::timers::Timers;
+
+    /// A million of them wait at the same time: what a request needs is had while it is under way alone.
+    #[test]
+    fn a_user_who_waits_is_small() {
+        fn size<A, B, C, F>(_: fn(A, B, C) -> F) -> usize {
+            size_of::<F>()
+        }
+        let user = size_of::<User<HttpClient<Timers>>>();
+        let closed = size(run_user::<HttpClient<Timers>>);
+        let arriving = size(run_slot::<HttpClient<Timers>>);
+        println!("a user {user}, its loop {closed}, one that arrives {arriving} bytes");
+        assert!(user + closed.max(arriving) < 1536);
+    }
 
     #[test]
     fn users_start_evenly_over_the_ramp() {

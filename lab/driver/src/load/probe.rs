@@ -33,7 +33,7 @@ pub(crate) async fn run_probe<C: Client>(
         loop {
             let exchange = shared.send(&mut user, request, &clocks).await;
             let redirected = exchange.redirected();
-            let ended = shared.record(exchange, step, due);
+            let ended = shared.record((exchange, Vec::new()), step, due);
             let Some(at) = ended.at else { break };
             free_from = at.max(ended.not_before);
             if !redirected {

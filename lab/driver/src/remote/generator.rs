@@ -202,6 +202,7 @@ impl WireDrive {
             },
             tls: self.tls,
             resolve: self.resolve,
+            sources: self.sources,
             protocol: self.protocol,
             kind: self.kind,
             users: self.users,

@@ -198,6 +198,7 @@ fn part_of(drive: &Drive, workload: &Message, part: Part, peer: &Peer) -> WireDr
         base: drive.base.to_string(),
         tls: drive.tls.clone(),
         resolve: drive.resolve.clone(),
+        sources: drive.sources.clone(),
         protocol: drive.protocol,
         kind: drive.kind,
         users: drive.users,

@@ -19,7 +19,7 @@ use crate::part::Part;
 use lab_client::{Protocol, TlsOptions};
 
 /// The version of the messages; a generator of another one refuses.
-pub(crate) const PROTOCOL: u32 = 11;
+pub(crate) const PROTOCOL: u32 = 12;
 
 /// From the conductor.
 #[derive(Debug, Serialize, Deserialize)]
@@ -81,6 +81,7 @@ pub(crate) struct WireDrive {
     pub(crate) base: String,
     pub(crate) tls: TlsOptions,
     pub(crate) resolve: Vec<(String, IpAddr)>,
+    pub(crate) sources: Vec<IpAddr>,
     pub(crate) protocol: Protocol,
     pub(crate) kind: LoadKind,
     pub(crate) users: u32,

@@ -12,7 +12,7 @@ use crate::report::{Example, Report, SetupCounts, WorkerWindow};
 use lab_client::ClientCounts;
 use lab_client::Nanos;
 use lab_client::{ErrorClass, Phase};
-use lab_workload::TraceContext;
+use lab_workload::{MAX_MEASURES, TraceContext};
 
 /// A [`Report`].
 #[derive(Debug, Serialize, Deserialize)]
@@ -65,6 +65,8 @@ struct WireStep {
     error: WireHistogram,
     phases: [WireHistogram; Phase::COUNT],
     events: [WireHistogram; 2],
+    #[serde(default)]
+    measures: Vec<WireHistogram>,
     errors: [u64; 5],
     redirects: u64,
     #[serde(default)]
@@ -122,6 +124,14 @@ fn read_phases(
         *phase = sent.read_into(new_phase_histogram())?;
     }
     Ok(phases)
+}
+
+fn read_measures(sent: &[WireHistogram]) -> Result<Vec<Histogram<u64>>, MessageError> {
+    if sent.len() > MAX_MEASURES {
+        let told = format!("a step of {} measures", sent.len());
+        return Err(MessageError::Nonsense(told));
+    }
+    sent.iter().map(WireHistogram::read).collect()
 }
 
 impl WireReport {
@@ -197,6 +207,7 @@ impl WireWindow {
             error: WireHistogram::new(&step.error),
             phases: step.phases.each_ref().map(WireHistogram::new),
             events: step.events.each_ref().map(WireHistogram::new),
+            measures: step.measures.iter().map(WireHistogram::new).collect(),
             errors: step.errors,
             redirects: step.redirects,
             retries: step.retries,
@@ -233,6 +244,7 @@ impl WireWindow {
                 error: step.error.read()?,
                 phases: read_phases(&step.phases)?,
                 events: [step.events[0].read()?, step.events[1].read()?],
+                measures: read_measures(&step.measures)?,
                 errors: step.errors,
                 redirects: step.redirects,
                 retries: step.retries,
@@ -341,6 +353,7 @@ mod tests {
         window.loop_lag.record(16).unwrap();
         window.steps[0].phases[3].record(19).unwrap();
         window.steps[0].events[1].record(21).unwrap();
+        window.steps[0].measure(1).record(23).unwrap();
         let step = &mut window.steps[1];
         (step.errors, step.skipped) = ([1, 2, 3, 4, 5], 11);
         (step.waits, step.wait_sum_us) = (12, 13);

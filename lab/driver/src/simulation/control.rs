@@ -6,9 +6,7 @@ use std::ops::Range;
 use lab_client::ErrorClass;
 use lab_workload::template::Symbols;
 use lab_workload::timing::TimingStream;
-use lab_workload::{
-    Control, Group, LoadKind, LoadSpec, Parameters, Retry, Template, Until, Wait, predict,
-};
+use lab_workload::{Control, Group, LoadSpec, Parameters, Retry, Template, Until, Wait, predict};
 
 use super::drive::workload;
 use super::{Answer, Told, drive, histogram, ms, simulate, step};
@@ -215,17 +213,8 @@ fn what_is_sent_lies_within_what_the_plan_says() {
             let mut drive = drive(steps);
             (drive.users, drive.ramp, drive.hold) = (5, ms(50), ms(2000));
             let load = LoadSpec {
-                stages: Vec::new(),
-                users: 5,
                 ramp_ms: 50,
-                hold_ms: 2000,
-                window_ms: 10,
-                kind: LoadKind::Users,
-                timeline: None,
-                mix: Vec::new(),
-                generators: 1,
-                timeout_ms: None,
-                time_limit_ms: None,
+                ..LoadSpec::of_users(5, 2000, 10)
             };
             let plan = predict(&drive.workload, drive.seed, drive.block, &load, 1_000_000);
             let plan = plan.unwrap();

@@ -6,9 +6,7 @@ use std::time::Duration;
 use lab_client::TlsOptions;
 use lab_workload::LoadKind;
 use lab_workload::Template;
-use lab_workload::{
-    Body, DEFAULT_DATES_FROM, Probe, Request, Session, Step, Visitor, Wait, Workload,
-};
+use lab_workload::{DEFAULT_DATES_FROM, Probe, Request, Step, Wait, Workload};
 
 use crate::drive::{Drive, Limits};
 use crate::part::Part;
@@ -19,18 +17,8 @@ pub(crate) const fn ms(n: u64) -> Duration {
 
 fn request() -> Request {
     Request {
-        method: "GET".to_owned(),
-        target: Template::literal("/"),
-        headers: Vec::new(),
-        body: Body::Empty,
-        basic_auth: None,
         expect: vec![200..=200],
-        answer: Vec::new(),
-        captures: Vec::new(),
-        compressed: false,
-        follow: 0,
-        events: None,
-        said: None,
+        ..Request::get(Template::literal("/"))
     }
 }
 
@@ -43,47 +31,21 @@ pub(crate) fn probe(every: Duration) -> Option<Probe> {
 /// A step of so many requests.
 pub(crate) fn step(wait: Wait, requests: usize) -> Step {
     Step {
-        name: "Step".to_owned(),
         wait,
-        repeat: 1,
-        chance: None,
-        control: None,
-        retry: None,
-        once: false,
-        requests: vec![request(); requests],
+        ..Step::of("Step", vec![request(); requests])
     }
 }
 
 /// One user with this session, for a second.
 pub(crate) fn drive(steps: Vec<Step>) -> Drive {
-    let workload = Workload {
-        name: "simulated".to_owned(),
-        about: String::new(),
-        parameters: lab_workload::Parameters::new(),
-        user: Vec::new(),
-        setup: Vec::new(),
-        session: Session {
-            pace: None,
-            steps,
-            groups: Vec::new(),
-            visitor: Visitor::Same,
-        },
-        probe: None,
-        transfer: None,
-        variables: Arc::from([]),
-        given: Arc::default(),
-        data: None,
-        files: Vec::new(),
-        trace: None,
-        speech: lab_workload::Speech::Http,
-    };
     Drive {
         population: String::new(),
         first: 0,
-        workload: Arc::new(workload),
+        workload: Arc::new(Workload::of("simulated", steps)),
         base: "http://127.0.0.1:1".parse().unwrap(),
         tls: TlsOptions::default(),
         resolve: Vec::new(),
+        sources: Vec::new(),
         protocol: lab_client::Protocol::default(),
         kind: LoadKind::Users,
         users: 1,

@@ -184,17 +184,8 @@ proptest! {
             stages: Vec::new(),
         };
         let load = LoadSpec {
-            users: first,
-            ramp_ms: 0,
-            hold_ms: 1000,
-            window_ms: 10,
-            kind: LoadKind::Users,
-            stages: Vec::new(),
-            timeline: None,
             mix: drives.iter().map(of).collect(),
-            generators: 1,
-            timeout_ms: None,
-            time_limit_ms: None,
+            ..LoadSpec::of_users(first, 1000, 10)
         };
         let workloads: Vec<&Workload> = drives.iter().map(|drive| &*drive.workload).collect();
         let plan = predict_mix(&workloads, seed, 0, &load, 10_000_000).unwrap();

@@ -27,17 +27,9 @@ fn staged(mut drive: Drive, users: u32, stages: Vec<Stage>) -> (Drive, Predictio
     let hold_ms = stages.iter().map(|stage| stage.length_ms).sum();
     (drive.users, drive.hold, drive.stages) = (users, ms(hold_ms), stages.clone());
     let load = LoadSpec {
-        users,
-        ramp_ms: 0,
-        hold_ms,
-        window_ms: 10,
         kind: drive.kind,
         stages,
-        timeline: None,
-        mix: Vec::new(),
-        generators: 1,
-        timeout_ms: None,
-        time_limit_ms: None,
+        ..LoadSpec::of_users(users, hold_ms, 10)
     };
     let plan = predict(&drive.workload, drive.seed, drive.block, &load, 10_000_000);
     (drive, plan.unwrap())

@@ -85,17 +85,9 @@ proptest! {
         let mut drive = replay(&moments, scale, 0);
         drive.cores = (0..workers).collect();
         let load = LoadSpec {
-            users: drive.users,
-            ramp_ms: 0,
-            hold_ms: 1000,
-            window_ms: 10,
             kind: drive.kind,
-            stages: Vec::new(),
             timeline: drive.timeline.clone(),
-            mix: Vec::new(),
-            generators: 1,
-            timeout_ms: None,
-            time_limit_ms: None,
+            ..LoadSpec::of_users(drive.users, 1000, 10)
         };
         let plan = predict(&drive.workload, drive.seed, drive.block, &load, 1_000_000).unwrap();
         let told = simulate(drive, |_| Answer::After(ms(0)));

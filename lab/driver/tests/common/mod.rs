@@ -16,10 +16,7 @@ use lab_driver::{
 };
 use lab_workload::LoadKind;
 use lab_workload::Template;
-use lab_workload::{
-    Body, Capture, CaptureSource, DEFAULT_DATES_FROM, Request, Session, Step, Visitor, Wait,
-    Workload,
-};
+use lab_workload::{Capture, CaptureSource, DEFAULT_DATES_FROM, Request, Step, Wait, Workload};
 
 pub(crate) const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
@@ -229,25 +226,8 @@ impl Make {
         let variables: Vec<String> = variables.iter().map(|&v| v.to_owned()).collect();
         Self {
             workload: Workload {
-                name: "test".to_owned(),
-                about: String::new(),
-                parameters: lab_workload::Parameters::new(),
-                user: Vec::new(),
-                setup: Vec::new(),
-                session: Session {
-                    pace: None,
-                    steps: Vec::new(),
-                    groups: Vec::new(),
-                    visitor: Visitor::Same,
-                },
-                probe: None,
-                transfer: None,
                 variables: variables.into(),
-                given: Arc::default(),
-                data: None,
-                files: Vec::new(),
-                trace: None,
-                speech: lab_workload::Speech::Http,
+                ..Workload::of("test", Vec::new())
             },
         }
     }
@@ -273,17 +253,7 @@ impl Make {
         let (method, target) = text.split_once(' ').unwrap();
         Request {
             method: method.to_owned(),
-            target: self.template(target),
-            headers: Vec::new(),
-            body: Body::Empty,
-            basic_auth: None,
-            expect: vec![200..=299],
-            answer: Vec::new(),
-            captures: Vec::new(),
-            compressed: false,
-            follow: 0,
-            events: None,
-            said: None,
+            ..Request::get(self.template(target))
         }
     }
 
@@ -336,6 +306,7 @@ impl Make {
             base: server.clone(),
             tls: TlsOptions::default(),
             resolve: Vec::new(),
+            sources: Vec::new(),
             protocol: lab_driver::Protocol::default(),
             kind: LoadKind::Users,
             users: 1,
@@ -357,15 +328,10 @@ impl Make {
 }
 
 fn one(request: Request, wait: Wait) -> Step {
+    let name = request.target.source().to_owned();
     Step {
-        name: request.target.source().to_owned(),
         wait,
-        repeat: 1,
-        chance: None,
-        control: None,
-        retry: None,
-        once: false,
-        requests: vec![request],
+        ..Step::of(&name, vec![request])
     }
 }
 

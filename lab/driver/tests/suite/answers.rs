@@ -2,7 +2,7 @@
 
 use crate::common::{Make, Server, ok, run_until};
 use lab_driver::ErrorClass;
-use lab_workload::{CaptureSource, Expectation, HtmlPath, Wait};
+use lab_workload::{CaptureSource, Expectation, HtmlPath, JsonSchema, Wait};
 
 #[test]
 fn the_size_of_a_body_is_judged_though_nobody_reads_it() {
@@ -45,6 +45,32 @@ fn a_form_is_sent_with_what_its_page_holds() {
     let told = run_until(make.drive(&server.base()), |told| told.transactions(1) >= 1);
     assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
     assert_eq!(server.lines()[1], "POST /2?csrf=a%26b");
+}
+
+#[test]
+fn a_body_is_held_against_its_schema() {
+    let told = |body: &'static str| {
+        let server = Server::answering(move |_| ok(body));
+        let schema = br#"{ "required": ["items"], "properties": { "items": { "minItems": 1 } } }"#;
+        let schema = JsonSchema::parse("order.schema.json", schema).unwrap();
+        let make = Make::new(&[]).step_with(Wait::None, "GET /", |mut request, _| {
+            request.answer.push(Expectation::Schema(schema));
+            request
+        });
+        run_until(make.drive(&server.base()), |told| told.done() >= 2)
+    };
+    assert_eq!(told(r#"{ "items": [7] }"#).summary.errors, 0);
+    let short = told(r#"{ "items": [] }"#);
+    assert_eq!(short.errors(ErrorClass::Check), short.done());
+    let text = &short.examples[0].1;
+    for part in [
+        "`/items`",
+        "order.schema.json",
+        "`/properties/items/minItems`",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    assert!(told("<html>").examples[0].1.contains("not JSON"));
 }
 
 /// The ids of the traces that a drive's requests began, as the server saw them.

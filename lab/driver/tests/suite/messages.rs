@@ -62,10 +62,10 @@ fn another_version_is_refused_in_words() {
         assert!(error.contains(expected), "{error}");
     };
     let two = r#"{"start":{"protocol":2,"workload":{"text":"workload: w"},"users":1}}"#;
-    check(two, "version 2 of the messages, and this program knows 11");
-    let ten = r#"{"start":{"protocol":12,"drives":["of another form"]}}"#;
-    check(ten, "version 12 of the messages, and this program knows 11");
-    check(r#"{"start":{"protocol":11}}"#, "not understood");
+    check(two, "version 2 of the messages, and this program knows 12");
+    let ten = r#"{"start":{"protocol":13,"drives":["of another form"]}}"#;
+    check(ten, "version 13 of the messages, and this program knows 12");
+    check(r#"{"start":{"protocol":12}}"#, "not understood");
 }
 
 proptest! {

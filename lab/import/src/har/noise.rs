@@ -156,7 +156,9 @@ fn browsers_own(one: &Recorded) -> Option<&'static str> {
         || (one.entry.request.method == "OPTIONS"
             && one.sent("access-control-request-method").is_some());
     if is_socket {
-        return Some("a WebSocket, which workloads don't speak");
+        return Some(
+            "a WebSocket, of which a recording keeps no messages that a workload could say",
+        );
     }
     if is_preflight {
         return Some("a preflight, which browsers send by themselves");

@@ -3,22 +3,28 @@
 //! Only the shape is checked here: keys, lists, mappings. What a text means is for `read`. Types
 //! print back to YAML, and what is printed reads as the same.
 
+mod answer;
 mod content;
 mod decode;
+mod measure;
 mod parts;
 mod protocol;
 mod shapes;
 mod workload;
 
+pub(crate) use answer::ExpectFile;
 pub(crate) use content::{ContentFile, FieldFile, PartFile};
 pub use decode::{Container, Decode, Fields, unexpected};
+pub(crate) use measure::MeasureFile;
+#[cfg(test)]
+use measure::NumberFile;
 pub use parts::{At, Json, Levels, OneOrMany, Scalar, Table};
-pub(crate) use protocol::{MailFile, ProtocolFile, SpeakingFile};
+pub(crate) use protocol::{MailFile, ProtocolFile, SpeakingFile, StatementFile};
 pub use shapes::{Count, HoldTime, Limit, Rate, Size, Time, WaitTime};
 pub use workload::WorkloadFile;
 pub(crate) use workload::{
-    DataFile, EventsFile, ExpectFile, ProbeFile, RequestFile, RequestItem, RetryFile, RowsFile,
-    StepFile, TransferFile,
+    DataFile, EventsFile, ProbeFile, RequestFile, RequestItem, RetryFile, RowsFile, StepFile,
+    TransferFile,
 };
 
 /// The JSON Schema of workload files.

@@ -4,9 +4,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::decode::{Container, Decode, Fields};
-use super::parts::{At, OneOrMany, Scalar};
+use super::parts::{At, OneOrMany, Scalar, Table};
 use crate::error::Problems;
 use crate::node::{Node, Value};
+use crate::source::Span;
 
 /// A protocol.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -23,9 +24,21 @@ pub(crate) enum ProtocolFile {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct SpeakingFile {
-    /// Its name: `http`, `redis`, `smtp`.
+    /// Its name: `http`, `imap`, `postgresql`, `redis`, `smtp`, `websocket`.
     #[schemars(with = "String")]
     pub(crate) name: At<Scalar>,
+    /// Of WebSocket: the path of the handshake; `/` unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) path: Option<At<Scalar>>,
+    /// Of WebSocket: headers of the handshake.
+    #[serde(skip_serializing_if = "Table::is_empty")]
+    #[schemars(default)]
+    pub(crate) headers: Table<At<Scalar>>,
+    /// Of WebSocket: what both sides must speak on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) subprotocol: Option<At<Scalar>>,
     /// Who signs in.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
@@ -37,10 +50,26 @@ pub(crate) struct SpeakingFile {
     /// The database, by its name or number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) database: Option<At<Scalar>>,
-    /// Of SMTP: whether each connection goes over to TLS before anything else is said.
+    /// Of SMTP, IMAP, and PostgreSQL: whether each connection goes over to TLS before anything else is said.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<bool>")]
     pub(crate) starttls: Option<At<Scalar>>,
+}
+
+/// What a request of PostgreSQL says. Texts may name variables: `{{ name }}`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+pub(crate) struct StatementFile {
+    /// Of PostgreSQL, in the place of `request`: SQL, such as `SELECT name FROM users WHERE id = $1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) query: Option<At<Scalar>>,
+    /// The same, parsed once on each connection, so that it is the same for all users.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) prepared: Option<At<Scalar>>,
+    /// What stands for `$1`, `$2`, … in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) values: Option<At<Vec<At<Scalar>>>>,
 }
 
 /// A mail to deliver. Texts may name variables: `{{ name }}`.
@@ -84,6 +113,9 @@ impl Decode for ProtocolFile {
         };
         let mut fields = Fields::of(node, "a protocol", problems)?;
         let name = fields.required("name", problems);
+        let path = fields.optional("path", problems);
+        let headers = fields.optional("headers", problems);
+        let subprotocol = fields.optional("subprotocol", problems);
         let username = fields.optional("username", problems);
         let password = fields.optional("password", problems);
         let database = fields.optional("database", problems);
@@ -91,11 +123,32 @@ impl Decode for ProtocolFile {
         fields.finish(problems);
         Some(Self::Full(Box::new(SpeakingFile {
             name: name?,
+            path,
+            headers: headers.unwrap_or_default(),
+            subprotocol,
             username,
             password,
             database,
             starttls,
         })))
+    }
+}
+
+impl StatementFile {
+    pub(crate) fn from_fields(fields: &mut Fields, problems: &mut Problems) -> Self {
+        Self {
+            query: fields.optional("query", problems),
+            prepared: fields.optional("prepared", problems),
+            values: fields.optional("values", problems),
+        }
+    }
+
+    /// What it is said under first, and its place; `None` where nothing is said.
+    pub(crate) fn place(&self) -> Option<(&'static str, &Span)> {
+        let query = self.query.as_ref().map(|at| ("query", &at.span));
+        let prepared = self.prepared.as_ref().map(|at| ("prepared", &at.span));
+        let values = self.values.as_ref().map(|at| ("values", &at.span));
+        query.or(prepared).or(values)
     }
 }
 

@@ -4,8 +4,9 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
+use super::answer::AnswerFile;
 use super::parts::OneOrMany;
-use super::workload::{AnswerFile, BasicFile, RetriesFile, RowsFile, SessionFile};
+use super::workload::{BasicFile, RetriesFile, RowsFile, SessionFile};
 use super::*;
 use crate::error::Problems;
 use crate::node;
@@ -141,19 +142,22 @@ fn basic() -> impl Strategy<Value = BasicFile> {
 
 fn expect() -> impl Strategy<Value = ExpectFile> {
     let answer = (
-        option::of(one_or_many()),
+        (option::of(one_or_many()), option::of(scalar())),
         table(scalar()),
         option::of(one_or_many()),
         option::of(scalar()),
         table(scalar()),
     );
-    let answer = answer.prop_map(|(status, json, contains, size, header)| AnswerFile {
-        status,
-        json,
-        contains,
-        size,
-        header,
-    });
+    let answer = answer.prop_map(
+        |((status, schema), json, contains, size, header)| AnswerFile {
+            status,
+            json,
+            schema,
+            contains,
+            size,
+            header,
+        },
+    );
     prop_oneof![
         one_or_many().prop_map(ExpectFile::Status),
         answer.prop_map(|answer| ExpectFile::Answer(Box::new(answer))),
@@ -215,6 +219,19 @@ fn mail() -> impl Strategy<Value = MailFile> {
     })
 }
 
+fn statement() -> impl Strategy<Value = StatementFile> {
+    let parts = (
+        option::of(scalar()),
+        option::of(scalar()),
+        option::of(vec(scalar(), 0..3).prop_map(at)),
+    );
+    parts.prop_map(|(query, prepared, values)| StatementFile {
+        query,
+        prepared,
+        values,
+    })
+}
+
 fn protocol() -> impl Strategy<Value = ProtocolFile> {
     let parts = (
         option::of(scalar()),
@@ -224,21 +241,36 @@ fn protocol() -> impl Strategy<Value = ProtocolFile> {
     );
     prop_oneof![
         scalar().prop_map(ProtocolFile::Name),
-        (scalar(), parts).prop_map(|(name, (username, password, database, starttls))| {
-            ProtocolFile::Full(Box::new(SpeakingFile {
-                name,
-                username,
-                password,
-                database,
-                starttls,
-            }))
-        }),
+        (
+            (
+                scalar(),
+                option::of(scalar()),
+                table(scalar()),
+                option::of(scalar())
+            ),
+            parts,
+        )
+            .prop_map(
+                |((name, path, headers, subprotocol), (username, password, database, starttls))| {
+                    ProtocolFile::Full(Box::new(SpeakingFile {
+                        name,
+                        path,
+                        headers,
+                        subprotocol,
+                        username,
+                        password,
+                        database,
+                        starttls,
+                    }))
+                }
+            ),
     ]
 }
 
 prop_compose! {
     fn request()(
         (request, mail) in (option::of(scalar()), option::of(mail().prop_map(at).boxed())),
+        statement in statement(),
         headers in table(scalar()),
         json in option::of(body()),
         form in option::of(table(scalar()).prop_map(at)),
@@ -248,14 +280,23 @@ prop_compose! {
         capture in table(scalar()),
         (compressed, follow) in (option::of(scalar()), option::of(scalar())),
         events in option::of(events().prop_map(at).boxed()),
+        measure in table(measure()),
         multipart in option::of(table(part()).prop_map(at)),
         body in option::of(content().prop_map(at)),
     ) -> RequestFile {
         RequestFile {
-            request, mail, headers, json, form, bytes, xml, text, multipart, body, basic_auth, expect, capture, compressed,
-            follow, events,
+            request, mail, statement, headers, json, form, bytes, xml, text, multipart, body, basic_auth, expect, capture, compressed,
+            follow, events, measure,
         }
     }
+}
+
+fn measure() -> impl Strategy<Value = MeasureFile> {
+    prop_oneof![
+        scalar().prop_map(MeasureFile::Place),
+        (scalar(), option::of(scalar()))
+            .prop_map(|(from, unit)| { MeasureFile::Full(Box::new(NumberFile { from, unit })) }),
+    ]
 }
 
 fn item() -> impl Strategy<Value = RequestItem> {
@@ -299,11 +340,12 @@ prop_compose! {
         (share, weight) in (option::of(scalar()), option::of(scalar())),
         (when, until, at_most) in (option::of(scalar()), option::of(scalar()), option::of(scalar())),
         retry in option::of(retry().prop_map(at)),
+        tags in option::of(one_or_many()),
         only in request().boxed(),
     ) -> At<StepFile> {
         at(StepFile {
             step, wait, repeat, once: None, set, share, weight, one_of: None, steps: None, requests, only,
-            when, until, at_most, retry,
+            when, until, at_most, retry, tags,
         })
     }
 }
@@ -332,6 +374,7 @@ prop_compose! {
         workload in scalar(),
         (about, protocol) in (option::of(scalar()), option::of(protocol().prop_map(at).boxed())),
         (parameters, user) in (table(scalar()), table(scalar())),
+        least_users in option::of(scalar()),
         setup in vec(step(), 0..3),
         (pace, visitor) in (option::of(scalar()), option::of(scalar())),
         steps in vec(step(), 0..4),
@@ -345,7 +388,7 @@ prop_compose! {
         let (compressed, follow, trace) = taking;
         WorkloadFile {
             workload, about, protocol, parameters, data, user, setup, session, probe, transfer, compressed, follow,
-            trace,
+            trace, least_users,
         }
     }
 }

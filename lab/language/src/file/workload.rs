@@ -3,10 +3,12 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::answer::ExpectFile;
 use super::content::{ContentFile, PartFile};
 use super::decode::{Container, Decode, Fields};
+use super::measure::MeasureFile;
 use super::parts::{At, Json, OneOrMany, Scalar, Table};
-use super::protocol::{MailFile, ProtocolFile};
+use super::protocol::{MailFile, ProtocolFile, StatementFile};
 use super::shapes::{Count, Size, Time, WaitTime};
 use crate::error::Problems;
 use crate::node::{Node, Value};
@@ -30,6 +32,11 @@ pub struct WorkloadFile {
     /// `http` unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) protocol: Option<At<ProtocolFile>>,
+    /// Fewest users that it makes sense with, where they act on each other: `plan` and `run` warn of a load with
+    /// fewer. That `neighbour(8)` needs 9 is known without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Count>")]
+    pub(crate) least_users: Option<At<Scalar>>,
     /// Values that templates, waits, repeats, and sizes may name, and that a study may set
     /// otherwise.
     #[serde(skip_serializing_if = "Table::is_empty")]
@@ -149,6 +156,11 @@ pub(crate) struct StepFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) step: Option<At<Scalar>>,
+    /// What it has in common with other steps, of whatever workload: `[checkout]`, or several. The report has
+    /// figures of the steps of each tag, and `response_time{tag:checkout}` judges them. Each is of lower-case
+    /// letters, digits, and hyphens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tags: Option<OneOrMany>,
     /// Think time before it: `5s..15s`, `10s`, `exponential(10s)`, `lognormal(10s, 0.5)`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<WaitTime>")]
@@ -246,13 +258,17 @@ pub(crate) enum RequestItem {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct RequestFile {
-    /// Method and target: `GET /path?query`, or an absolute URL. Of Redis a command: `SET key "{{ value }}"`.
+    /// Method and target: `GET /path?query`, or an absolute URL. Of Redis a command: `SET key "{{ value }}"`,
+    /// and so of IMAP: `UID SEARCH UNSEEN`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) request: Option<At<Scalar>>,
     /// Of SMTP, in the place of `request`: a mail, `{ from: a@example.org, to: b@example.org, text: Hello }`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) mail: Option<At<MailFile>>,
+    /// Of PostgreSQL.
+    #[serde(flatten)]
+    pub(crate) statement: StatementFile,
     /// Headers.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default)]
@@ -298,6 +314,12 @@ pub(crate) struct RequestFile {
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default)]
     pub(crate) capture: Table<At<Scalar>>,
+    /// Numbers that the answer tells, for the report: by name the place where one stands, as for `capture`,
+    /// or with its unit: `{ queued: "$.queue.length", free: { from: header.X-Free, unit: MB } }`. Of a place
+    /// with several, each is a number; where nothing stands, there is none. Of steps of the session.
+    #[serde(skip_serializing_if = "Table::is_empty")]
+    #[schemars(default)]
+    pub(crate) measure: Table<MeasureFile>,
     /// Whether the answer is asked for compressed (gzip, br, zstd), as browsers do; it is decoded when
     /// its time is taken. As the workload says unless said here.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -337,41 +359,6 @@ pub(crate) struct EventsFile {
     pub(crate) at_most: Option<At<Scalar>>,
 }
 
-/// What is expected of an answer.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(untagged)]
-pub(crate) enum ExpectFile {
-    /// Its status.
-    Status(OneOrMany),
-    /// What else it has.
-    Answer(Box<AnswerFile>),
-}
-
-/// What an answer must have. Texts may name variables: `{{ name }}`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct AnswerFile {
-    /// Accepted statuses, as under `expect` itself; `2xx` unless said.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) status: Option<OneOrMany>,
-    /// By JSON path what stands there in the body: `{ "$.items[0].state": open }`. Of a path that finds
-    /// several values, one of them.
-    #[serde(skip_serializing_if = "Table::is_empty")]
-    #[schemars(default)]
-    pub(crate) json: Table<At<Scalar>>,
-    /// Text that the body holds, or a list of such texts, all of which it holds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) contains: Option<OneOrMany>,
-    /// Size of the body, decoded: `< 20 kB`, `> 0`, `1 kB..2 kB`, `512 B`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Size>")]
-    pub(crate) size: Option<At<Scalar>>,
-    /// By name a text that the header holds; an empty text asks that the header is there.
-    #[serde(skip_serializing_if = "Table::is_empty")]
-    #[schemars(default)]
-    pub(crate) header: Table<At<Scalar>>,
-}
-
 /// HTTP Basic credentials.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -402,6 +389,7 @@ impl Decode for WorkloadFile {
         let workload = fields.required("workload", problems);
         let about = fields.optional("about", problems);
         let protocol = fields.optional("protocol", problems);
+        let least_users = fields.optional("least_users", problems);
         let parameters = fields.optional("parameters", problems);
         let data = fields.optional("data", problems);
         let user = fields.optional("user", problems);
@@ -420,6 +408,7 @@ impl Decode for WorkloadFile {
             workload: workload?,
             about,
             protocol,
+            least_users,
             parameters: parameters.unwrap_or_default(),
             data,
             user: user.unwrap_or_default(),
@@ -505,6 +494,7 @@ impl Decode for StepFile {
         let mut fields = Fields::of(node, "a step", problems)?;
         let step = Self {
             step: fields.optional("step", problems),
+            tags: fields.optional("tags", problems),
             wait: fields.optional("wait", problems),
             repeat: fields.optional("repeat", problems),
             once: fields.optional("once", problems),
@@ -555,6 +545,7 @@ impl RequestFile {
         Self {
             request: fields.optional("request", problems),
             mail: fields.optional("mail", problems),
+            statement: StatementFile::from_fields(fields, problems),
             headers: fields.optional("headers", problems).unwrap_or_default(),
             json: fields.optional("json", problems),
             form: fields.optional("form", problems),
@@ -566,9 +557,18 @@ impl RequestFile {
             basic_auth: fields.optional("basic_auth", problems),
             expect: fields.optional("expect", problems),
             capture: fields.optional("capture", problems).unwrap_or_default(),
+            measure: fields.optional("measure", problems).unwrap_or_default(),
             compressed: fields.optional("compressed", problems),
             follow: fields.optional("follow", problems),
             events: fields.optional("events", problems),
+        }
+    }
+
+    /// The file with the schema of its answer.
+    pub(crate) fn schema(&self) -> Option<&At<Scalar>> {
+        match &self.expect {
+            Some(ExpectFile::Answer(answer)) => answer.schema.as_ref(),
+            _ => None,
         }
     }
 
@@ -580,6 +580,11 @@ impl RequestFile {
             PartFile::Text(_) => None,
         });
         of_parts.chain(self.body.as_ref().map(|body| &body.value.file))
+    }
+
+    /// Whether it says what is sent by another key than `request`.
+    pub(crate) fn has_no_line(&self) -> bool {
+        self.mail.is_some() || self.statement.place().is_some()
     }
 
     /// True when a step says nothing of a request of its own.
@@ -598,32 +603,6 @@ impl Decode for EventsFile {
             event: fields.optional("event", problems),
             count: fields.optional("count", problems),
             at_most: fields.optional("at_most", problems),
-        };
-        fields.finish(problems);
-        Some(file)
-    }
-}
-
-impl Decode for ExpectFile {
-    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
-        match &node.value {
-            Value::Map(_) => AnswerFile::decode(node, problems)
-                .map(Box::new)
-                .map(Self::Answer),
-            _ => OneOrMany::decode(node, problems).map(Self::Status),
-        }
-    }
-}
-
-impl Decode for AnswerFile {
-    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
-        let mut fields = Fields::of(node, "what is expected of an answer", problems)?;
-        let file = Self {
-            status: fields.optional("status", problems),
-            json: fields.optional("json", problems).unwrap_or_default(),
-            contains: fields.optional("contains", problems),
-            size: fields.optional("size", problems),
-            header: fields.optional("header", problems).unwrap_or_default(),
         };
         fields.finish(problems);
         Some(file)

@@ -7,7 +7,7 @@ use lab_workload::{Attached, MAX_ATTACHED_BYTES};
 use super::choice;
 use super::files::{Files, open};
 use crate::error::{Problem, Problems};
-use crate::file::{At, Scalar, WorkloadFile};
+use crate::file::{At, RequestFile, Scalar, WorkloadFile};
 
 /// All that requests of the workload carry; `None` when a problem was noted.
 pub(super) fn read(
@@ -15,14 +15,10 @@ pub(super) fn read(
     files: &dyn Files,
     problems: &mut Problems,
 ) -> Option<Vec<Attached>> {
-    let session = choice::leaves(&file.session.steps.value);
-    let steps = file.setup.iter().chain(session);
-    let requests = steps.flat_map(|step| step.value.requests());
-    let requests = requests.chain(file.probe.as_ref().map(|probe| &probe.only));
     let mut all: Option<Vec<Attached>> = Some(Vec::new());
     let mut tried: Vec<String> = Vec::new();
     let mut left = MAX_ATTACHED_BYTES;
-    for named in requests.flat_map(|request| request.files()) {
+    for named in requests(file).flat_map(|request| request.files()) {
         let name = named.text();
         if tried.contains(&name) {
             continue;
@@ -36,6 +32,14 @@ pub(super) fn read(
         }
     }
     all
+}
+
+/// All requests of a workload that say more than their line.
+pub(super) fn requests(file: &WorkloadFile) -> impl Iterator<Item = &RequestFile> {
+    let session = choice::leaves(&file.session.steps.value);
+    let steps = file.setup.iter().chain(session);
+    let requests = steps.flat_map(|step| step.value.requests());
+    requests.chain(file.probe.as_ref().map(|probe| &probe.only))
 }
 
 fn one(

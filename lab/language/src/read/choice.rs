@@ -201,6 +201,16 @@ fn weight(text: &str) -> Result<f64, TextError> {
 /// Notes a share, a choice, or a condition where there is none.
 pub(super) fn refuse(files: &[At<StepFile>], compiler: &mut Compiler) {
     for file in files {
+        if let Some(tag) = file
+            .value
+            .tags
+            .iter()
+            .flat_map(|tags| tags.as_slice())
+            .next()
+        {
+            let help = "tags are of the steps of the session, whose times are judged";
+            note::<()>(&tag.span, "a setup has no tags", help, compiler);
+        }
         let retry = file.value.retry.as_ref().map(|at| &at.span);
         if let Some(span) = file.value.control().or(retry) {
             let help = "all users do all of the setup, once";

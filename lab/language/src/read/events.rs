@@ -4,6 +4,7 @@ use lab_workload::Events;
 use lab_workload::template::Escape;
 
 use super::request::Compiler;
+use crate::error::Problem;
 use crate::file::{At, EventsFile};
 use crate::units;
 
@@ -11,9 +12,27 @@ use crate::units;
 const MOST: u64 = 1_000_000;
 const USUAL: u32 = 100_000;
 
+/// What there is to listen for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Listening {
+    /// Server-sent events.
+    Events,
+    /// Messages, which have no type, and of which none may be awaited.
+    Messages,
+}
+
 impl Compiler<'_> {
     /// What a request says of events; `None` when a problem was noted.
     pub(super) fn events(&mut self, file: Option<&At<EventsFile>>) -> Option<Option<Events>> {
+        self.listening(file, Listening::Events)
+    }
+
+    /// What a request listens for; `None` when a problem was noted.
+    pub(super) fn listening(
+        &mut self,
+        file: Option<&At<EventsFile>>,
+        of: Listening,
+    ) -> Option<Option<Events>> {
         let Some(file) = file else {
             return Some(None);
         };
@@ -23,18 +42,31 @@ impl Compiler<'_> {
             count,
             at_most,
         } = &file.value;
+        if let Some(at) = event.as_ref().filter(|_| of == Listening::Messages) {
+            let problem = at.span.first_line();
+            let problem = problem.problem("messages have no type", "here");
+            self.problems.push(Problem {
+                help: Some("say by a text which is the last: `until`".to_owned()),
+                ..problem
+            });
+            return None;
+        }
+        let fewest = match of {
+            Listening::Events => 1,
+            Listening::Messages => 0,
+        };
         let until = match until {
             Some(text) => self.template("until", text, Escape::None).map(Some),
             None => Some(None),
         };
-        let mut number = |what: &str, at: &Option<At<_>>| match at {
+        let mut number = |what: &str, at: &Option<At<_>>, fewest| match at {
             Some(at) => self
-                .setting(what, at, |text| units::whole_number(text, 1..=MOST))
+                .setting(what, at, |text| units::whole_number(text, fewest..=MOST))
                 .map(|n| Some(u32::try_from(n).unwrap_or(u32::MAX))),
             None => Some(None),
         };
-        let count = number("count", count);
-        let at_most = number("at_most", at_most);
+        let count = number("count", count, fewest);
+        let at_most = number("at_most", at_most, 1);
         let count = count?;
         Some(Some(Events {
             until: until?,

@@ -10,13 +10,17 @@ mod control;
 mod data;
 mod events;
 mod files;
+mod measure;
 mod method;
 mod multipart;
 mod names;
 mod protocol;
 mod request;
+mod schema;
+mod statement;
 mod steps;
 mod variable;
+mod websocket;
 mod words;
 mod workload;
 

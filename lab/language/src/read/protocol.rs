@@ -14,7 +14,7 @@ use crate::text_error::TextError;
 use crate::units;
 
 /// What there is to speak.
-const NAMES: &[&str] = &["http", "redis", "smtp"];
+const NAMES: &[&str] = &["http", "imap", "postgresql", "redis", "smtp", "websocket"];
 
 impl Compiler<'_> {
     /// What a workload's users speak; `None` when a problem was noted.
@@ -27,7 +27,15 @@ impl Compiler<'_> {
             ProtocolFile::Name(_) => None,
             ProtocolFile::Full(full) => Some(&**full),
         };
-        match name.text().trim() {
+        let name_text = name.text();
+        if name_text.trim() != "websocket" {
+            self.refuse_handshake(sign_in)?;
+        }
+        match name_text.trim() {
+            "websocket" => {
+                self.refuse_web(file)?;
+                self.websocket(sign_in)
+            }
             "http" => match sign_in {
                 None => Some(Speech::Http),
                 Some(_) => self.refuse(
@@ -38,21 +46,28 @@ impl Compiler<'_> {
             "redis" => {
                 self.refuse_web(file)?;
                 if let Some(at) = sign_in.and_then(|file| file.starttls.as_ref()) {
-                    return self.refuse(&at.span, "`starttls` belongs to SMTP");
+                    return self.refuse(&at.span, "Redis knows no `starttls`");
                 }
                 self.sign_in(sign_in).map(Speech::Redis)
             }
-            "smtp" => {
+            known @ ("smtp" | "imap") => {
                 self.refuse_web(file)?;
                 if let Some(at) = sign_in.and_then(|file| file.database.as_ref()) {
-                    return self.refuse(&at.span, "SMTP knows no `database`");
+                    return self.refuse(&at.span, "servers of mail know no `database`");
                 }
-                let starttls = sign_in.and_then(|file| file.starttls.as_ref());
-                let starttls = starttls.map(|at| self.setting("starttls", at, units::switch));
-                Some(Speech::Smtp {
-                    sign_in: self.sign_in(sign_in)?,
-                    starttls: starttls.unwrap_or(Some(false))?,
+                let (sign_in, starttls) = self.secured(sign_in)?;
+                Some(match known {
+                    "smtp" => Speech::Smtp { sign_in, starttls },
+                    _ => Speech::Imap { sign_in, starttls },
                 })
+            }
+            "postgresql" => {
+                self.refuse_web(file)?;
+                let (sign_in, starttls) = self.secured(sign_in)?;
+                if sign_in.username.is_none() {
+                    return self.refuse_nobody(&protocol.span);
+                }
+                Some(Speech::Postgres { sign_in, starttls })
             }
             other => {
                 let (message, help) = unknown_name("protocol", other, NAMES);
@@ -61,6 +76,25 @@ impl Compiler<'_> {
                 self.note("protocol", &name.span, &text, Err(error))
             }
         }
+    }
+
+    /// Who signs in, and whether TLS comes before.
+    fn secured(&mut self, file: Option<&SpeakingFile>) -> Option<(SignIn, bool)> {
+        let starttls = file.and_then(|file| file.starttls.as_ref());
+        let starttls = starttls.map(|at| self.setting("starttls", at, units::switch));
+        let sign_in = self.sign_in(file);
+        Some((sign_in?, starttls.unwrap_or(Some(false))?))
+    }
+
+    /// A workload of PostgreSQL that says of nobody that they sign in.
+    fn refuse_nobody<T>(&mut self, place: &Span) -> Option<T> {
+        let message = "PostgreSQL lets nobody in who has no name";
+        let problem = place.first_line().problem(message, "here");
+        self.problems.push(Problem {
+            help: Some("write `protocol: { name: postgresql, username: … }`".to_owned()),
+            ..problem
+        });
+        None
     }
 
     fn sign_in(&mut self, file: Option<&SpeakingFile>) -> Option<SignIn> {
@@ -94,7 +128,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn refuse<T>(&mut self, place: &Span, message: &str) -> Option<T> {
+    pub(super) fn refuse<T>(&mut self, place: &Span, message: &str) -> Option<T> {
         let problem = place.first_line().problem(message, "here");
         self.problems.push(Problem {
             help: Some("leave it out".to_owned()),
@@ -114,29 +148,15 @@ impl Compiler<'_> {
         self.request_saying(compiled.map(Said::Words), file)
     }
 
-    /// A line where there is none.
-    pub(super) fn refuse_line<T>(&mut self, line: &At<Scalar>) -> Option<T> {
-        let problem = line.span.first_line();
-        let problem = problem.problem("a request of SMTP is a `mail`", "here");
-        self.problems.push(Problem {
-            help: Some("write `mail: { from: …, to: …, subject: …, text: … }`".to_owned()),
-            ..problem
-        });
-        None
-    }
-
-    /// A mail where there is none.
-    pub(super) fn refuse_mail(&mut self, file: &RequestFile) -> Option<()> {
-        let Some(mail) = &file.mail else {
-            return Some(());
+    /// A command of IMAP, and the text that is its last argument.
+    pub(super) fn typed_line(&mut self, line: &At<Scalar>, file: &RequestFile) -> Option<Request> {
+        let compiled = self.template("request", line, Escape::Quoted);
+        let text = match &file.text {
+            Some(text) => self.template("text", text, Escape::None).map(Some),
+            None => Some(None),
         };
-        let problem = mail.span.first_line();
-        let problem = problem.problem("`mail` is what a workload of SMTP sends", "here");
-        self.problems.push(Problem {
-            help: Some("say `protocol: smtp` at the workload's beginning".to_owned()),
-            ..problem
-        });
-        None
+        let said = compiled.zip(text);
+        self.request_saying(said.map(|(line, text)| Said::Line { line, text }), file)
     }
 
     /// A mail.
@@ -201,11 +221,13 @@ impl Compiler<'_> {
     }
 
     /// A request that says this; all that is said of its answer is judged.
-    fn request_saying(&mut self, said: Option<Said>, file: &RequestFile) -> Option<Request> {
+    pub(super) fn request_saying(
+        &mut self,
+        said: Option<Said>,
+        file: &RequestFile,
+    ) -> Option<Request> {
         let fits = self.refuse_parts(file);
-        if !matches!(said, Some(Said::Mail { .. })) {
-            self.refuse_mail(file)?;
-        }
+        self.refuse_foreign(file)?;
         let answer = self.answer(file);
         let captures = self.captures(&file.capture);
         for (capture, (name, _)) in captures.iter().flatten().zip(file.capture.iter()) {
@@ -216,12 +238,8 @@ impl Compiler<'_> {
                 return self.refuse(&name.span, message);
             }
         }
-        let header = |one: &Expectation| matches!(one, Expectation::Header { .. });
-        if let (Some(answer), Some(ExpectFile::Answer(file))) = (&answer, &file.expect)
-            && answer.iter().any(header)
-            && let Some((name, _)) = file.header.iter().next()
-        {
-            return self.refuse(&name.span, "only answers of HTTP have headers");
+        if let Some(place) = expected_header(answer.as_deref(), file) {
+            return self.refuse(place, "only answers of HTTP have headers");
         }
         fits?;
         Some(Request {
@@ -256,13 +274,15 @@ impl Compiler<'_> {
                 .and_then(|one| one.as_slice().first()),
             None => None,
         };
+        let text = file.text.as_ref();
+        let text = text.filter(|_| !matches!(self.speech, Speech::Imap { .. }));
         let given = [
             ("headers", headers),
             ("json", file.json.as_ref().map(|at| &at.span)),
             ("form", file.form.as_ref().map(|at| &at.span)),
             ("bytes", file.bytes.as_ref().map(|at| &at.span)),
             ("xml", file.xml.as_ref().map(|at| &at.span)),
-            ("text", file.text.as_ref().map(|at| &at.span)),
+            ("text", text.map(|at| &at.span)),
             ("multipart", file.multipart.as_ref().map(|at| &at.span)),
             ("body", file.body.as_ref().map(|at| &at.span)),
             (
@@ -286,4 +306,17 @@ impl Compiler<'_> {
             None => Some(()),
         }
     }
+}
+
+/// Where a header is expected, if one is.
+pub(super) fn expected_header<'a>(
+    answer: Option<&[Expectation]>,
+    file: &'a RequestFile,
+) -> Option<&'a Span> {
+    let header = |one: &Expectation| matches!(one, Expectation::Header { .. });
+    answer.filter(|answer| answer.iter().any(header))?;
+    let Some(ExpectFile::Answer(file)) = &file.expect else {
+        return None;
+    };
+    file.header.iter().next().map(|(name, _)| &name.span)
 }

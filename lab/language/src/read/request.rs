@@ -1,7 +1,9 @@
 //! Requests: method and target, headers, body, what is expected of the answer, captures.
 
 use lab_workload::template::{Escape, MAX_RENDERED_BYTES, Symbols};
-use lab_workload::{Attached, Body, Capture, Expectation, Request, Slot, Speech, Template};
+use lab_workload::{
+    Attached, Body, Capture, Expectation, JsonSchema, Request, Slot, Speech, Template,
+};
 
 use super::method::method_problem;
 use super::{body, capture};
@@ -39,6 +41,8 @@ pub(super) struct Compiler<'a> {
     pub(super) parameters: &'a Cell,
     /// Files whose content requests carry.
     pub(super) files: &'a [Attached],
+    /// Schemas that answers are held against.
+    pub(super) schemas: &'a [JsonSchema],
     pub(super) problems: &'a mut Problems,
     pub(super) taking: Taking,
     /// What requests are of.
@@ -135,20 +139,29 @@ impl Compiler<'_> {
     pub(super) fn request(&mut self, line: &At<Scalar>, file: &RequestFile) -> Option<Request> {
         match self.speech {
             Speech::Http => {
-                self.refuse_mail(file)?;
+                self.refuse_foreign(file)?;
                 self.web_request(line, file)
             }
+            Speech::WebSocket { .. } => self.message(Some(line), file),
             Speech::Redis(_) => self.command(line, file),
-            Speech::Smtp { .. } => self.refuse_line(line),
+            Speech::Imap { .. } => self.typed_line(line, file),
+            Speech::Smtp { .. } | Speech::Postgres { .. } => self.refuse_line(line),
         }
     }
 
     /// The request that a file says without a line; `None` where it says none.
     pub(super) fn lineless(&mut self, file: &RequestFile) -> Option<Option<Request>> {
-        let mail = file.mail.as_ref()?;
-        Some(match self.speech {
-            Speech::Smtp { .. } => self.mail(&mail.value, file),
-            _ => self.refuse_mail(file).and(None),
+        if matches!(self.speech, Speech::WebSocket { .. }) {
+            return Some(self.message(None, file));
+        }
+        if !file.has_no_line() {
+            return None;
+        }
+        let refused = self.refuse_foreign(file);
+        Some(match (&file.mail, refused) {
+            (_, None) => None,
+            (Some(mail), _) => self.mail(&mail.value, file),
+            (None, _) => self.statement(&file.statement, file),
         })
     }
 
@@ -292,7 +305,7 @@ impl Compiler<'_> {
         None
     }
 
-    fn text_body(&mut self, file: &RequestFile) -> Option<Body> {
+    pub(super) fn text_body(&mut self, file: &RequestFile) -> Option<Body> {
         if let Some(json) = &file.json {
             let symbols = Symbols {
                 variables: self.variables,
@@ -372,6 +385,11 @@ impl Compiler<'_> {
                 let path = Box::new(path);
                 Expectation::Json { path, value }
             }));
+        }
+        if let Some(named) = &answer.schema {
+            let name = named.text();
+            let found = self.schemas.iter().find(|schema| schema.name() == name);
+            all.push(found.cloned().map(Expectation::Schema));
         }
         for text in answer.contains.iter().flat_map(OneOrMany::as_slice) {
             let text = self.template("expect", text, Escape::None);

@@ -7,10 +7,10 @@ use lab_workload::{Group, Request, Slot, Step, Template, Wait};
 
 use super::choice::{self, Flat};
 use super::control;
-use super::names::switch;
+use super::names::{check_short_name, switch};
 use super::request::Compiler;
 use crate::error::Problems;
-use crate::file::{At, RequestFile, RequestItem, Scalar, StepFile, Table};
+use crate::file::{At, OneOrMany, RequestFile, RequestItem, Scalar, StepFile, Table};
 use crate::source::Span;
 use crate::units;
 
@@ -19,6 +19,8 @@ const MAX_STEPS: usize = 1_000;
 /// Most requests of a step.
 const MAX_REQUESTS: usize = 100;
 
+/// Most tags of a step.
+const MAX_TAGS: usize = 10;
 /// Most rounds of a step.
 const MAX_REPEAT: u64 = 1_000_000;
 
@@ -144,9 +146,11 @@ fn step(flat: &Flat, of: &str, at: usize, compiler: &mut Compiler) -> Option<Ste
     let control = control::control(file, compiler);
     let retry = control::retry(file, compiler);
     let sets = sets(&file.set, compiler);
+    let tags = tags(file.tags.as_ref(), compiler.problems);
     let which = format!("the {} step of {of}", nth(at));
     let requests = requests(file, &which, &place, compiler);
     let (sets, mut requests) = (sets?, requests?);
+    let measures = compiler.measures(file, &mut requests);
     if let Some(first) = requests.first_mut().filter(|_| !sets.is_empty()) {
         first.target = first.target.clone().setting(sets);
     }
@@ -157,6 +161,7 @@ fn step(flat: &Flat, of: &str, at: usize, compiler: &mut Compiler) -> Option<Ste
     };
     Some(Step {
         name,
+        tags: tags?,
         wait: wait?,
         repeat: repeat? as u32,
         requests,
@@ -164,6 +169,7 @@ fn step(flat: &Flat, of: &str, at: usize, compiler: &mut Compiler) -> Option<Ste
         once,
         control: control?.map(Box::new),
         retry: retry?,
+        measures: measures?,
     })
 }
 
@@ -179,6 +185,22 @@ fn sets(table: &Table<At<Scalar>>, compiler: &mut Compiler) -> Option<Vec<(Slot,
         }
     }
     compiled
+}
+
+/// What a step has in common with others; `None` when a problem was noted.
+fn tags(file: Option<&OneOrMany>, problems: &mut Problems) -> Option<Vec<String>> {
+    let mut tags: Vec<String> = Vec::new();
+    for at in file.iter().flat_map(|tags| tags.as_slice()) {
+        check_short_name("tag", at, problems);
+        let tag = at.text();
+        if tags.len() == MAX_TAGS || tags.contains(&tag) {
+            let message = format!("a step has each tag once, and {MAX_TAGS} at most");
+            problems.push(at.span.first_line().problem(message, "this one"));
+            return None;
+        }
+        tags.push(tag);
+    }
+    Some(tags)
 }
 
 /// The requests of a step: its own, or those of its list.
@@ -203,7 +225,7 @@ fn requests(
             return all.into_iter().collect();
         }
         (None, Some(line)) => return compiler.request(line, &file.only).map(|r| vec![r]),
-        (None, None) if file.only.mail.is_some() => {
+        (None, None) if file.only.has_no_line() || compiler.says_without_line(&file.only) => {
             return compiler.lineless(&file.only)?.map(|r| vec![r]);
         }
         (None, None) => place.problem(format!("{which} has no request"), "this step"),
@@ -217,7 +239,9 @@ fn request_item(item: &RequestItem, which: &str, compiler: &mut Compiler) -> Opt
         RequestItem::Line(line) => compiler.request(line, &RequestFile::default()),
         RequestItem::Full(file) => match &file.value.request {
             Some(line) => compiler.request(line, &file.value),
-            None if file.value.mail.is_some() => compiler.lineless(&file.value)?,
+            None if file.value.has_no_line() || compiler.says_without_line(&file.value) => {
+                compiler.lineless(&file.value)?
+            }
             None => {
                 let message = format!("a request of {which} needs the key `request`");
                 let problem = file.span.first_line().problem(message, "this request");

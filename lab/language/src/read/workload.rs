@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use lab_workload::template::Escape;
 use lab_workload::{
-    Attached, Data, Each, Given, MAX_VARIABLES, PASSWORD, Probe, Session, Speech, Template,
-    Transfer, Workload,
+    Attached, Data, Each, Given, JsonSchema, MAX_VARIABLES, PASSWORD, Probe, Session, Speech,
+    Template, Transfer, Workload,
 };
 
 use super::choice;
 use super::files::{Environment, Files, decode};
 use super::names::{check_short_name, level};
 use super::request::{Compiler, Taking};
-use super::{attached, control, data, steps, variable};
+use super::{attached, control, data, measure, schema, steps, variable};
 use crate::error::{LoadError, Problem, Problems};
 use crate::file::{At, ProbeFile, Scalar, Table, TransferFile, WorkloadFile};
 use crate::node::Node;
@@ -24,6 +24,8 @@ use lab_workload::Parameters as Cell;
 
 /// Most bytes that a session says that it carries.
 const MAX_TRANSFER: u64 = 1 << 40;
+/// Most users that a load can have.
+const MAX_USERS: u64 = 1_000_000;
 /// Longest value that the environment gives.
 const MAX_GIVEN: usize = 64 * 1024;
 
@@ -32,6 +34,7 @@ const MAX_GIVEN: usize = 64 * 1024;
 struct Beside<'a> {
     data: Option<&'a Arc<Data>>,
     files: &'a [Attached],
+    schemas: &'a [JsonSchema],
 }
 
 /// The workload that a file's tree is, with its own parameters.
@@ -44,11 +47,13 @@ pub fn read(root: &Node, files: &dyn Files) -> Result<(Workload, WorkloadFile), 
     let rows = file.data.as_ref();
     let rows = rows.map(|rows| data::data(rows, files, &mut problems).map(Arc::new));
     let attached = attached::read(&file, files, &mut problems);
-    let mut workload = match (transposed(rows), attached) {
-        (Some(data), Some(files)) => {
+    let schemas = schema::read(&file, files, &mut problems);
+    let mut workload = match (transposed(rows), attached, schemas) {
+        (Some(data), Some(files), Some(schemas)) => {
             let beside = Beside {
                 data: data.as_ref(),
                 files: &files,
+                schemas: &schemas,
             };
             validate(&file, beside, &mut problems)
         }
@@ -70,9 +75,11 @@ pub fn workload_with(
     own: &Workload,
 ) -> Result<Workload, LoadError> {
     let mut problems = Problems::default();
+    let schemas: Vec<JsonSchema> = own.schemas().cloned().collect();
     let beside = Beside {
         data: own.data.as_ref(),
         files: &own.files,
+        schemas: &schemas,
     };
     let workload = validate_with(file, parameters, beside, &mut problems);
     problems.finish(workload.map(|workload| Workload {
@@ -117,9 +124,10 @@ impl WorkloadFile {
 fn validate_with(
     file: &WorkloadFile,
     parameters: &Cell,
-    Beside { data, files }: Beside<'_>,
+    beside: Beside<'_>,
     problems: &mut Problems,
 ) -> Option<Workload> {
+    let Beside { data, files, .. } = beside;
     let rows = data.map(Arc::as_ref);
     let variables = variables(file, rows, problems)?;
     let user = user(&file.user, &variables, (parameters, rows), problems);
@@ -128,6 +136,7 @@ fn validate_with(
         variables: &outside,
         parameters,
         files,
+        schemas: beside.schemas,
         problems,
         taking: Taking::default(),
         speech: &Speech::Http,
@@ -155,13 +164,12 @@ fn validate_with(
         .trace
         .as_ref()
         .map(|at| compiler.setting("trace", at, traced));
+    let least = file.least_users.as_ref();
+    let least = least.map(|at| compiler.setting("least_users", at, least_users));
     let (steps, groups) = session?;
     Some(Workload {
         name: file.workload.text(),
-        about: file
-            .about
-            .as_ref()
-            .map_or_else(String::new, |a| a.text().trim().to_owned()),
+        about: about(file),
         parameters: parameters.clone(),
         user: user?,
         setup: setup?,
@@ -174,12 +182,24 @@ fn validate_with(
         probe: transposed(probe)?,
         transfer: transposed(transfer)?,
         variables: variables.into(),
+        least_users: transposed(least)?.unwrap_or_default(),
         given: Arc::default(),
         data: data.map(Arc::clone),
         files: files.to_vec(),
         trace: transposed(trace)?.filter(|share| *share > 0.0),
         speech: speech.clone(),
     })
+}
+
+fn about(file: &WorkloadFile) -> String {
+    let about = file.about.as_ref();
+    about.map_or_else(String::new, |at| at.text().trim().to_owned())
+}
+
+/// A number of users.
+fn least_users(text: &str) -> Result<u32, TextError> {
+    let users = units::whole_number(text, 1..=MAX_USERS)?;
+    Ok(u32::try_from(users).unwrap_or(u32::MAX))
 }
 
 /// What the templates ask of the environment, with its values where they are told.
@@ -290,6 +310,7 @@ fn variables(
         let captures = step.requests().flat_map(|request| request.capture.iter());
         captures.for_each(|(name, _)| add(name));
     }
+    good &= add_measures(file, &mut names, problems);
     if let Some(probe) = &file.probe {
         for (name, _) in probe.only.capture.iter() {
             let message = "a probe captures nothing: it would change user 0's session";
@@ -303,6 +324,28 @@ fn variables(
         good = false;
     }
     good.then_some(names)
+}
+
+/// The variables of what sessions measure, behind all others; false when a problem was noted.
+fn add_measures(file: &WorkloadFile, names: &mut Vec<String>, problems: &mut Problems) -> bool {
+    let mut good = true;
+    for step in choice::leaves(&file.session.steps.value) {
+        for name in measure::names(&step.value, problems) {
+            let variable = measure::variable(&name.value);
+            if names.len() <= MAX_VARIABLES && !names.contains(&variable) {
+                names.push(variable);
+            }
+        }
+    }
+    for step in &file.setup {
+        for request in step.value.requests() {
+            good &= measure::refuse(&request.measure, "a setup", problems);
+        }
+    }
+    if let Some(probe) = &file.probe {
+        good &= measure::refuse(&probe.only.measure, "a probe", problems);
+    }
+    good
 }
 
 fn is_parameter(file: &WorkloadFile, name: &str) -> bool {
@@ -338,6 +381,7 @@ fn user(
             variables: &known,
             parameters,
             files: &[],
+            schemas: &[],
             problems,
             taking: Taking::default(),
             speech: &Speech::Http,

@@ -34,6 +34,13 @@ const MEASURES: [MeasureOf; 14] = [
     ("page scans, per s", |it| counter(&it.host, "scan_rate_pages_per_s"), &["scan_rate_pages_per_s"]),
 ];
 
+/// What is of interest only beside a report that has it.
+const OF_REPORTS: [&str; 3] = [
+    "notesmark_tpm",
+    "memory_committed_mb",
+    "scan_rate_pages_per_s",
+];
+
 fn counter(counters: &crate::model::Counters, name: &str) -> Option<f64> {
     counters.get(name).copied().flatten()
 }
@@ -44,6 +51,10 @@ pub(super) fn two_factors(analysis: &Analysis) -> Option<Section> {
     let axes = Axes::of(analysis)?;
     let mut matrices = Vec::new();
     for (title, of, columns) in MEASURES {
+        let is_of_report = columns.iter().any(|column| OF_REPORTS.contains(column));
+        if is_of_report && !Entries::of(analysis, columns, None).any() {
+            continue;
+        }
         matrices.extend(
             axes.matrix(title, &|cell| estimate(analysis, cell, of), &|cell| {
                 Some(as_published(axes.entry(columns, cell)?))

@@ -10,11 +10,13 @@ mod factors;
 mod figures;
 mod history;
 mod levels;
+mod measures;
 mod populations;
 mod published;
 mod runs;
 mod stages;
 mod steps;
+mod tags;
 mod trials;
 mod unmeasured;
 mod void;
@@ -91,6 +93,7 @@ fn sections(analysis: &Analysis) -> Vec<Section> {
         levels::key_figures(analysis),
         populations::populations(analysis),
         stages::stages(analysis),
+        tags::tags(analysis),
         steps::steps_first(analysis),
         curves::against_users(analysis),
         curves::against_level(analysis),
@@ -108,6 +111,7 @@ fn sections(analysis: &Analysis) -> Vec<Section> {
         steps::steps(analysis),
         steps::phases(analysis),
         steps::events(analysis),
+        measures::measures(analysis),
         trials::through_trials(analysis),
         trials::trials(analysis),
         published::published(analysis).filter(|_| !is_void(analysis)),

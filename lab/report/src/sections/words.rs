@@ -98,12 +98,13 @@ pub(crate) fn threshold_words(threshold: &ThresholdResult) -> String {
     if threshold.implied {
         words.push_str(" (unless said otherwise)");
     }
-    match (&threshold.step, &threshold.stage, &threshold.population) {
-        (Some(step), ..) => format!("{words} in “{step}”"),
-        (None, Some(stage), _) => format!("{words} in stage “{stage}”"),
-        (None, None, Some(population)) => format!("{words} of population “{population}”"),
-        (None, None, None) => words,
-    }
+    words.push_str(&crate::format::narrowed(
+        threshold.step.as_deref(),
+        threshold.stage.as_deref(),
+        threshold.population.as_deref(),
+        threshold.tag.as_deref(),
+    ));
+    words
 }
 
 /// The outcome of a check in a word.

@@ -14,11 +14,24 @@ const TIMES: [&str; 8] = ["mean", "min", "p50", "p90", "p95", "p99", "p999", "ma
 /// One row per trial and step. An empty field is a figure that isn't there.
 #[must_use]
 pub fn steps_csv(analysis: &Analysis) -> String {
-    let mut lines = vec![header(analysis)];
+    let measured = measured(analysis);
+    let mut lines = vec![header(analysis, &measured)];
     for trial in &analysis.trials {
-        lines.extend(trial.steps.iter().map(|step| row(analysis, trial, step)));
+        let row = |step| row(analysis, trial, step, &measured);
+        lines.extend(trial.steps.iter().map(row));
     }
     text(lines)
+}
+
+/// The names of what answers told besides, each once: behind all else, a row has columns for each.
+fn measured(analysis: &Analysis) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for one in analysis.trials.iter().flat_map(|trial| &trial.measures) {
+        if !names.contains(&one.name.as_str()) {
+            names.push(&one.name);
+        }
+    }
+    names
 }
 
 /// One row per comparison: the control's, those of cells, those of main effects.
@@ -106,7 +119,7 @@ fn text(lines: Vec<Vec<String>>) -> String {
     String::from_utf8(bytes).expect("fields are text")
 }
 
-fn header(analysis: &Analysis) -> Vec<String> {
+fn header(analysis: &Analysis, measured: &[&str]) -> Vec<String> {
     let mut header: Vec<String> = ["trial", "block", "verdict"].map(str::to_owned).to_vec();
     header.extend(analysis.study.factors.iter().cloned());
     header.extend(
@@ -125,10 +138,19 @@ fn header(analysis: &Analysis) -> Vec<String> {
     header.extend(TIMES.iter().map(|name| format!("service_{name}_ms")));
     header.extend(["published_mean_ms", "ratio", "speed"].map(str::to_owned));
     header.extend(["over_time_limit", "time_limit_ms", "attempt_of"].map(str::to_owned));
+    for name in measured {
+        header.push(format!("{name}_count"));
+        header.extend(TIMES.iter().map(|figure| format!("{name}_{figure}")));
+    }
     header
 }
 
-fn row(analysis: &Analysis, trial: &TrialAnalysis, step: &StepAnalysis) -> Vec<String> {
+fn row(
+    analysis: &Analysis,
+    trial: &TrialAnalysis,
+    step: &StepAnalysis,
+    measured: &[&str],
+) -> Vec<String> {
     let verdict = match trial.verdict {
         Verdict::Valid => "valid",
         Verdict::Invalid => "invalid",
@@ -166,6 +188,13 @@ fn row(analysis: &Analysis, trial: &TrialAnalysis, step: &StepAnalysis) -> Vec<S
             .attempt_of
             .map_or_else(String::new, |of| of.to_string()),
     );
+    for name in measured {
+        let of_step = trial.measures.iter();
+        let mut found = of_step.filter(|one| one.step == step.name && one.name == *name);
+        let values = found.next().map(|one| one.values);
+        row.push(values.map_or_else(String::new, |values| values.count.to_string()));
+        row.extend(times(&values.unwrap_or_default()).map(number));
+    }
     row
 }
 

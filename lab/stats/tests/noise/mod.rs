@@ -1,5 +1,4 @@
 //! Seeded noise for simulations; seeds are printed, so that a failure can be repeated.
-#![allow(dead_code, reason = "each test program uses a part of it")]
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;

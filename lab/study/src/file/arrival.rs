@@ -22,6 +22,11 @@ pub(crate) struct ArrivalFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) connections: Option<At<Scalar>>,
+    /// In the place of `connections`, where the load says how many of those all users share: sessions that
+    /// may be under way at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Count>")]
+    pub(crate) sessions: Option<At<Scalar>>,
 }
 
 impl Container for ArrivalFile {}
@@ -32,11 +37,18 @@ impl Decode for ArrivalFile {
         let rate = fields.optional("rate", problems);
         let spacing = fields.optional("spacing", problems);
         let connections = fields.optional("connections", problems);
+        let sessions = fields.optional("sessions", problems);
+        let both = fields.named(&["connections", "sessions"]);
         fields.finish(problems);
+        if let [_, second] = both.as_slice() {
+            let message = "`sessions` stands in the place of `connections`";
+            problems.push(second.problem(message, "the second one"));
+        }
         Some(Self {
             rate,
             spacing,
             connections,
+            sessions,
         })
     }
 }

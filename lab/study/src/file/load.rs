@@ -2,14 +2,16 @@
 //! which that changes.
 
 use lab_language::{
-    At, Container, Count, Decode, Fields, HoldTime, Problems, Rate, Scalar, Time, node::Node,
+    At, Container, Count, Decode, Fields, HoldTime, OneOrMany, Problems, Rate, Scalar, Time,
+    node::Node,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::arrival::ArrivalFile;
+use super::generators::GeneratorsFile;
 use super::mix::PopulationFile;
-use super::timeline::TimelineFile;
+use super::timeline::{TimelineFile, refuse_recorded_mix};
 
 /// What the system is to carry: `users` (each begins its next session when its last is over),
 /// `arrival` (sessions begin at a rate, whatever the system does), or `sequence` (sessions of one
@@ -66,10 +68,21 @@ pub(crate) struct LoadFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Time>")]
     pub(crate) time_limit: Option<At<Scalar>>,
-    /// Processes that the load is spread over, 1 to 64; 1 unless said.
+    /// What drives it: so many processes of this machine, 1 to 64, or agents on other machines, such as
+    /// `{ agents: 5 }`. One process unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<GeneratorsFile>")]
+    pub(crate) generators: Option<At<GeneratorsFile>>,
+    /// Connections that all users share, 1 to 1,000,000, where there are more users than connections to be
+    /// had: each request takes the one that has been free for longest, and waits where none is. Each user
+    /// has one of its own unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
-    pub(crate) generators: Option<At<Scalar>>,
+    pub(crate) connections: Option<At<Scalar>>,
+    /// Addresses of this machine that connections come from, in turn: `[10.0.0.7, 10.0.0.10-10.0.0.25]`.
+    /// Each has ports of its own. What the system chooses unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sources: Option<OneOrMany>,
 }
 
 /// A part of a load in which the level stays (`for`), or changes in a straight line from that of the stage
@@ -127,10 +140,13 @@ impl Decode for LoadFile {
             timeout: fields.optional("timeout", problems),
             time_limit: fields.optional("time_limit", problems),
             generators: fields.optional("generators", problems),
+            connections: fields.optional("connections", problems),
+            sources: fields.optional("sources", problems),
         };
         let named = fields.named(&["users", "arrival", "sequence"]);
         let beside_stages = fields.named(&["users", "sequence", "ramp", "hold"]);
-        let beside_timeline = fields.named(&["users", "sequence", "stages", "ramp", "hold", "mix"]);
+        let beside_timeline = fields.named(&["users", "sequence", "stages", "ramp", "hold"]);
+        let mix = fields.named(&["mix"]);
         let beside_mix = fields.named(&["sequence"]);
         let limits = fields.named(&["timeout", "time_limit"]);
         fields.finish(problems);
@@ -149,6 +165,9 @@ impl Decode for LoadFile {
         {
             let message = "a timeline says when sessions arrive, and how long that lasts";
             problems.push(other.problem(message, "leave this out"));
+        }
+        if let ([mix], true) = (mix.as_slice(), file.timeline.is_some()) {
+            refuse_recorded_mix(mix, problems);
         }
         if let [sequence] = beside_mix.as_slice()
             && file.mix.is_some()

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::arrival::ArrivalFile;
+use super::timeline::refuse_recorded_mix;
 
 /// Users of one kind beside those of others. Its share of the load's users, rate, or stages is `share`;
 /// or it has a load of its own, `users` or `arrival`.
@@ -50,6 +51,9 @@ impl Decode for PopulationFile {
         let arrival = fields.optional("arrival", problems);
         let parameters = fields.optional("parameters", problems);
         let loads = fields.named(&["share", "users", "arrival"]);
+        if let Some(timeline) = fields.refused("timeline") {
+            refuse_recorded_mix(&timeline, problems);
+        }
         fields.finish(problems);
         if let [_, second, ..] = loads.as_slice() {
             let message =

@@ -54,12 +54,13 @@ pub(crate) struct SpeechFile {
     /// `1`: HTTP/1.1; `2`: HTTP/2; `auto`: over TLS what the server takes, HTTP/2 first, and HTTP/1.1
     /// without TLS.
     pub(crate) version: At<Scalar>,
-    /// `user`: each user has a connection of its own; `machine`: all users have some together, which
-    /// `version: 2` allows. `user` unless said.
+    /// `user`: each user has a connection of its own; `machine`: all users have some together, of which
+    /// each carries many requests at a time with `version: 2`, and one with `version: 1`. `user` unless
+    /// said.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) share: Option<At<Scalar>>,
-    /// How many connections the users share, 1 to 10,000; 1 unless said. Each worker thread of the
+    /// How many connections the users share, 1 to 1,000,000; 1 unless said. Each worker thread of the
     /// generator has one at least.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) connections: Option<At<Scalar>>,

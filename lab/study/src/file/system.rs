@@ -10,7 +10,7 @@ use super::attach::AttachFile;
 use super::command::CommandFile;
 use super::reach::{HttpFile, TlsFile};
 
-/// The system under test (`groupware`, `command`, or `attach`), and what is set around it.
+/// The system under test (`groupware`, `command`, `processes`, or `attach`), and what is set around it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct SystemFile {
@@ -20,6 +20,13 @@ pub(crate) struct SystemFile {
     /// Any program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) command: Option<CommandFile>,
+    /// Several programs that are one system, by name: each is started when the one before is ready, all are
+    /// watched, and users come to the last. Texts may also name the port of another one, `{{ db_port }}` that
+    /// of `db`. What prepares the system (`reset`, `provision`, `fill`, `keep_state`, `disk_per_user`) is
+    /// said at the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Table<CommandFile>>")]
+    pub(crate) processes: Option<At<Table<CommandFile>>>,
     /// A server that runs already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) attach: Option<AttachFile>,
@@ -64,6 +71,11 @@ pub(crate) struct GroupwareFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) http_threads: Option<At<Scalar>>,
+    /// Most requests worked on at once, over all threads; as many as `http_threads` unless said, and
+    /// without either there is no bound that a study meets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Count>")]
+    pub(crate) requests_at_once: Option<At<Scalar>>,
     /// Padding of each mailbox, such as `30 MB`; none unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) mailbox_pad: Option<At<Scalar>>,
@@ -115,6 +127,7 @@ impl Decode for SystemFile {
         let mut fields = Fields::of(node, "a system", problems)?;
         let groupware = fields.optional("groupware", problems);
         let command = fields.optional("command", problems);
+        let processes = fields.optional("processes", problems);
         let attach = fields.optional("attach", problems);
         let kernel = fields.optional("kernel", problems);
         let cpus = fields.optional("cpus", problems);
@@ -123,13 +136,13 @@ impl Decode for SystemFile {
         let tls = fields.optional("tls", problems);
         let resolve = fields.optional("resolve", problems);
         let http = fields.optional("http", problems);
-        let named = fields.named(&["groupware", "command", "attach"]);
+        let named = fields.named(&["groupware", "command", "processes", "attach"]);
         fields.finish(problems);
         match named.as_slice() {
             [_] => {}
             [] => {
                 let problem = node.span.first_line().problem(
-                    "a system needs `groupware`, `command`, or `attach`",
+                    "a system needs `groupware`, `command`, `processes`, or `attach`",
                     "a system begins here",
                 );
                 problems.push(Problem {
@@ -138,7 +151,7 @@ impl Decode for SystemFile {
                 });
             }
             [_, second, ..] => {
-                let message = "a system is `groupware`, `command`, or `attach`";
+                let message = "a system is `groupware`, `command`, `processes`, or `attach`";
                 let problem = second.problem(message, "the second one");
                 problems.push(Problem {
                     help: Some("to compare several systems, name them under `variants`".to_owned()),
@@ -149,6 +162,7 @@ impl Decode for SystemFile {
         Some(Self {
             groupware,
             command,
+            processes,
             attach,
             kernel: kernel.unwrap_or_default(),
             cpus,
@@ -166,6 +180,7 @@ impl Decode for GroupwareFile {
         let mut fields = Fields::of(node, "a groupware system", problems)?;
         let file = Self {
             http_threads: fields.optional("http_threads", problems),
+            requests_at_once: fields.optional("requests_at_once", problems),
             mailbox_pad: fields.optional("mailbox_pad", problems),
             engine: fields.optional("engine", problems),
             lookup_layout: fields.optional("lookup_layout", problems),

@@ -11,6 +11,7 @@ use super::attach::AttachFile;
 use super::checks::BothFile;
 use super::command::{CommandFile, ReadyFile, StopFile};
 use super::find::{FindFile, UsersFile};
+use super::generators::{AwayFile, GeneratorsFile, LabelledFile, WhichFile};
 use super::load::{LoadFile, SequenceFile, StageFile};
 use super::mix::PopulationFile;
 use super::reach::{HttpFile, SpeechFile, TlsFile};
@@ -127,6 +128,7 @@ fn one_or_many() -> impl Strategy<Value = OneOrMany> {
 prop_compose! {
     fn groupware()(
         http_threads in option::of(scalar()),
+        requests_at_once in option::of(scalar()),
         mailbox_pad in option::of(scalar()),
         engine in option::of(scalar()),
         lookup_layout in option::of(scalar()),
@@ -135,9 +137,9 @@ prop_compose! {
         (cpus, storage) in (option::of(scalar()), option::of(scalar())),
     ) -> SystemFile {
         let groupware = Some(GroupwareFile {
-            http_threads, mailbox_pad, engine, lookup_layout, mail,
+            http_threads, requests_at_once, mailbox_pad, engine, lookup_layout, mail,
         });
-        SystemFile { groupware, command: None, attach: None, kernel, cpus, storage, scheme: None, tls: None, resolve: Table::default(), http: None }
+        SystemFile { groupware, command: None, processes: None, attach: None, kernel, cpus, storage, scheme: None, tls: None, resolve: Table::default(), http: None }
     }
 }
 
@@ -154,14 +156,17 @@ prop_compose! {
         (provision, fill) in (vec(action(), 0..2), vec(action(), 0..2)),
         keep_state in option::of((scalar(), option::of(scalar()))
             .prop_map(|(folder, alike)| KeepFile { folder, alike })),
-        (disk_per_user, scheme) in (option::of(scalar()), option::of(scalar())),
+        (disk_per_user, scheme, other) in (option::of(scalar()), option::of(scalar()), option::of("[a-z]{1,8}")),
     ) -> SystemFile {
         let ready = Some(ReadyFile { http, status, log, within });
         let stop = Some(StopFile { signal, grace });
         let command = CommandFile { start, env, folder, files, port, ready, reset, stop, provision, fill, keep_state, disk_per_user };
+        let named = |name: &str| (at(name.to_owned()), command.clone());
+        let processes = other.as_ref().map(|other| at(Table(vec![named(other), named("last_one")])));
         SystemFile {
             groupware: None,
-            command: Some(command),
+            command: processes.is_none().then_some(command),
+            processes,
             attach: None,
             kernel,
             cpus: None,
@@ -222,7 +227,7 @@ prop_compose! {
         http in option::of(http()),
     ) -> SystemFile {
         let attach = Some(AttachFile { url, pid, node_exporter, reset, provision, fill });
-        SystemFile { groupware: None, command: None, attach, kernel, cpus: None, storage: None, scheme: None, tls, resolve, http }
+        SystemFile { groupware: None, command: None, processes: None, attach, kernel, cpus: None, storage: None, scheme: None, tls, resolve, http }
     }
 }
 
@@ -268,7 +273,7 @@ prop_compose! {
         kind in 0..4,
         parameters in table(scalar()),
     ) -> At<PopulationFile> {
-        let arrival = ArrivalFile { rate: Some(load.clone()), spacing: None, connections: None };
+        let arrival = ArrivalFile { rate: Some(load.clone()), spacing: None, connections: None, sessions: None };
         at(PopulationFile {
             population,
             workload,
@@ -288,6 +293,21 @@ fn abort() -> impl Strategy<Value = AbortFile> {
     ]
 }
 
+fn generators() -> impl Strategy<Value = GeneratorsFile> {
+    let labelled = (scalar(), option::of(scalar()));
+    let which = prop_oneof![
+        scalar().prop_map(WhichFile::Any),
+        vec(scalar(), 0..3).prop_map(|names| WhichFile::Named(at(names))),
+        labelled.prop_map(|(label, count)| WhichFile::Labelled(LabelledFile { label, count })),
+    ];
+    let weights = option::of(vec(scalar(), 0..3).prop_map(at));
+    let away = (which, weights).prop_map(|(agents, weights)| AwayFile { agents, weights });
+    prop_oneof![
+        scalar().prop_map(GeneratorsFile::Processes),
+        away.prop_map(|away| GeneratorsFile::Away(Box::new(away))),
+    ]
+}
+
 prop_compose! {
     fn load()(
         kind in 0..5,
@@ -301,10 +321,17 @@ prop_compose! {
             option::of(scalar()),
             option::of(scalar()),
             any::<bool>(),
-            option::of(scalar()),
+            option::of(generators()),
+        ),
+        (is_shared, shared, sources) in (
+            any::<bool>(), option::of(scalar()), option::of(one_or_many()),
         ),
     ) -> LoadFile {
-        let arrival = ArrivalFile { rate: Some(main.clone()), spacing, connections };
+        let (sessions, connections) = match is_shared {
+            true => (connections, None),
+            false => (None, connections),
+        };
+        let arrival = ArrivalFile { rate: Some(main.clone()), spacing, connections, sessions };
         let is_staged = kind == 4;
         LoadFile {
             stages: is_staged.then(|| at(stages)),
@@ -317,7 +344,9 @@ prop_compose! {
             hold: hold.filter(|_| !is_staged),
             timeout: timeout.clone().filter(|_| !is_bound),
             time_limit: timeout.filter(|_| is_bound),
-            generators,
+            generators: generators.map(at),
+            connections: shared,
+            sources,
         }
     }
 }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::civil::Date;
-use lab_language::WorkloadFile;
+use lab_language::{Agents, WorkloadFile};
 use lab_plan::checks::Limits;
 
 use super::{Cell, Decides, Factor, Find, Order, Published, Threshold, Workload};
 use crate::cell::CellTemplate;
+use crate::demand::GeneratorsTemplate;
 
 /// A workload as a study has it.
 #[derive(Debug, Clone)]
@@ -74,4 +75,15 @@ pub struct Study {
     pub(crate) workload_sha256: String,
     /// The workload as written, for compiling it with other parameters.
     pub(crate) workload_file: Arc<WorkloadFile>,
+}
+
+impl Study {
+    /// The agents that drive its load, where it has them.
+    #[must_use]
+    pub fn agents(&self) -> Option<&Agents> {
+        match &self.cell_template.load.generators {
+            GeneratorsTemplate::Away(agents) => Some(agents),
+            GeneratorsTemplate::One | GeneratorsTemplate::Processes(_) => None,
+        }
+    }
 }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use lab_plan::{Abort, PopulationOutline, Question, SessionOutline, StepOutline, WorkloadOutline};
+use lab_plan::{
+    Abort, PopulationOutline, Question, SessionOutline, StepOutline, TagOutline, WorkloadOutline,
+};
 use lab_workload::{Step, Workload, step_of};
 
 use crate::extent::milliseconds;
@@ -49,6 +51,7 @@ pub(crate) fn question(study: &Study, speed: f64) -> Result<Question, String> {
                 false => Vec::new(),
             },
             populations,
+            tags: tags(study),
         },
     })
 }
@@ -86,6 +89,32 @@ fn populations(study: &Study) -> Vec<PopulationOutline> {
 fn step_names(population: &str, workload: &Workload) -> Vec<String> {
     let steps = workload.session.steps.iter();
     steps.map(|step| step_of(population, &step.name)).collect()
+}
+
+/// The tags of all steps, whatever population does them.
+fn tags(study: &Study) -> Vec<TagOutline> {
+    let names = study.cell_template.load.populations();
+    let of_populations = names.zip(study.populations.iter().map(|of| &*of.workload));
+    let mut each: Vec<(&str, &Workload)> = of_populations.collect();
+    if each.is_empty() {
+        each.push(("", &study.workload));
+    }
+    let mut tags: Vec<TagOutline> = Vec::new();
+    for (population, workload) in each {
+        for step in &workload.session.steps {
+            for tag in &step.tags {
+                let name = step_of(population, &step.name);
+                match tags.iter_mut().find(|one| one.name == *tag) {
+                    Some(found) => found.steps.push(name),
+                    None => tags.push(TagOutline {
+                        name: tag.clone(),
+                        steps: vec![name],
+                    }),
+                }
+            }
+        }
+    }
+    tags
 }
 
 /// One for each set of parameters that a cell has.

@@ -1,12 +1,12 @@
 //! A command of a study: its settings as templates, each with its place.
 
-use lab_language::Setting;
+use lab_language::{Problem, Setting};
 
 use super::argv::{argv, problem};
 use super::preparation::{self, Written};
 use super::settings::Settings;
 use crate::command::CommandTemplate;
-use crate::file::{At, CommandFile, Scalar, Table};
+use crate::file::{At, CommandFile, Scalar, StudyFile, Table};
 
 /// The command; `None` when a problem was noted.
 pub(super) fn template(
@@ -70,7 +70,30 @@ pub(super) fn template(
         signal: signal?,
         grace: grace?,
         preparation: preparation?,
+        name: None,
+        before: Vec::new(),
     })
+}
+
+/// What texts of a command may name: factors, and these that its trial fills in. `None` when a problem was
+/// noted: no factor has the name of one of them.
+pub(super) fn with_filled_in(
+    file: &StudyFile,
+    filled_in: &[String],
+    settings: &mut Settings<'_>,
+) -> Option<Vec<String>> {
+    for (name, _) in file.matrix.iter().flat_map(|matrix| matrix.value.iter()) {
+        if filled_in.contains(&name.value) {
+            let message = format!("with a command, `{}` is what a trial fills in", name.value);
+            let problem = name.span.problem(message, "this factor");
+            settings.problems.push(Problem {
+                help: Some("give the factor another name".to_owned()),
+                ..problem
+            });
+            return None;
+        }
+    }
+    Some(settings.known.iter().chain(filled_in).cloned().collect())
 }
 
 fn table(
@@ -96,7 +119,7 @@ fn table(
     made.into_iter().collect()
 }
 
-fn is_variable(name: &str) -> bool {
+pub(super) fn is_variable(name: &str) -> bool {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     !name.is_empty() && name.chars().all(word) && !name.starts_with(|c: char| c.is_ascii_digit())
 }

@@ -1,9 +1,11 @@
 //! The load of a study: its settings as templates, each with its place.
 
+use lab_language::{AddressRange, OneOrMany};
+
 use super::settings::{Settings, note};
-use super::{kinds, mix};
+use super::{generators, kinds, mix};
 use crate::demand::{LoadTemplate, WhoTemplate};
-use crate::file::StudyFile;
+use crate::file::{GeneratorsFile, LoadFile, StudyFile};
 use crate::model::{StudyWorkload, Workload};
 
 /// The load; `None` when a problem was noted.
@@ -38,7 +40,16 @@ pub(super) fn template(
     };
     let timeout = settings.optional("timeout", load.timeout.as_ref());
     let time_limit = settings.optional("time_limit", load.time_limit.as_ref());
-    let generators = settings.optional("generators", load.generators.as_ref());
+    let generators = generators::template(load.generators.as_ref(), settings);
+    let connections = match &load.connections {
+        Some(at) if !workload.speech.is_http() => {
+            let help = "leave `connections` out: each user has one of its own";
+            let message = "users share connections over HTTP alone";
+            note(&at.span, message, help, settings)
+        }
+        connections => settings.optional("connections", connections.as_ref()),
+    };
+    let sources = sources(load, settings);
     Some(LoadTemplate {
         who: who?,
         ramp: ramp?,
@@ -46,7 +57,32 @@ pub(super) fn template(
         timeout: timeout?,
         time_limit: time_limit?,
         generators: generators?,
+        connections: connections?,
+        sources: sources?,
     })
+}
+
+/// The addresses that connections come from. They are this machine's, and those of agents are others'.
+fn sources(load: &LoadFile, settings: &mut Settings<'_>) -> Option<Vec<AddressRange>> {
+    let written = load.sources.as_ref().map_or(&[][..], OneOrMany::as_slice);
+    let generators = load.generators.as_ref().map(|at| &at.value);
+    if let (Some(first), Some(GeneratorsFile::Away(_))) = (written.first(), generators) {
+        let help = "leave `sources` out: each agent has the addresses of its own machine";
+        let message = "agents don't have the addresses of this machine";
+        return note(&first.span, message, help, settings);
+    }
+    let each = written.iter().map(|at| {
+        let text = at.text();
+        let range = text.parse::<AddressRange>();
+        range
+            .map_err(|error| {
+                let problem = at.span.text_problem("sources", &text, &error);
+                settings.problems.push(problem);
+            })
+            .ok()
+    });
+    let each: Vec<_> = each.collect();
+    each.into_iter().collect()
 }
 
 fn who(

@@ -107,10 +107,13 @@ fn arrival(at: &At<ArrivalFile>, settings: &mut Settings<'_>) -> Option<Box<Arri
     let arrival = &at.value;
     let rate = settings.optional("rate", arrival.rate.as_ref());
     let spacing = settings.optional("spacing", arrival.spacing.as_ref());
-    let connections = settings.optional("connections", arrival.connections.as_ref());
+    let sessions = match &arrival.sessions {
+        Some(sessions) => settings.optional("sessions", Some(sessions)),
+        None => settings.optional("connections", arrival.connections.as_ref()),
+    };
     Some(Box::new(ArrivalTemplate {
         rate: rate?,
         spacing: spacing?,
-        connections: connections?,
+        sessions: sessions?,
     }))
 }

@@ -14,6 +14,8 @@ pub(super) struct Parts {
     /// Stages, with whether they change their level.
     pub(super) stages: Vec<(String, bool)>,
     pub(super) populations: Vec<String>,
+    /// Tags of steps.
+    pub(super) tags: Vec<String>,
 }
 
 impl Parts {
@@ -25,17 +27,26 @@ impl Parts {
         };
         let mix = load.mix.iter().flat_map(|mix| &mix.value);
         let names: Vec<String> = mix.map(|one| one.value.population.text()).collect();
-        let mut all = Vec::new();
-        for (name, of) in names.iter().zip(populations) {
-            all.extend(steps(name, &of.workload));
+        let of_populations = populations.iter().map(|of| &*of.workload);
+        let mut each: Vec<(&str, &Workload)> = names
+            .iter()
+            .map(String::as_str)
+            .zip(of_populations)
+            .collect();
+        if each.is_empty() {
+            each.push(("", own));
         }
-        if names.is_empty() {
-            all.extend(steps("", own));
-        }
+        let all = each.iter().flat_map(|(name, of)| steps(name, of));
+        let all = all.collect();
+        let of_steps = each.iter().flat_map(|(_, of)| &of.session.steps);
+        let mut tags: Vec<String> = of_steps.flat_map(|step| step.tags.clone()).collect();
+        tags.sort_unstable();
+        tags.dedup();
         Self {
             steps: all,
             stages: (1..).zip(stages).map(stage).collect(),
             populations: names,
+            tags,
         }
     }
 }

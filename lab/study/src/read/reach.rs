@@ -10,7 +10,7 @@ use crate::reach::{HttpTemplate, ReachTemplate};
 pub(super) fn template(system: &SystemFile, settings: &mut Settings<'_>) -> Option<ReachTemplate> {
     fitting(system, settings)?;
     let mut known = settings.known.to_vec();
-    if system.command.is_some() {
+    if system.command.is_some() || system.processes.is_some() {
         known.push("scratch".to_owned());
     }
     let settings = &mut Settings {

@@ -9,6 +9,7 @@ use lab_language::{
     node::{self, Node},
     switch, units, unknown_name,
 };
+use lab_workload::JsonSchema;
 
 use super::loaded::Loaded;
 use super::parameters::check_cells;
@@ -184,10 +185,12 @@ fn workload(
     let file = node::text_file(&found, &bytes)?;
     let root = node::parse(&file)?;
     let (workload, written) = lab_language::read_workload(&root, files)?;
-    let sha256 = meaning::sha256(&root, &["workload", "about"]);
+    let sha256 = meaning::sha256(&root, &["workload", "about", "least_users"]);
     // What files beside it say is said by the workload.
     let rows = workload.data.iter().map(|data| &data.sha256);
     let others = rows.chain(workload.files.iter().map(|file| &file.sha256));
+    let schemas: Vec<String> = workload.schemas().map(JsonSchema::sha256).collect();
+    let others = others.chain(&schemas);
     let sha256 = others.fold(sha256, |one, other| meaning::with(&one, other));
     let name = match archived.len() {
         1 => "workload.yaml".to_owned(),

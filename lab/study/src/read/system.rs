@@ -5,6 +5,7 @@ use lab_workload::{Speech, Workload};
 
 use super::preparation::{self, Written};
 use super::settings::Settings;
+use super::{command, processes};
 use crate::attach::AttachTemplate;
 use crate::command::FILLED_IN;
 use crate::file::{
@@ -54,8 +55,11 @@ fn template(
             .map(|template| KindTemplate::Groupware(Box::new(template))),
         (None, Some(command), _) => self::command(file, command, variables, settings),
         (None, None, Some(attach)) => self::attach(system, attach, variables, settings),
-        // Noted when the file's shape was read.
-        (None, None, None) => None,
+        (None, None, None) => {
+            // Where that is missing, too, it was noted when the file's shape was read.
+            let processes = system.processes.as_ref();
+            processes.and_then(|all| processes::template((file, all), variables, settings))
+        }
     };
     let kernel = kernel(&system.kernel, settings);
     let cpus = settings.optional("cpus", system.cpus.as_ref());
@@ -129,6 +133,8 @@ fn groupware(
         return None;
     }
     let http_threads = settings.optional("http_threads", groupware.http_threads.as_ref());
+    let requests_at_once = groupware.requests_at_once.as_ref();
+    let requests_at_once = settings.optional("requests_at_once", requests_at_once);
     let mailbox_pad = settings.optional("mailbox_pad", groupware.mailbox_pad.as_ref());
     let engine = settings.optional("engine", groupware.engine.as_ref());
     let lookup_layout = settings.optional("lookup_layout", groupware.lookup_layout.as_ref());
@@ -137,6 +143,7 @@ fn groupware(
     let mail_size = settings.optional("size", mail.and_then(|mail| mail.size.as_ref()));
     Some(GroupwareTemplate {
         http_threads: http_threads?,
+        requests_at_once: requests_at_once?,
         mailbox_pad: mailbox_pad?,
         engine: engine?,
         lookup_layout: lookup_layout?,
@@ -150,28 +157,17 @@ fn groupware(
 /// A command, which also knows what its trial fills in.
 fn command(
     file: &StudyFile,
-    command: &CommandFile,
+    file_of: &CommandFile,
     variables: &[String],
     settings: &mut Settings<'_>,
 ) -> Option<KindTemplate> {
-    let mut known = settings.known.to_vec();
-    for (name, _) in file.matrix.iter().flat_map(|matrix| matrix.value.iter()) {
-        if FILLED_IN.contains(&name.value.as_str()) {
-            let message = format!("with a command, `{}` is what a trial fills in", name.value);
-            let problem = name.span.problem(message, "this factor");
-            settings.problems.push(Problem {
-                help: Some("give the factor another name".to_owned()),
-                ..problem
-            });
-            return None;
-        }
-    }
-    known.extend(FILLED_IN.map(str::to_owned));
+    let filled_in = FILLED_IN.map(str::to_owned);
+    let known = command::with_filled_in(file, &filled_in, settings)?;
     let mut settings = Settings {
         known: &known,
         problems: &mut *settings.problems,
     };
-    let template = super::command::template(command, variables, &mut settings)?;
+    let template = command::template(file_of, variables, &mut settings)?;
     Some(KindTemplate::Command(Box::new(template)))
 }
 

@@ -11,6 +11,7 @@ pub(super) struct Narrowed {
     pub(super) step: Option<String>,
     pub(super) stage: Option<String>,
     pub(super) population: Option<String>,
+    pub(super) tag: Option<String>,
 }
 
 /// One threshold of `metric`: `p(95) < 300ms`, `rate < 0.1%`.
@@ -39,27 +40,23 @@ pub(super) fn threshold(
     );
     let aggregate = within(text, left, aggregate(metric, left))?;
     let limit = within(text, right, limit(metric, right))?;
-    // Shown with the unit that it is read in.
-    let unit = match metric.is_time() && right.trim().parse::<f64>().is_ok() {
-        true => "ms",
-        false => "",
-    };
     Ok(Threshold {
         metric,
         step: narrowed.step,
         stage: narrowed.stage,
         population: narrowed.population,
+        tag: narrowed.tag,
         aggregate,
         comparison,
         limit,
-        text: format!("{}{unit}", text.trim()),
+        text: text.trim().to_owned(),
         implied: false,
     })
 }
 
 fn example(metric: Metric) -> &'static str {
     match metric {
-        Metric::ErrorRate | Metric::Resends => "write `rate < 0.1%` or `rate < 0.001`",
+        Metric::ErrorRate | Metric::Resends => "write `rate < 0.1%`",
         time if time.is_time() => "write `p(95) < 300ms` or `avg < 100ms`",
         _ => "write `rate > 1000/s`",
     }
@@ -89,33 +86,47 @@ fn aggregate(metric: Metric, text: &str) -> Result<Aggregate, TextError> {
     }
 }
 
-/// Milliseconds, a fraction, or per second.
+/// Milliseconds, a fraction, or per second. What has no unit is refused: whether `50` means milliseconds, as
+/// with k6, and `0.1` a tenth or a thousandth, a reader of the file can't know.
 fn limit(metric: Metric, text: &str) -> Result<f64, TextError> {
     let trimmed = text.trim();
-    let number = |part: &str| {
-        part.trim()
-            .parse::<f64>()
-            .ok()
-            .filter(|n| n.is_finite() && *n >= 0.0)
-    };
+    if number(trimmed).is_some() {
+        return Err(
+            TextError::new(format!("`{trimmed}` has no unit"), whole(text))
+                .help(with_unit(metric, trimmed)),
+        );
+    }
     let bad =
         || TextError::new(format!("`{trimmed}` is not a limit"), whole(text)).help(example(metric));
     match metric {
-        // k6 writes milliseconds without a unit.
-        time if time.is_time() => match number(trimmed) {
-            Some(ms) => Ok(ms),
-            None => duration(text, MAX_WAIT).map(|d| d.as_secs_f64() * 1e3),
-        },
+        time if time.is_time() => duration(text, MAX_WAIT).map(|d| d.as_secs_f64() * 1e3),
+        Metric::ErrorRate | Metric::Resends => trimmed
+            .strip_suffix('%')
+            .and_then(number)
+            .map(|percent| percent / 100.0)
+            .filter(|part| *part <= 1.0)
+            .ok_or_else(bad),
+        _ => trimmed.strip_suffix("/s").and_then(number).ok_or_else(bad),
+    }
+}
+
+fn number(text: &str) -> Option<f64> {
+    let number = text.trim().parse::<f64>().ok()?;
+    (number.is_finite() && number >= 0.0).then_some(number)
+}
+
+/// What a limit without a unit may have meant.
+fn with_unit(metric: Metric, number: &str) -> String {
+    match metric {
         Metric::ErrorRate | Metric::Resends => {
-            let (part, scale) = trimmed
-                .strip_suffix('%')
-                .map_or((trimmed, 1.0), |p| (p, 100.0));
-            number(part)
-                .map(|n| n / scale)
-                .filter(|n| *n <= 1.0)
-                .ok_or_else(bad)
+            format!(
+                "a rate is a percentage: write `{number}%`, or 100 times as much if it was a fraction"
+            )
         }
-        _ => number(trimmed.strip_suffix("/s").unwrap_or(trimmed)).ok_or_else(bad),
+        time if time.is_time() => {
+            format!("write `{number}ms`, which is what k6 means, or `{number}s`")
+        }
+        _ => format!("write `{number}/s`"),
     }
 }
 
@@ -140,9 +151,8 @@ mod tests {
             (t.aggregate, t.comparison, t.limit),
             (Aggregate::Percentile(95.0), Comparison::Less, 300.0)
         );
-        let t = threshold(Metric::ResponseTime, Narrowed::default(), "p(99.9)<=2").unwrap();
+        let t = threshold(Metric::ResponseTime, Narrowed::default(), "p(99.9)<=2ms").unwrap();
         assert_eq!((t.comparison, t.limit), (Comparison::LessOrEqual, 2.0));
-        assert_eq!(t.text, "p(99.9)<=2ms");
         let t = threshold(Metric::ErrorRate, Narrowed::default(), "rate < 0.1%").unwrap();
         assert_eq!((t.aggregate, t.limit), (Aggregate::Rate, 0.001));
         let t = threshold(Metric::Throughput, Narrowed::default(), "rate >= 1000/s").unwrap();
@@ -151,7 +161,15 @@ mod tests {
             (Comparison::GreaterOrEqual, 1000.0)
         );
         insta::assert_snapshot!(message(threshold(Metric::ResponseTime, Narrowed::default(), "p(100) < 1s")), @"0..7 `100` is not a percentile between 0 and 100 / write `p(95) < 300ms` or `avg < 100ms`");
-        insta::assert_snapshot!(message(threshold(Metric::ErrorRate, Narrowed::default(), "rate < 150%")), @"6..11 `150%` is not a limit / write `rate < 0.1%` or `rate < 0.001`");
-        insta::assert_snapshot!(message(threshold(Metric::ErrorRate, Narrowed::default(), "rate 1%")), @"0..7 a threshold compares: `<`, `<=`, `>`, or `>=` is missing / write `rate < 0.1%` or `rate < 0.001`");
+        insta::assert_snapshot!(message(threshold(Metric::ErrorRate, Narrowed::default(), "rate < 150%")), @"6..11 `150%` is not a limit / write `rate < 0.1%`");
+        insta::assert_snapshot!(message(threshold(Metric::ErrorRate, Narrowed::default(), "rate 1%")), @"0..7 a threshold compares: `<`, `<=`, `>`, or `>=` is missing / write `rate < 0.1%`");
+    }
+
+    #[test]
+    fn a_limit_has_a_unit() {
+        let unmeant = |metric, text| message(threshold(metric, Narrowed::default(), text));
+        insta::assert_snapshot!(unmeant(Metric::ResponseTime, "p(95) < 50"), @"7..10 `50` has no unit / write `50ms`, which is what k6 means, or `50s`");
+        insta::assert_snapshot!(unmeant(Metric::ErrorRate, "rate < 0.01"), @"6..11 `0.01` has no unit / a rate is a percentage: write `0.01%`, or 100 times as much if it was a fraction");
+        insta::assert_snapshot!(unmeant(Metric::Throughput, "rate > 100"), @"6..10 `100` has no unit / write `100/s`");
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn with_error_rate(
     implied: Threshold,
 ) -> Vec<Threshold> {
     let sets = |one: &Threshold| {
-        let narrowed = [&one.step, &one.stage, &one.population];
+        let narrowed = [&one.step, &one.stage, &one.population, &one.tag];
         one.metric == Metric::ErrorRate && narrowed.iter().all(|name| name.is_none())
     };
     if !thresholds.iter().any(sets) {
@@ -45,8 +45,8 @@ pub(super) fn with_error_rate(
     thresholds
 }
 
-/// `response_time`, `response_time{step:Open one event}`, `response_time{stage:spike}`, or
-/// `response_time{population:readers}`.
+/// `response_time`, `response_time{step:Open one event}`, `response_time{stage:spike}`,
+/// `response_time{population:readers}`, or `response_time{tag:checkout}`.
 fn threshold_key(
     key: &At<String>,
     parts: &Parts,
@@ -88,7 +88,7 @@ fn threshold_key(
     Some((metric, narrowed))
 }
 
-/// The step, the stage, or the population that a threshold is narrowed to by what stands behind `{`, if it is.
+/// The step, the stage, the population, or the tag that a threshold is narrowed to by what stands behind `{`, if it is.
 fn narrowed(
     key: &str,
     metric: Metric,
@@ -124,11 +124,15 @@ fn narrowed(
     if let Some(name) = population.filter(|_| !of_events && metric != Metric::Resends) {
         return known_population(key, name.trim(), &parts.populations);
     }
+    let tag = inside.and_then(|inside| inside.strip_prefix("tag:"));
+    if let Some(name) = tag.filter(|_| !of_events) {
+        return known_tag(key, name.trim(), &parts.tags);
+    }
     let Some(name) = inside.and_then(|inside| inside.strip_prefix("step:")) else {
         return wrong(
-            "only a step, a stage, or a population can narrow a threshold",
-            "write `response_time{step:Log in}`, `response_time{stage:spike}`, or \
-             `response_time{population:readers}`",
+            "only a step, a stage, a population, or a tag can narrow a threshold",
+            "write `response_time{step:Log in}`, `response_time{stage:spike}`, \
+             `response_time{population:readers}`, or `response_time{tag:checkout}`",
         );
     };
     let name = name.trim();
@@ -150,20 +154,42 @@ fn narrowed(
 }
 
 fn known_population(key: &str, name: &str, known: &[String]) -> Result<Narrowed, TextError> {
+    let none = (
+        "the load has no populations",
+        "write `load: { users: 100, mix: [{ population: readers, share: 1 }] }`",
+    );
+    Ok(Narrowed {
+        population: Some(known_name("population", (key, name), known, none)?),
+        ..Narrowed::default()
+    })
+}
+
+fn known_tag(key: &str, name: &str, known: &[String]) -> Result<Narrowed, TextError> {
+    let none = (
+        "no step has a tag",
+        "write `tags: [checkout]` in the steps that belong together",
+    );
+    Ok(Narrowed {
+        tag: Some(known_name("tag", (key, name), known, none)?),
+        ..Narrowed::default()
+    })
+}
+
+/// A name in a key, if it is known; `none` is said where there are no names at all.
+fn known_name(
+    what: &str,
+    (key, name): (&str, &str),
+    known: &[String],
+    none: (&str, &str),
+) -> Result<String, TextError> {
     if known.iter().any(|known| known == name) {
-        return Ok(Narrowed {
-            population: Some(name.to_owned()),
-            ..Narrowed::default()
-        });
+        return Ok(name.to_owned());
     }
     let (message, help) = match known.is_empty() {
-        true => (
-            "the load has no populations".to_owned(),
-            "write `load: { users: 100, mix: [{ population: readers, share: 1 }] }`".to_owned(),
-        ),
+        true => (none.0.to_owned(), none.1.to_owned()),
         false => {
             let names: Vec<&str> = known.iter().map(String::as_str).collect();
-            unknown_name("population", name, &names)
+            unknown_name(what, name, &names)
         }
     };
     let at = key.find(name).unwrap_or(0);

@@ -33,11 +33,22 @@ pub(super) fn clocks(facts: &Facts<'_>) -> Option<Check> {
             facts.held(apart, &AGENT_CLOCK_STEP),
         ],
         format!(
-            "driven by {}; their clocks are known to ± {} ms",
+            "driven by {}; their clocks are known to ± {} ms{}",
             list(&named),
-            ms(bound)
+            ms(bound),
+            drift(agents)
         ),
         "Agents began at moments that are known no better, or a machine stood still: use a network \
          with shorter ways, and machines that nobody suspends.",
     ))
+}
+
+/// The largest drift, in words; nothing where none shows.
+fn drift(agents: &[lab_archive::Agent]) -> String {
+    let drifts = agents.iter().filter_map(|one| Some((one.drift_ppm?, one)));
+    let largest = drifts.max_by(|one, other| one.0.abs().total_cmp(&other.0.abs()));
+    largest.map_or(String::new(), |(ppm, one)| {
+        let goes = if ppm > 0.0 { "faster" } else { "slower" };
+        format!("; that of {} goes {goes} by {:.1} ppm", one.name, ppm.abs())
+    })
 }

@@ -7,6 +7,7 @@ use lab_plan::{Question, Trial};
 
 use crate::counters::Monitored;
 use crate::predicted::Predicted;
+use crate::stages::Stage;
 use crate::sums::{Names, Sums};
 
 /// A trial, and what was counted of it.
@@ -20,6 +21,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) names: &'a Names<'a>,
     pub(crate) data: &'a TrialData,
     pub(crate) sums: &'a Sums,
+    /// The stages of its load, each with what lies within it.
+    pub(crate) stages: &'a [Stage],
     /// Cores of the machine.
     pub(crate) cores: u32,
     /// Counters over the hold.

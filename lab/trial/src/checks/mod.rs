@@ -13,6 +13,7 @@ mod generator;
 mod load;
 mod outcome;
 mod records;
+mod stages;
 mod steady;
 mod waits;
 
@@ -58,6 +59,7 @@ pub(crate) fn all(facts: &Facts<'_>) -> Vec<Check> {
     if !matches!(kind, LoadKind::Sequence { .. }) {
         checks.push(load::delivered(facts, &health));
     }
+    checks.extend(stages::stages(facts, &health));
     checks.extend([
         load::transactions(facts, &health),
         load::mix(facts, &health),

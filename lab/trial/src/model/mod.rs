@@ -9,9 +9,10 @@ pub use attempts::{Attempt, Attempts, BEYOND};
 pub use figures::{Counters, ErrorCounts, ErrorExamples};
 pub use transfer::Transfer;
 pub use trial::{
-    Arrivals, Bound, Check, CheckOutcome, Connections, Figure, Generator, Lateness, Point,
-    PopulationAnalysis, PopulationPlan, ProbeCounts, Sample, Series, SlowRequest, StageAnalysis,
-    StagePlan, StepAnalysis, ThresholdResult, Times, TrialAnalysis, Verdict,
+    Arrivals, Bound, Check, CheckOutcome, Connections, Figure, Generator, Lateness,
+    MeasureAnalysis, Point, PopulationAnalysis, PopulationPlan, ProbeCounts, Sample, Series,
+    SlowRequest, StageAnalysis, StagePlan, StepAnalysis, TagAnalysis, ThresholdResult, Times,
+    TrialAnalysis, Verdict,
 };
 
 pub(crate) use trial::DELIVERED;

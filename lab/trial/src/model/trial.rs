@@ -116,6 +116,12 @@ pub struct TrialAnalysis {
     /// The populations of the load, in order; empty where all users do the same.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub populations: Vec<PopulationAnalysis>,
+    /// The tags of its steps, in the order of the session; empty where none has one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<TagAnalysis>,
+    /// What answers told besides, in the order of the steps; empty where nothing is measured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub measures: Vec<MeasureAnalysis>,
     /// The stages of the load, in order; empty where it stays.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageAnalysis>,
@@ -230,6 +236,39 @@ pub struct PopulationAnalysis {
     pub offered_per_s: Option<f64>,
     /// From the planned send where there is a plan, else from the actual send.
     pub response_ms: Times,
+}
+
+/// What the steps with a tag came to in a trial. Counts are of the whole trial, all else is of the hold after
+/// its warm-up.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TagAnalysis {
+    /// The tag.
+    pub name: String,
+    /// The names of its steps.
+    pub steps: Vec<String>,
+    /// Answered requests that met their `expect`.
+    pub transactions: u64,
+    /// Failed requests.
+    pub errors: u64,
+    /// Steps skipped because a list was empty.
+    pub skipped: u64,
+    /// Transactions per second.
+    pub throughput_per_s: Option<f64>,
+    /// From the planned send where there is a plan, else from the actual send.
+    pub response_ms: Times,
+}
+
+/// A number that the answers of a step told in the hold, after its warm-up.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MeasureAnalysis {
+    /// The step.
+    pub step: String,
+    /// Its name.
+    pub name: String,
+    /// What it is counted in; empty of a mere number.
+    pub unit: String,
+    /// Figures of the numbers that came, in their unit, to three digits.
+    pub values: Times,
 }
 
 /// What a stage was to be.
@@ -377,6 +416,9 @@ pub struct ThresholdResult {
     /// The stage of the load that it is about, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stage: Option<String>,
+    /// The tag of the steps that it is about, if it is about those of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
     /// What was measured, in the limit's unit; `None` if there was nothing to measure.
     pub value: Option<f64>,
     /// What it is held against.

@@ -186,7 +186,7 @@ impl Template {
     }
 
     /// Variables set before the text is rendered.
-    pub(super) fn sets(&self) -> &[(Slot, Self)] {
+    pub(crate) fn sets(&self) -> &[(Slot, Self)] {
         &self.sets
     }
 

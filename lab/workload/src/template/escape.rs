@@ -18,6 +18,8 @@ pub enum Escape {
     Form,
     /// Inside the quotes of a name of a part of `multipart/form-data`.
     PartName,
+    /// Inside quotes in which a backslash stands before quotes and backslashes.
+    Quoted,
     /// Nowhere: the whole text is one expression, and its value `true` or `false`.
     Condition,
 }
@@ -51,6 +53,12 @@ impl Escape {
                 if out[start..].contains(['"', '\r', '\n']) {
                     let raw = out.split_off(start);
                     push_part_name(&raw, out);
+                }
+            }
+            Self::Quoted => {
+                if out[start..].contains(['"', '\\']) {
+                    let raw = out.split_off(start);
+                    push_quoted(&raw, out);
                 }
             }
         }
@@ -126,6 +134,16 @@ pub(crate) fn push_part_name(raw: &str, out: &mut String) {
     }
 }
 
+/// Appends `raw` as the inside of a quoted string of IMAP (RFC 3501, section 4.3).
+pub(crate) fn push_quoted(raw: &str, out: &mut String) {
+    for c in raw.chars() {
+        if matches!(c, '"' | '\\') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+}
+
 /// Appends `raw` percent-encoded as one segment of a path or one value of a query (RFC 3986,
 /// unreserved characters stay).
 pub(crate) fn push_url(raw: &str, out: &mut String) {
@@ -178,6 +196,12 @@ mod tests {
     #[test]
     fn names_of_parts_end_neither_their_quotes_nor_their_line() {
         assert_eq!(escaped(Escape::PartName, "a\"b\r\né"), "a%22b%0D%0Aé");
+    }
+
+    #[test]
+    fn quoted_strings_end_at_their_own_quotes() {
+        assert_eq!(escaped(Escape::Quoted, r#"a "b" \é"#), r#"a \"b\" \\é"#);
+        assert_eq!(escaped(Escape::Quoted, "INBOX"), "INBOX");
     }
 
     proptest! {

@@ -13,12 +13,15 @@ use super::jinja::{self, FILTERS, GLOBALS, Jinja};
 use super::piece::{Piece, Plain};
 use super::profile::Profile;
 use super::symbols::Symbols;
-use super::token::{Token, TokenKind, arguments, code_tokens, expect, mark, tokens};
+use super::token::{Token, TokenKind, arguments, code_tokens, expect, mark, tokens, too_deep};
 use crate::given::Asked;
 use crate::level::{Level, Parameters};
 
 /// Deepest nesting of calls in a plain expression; deeper ones go to minijinja, which has a limit.
 const MAX_DEPTH: usize = 8;
+
+/// Most parentheses in each other. minijinja's own limit is 150, for which a thread's stack may be too small.
+const MAX_NESTING: usize = 40;
 
 /// Variables that every template knows besides the workload's own.
 pub(super) const BUILT_IN: &[&str] = &["index", "users", "round", "cycle"];
@@ -337,9 +340,15 @@ impl Parser<'_> {
         let source = &self.text[range.clone()];
         let place =
             |token: &Token| range.start + token.at..range.start + token.at + token.text.len();
+        if let Some(token) = too_deep(tokens, MAX_NESTING) {
+            let message = format!("there are more than {MAX_NESTING} parentheses in each other");
+            let help = "`set` a variable to a part of it";
+            return Err(error(&message, place(token), Some(help)));
+        }
+        let counts = arguments(tokens);
         for (i, token) in tokens.iter().enumerate() {
             self.check_filter(tokens, i)
-                .and_then(|()| self.check_count(tokens, i))
+                .and_then(|()| self.check_count(tokens, &counts, i))
                 .map_err(|e| e.at(place(token)))?;
         }
         let rewritten = self
@@ -379,8 +388,13 @@ impl Parser<'_> {
         })
     }
 
-    /// A function of numbers has as many arguments as it takes.
-    fn check_count(&self, tokens: &[Token], i: usize) -> Result<(), Fault> {
+    /// A function of numbers has as many arguments as it takes; these are counted for each parenthesis.
+    fn check_count(
+        &self,
+        tokens: &[Token],
+        counts: &[Option<usize>],
+        i: usize,
+    ) -> Result<(), Fault> {
         let token = &tokens[i];
         let attribute = i > 0 && mark(tokens, i - 1, "|");
         let function = function::find(token.text).filter(|_| token.kind == TokenKind::Name);
@@ -400,7 +414,7 @@ impl Parser<'_> {
             });
         }
         match function.kind {
-            Kind::Numbers(count) if arguments(&tokens[i + 1..]) != Some(count) => Err(Fault {
+            Kind::Numbers(count) if counts.get(i + 1) != Some(&Some(count)) => Err(Fault {
                 message: format!(
                     "`{}` is called with other arguments than it takes",
                     token.text
@@ -605,8 +619,8 @@ fn syntax_error(error: &minijinja::Error, range: Range<usize>) -> TemplateError 
 fn literal(text: &str, escape: Escape) -> Piece {
     let mut out = String::with_capacity(text.len());
     match escape {
-        // What stands in an XML body is XML already.
-        Escape::None | Escape::Xml | Escape::Condition => out.push_str(text),
+        // What stands in an XML body is XML already, and a command has its own quotes.
+        Escape::None | Escape::Xml | Escape::Quoted | Escape::Condition => out.push_str(text),
         Escape::JsonText | Escape::JsonValue => push_json(text, &mut out),
         Escape::Form => push_form(text, &mut out),
         Escape::PartName => push_part_name(text, &mut out),

@@ -17,25 +17,59 @@ pub(super) struct Token<'a> {
     pub(super) at: usize,
 }
 
-/// The number of arguments between the parenthesis that comes first and the one that closes it.
-pub(super) fn arguments(tokens: &[Token]) -> Option<usize> {
-    let (mut depth, mut commas, mut any) = (0usize, 0, false);
-    for token in tokens {
+/// For each word that is a parenthesis, the number of arguments between it and the one that closes it. All at once:
+/// calls within calls would be gone through again for each of them.
+pub(super) fn arguments(tokens: &[Token]) -> Vec<Option<usize>> {
+    let mut counts = vec![None; tokens.len()];
+    let mut open: Vec<Open> = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
+        let is_mark = token.kind == TokenKind::Mark;
         match token.text {
-            "(" | "[" | "{" if token.kind == TokenKind::Mark => depth += 1,
-            ")" | "]" | "}" if token.kind == TokenKind::Mark => {
-                depth = depth.checked_sub(1)?;
-                if depth == 0 {
-                    return Some(if any { commas + 1 } else { 0 });
+            ")" | "]" | "}" if is_mark => {
+                if let Some(closed) = open.pop() {
+                    counts[closed.at] = Some(closed.commas + usize::from(closed.any));
                 }
                 continue;
             }
-            "," if depth == 1 => commas += 1,
+            "," if is_mark => {
+                if let Some(around) = open.last_mut() {
+                    around.commas += 1;
+                }
+            }
             _ => {}
         }
-        any |= depth > 1 || !(token.text == "(" && depth == 1);
+        if let Some(around) = open.last_mut() {
+            around.any = true;
+        }
+        if is_mark && matches!(token.text, "(" | "[" | "{") {
+            open.push(Open {
+                at,
+                commas: 0,
+                any: false,
+            });
+        }
     }
-    None
+    counts
+}
+
+/// The first parenthesis within more than so many others.
+pub(super) fn too_deep<'a, 't>(tokens: &'a [Token<'t>], most: usize) -> Option<&'a Token<'t>> {
+    let mut depth = 0_usize;
+    tokens.iter().find(|token| {
+        match token.text {
+            "(" | "[" | "{" if token.kind == TokenKind::Mark => depth += 1,
+            ")" | "]" | "}" if token.kind == TokenKind::Mark => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth > most
+    })
+}
+
+/// A parenthesis that is not closed yet, and what there is in it.
+struct Open {
+    at: usize,
+    commas: usize,
+    any: bool,
 }
 
 pub(super) fn mark(tokens: &[Token], at: usize, text: &str) -> bool {
@@ -54,6 +88,9 @@ pub(super) fn expect(tokens: &[Token], at: &mut usize, text: &str) -> Option<()>
 pub(super) fn tokens(source: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let mut at = 0;
+    // A quote that nothing ends is a mark. Those of its kind after it stand behind backslashes, or they would end
+    // it, so that nothing ends them either: the rest is gone through once, not for each of them.
+    let mut unended = Vec::new();
     while let Some(first) = source[at..].chars().next() {
         let rest = &source[at..];
         let run = |test: fn(char) -> bool| rest.find(|c| !test(c)).unwrap_or(rest.len());
@@ -74,7 +111,7 @@ pub(super) fn tokens(source: &str) -> Vec<Token<'_>> {
                     .find(|c: char| !(c.is_alphanumeric() || c == '_'))
                     .unwrap_or(rest.len() - 1),
             )
-        } else if let ('"' | '\'', Some(length)) = (first, quoted_length(rest, first)) {
+        } else if let Some(length) = text_length(rest, first, &mut unended) {
             let kind = if rest[..length].contains('\\') {
                 TokenKind::Mark
             } else {
@@ -120,6 +157,18 @@ pub(super) fn code_tokens(text: &str) -> Vec<Token<'_>> {
     found
 }
 
+/// Length of the text that `rest` begins with, if `first` is a quote that is ended.
+fn text_length(rest: &str, first: char, unended: &mut Vec<char>) -> Option<usize> {
+    if !matches!(first, '"' | '\'') || unended.contains(&first) {
+        return None;
+    }
+    let length = quoted_length(rest, first);
+    if length.is_none() {
+        unended.push(first);
+    }
+    length
+}
+
 /// Length of the quoted text that `rest` begins with, quotes included.
 fn quoted_length(rest: &str, quote: char) -> Option<usize> {
     let mut escaped = false;
@@ -133,4 +182,59 @@ fn quoted_length(rest: &str, quote: char) -> Option<usize> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_counted_for_each_parenthesis() {
+        let check = |source: &str, expected: &[Option<usize>]| {
+            let tokens = tokens(source);
+            let counts = arguments(&tokens).into_iter().zip(&tokens);
+            let counts = counts.filter(|(_, token)| token.text == "(");
+            let counts: Vec<_> = counts.map(|(count, _)| count).collect();
+            assert_eq!(counts, expected, "{source}");
+        };
+        check("f()", &[Some(0)]);
+        check("f(1)", &[Some(1)]);
+        check("f(())", &[Some(1), Some(0)]);
+        check("f([])", &[Some(1)]);
+        check("f(1, g(2, 3), [4, 5])", &[Some(3), Some(2)]);
+        check("f(1, g(2", &[None, None]);
+        check("f(','", &[None]);
+        check("f(',')", &[Some(1)]);
+        check(") f(1)", &[Some(1)]);
+    }
+
+    #[test]
+    fn what_is_too_deep_is_found_where_it_begins() {
+        let at = |source: &str| too_deep(&tokens(source), 2).map(|token| token.at);
+        assert_eq!(at("((1)) + [(2)]"), None);
+        assert_eq!(at(") (a[f(1)])"), Some(6));
+        assert_eq!(at("'((('"), None);
+    }
+
+    #[test]
+    fn quotes_behind_backslashes_end_nothing() {
+        let kinds = |source: &str| -> Vec<_> {
+            let tokens = tokens(source);
+            let words = tokens.iter().map(|token| (token.kind, token.text));
+            words.map(|(kind, text)| (kind, text.to_owned())).collect()
+        };
+        let marks = |source: &str| {
+            kinds(source)
+                .iter()
+                .all(|(kind, _)| *kind == TokenKind::Mark)
+        };
+        assert!(marks(r"'\'\'\'"));
+        assert!(marks(r#"'\'\"\'"#));
+        assert_eq!(
+            kinds(r#"'\' "a""#).last(),
+            Some(&(TokenKind::Text, "\"a\"".to_owned()))
+        );
+        assert_eq!(kinds("'a' 'b").len(), 3);
+        assert_eq!(kinds("'a' 'b'").len(), 2);
+    }
 }

@@ -1,5 +1,7 @@
 //! What a mail request carries: identifier, media type, body.
 
+use std::sync::{Mutex, PoisonError};
+
 use axum::extract::FromRequestParts;
 use bytes::Bytes;
 use groupware_http::{ApiError, media_type, parameter};
@@ -109,20 +111,48 @@ pub(crate) enum Written {
 
 impl Written {
     /// The message in MIME, from the owner of the mailbox.
-    ///
-    /// # Errors
-    /// A refusal of what can't be built.
-    pub(crate) fn message(&self, context: &Context<'_>) -> Result<Bytes, MailError> {
+    fn message(&self, context: &Context<'_>) -> Result<Bytes, MailError> {
         match self {
             Self::Described(message) => Ok(message.build(context)?.into()),
             Self::Mime(message) => Ok(groupware_mail::completed(context, message.clone())),
         }
     }
+}
+
+/// A message that is made when it is first decided about. Deciding again would come to the same, and what it was
+/// made of isn't kept beside it: both may be large.
+pub(crate) struct Making(Mutex<Stage>);
+
+enum Stage {
+    Written(Written),
+    Made(Bytes),
+}
+
+impl From<Written> for Making {
+    fn from(written: Written) -> Self {
+        Self(Mutex::new(Stage::Written(written)))
+    }
+}
+
+impl Making {
+    /// The message in MIME, from the owner of the mailbox.
+    ///
+    /// # Errors
+    /// A refusal of what can't be built.
+    pub(crate) fn message(&self, context: &Context<'_>) -> Result<Bytes, MailError> {
+        let mut stage = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = match &*stage {
+            Stage::Written(written) => written.message(context)?,
+            Stage::Made(message) => return Ok(message.clone()),
+        };
+        *stage = Stage::Made(made.clone());
+        Ok(made)
+    }
 
     /// The same for those whom its head names.
     ///
     /// # Errors
-    /// As [`Written::message`]; a refusal of recipients who are no local users.
+    /// As [`Making::message`]; a refusal of recipients who are no local users.
     pub(crate) fn parcel(&self, context: &Context<'_>) -> Result<Parcel, MailError> {
         let message = self.message(context)?;
         Parcel::from_head(context.directory, context.mailbox, message)

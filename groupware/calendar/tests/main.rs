@@ -1,0 +1,10 @@
+//! The calendar over a store: decisions, lists, stored forms, laws, and hostile files.
+//! One program, since each would be linked by itself.
+
+mod hostile;
+mod icalendar;
+mod lists;
+mod properties;
+mod scheduling;
+mod stored;
+mod support;

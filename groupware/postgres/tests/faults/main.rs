@@ -1,0 +1,130 @@
+//! Nothing acknowledged is lost, nothing is stored twice or by half, whatever happens to the sessions, to the
+//! server, and to the way there.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use groupware_postgres::Database;
+use groupware_store::CommitError;
+use plimsoll_tests::postgres::Postgres;
+use plimsoll_tests::wait_until;
+
+use crate::history::{after_more, batch, count, meanwhile, patient, stores, there, wrong};
+use crate::relay::Relay;
+use crate::support::{few, store};
+
+mod controls;
+mod history;
+mod promotion;
+mod relay;
+#[path = "../support/mod.rs"]
+mod support;
+
+pub(crate) fn at(server: &Postgres) -> Database {
+    Database::parse(&server.address()).unwrap()
+}
+
+#[test]
+fn sessions_that_are_ended_lose_nothing() {
+    let Some(server) = Postgres::start() else {
+        return;
+    };
+    let stores = stores(&at(&server), 4);
+    let told = meanwhile(&stores, || {
+        for _ in 0..40 {
+            after_more(&stores, 20);
+            let ended = server.sql(
+                "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+                     WHERE application_name = 'plimsoll' AND random() < 0.7",
+            );
+            assert!(ended.is_some());
+        }
+    });
+    assert_eq!(wrong(&stores[0], &told), Vec::<String>::new());
+    let (stored, refused, unknown) = count(&told);
+    assert!(stored > 800, "{stored} {refused} {unknown}");
+    // The server is there all the time: whatever was in doubt could be found out.
+    assert_eq!((refused, unknown), (0, 0));
+}
+
+#[test]
+fn a_server_that_crashes_loses_nothing_acknowledged() {
+    let Some(server) = Postgres::start() else {
+        return;
+    };
+    let stores = stores(&at(&server), 3);
+    let told = meanwhile(&stores, || {
+        for _ in 0..5 {
+            after_more(&stores, 50);
+            server.kill();
+            server.restart();
+        }
+        after_more(&stores, 50);
+    });
+    assert_eq!(wrong(&stores[0], &told), Vec::<String>::new());
+    assert!(count(&told).0 > 300, "{:?}", count(&told));
+}
+
+#[test]
+fn a_commit_whose_answer_is_lost_is_found_out() {
+    let Some(server) = Postgres::start() else {
+        return;
+    };
+    let relay = Relay::start(server.port(), || {});
+    let through: Vec<_> = (0..3)
+        .map(|_| store(&relay.database(), &patient()))
+        .collect();
+    let told = meanwhile(&through, || {
+        let limit = Duration::from_secs(120);
+        wait_until(limit, "cuts", || relay.cuts.load(Ordering::SeqCst) >= 60);
+    });
+    let direct = store(&at(&server), &patient());
+    assert_eq!(wrong(&direct, &told), Vec::<String>::new());
+    let (stored, refused, unknown) = count(&told);
+    assert!(stored > 100, "{stored}");
+    assert_eq!((refused, unknown), (0, 0));
+}
+
+/// A commit that waits for another machine in vain says COMMIT all the same, with a warning before it.
+#[test]
+fn what_only_one_machine_has_is_not_acknowledged() {
+    let Some(server) = Postgres::start() else {
+        return;
+    };
+    let brief = few().patience(Duration::from_secs(2));
+    let store = store(&at(&server), &brief);
+    store.commit_blocking(batch(1)).unwrap();
+    server
+        .sql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+        .unwrap();
+    server.sql("SELECT pg_reload_conf()").unwrap();
+    let outcome = std::thread::scope(|scope| {
+        let commit = scope.spawn(|| store.commit_blocking(batch(2)));
+        wait_until(Duration::from_secs(60), "a cancelled wait", || {
+            let cancelled = server.sql(
+                "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity
+                     WHERE application_name = 'plimsoll' AND wait_event = 'SyncRep'",
+            );
+            cancelled.is_some_and(|count| count != "0") || commit.is_finished()
+        });
+        commit.join().unwrap()
+    });
+    assert!(
+        matches!(outcome, Err(CommitError::Unknown(_))),
+        "{outcome:?}"
+    );
+    // As long as nobody else has what is written, writes are refused, and reads go on.
+    let refused = store.commit_blocking(batch(3)).unwrap_err();
+    assert!(refused.is_passing(), "{refused:?}");
+    assert!(there(&store, "left").starts_with(&[1]));
+    server
+        .sql("ALTER SYSTEM RESET synchronous_standby_names")
+        .unwrap();
+    server.sql("SELECT pg_reload_conf()").unwrap();
+    let mut number = 3;
+    wait_until(Duration::from_secs(60), "writes to be taken again", || {
+        number += 1;
+        store.commit_blocking(batch(number)).is_ok()
+    });
+    assert!(store.condition().refusal.is_none());
+}

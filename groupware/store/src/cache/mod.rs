@@ -1,0 +1,297 @@
+//! Records that were read or written lately, in memory: who reads them again needs no engine.
+//!
+//! Nobody sees anything else than by the engine: one state of all records, which has all that was
+//! acknowledged before. Commits are numbered by groups. Before the engine commits a group, the partitions
+//! that it changes are marked with the group's number; when it is durable, what is remembered of them is
+//! changed, and then the number is published. A reader is at the last group that was published when it
+//! began. What is remembered of a partition counts for it as long as it shows no later group. Where
+//! something isn't remembered, the engine's snapshot, which may be a later one, answers from there on, and
+//! what was read before must not have changed since: else the reader begins again, on the engine alone
+//! ([`Remembered::is_torn`]). What the engine answers is remembered, unless its partition was marked since.
+
+mod part;
+mod remembered;
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+
+use self::part::Part;
+pub(crate) use self::remembered::Remembered;
+use crate::engine::Outcome;
+use crate::{Batch, CommitError, Op, Record};
+
+/// Threads that read at the same moment rarely meet in one of these.
+const SHARDS: usize = 64;
+/// Marks of groups. Partitions that share one are looked up more often than needed, now and then.
+const MARKS: usize = 1 << 14;
+/// Longest value that is remembered.
+const LONGEST_BYTES: usize = 16 << 10;
+
+/// The number of a group of changes.
+type GroupNumber = u64;
+
+/// What is remembered.
+pub(crate) struct Cache {
+    /// What the keys of records begin with that are remembered.
+    prefix: &'static [u8],
+    bytes_per_shard: usize,
+    published: AtomicU64,
+    /// The last group that changes a partition, or is about to, by the hash of the partition's name.
+    marks: Box<[AtomicU64]>,
+    shards: Box<[Mutex<Shard>]>,
+    hasher: RandomState,
+    looks: AtomicU64,
+    looks_remembered: AtomicU64,
+}
+
+#[derive(Default)]
+struct Shard {
+    parts: HashMap<Arc<str>, Part>,
+    /// All of them, the one that was looked at last, whether it is in use, at the end.
+    turns: VecDeque<Arc<str>>,
+    bytes: usize,
+}
+
+/// Where something of a partition lies.
+#[derive(Debug, Clone, Copy)]
+struct Home {
+    shard: usize,
+    mark: usize,
+}
+
+/// What is remembered of something.
+enum Found<T> {
+    Known(T),
+    Unknown,
+    /// It has changed since.
+    Later,
+}
+
+impl Cache {
+    /// Remembers about so many bytes of records whose keys begin so.
+    pub(crate) fn new(prefix: &'static [u8], bytes: usize) -> Self {
+        Self {
+            prefix,
+            bytes_per_shard: bytes / SHARDS,
+            published: AtomicU64::new(0),
+            marks: (0..MARKS).map(|_| AtomicU64::new(0)).collect(),
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            hasher: RandomState::new(),
+            looks: AtomicU64::new(0),
+            looks_remembered: AtomicU64::new(0),
+        }
+    }
+
+    /// How often somebody has looked, and how often without the engine.
+    pub(crate) fn looks(&self) -> (u64, u64) {
+        (
+            self.looks.load(Relaxed),
+            self.looks_remembered.load(Relaxed),
+        )
+    }
+
+    fn count(&self, is_remembered: bool) {
+        self.looks.fetch_add(1, Relaxed);
+        if is_remembered {
+            self.looks_remembered.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Called before the engine commits a group.
+    pub(crate) fn begin(&self, group: &[&Batch]) -> GroupNumber {
+        let number = self.published.load(SeqCst) + 1;
+        for op in group.iter().flat_map(|batch| &batch.ops) {
+            if let Some(partition) = self.concerned(op) {
+                self.marks[self.home(partition).mark].store(number, SeqCst);
+            }
+        }
+        number
+    }
+
+    /// Called when the group is durable, before anybody is told.
+    pub(crate) fn publish(&self, number: GroupNumber, group: &[&Batch], outcomes: &[Outcome]) {
+        for (batch, outcome) in group.iter().zip(outcomes) {
+            match outcome {
+                Ok(committed) => {
+                    for op in &batch.ops {
+                        self.change(op, committed.revision, number);
+                    }
+                }
+                Err(CommitError::Conflict { .. }) => {}
+                // Whatever became of it: the engine knows.
+                Err(_) => {
+                    let concerned = batch.ops.iter().filter_map(|op| self.concerned(op));
+                    concerned.for_each(|partition| self.forget(partition));
+                }
+            }
+        }
+        self.published.store(number, SeqCst);
+    }
+
+    /// The partition in which an operation may change something that is remembered.
+    fn concerned<'a>(&self, op: &'a Op) -> Option<&'a Arc<str>> {
+        match op {
+            Op::Put { partition, key, .. }
+            | Op::Add { partition, key, .. }
+            | Op::Delete { partition, key } => key.starts_with(self.prefix).then_some(partition),
+            Op::DeleteRange { partition, .. } | Op::DeletePartition { partition } => {
+                Some(partition)
+            }
+        }
+    }
+
+    fn change(&self, op: &Op, revision: u64, number: GroupNumber) {
+        let Some(partition) = self.concerned(op) else {
+            return;
+        };
+        if let Op::DeleteRange { .. } | Op::DeletePartition { .. } = op {
+            return self.forget(partition);
+        }
+        let mut shard = self.shard(self.home(partition));
+        let Some(part) = shard.parts.get_mut(partition) else {
+            return;
+        };
+        let before = part.bytes();
+        part.group = number;
+        match op {
+            Op::Put { key, value, .. } if value.len() <= LONGEST_BYTES => {
+                // Not what the value may be a part of.
+                let value = Bytes::copy_from_slice(value);
+                part.put(key, Record { value, revision });
+            }
+            Op::Put { key, .. } => part.forget(key),
+            Op::Add { key, by, .. } => part.add(key, by, revision),
+            Op::Delete { key, .. } => part.remove(key),
+            Op::DeleteRange { .. } | Op::DeletePartition { .. } => {}
+        }
+        let (after, is_in_pieces) = (part.bytes(), part.is_in_pieces());
+        shard.bytes = shard.bytes - before + after;
+        if is_in_pieces {
+            shard.forget(partition);
+        }
+        shard.make_room(self.bytes_per_shard);
+    }
+
+    fn forget(&self, partition: &Arc<str>) {
+        self.shard(self.home(partition)).forget(partition);
+    }
+
+    fn published(&self) -> GroupNumber {
+        self.published.load(SeqCst)
+    }
+
+    /// Whether a partition was changed after a group, or is about to be.
+    fn is_marked_since(&self, home: Home, number: GroupNumber) -> bool {
+        self.marks[home.mark].load(SeqCst) > number
+    }
+
+    /// Looks at what is remembered of a partition, for a reader that is at this group.
+    fn look<T>(
+        &self,
+        partition: &str,
+        at: GroupNumber,
+        read: impl FnOnce(&Part) -> Option<T>,
+    ) -> Found<T> {
+        let mut shard = self.shard(self.home(partition));
+        let Some(part) = shard.parts.get_mut(partition) else {
+            return Found::Unknown;
+        };
+        match read(part) {
+            None => Found::Unknown,
+            Some(_) if part.group > at => Found::Later,
+            Some(found) => {
+                part.is_in_use = true;
+                Found::Known(found)
+            }
+        }
+    }
+
+    /// Remembers what a snapshot of the engine has in a span of keys, which was begun when this group was
+    /// published or later.
+    fn fill(
+        &self,
+        partition: &str,
+        began: GroupNumber,
+        (from, to): (&[u8], &[u8]),
+        records: Vec<(Bytes, Record)>,
+    ) {
+        let home = self.home(partition);
+        let mut shard = self.shard(home);
+        // Whoever marks it later changes it here later, too: this is locked.
+        let marked = self.marks[home.mark].load(SeqCst);
+        if marked > began {
+            return;
+        }
+        let part = shard.part(partition, marked);
+        let before = part.bytes();
+        part.is_in_use = true;
+        part.learn(from, to, records);
+        let (after, is_in_pieces) = (part.bytes(), part.is_in_pieces());
+        shard.bytes = shard.bytes - before + after;
+        if is_in_pieces {
+            shard.forget(partition);
+        }
+        shard.make_room(self.bytes_per_shard);
+    }
+
+    fn home(&self, partition: &str) -> Home {
+        let hash = self.hasher.hash_one(partition);
+        let place = |hash: u64, count: usize| usize::try_from(hash).unwrap_or_default() % count;
+        Home {
+            shard: place(hash >> 32, SHARDS),
+            mark: place(hash & u64::from(u32::MAX), MARKS),
+        }
+    }
+
+    fn shard(&self, home: Home) -> MutexGuard<'_, Shard> {
+        let shard = self.shards[home.shard].lock();
+        shard.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shard {
+    fn part(&mut self, partition: &str, group: GroupNumber) -> &mut Part {
+        if !self.parts.contains_key(partition) {
+            let name: Arc<str> = partition.into();
+            self.turns.push_back(Arc::clone(&name));
+            self.parts.insert(name, Part::new(group));
+        }
+        self.parts
+            .get_mut(partition)
+            .expect("it was there, or was put there")
+    }
+
+    fn forget(&mut self, partition: &str) {
+        if let Some(part) = self.parts.remove(partition) {
+            self.bytes -= part.bytes();
+            self.turns.retain(|name| **name != *partition);
+        }
+    }
+
+    /// Forgets partitions that nobody has read in since their last turn, and of those that somebody has the
+    /// one whose turn it is, until the rest fits.
+    fn make_room(&mut self, most_bytes: usize) {
+        let mut spared = self.turns.len();
+        while self.bytes > most_bytes {
+            let Some(name) = self.turns.pop_front() else {
+                return;
+            };
+            let Some(part) = self.parts.get_mut(&name) else {
+                continue;
+            };
+            if part.is_in_use && spared > 0 {
+                spared -= 1;
+                part.is_in_use = false;
+                self.turns.push_back(name);
+                continue;
+            }
+            self.bytes -= part.bytes();
+            self.parts.remove(&name);
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! What is remembered of one partition: records, and of which keys it is known whether they have one.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use bytes::Bytes;
+
+use crate::Record;
+use crate::batch::added;
+
+/// What a record takes besides its key and value, and what a span of keys takes besides its ends, about.
+const AROUND_BYTES: usize = 160;
+/// Most spans; a partition that comes to have more is forgotten.
+const MOST_SPANS: usize = 1024;
+
+/// Keys from the first one to before the second.
+type Span = (Bytes, Bytes);
+
+/// Records of one partition.
+#[derive(Debug, Default)]
+pub(super) struct Part {
+    /// The last group of changes of the partition that this shows.
+    pub(super) group: u64,
+    /// Somebody has read here since it was last looked at for that.
+    pub(super) is_in_use: bool,
+    records: BTreeMap<Bytes, Record>,
+    /// The spans of which every record is here, in order; between two of them are keys that aren't known.
+    known: Vec<Span>,
+    bytes: usize,
+}
+
+impl Part {
+    pub(super) fn new(group: u64) -> Self {
+        Self {
+            group,
+            ..Self::default()
+        }
+    }
+
+    /// What it takes, about.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether it has come to be in so many pieces that it is of little use.
+    pub(super) fn is_in_pieces(&self) -> bool {
+        self.known.len() > MOST_SPANS
+    }
+
+    /// The record of a key, if there is one; `None` where that isn't known.
+    pub(super) fn get(&self, key: &[u8]) -> Option<Option<Record>> {
+        self.knows(key).then(|| self.records.get(key).cloned())
+    }
+
+    /// The first records of a span with their keys, at most so many; `None` where not all are known.
+    pub(super) fn range(
+        &self,
+        from: &[u8],
+        to: &[u8],
+        limit: usize,
+    ) -> Option<Vec<(Bytes, Record)>> {
+        let (_, end) = self.span_of(from)?;
+        if **end < *to {
+            return None;
+        }
+        if from >= to {
+            return Some(Vec::new());
+        }
+        let range = (Bound::Included(from), Bound::Excluded(to));
+        let found = self.records.range::<[u8], _>(range).take(limit);
+        Some(found.map(|(key, it)| (key.clone(), it.clone())).collect())
+    }
+
+    /// From now on the records of a span are known: these.
+    pub(super) fn learn(&mut self, from: &[u8], to: &[u8], records: Vec<(Bytes, Record)>) {
+        if from >= to {
+            return;
+        }
+        self.join(from, to);
+        for (key, record) in records {
+            self.insert(key, record);
+        }
+    }
+
+    /// A record was written.
+    pub(super) fn put(&mut self, key: &[u8], record: Record) {
+        let bytes = Bytes::copy_from_slice(key);
+        if !self.knows(key) {
+            self.join(key, &behind(key));
+        }
+        self.insert(bytes, record);
+    }
+
+    /// Something was added to a record of counters.
+    pub(super) fn add(&mut self, key: &[u8], by: &[i64], revision: u64) {
+        if let Some(found) = self.get(key) {
+            let old = found.map(|it| it.value).unwrap_or_default();
+            let value = added(&old, by).into();
+            self.insert(Bytes::copy_from_slice(key), Record { value, revision });
+        }
+    }
+
+    /// A record was removed, or what it holds is too large to be kept here.
+    pub(super) fn remove(&mut self, key: &[u8]) {
+        if let Some((key, record)) = self.records.remove_entry(key) {
+            self.bytes -= size(&key, &record);
+        }
+    }
+
+    /// What a key holds isn't known from now on.
+    pub(super) fn forget(&mut self, key: &[u8]) {
+        self.remove(key);
+        let Some((from, to)) = self.span_of(key).cloned() else {
+            return;
+        };
+        let at = self.known.partition_point(|(begin, _)| *begin < from);
+        self.known.remove(at);
+        self.bytes -= span_size(&from, &to);
+        for (from, to) in [(from, Bytes::copy_from_slice(key)), (behind(key), to)] {
+            if from < to {
+                self.join(&from, &to);
+            }
+        }
+    }
+
+    fn knows(&self, key: &[u8]) -> bool {
+        self.span_of(key).is_some()
+    }
+
+    /// The span that a key lies in.
+    fn span_of(&self, key: &[u8]) -> Option<&Span> {
+        let behind = self.known.partition_point(|(begin, _)| **begin <= *key);
+        let span = self.known.get(behind.checked_sub(1)?)?;
+        (*span.1 > *key).then_some(span)
+    }
+
+    /// Makes one span of this one and all that it overlaps, or that begin where it ends.
+    fn join(&mut self, from: &[u8], to: &[u8]) {
+        let first = self.known.partition_point(|(_, end)| **end < *from);
+        let behind = self.known.partition_point(|(begin, _)| **begin <= *to);
+        let joined = &self.known[first..behind];
+        let begin = joined.first().map(|(begin, _)| begin);
+        let begin = begin.filter(|begin| ***begin < *from).cloned();
+        let end = joined.last().map(|(_, end)| end);
+        let end = end.filter(|end| ***end > *to).cloned();
+        self.bytes -= joined
+            .iter()
+            .map(|(from, to)| span_size(from, to))
+            .sum::<usize>();
+        let span = (
+            begin.unwrap_or_else(|| Bytes::copy_from_slice(from)),
+            end.unwrap_or_else(|| Bytes::copy_from_slice(to)),
+        );
+        self.bytes += span_size(&span.0, &span.1);
+        self.known.splice(first..behind, [span]);
+    }
+
+    fn insert(&mut self, key: Bytes, record: Record) {
+        self.bytes += size(&key, &record);
+        if let Some(old) = self.records.insert(key.clone(), record) {
+            self.bytes -= size(&key, &old);
+        }
+    }
+}
+
+/// The first key behind another.
+pub(super) fn behind(key: &[u8]) -> Bytes {
+    let mut behind = Vec::with_capacity(key.len() + 1);
+    behind.extend_from_slice(key);
+    behind.push(0);
+    behind.into()
+}
+
+fn size(key: &[u8], record: &Record) -> usize {
+    key.len() + record.value.len() + AROUND_BYTES
+}
+
+fn span_size(from: &[u8], to: &[u8]) -> usize {
+    from.len() + to.len() + AROUND_BYTES
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Learn(u8, u8),
+        Put(u8),
+        Remove(u8),
+        Forget(u8),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let key = 0..12_u8;
+        prop_oneof![
+            (key.clone(), key.clone()).prop_map(|(from, to)| Step::Learn(from, to)),
+            key.clone().prop_map(Step::Put),
+            key.clone().prop_map(Step::Remove),
+            key.prop_map(Step::Forget),
+        ]
+    }
+
+    fn record(revision: u64) -> Record {
+        Record {
+            value: vec![7; usize::try_from(revision).unwrap() % 50].into(),
+            revision,
+        }
+    }
+
+    proptest! {
+        /// Beside a model: all records that there are, and the set of the keys that are known.
+        #[test]
+        fn what_it_says_is_so_and_it_says_what_it_was_told(steps in prop::collection::vec(step(), 0..60)) {
+            let (mut part, mut truth) = (Part::default(), BTreeMap::<u8, Record>::new());
+            let mut known = BTreeSet::new();
+            for (revision, step) in (1..).zip(steps) {
+                match step {
+                    Step::Learn(from, to) => {
+                        let inside = truth.iter().filter(|(key, _)| (from..to).contains(*key));
+                        let records = inside.map(|(key, it)| (vec![*key].into(), it.clone()));
+                        part.learn(&[from], &[to], records.collect());
+                        known.extend(from..to);
+                    }
+                    Step::Put(key) => {
+                        truth.insert(key, record(revision));
+                        part.put(&[key], record(revision));
+                        known.insert(key);
+                    }
+                    Step::Remove(key) => {
+                        truth.remove(&key);
+                        part.remove(&[key]);
+                    }
+                    Step::Forget(key) => {
+                        part.forget(&[key]);
+                        known.remove(&key);
+                    }
+                }
+                for key in 0..13 {
+                    let expected = known.contains(&key).then(|| truth.get(&key).cloned());
+                    prop_assert_eq!(part.get(&[key]), expected, "{} of {:?}", key, part);
+                }
+                let bytes: usize = part.records.iter().map(|(key, it)| size(key, it)).sum();
+                let spans: usize = part.known.iter().map(|(from, to)| span_size(from, to)).sum();
+                prop_assert_eq!(part.bytes, bytes + spans);
+                for (from, to) in [(0, 12), (2, 6), (3, 4), (5, 5)] {
+                    // Keys in between, such as those of two bytes, are known where a span was learnt whole.
+                    if let Some(range) = part.range(&[from], &[to], usize::MAX) {
+                        let found: Vec<_> = range.into_iter().map(|(key, it)| (key[0], it)).collect();
+                        let inside = truth.iter().filter(|(key, _)| (from..to).contains(*key));
+                        let expected: Vec<_> = inside.map(|(key, it)| (*key, it.clone())).collect();
+                        prop_assert_eq!(found, expected);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The store by its contract, on each engine.
+//! One program, since each would be linked by itself.
+
+mod changes;
+mod contract;
+mod remembered;
+mod room;
+mod semantics;
+mod serial;

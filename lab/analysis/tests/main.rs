@@ -1,0 +1,13 @@
+//! What an analysis says about archives that are made up in every number.
+//! One program, since each would be linked by itself.
+
+mod capacity;
+mod checks;
+mod circumstances;
+mod duet;
+mod failures;
+mod lag;
+mod power;
+mod support;
+mod unknowns;
+mod waiting;

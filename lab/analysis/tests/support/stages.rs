@@ -1,0 +1,27 @@
+//! How the requests of a load of stages are spread over its windows.
+
+use lab_study::plan::Trial;
+
+use super::Shape;
+
+/// The part of all planned requests that lies in a window, which has its stage's level.
+pub(super) fn share(trial: &Trial, shape: &Shape, (start, end): (u64, u64)) -> f64 {
+    let prediction = trial.prediction.as_ref().unwrap();
+    let mut begins = trial.load.ramp_ms;
+    for (at, stage) in trial.load.stages.iter().enumerate() {
+        let length = stage.length_ms as f64;
+        if start < begins + stage.length_ms {
+            let until = |at: u64| {
+                let at = (at - begins) as f64 / length;
+                stage.from * at + (stage.to - stage.from) * at * at / 2.0
+            };
+            let all = until(begins + stage.length_ms);
+            let within = until(end.min(begins + stage.length_ms)) - until(start);
+            let short = shape.short_stage.filter(|(stage, _)| *stage == at);
+            let of_stage = prediction.stages[at].transactions / prediction.transactions;
+            return short.map_or(1.0, |(_, part)| part) * of_stage * within / all;
+        }
+        begins += stage.length_ms;
+    }
+    0.0
+}

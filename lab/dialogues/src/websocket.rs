@@ -1,0 +1,503 @@
+//! WebSocket (RFC 6455): a request says a message and hears those that answer it, each with its moment.
+//! Frames, their masks, pings, and the server's close are `tungstenite`'s, over a pipe in memory. No extension
+//! is offered, so that nothing is compressed.
+
+use std::io::{self, ErrorKind, Read, Write};
+
+use lab_workload::{Events, Said, Speech, Template, UserScope, Workload};
+use tungstenite::handshake::client::generate_key;
+use tungstenite::handshake::derive_accept_key;
+use tungstenite::protocol::frame::FrameHeader;
+use tungstenite::protocol::frame::coding::{Data, OpCode};
+use tungstenite::protocol::{Role, WebSocketConfig, WebSocketContext};
+use tungstenite::{Error, Message};
+
+use lab_client::dialogue::{Dialogue, Out, Reply, Turn};
+use lab_client::{RequestId, Side, Unmade};
+
+/// Longest answer to the handshake, and most headers of it.
+const MAX_HEAD: usize = 64 << 10;
+const MAX_HEADERS: usize = 64;
+/// Longest message, and longest frame of one.
+const MAX_MESSAGE: usize = 16 << 20;
+/// How much of what is heard is kept for what is expected and captured.
+const MAX_TEXT: usize = 4 << 20;
+/// What a user's connection reads at once from memory.
+const READ: usize = 4 << 10;
+
+/// WebSocket.
+pub struct WebSocket {
+    /// Of the handshake.
+    host: String,
+    path: Template,
+    headers: Vec<(String, Template)>,
+    subprotocol: Option<String>,
+    /// By the request's place.
+    asked: Vec<Asked>,
+}
+
+/// What a request says, and what it listens for.
+struct Asked {
+    /// What is rendered for the request's `set`.
+    sets: Template,
+    text: Option<Template>,
+    binary: bool,
+    events: Option<Events>,
+}
+
+/// What is kept of a connection: where its frames are.
+#[derive(Default)]
+pub struct WebSocketLine {
+    frames: Option<WebSocketContext>,
+    pipe: Pipe,
+}
+
+/// Reads messages as they come on a connection whose handshake is over.
+#[derive(Default)]
+pub struct WebSocketMessages {
+    line: Option<WebSocketLine>,
+    talk: WebSocketTalk,
+    out: Out,
+}
+
+/// A connection in memory: what was heard and isn't read yet, and what is to be said.
+#[derive(Default)]
+struct Pipe {
+    heard: Vec<u8>,
+    read: usize,
+    said: Vec<u8>,
+}
+
+/// A handshake, or a message and the answers to it.
+#[derive(Default)]
+pub struct WebSocketTalk {
+    /// What is said: a head, or a message.
+    text: String,
+    /// Of the handshake.
+    key: Option<String>,
+    message: Option<Kind>,
+    is_said: bool,
+    until: Option<String>,
+    count: Option<u32>,
+    at_most: u32,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Text,
+    Binary,
+}
+
+impl WebSocket {
+    /// For the requests of a workload, to a server whose handshakes name this host.
+    #[must_use]
+    pub fn new(workload: &Workload, host: &str) -> Self {
+        let asked = workload.requests().map(|request| {
+            let (text, binary) = match request.said.as_deref() {
+                Some(Said::Message { text, binary }) => (text.clone(), *binary),
+                _ => (None, false),
+            };
+            Asked {
+                sets: request.target.clone(),
+                text,
+                binary,
+                events: request.events.clone(),
+            }
+        });
+        let (path, headers, subprotocol) = match &workload.speech {
+            Speech::WebSocket {
+                path,
+                headers,
+                subprotocol,
+            } => (path.clone(), headers.clone(), subprotocol.clone()),
+            _ => (Template::literal("/"), Vec::new(), None),
+        };
+        Self {
+            host: host.to_owned(),
+            path,
+            headers,
+            subprotocol,
+            asked: asked.collect(),
+        }
+    }
+
+    /// The server's answer to the handshake; `None` until all of its head is there.
+    fn shaken(
+        &self,
+        key: &str,
+        line: &mut WebSocketLine,
+        heard: &mut &[u8],
+    ) -> Result<Option<Reply>, String> {
+        let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+        let mut head = httparse::Response::new(&mut headers);
+        let all = *heard;
+        let length = match head.parse(all) {
+            Ok(httparse::Status::Complete(length)) => length,
+            Ok(httparse::Status::Partial) if all.len() <= MAX_HEAD => return Ok(None),
+            Ok(httparse::Status::Partial) => {
+                return Err("the answer to the handshake is too long".to_owned());
+            }
+            Err(error) => return Err(format!("the answer to the handshake is no HTTP: {error}")),
+        };
+        *heard = &all[length..];
+        let code = head.code.unwrap_or_default();
+        let refused = match code {
+            101 => self.missing(key, head.headers),
+            _ => Some(format!("the handshake is answered with status {code}")),
+        };
+        *line = WebSocketLine::open();
+        Ok(Some(Reply {
+            refused: refused.map(String::into_boxed_str),
+            ..Reply::default()
+        }))
+    }
+
+    /// What the server's consent lacks, in words.
+    fn missing(&self, key: &str, headers: &[httparse::Header<'_>]) -> Option<String> {
+        let value = |name: &str| {
+            let mut found = headers
+                .iter()
+                .filter(|one| one.name.eq_ignore_ascii_case(name));
+            found.next().map(|one| String::from_utf8_lossy(one.value))
+        };
+        let is_accepted = value("Sec-WebSocket-Accept")
+            .is_some_and(|accept| accept.trim() == derive_accept_key(key.as_bytes()));
+        if !is_accepted {
+            return Some("the handshake's key is not accepted: no WebSocket there?".to_owned());
+        }
+        if let Some(extension) = value("Sec-WebSocket-Extensions") {
+            return Some(format!(
+                "the server uses `{extension}`, which nobody offered"
+            ));
+        }
+        let spoken = value("Sec-WebSocket-Protocol");
+        match (&self.subprotocol, spoken) {
+            (Some(asked), Some(spoken)) if spoken.trim() == asked => None,
+            (None, None) => None,
+            (Some(asked), _) => Some(format!("the server doesn't speak `{asked}`")),
+            (None, Some(spoken)) => Some(format!("the server speaks `{spoken}`, unasked")),
+        }
+    }
+}
+
+impl WebSocketLine {
+    /// A connection whose handshake is over.
+    fn open() -> Self {
+        let config = WebSocketConfig::default()
+            .read_buffer_size(READ)
+            .write_buffer_size(0)
+            .max_message_size(Some(MAX_MESSAGE))
+            .max_frame_size(Some(MAX_MESSAGE));
+        Self {
+            frames: Some(WebSocketContext::new(Role::Client, Some(config))),
+            pipe: Pipe::default(),
+        }
+    }
+}
+
+impl WebSocketMessages {
+    /// Takes what was heard. How many messages there were so far; `None` once the server has closed.
+    ///
+    /// # Errors
+    /// In words: what came is no WebSocket.
+    pub fn read(&mut self, heard: &[u8]) -> Result<Option<u32>, String> {
+        let line = self.line.get_or_insert_with(WebSocketLine::open);
+        self.talk.at_most = u32::MAX;
+        line.pipe.hear(heard);
+        let over = self.talk.listen(line, &mut self.out)?;
+        line.pipe.said.clear();
+        Ok(over.is_none().then_some(self.out.messages))
+    }
+
+    /// The texts of all messages, a line each.
+    #[must_use]
+    pub fn text(&self) -> &[u8] {
+        &self.out.body
+    }
+}
+
+impl WebSocketTalk {
+    fn begin(&mut self) {
+        self.text.clear();
+        self.key = None;
+        self.message = None;
+        self.is_said = false;
+        self.until = None;
+        self.count = None;
+        self.at_most = u32::MAX;
+    }
+
+    /// A message was heard. Whether it is the last one that is wanted.
+    fn heard(&self, message: &[u8], out: &mut Out) -> Result<bool, String> {
+        out.messages += 1;
+        if out.messages > 1 {
+            out.body.push(b'\n');
+        }
+        let room = MAX_TEXT.saturating_sub(out.body.len());
+        out.body
+            .extend_from_slice(&message[..message.len().min(room)]);
+        let holds = |text: &String| memchr::memmem::find(message, text.as_bytes()).is_some();
+        let enough = self.count.is_some_and(|count| out.messages >= count);
+        if enough || self.until.as_ref().is_some_and(holds) {
+            return Ok(true);
+        }
+        match out.messages >= self.at_most {
+            true => Err(format!(
+                "{} messages came, and none was the last: say `at_most` if that is meant",
+                out.messages
+            )),
+            false => Ok(false),
+        }
+    }
+
+    /// Takes all frames that are there. What came of it once the last message was heard.
+    fn listen(&self, line: &mut WebSocketLine, out: &mut Out) -> Result<Option<Reply>, String> {
+        let WebSocketLine { frames, pipe } = line;
+        let frames = frames.as_mut().ok_or("there was no handshake")?;
+        loop {
+            let over = match frames.read(pipe) {
+                Ok(Message::Text(text)) => self.heard(text.as_bytes(), out)?,
+                Ok(Message::Binary(bytes)) => self.heard(&bytes, out)?,
+                Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => false,
+                Ok(Message::Close(why)) => {
+                    let _said = frames.flush(pipe);
+                    let why = why.map_or_else(String::new, |why| format!(": {why}"));
+                    return Ok(Some(self.closed(out.messages, &why)));
+                }
+                Err(Error::Io(error)) if error.kind() == ErrorKind::WouldBlock => {
+                    return Ok(None);
+                }
+                Err(Error::ConnectionClosed | Error::AlreadyClosed) => {
+                    return Ok(Some(self.closed(out.messages, "")));
+                }
+                Err(error) => return Err(format!("what came is no WebSocket: {error}")),
+            };
+            if over {
+                return Ok(Some(Reply::default()));
+            }
+        }
+    }
+
+    /// The server has closed the connection, in the way that the protocol has: it refuses, unless all that it
+    /// says is wanted.
+    fn closed(&self, messages: u32, why: &str) -> Reply {
+        let takes_all = self.until.is_none() && self.count.is_none();
+        let refused = !(takes_all && messages > 0);
+        let text = || format!("the server closed after {messages} messages{why}");
+        Reply {
+            refused: refused.then(|| text().into()),
+            ends: true,
+            ..Reply::default()
+        }
+    }
+
+    /// Puts the request's message on the line.
+    fn say(&self, kind: Kind, line: &mut WebSocketLine) -> Result<(), String> {
+        let WebSocketLine { frames, pipe } = line;
+        let frames = frames.as_mut().ok_or("there was no handshake")?;
+        let message = match kind {
+            Kind::Text => Message::text(self.text.as_str()),
+            Kind::Binary => Message::binary(self.text.as_bytes().to_vec()),
+        };
+        let written = frames
+            .write(pipe, message)
+            .and_then(|()| frames.flush(pipe));
+        written.map_err(|error| format!("the message can't be said: {error}"))
+    }
+}
+
+impl Dialogue for WebSocket {
+    type Line = WebSocketLine;
+    type Talk = WebSocketTalk;
+
+    const SAYS_MESSAGES: bool = true;
+
+    fn open(&self, scope: &mut UserScope, talk: &mut WebSocketTalk) -> Result<(), Unmade> {
+        talk.begin();
+        let key = generate_key();
+        let mut path = String::new();
+        self.path.render(scope, &mut path)?;
+        let bad = |c: char| c.is_control() || c == ' ';
+        if !path.starts_with('/') || path.contains(bad) {
+            let text = format!("`{}` is no path of a handshake", path.escape_debug());
+            return Err(Unmade::Failed(text.into()));
+        }
+        talk.text = format!(
+            "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n",
+            self.host
+        );
+        if let Some(subprotocol) = &self.subprotocol {
+            talk.text
+                .push_str(&format!("Sec-WebSocket-Protocol: {subprotocol}\r\n"));
+        }
+        for (name, template) in &self.headers {
+            let mut value = String::new();
+            template.render(scope, &mut value)?;
+            if value.contains(char::is_control) {
+                let text = format!("header `{name}` has a line end or another control character");
+                return Err(Unmade::Failed(text.into()));
+            }
+            talk.text.push_str(&format!("{name}: {value}\r\n"));
+        }
+        talk.text.push_str("\r\n");
+        talk.key = Some(key);
+        Ok(())
+    }
+
+    fn ask(
+        &self,
+        request: RequestId,
+        scope: &mut UserScope,
+        talk: &mut WebSocketTalk,
+    ) -> Result<(), Unmade> {
+        talk.begin();
+        let asked = &self.asked[request as usize];
+        asked.sets.render(scope, &mut talk.text)?;
+        talk.text.clear();
+        if let Some(text) = &asked.text {
+            text.render(scope, &mut talk.text)?;
+            talk.message = Some(if asked.binary {
+                Kind::Binary
+            } else {
+                Kind::Text
+            });
+        }
+        let Some(events) = &asked.events else {
+            // One message is the answer.
+            talk.count = Some(1);
+            return Ok(());
+        };
+        talk.count = events.count;
+        talk.at_most = events.at_most;
+        if let Some(until) = &events.until {
+            let mut text = String::new();
+            until.render(scope, &mut text)?;
+            talk.until = Some(text);
+        }
+        Ok(())
+    }
+
+    fn turn(
+        &self,
+        line: &mut WebSocketLine,
+        talk: &mut WebSocketTalk,
+        heard: &mut &[u8],
+        out: &mut Out,
+    ) -> Result<Turn, String> {
+        if let Some(key) = &talk.key {
+            if !talk.is_said {
+                out.say.extend_from_slice(talk.text.as_bytes());
+                talk.is_said = true;
+                return Ok(Turn::Listen);
+            }
+            let shaken = self.shaken(key, line, heard)?;
+            return Ok(shaken.map_or(Turn::Listen, Turn::Done));
+        }
+        if !std::mem::replace(&mut talk.is_said, true) {
+            out.messages = 0;
+            if let Some(kind) = talk.message {
+                talk.say(kind, line)?;
+            }
+        }
+        let listened = match talk.count {
+            Some(0) => Some(Reply::default()),
+            _ => {
+                line.pipe.hear(std::mem::take(heard));
+                talk.listen(line, out)?
+            }
+        };
+        // What is said now: the message, and what pings are answered with.
+        out.say.append(&mut line.pipe.said);
+        Ok(listened.map_or(Turn::Listen, Turn::Done))
+    }
+
+    fn spell(&self, side: Side, bytes: &[u8]) -> String {
+        if bytes.starts_with(b"GET ") || bytes.starts_with(b"HTTP/") {
+            return head(bytes);
+        }
+        let mut rest = bytes;
+        let mut lines = Vec::new();
+        while !rest.is_empty() {
+            let mut cursor = io::Cursor::new(rest);
+            let Ok(Some((header, length))) = FrameHeader::parse(&mut cursor) else {
+                lines.push(format!("… {} bytes of a frame", rest.len()));
+                break;
+            };
+            let begin = usize::try_from(cursor.position()).unwrap_or(rest.len());
+            let after = &rest[begin.min(rest.len())..];
+            let length = usize::try_from(length)
+                .unwrap_or(usize::MAX)
+                .min(after.len());
+            lines.push(frame(side, &header, &after[..length]));
+            rest = &after[length..];
+        }
+        lines.join("\n")
+    }
+}
+
+/// A head without what it is signed in by.
+fn head(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let told = text.lines().map(|line| {
+        let (name, _) = line.split_once(':').unwrap_or((line, ""));
+        let signs_in = ["authorization", "cookie", "set-cookie"]
+            .iter()
+            .any(|one| name.eq_ignore_ascii_case(one));
+        match signs_in {
+            true => format!("{name}: {}", lab_workload::MASK),
+            false => line.to_owned(),
+        }
+    });
+    told.collect::<Vec<_>>().join("\n").trim_end().to_owned()
+}
+
+/// A frame as a person reads it.
+fn frame(side: Side, header: &FrameHeader, payload: &[u8]) -> String {
+    let mut payload = payload.to_vec();
+    if let (Side::User, Some(mask)) = (side, header.mask) {
+        let masks = mask.iter().cycle();
+        payload
+            .iter_mut()
+            .zip(masks)
+            .for_each(|(byte, mask)| *byte ^= mask);
+    }
+    match header.opcode {
+        OpCode::Data(Data::Binary) => format!("({} bytes)", payload.len()),
+        OpCode::Data(_) => String::from_utf8_lossy(&payload).into_owned(),
+        OpCode::Control(control) => format!("({control})"),
+    }
+}
+
+impl Pipe {
+    /// Takes in what was heard.
+    fn hear(&mut self, bytes: &[u8]) {
+        self.heard.drain(..self.read);
+        self.read = 0;
+        self.heard.extend_from_slice(bytes);
+    }
+}
+
+impl Read for Pipe {
+    fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
+        let left = &self.heard[self.read..];
+        if left.is_empty() {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        let count = left.len().min(space.len());
+        space[..count].copy_from_slice(&left[..count]);
+        self.read += count;
+        Ok(count)
+    }
+}
+
+impl Write for Pipe {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.said.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,84 @@
+//! Numbers that answers tell, over real sockets: each is kept, none is made up.
+
+use lab_driver::{ErrorClass, new_histogram};
+use lab_workload::{Measure, Wait};
+
+use crate::common::{Make, Server, Told, ms, ok, run_until};
+
+/// A step that measures what this path finds in its answers.
+fn measuring(path: &str, server: &Server, enough: u64) -> Told {
+    let capturing = |mut request: lab_workload::Request, make: &Make| {
+        request.captures.push(make.json("found", path));
+        request
+    };
+    let mut make = Make::new(&["found"]).step_with(Wait::Constant(ms(1)), "GET /queue", capturing);
+    make.workload.session.steps[0].measures.push(Measure {
+        name: "queue".to_owned(),
+        unit: "messages".to_owned(),
+        request: 0,
+        slot: 0,
+    });
+    run_until(make.drive(&server.base()), |told| told.done() >= enough)
+}
+
+fn numbers(told: &Told) -> hdrhistogram::Histogram<u64> {
+    let mut sum = new_histogram();
+    for measured in told
+        .windows
+        .iter()
+        .flat_map(|window| window.steps[0].measures.first())
+    {
+        sum.add(measured).unwrap();
+    }
+    sum
+}
+
+#[test]
+fn every_answer_gives_its_number_in_thousandths() {
+    let server = Server::answering(|_| ok(r#"{"queued": 12.5}"#));
+    let told = measuring("$.queued", &server, 20);
+    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    let numbers = numbers(&told);
+    assert_eq!(numbers.len(), told.transactions(0));
+    assert!(numbers.min().abs_diff(12_500) < 20 && numbers.max().abs_diff(12_500) < 20);
+}
+
+#[test]
+fn a_list_gives_each_of_its_numbers_and_nothing_gives_none() {
+    let server = Server::answering(|_| ok(r#"{"queues": [{"n": 1}, {"n": 0}, {"n": 5}]}"#));
+    let told = measuring("$.queues[*].n", &server, 10);
+    assert_eq!(numbers(&told).len(), 3 * told.transactions(0));
+    assert_eq!(numbers(&told).count_at(0), told.transactions(0));
+    let server = Server::answering(|_| ok(r#"{"queued": null}"#));
+    let told = measuring("$.queued", &server, 10);
+    assert_eq!((told.summary.errors, numbers(&told).len()), (0, 0));
+}
+
+#[test]
+fn what_is_no_number_is_an_error_that_says_so() {
+    for answer in [
+        r#"{"queued": "many"}"#,
+        r#"{"queued": -3}"#,
+        r#"{"queued": true}"#,
+    ] {
+        let server = Server::answering(move |_| ok(answer));
+        let told = measuring("$.queued", &server, 3);
+        assert_eq!(told.errors(ErrorClass::Check), told.done());
+        let text = &told.examples[0].1;
+        assert!(
+            text.contains("measure `queue`") && text.contains("no number"),
+            "{text}"
+        );
+        assert!(numbers(&told).is_empty());
+    }
+}
+
+#[test]
+fn an_answer_that_fails_tells_nothing() {
+    let server = Server::answering(|_| {
+        "HTTP/1.1 503 Busy\r\nContent-Length: 13\r\n\r\n{\"queued\": 3}".to_owned()
+    });
+    let told = measuring("$.queued", &server, 3);
+    assert_eq!(told.errors(ErrorClass::Status), told.done());
+    assert!(numbers(&told).is_empty());
+}

@@ -1,0 +1,132 @@
+//! Users who share connections of HTTP/1.1, and addresses that connections come from.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use crate::common::{Make, Peer, Server, Told, ms, ok, pass, run_until};
+use lab_driver::{Drive, ErrorClass, Phase};
+use lab_workload::Wait;
+
+fn shared(server: &Server, wait: Wait, (users, connections): (u32, u32)) -> Drive {
+    let mut drive = Make::new(&[]).step(wait, "GET /").drive(&server.base());
+    drive.users = users;
+    drive.protocol.shared = Some(connections);
+    drive
+}
+
+/// How many requests waited for a connection.
+fn blocked(told: &Told) -> u64 {
+    let windows = told.windows.iter();
+    windows
+        .map(|window| window.steps[0].phases[Phase::Blocked as usize].len())
+        .sum()
+}
+
+#[test]
+fn users_share_connections_and_all_of_them_are_used() {
+    let server = Server::answering(|_| ok("body"));
+    let told = run_until(shared(&server, Wait::Constant(ms(1)), (50, 3)), |told| {
+        told.done() >= 600
+    });
+    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    assert_eq!(told.summary.connects, 3);
+    let mut by_connection = [0u64; 3];
+    for seen in server.seen() {
+        by_connection[seen.connection] += 1;
+    }
+    assert!(
+        by_connection.iter().all(|count| *count > 0),
+        "{by_connection:?}"
+    );
+}
+
+#[test]
+fn waiting_for_a_connection_is_a_part_of_the_response_time() {
+    let slow = |mut peer: Peer<TcpStream>| {
+        while peer.request().is_some() {
+            pass(ms(40));
+            if !peer.ok("body") {
+                break;
+            }
+        }
+    };
+    let server = Server::start(slow);
+    let told = run_until(shared(&server, Wait::None, (4, 1)), |told| {
+        told.done() >= 12
+    });
+    assert_eq!((told.summary.errors, told.summary.connects), (0, 1));
+    // One after the other: each but the first of all waits for three others, 40 ms each.
+    assert!(blocked(&told) >= told.transactions(0) - 1);
+    assert!(told.times(0).value_at_quantile(0.5) >= 155_000);
+}
+
+#[test]
+fn who_gets_no_connection_in_time_has_a_timeout() {
+    let silent = |mut peer: Peer<TcpStream>| while peer.request().is_some() {};
+    let server = Server::start(silent);
+    // The second gets the connection in the moment in which the first gives up, and the third none.
+    let mut drive = shared(&server, Wait::None, (3, 1));
+    drive.limits.request_timeout = ms(150);
+    let told = run_until(drive, |told| told.errors(ErrorClass::Timeout) >= 2);
+    let said = |text: &str| {
+        told.examples
+            .iter()
+            .any(|(_, detail)| detail.contains(text))
+    };
+    assert!(
+        said("all shared connections were in use"),
+        "{:?}",
+        told.examples
+    );
+}
+
+#[test]
+fn a_shared_connection_that_ends_is_replaced() {
+    let server = Server::start(|mut peer| {
+        peer.request();
+        peer.send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    });
+    let told = run_until(shared(&server, Wait::Constant(ms(1)), (9, 2)), |told| {
+        told.done() >= 30
+    });
+    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    assert!(told.summary.connects >= 30);
+}
+
+#[test]
+fn connections_to_other_servers_are_each_users_own() {
+    let other = Server::answering(|_| ok("there"));
+    let server = Server::answering(|_| ok("here"));
+    let mut drive = Make::new(&[])
+        .step(Wait::Constant(ms(1)), "GET /here")
+        .step(Wait::None, &format!("GET {}/there", other.base()))
+        .drive(&server.base());
+    drive.users = 4;
+    drive.protocol.shared = Some(1);
+    let told = run_until(drive, |told| told.done() >= 80);
+    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    assert_eq!(told.summary.connects, 1 + 4);
+}
+
+#[test]
+fn connections_come_from_the_sources_in_turn() {
+    let seen: Arc<Mutex<BTreeSet<IpAddr>>> = Arc::default();
+    let peers = Arc::clone(&seen);
+    let server = Server::start(move |mut peer| {
+        peers
+            .lock()
+            .unwrap()
+            .insert(peer.stream.peer_addr().unwrap().ip());
+        while peer.request().is_some() && peer.ok("") {}
+    });
+    let sources: Vec<IpAddr> = (2..6).map(|last| [127, 0, 0, last].into()).collect();
+    let mut drive = Make::new(&[])
+        .step(Wait::Constant(ms(1)), "GET /")
+        .drive(&server.base());
+    drive.users = 8;
+    drive.sources.clone_from(&sources);
+    let told = run_until(drive, |told| told.done() >= 40);
+    assert_eq!((told.summary.errors, told.summary.connects), (0, 8));
+    assert_eq!(*seen.lock().unwrap(), sources.into_iter().collect());
+}

@@ -1,0 +1,271 @@
+//! WebSocket over real sockets, with tungstenite's server on the other side.
+
+use std::net::TcpStream;
+
+use lab_driver::{ErrorClass, new_histogram};
+use lab_workload::{Events, Expectation, Request, Said, Speech, Template, Wait};
+use tungstenite::handshake::server::{ErrorResponse, Request as Head, Response};
+use tungstenite::protocol::CloseFrame;
+use tungstenite::protocol::frame::coding::CloseCode;
+use tungstenite::{Message, WebSocket, accept, accept_hdr};
+
+use crate::common::{Make, Peer, Server, Told, ms, pass, run_until};
+
+/// Speaks with each connection by itself.
+fn server(talk: impl Fn(WebSocket<TcpStream>) + Send + Sync + 'static) -> Server {
+    Server::start(move |peer: Peer<TcpStream>| {
+        if let Ok(socket) = accept(peer.stream) {
+            talk(socket);
+        }
+    })
+}
+
+/// Answers each message with these.
+fn answering(answers: &'static [&'static str]) -> Server {
+    server(move |mut socket| {
+        while let Ok(message) = socket.read() {
+            if !(message.is_text() || message.is_binary()) {
+                continue;
+            }
+            for answer in answers {
+                pass(ms(20));
+                if socket.send(Message::text(*answer)).is_err() {
+                    return;
+                }
+            }
+        }
+    })
+}
+
+fn speaking(mut make: Make, subprotocol: Option<&str>) -> Make {
+    make.workload.speech = Speech::WebSocket {
+        path: Template::literal("/chat?room=1"),
+        headers: vec![("X-Room".to_owned(), Template::literal("one"))],
+        subprotocol: subprotocol.map(str::to_owned),
+    };
+    make
+}
+
+fn saying(
+    text: &str,
+    events: Option<Events>,
+    contains: Option<&str>,
+) -> impl FnOnce(Request) -> Request {
+    let said = Said::Message {
+        text: Some(Template::literal(text)),
+        binary: false,
+    };
+    let answer: Vec<Expectation> = contains
+        .map(|text| Expectation::Contains(Template::literal(text)))
+        .into_iter()
+        .collect();
+    move |request| Request {
+        said: Some(Box::new(said)),
+        target: Template::literal(""),
+        expect: vec![0..=u16::MAX],
+        events,
+        answer,
+        ..request
+    }
+}
+
+fn until(text: Option<&str>, count: Option<u32>) -> Option<Events> {
+    Some(Events {
+        until: text.map(Template::literal),
+        named: None,
+        count,
+        at_most: 10,
+    })
+}
+
+fn run(server: &Server, enough: u64, say: impl FnOnce(Request) -> Request) -> Told {
+    let make = Make::new(&[]).step_with(Wait::Constant(ms(1)), "GET /", |one, _| say(one));
+    let drive = speaking(make, None).drive(&server.base());
+    run_until(drive, |told| told.done() >= enough)
+}
+
+fn times(told: &Told, which: usize) -> hdrhistogram::Histogram<u64> {
+    let mut sum = new_histogram();
+    for window in &told.windows {
+        sum.add(&window.steps[0].events[which]).unwrap();
+    }
+    sum
+}
+
+#[test]
+fn a_message_and_its_answer_are_a_transaction_on_one_connection() {
+    let server = answering(&["{\"pong\": 1}"]);
+    let told = run(&server, 10, saying("ping", None, Some("pong")));
+    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    assert_eq!(told.summary.connects, 1);
+    assert!(told.times(0).min() >= 19_000, "{}", told.times(0).min());
+    assert_eq!(times(&told, 0).len(), told.transactions(0));
+}
+
+#[test]
+fn each_message_has_its_moment_until_the_last_that_is_wanted() {
+    let server = answering(&["one", "two", "done", "never awaited"]);
+    let told = run(
+        &server,
+        3,
+        saying("go", until(Some("done"), None), Some("two")),
+    );
+    let (first, between) = (times(&told, 0), times(&told, 1));
+    assert!(told.summary.errors <= 1, "{:?}", told.examples);
+    assert!(first.len() >= 3 && between.len() >= 2 * 2, "{first:?}");
+}
+
+#[test]
+fn messages_can_be_counted_and_need_no_answer() {
+    let server = answering(&["a", "b"]);
+    let told = run(&server, 3, saying("go", until(None, Some(2)), Some("a\nb")));
+    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    assert_eq!(times(&told, 1).len(), told.transactions(0));
+    let silent = server_that_only_hears();
+    let told = run(&silent, 20, saying("tell", until(None, Some(0)), None));
+    assert_eq!((told.summary.errors, told.summary.connects), (0, 1));
+    assert!(times(&told, 0).is_empty());
+}
+
+fn server_that_only_hears() -> Server {
+    server(|mut socket| while socket.read().is_ok() {})
+}
+
+#[test]
+fn what_is_said_between_requests_is_kept_and_pings_are_answered() {
+    let server = server(|mut socket| {
+        loop {
+            match socket.read() {
+                Ok(Message::Text(_)) => {
+                    // The answer, then something that nobody asked for while the user thinks.
+                    let sent = socket.send(Message::text("answer"));
+                    let sent = sent.and_then(|()| socket.send(Message::Ping("p".into())));
+                    if sent.is_err() {
+                        return;
+                    }
+                }
+                Ok(_) => {}
+                Err(_) => return,
+            }
+        }
+    });
+    let make = Make::new(&[]).step_with(Wait::Constant(ms(20)), "GET /", |one, _| {
+        saying("ask", None, Some("answer"))(one)
+    });
+    let drive = speaking(make, None).drive(&server.base());
+    let told = run_until(drive, |told| told.done() >= 10);
+    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    assert_eq!(told.summary.connects, 1, "a ping is no reason to leave");
+}
+
+#[test]
+fn a_server_that_closes_refuses_and_is_asked_anew() {
+    let server = server(|mut socket| {
+        let _heard = socket.read();
+        let why = CloseFrame {
+            code: CloseCode::Policy,
+            reason: "not today".into(),
+        };
+        let _closed = socket.close(Some(why));
+        while socket.read().is_ok() {}
+    });
+    let told = run(&server, 3, saying("ask", None, None));
+    assert_eq!(told.errors(ErrorClass::Status), told.done());
+    let text = &told.examples[0].1;
+    assert!(
+        text.contains("closed after 0 messages") && text.contains("not today"),
+        "{text}"
+    );
+    assert!(told.summary.connects >= told.done());
+}
+
+#[test]
+fn a_handshake_that_is_refused_is_no_connection() {
+    let refusing =
+        Server::answering(|_| "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n".to_owned());
+    let told = run(&refusing, 2, saying("ask", None, None));
+    assert_eq!(told.errors(ErrorClass::Connect), told.done());
+    assert!(
+        told.examples[0].1.contains("status 403"),
+        "{:?}",
+        told.examples
+    );
+    let seen = &refusing.seen()[0];
+    assert_eq!(seen.line, "GET /chat?room=1");
+    assert_eq!(seen.header("x-room"), Some("one"));
+    assert_eq!(seen.header("sec-websocket-extensions"), None);
+    let strange = Server::answering(|_| {
+        "HTTP/1.1 101 Ok\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: no\r\n\r\n".to_owned()
+    });
+    let told = run(&strange, 2, saying("ask", None, None));
+    assert!(
+        told.examples[0].1.contains("not accepted"),
+        "{:?}",
+        told.examples
+    );
+}
+
+#[test]
+fn a_subprotocol_is_asked_for_and_needed() {
+    let speaks = |spoken: &'static str| {
+        Server::start(move |peer: Peer<TcpStream>| {
+            #[allow(clippy::result_large_err, reason = "the refusal is tungstenite's")]
+            let choose = |head: &Head, mut answer: Response| -> Result<Response, ErrorResponse> {
+                assert_eq!(head.headers()["sec-websocket-protocol"], "chat.v2");
+                let name = "sec-websocket-protocol".parse::<tungstenite::http::HeaderName>();
+                answer
+                    .headers_mut()
+                    .insert(name.unwrap(), spoken.parse().unwrap());
+                Ok(answer)
+            };
+            if let Ok(mut socket) = accept_hdr(peer.stream, choose) {
+                while let Ok(message) = socket.read() {
+                    if message.is_text() && socket.send(message).is_err() {
+                        return;
+                    }
+                }
+            }
+        })
+    };
+    let told = |server: &Server| {
+        let make = Make::new(&[]).step_with(Wait::Constant(ms(1)), "GET /", |one, _| {
+            saying("hello", None, Some("hello"))(one)
+        });
+        let drive = speaking(make, Some("chat.v2")).drive(&server.base());
+        run_until(drive, |told| told.done() >= 2)
+    };
+    assert_eq!(told(&speaks("chat.v2")).summary.errors, 0);
+    let other = told(&speaks("chat.v1"));
+    assert!(
+        other.examples[0].1.contains("doesn't speak `chat.v2`"),
+        "{:?}",
+        other.examples
+    );
+}
+
+#[test]
+fn what_is_no_frame_ends_the_connection() {
+    let server = Server::start(|mut peer: Peer<TcpStream>| {
+        let Some(seen) = peer.request() else { return };
+        let key = seen.header("sec-websocket-key").unwrap();
+        let accept = tungstenite::handshake::derive_accept_key(key.as_bytes());
+        let head = format!(
+            "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\r\n"
+        );
+        // A frame with a reserved bit.
+        peer.send([head.as_bytes(), b"\xc1\x05hello"].concat());
+        pass(ms(200));
+    });
+    let told = run(&server, 2, saying("ask", None, None));
+    assert_eq!(
+        told.errors(ErrorClass::Check),
+        told.done(),
+        "{:?}",
+        told.examples
+    );
+    assert!(
+        told.examples[0].1.contains("no WebSocket"),
+        "{:?}",
+        told.examples
+    );
+}

@@ -1,0 +1,145 @@
+//! Addresses that the connections of a load come from: one, or a range of them.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::text_error::TextError;
+
+/// Most addresses of a range.
+const MOST: u128 = 4096;
+
+/// Addresses that follow each other, both ends included: `10.0.0.7`, `127.0.0.1-127.0.0.16`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct AddressRange {
+    first: IpAddr,
+    last: IpAddr,
+}
+
+impl AddressRange {
+    /// Each of them.
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> + use<> {
+        let (v4, first, last) = match (self.first, self.last) {
+            (IpAddr::V4(first), IpAddr::V4(last)) => (
+                true,
+                u128::from(first.to_bits()),
+                u128::from(last.to_bits()),
+            ),
+            (first, last) => (false, bits(first), bits(last)),
+        };
+        (first..=last).map(move |bits| match u32::try_from(bits) {
+            Ok(bits) if v4 => IpAddr::V4(Ipv4Addr::from_bits(bits)),
+            _ => IpAddr::V6(Ipv6Addr::from_bits(bits)),
+        })
+    }
+}
+
+fn bits(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(address) => u128::from(address.to_bits()),
+        IpAddr::V6(address) => address.to_bits(),
+    }
+}
+
+impl FromStr for AddressRange {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let parsed = |text: &str| text.trim().parse::<IpAddr>().ok();
+        let wrong = |message: String| {
+            let error = TextError::new(message, 0..text.len());
+            error.help(
+                "write an address, or the first and the last of a range: `10.0.0.7-10.0.0.22`",
+            )
+        };
+        let (Some(first), Some(last)) = (parsed(first), parsed(last)) else {
+            return Err(wrong(format!("`{}` is no address", text.trim())));
+        };
+        if first.is_ipv4() != last.is_ipv4() || bits(first) > bits(last) {
+            return Err(wrong(format!("from {first} to {last} is no range")));
+        }
+        if bits(last) - bits(first) >= MOST {
+            return Err(wrong(format!("a range has {MOST} addresses at most")));
+        }
+        Ok(Self { first, last })
+    }
+}
+
+impl fmt::Display for AddressRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.first == self.last {
+            true => write!(f, "{}", self.first),
+            false => write!(f, "{}-{}", self.first, self.last),
+        }
+    }
+}
+
+impl From<AddressRange> for String {
+    fn from(range: AddressRange) -> Self {
+        range.to_string()
+    }
+}
+
+impl TryFrom<String> for AddressRange {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse().map_err(|error: TextError| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn range(text: &str) -> Option<Vec<String>> {
+        let range: AddressRange = text.parse().ok()?;
+        Some(
+            range
+                .addresses()
+                .map(|address| address.to_string())
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn ranges_have_both_ends() {
+        let three = ["127.0.0.254", "127.0.0.255", "127.0.1.0"];
+        assert_eq!(range("127.0.0.254-127.0.1.0").unwrap(), three);
+        assert_eq!(range(" 10.0.0.7 ").unwrap(), ["10.0.0.7"]);
+        assert_eq!(range("fd00::1-fd00::2").unwrap(), ["fd00::1", "fd00::2"]);
+        assert_eq!(range("::1-::1").unwrap(), ["::1"]);
+        for wrong in [
+            "",
+            "a",
+            "10.0.0.2-10.0.0.1",
+            "10.0.0.1-::1",
+            "10.0.0.0-11.0.0.0",
+            "1.1.1.1-",
+        ] {
+            assert_eq!(range(wrong), None, "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_printed_range_reads_as_the_same(first in any::<u32>(), more in 0u32..4096) {
+            let last = first.saturating_add(more);
+            let text = format!("{}-{}", Ipv4Addr::from_bits(first), Ipv4Addr::from_bits(last));
+            let range: AddressRange = text.parse().unwrap();
+            prop_assert_eq!(range.to_string().parse::<AddressRange>().unwrap(), range);
+            prop_assert_eq!(range.addresses().count() as u32, last - first + 1);
+        }
+
+        #[test]
+        fn any_text_is_a_range_or_refused(text in "\\PC{0,40}") {
+            let _ = text.parse::<AddressRange>();
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Agents on other machines, as files name them: how many, which, and their parts of a load.
+
+use std::fmt;
+
+use crate::text_error::TextError;
+
+/// Agents on other machines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Agents {
+    /// Which of them.
+    pub which: Which,
+    /// Parts of the load in relation to each other, one for each name, in their order; empty where each
+    /// agent says its own. None is 0.
+    pub weights: Vec<u32>,
+}
+
+/// Which agents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Which {
+    /// So many, whichever are free; at least one.
+    Any(u32),
+    /// Those of these names, at least one, each once.
+    Named(Vec<String>),
+    /// Those with a label.
+    Labelled {
+        /// Its name.
+        label: String,
+        /// Its value.
+        value: String,
+        /// How many; all unless said.
+        count: Option<u32>,
+    },
+}
+
+impl fmt::Display for Agents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.which {
+            Which::Any(1) => f.write_str("1 agent"),
+            Which::Any(count) => write!(f, "{count} agents"),
+            Which::Named(names) if self.weights.is_empty() => {
+                write!(f, "agents {}", names.join(", "))
+            }
+            Which::Named(names) => {
+                let each = names.iter().zip(&self.weights);
+                let each: Vec<String> = each
+                    .map(|(name, part)| format!("{name} ({part})"))
+                    .collect();
+                write!(f, "agents {}", each.join(", "))
+            }
+            Which::Labelled {
+                label,
+                value,
+                count: None,
+            } => write!(f, "all agents with {label}={value}"),
+            Which::Labelled {
+                label,
+                value,
+                count: Some(count),
+            } => {
+                let s = if *count == 1 { "" } else { "s" };
+                write!(f, "{count} agent{s} with {label}={value}")
+            }
+        }
+    }
+}
+
+/// What a label says: `KEY=VALUE`.
+///
+/// # Errors
+/// A text that is none.
+pub fn label(text: &str) -> Result<(String, String), TextError> {
+    let fits = |word: &str| (1..=64).contains(&word.len()) && !word.contains(char::is_control);
+    match text.trim().split_once('=') {
+        Some((key, value)) if fits(key) && fits(value) => Ok((key.to_owned(), value.to_owned())),
+        _ => {
+            let error = TextError::new(format!("`{text}` is no label of an agent"), 0..text.len());
+            Err(error.help("write KEY=VALUE, such as `site=eu`: `plimsoll agent --label site=eu`"))
+        }
+    }
+}
+
+/// The name of an agent, as `plimsoll agents invite` takes it.
+///
+/// # Errors
+/// A text that is none.
+pub fn name(text: &str) -> Result<String, TextError> {
+    let name = text.trim();
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let ends = !name.starts_with('-') && !name.ends_with('-');
+    if (1..=32).contains(&name.len()) && ends && name.bytes().all(fits) {
+        return Ok(name.to_owned());
+    }
+    let error = TextError::new(format!("`{text}` is no name of an agent"), 0..text.len());
+    Err(error.help("a name is a-z, 0-9, and - between them, such as `gen-3`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_are_told_in_words() {
+        let said = |which, weights: &[u32]| {
+            let weights = weights.to_vec();
+            Agents { which, weights }.to_string()
+        };
+        let labelled = |count| Which::Labelled {
+            label: "site".to_owned(),
+            value: "eu".to_owned(),
+            count,
+        };
+        let names = || Which::Named(vec!["a".to_owned(), "b".to_owned()]);
+        assert_eq!(said(Which::Any(1), &[]), "1 agent");
+        assert_eq!(said(Which::Any(5), &[]), "5 agents");
+        assert_eq!(said(names(), &[]), "agents a, b");
+        assert_eq!(said(names(), &[2, 1]), "agents a (2), b (1)");
+        assert_eq!(said(labelled(None), &[]), "all agents with site=eu");
+        assert_eq!(said(labelled(Some(3)), &[]), "3 agents with site=eu");
+    }
+
+    #[test]
+    fn labels_and_names_are_plain() {
+        let both = Ok(("site".to_owned(), "eu=1".to_owned()));
+        assert_eq!(label(" site=eu=1"), both);
+        assert!(label("eu").is_err() && label("=eu").is_err() && label("site=").is_err());
+        assert_eq!(name("gen-3").as_deref(), Ok("gen-3"));
+        assert!(name("").is_err() && name("-a").is_err() && name("A").is_err());
+    }
+}

@@ -1,0 +1,77 @@
+//! What is expected of an answer, as written.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::decode::{Decode, Fields};
+use super::parts::{At, OneOrMany, Scalar, Table};
+use super::shapes::Size;
+use crate::error::Problems;
+use crate::node::{Node, Value};
+
+/// What is expected of an answer.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum ExpectFile {
+    /// Its status.
+    Status(OneOrMany),
+    /// What else it has.
+    Answer(Box<AnswerFile>),
+}
+
+/// What an answer must have. Texts may name variables: `{{ name }}`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct AnswerFile {
+    /// Accepted statuses, as under `expect` itself; `2xx` unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) status: Option<OneOrMany>,
+    /// By JSON path what stands there in the body: `{ "$.items[0].state": open }`. Of a path that finds
+    /// several values, one of them.
+    #[serde(skip_serializing_if = "Table::is_empty")]
+    #[schemars(default)]
+    pub(crate) json: Table<At<Scalar>>,
+    /// A file with a JSON Schema, from the workload's folder, that the body is held against: `order.schema.json`.
+    /// What it refers to (`$ref`) is in it. It is judged when the answer's time is taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) schema: Option<At<Scalar>>,
+    /// Text that the body holds, or a list of such texts, all of which it holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) contains: Option<OneOrMany>,
+    /// Size of the body, decoded: `< 20 kB`, `> 0`, `1 kB..2 kB`, `512 B`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Size>")]
+    pub(crate) size: Option<At<Scalar>>,
+    /// By name a text that the header holds; an empty text asks that the header is there.
+    #[serde(skip_serializing_if = "Table::is_empty")]
+    #[schemars(default)]
+    pub(crate) header: Table<At<Scalar>>,
+}
+
+impl Decode for ExpectFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        match &node.value {
+            Value::Map(_) => AnswerFile::decode(node, problems)
+                .map(Box::new)
+                .map(Self::Answer),
+            _ => OneOrMany::decode(node, problems).map(Self::Status),
+        }
+    }
+}
+
+impl Decode for AnswerFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let mut fields = Fields::of(node, "what is expected of an answer", problems)?;
+        let file = Self {
+            status: fields.optional("status", problems),
+            json: fields.optional("json", problems).unwrap_or_default(),
+            schema: fields.optional("schema", problems),
+            contains: fields.optional("contains", problems),
+            size: fields.optional("size", problems),
+            header: fields.optional("header", problems).unwrap_or_default(),
+        };
+        fields.finish(problems);
+        Some(file)
+    }
+}

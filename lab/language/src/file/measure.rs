@@ -1,0 +1,66 @@
+//! Numbers that answers tell, as written.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::decode::{Container, Decode, Fields};
+use super::parts::{At, Scalar};
+use crate::error::Problems;
+use crate::node::{Node, Value};
+
+/// Where a number stands in an answer.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum MeasureFile {
+    /// The place alone.
+    #[schemars(with = "String")]
+    Place(At<Scalar>),
+    /// With its unit.
+    Full(Box<NumberFile>),
+}
+
+/// Where it stands, and what it is counted in.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct NumberFile {
+    /// Where it stands in the answer, as for `capture`: `$.queue.length`, `header.X-Free`, `/([0-9]+) left/`.
+    #[schemars(with = "String")]
+    pub(crate) from: At<Scalar>,
+    /// What it is counted in, for reports.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) unit: Option<At<Scalar>>,
+}
+
+impl MeasureFile {
+    /// Where the number stands.
+    pub(crate) fn from(&self) -> &At<Scalar> {
+        match self {
+            Self::Place(from) => from,
+            Self::Full(full) => &full.from,
+        }
+    }
+
+    /// What it is counted in, if that is said.
+    pub(crate) fn unit(&self) -> Option<&At<Scalar>> {
+        match self {
+            Self::Place(_) => None,
+            Self::Full(full) => full.unit.as_ref(),
+        }
+    }
+}
+
+impl Container for MeasureFile {}
+
+impl Decode for MeasureFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let Value::Map(_) = node.value else {
+            return At::decode(node, problems).map(Self::Place);
+        };
+        let mut fields = Fields::of(node, "a measure", problems)?;
+        let from = fields.required("from", problems);
+        let unit = fields.optional("unit", problems);
+        fields.finish(problems);
+        Some(Self::Full(Box::new(NumberFile { from: from?, unit })))
+    }
+}

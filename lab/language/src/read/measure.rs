@@ -1,0 +1,135 @@
+//! Numbers that answers tell: each is captured into a variable that no template can name.
+
+use lab_workload::{Capture, CaptureSource, MAX_MEASURES, Measure, Request, Slot};
+
+use super::capture;
+use super::request::Compiler;
+use super::variable::is_word;
+use crate::error::{Problem, Problems};
+use crate::file::{At, MeasureFile, RequestFile, RequestItem, StepFile, Table};
+
+/// Longest unit, in characters.
+const MAX_UNIT: usize = 20;
+
+/// The variable that keeps a number until it is counted: with its space, a template can't name it.
+pub(super) fn variable(name: &str) -> String {
+    format!("measure {name}")
+}
+
+/// The requests of a step in order, each with what it says besides its line.
+fn requests(file: &StepFile) -> impl Iterator<Item = (usize, &RequestFile)> {
+    let listed = file.requests.iter().flat_map(|list| &list.value);
+    let listed = listed.enumerate().filter_map(|(at, item)| match item {
+        RequestItem::Full(request) => Some((at, &request.value)),
+        RequestItem::Line(_) => None,
+    });
+    std::iter::once((0, &file.only)).chain(listed)
+}
+
+/// The names of a step's measures; those that can't be one are noted.
+pub(super) fn names<'f>(
+    file: &'f StepFile,
+    problems: &mut Problems,
+) -> impl Iterator<Item = &'f At<String>> {
+    let measures = requests(file).flat_map(|(_, request)| request.measure.iter());
+    let names: Vec<&At<String>> = measures.map(|(name, _)| name).collect();
+    for name in names.iter().filter(|name| !is_word(&name.value)) {
+        let message = format!("`{}` can't be the name of a measure", name.value);
+        problems.push(Problem {
+            help: Some("use letters, digits, and underscores, such as `queue_length`".to_owned()),
+            ..name.span.problem(message, "this name")
+        });
+    }
+    names.into_iter()
+}
+
+/// Notes a measure where nothing is measured.
+pub(super) fn refuse(table: &Table<MeasureFile>, of: &str, problems: &mut Problems) -> bool {
+    let first = table.iter().next();
+    if let Some((name, _)) = first {
+        let message = format!("{of} measures nothing: its answers are in no figure of the hold");
+        problems.push(Problem {
+            help: Some("measure in a step of the session".to_owned()),
+            ..name.span.problem(message, "this measure")
+        });
+    }
+    first.is_none()
+}
+
+impl Compiler<'_> {
+    /// The measures of a step; what they need is captured by its requests. `None` when a problem was noted.
+    pub(super) fn measures(
+        &mut self,
+        file: &StepFile,
+        compiled: &mut [Request],
+    ) -> Option<Vec<Measure>> {
+        let mut measures = Some(Vec::new());
+        for (at, request) in requests(file) {
+            for (name, place) in request.measure.iter() {
+                let measure = self.measure(name, place, at);
+                match (&mut measures, measure, compiled.get_mut(at)) {
+                    (Some(list), Some((measure, capture)), Some(request)) => {
+                        request.captures.push(capture);
+                        list.push(measure);
+                    }
+                    (list, ..) => *list = None,
+                }
+            }
+        }
+        let measures = measures?;
+        let mut all = requests(file).flat_map(|(_, request)| request.measure.iter());
+        if let Some((name, _)) = all.nth(MAX_MEASURES) {
+            let message = format!("a step has {MAX_MEASURES} measures at most");
+            let problem = name.span.problem(message, "the first one too many");
+            self.problems.push(problem);
+            return None;
+        }
+        Some(measures)
+    }
+
+    fn measure(
+        &mut self,
+        name: &At<String>,
+        place: &MeasureFile,
+        request: usize,
+    ) -> Option<(Measure, Capture)> {
+        let text = place.from().text();
+        let source = capture::source(&text, self.symbols());
+        let source = self.note("measure", &place.from().span, &text, source)?;
+        use CaptureSource::{Cookie, Header, RequestPath};
+        if !self.speech.is_http() && matches!(source, Cookie(_) | Header(_) | RequestPath) {
+            let message = "only answers of HTTP have that; here they have a `body`";
+            let problem = place.from().span.first_line().problem(message, "here");
+            self.problems.push(problem);
+            return None;
+        }
+        let unit = match place.unit() {
+            None => String::new(),
+            Some(at) => {
+                let unit = at.text().trim().to_owned();
+                if unit.chars().count() > MAX_UNIT || unit.contains(char::is_control) {
+                    let message = format!("a unit has {MAX_UNIT} characters at most");
+                    let problem = at.span.first_line().problem(message, "this one");
+                    self.problems.push(problem);
+                    return None;
+                }
+                unit
+            }
+        };
+        let variable = variable(&name.value);
+        let slot = self.variables.iter().position(|known| *known == variable)?;
+        let slot = slot as Slot;
+        let measure = Measure {
+            name: name.value.clone(),
+            unit,
+            request,
+            slot,
+        };
+        let capture = Capture {
+            variable,
+            slot,
+            source,
+        };
+        Some((measure, capture))
+    }
+}

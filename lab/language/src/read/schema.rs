@@ -1,0 +1,73 @@
+//! The JSON Schemas that a workload's answers are held against, each read and compiled once.
+
+use lab_workload::{JsonSchema, MAX_SCHEMA_BYTES};
+
+use super::attached::requests;
+use super::files::{Files, open};
+use crate::error::{Problem, Problems};
+use crate::file::{At, Scalar, WorkloadFile};
+
+/// All that requests of the workload name; `None` when a problem was noted.
+pub(super) fn read(
+    file: &WorkloadFile,
+    files: &dyn Files,
+    problems: &mut Problems,
+) -> Option<Vec<JsonSchema>> {
+    let mut all: Option<Vec<JsonSchema>> = Some(Vec::new());
+    let mut tried: Vec<String> = Vec::new();
+    for named in requests(file).filter_map(|request| request.schema()) {
+        let name = named.text();
+        if tried.contains(&name) {
+            continue;
+        }
+        tried.push(name);
+        match (&mut all, one(named, files, problems)) {
+            (Some(all), Some(one)) => all.push(one),
+            (all, _) => *all = None,
+        }
+    }
+    all
+}
+
+fn one(named: &At<Scalar>, files: &dyn Files, problems: &mut Problems) -> Option<JsonSchema> {
+    let name = named.text();
+    let mut wrong = |message: String, help: &str| {
+        let problem = named.span.first_line().problem(message, "named here");
+        problems.push(Problem {
+            help: Some(help.to_owned()),
+            ..problem
+        });
+    };
+    if name.contains("{{") {
+        let message = "a schema is named by its path alone: it is read before there are users";
+        wrong(message.to_owned(), "write `schema: order.schema.json`");
+        return None;
+    }
+    let bytes = open(named, files, problems)?;
+    // One byte more than any may have tells that it is too large.
+    let mut text = Vec::new();
+    let mut piece = vec![0; 64 << 10];
+    let read = loop {
+        match bytes.read_at(text.len() as u64, &mut piece) {
+            Ok(0) => break Ok(()),
+            Ok(count) => text.extend_from_slice(&piece[..count]),
+            Err(error) => break Err(error.to_string()),
+        }
+        if text.len() > MAX_SCHEMA_BYTES {
+            break Ok(());
+        }
+    };
+    let parsed = read.and_then(|()| {
+        JsonSchema::parse(&name, &text).map_err(|error| format!("no JSON Schema: {error}"))
+    });
+    parsed
+        .map_err(|error| {
+            let message = format!("`{name}`: {error}");
+            let problem = named.span.first_line().problem(message, "named here");
+            problems.push(Problem {
+                help: Some("what a schema refers to is in it: nothing else is read".to_owned()),
+                ..problem
+            });
+        })
+        .ok()
+}

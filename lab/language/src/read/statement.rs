@@ -1,0 +1,111 @@
+//! Requests that are a statement of SQL, and what is said where it doesn't belong.
+
+use lab_workload::template::Escape;
+use lab_workload::{Request, Said, Speech, Template, Way};
+
+use super::request::Compiler;
+use crate::error::Problem;
+use crate::file::{At, RequestFile, Scalar, StatementFile};
+
+/// The most values that a statement can have: their number goes in two bytes.
+const MAX_VALUES: usize = 65_535;
+
+impl Compiler<'_> {
+    /// A statement.
+    pub(super) fn statement(
+        &mut self,
+        statement: &StatementFile,
+        file: &RequestFile,
+    ) -> Option<Request> {
+        let (key, sql) = match (&statement.query, &statement.prepared) {
+            (Some(query), None) => ("query", query),
+            (None, Some(prepared)) => ("prepared", prepared),
+            (Some(_), Some(prepared)) => {
+                return self.refuse(&prepared.span, "a request is a `query` or `prepared`");
+            }
+            (None, None) => {
+                let (_, place) = statement.place()?;
+                return self.refuse(place, "`values` belong to a `query`");
+            }
+        };
+        let text = self.template(key, sql, Escape::None);
+        let values = self.values(statement);
+        let way = match (key, &statement.values) {
+            ("prepared", _) => Way::Prepared,
+            (_, Some(_)) => Way::Parsed,
+            (_, None) => Way::Simple,
+        };
+        if let (Some(text), Way::Prepared) = (&text, way)
+            && text.as_literal().is_none()
+        {
+            let place = sql.span.first_line();
+            let message = "what is prepared is the same for all users";
+            let problem = place.problem(message, "this differs");
+            self.problems.push(Problem {
+                help: Some("write `$1` in it, and what differs under `values`".to_owned()),
+                ..problem
+            });
+            return None;
+        }
+        let said = text.zip(values);
+        self.request_saying(
+            said.map(|(sql, values)| Said::Statement { sql, values, way }),
+            file,
+        )
+    }
+
+    fn values(&mut self, statement: &StatementFile) -> Option<Vec<Template>> {
+        let Some(values) = &statement.values else {
+            return Some(Vec::new());
+        };
+        if values.value.len() > MAX_VALUES {
+            let message = format!("a statement has at most {MAX_VALUES} values");
+            return self.refuse(&values.span, &message);
+        }
+        let one = |at: &At<Scalar>| self.template("values", at, Escape::None);
+        let all: Vec<Option<Template>> = values.value.iter().map(one).collect();
+        all.into_iter().collect()
+    }
+
+    /// What only another protocol says.
+    pub(super) fn refuse_foreign(&mut self, file: &RequestFile) -> Option<()> {
+        let mail = file.mail.as_ref();
+        let mail = mail.filter(|_| !matches!(self.speech, Speech::Smtp { .. }));
+        let sql = file.statement.place();
+        let sql = sql.filter(|_| !matches!(self.speech, Speech::Postgres { .. }));
+        let (key, place, whose, name) = match (mail, sql) {
+            (Some(mail), _) => ("mail", &mail.span, "SMTP", "smtp"),
+            (None, Some((key, place))) => (key, place, "PostgreSQL", "postgresql"),
+            (None, None) => return Some(()),
+        };
+        let message = format!("`{key}` is what a workload of {whose} sends");
+        let problem = place.first_line().problem(message, "here");
+        self.problems.push(Problem {
+            help: Some(format!(
+                "say `protocol: {name}` at the workload's beginning"
+            )),
+            ..problem
+        });
+        None
+    }
+
+    /// A line where there is none.
+    pub(super) fn refuse_line<T>(&mut self, line: &At<Scalar>) -> Option<T> {
+        let (message, help) = match self.speech {
+            Speech::Postgres { .. } => (
+                "a request of PostgreSQL is a `query`",
+                "write `query: SELECT …` in its place",
+            ),
+            _ => (
+                "a request of SMTP is a `mail`",
+                "write `mail: { from: …, to: …, subject: …, text: … }`",
+            ),
+        };
+        let problem = line.span.first_line().problem(message, "here");
+        self.problems.push(Problem {
+            help: Some(help.to_owned()),
+            ..problem
+        });
+        None
+    }
+}

@@ -1,0 +1,112 @@
+//! Figures of parts of a run: the steps that a tag has, and the numbers that answers tell.
+
+use crate::support::{Made, STUDY, Shape, WORKLOAD};
+use lab_report::write::{html, json, steps_csv, terminal};
+
+/// Steps with tags, and thresholds on them.
+fn tagged() -> Made {
+    let workload = WORKLOAD
+        .replace(
+            "    - step: Read\n",
+            "    - step: Read\n      tags: [pages, all]\n",
+        )
+        .replace(
+            "    - step: Write\n",
+            "    - step: Write\n      tags: all\n",
+        );
+    Made {
+        study: STUDY
+            .replace("matrix: { users: [100, 200] }\n", "")
+            .replace("\"{{ users }}\"", "100")
+            .replace("published: [load.csv, steps.csv]\n", "")
+            .replace(
+                "  error_rate: [\"rate < 1%\"]\n",
+                "  response_time{tag:pages}: [\"p(95) < 13ms\"]\n  \
+                 response_time{tag:all}: [\"p(95) < 13ms\"]\n  \
+                 error_rate{tag:pages}: [\"rate < 1%\"]\n",
+            ),
+        workload,
+        shapes: vec![Shape::default()],
+        ..Made::default()
+    }
+}
+
+#[test]
+fn steps_of_a_tag_are_judged_and_told_together() {
+    let analysis = tagged().analysis();
+    let trial = &analysis.trials[0];
+    let [pages, all] = [0, 1].map(|at| &trial.tags[at]);
+    assert_eq!(
+        (pages.name.as_str(), &pages.steps[..]),
+        ("pages", &["Read".to_owned()][..])
+    );
+    assert_eq!(all.steps, ["Read", "Write"]);
+    let of_step = |name: &str| {
+        let found = trial.steps.iter().find(|step| step.name == name);
+        found.unwrap().transactions
+    };
+    assert_eq!(pages.transactions, of_step("Read"));
+    assert_eq!(all.transactions, of_step("Read") + of_step("Write"));
+    let holds: Vec<(Option<&str>, bool)> = trial
+        .thresholds
+        .iter()
+        .map(|one| (one.tag.as_deref(), one.holds))
+        .collect();
+    // Writing takes longer than reading.
+    let expected = [
+        (Some("pages"), true),
+        (Some("all"), false),
+        (Some("pages"), true),
+    ];
+    assert!(expected.iter().all(|one| holds.contains(one)), "{holds:?}");
+    let text = terminal(&analysis, 80);
+    assert!(text.contains("of steps tagged “all”"), "{text}");
+    let (_, section) = text.split_once("Tags\n").expect("a section");
+    assert!(
+        section.contains("pages") && section.contains("errors"),
+        "{section}"
+    );
+    assert!(html(&analysis).contains(">Tags<"));
+    assert!(!html(&Made::default().analysis()).contains(">Tags<"));
+}
+
+#[test]
+fn numbers_that_answers_tell_have_their_figures() {
+    let shape = Shape {
+        queued: Some(12_500),
+        ..Shape::default()
+    };
+    let made = Made::both(&shape);
+    let analysis = made.analysis();
+    let trial = &analysis.trials[0];
+    let [measure] = &trial.measures[..] else {
+        panic!("one measure: {:?}", trial.measures);
+    };
+    let values = &measure.values;
+    let read = trial.steps.iter().find(|step| step.name == measure.step);
+    let read = read.expect("a step with this name");
+    assert_eq!(
+        (measure.name.as_str(), measure.unit.as_str()),
+        ("queued", "messages")
+    );
+    // Of each answer of the hold one, and one more at its end.
+    assert_eq!(values.count, read.response_ms.count + 1, "{read:?}");
+    assert_eq!((values.p50, values.max), (Some(12.5), Some(125.0)));
+    let text = terminal(&analysis, 80);
+    let (_, section) = text.split_once("Measures\n").expect("a section");
+    assert!(
+        section.contains("queued") && section.contains("12.5"),
+        "{section}"
+    );
+    let csv = steps_csv(&analysis);
+    let (head, rows) = csv.split_once('\n').unwrap();
+    assert!(head.ends_with("queued_p999,queued_max"), "{head}");
+    assert!(rows.lines().nth(1).unwrap().ends_with(",125"), "{rows}");
+    assert!(
+        rows.lines().next().unwrap().ends_with(",,,,,,,,,"),
+        "{rows}"
+    );
+    assert!(json(&analysis).unwrap().contains("\"unit\": \"messages\""));
+    // Whoever measures nothing has the columns of ever.
+    assert!(!steps_csv(&Made::default().analysis()).contains("queued"));
+}

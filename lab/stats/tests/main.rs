@@ -1,0 +1,12 @@
+//! Laws, known truths, and simulations of what the statistics claim.
+//! One program, since each would be linked by itself.
+
+mod between;
+mod change;
+mod duet;
+mod laws;
+mod line;
+mod noise;
+mod runs;
+mod safe;
+mod truth;

@@ -1,0 +1,26 @@
+//! Study files from text to plan, and every way in which one can be wrong.
+//! One program, since each would be linked by itself.
+
+mod archived;
+mod calendar;
+mod control;
+mod data;
+mod duet;
+mod errors;
+mod errors_answers;
+mod errors_load;
+mod errors_systems;
+mod faults;
+mod given;
+mod in_vain;
+mod measures;
+mod message;
+mod parameters;
+mod plan;
+mod published;
+mod reference;
+mod schema;
+mod template;
+mod template_law;
+mod transfer;
+mod uploads;

@@ -1,0 +1,174 @@
+//! Numbers that answers tell, and what steps have in common, as files say them.
+
+use crate::faults::{Fault, STUDY, WORKLOAD, load, snapshot};
+use lab_study::{LoadedAny, Workload};
+use lab_workload::Message;
+
+const STEP: &str = "      request: GET /list\n";
+
+fn workload(with: &str) -> Workload {
+    let text = WORKLOAD.replace(STEP, &format!("{STEP}{with}"));
+    match load(STUDY.as_bytes(), text.as_bytes()) {
+        Ok(LoadedAny::Study(loaded)) => Workload::clone(&loaded.study.workload),
+        other => panic!("{other:?}"),
+    }
+}
+
+const MEASURES: &str = "      tags: [lists, all]\n      measure: { queued: \"$.queue.length\", free: { from: \
+                        header.X-Free, unit: MB } }\n";
+
+#[test]
+fn a_measure_is_a_capture_that_no_template_sees() {
+    let workload = workload(MEASURES);
+    let step = &workload.session.steps[1];
+    assert_eq!(step.tags, ["lists", "all"]);
+    let of = |at: usize| {
+        let measure = &step.measures[at];
+        let variable = workload.variables[usize::from(measure.slot)].as_str();
+        (measure.name.as_str(), measure.unit.as_str(), variable)
+    };
+    assert_eq!(of(0), ("queued", "", "measure queued"));
+    assert_eq!(of(1), ("free", "MB", "measure free"));
+    let captured: Vec<&str> = step.requests[0]
+        .captures
+        .iter()
+        .map(|capture| capture.variable.as_str())
+        .collect();
+    assert_eq!(captured, ["links", "measure queued", "measure free"]);
+}
+
+#[test]
+fn measures_and_tags_travel() {
+    let workload = workload(MEASURES);
+    let text = serde_json::to_string(&Message::new(&workload).unwrap()).unwrap();
+    let message: Message = serde_json::from_str(&text).unwrap();
+    let there = message.workload().unwrap();
+    let (here, there) = (&workload.session.steps[1], &there.session.steps[1]);
+    assert_eq!((&here.measures, &here.tags), (&there.measures, &there.tags));
+    // A place beyond the last variable is none.
+    let slot = format!("\"slot\":{}", here.measures[1].slot);
+    let (before, after) = text.rsplit_once(&slot).unwrap();
+    let bad = format!("{before}\"slot\":900{after}");
+    let message: Message = serde_json::from_str(&bad).unwrap();
+    assert!(message.workload().is_err());
+}
+
+#[test]
+fn tags_are_of_all_steps_that_have_them() {
+    let text = WORKLOAD
+        .replace(
+            "    - step: Log in\n",
+            "    - step: Log in\n      tags: all\n",
+        )
+        .replace(STEP, &format!("{STEP}      tags: [lists, all]\n"));
+    let study = STUDY.replace(
+        "thresholds:\n",
+        "thresholds:\n  error_rate{tag:lists}: [\"rate < 1%\"]\n",
+    );
+    let Ok(LoadedAny::Study(loaded)) = load(study.as_bytes(), text.as_bytes()) else {
+        panic!("a study");
+    };
+    let plan = lab_study::plan::plan(&loaded.study, &Default::default()).unwrap();
+    let tags: Vec<(&str, Vec<&str>)> = plan
+        .question
+        .workload
+        .tags
+        .iter()
+        .map(|tag| {
+            (
+                tag.name.as_str(),
+                tag.steps.iter().map(String::as_str).collect(),
+            )
+        })
+        .collect();
+    let all = vec!["Log in", "Read the list"];
+    assert_eq!(tags, [("all", all), ("lists", vec!["Read the list"])]);
+    assert_eq!(plan.question.thresholds[0].tag.as_deref(), Some("lists"));
+}
+
+#[test]
+fn faults_of_measures_and_tags() {
+    let with = |text: &str| format!("{STEP}      {text}\n");
+    let faults = [
+        ("no place", with("measure: { queued: queue.length }")),
+        ("no path", with("measure: { queued: \"$.[\" }")),
+        ("no name", with("measure: { \"queue length\": \"$.a\" }")),
+        ("a unit alone", with("measure: { queued: { unit: MB } }")),
+        (
+            "a long unit",
+            with("measure: { queued: { from: \"$.a\", unit: messages that wait for somebody } }"),
+        ),
+        (
+            "an unknown key",
+            with("measure: { queued: { frm: \"$.a\" } }"),
+        ),
+        ("a tag with spaces", with("tags: [check out]")),
+        ("one tag twice", with("tags: [a, a]")),
+    ];
+    let faults: Vec<Fault> = faults
+        .into_iter()
+        .map(|(name, text)| (name, STEP, &*text.leak()))
+        .collect();
+    insta::assert_snapshot!(snapshot(WORKLOAD, &faults, |text| load(
+        STUDY.as_bytes(),
+        text.as_bytes()
+    )));
+}
+
+#[test]
+fn faults_of_who_measures_nothing() {
+    let faults: &[Fault] = &[
+        (
+            "a setup that measures",
+            "session:\n",
+            "setup:\n  - request: GET /a\n    measure: { queued: \"$.a\" }\nsession:\n",
+        ),
+        (
+            "a probe that measures",
+            "session:\n",
+            "probe: { every: 1s, request: GET /a, measure: { queued: \"$.a\" } }\nsession:\n",
+        ),
+        (
+            "a setup with tags",
+            "session:\n",
+            "setup:\n  - request: GET /a\n    tags: [b]\nsession:\n",
+        ),
+    ];
+    insta::assert_snapshot!(snapshot(WORKLOAD, faults, |text| load(
+        STUDY.as_bytes(),
+        text.as_bytes()
+    )));
+}
+
+#[test]
+fn faults_of_thresholds_on_tags() {
+    let faults: &[Fault] = &[(
+        "no tags",
+        "thresholds:\n",
+        "thresholds:\n  error_rate{tag:checkout}: [\"rate < 1%\"]\n",
+    )];
+    insta::assert_snapshot!(snapshot(STUDY, faults, |text| load(
+        text.as_bytes(),
+        WORKLOAD.as_bytes()
+    )));
+    let tagged = WORKLOAD.replace(STEP, &format!("{STEP}      tags: checkout\n"));
+    let faults: &[Fault] = &[
+        (
+            "an unknown tag",
+            "thresholds:\n",
+            "thresholds:\n  error_rate{tag:chekout}: [\"rate < 1%\"]\n",
+        ),
+        (
+            "events of a tag",
+            "thresholds:\n",
+            "thresholds:\n  first_event{tag:checkout}: [\"p(95) < 1s\"]\n",
+        ),
+    ];
+    insta::assert_snapshot!(
+        "of_a_tag",
+        snapshot(STUDY, faults, |text| load(
+            text.as_bytes(),
+            tagged.as_bytes()
+        ))
+    );
+}

@@ -1,0 +1,100 @@
+//! The least of each: a request, a step, a workload, and a load that have nothing but what they can't do without.
+//! What else is wanted is set on them.
+
+use std::sync::Arc;
+
+use crate::control::Visitor;
+use crate::level::Parameters;
+use crate::load::{LoadKind, LoadSpec};
+use crate::model::{Body, Request, Session, Step, Workload};
+use crate::speech::Speech;
+use crate::wait::Wait;
+
+impl<T> Request<T> {
+    /// A GET of HTTP, to which any 2xx is an answer, and that keeps nothing of it.
+    #[must_use]
+    pub fn get(target: T) -> Self {
+        Self {
+            method: "GET".to_owned(),
+            target,
+            headers: Vec::new(),
+            body: Body::Empty,
+            basic_auth: None,
+            expect: vec![200..=299],
+            answer: Vec::new(),
+            captures: Vec::new(),
+            compressed: false,
+            follow: 0,
+            events: None,
+            said: None,
+        }
+    }
+}
+
+impl<T> Step<T> {
+    /// A step that is done once in each session, without a wait.
+    #[must_use]
+    pub fn of(name: &str, requests: Vec<Request<T>>) -> Self {
+        Self {
+            name: name.to_owned(),
+            tags: Vec::new(),
+            measures: Vec::new(),
+            wait: Wait::None,
+            repeat: 1,
+            requests,
+            chance: None,
+            once: false,
+            control: None,
+            retry: None,
+        }
+    }
+}
+
+impl<T> Workload<T> {
+    /// Sessions of these steps, without a pause between them, by users who have no variables.
+    #[must_use]
+    pub fn of(name: &str, steps: Vec<Step<T>>) -> Self {
+        Self {
+            name: name.to_owned(),
+            about: String::new(),
+            parameters: Parameters::new(),
+            user: Vec::new(),
+            setup: Vec::new(),
+            session: Session {
+                pace: None,
+                steps,
+                groups: Vec::new(),
+                visitor: Visitor::Same,
+            },
+            probe: None,
+            transfer: None,
+            variables: Arc::from([]),
+            least_users: 0,
+            given: Arc::default(),
+            data: None,
+            files: Vec::new(),
+            trace: None,
+            speech: Speech::Http,
+        }
+    }
+}
+
+impl LoadSpec {
+    /// So many users, who all begin at once and stay for `hold_ms`, by one generator.
+    #[must_use]
+    pub fn of_users(users: u32, hold_ms: u64, window_ms: u64) -> Self {
+        Self {
+            users,
+            ramp_ms: 0,
+            hold_ms,
+            window_ms,
+            kind: LoadKind::Users,
+            stages: Vec::new(),
+            timeline: None,
+            mix: Vec::new(),
+            generators: 1,
+            timeout_ms: None,
+            time_limit_ms: None,
+        }
+    }
+}

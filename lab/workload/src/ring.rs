@@ -1,0 +1,74 @@
+//! How many users a workload needs so that those that a user names are others.
+
+use std::convert::Infallible;
+
+use crate::model::Workload;
+use crate::template::Template;
+
+/// How the function begins that names others.
+const NEIGHBOUR: &str = "neighbour(";
+
+impl Workload {
+    /// The farthest neighbour that its templates name by a number, either way round the ring: with no more users
+    /// than that, it is the user itself, or a nearer one. `None` where they name none.
+    #[must_use]
+    pub fn farthest_neighbour(&self) -> Option<u64> {
+        let mut farthest = None;
+        let looked = self.try_map(|template: &Template| {
+            farthest = farthest.max(template.farthest_neighbour());
+            Ok::<(), Infallible>(())
+        });
+        debug_assert!(looked.is_ok());
+        farthest.filter(|places| *places > 0)
+    }
+}
+
+impl Template {
+    fn farthest_neighbour(&self) -> Option<u64> {
+        let sets = self.sets().iter();
+        let of_sets = sets.filter_map(|(_, template)| template.farthest_neighbour());
+        of_sets.chain(neighbours(self.source())).max()
+    }
+}
+
+/// The numbers of places that the code of a template's text names neighbours by.
+fn neighbours(text: &str) -> impl Iterator<Item = u64> {
+    text.match_indices(NEIGHBOUR).filter_map(move |(at, _)| {
+        let before = &text[..at];
+        let opened = before.rfind("{{").max(before.rfind("{%"))?;
+        let closed = before.rfind("}}").max(before.rfind("%}"));
+        if closed.is_some_and(|closed| closed > opened) {
+            return None;
+        }
+        let (places, _) = text[at + NEIGHBOUR.len()..].split_once(')')?;
+        let places = places.trim().parse::<i64>().ok()?;
+        Some(places.unsigned_abs())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::neighbours;
+
+    #[test]
+    fn only_numbers_in_code_count() {
+        let farthest = |text| neighbours(text).max();
+        assert_eq!(
+            farthest("user{{ pad(neighbour(7), 5) }}@{{ neighbour(2) }}"),
+            Some(7)
+        );
+        assert_eq!(
+            farthest("{% if neighbour(-12) > 3 %}x{% endif %}"),
+            Some(12)
+        );
+        for none in [
+            "",
+            "neighbour(3)",
+            "{{ a }} neighbour(3)",
+            "{{ neighbour(round) }}",
+            "{{ neighbour(3",
+        ] {
+            assert_eq!(farthest(none), None, "{none}");
+        }
+    }
+}
