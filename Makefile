@@ -9,7 +9,7 @@ KILLS ?= 1000
 ALIKE ?= studies/self.study.yaml
 SECONDS ?= 60
 
-.PHONY: abuse alike browser nats test test-disturbed fmt lint docs tests measure bench crashes kills demo deny fuzz help
+.PHONY: abuse alike known browser nats test test-disturbed fmt lint docs tests measure bench crashes kills demo deny fuzz help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -23,17 +23,15 @@ fmt:
 lint:
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
+# Examples are named so that all features are on that the lints had on: what was checked for them serves again.
 docs:
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --lib --bins --examples --locked --quiet
 
-# The whole-product tests start the real program, so it is built first, by the README's command. Tidy
-# is one of the tests.
+# The whole-product tests start the real program, which is built with the tests. Tidy is one of the tests.
 tests: browser nats
-	$(CARGO) run --locked -- --version
-	$(CARGO) test --workspace --locked
+	$(CARGO) test --workspace --locked --no-fail-fast
 
 test-disturbed: ## the tests, TIMES times, while DUTY % of each core is taken from them
-	$(CARGO) run --locked -- --version
 	$(CARGO) test --workspace --locked --no-run
 	$(CARGO) build --locked --package plimsoll-tests --bin disturbed
 	target/debug/disturbed --times $(TIMES) --duty $(DUTY) $(CARGO) test --workspace --locked --quiet
@@ -43,6 +41,11 @@ abuse: ## all abuse in full on the released program, the neighbour's times judge
 
 alike: ## 20 studies of a server beside itself (ALIKE=STUDY SPEED=N): at most one may tell them apart; hours
 	$(CARGO) run --release --locked --package plimsoll-tests --bin alike -- --seed $(SEED) $(ALIKE) --speed $(SPEED)
+
+known: ## 20 studies of a server beside one that works 5 % more, in duets and one after the other: how many find it
+	$(CARGO) build --release --locked --package plimsoll --package plimsoll-tests
+	target/release/alike --seed $(SEED) --least 16 tests/studies/known.study.yaml
+	target/release/alike --seed $(SEED) --least 0 --most 20 tests/studies/known.study.yaml --set duet=false
 
 browser: ## install the browser that tests of the pages drive, where that is possible
 	@tests/browser.sh
