@@ -7,7 +7,8 @@ use crate::control::Visitor;
 use crate::level::Parameters;
 use crate::load::{LoadKind, LoadSpec};
 use crate::model::{Body, Request, Session, Step, Workload};
-use crate::speech::Speech;
+use crate::speech::{Said, Speech};
+use crate::template::Template;
 use crate::wait::Wait;
 
 impl<T> Request<T> {
@@ -27,6 +28,19 @@ impl<T> Request<T> {
             follow: 0,
             events: None,
             said: None,
+        }
+    }
+}
+
+impl Request {
+    /// What is said in another protocol than HTTP, to which anything is an answer.
+    #[must_use]
+    pub fn saying(said: Said) -> Self {
+        Self {
+            method: String::new(),
+            expect: vec![0..=u16::MAX],
+            said: Some(Box::new(said)),
+            ..Self::get(Template::literal(""))
         }
     }
 }

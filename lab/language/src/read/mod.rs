@@ -10,6 +10,7 @@ mod control;
 mod data;
 mod events;
 mod files;
+mod foreign;
 mod measure;
 mod method;
 mod multipart;

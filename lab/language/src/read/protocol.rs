@@ -1,15 +1,14 @@
 //! What users speak, and requests of other protocols than HTTP.
 
 use lab_workload::template::Escape;
-use lab_workload::{Body, CaptureSource, Expectation, Request, Said, SignIn, Speech, Template};
+use lab_workload::{Request, Said, SignIn, Speech, Template};
 
+use super::foreign::{STATUS, part_of_web};
 use super::names::unknown_name;
 use super::request::Compiler;
 use super::words::words;
-use crate::error::Problem;
 use crate::file::WorkloadFile;
-use crate::file::{At, ExpectFile, MailFile, ProtocolFile, RequestFile, Scalar, SpeakingFile};
-use crate::source::Span;
+use crate::file::{At, MailFile, ProtocolFile, RequestFile, Scalar, SpeakingFile};
 use crate::text_error::TextError;
 use crate::units;
 
@@ -65,7 +64,9 @@ impl Compiler<'_> {
                 self.refuse_web(file)?;
                 let (sign_in, starttls) = self.secured(sign_in)?;
                 if sign_in.username.is_none() {
-                    return self.refuse_nobody(&protocol.span);
+                    let message = "PostgreSQL lets nobody in who has no name";
+                    let help = "write `protocol: { name: postgresql, username: … }`";
+                    return self.refuse_here(&protocol.span, message, help);
                 }
                 Some(Speech::Postgres { sign_in, starttls })
             }
@@ -84,17 +85,6 @@ impl Compiler<'_> {
         let starttls = starttls.map(|at| self.setting("starttls", at, units::switch));
         let sign_in = self.sign_in(file);
         Some((sign_in?, starttls.unwrap_or(Some(false))?))
-    }
-
-    /// A workload of PostgreSQL that says of nobody that they sign in.
-    fn refuse_nobody<T>(&mut self, place: &Span) -> Option<T> {
-        let message = "PostgreSQL lets nobody in who has no name";
-        let problem = place.first_line().problem(message, "here");
-        self.problems.push(Problem {
-            help: Some("write `protocol: { name: postgresql, username: … }`".to_owned()),
-            ..problem
-        });
-        None
     }
 
     fn sign_in(&mut self, file: Option<&SpeakingFile>) -> Option<SignIn> {
@@ -126,15 +116,6 @@ impl Compiler<'_> {
             Some((key, at)) => self.refuse(&at.span, &format!("`{key}` is a setting of HTTP")),
             None => Some(()),
         }
-    }
-
-    pub(super) fn refuse<T>(&mut self, place: &Span, message: &str) -> Option<T> {
-        let problem = place.first_line().problem(message, "here");
-        self.problems.push(Problem {
-            help: Some("leave it out".to_owned()),
-            ..problem
-        });
-        None
     }
 
     /// A command of Redis.
@@ -226,97 +207,25 @@ impl Compiler<'_> {
         said: Option<Said>,
         file: &RequestFile,
     ) -> Option<Request> {
-        let fits = self.refuse_parts(file);
-        self.refuse_foreign(file)?;
-        let answer = self.answer(file);
-        let captures = self.captures(&file.capture);
-        for (capture, (name, _)) in captures.iter().flatten().zip(file.capture.iter()) {
-            use CaptureSource::{Cookie, Header, RequestPath, Status};
-            let of_http = matches!(capture.source, Cookie(_) | Header(_) | RequestPath);
-            if of_http || (matches!(capture.source, Status) && !self.has_codes()) {
-                let message = "only answers of HTTP have that; here they have a `body`";
-                return self.refuse(&name.span, message);
-            }
-        }
-        if let Some(place) = expected_header(answer.as_deref(), file) {
-            return self.refuse(place, "only answers of HTTP have headers");
-        }
-        fits?;
-        Some(Request {
-            method: String::new(),
-            target: Template::literal(""),
-            headers: Vec::new(),
-            body: Body::Empty,
-            basic_auth: None,
-            expect: self.statuses(file)?,
-            answer: answer?,
-            captures: captures?,
-            compressed: false,
-            follow: 0,
-            events: None,
-            said: said.map(Box::new).map(Some)?,
-        })
-    }
-
-    /// Whether answers have a code that `expect` judges.
-    fn has_codes(&self) -> bool {
-        matches!(self.speech, Speech::Http | Speech::Smtp { .. })
-    }
-
-    /// Parts that only requests of HTTP have.
-    fn refuse_parts(&mut self, file: &RequestFile) -> Option<()> {
-        let headers = file.headers.iter().next().map(|(name, _)| &name.span);
-        let statuses = match &file.expect {
-            Some(ExpectFile::Status(one)) => one.as_slice().first(),
-            Some(ExpectFile::Answer(answer)) => answer
-                .status
-                .as_ref()
-                .and_then(|one| one.as_slice().first()),
-            None => None,
+        let own: &[&str] = match self.speech {
+            Speech::Imap { .. } => &["text"],
+            Speech::Smtp { .. } => &[STATUS],
+            _ => &[],
         };
-        let text = file.text.as_ref();
-        let text = text.filter(|_| !matches!(self.speech, Speech::Imap { .. }));
-        let given = [
-            ("headers", headers),
-            ("json", file.json.as_ref().map(|at| &at.span)),
-            ("form", file.form.as_ref().map(|at| &at.span)),
-            ("bytes", file.bytes.as_ref().map(|at| &at.span)),
-            ("xml", file.xml.as_ref().map(|at| &at.span)),
-            ("text", text.map(|at| &at.span)),
-            ("multipart", file.multipart.as_ref().map(|at| &at.span)),
-            ("body", file.body.as_ref().map(|at| &at.span)),
-            (
-                "basic_auth",
-                file.basic_auth.as_ref().map(|at| &at.username.span),
-            ),
-            ("compressed", file.compressed.as_ref().map(|at| &at.span)),
-            ("follow", file.follow.as_ref().map(|at| &at.span)),
-            ("events", file.events.as_ref().map(|at| &at.span)),
-            (
-                "expect: status",
-                statuses.filter(|_| !self.has_codes()).map(|at| &at.span),
-            ),
-        ];
-        let found = given.into_iter().find_map(|(key, span)| Some((key, span?)));
-        match found {
-            Some((key, span)) => {
-                let message = format!("`{key}` belongs to requests of HTTP");
-                self.refuse(span, &message)
+        let fits = match part_of_web(file, own) {
+            Some((key, place)) => {
+                self.refuse(place, &format!("`{key}` belongs to requests of HTTP"))
             }
             None => Some(()),
-        }
+        };
+        self.refuse_foreign(file)?;
+        let (answer, captures) = self.answered(file)?;
+        fits?;
+        Some(Request {
+            expect: self.statuses(file)?,
+            answer,
+            captures,
+            ..Request::saying(said?)
+        })
     }
-}
-
-/// Where a header is expected, if one is.
-pub(super) fn expected_header<'a>(
-    answer: Option<&[Expectation]>,
-    file: &'a RequestFile,
-) -> Option<&'a Span> {
-    let header = |one: &Expectation| matches!(one, Expectation::Header { .. });
-    answer.filter(|answer| answer.iter().any(header))?;
-    let Some(ExpectFile::Answer(file)) = &file.expect else {
-        return None;
-    };
-    file.header.iter().next().map(|(name, _)| &name.span)
 }

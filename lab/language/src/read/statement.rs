@@ -1,7 +1,7 @@
-//! Requests that are a statement of SQL, and what is said where it doesn't belong.
+//! Requests that are a statement of SQL.
 
 use lab_workload::template::Escape;
-use lab_workload::{Request, Said, Speech, Template, Way};
+use lab_workload::{Request, Said, Template, Way};
 
 use super::request::Compiler;
 use crate::error::Problem;
@@ -65,47 +65,5 @@ impl Compiler<'_> {
         let one = |at: &At<Scalar>| self.template("values", at, Escape::None);
         let all: Vec<Option<Template>> = values.value.iter().map(one).collect();
         all.into_iter().collect()
-    }
-
-    /// What only another protocol says.
-    pub(super) fn refuse_foreign(&mut self, file: &RequestFile) -> Option<()> {
-        let mail = file.mail.as_ref();
-        let mail = mail.filter(|_| !matches!(self.speech, Speech::Smtp { .. }));
-        let sql = file.statement.place();
-        let sql = sql.filter(|_| !matches!(self.speech, Speech::Postgres { .. }));
-        let (key, place, whose, name) = match (mail, sql) {
-            (Some(mail), _) => ("mail", &mail.span, "SMTP", "smtp"),
-            (None, Some((key, place))) => (key, place, "PostgreSQL", "postgresql"),
-            (None, None) => return Some(()),
-        };
-        let message = format!("`{key}` is what a workload of {whose} sends");
-        let problem = place.first_line().problem(message, "here");
-        self.problems.push(Problem {
-            help: Some(format!(
-                "say `protocol: {name}` at the workload's beginning"
-            )),
-            ..problem
-        });
-        None
-    }
-
-    /// A line where there is none.
-    pub(super) fn refuse_line<T>(&mut self, line: &At<Scalar>) -> Option<T> {
-        let (message, help) = match self.speech {
-            Speech::Postgres { .. } => (
-                "a request of PostgreSQL is a `query`",
-                "write `query: SELECT …` in its place",
-            ),
-            _ => (
-                "a request of SMTP is a `mail`",
-                "write `mail: { from: …, to: …, subject: …, text: … }`",
-            ),
-        };
-        let problem = line.span.first_line().problem(message, "here");
-        self.problems.push(Problem {
-            help: Some(help.to_owned()),
-            ..problem
-        });
-        None
     }
 }

@@ -1,14 +1,15 @@
 //! WebSocket: the handshake of a workload, and the messages of its requests.
 
 use lab_workload::template::Escape;
-use lab_workload::{Body, CaptureSource, Request, Said, Speech, Template};
+use lab_workload::{Body, Request, Said, Speech, Template};
 
 use super::events::Listening;
-use super::protocol::expected_header;
+use super::foreign::part_of_web;
 use super::request::{Compiler, header_problem};
-use crate::error::Problem;
-use crate::file::{At, ExpectFile, RequestFile, Scalar, SpeakingFile};
-use crate::source::Span;
+use crate::file::{At, RequestFile, Scalar, SpeakingFile};
+
+/// What a message may be written as.
+const PARTS: &str = "a message is a text (`request`), `json`, or `bytes`";
 
 impl Compiler<'_> {
     /// Whether a request without a line says something, or listens.
@@ -24,7 +25,7 @@ impl Compiler<'_> {
         let header = file.headers.iter().next().map(|(name, _)| &name.span);
         let subprotocol = file.subprotocol.as_ref().map(|at| &at.span);
         match path.or(header).or(subprotocol) {
-            Some(span) => self.refuse_here(span, "only WebSocket has a handshake", "leave it out"),
+            Some(span) => self.refuse(span, "only WebSocket has a handshake"),
             None => Some(()),
         }
     }
@@ -57,11 +58,11 @@ impl Compiler<'_> {
             let lower = name.value.to_ascii_lowercase();
             let is_own = lower == "host" || lower.starts_with("sec-websocket-");
             if let Some(message) = header_problem(&name.value) {
-                return self.refuse_here(&name.span, &message, "leave it out");
+                return self.refuse(&name.span, &message);
             }
             if is_own {
                 let message = format!("`{}` is written by the driver itself", name.value);
-                return self.refuse_here(&name.span, &message, "leave it out");
+                return self.refuse(&name.span, &message);
             }
             headers.push((
                 name.value.clone(),
@@ -86,36 +87,21 @@ impl Compiler<'_> {
         line: Option<&At<Scalar>>,
         file: &RequestFile,
     ) -> Option<Request> {
-        let fits = self.refuse_parts_of_web(file);
+        let fits = match part_of_web(file, &["json", "bytes", "events"]) {
+            Some((_, place)) => self.refuse_here(place, "this belongs to requests of HTTP", PARTS),
+            None => Some(()),
+        };
         self.refuse_foreign(file)?;
         let said = self.said(line, file);
-        let answer = self.answer(file);
-        let captures = self.captures(&file.capture);
-        for (capture, (name, _)) in captures.iter().flatten().zip(file.capture.iter()) {
-            use CaptureSource::{Cookie, Header, RequestPath, Status};
-            if matches!(capture.source, Cookie(_) | Header(_) | RequestPath | Status) {
-                let help = "write `body`, a JSON path, or a pattern";
-                return self.refuse_here(&name.span, "a message has only its text", help);
-            }
-        }
-        if let Some(place) = expected_header(answer.as_deref(), file) {
-            return self.refuse_here(place, "messages have no headers", "leave it out");
-        }
+        let answered = self.answered(file);
         let events = self.listening(file.events.as_ref(), Listening::Messages);
         fits?;
+        let (answer, captures) = answered?;
         Some(Request {
-            method: String::new(),
-            target: Template::literal(""),
-            headers: Vec::new(),
-            body: Body::Empty,
-            basic_auth: None,
-            expect: vec![0..=u16::MAX],
-            answer: answer?,
-            captures: captures?,
-            compressed: false,
-            follow: 0,
+            answer,
+            captures,
             events: events?,
-            said: Some(Box::new(said?)),
+            ..Request::saying(said?)
         })
     }
 
@@ -130,8 +116,7 @@ impl Compiler<'_> {
             .into_iter()
             .chain(beside.into_iter().flatten());
         if let Some(second) = given.nth(1) {
-            let help = "a message is a text (`request`), `json`, or `bytes`";
-            return self.refuse_here(second, "a request says one message", help);
+            return self.refuse_here(second, "a request says one message", PARTS);
         }
         if let Some(line) = line {
             let text = self.template("request", line, Escape::None)?;
@@ -146,44 +131,5 @@ impl Compiler<'_> {
             _ => None,
         };
         Some(Said::Message { text, binary })
-    }
-
-    /// Parts that only requests of HTTP have.
-    fn refuse_parts_of_web(&mut self, file: &RequestFile) -> Option<()> {
-        let status = match &file.expect {
-            Some(ExpectFile::Status(one)) => one.as_slice().first(),
-            Some(ExpectFile::Answer(answer)) => {
-                answer.status.iter().flat_map(|one| one.as_slice()).next()
-            }
-            None => None,
-        };
-        let given = [
-            file.headers.iter().next().map(|(name, _)| &name.span),
-            file.form.as_ref().map(|at| &at.span),
-            file.xml.as_ref().map(|at| &at.span),
-            file.text.as_ref().map(|at| &at.span),
-            file.multipart.as_ref().map(|at| &at.span),
-            file.body.as_ref().map(|at| &at.span),
-            file.basic_auth.as_ref().map(|at| &at.username.span),
-            file.compressed.as_ref().map(|at| &at.span),
-            file.follow.as_ref().map(|at| &at.span),
-            status.map(|at| &at.span),
-        ];
-        match given.into_iter().flatten().next() {
-            Some(span) => {
-                let help = "a message is a text (`request`), `json`, or `bytes`";
-                self.refuse_here(span, "this belongs to requests of HTTP", help)
-            }
-            None => Some(()),
-        }
-    }
-
-    fn refuse_here<T>(&mut self, place: &Span, message: &str, help: &str) -> Option<T> {
-        let problem = place.first_line().problem(message, "here");
-        self.problems.push(Problem {
-            help: Some(help.to_owned()),
-            ..problem
-        });
-        None
     }
 }

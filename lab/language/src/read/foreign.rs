@@ -1,0 +1,149 @@
+//! What is said where it doesn't belong: parts of requests that another protocol has.
+
+use lab_workload::{Capture, CaptureSource, Expectation, Speech};
+
+use super::request::Compiler;
+use crate::error::Problem;
+use crate::file::{At, ExpectFile, RequestFile, Scalar};
+use crate::source::Span;
+
+/// The status of an answer among the parts of a request.
+pub(super) const STATUS: &str = "expect: status";
+
+const LEAVE_OUT: &str = "leave it out";
+
+impl Compiler<'_> {
+    /// Notes that something has no place here, and what to write instead.
+    pub(super) fn refuse_here<T>(&mut self, place: &Span, message: &str, help: &str) -> Option<T> {
+        let problem = place.first_line().problem(message, "here");
+        self.problems.push(Problem {
+            help: Some(help.to_owned()),
+            ..problem
+        });
+        None
+    }
+
+    /// Notes that something has no place here, and nothing stands for it.
+    pub(super) fn refuse<T>(&mut self, place: &Span, message: &str) -> Option<T> {
+        self.refuse_here(place, message, LEAVE_OUT)
+    }
+
+    /// What only another protocol says.
+    pub(super) fn refuse_foreign(&mut self, file: &RequestFile) -> Option<()> {
+        let mail = file.mail.as_ref();
+        let mail = mail.filter(|_| !matches!(self.speech, Speech::Smtp { .. }));
+        let sql = file.statement.place();
+        let sql = sql.filter(|_| !matches!(self.speech, Speech::Postgres { .. }));
+        let (key, place, whose, name) = match (mail, sql) {
+            (Some(mail), _) => ("mail", &mail.span, "SMTP", "smtp"),
+            (None, Some((key, place))) => (key, place, "PostgreSQL", "postgresql"),
+            (None, None) => return Some(()),
+        };
+        let message = format!("`{key}` is what a workload of {whose} sends");
+        let help = format!("say `protocol: {name}` at the workload's beginning");
+        self.refuse_here(place, &message, &help)
+    }
+
+    /// A line where there is none.
+    pub(super) fn refuse_line<T>(&mut self, line: &At<Scalar>) -> Option<T> {
+        let (message, help) = match self.speech {
+            Speech::Postgres { .. } => (
+                "a request of PostgreSQL is a `query`",
+                "write `query: SELECT …` in its place",
+            ),
+            _ => (
+                "a request of SMTP is a `mail`",
+                "write `mail: { from: …, to: …, subject: …, text: … }`",
+            ),
+        };
+        self.refuse_here(&line.span, message, help)
+    }
+
+    /// What is expected of an answer that is none of HTTP, and what is kept of it.
+    pub(super) fn answered(
+        &mut self,
+        file: &RequestFile,
+    ) -> Option<(Vec<Expectation>, Vec<Capture>)> {
+        let is_message = matches!(self.speech, Speech::WebSocket { .. });
+        let has_code = matches!(self.speech, Speech::Smtp { .. });
+        let answer = self.answer(file);
+        let captures = self.captures(&file.capture);
+        for (capture, (name, _)) in captures.iter().flatten().zip(file.capture.iter()) {
+            use CaptureSource::{Cookie, Header, RequestPath, Status};
+            let is_foreign = match &capture.source {
+                Cookie(_) | Header(_) | RequestPath => true,
+                Status => !has_code,
+                _ => false,
+            };
+            if is_foreign {
+                let (message, help) = match is_message {
+                    true => (
+                        "a message has only its text",
+                        "write `body`, a JSON path, or a pattern",
+                    ),
+                    false => (
+                        "only answers of HTTP have that; here they have a `body`",
+                        LEAVE_OUT,
+                    ),
+                };
+                return self.refuse_here(&name.span, message, help);
+            }
+        }
+        if let Some(place) = expected_header(answer.as_deref(), file) {
+            return self.refuse(
+                place,
+                match is_message {
+                    true => "messages have no headers",
+                    false => "only answers of HTTP have headers",
+                },
+            );
+        }
+        answer.zip(captures)
+    }
+}
+
+/// The first part of a request that only requests of HTTP have and a protocol has not as its `own`, by the key
+/// that it is written under.
+pub(super) fn part_of_web<'a>(
+    file: &'a RequestFile,
+    own: &[&str],
+) -> Option<(&'static str, &'a Span)> {
+    let header = file.headers.iter().next().map(|(name, _)| &name.span);
+    let name = file.basic_auth.as_ref().map(|at| &at.username.span);
+    let parts = [
+        ("headers", header),
+        ("json", file.json.as_ref().map(|at| &at.span)),
+        ("form", file.form.as_ref().map(|at| &at.span)),
+        ("bytes", file.bytes.as_ref().map(|at| &at.span)),
+        ("xml", file.xml.as_ref().map(|at| &at.span)),
+        ("text", file.text.as_ref().map(|at| &at.span)),
+        ("multipart", file.multipart.as_ref().map(|at| &at.span)),
+        ("body", file.body.as_ref().map(|at| &at.span)),
+        ("basic_auth", name),
+        ("compressed", file.compressed.as_ref().map(|at| &at.span)),
+        ("follow", file.follow.as_ref().map(|at| &at.span)),
+        ("events", file.events.as_ref().map(|at| &at.span)),
+        (STATUS, expected_status(file)),
+    ];
+    let mut given = parts.into_iter().filter(|(key, _)| !own.contains(key));
+    given.find_map(|(key, place)| Some((key, place?)))
+}
+
+/// Where a status is expected, if one is.
+fn expected_status(file: &RequestFile) -> Option<&Span> {
+    let statuses = match file.expect.as_ref()? {
+        ExpectFile::Status(statuses) => statuses,
+        ExpectFile::Answer(answer) => answer.status.as_ref()?,
+    };
+    statuses.as_slice().first().map(|at| &at.span)
+}
+
+/// Where a header is expected, if one is.
+fn expected_header<'a>(answer: Option<&[Expectation]>, file: &'a RequestFile) -> Option<&'a Span> {
+    let header = |one: &Expectation| matches!(one, Expectation::Header { .. });
+    answer.filter(|answer| answer.iter().any(header))?;
+    let Some(ExpectFile::Answer(file)) = &file.expect else {
+        return None;
+    };
+    file.header.iter().next().map(|(name, _)| &name.span)
+}
