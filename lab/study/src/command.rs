@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use lab_language::{CellError, Optional, Setting, TextError, units};
+use lab_language::{CellError, Optional, Setting, TextError, machine::argument, units};
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Cell, Level};
@@ -292,19 +292,12 @@ fn port_of(name: &str) -> String {
 }
 
 fn texts(settings: &[Setting], cell: &Cell) -> Result<Vec<String>, CellError> {
-    settings.iter().map(|s| s.value(cell, text)).collect()
+    settings.iter().map(|s| s.value(cell, argument)).collect()
 }
 
 fn pairs(settings: &[(String, Setting)], cell: &Cell) -> Result<Vec<(String, String)>, CellError> {
-    let pair = |(name, s): &(String, Setting)| Ok((name.clone(), s.value(cell, text)?));
+    let pair = |(name, s): &(String, Setting)| Ok((name.clone(), s.value(cell, argument)?));
     settings.iter().map(pair).collect()
-}
-
-fn text(text: &str) -> Result<String, TextError> {
-    match text.find('\0') {
-        Some(at) => Err(TextError::new("no program takes a NUL", at..at + 1)),
-        None => Ok(text.to_owned()),
-    }
 }
 
 fn folder(written: &str) -> Result<String, TextError> {
@@ -312,7 +305,7 @@ fn folder(written: &str) -> Result<String, TextError> {
         let error = TextError::new("this names no folder", 0..written.len());
         return Err(error.help("leave `folder` out for the trial's scratch folder"));
     }
-    text(written)
+    argument(written)
 }
 
 fn time(text: &str) -> Result<Duration, TextError> {

@@ -27,6 +27,7 @@ pub use archived::{ArchivedError, present_plan};
 pub use attach::AttachSpec;
 pub use command::{CommandSpec, FilledIn, PresetUse, Ready, StopSignal};
 pub use file::schema_study;
+pub use lab_language::machine::Cpus;
 pub use lab_language::units::duration;
 pub use lab_language::{
     AddressRange, Agents, Environment, Files, LoadError, Problem, Secrets, TextError, Which,
@@ -37,4 +38,4 @@ pub use model::{Study, Workload};
 pub use preparation::{Action, ActionRequest, EACH, Keep, Piece, Preparation};
 pub use reach::{HttpSpec, HttpVersion, ReachSpec, TlsSpec};
 pub use read::{Loaded, LoadedAny, load_any, load_study, load_workload, load_workload_with};
-pub use system::{Cpus, HostSpec, KernelSetting, SystemSpec};
+pub use system::{HostSpec, KernelSetting, SystemSpec};

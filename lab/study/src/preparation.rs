@@ -6,7 +6,7 @@
 
 use std::ops::RangeInclusive;
 
-use lab_language::{CellError, Optional, Setting, TextError, units};
+use lab_language::{CellError, Optional, Setting, TextError, machine::argument, units};
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Cell, Level};
@@ -155,7 +155,7 @@ impl PreparationTemplate {
         cell.insert(USERS_FILE.to_owned(), Level::Text(placeholder));
         let cell = &cell;
         let folder = self.folder.value(cell, folder)?.filter(|f| !f.is_empty());
-        let alike = self.alike.value(cell, plain)?;
+        let alike = self.alike.value(cell, argument)?;
         let disk = |text: &str| units::size(text, MAX_DISK_PER_USER);
         Ok(Preparation {
             provision: actions(&self.provision, cell)?,
@@ -170,7 +170,7 @@ impl PreparationTemplate {
 fn actions(templates: &[ActionTemplate], cell: &Cell) -> Result<Vec<Action>, CellError> {
     let action = |template: &ActionTemplate| match template {
         ActionTemplate::Command(words) => {
-            let words = words.iter().map(|word| word.value(cell, plain));
+            let words = words.iter().map(|word| word.value(cell, argument));
             words.collect::<Result<_, _>>().map(Action::Command)
         }
         ActionTemplate::Request(template) => {
@@ -182,13 +182,6 @@ fn actions(templates: &[ActionTemplate], cell: &Cell) -> Result<Vec<Action>, Cel
         }
     };
     templates.iter().map(action).collect()
-}
-
-fn plain(text: &str) -> Result<String, TextError> {
-    match text.find('\0') {
-        Some(at) => Err(TextError::new("no program takes a NUL", at..at + 1)),
-        None => Ok(text.to_owned()),
-    }
 }
 
 /// Empty where nothing is kept.

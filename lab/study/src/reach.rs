@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use lab_language::{AddressRange, CellError, Optional, Setting, TextError, beside, units};
+use lab_language::{AddressRange, CellError, Optional, Setting, TextError, beside, servers, units};
 use serde::{Deserialize, Serialize};
 
 use crate::command::SCRATCH;
@@ -157,14 +157,17 @@ impl ReachTemplate {
         };
         let resolve = self.resolve.iter();
         let resolve = resolve.map(|(host, address)| {
-            Ok((host.to_ascii_lowercase(), address.value(cell, ip_address)?))
+            Ok((
+                host.to_ascii_lowercase(),
+                address.value(cell, servers::ip_address)?,
+            ))
         });
         Ok(ReachSpec {
             secure: self.scheme.value(cell, scheme)?.unwrap_or_default(),
             tls: TlsSpec {
                 ca: self.ca.as_ref().map(|ca| file(ca, cell)).transpose()?,
                 client,
-                server_name: self.server_name.value(cell, server_name)?,
+                server_name: self.server_name.value(cell, servers::name)?,
                 insecure: self
                     .insecure
                     .value(cell, units::switch)?
@@ -266,27 +269,6 @@ pub(crate) fn load_connections(text: &str, http: HttpSpec) -> Result<u32, TextEr
     shared_connections(text, true)
 }
 
-/// A name as certificates have it; an address, too.
-fn server_name(text: &str) -> Result<String, TextError> {
-    let name = text.trim();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-._:".contains(c);
-    if !name.is_empty() && name.chars().all(plain) {
-        return Ok(name.to_owned());
-    }
-    let error = TextError::new(
-        format!("`{name}` is not the name of a server"),
-        0..text.len(),
-    );
-    Err(error.help("write a name without a port, such as `staging.example.org`"))
-}
-
-fn ip_address(text: &str) -> Result<IpAddr, TextError> {
-    text.trim().parse().map_err(|_| {
-        let message = format!("`{}` is not an address", text.trim());
-        TextError::new(message, 0..text.len()).help("write `10.0.0.7` or `fd00::7`, without a port")
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -307,21 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_have_no_port_and_names_neither() {
-        assert_eq!(
-            ip_address(" fd00::7").unwrap(),
-            "fd00::7".parse::<IpAddr>().unwrap()
-        );
-        for wrong in ["", "10.0.0.7:80", "[::1]", "host"] {
-            assert!(ip_address(wrong).is_err(), "{wrong}");
-        }
-        assert_eq!(
-            server_name("staging.example.org").unwrap(),
-            "staging.example.org"
-        );
-        for wrong in ["", "https://a", "a b", "a/b"] {
-            assert!(server_name(wrong).is_err(), "{wrong}");
-        }
+    fn versions_schemes_and_shares_are_few() {
         for (text, version) in [
             ("1", HttpVersion::One),
             ("1.1", HttpVersion::One),

@@ -13,12 +13,6 @@ const FUNCTION_LINES: usize = 70;
 /// Larger crates do.
 const CRATE_LINES: usize = 9_000;
 
-/// Crates that may be larger, each with what is to be cut from it.
-const LARGE_CRATES: &[(&str, &str)] = &[(
-    "lab/study",
-    "where users come from, and how they reach a system",
-)];
-
 /// Functions that may be longer, as `file: name`, each with its reason.
 const LONG_FUNCTIONS: &[(&str, &str)] = &[];
 
@@ -81,10 +75,7 @@ fn no_crate_is_larger_than_a_person_holds_in_mind() {
     let offenders: Vec<String> = folders
         .iter()
         .zip(sums)
-        .filter(|(folder, lines)| {
-            let is_listed = LARGE_CRATES.iter().any(|(name, _)| *name == show(folder));
-            *lines > CRATE_LINES && !is_listed
-        })
+        .filter(|(_, lines)| *lines > CRATE_LINES)
         .map(|(folder, lines)| format!("{} has {lines} lines", show(folder)))
         .collect();
     complain("cut crates of over 9,000 lines of source", &offenders);

@@ -1,6 +1,6 @@
 //! The system of a study: its settings as templates, each with its place.
 
-use lab_language::{Problem, Problems, Span};
+use lab_language::{Problem, Problems, Span, machine};
 use lab_workload::{Speech, Workload};
 
 use super::preparation::{self, Written};
@@ -174,7 +174,7 @@ fn command(
 fn kernel(table: &Table<At<Scalar>>, settings: &mut Settings<'_>) -> Option<Vec<KernelTemplate>> {
     let mut made = Vec::new();
     for (name, value) in table.iter() {
-        let path = system::kernel_path(&name.value).map_err(|error| {
+        let path = machine::kernel_path(&name.value).map_err(|error| {
             let problem = name.span.text_problem("kernel", &name.value, &error);
             settings.problems.push(problem);
         });

@@ -1,0 +1,174 @@
+//! Servers as files name them: by an address with a scheme and a port, by the name that their certificate
+//! has, and by an address alone.
+
+use std::net::IpAddr;
+
+use crate::text_error::TextError;
+
+/// Of URLs of servers.
+const SCHEMES: [&str; 14] = [
+    "ws",
+    "wss",
+    "http",
+    "https",
+    "tcp",
+    "tls",
+    "redis",
+    "rediss",
+    "smtp",
+    "smtps",
+    "imap",
+    "imaps",
+    "postgres",
+    "postgresql",
+];
+
+/// A server without a path; a slash at its end goes.
+///
+/// # Errors
+/// What is no address of a server, and one with a path.
+pub fn server(text: &str) -> Result<String, TextError> {
+    let help = "write `http://host:port` or `https://host:port`";
+    match parts(text, &SCHEMES) {
+        Some((_, "" | "/")) => Ok(text.trim().trim_end_matches('/').to_owned()),
+        Some((_, path)) => {
+            let message = format!("`{path}` is a path; the workload has those");
+            Err(TextError::new(message, 0..text.len()).help(help))
+        }
+        None => {
+            let message = format!("`{}` is not a server's address", text.trim());
+            Err(TextError::new(message, 0..text.len()).help(help))
+        }
+    }
+}
+
+/// The address of an exporter, with its usual path where none is written.
+///
+/// # Errors
+/// What is no address of HTTP.
+pub fn exporter(text: &str) -> Result<String, TextError> {
+    match parts(text, &["http", "https"]) {
+        Some((server, "" | "/")) => Ok(format!("{server}/metrics")),
+        Some(_) => Ok(text.trim().to_owned()),
+        None => {
+            let message = format!("`{}` is not the address of an exporter", text.trim());
+            Err(TextError::new(message, 0..text.len()).help("write `http://host:9100/metrics`"))
+        }
+    }
+}
+
+/// A name as certificates have it; an address, too.
+///
+/// # Errors
+/// What is neither.
+pub fn name(text: &str) -> Result<String, TextError> {
+    let name = text.trim();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._:".contains(c);
+    if !name.is_empty() && name.chars().all(plain) {
+        return Ok(name.to_owned());
+    }
+    let error = TextError::new(
+        format!("`{name}` is not the name of a server"),
+        0..text.len(),
+    );
+    Err(error.help("write a name without a port, such as `staging.example.org`"))
+}
+
+/// An address without a port.
+///
+/// # Errors
+/// What is none.
+pub fn ip_address(text: &str) -> Result<IpAddr, TextError> {
+    text.trim().parse().map_err(|_| {
+        let message = format!("`{}` is not an address", text.trim());
+        TextError::new(message, 0..text.len()).help("write `10.0.0.7` or `fd00::7`, without a port")
+    })
+}
+
+/// Scheme, which is one of these, with the server; and the path.
+fn parts<'a>(text: &'a str, schemes: &[&str]) -> Option<(&'a str, &'a str)> {
+    let text = text.trim();
+    let (scheme, rest) = text.split_once("://")?;
+    schemes.contains(&scheme).then_some(())?;
+    let end = rest.find('/').unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let (host, port) = match authority.rsplit_once(':') {
+        // Within brackets a colon belongs to the address.
+        Some((host, port)) if !port.contains(']') => (host, Some(port)),
+        _ => (authority, None),
+    };
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._[]:%".contains(c);
+    let good_port = port.is_none_or(|p| p.parse::<u16>().is_ok_and(|p| p > 0));
+    let good = !host.is_empty() && host.chars().all(plain) && good_port;
+    let good_path = !path.contains(|c: char| c.is_whitespace() || c.is_control());
+    let server = scheme.len() + "://".len() + end;
+    (good && good_path).then_some((&text[..server], path))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn servers_are_addresses_without_a_path() {
+        for (text, expected) in [
+            ("http://127.0.0.1:8080", "http://127.0.0.1:8080"),
+            (" https://example.org/ ", "https://example.org"),
+            ("http://[::1]:81", "http://[::1]:81"),
+            ("http://[::1]", "http://[::1]"),
+        ] {
+            assert_eq!(server(text).as_deref(), Ok(expected), "{text}");
+        }
+        for wrong in [
+            "",
+            "localhost:80",
+            "ftp://a",
+            "http://",
+            "http://a:0",
+            "http://a:70000",
+            "http://a/path",
+            "http://a b",
+            "http://u@a",
+        ] {
+            assert!(server(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_exporter_has_its_usual_path() {
+        assert_eq!(exporter("http://a:9100").unwrap(), "http://a:9100/metrics");
+        assert_eq!(exporter("http://a:9100/x").unwrap(), "http://a:9100/x");
+        assert!(exporter("a:9100").is_err());
+    }
+
+    #[test]
+    fn addresses_have_no_port_and_names_neither() {
+        assert_eq!(
+            ip_address(" fd00::7").unwrap(),
+            "fd00::7".parse::<IpAddr>().unwrap()
+        );
+        for wrong in ["", "10.0.0.7:80", "[::1]", "host"] {
+            assert!(ip_address(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(name("staging.example.org").unwrap(), "staging.example.org");
+        for wrong in ["", "https://a", "a b", "a/b"] {
+            assert!(name(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_taken_is_taken_again(text in "(https?|tcp|redis)://[a-z0-9.:/%\\[\\]-]{0,20}|\\PC{0,30}") {
+            for read in [server, exporter, name] {
+                if let Ok(taken) = read(&text) {
+                    prop_assert_eq!(read(&taken), Ok(taken));
+                }
+            }
+            if let Ok(address) = ip_address(&text) {
+                prop_assert_eq!(ip_address(&address.to_string()), Ok(address));
+            }
+        }
+    }
+}
