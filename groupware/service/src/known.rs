@@ -113,6 +113,15 @@ impl Known {
         }
     }
 
+    /// Makes sure that what is remembered counts, and that nobody is refused who has to look again.
+    pub(crate) fn is_ready(&self) -> Result<(), StoreError> {
+        let others = self.others.as_ref();
+        match others.and_then(|others| others.recent_failure(others.clock.now())) {
+            Some(error) => Err(error),
+            None => self.ensure(),
+        }
+    }
+
     /// How far the log was read: what whoever looks something up asks before, to look again if need be.
     pub(crate) fn seen(&self) -> Position {
         *self.position()
@@ -300,5 +309,32 @@ impl Directory for Known {
 
     fn domain(&self) -> &str {
         Directory::domain(&self.users)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use groupware_store::StoreOptions;
+
+    use super::*;
+
+    #[test]
+    fn who_could_not_look_a_moment_ago_is_not_ready() {
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        let known = Known::load(store, "example.org", Cache::new(1), true).unwrap();
+        assert!(known.is_ready().is_ok());
+
+        // A moment ago for as long as the test takes: what is remembered counts still, and whoever looks is refused.
+        let others = known.others.as_ref().unwrap();
+        others.right_at_us.store(u64::MAX, Relaxed);
+        let later = others.clock.now() + Duration::from_secs(3600);
+        let away = StoreError::Away(Arc::new(std::io::Error::other("away")));
+        *others.failure() = Some((later, away));
+        assert!(known.ensure().is_ok());
+        assert!(known.look_again(known.seen()).is_err());
+        assert!(known.is_ready().is_err());
+
+        *others.failure() = None;
+        assert!(known.is_ready().is_ok());
     }
 }

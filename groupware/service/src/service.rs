@@ -140,7 +140,7 @@ impl Service {
     /// # Errors
     /// When the store can't be read, or could not a moment ago.
     pub fn knows_who_is_who(&self) -> Result<(), StoreError> {
-        self.0.known.ensure()
+        self.0.known.is_ready()
     }
 
     /// What the service was told, when it started or since.
