@@ -149,6 +149,7 @@ fn look_at_documents(world: &World) -> io::Result<BTreeMap<String, String>> {
     loop {
         let path = format!("{}?count=1000&start={seen}", documents(user, database));
         let page = client.request("GET", &path, &Value::Null)?;
+        expect(&page, 200)?;
         let lines = page.body.as_array().map_or(&[][..], Vec::as_slice);
         if lines.is_empty() {
             return Ok(found);
