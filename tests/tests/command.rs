@@ -37,7 +37,7 @@ system:
         while :; do wait $server; done
       conf/extra: \"extra {{ threads * 10 }}\"
     reset: [sh, -c, \"echo reset >> RESETS; echo cleaned\"]
-    ready: { http: /healthz, within: 20s }
+    ready: { http: /healthz, within: 120s }
     stop: { signal: TERM, grace: 30s }
 load: { users: 2, hold: HOLD }
 repeats: 0
@@ -69,12 +69,13 @@ impl Stage {
         stage
     }
 
-    /// With one text of the study replaced by another.
+    /// With one text of the study replaced by another, in which `STAGE` is the folder.
     fn with(hold: &str, from: &str, to: &str) -> Self {
         let stage = Self::new(hold);
         let study = fs::read_to_string(stage.study()).expect("the study");
         assert_eq!(study.matches(from).count(), 1, "{from}");
-        fs::write(stage.study(), study.replace(from, to)).expect("written");
+        let to = to.replace("STAGE", stage.path("").to_str().expect("UTF-8"));
+        fs::write(stage.study(), study.replace(from, &to)).expect("written");
         stage
     }
 
@@ -184,8 +185,8 @@ fn a_command_is_made_ready_measured_and_stopped() {
 
 #[test]
 fn readiness_can_be_a_line_or_the_port() {
-    for ready in ["{ log: 'port \\d+ with [12]' }", "{ within: 20s }"] {
-        let stage = Stage::with("1s", "{ http: /healthz, within: 20s }", ready);
+    for ready in ["{ log: 'port \\d+ with [12]' }", "{ within: 120s }"] {
+        let stage = Stage::with("1s", "{ http: /healthz, within: 120s }", ready);
         let output = stage.run();
         assert_ne!(
             output.status.code(),
@@ -223,7 +224,11 @@ fn a_system_that_fails_to_start_shows_its_last_lines() {
     ] {
         let stage = Stage::with("1s", from, to);
         let study = read(&stage.study());
-        fs::write(stage.study(), study.replace("within: 20s", "within: 300ms")).expect("written");
+        fs::write(
+            stage.study(),
+            study.replace("within: 120s", "within: 300ms"),
+        )
+        .expect("written");
         let output = stage.run();
         assert_eq!(
             output.status.code(),
@@ -451,12 +456,23 @@ fn a_system_that_dies_or_ends_badly_is_a_fact_of_its_trial() {
     let said = "ended with exit status: 7 when it was asked to end by SIGTERM";
     assert!(notes.contains(said), "{notes}");
 
+    // It dies when the test says so, which is when its users are at work.
     let dies = Stage::with(
         "5m",
         "sleep 600 &",
-        "(sleep 2; echo worn out; kill -9 $$) &",
+        "(until [ -e STAGE/die ]; do sleep 0.1; done; echo worn out; kill -9 $$) &",
     );
-    let output = dies.run();
+    let mut run = dies.command("run");
+    run.arg("--out").arg(dies.path("run"));
+    let run = run.stdout(Stdio::null()).stderr(Stdio::piped());
+    let run = run.spawn().expect("it runs");
+    let log = dies.path("run/events.jsonl");
+    wait_until(DEADLINE, "users at work", || {
+        fs::read_to_string(&log).is_ok_and(|log| log.contains("\"hold\""))
+    });
+    fs::write(dies.path("die"), "").expect("written");
+    let output = run.wait_with_output().expect("it ends");
+    dies.nothing_is_left();
     assert_eq!(output.status.code(), Some(110), "{}", text(&output.stderr));
     let message = dies.record("001")["end"]["message"].to_string();
     let parts = [

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use plimsoll_tests::server::{Client, ServerProcess, free_address};
 use plimsoll_tests::tmpfs::Tmpfs;
+use plimsoll_tests::wait_until;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::{Value, json};
@@ -25,6 +26,7 @@ const USERS: usize = 5;
 const WRITERS: usize = 6;
 /// The server runs this long before it is killed, at most.
 const MAX_LIFE_MS: u32 = 200;
+const LIMIT: Duration = Duration::from_secs(120);
 
 fn name(user: usize) -> String {
     format!("user{user}")
@@ -97,7 +99,7 @@ impl Writer<'_> {
         usize::try_from(self.random.next_u64() % bound as u64).unwrap()
     }
 
-    fn work(mut self, over_smtp: bool, killed: &AtomicBool) -> Known {
+    fn work(mut self, over_smtp: bool, (sent, killed): (&AtomicU32, &AtomicBool)) -> Known {
         for number in 0.. {
             let subject = format!("{}-{number}", self.label);
             let done = match over_smtp {
@@ -108,6 +110,7 @@ impl Writer<'_> {
                 assert!(killed.load(Relaxed), "failed before the kill: {error}");
                 break;
             }
+            sent.fetch_add(1, Relaxed);
         }
         self.known
     }
@@ -272,7 +275,8 @@ fn verify(world: &World, known: &Known) -> u32 {
     happened
 }
 
-fn live(world: &World, round: u32, killed: &AtomicBool, life: Duration) -> Known {
+fn live(world: &World, round: u32, life: Duration) -> Known {
+    let (sent, killed) = (AtomicU32::new(0), AtomicBool::new(false));
     std::thread::scope(|scope| {
         let writers: Vec<_> = (0..WRITERS)
             .map(|number| {
@@ -284,12 +288,15 @@ fn live(world: &World, round: u32, killed: &AtomicBool, life: Duration) -> Known
                     label: format!("m{round}-{number}"),
                     known: Known::new(),
                 };
-                scope.spawn(move || writer.work(number % 3 == 0, killed))
+                let seen = (&sent, &killed);
+                scope.spawn(move || writer.work(number % 3 == 0, seen))
             })
             .collect();
         // Nobody ever sends: this is a wait of the drawn length.
         let (_never, timer) = sync_channel::<()>(1);
         let _ = timer.recv_timeout(life);
+        // A life in which hardly anything was sent, on a slow machine, would show nothing.
+        wait_until(LIMIT, "mails", || sent.load(Relaxed) >= 2);
         killed.store(true, Relaxed);
         let pid = Pid::from_raw(world.server.pid().cast_signed());
         kill(pid, Signal::SIGKILL).unwrap();
@@ -308,7 +315,7 @@ fn acknowledged_mail_survives_kills_and_comes_once() {
     let (mut known, mut happened) = (Known::new(), 0);
     for round in 0..KILLS {
         let life = Duration::from_millis(u64::from(20 + random.next_u32() % MAX_LIFE_MS));
-        known.extend(live(&world, round, &AtomicBool::new(false), life));
+        known.extend(live(&world, round, life));
         let passwords = world.passwords.clone();
         drop(world);
         world = World::start(folder.path(), passwords);

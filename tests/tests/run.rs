@@ -36,8 +36,10 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn result(out: &Path) -> serde_json::Value {
-    let text = fs::read_to_string(out.join("result.json")).expect("result.json");
+/// The result of a run with this output.
+fn result(out: &Path, output: &Output) -> serde_json::Value {
+    let text = fs::read_to_string(out.join("result.json"));
+    let text = text.unwrap_or_else(|error| panic!("{error}: {}", self::text(&output.stderr)));
     serde_json::from_str(&text).expect("JSON")
 }
 
@@ -67,7 +69,7 @@ fn a_small_run_ends_with_a_report_that_its_archive_gives_again() {
     let output = small(&out, "[60, 80]", "200")
         .output()
         .expect("the program runs");
-    let first = result(&out);
+    let first = result(&out, &output);
     assert_eq!(code(&output), judged(&first), "{}", text(&output.stderr));
     assert_eq!(first["schema"], "plimsoll.result/1");
     let trials = first["trials"].as_array().expect("trials");
@@ -105,7 +107,7 @@ fn a_small_run_ends_with_a_report_that_its_archive_gives_again() {
         .expect("it runs");
     assert_eq!(code(&again), judged(&first), "{}", text(&again.stderr));
     assert_eq!(
-        result(&out),
+        result(&out, &again),
         first,
         "the archive alone gives the same result"
     );
@@ -141,11 +143,14 @@ fn an_interrupted_run_keeps_its_trials_and_goes_on() {
         .expect("it runs");
     assert_eq!(
         code(&output),
-        judged(&result(&out)),
+        judged(&result(&out, &output)),
         "{}",
         text(&output.stderr)
     );
-    assert_eq!(result(&out)["trials"].as_array().map(Vec::len), Some(2));
+    assert_eq!(
+        result(&out, &output)["trials"].as_array().map(Vec::len),
+        Some(2)
+    );
     let now = fs::metadata(&first_trial)
         .and_then(|m| m.modified())
         .expect("a time");
@@ -290,7 +295,7 @@ fn over_tls(folder: &Path) -> Command {
          --tls-cert, {folder}/cert.pem, --tls-key, {folder}/key.pem]\n    \
          ready: {{ http: /healthz }}\n  scheme: https\n  \
          tls: {{ ca: cert.pem, server_name: localhost }}\n\
-         load: {{ users: 4, ramp: 100ms, hold: 2s }}\ntrials: 1\nrepeats: 0\n",
+         load: {{ sequence: {{ sessions: 30 }} }}\ntrials: 1\nrepeats: 0\n",
         program.display()
     );
     write("secure.study.yaml", &study);
@@ -309,8 +314,8 @@ fn a_system_that_the_lab_starts_may_speak_tls() {
     let out = folder.path().join("trusted");
     let mut command = over_tls(folder.path());
     let output = command.arg("--out").arg(&out).output().expect("it runs");
-    let result_of = |out: &Path| result(out)["trials"][0].clone();
-    let trial = result_of(&out);
+    let trial_of = |out: &Path, output| result(out, output)["trials"][0].clone();
+    let trial = trial_of(&out, &output);
     assert!(
         trial["transactions"].as_u64() > Some(20),
         "{}",
@@ -327,7 +332,12 @@ fn a_system_that_the_lab_starts_may_speak_tls() {
     let any = ["--set", "system.tls={ insecure: true }", "--out"];
     let mut command = over_tls(folder.path());
     let output = command.args(any).arg(&out).output().expect("it runs");
-    assert_eq!(result_of(&out)["errors"], 0, "{}", text(&output.stderr));
+    assert_eq!(
+        trial_of(&out, &output)["errors"],
+        0,
+        "{}",
+        text(&output.stderr)
+    );
     assert!(
         text(&output.stdout).contains(unchecked),
         "{}",
@@ -337,8 +347,8 @@ fn a_system_that_the_lab_starts_may_speak_tls() {
     let out = folder.path().join("stranger");
     let stranger = ["--set", "system.tls={ server_name: localhost }", "--out"];
     let mut command = over_tls(folder.path());
-    command.args(stranger).arg(&out).output().expect("it runs");
-    let trial = result_of(&out);
+    let output = command.args(stranger).arg(&out).output().expect("it runs");
+    let trial = trial_of(&out, &output);
     assert_eq!(trial["transactions"], 0, "{trial}");
     let said = trial["error_examples"].to_string();
     assert!(said.contains("tls: { ca: FILE }"), "{said}");

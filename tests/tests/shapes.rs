@@ -256,8 +256,8 @@ fn a_recording_over_generators_is_replayed() {
         "load: { generators: 2, timeline: { column: at, unit: ms, scale: 2, from: 100ms }, arrival: { \
          connections: 20 } }",
     );
-    let rows: String = (0..200)
-        .map(|row| format!("{},/page/{row}\n", 5_000 + row * 10))
+    let rows: String = (0..50)
+        .map(|row| format!("{},/page/{row}\n", 5_000 + row * 50))
         .collect();
     fs::write(folder.path().join("rows.csv"), format!("at,path\n{rows}")).expect("written");
     let replaying = READ
@@ -273,13 +273,10 @@ fn a_recording_over_generators_is_replayed() {
     let output = command(folder.path()).output().expect("it runs");
     let result = result(folder.path());
     for trial in result["trials"].as_array().expect("trials") {
-        // Ten rows lie before the part that is replayed.
+        // Two rows lie before the part that is replayed. A machine that is too slow for the others in their time
+        // has some without an answer, and then the trial is no measurement.
         let answered = trial["transactions"].as_u64().expect("a number");
-        assert_eq!(
-            (answered, &trial["errors"]),
-            (190, &0.into()),
-            "{}",
-            said(&output)
-        );
+        let is_all = answered == 48 || (answered < 48 && trial["verdict"] == "invalid");
+        assert!(is_all && trial["errors"] == 0, "{trial} {}", said(&output));
     }
 }

@@ -23,7 +23,7 @@ system:
           server=$!
           trap 'kill $server; wait $server; echo \"back ends\" >> ORDER; exit 0' TERM
           wait $server
-      ready: { http: /healthz, within: 20s }
+      ready: { http: /healthz, within: 120s }
     front:
       start: [bash, front.sh]
       env: { BACK: \"{{ back_port }}\" }
@@ -35,7 +35,7 @@ system:
           server=$!
           trap 'kill $server; wait $server; echo \"front ends\" >> ORDER; exit 0' TERM
           wait $server
-      ready: { http: /healthz, within: 20s }
+      ready: { http: /healthz, within: 120s }
 load: { users: 2, hold: 1s }
 repeats: 0
 ";
@@ -81,7 +81,7 @@ fn processes_start_in_their_order_and_end_in_reverse() {
 #[test]
 fn a_process_that_fails_is_named_with_its_last_lines() {
     let begins = "echo 'back begins' >> ORDER";
-    let ready = "ready: { http: /healthz, within: 20s }";
+    let ready = "ready: { http: /healthz, within: 120s }";
     let wait = "wait $server\n      ready";
     for (from, to, says) in [
         (
