@@ -10,6 +10,7 @@ mod documents;
 mod exporter;
 mod fleet_messages;
 mod generator_messages;
+mod grpc_answer;
 mod http_events;
 mod http_html;
 mod http_response;
@@ -23,6 +24,7 @@ mod mail_html;
 mod mail_json;
 mod mail_message;
 mod postgres_answer;
+mod proto_file;
 mod proxy_header;
 mod redis_reply;
 mod rows;
@@ -52,6 +54,10 @@ pub(crate) const ALL: &[Target] = &[
     Target::new("exporter", exporter::run),
     Target::new("fleet_messages", fleet_messages::run),
     Target::new("generator_messages", generator_messages::run),
+    // A number of a packed list, of one byte, is a value of 32, in lists that double.
+    Target::new("grpc_answer", grpc_answer::run)
+        .base(1 << 20)
+        .times(256),
     Target::new("http_events", http_events::run),
     // An open element, of three bytes, has a value, an entry in two lists, and what awaits its end.
     Target::new("http_html", http_html::run)
@@ -76,6 +82,10 @@ pub(crate) const ALL: &[Target] = &[
     Target::new("mail_message", mail_message::run).times(128),
     // A row of 11 bytes has the name of its column once more, in a text that doubles.
     Target::new("postgres_answer", postgres_answer::run).times(128),
+    // A field of a few bytes has a name with those of all that it is within, in several tables.
+    Target::new("proto_file", proto_file::run)
+        .base(2 << 20)
+        .times(1_024),
     Target::new("proxy_header", proxy_header::run),
     Target::new("redis_reply", redis_reply::run),
     // A head says how long a frame is, and so much is made ready, up to the longest message.

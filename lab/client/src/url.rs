@@ -4,7 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Schemes: whether they mean TLS, and the port where none is said.
-const SCHEMES: [(&str, bool, Option<u16>); 14] = [
+const SCHEMES: [(&str, bool, Option<u16>); 16] = [
+    ("grpc", false, None),
+    ("grpcs", true, Some(443)),
     ("ws", false, Some(80)),
     ("wss", true, Some(443)),
     ("http", false, Some(80)),

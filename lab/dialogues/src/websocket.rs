@@ -8,8 +8,8 @@ use lab_workload::{Events, Said, Speech, Template, UserScope, Workload};
 use tungstenite::handshake::client::generate_key;
 use tungstenite::handshake::derive_accept_key;
 use tungstenite::protocol::frame::FrameHeader;
-use tungstenite::protocol::frame::coding::{Data, OpCode};
-use tungstenite::protocol::{Role, WebSocketConfig, WebSocketContext};
+use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
+use tungstenite::protocol::{CloseFrame, Role, WebSocketConfig, WebSocketContext};
 use tungstenite::{Error, Message};
 
 use lab_client::dialogue::{Dialogue, Out, Reply, Turn};
@@ -42,6 +42,8 @@ struct Asked {
     sets: Template,
     text: Option<Template>,
     binary: bool,
+    /// What it closes with, in the place of a message.
+    close: Option<u16>,
     events: Option<Events>,
 }
 
@@ -86,6 +88,8 @@ pub struct WebSocketTalk {
 enum Kind {
     Text,
     Binary,
+    /// None: the connection is closed, with this code.
+    Close(u16),
 }
 
 impl WebSocket {
@@ -93,14 +97,16 @@ impl WebSocket {
     #[must_use]
     pub fn new(workload: &Workload, host: &str) -> Self {
         let asked = workload.requests().map(|request| {
-            let (text, binary) = match request.said.as_deref() {
-                Some(Said::Message { text, binary }) => (text.clone(), *binary),
-                _ => (None, false),
+            let (text, binary, close) = match request.said.as_deref() {
+                Some(Said::Message { text, binary }) => (text.clone(), *binary, None),
+                Some(Said::Close(code)) => (None, false, Some(*code)),
+                _ => (None, false, None),
             };
             Asked {
                 sets: request.target.clone(),
                 text,
                 binary,
+                close,
                 events: request.events.clone(),
             }
         });
@@ -256,6 +262,8 @@ impl WebSocketTalk {
         let frames = frames.as_mut().ok_or("there was no handshake")?;
         loop {
             let over = match frames.read(pipe) {
+                // What was on its way is of no interest to who leaves.
+                Ok(Message::Text(_) | Message::Binary(_)) if self.closes() => false,
                 Ok(Message::Text(text)) => self.heard(text.as_bytes(), out)?,
                 Ok(Message::Binary(bytes)) => self.heard(&bytes, out)?,
                 Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => false,
@@ -281,6 +289,12 @@ impl WebSocketTalk {
     /// The server has closed the connection, in the way that the protocol has: it refuses, unless all that it
     /// says is wanted.
     fn closed(&self, messages: u32, why: &str) -> Reply {
+        if self.closes() {
+            return Reply {
+                ends: true,
+                ..Reply::default()
+            };
+        }
         let takes_all = self.until.is_none() && self.count.is_none();
         let refused = !(takes_all && messages > 0);
         let text = || format!("the server closed after {messages} messages{why}");
@@ -291,6 +305,11 @@ impl WebSocketTalk {
         }
     }
 
+    /// Whether it ends the connection.
+    fn closes(&self) -> bool {
+        matches!(self.message, Some(Kind::Close(_)))
+    }
+
     /// Puts the request's message on the line.
     fn say(&self, kind: Kind, line: &mut WebSocketLine) -> Result<(), String> {
         let WebSocketLine { frames, pipe } = line;
@@ -298,6 +317,10 @@ impl WebSocketTalk {
         let message = match kind {
             Kind::Text => Message::text(self.text.as_str()),
             Kind::Binary => Message::binary(self.text.as_bytes().to_vec()),
+            Kind::Close(code) => Message::Close(Some(CloseFrame {
+                code: code.into(),
+                reason: "".into(),
+            })),
         };
         let written = frames
             .write(pipe, message)
@@ -362,6 +385,10 @@ impl Dialogue for WebSocket {
             } else {
                 Kind::Text
             });
+        }
+        if let Some(code) = asked.close {
+            talk.message = Some(Kind::Close(code));
+            return Ok(());
         }
         let Some(events) = &asked.events else {
             // One message is the answer.
@@ -465,6 +492,13 @@ fn frame(side: Side, header: &FrameHeader, payload: &[u8]) -> String {
     match header.opcode {
         OpCode::Data(Data::Binary) => format!("({} bytes)", payload.len()),
         OpCode::Data(_) => String::from_utf8_lossy(&payload).into_owned(),
+        OpCode::Control(Control::Close) => match payload.split_first_chunk() {
+            Some((code, why)) => {
+                let (code, why) = (u16::from_be_bytes(*code), String::from_utf8_lossy(why));
+                format!("({})", format!("close {code} {why}").trim_end())
+            }
+            None => "(close)".to_owned(),
+        },
         OpCode::Control(control) => format!("({control})"),
     }
 }

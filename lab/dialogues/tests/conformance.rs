@@ -388,3 +388,4 @@ conforms!(redis, super::subjects::RedisLike);
 conforms!(smtp, super::subjects::MailServer);
 conforms!(imap, super::subjects::MailReader);
 conforms!(postgres, super::subjects::Database);
+conforms!(grpc, super::subjects::Calls);

@@ -7,8 +7,8 @@ use std::thread::JoinHandle;
 
 use lab_client::dialogue::{Dialogue, DialogueClient};
 use lab_client::http::HttpClient;
-use lab_client::{Resolve, Server, Sources, Tls, TlsOptions};
-use lab_dialogues::{Imap, Postgres, Redis, Smtp, WebSocket};
+use lab_client::{Offer, Resolve, Server, Sources, Tls, TlsOptions};
+use lab_dialogues::{Grpc, Imap, Postgres, Redis, Smtp, WebSocket};
 use lab_workload::{LoadKind, Speech, Step, Workload};
 
 use crate::client::Client;
@@ -128,6 +128,11 @@ pub(crate) fn speaking<S: Speaking>(mix: &Mix, next: S) -> Result<S::Output, Dri
             let new = move |workload: &Workload| WebSocket::new(workload, &host);
             next.with(dialogue(mix, new)?)
         }
+        Speech::Grpc { .. } => {
+            let base = mix.first().base.clone();
+            let new = move |workload: &Workload| Grpc::new(workload, &base);
+            next.with(dialogue(mix, new)?)
+        }
         Speech::Redis(_) => next.with(dialogue(mix, Redis::new)?),
         Speech::Smtp { .. } => next.with(dialogue(mix, Smtp::new)?),
         Speech::Imap { .. } => next.with(dialogue(mix, Imap::new)?),
@@ -165,7 +170,12 @@ fn dialogue<D: Dialogue>(
 fn server(mix: &Mix) -> Result<Server, DriverError> {
     let drive = mix.first();
     let base = drive.base.clone();
-    let tls = Tls::offering(drive.tls.clone(), drive.protocol.offer);
+    let offer = match drive.workload.speech {
+        // It is spoken over nothing else.
+        Speech::Grpc { .. } => Offer::Two,
+        _ => drive.protocol.offer,
+    };
+    let tls = Tls::offering(drive.tls.clone(), offer);
     if drive.base.secure || drive.tls != TlsOptions::default() {
         // What is wrong with its files shows before the load.
         tls.config().map_err(DriverError::Tls)?;

@@ -6,7 +6,9 @@ use std::net::IpAddr;
 use crate::text_error::TextError;
 
 /// Of URLs of servers.
-const SCHEMES: [&str; 14] = [
+const SCHEMES: [&str; 16] = [
+    "grpc",
+    "grpcs",
     "ws",
     "wss",
     "http",

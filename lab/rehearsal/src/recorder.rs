@@ -7,7 +7,8 @@ use std::time::Duration;
 use lab_client::{BaseUrl, Exchange, Nanos, Phases, RequestId, Side, Tap, Version};
 use lab_driver::Witness;
 use lab_workload::{
-    Body, CaptureSource, Expectation, Piece, Request as Asked, Step, Template, UserScope, Workload,
+    Body, CaptureSource, Expectation, GRPC_STATUSES, Piece, Request as Asked, Said, Step, Template,
+    UserScope, Workload,
 };
 
 use crate::mask::{MASK, Secrets, is_telling};
@@ -372,8 +373,16 @@ fn expected(asked: &Asked) -> String {
         (low, high) => format!("{low}..{high}"),
     };
     let statuses: Vec<String> = asked.expect.iter().map(status).collect();
-    let mut parts = vec![match &asked.said {
+    let called = |range: &std::ops::RangeInclusive<u16>| {
+        let name = GRPC_STATUSES.get(usize::from(*range.start()));
+        name.map_or_else(|| status(range), |name| (*name).to_owned())
+    };
+    let mut parts = vec![match asked.said.as_deref() {
         None => format!("status {}", statuses.join(", ")),
+        Some(Said::Call(_)) => {
+            let names: Vec<String> = asked.expect.iter().map(called).collect();
+            names.join(", ")
+        }
         Some(_) => "no refusal".to_owned(),
     }];
     parts.extend(asked.answer.iter().map(|one| match one {

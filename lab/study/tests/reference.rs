@@ -33,11 +33,36 @@ impl Files for Example {
             "example.workload.yaml" => Ok(self.0.clone().into_bytes()),
             "users.csv" => Ok(b"email,password\nada@example.org,secret\n".to_vec()),
             "photo.jpg" | "report.pdf" => Ok(b"content".to_vec()),
+            "shop.proto" => Ok(SHOP.into()),
+            "chat.proto" => Ok(CHAT.into()),
             "order.schema.json" => Ok(b"{ \"required\": [\"items\"] }".to_vec()),
             _ => Err(std::io::ErrorKind::NotFound.into()),
         }
     }
 }
+
+/// What services are described by.
+const SHOP: &str = r#"
+    syntax = "proto3";
+    package shop;
+    message Page { int32 size = 1; }
+    message Query { string query = 1; Page page = 2; }
+    message Thing { string thing = 1; string id = 2; repeated Thing things = 3; }
+    service Catalog {
+        rpc Find(Query) returns (Thing);
+        rpc Get(Thing) returns (Thing);
+        rpc Prices(Thing) returns (stream Thing);
+    }
+"#;
+const CHAT: &str = r#"
+    syntax = "proto3";
+    package chat;
+    message Room { string room = 1; }
+    message Text { string text = 1; }
+    message Said { Room join = 1; Text say = 2; }
+    message Heard { string by = 1; }
+    service Rooms { rpc Talk(stream Said) returns (stream Heard); }
+"#;
 
 /// Whom a study's provisioning may name.
 const NAMED: &str = "user: { name: \"user{{ index }}\" }\n";

@@ -20,6 +20,7 @@ mod message;
 mod mix;
 mod model;
 mod predict;
+mod protobuf;
 mod render_error;
 mod ring;
 mod scope;
@@ -56,11 +57,14 @@ pub use predict::{
     Arrivals, PopulationPrediction, Prediction, Range, Span, StagePrediction, StepPrediction,
     predict, predict_mix,
 };
+pub use protobuf::{
+    Descriptors, DescriptorsError, Field, MAX_DESCRIPTOR_BYTES, MAX_READ_BYTES, MessageKind, Method,
+};
 pub use render_error::RenderError;
 pub use scope::{DEFAULT_DATES_FROM, PASSWORD, Slot, User, UserScope};
 pub use secret_name::looks_secret;
 pub use size::{SizeError, size};
-pub use speech::{Said, SignIn, Speech, Way};
+pub use speech::{Call, GRPC_STATUSES, Said, SignIn, Speech, Way};
 pub use stage::{MAX_STAGES, Stage, Visit, are_sound, visits};
 pub use template::Template;
 pub use timeline::{Recorded, TimeUnit, Timeline, TimelineError};

@@ -18,6 +18,7 @@ use crate::given::{Asked, Given};
 use crate::json_schema::JsonSchema;
 use crate::level::Parameters;
 use crate::measure::Measure;
+use crate::protobuf::Descriptors;
 use crate::scope::Slot;
 use crate::speech::{Said, Speech};
 use crate::template::Template;
@@ -345,6 +346,15 @@ impl<T> Workload<T> {
             Expectation::Schema(schema) => Some(schema),
             _ => None,
         })
+    }
+
+    /// What describes the services that it calls.
+    #[must_use]
+    pub fn descriptors(&self) -> Option<&Descriptors> {
+        match &self.speech {
+            Speech::Grpc { descriptors, .. } => Some(descriptors),
+            _ => None,
+        }
     }
 
     /// The same with another form of templates.

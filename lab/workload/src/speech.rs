@@ -1,9 +1,33 @@
 //! What users speak with a system, and what a request says in it, where that is not HTTP. It knows no
 //! bytes: how it is said is a client's business.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
+use crate::protobuf::Descriptors;
 use crate::template::Template;
+
+/// The names of what gRPC says of a call's end, by their numbers.
+pub const GRPC_STATUSES: [&str; 17] = [
+    "OK",
+    "CANCELLED",
+    "UNKNOWN",
+    "INVALID_ARGUMENT",
+    "DEADLINE_EXCEEDED",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "FAILED_PRECONDITION",
+    "ABORTED",
+    "OUT_OF_RANGE",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DATA_LOSS",
+    "UNAUTHENTICATED",
+];
 
 /// What the users of a workload speak.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -19,6 +43,13 @@ pub enum Speech<T = Template> {
         headers: Vec<(String, T)>,
         /// What both sides must speak, if that is said.
         subprotocol: Option<String>,
+    },
+    /// gRPC: calls of methods that descriptors describe.
+    Grpc {
+        /// What there is to call.
+        descriptors: Descriptors,
+        /// Metadata of all calls, in file order.
+        metadata: Vec<(String, T)>,
     },
     /// Redis and what speaks like it (RESP2).
     Redis(SignIn<T>),
@@ -67,6 +98,10 @@ pub enum Said<T = Template> {
         /// Whether it is one of bytes.
         binary: bool,
     },
+    /// That the connection is closed, with this code, as WebSocket has it.
+    Close(u16),
+    /// A call of a method.
+    Call(Call<T>),
     /// A command, word by word; at least one.
     Words(Vec<T>),
     /// A mail.
@@ -96,6 +131,21 @@ pub enum Said<T = Template> {
     },
 }
 
+/// A call of a method, or what is said on one that is open.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Call<T = Template> {
+    /// Its name, `package.Service/Method`; the descriptors have it.
+    pub method: String,
+    /// What is said, as JSON, each of the kind that the method takes.
+    pub messages: Vec<T>,
+    /// Metadata, in file order.
+    pub metadata: Vec<(String, T)>,
+    /// How long the server has for it.
+    pub deadline: Option<Duration>,
+    /// Whether more is said on it by later requests: it ends with the first that says otherwise.
+    pub stays_open: bool,
+}
+
 /// How a statement is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -115,6 +165,7 @@ impl<T> Speech<T> {
         match self {
             Self::Http => "http",
             Self::WebSocket { .. } => "websocket",
+            Self::Grpc { .. } => "grpc",
             Self::Redis(_) => "redis",
             Self::Smtp { .. } => "smtp",
             Self::Imap { .. } => "imap",
@@ -139,14 +190,20 @@ impl<T> Speech<T> {
                 headers,
                 subprotocol,
             } => {
-                let header = |(name, value): &(String, T)| Ok((name.clone(), map(value)?));
-                let headers = headers.iter().map(header).collect::<Result<_, E>>()?;
+                let headers = named(headers, map)?;
                 Speech::WebSocket {
                     path: map(path)?,
                     headers,
                     subprotocol: subprotocol.clone(),
                 }
             }
+            Self::Grpc {
+                descriptors,
+                metadata,
+            } => Speech::Grpc {
+                descriptors: descriptors.clone(),
+                metadata: named(metadata, map)?,
+            },
             Self::Redis(sign_in) => Speech::Redis(sign_in.try_map(map)?),
             Self::Smtp { sign_in, starttls } => Speech::Smtp {
                 sign_in: sign_in.try_map(map)?,
@@ -162,6 +219,15 @@ impl<T> Speech<T> {
             },
         })
     }
+}
+
+/// Values with names, made into others.
+fn named<T, U, E>(
+    values: &[(String, T)],
+    map: &mut impl FnMut(&T) -> Result<U, E>,
+) -> Result<Vec<(String, U)>, E> {
+    let one = |(name, value): &(String, T)| Ok((name.clone(), map(value)?));
+    values.iter().map(one).collect()
 }
 
 /// Nobody.
@@ -189,14 +255,21 @@ impl<T> SignIn<T> {
 impl<T> Said<T> {
     /// All that it renders, in order.
     pub fn templates(&self) -> impl Iterator<Item = &T> {
+        let metadata: &[(String, T)] = match self {
+            Self::Call(call) => &call.metadata,
+            _ => &[],
+        };
         let (first, more, last): (_, &[T], _) = match self {
             Self::Message { text, .. } => (text.as_ref(), &[], None),
+            Self::Close(_) => (None, &[], None),
+            Self::Call(call) => (None, &call.messages, None),
             Self::Words(words) => (None, words, None),
             Self::Mail { from, to, text } => (Some(from), to, Some(text)),
             Self::Line { line, text } => (Some(line), &[], text.as_ref()),
             Self::Statement { sql, values, .. } => (Some(sql), values, None),
         };
-        first.into_iter().chain(more).chain(last)
+        let metadata = metadata.iter().map(|(_, value)| value);
+        first.into_iter().chain(more).chain(last).chain(metadata)
     }
 
     pub(crate) fn try_map<U, E>(
@@ -205,6 +278,8 @@ impl<T> Said<T> {
     ) -> Result<Said<U>, E> {
         let mut all = |templates: &[T]| templates.iter().map(&mut *map).collect::<Result<_, E>>();
         Ok(match self {
+            Self::Close(code) => Said::Close(*code),
+            Self::Call(call) => Said::Call(call.try_map(map)?),
             Self::Message { text, binary } => Said::Message {
                 text: text.as_ref().map(&mut *map).transpose()?,
                 binary: *binary,
@@ -228,6 +303,33 @@ impl<T> Said<T> {
     }
 }
 
+impl Call {
+    /// A call that says nothing.
+    #[must_use]
+    pub fn of(method: &str) -> Self {
+        Self {
+            method: method.to_owned(),
+            messages: Vec::new(),
+            metadata: Vec::new(),
+            deadline: None,
+            stays_open: false,
+        }
+    }
+}
+
+impl<T> Call<T> {
+    fn try_map<U, E>(&self, map: &mut impl FnMut(&T) -> Result<U, E>) -> Result<Call<U>, E> {
+        let messages = self.messages.iter().map(&mut *map);
+        Ok(Call {
+            messages: messages.collect::<Result<_, E>>()?,
+            metadata: named(&self.metadata, map)?,
+            method: self.method.clone(),
+            deadline: self.deadline,
+            stays_open: self.stays_open,
+        })
+    }
+}
+
 impl Said {
     /// As a person reads it: the words, or the first line of what is said.
     #[must_use]
@@ -240,6 +342,8 @@ impl Said {
                 let words: Vec<&str> = text.source().split_whitespace().collect();
                 words.join(" ")
             }
+            Self::Close(code) => format!("close {code}"),
+            Self::Call(call) => call.method.clone(),
             Self::Words(words) => {
                 let words: Vec<&str> = words.iter().map(Template::source).collect();
                 words.join(" ")

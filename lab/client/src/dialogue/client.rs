@@ -6,6 +6,7 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use lab_workload::{Capture, Expectation, Request, UserScope, Workload};
 
@@ -81,8 +82,10 @@ struct Call<'a, T> {
     deadline: &'a T,
     /// When it began to be said, on a connection that is open.
     began: Nanos,
-    /// When the first byte came after what was said last.
+    /// When the first byte came after what was said last; what is said between messages changes it no more.
     first: Option<Nanos>,
+    /// Something was said since: what is kept may be its answer.
+    anew: bool,
     /// Bytes that came.
     came: u64,
     /// When messages came, of a protocol whose answers have several.
@@ -96,6 +99,7 @@ impl<T> Call<'_, T> {
             deadline,
             began,
             first: None,
+            anew: true,
             came: 0,
             times: EventTimes::default(),
             last: 0,
@@ -204,7 +208,8 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
             return;
         };
         if D::SAYS_MESSAGES {
-            if !self.hear_unasked(link).await {
+            let goes_on = self.hear_unasked(link).await && self.overhear(link);
+            if !goes_on {
                 session.link = None;
             }
             return;
@@ -231,6 +236,23 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
             Poll::Ready(true)
         })
         .await
+    }
+
+    /// Hands on what was said between requests; false where the connection is of no more use.
+    fn overhear(&self, link: &mut Link<D::Line>) -> bool {
+        let mut heard = &link.rest[..];
+        let goes_on = self.dialogue.overhear(&mut link.line, &mut heard);
+        let left = heard.len();
+        link.rest.drain(..link.rest.len() - left);
+        goes_on
+    }
+
+    /// Tells who looks what a turn was about.
+    fn tell(&self, out: &mut Out) {
+        let Some(tap) = &self.tap else { return };
+        for (side, text) in out.told.drain(..) {
+            tap.spoke(self.time.now(), side, &text);
+        }
     }
 
     /// Opens a connection, and whatever the protocol says on it first, within the connect timeout.
@@ -326,10 +348,14 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         let mut turn = turn.map_err(Stopped::Fault)?;
         call.has_heard(out.messages, self.time.now());
         loop {
+            self.tell(out);
             if !out.say.is_empty() {
                 self.say(link, &out.say, call).await?;
                 out.say.clear();
-                call.first = None;
+                call.anew = true;
+                if out.messages == 0 {
+                    call.first = None;
+                }
             }
             match turn {
                 Turn::Done(reply) => return Ok(Ended::Done(reply)),
@@ -351,10 +377,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         bytes: &[u8],
         call: &mut Call<'_, T::Timer>,
     ) -> Result<(), Stopped> {
-        if let Some(tap) = &self.tap {
-            let text = self.dialogue.spell(Side::User, bytes);
-            tap.spoke(self.time.now(), Side::User, &text);
-        }
+        self.spell(Side::User, bytes);
         let mut written = 0;
         while written < bytes.len() {
             let turn = poll_fn(|cx| {
@@ -382,6 +405,17 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         Ok(())
     }
 
+    /// Lets who looks see what these bytes say.
+    fn spell(&self, side: Side, bytes: &[u8]) {
+        let Some(tap) = self.tap.as_ref().filter(|_| !bytes.is_empty()) else {
+            return;
+        };
+        let text = self.dialogue.spell(side, bytes);
+        if !text.is_empty() {
+            tap.spoke(self.time.now(), side, &text);
+        }
+    }
+
     /// Reads on until there is something to do.
     fn poll_turn(
         &self,
@@ -392,7 +426,8 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     ) -> Poll<Result<Turn, Stopped>> {
         let space = &mut *self.read.borrow_mut();
         loop {
-            let fresh = match link.rest.is_empty() || call.first.is_some() {
+            let anew = std::mem::take(&mut call.anew);
+            let fresh = match link.rest.is_empty() || !anew {
                 true => match ready!(link.connection.poll_read(cx, space)) {
                     Ok(0) => {
                         let end = io::ErrorKind::UnexpectedEof.into();
@@ -438,10 +473,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         let mut heard = all;
         let turn = self.dialogue.turn(line, talk, &mut heard, out);
         let taken = all.len() - heard.len();
-        if let Some(tap) = self.tap.as_ref().filter(|_| taken > 0) {
-            let text = self.dialogue.spell(Side::Server, &all[..taken]);
-            tap.spoke(self.time.now(), Side::Server, &text);
-        }
+        self.spell(Side::Server, &all[..taken]);
         if is_kept {
             rest.drain(..taken);
         } else {
@@ -532,11 +564,11 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         session: &mut DialogueSession<D>,
         desk: &mut Desk<D::Talk>,
         (sent, phases, times): (Nanos, &mut Phases, &mut EventTimes),
-        deadline: &T::Timer,
+        (deadline, patience): (&T::Timer, Duration),
     ) -> (Nanos, Sizes, Result<Reply, Failure>) {
         use crate::time::Timer as _;
         let mut call = Call::new(deadline, sent);
-        let ends = sent.saturating_add(nanos(self.limits.request_timeout));
+        let ends = sent.saturating_add(nanos(patience));
         let fail = |class, detail: String| {
             let failure = self.details.failure(class, || detail);
             (self.time.now(), Sizes::default(), Err(failure))
@@ -555,6 +587,8 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         deadline.set(ends);
         desk.out.body.clear();
         desk.out.messages = 0;
+        desk.out.told.clear();
+        desk.out.looked_at = self.tap.is_some();
         call = Call::new(deadline, self.time.now());
         let talk = (&mut desk.talk, &mut desk.out);
         let ended = match self.converse(&mut link, talk, &mut call).await {
@@ -563,6 +597,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
             Err(stopped) => Err(stopped),
         };
         *times = std::mem::take(&mut call.times);
+        self.tell(&mut desk.out);
         match ended {
             Ok(reply) => {
                 let at = self.time.now();
@@ -611,7 +646,10 @@ impl<D: Dialogue, T: Time> Client for DialogueClient<D, T> {
         let mut phases = Phases::default();
         let mut times = EventTimes::default();
         let measured = (sent, &mut phases, &mut times);
-        let answered = self.answered(session, &mut desk, measured, deadline);
+        let longest = self.limits.request_timeout;
+        let patience = self.dialogue.patience(request);
+        let patience = patience.map_or(longest, |own| own.min(longest));
+        let answered = self.answered(session, &mut desk, measured, (deadline, patience));
         let (ended, sizes, reply) = answered.await;
         let result = reply.and_then(|reply| self.judge(request, &reply, &desk.out.body, scope));
         self.give_back(desk);

@@ -20,6 +20,8 @@
 
 mod client;
 
+use std::time::Duration;
+
 use lab_workload::UserScope;
 
 pub use client::{DialogueClient, DialogueSession};
@@ -73,7 +75,19 @@ pub trait Dialogue: 'static {
         out: &mut Out,
     ) -> Result<Turn, String>;
 
-    /// Bytes as a person reads them, without secrets; for who looks at a few requests.
+    /// How long a request may take, where it says so itself; never longer than any may.
+    fn patience(&self, _request: RequestId) -> Option<Duration> {
+        None
+    }
+
+    /// Takes in what a server said between requests, of a protocol in which it may; what it leaves is kept. False
+    /// where no request can be said on this connection any more.
+    fn overhear(&self, _line: &mut Self::Line, _heard: &mut &[u8]) -> bool {
+        true
+    }
+
+    /// Bytes as a person reads them, without secrets; for who looks at a few requests. Empty where the protocol
+    /// tells by `out.told` what is said.
     fn spell(&self, side: Side, bytes: &[u8]) -> String;
 }
 
@@ -86,6 +100,11 @@ pub struct Out {
     pub body: Vec<u8>,
     /// How many messages it has so far, of a protocol whose answers have several; a talk begins at 0.
     pub messages: u32,
+    /// Whether somebody looks: then what is said on both sides is told here, as a person reads it, by a protocol
+    /// whose bytes can't be read by themselves.
+    pub looked_at: bool,
+    /// What was said since it was looked at last.
+    pub told: Vec<(Side, String)>,
 }
 
 /// What comes next.

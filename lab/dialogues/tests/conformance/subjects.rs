@@ -1,18 +1,22 @@
 //! The clients that there are, each with a server that knows as much of its protocol as the tests need.
 
+use std::cell::Cell;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 
 use lab_workload::{
-    Capture, CaptureSource, JsonPath, Request, Said, SignIn, Speech, Template, Way, Workload,
+    Call, Capture, CaptureSource, Descriptors, JsonPath, Request, Said, SignIn, Speech, Template,
+    Way, Workload,
 };
+use protox::Compiler;
+use protox::file::{File, FileResolver};
 
 use super::{Act, Subject, request};
 use crate::time::tokios::TokioTime;
 use lab_client::Server;
 use lab_client::dialogue::DialogueClient;
 use lab_client::http::HttpClient;
-use lab_dialogues::{Imap, Postgres, Redis, Smtp};
+use lab_dialogues::{Grpc, Imap, Postgres, Redis, Smtp};
 
 /// Reads until `end` comes; false where the connection ends before anything.
 fn hear_until(stream: &mut TcpStream, end: &[u8]) -> io::Result<bool> {
@@ -323,6 +327,132 @@ impl Subject for Database {
             Act::Refuse => [message(b'E', b"SERROR\0C42601\0Mno\0\0"), ready].concat(),
             Act::Garbage => b"SSH-2.0\r\n".to_vec(),
             Act::Half => [&head[..], &row[..9]].concat(),
+            Act::Silence => Vec::new(),
+        })
+    }
+}
+
+/// gRPC.
+pub(super) struct Calls;
+
+/// A source of one file.
+struct Greeter;
+
+impl FileResolver for Greeter {
+    fn open_file(&self, name: &str) -> Result<File, protox::Error> {
+        let text = "syntax = \"proto3\"; message Note { string text = 1; }
+                    service Greeter { rpc Say(Note) returns (Note); }";
+        File::from_source(name, text)
+    }
+}
+
+thread_local! {
+    /// The stream that a server heard a call on.
+    static STREAM: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Kinds of frames, and the flags that end a stream and a head (RFC 9113, section 6).
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const SETTINGS: u8 = 4;
+const END_STREAM: u8 = 1;
+const END_HEADERS: u8 = 4;
+
+fn frame(kind: u8, flags: u8, stream: u32, content: &[u8]) -> Vec<u8> {
+    let length = (content.len() as u32).to_be_bytes();
+    let stream = stream.to_be_bytes();
+    [&length[1..], &[kind, flags], &stream, content].concat()
+}
+
+/// Reads a frame: its kind, its flags, its stream.
+fn hear_frame(stream: &mut TcpStream) -> io::Result<Option<(u8, u8, u32)>> {
+    let mut head = [0; 9];
+    if stream.read(&mut head[..1])? == 0 {
+        return Ok(None);
+    }
+    stream.read_exact(&mut head[1..])?;
+    let [_, a, b, kind, flags, stream_id @ ..] = head;
+    let mut content = vec![0; usize::from(a) << 8 | usize::from(b)];
+    stream.read_exact(&mut content)?;
+    Ok(Some((kind, flags, u32::from_be_bytes(stream_id))))
+}
+
+/// A header as HPACK writes one that nobody is to remember (RFC 7541, section 6.2.2).
+fn header(name: &str, value: &str) -> Vec<u8> {
+    let mut out = vec![0];
+    for text in [name, value] {
+        out.push(text.len() as u8);
+        out.extend_from_slice(text.as_bytes());
+    }
+    out
+}
+
+impl Subject for Calls {
+    type Client = DialogueClient<Grpc, TokioTime>;
+
+    fn request() -> (Request, Speech) {
+        let call = Call {
+            messages: vec![Template::literal(r#"{"text": "hi"}"#)],
+            ..Call::of("Greeter/Say")
+        };
+        let say = Request {
+            said: Some(Box::new(Said::Call(call))),
+            expect: vec![0..=0],
+            ..keeping("$.text")
+        };
+        let mut compiler = Compiler::with_file_resolver(Greeter);
+        compiler.open_file("greeter.proto").expect("it compiles");
+        let set = compiler.encode_file_descriptor_set();
+        let speech = Speech::Grpc {
+            descriptors: Descriptors::parse(&set).expect("descriptors"),
+            metadata: Vec::new(),
+        };
+        (say, speech)
+    }
+
+    fn client(workload: &Workload, server: Server, time: TokioTime) -> Self::Client {
+        let grpc = Grpc::new(workload, &server.base);
+        DialogueClient::new(workload, grpc, server, time)
+    }
+
+    fn greet(stream: &mut TcpStream) -> io::Result<()> {
+        hear_until(stream, b"SM\r\n\r\n")?;
+        stream.write_all(&frame(SETTINGS, 0, 0, b""))?;
+        // Until the client takes ours.
+        while hear_frame(stream)?.is_some_and(|frame| frame != (SETTINGS, 1, 0)) {}
+        Ok(())
+    }
+
+    fn hear(stream: &mut TcpStream) -> io::Result<bool> {
+        loop {
+            match hear_frame(stream)? {
+                None => return Ok(false),
+                Some((DATA, flags, call)) if flags & END_STREAM != 0 => {
+                    STREAM.set(call);
+                    return Ok(true);
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn act(stream: &mut TcpStream, act: Act) -> io::Result<()> {
+        let call = STREAM.get();
+        let head = [&[0x88][..], &header("content-type", "application/grpc")].concat();
+        let begun = frame(HEADERS, END_HEADERS, call, &head);
+        let note = b"\0\0\0\0\x07\x0a\x05hello";
+        let last = END_HEADERS | END_STREAM;
+        stream.write_all(&match act {
+            Act::Answer => {
+                let end = frame(HEADERS, last, call, &header("grpc-status", "0"));
+                [begun, frame(DATA, 0, call, note), end].concat()
+            }
+            Act::Refuse => {
+                let refused = [head, header("grpc-status", "5")].concat();
+                frame(HEADERS, last, call, &refused)
+            }
+            Act::Garbage => b"SSH-2.0\r\n".to_vec(),
+            Act::Half => [begun, frame(DATA, 0, call, &note[..9])].concat(),
             Act::Silence => Vec::new(),
         })
     }

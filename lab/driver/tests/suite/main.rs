@@ -8,6 +8,7 @@ mod encoded;
 mod events;
 mod faults;
 mod framing;
+mod grpc;
 mod measures;
 mod messages;
 mod open;

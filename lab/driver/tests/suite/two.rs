@@ -3,6 +3,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -20,9 +21,17 @@ use tokio::task::{LocalSet, spawn_local};
 use crate::common::{Make, Server, Told, ms, run_until};
 use crate::uploads::{body, upload};
 
+/// What takes a request by itself.
+pub(crate) type Takes =
+    fn(Request<RecvStream>, SendResponse<Bytes>) -> Pin<Box<dyn Future<Output = ()>>>;
+
 /// What a server does with a request.
 #[derive(Debug, Clone)]
-enum Does {
+pub(crate) enum Does {
+    /// Whatever this does.
+    By(Takes),
+    /// The same, and it says that it closes the connection.
+    LeavesBy(Takes),
     /// Answers with so many bytes, after a while.
     Answers(usize, Duration),
     /// Answers with a header of so many bytes.
@@ -48,7 +57,7 @@ struct Saw {
 }
 
 /// A server that speaks HTTP/2; ends when dropped.
-struct Two {
+pub(crate) struct Two {
     port: u16,
     saw: Arc<Saw>,
     stop: Arc<AtomicBool>,
@@ -60,12 +69,18 @@ type Plan = Arc<dyn Fn(usize, &str) -> Does + Send + Sync>;
 
 impl Two {
     /// Without TLS; `plan` says by its number and path what is done with a request.
-    fn start(builder: Builder, plan: impl Fn(usize, &str) -> Does + Send + Sync + 'static) -> Self {
+    pub(crate) fn start(
+        builder: Builder,
+        plan: impl Fn(usize, &str) -> Does + Send + Sync + 'static,
+    ) -> Self {
         Self::with(builder, Arc::new(plan), None)
     }
 
     /// With TLS, and these protocols of ALPN.
-    fn secure(alpn: &[&str], plan: impl Fn(usize, &str) -> Does + Send + Sync + 'static) -> Self {
+    pub(crate) fn secure(
+        alpn: &[&str],
+        plan: impl Fn(usize, &str) -> Does + Send + Sync + 'static,
+    ) -> Self {
         Self::with(Builder::new(), Arc::new(plan), Some(alpn))
     }
 
@@ -113,7 +128,7 @@ impl Two {
         }
     }
 
-    fn base(&self) -> BaseUrl {
+    pub(crate) fn base(&self) -> BaseUrl {
         let text = match &self.pem {
             None => format!("http://127.0.0.1:{}", self.port),
             Some(_) => format!("https://localhost:{}", self.port),
@@ -121,23 +136,23 @@ impl Two {
         text.parse().unwrap()
     }
 
-    fn connections(&self) -> usize {
+    pub(crate) fn connections(&self) -> usize {
         self.saw.connections.load(Ordering::SeqCst)
     }
 
-    fn requests(&self) -> Vec<(String, usize)> {
+    pub(crate) fn requests(&self) -> Vec<(String, usize)> {
         self.saw.requests.lock().unwrap().clone()
     }
 
     /// A drive that speaks HTTP/2 with it.
-    fn drive(&self, make: Make) -> Drive {
+    pub(crate) fn drive(&self, make: Make) -> Drive {
         let mut drive = make.drive(&self.base());
         drive.protocol.offer = Offer::Two;
         drive.tls = self.trusted();
         drive
     }
 
-    fn trusted(&self) -> TlsOptions {
+    pub(crate) fn trusted(&self) -> TlsOptions {
         TlsOptions {
             authorities: self.pem.iter().cloned().collect(),
             ..TlsOptions::default()
@@ -195,7 +210,7 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin + 'static>(
         let number = saw.requests.lock().unwrap().len();
         let path = request.uri().path().to_owned();
         let does = plan(number, &path);
-        if matches!(does, Does::Leaves) {
+        if matches!(does, Does::Leaves | Does::LeavesBy(_)) {
             connection.graceful_shutdown();
         }
         let at_once = saw.under_way.fetch_add(1, Ordering::SeqCst) + 1;
@@ -218,6 +233,10 @@ async fn answer(
     does: Does,
     broken: &tokio::sync::Notify,
 ) -> Vec<u8> {
+    if let Does::By(by) | Does::LeavesBy(by) = does {
+        by(request, respond).await;
+        return Vec::new();
+    }
     let mut body = request.into_body();
     let mut got = Vec::new();
     while let Some(Ok(data)) = body.data().await {
@@ -226,6 +245,7 @@ async fn answer(
     }
     let head = || Response::builder().header("x-two", "yes").body(()).unwrap();
     match does {
+        Does::By(_) | Does::LeavesBy(_) => {}
         Does::Answers(0, after) => {
             tokio::time::sleep(after).await;
             let _gone = respond.send_response(head(), true);

@@ -1,6 +1,7 @@
 //! WebSocket over real sockets, with tungstenite's server on the other side.
 
 use std::net::TcpStream;
+use std::sync::mpsc::sync_channel;
 
 use lab_driver::{ErrorClass, new_histogram};
 use lab_workload::{Events, Expectation, Request, Said, Speech, Template, Wait};
@@ -177,6 +178,41 @@ fn a_server_that_closes_refuses_and_is_asked_anew() {
         "{text}"
     );
     assert!(told.summary.connects >= told.done());
+}
+
+#[test]
+fn a_user_who_closes_is_answered_and_comes_again() {
+    let (tell, told_codes) = sync_channel(1_000);
+    let server = server(move |mut socket| {
+        loop {
+            match socket.read() {
+                Ok(Message::Text(_)) => {
+                    // What nobody waits for is on its way when the user closes.
+                    let _sent = socket.send(Message::text("answer"));
+                    let _sent = socket.send(Message::text("one more"));
+                }
+                Ok(Message::Close(frame)) => {
+                    let _full = tell.try_send(frame.map(|frame| u16::from(frame.code)));
+                }
+                Ok(_) => {}
+                Err(_) => return,
+            }
+        }
+    });
+    let make = Make::new(&[])
+        .step_with(Wait::Constant(ms(1)), "GET /", |one, _| {
+            saying("ask", None, Some("answer"))(one)
+        })
+        .step_with(Wait::Constant(ms(1)), "GET /", |one, _| Request {
+            said: Some(Box::new(Said::Close(4_000))),
+            ..saying("", None, None)(one)
+        });
+    let drive = speaking(make, None).drive(&server.base());
+    let told = run_until(drive, |told| told.transactions(1) >= 5);
+    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    let sessions = told.transactions(1);
+    assert!((sessions..=sessions + 1).contains(&told.summary.connects));
+    assert_eq!(told_codes.recv(), Ok(Some(4_000)));
 }
 
 #[test]

@@ -19,6 +19,8 @@ pub(crate) use measure::MeasureFile;
 #[cfg(test)]
 use measure::NumberFile;
 pub use parts::{At, Json, Levels, OneOrMany, Scalar, Table};
+#[cfg(test)]
+use protocol::CallFile;
 pub(crate) use protocol::{MailFile, ProtocolFile, SpeakingFile, StatementFile};
 pub use shapes::{Count, HoldTime, Limit, Rate, Size, Time, WaitTime};
 pub use workload::WorkloadFile;

@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::decode::{Container, Decode, Fields};
-use super::parts::{At, OneOrMany, Scalar, Table};
+use super::parts::{At, Json, OneOrMany, Scalar, Table};
+use super::shapes::Time;
 use crate::error::Problems;
 use crate::node::{Node, Value};
 use crate::source::Span;
@@ -24,14 +25,18 @@ pub(crate) enum ProtocolFile {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct SpeakingFile {
-    /// Its name: `http`, `imap`, `postgresql`, `redis`, `smtp`, `websocket`.
+    /// Its name: `grpc`, `http`, `imap`, `postgresql`, `redis`, `smtp`, `websocket`.
     #[schemars(with = "String")]
     pub(crate) name: At<Scalar>,
     /// Of WebSocket: the path of the handshake; `/` unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) path: Option<At<Scalar>>,
-    /// Of WebSocket: headers of the handshake.
+    /// Of gRPC: what describes its services: a `.proto` file, or a compiled set of descriptors; or a list of
+    /// files. From the workload's folder, as are the files that a `.proto` file imports.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) descriptors: Option<OneOrMany>,
+    /// Of WebSocket: headers of the handshake. Of gRPC: metadata of all calls.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default)]
     pub(crate) headers: Table<At<Scalar>>,
@@ -70,6 +75,27 @@ pub(crate) struct StatementFile {
     /// What stands for `$1`, `$2`, … in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) values: Option<At<Vec<At<Scalar>>>>,
+}
+
+/// What a request of gRPC says besides its method, and how one of WebSocket ends.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+pub(crate) struct CallFile {
+    /// Of gRPC, in the place of `json`: the messages of a method that takes a stream of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) messages: Option<At<Vec<At<Json>>>>,
+    /// Of gRPC: how long the call may take, such as `500ms`; the server is told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Time>")]
+    pub(crate) deadline: Option<At<Scalar>>,
+    /// Of gRPC: `true` where the next request of this method says more on the same call. The call ends with the
+    /// first that doesn't say so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<bool>")]
+    pub(crate) stays_open: Option<At<Scalar>>,
+    /// Of WebSocket, in the place of `request`: the connection is closed, with this code, or `true` for 1000. The
+    /// next request opens another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) close: Option<At<Scalar>>,
 }
 
 /// A mail to deliver. Texts may name variables: `{{ name }}`.
@@ -114,6 +140,7 @@ impl Decode for ProtocolFile {
         let mut fields = Fields::of(node, "a protocol", problems)?;
         let name = fields.required("name", problems);
         let path = fields.optional("path", problems);
+        let descriptors = fields.optional("descriptors", problems);
         let headers = fields.optional("headers", problems);
         let subprotocol = fields.optional("subprotocol", problems);
         let username = fields.optional("username", problems);
@@ -124,6 +151,7 @@ impl Decode for ProtocolFile {
         Some(Self::Full(Box::new(SpeakingFile {
             name: name?,
             path,
+            descriptors,
             headers: headers.unwrap_or_default(),
             subprotocol,
             username,
@@ -149,6 +177,25 @@ impl StatementFile {
         let prepared = self.prepared.as_ref().map(|at| ("prepared", &at.span));
         let values = self.values.as_ref().map(|at| ("values", &at.span));
         query.or(prepared).or(values)
+    }
+}
+
+impl CallFile {
+    pub(crate) fn from_fields(fields: &mut Fields, problems: &mut Problems) -> Self {
+        Self {
+            messages: fields.optional("messages", problems),
+            deadline: fields.optional("deadline", problems),
+            stays_open: fields.optional("stays_open", problems),
+            close: fields.optional("close", problems),
+        }
+    }
+
+    /// What it says first, and its place; `None` where nothing is said.
+    pub(crate) fn place(&self) -> Option<(&'static str, &Span)> {
+        let messages = self.messages.as_ref().map(|at| ("messages", &at.span));
+        let deadline = self.deadline.as_ref().map(|at| ("deadline", &at.span));
+        let open = self.stays_open.as_ref().map(|at| ("stays_open", &at.span));
+        messages.or(deadline).or(open)
     }
 }
 

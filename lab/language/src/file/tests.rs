@@ -232,6 +232,21 @@ fn statement() -> impl Strategy<Value = StatementFile> {
     })
 }
 
+fn call() -> impl Strategy<Value = CallFile> {
+    let parts = (
+        option::of(vec(body(), 0..3).prop_map(at)),
+        option::of(scalar()),
+        option::of(scalar()),
+        option::of(scalar()),
+    );
+    parts.prop_map(|(messages, deadline, stays_open, close)| CallFile {
+        messages,
+        deadline,
+        stays_open,
+        close,
+    })
+}
+
 fn protocol() -> impl Strategy<Value = ProtocolFile> {
     let parts = (
         option::of(scalar()),
@@ -246,15 +261,20 @@ fn protocol() -> impl Strategy<Value = ProtocolFile> {
                 scalar(),
                 option::of(scalar()),
                 table(scalar()),
-                option::of(scalar())
+                option::of(scalar()),
+                option::of(one_or_many())
             ),
             parts,
         )
             .prop_map(
-                |((name, path, headers, subprotocol), (username, password, database, starttls))| {
+                |(
+                    (name, path, headers, subprotocol, descriptors),
+                    (username, password, database, starttls),
+                )| {
                     ProtocolFile::Full(Box::new(SpeakingFile {
                         name,
                         path,
+                        descriptors,
                         headers,
                         subprotocol,
                         username,
@@ -270,7 +290,7 @@ fn protocol() -> impl Strategy<Value = ProtocolFile> {
 prop_compose! {
     fn request()(
         (request, mail) in (option::of(scalar()), option::of(mail().prop_map(at).boxed())),
-        statement in statement(),
+        (statement, call) in (statement(), call()),
         headers in table(scalar()),
         json in option::of(body()),
         form in option::of(table(scalar()).prop_map(at)),
@@ -285,7 +305,7 @@ prop_compose! {
         body in option::of(content().prop_map(at)),
     ) -> RequestFile {
         RequestFile {
-            request, mail, statement, headers, json, form, bytes, xml, text, multipart, body, basic_auth, expect, capture, compressed,
+            request, mail, statement, call, headers, json, form, bytes, xml, text, multipart, body, basic_auth, expect, capture, compressed,
             follow, events, measure,
         }
     }

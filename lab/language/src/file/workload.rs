@@ -8,7 +8,7 @@ use super::content::{ContentFile, PartFile};
 use super::decode::{Container, Decode, Fields};
 use super::measure::MeasureFile;
 use super::parts::{At, Json, OneOrMany, Scalar, Table};
-use super::protocol::{MailFile, ProtocolFile, StatementFile};
+use super::protocol::{CallFile, MailFile, ProtocolFile, StatementFile};
 use super::shapes::{Count, Size, Time, WaitTime};
 use crate::error::Problems;
 use crate::node::{Node, Value};
@@ -259,7 +259,7 @@ pub(crate) enum RequestItem {
 #[schemars(deny_unknown_fields)]
 pub(crate) struct RequestFile {
     /// Method and target: `GET /path?query`, or an absolute URL. Of Redis a command: `SET key "{{ value }}"`,
-    /// and so of IMAP: `UID SEARCH UNSEEN`.
+    /// and so of IMAP: `UID SEARCH UNSEEN`. Of gRPC a method: `shop.Catalog/Find`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) request: Option<At<Scalar>>,
@@ -269,11 +269,14 @@ pub(crate) struct RequestFile {
     /// Of PostgreSQL.
     #[serde(flatten)]
     pub(crate) statement: StatementFile,
-    /// Headers.
+    /// Of gRPC.
+    #[serde(flatten)]
+    pub(crate) call: CallFile,
+    /// Headers; of gRPC metadata.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default)]
     pub(crate) headers: Table<At<Scalar>>,
-    /// A JSON body. A string that is one `{{ … }}` and gives a number becomes a number.
+    /// A JSON body; of gRPC a message. A string that is one `{{ … }}` and gives a number becomes a number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) json: Option<At<Json>>,
     /// A body as a web form sends it.
@@ -305,7 +308,7 @@ pub(crate) struct RequestFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) basic_auth: Option<BasicFile>,
     /// What makes an answer a good one; any other is an error. Accepted statuses: `200`, `2xx`,
-    /// `200..204`, or a list; `2xx` unless said. Or a mapping that also says what the answer must have:
+    /// `200..204`, or a list; `2xx` unless said. Of gRPC `NOT_FOUND`; `OK` unless said. Or a mapping that also says what the answer must have:
     /// `{ status: 200, json: { "$.state": ok }, contains: Welcome, header: { Content-Type: json } }`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) expect: Option<ExpectFile>,
@@ -546,6 +549,7 @@ impl RequestFile {
             request: fields.optional("request", problems),
             mail: fields.optional("mail", problems),
             statement: StatementFile::from_fields(fields, problems),
+            call: CallFile::from_fields(fields, problems),
             headers: fields.optional("headers", problems).unwrap_or_default(),
             json: fields.optional("json", problems),
             form: fields.optional("form", problems),

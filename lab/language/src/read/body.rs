@@ -3,10 +3,11 @@
 //! A string of the tree is a template. Its substituted values are escaped as JSON strings. A string
 //! that is exactly one `{{ … }}` becomes a number where its value is one (`index`, `neighbour(1)`,
 //! `int_in(1, 6)`, arithmetic, `true`, `none`); variables are text and stay strings.
-//! `{{ index ~ '' }}` makes a string of a number.
+//! `{{ index ~ '' }}` makes a string of a number. In the messages of services, whose fields are known, what stands
+//! for a text is one anyway.
 
-use lab_workload::Template;
-use lab_workload::template::{Escape, Symbols};
+use lab_workload::template::{Escape, Symbols, TemplateError};
+use lab_workload::{Field, Template};
 
 use crate::error::Problems;
 use crate::file::{At, Json, Scalar};
@@ -17,14 +18,24 @@ pub(super) fn json(
     symbols: Symbols<'_>,
     problems: &mut Problems,
 ) -> Option<Template> {
+    message(json, &Field::Plain, symbols, problems)
+}
+
+/// The same, of what is known to have this in it.
+pub(super) fn message(
+    json: &At<Json>,
+    of: &Field,
+    symbols: Symbols<'_>,
+    problems: &mut Problems,
+) -> Option<Template> {
     let mut parts = Vec::new();
-    let complete = write(&json.value, symbols, &mut parts, problems);
+    let complete = write((&json.value, of), symbols, &mut parts, problems);
     complete.then(|| Template::concatenate(&parts))
 }
 
 /// Appends the parts of a value. Depth is bounded by the reader of the file.
 fn write(
-    json: &Json,
+    (json, of): (&Json, &Field),
     symbols: Symbols<'_>,
     parts: &mut Vec<Template>,
     problems: &mut Problems,
@@ -32,12 +43,17 @@ fn write(
     let mut complete = true;
     match json {
         Json::Null => parts.push(Template::literal("null")),
-        Json::Scalar(scalar) => complete &= write_scalar(scalar, symbols, parts, problems),
+        Json::Scalar(scalar) => {
+            complete &= match of {
+                Field::Text => write_text(scalar, symbols, parts, problems),
+                _ => write_scalar(scalar, symbols, parts, problems),
+            };
+        }
         Json::List(items) => {
             parts.push(Template::literal("["));
             for (i, item) in items.iter().enumerate() {
                 parts.push(Template::literal(if i > 0 { "," } else { "" }));
-                complete &= write(item, symbols, parts, problems);
+                complete &= write((item, of), symbols, parts, problems);
             }
             parts.push(Template::literal("]"));
         }
@@ -49,7 +65,13 @@ fn write(
                     "{comma}{}:",
                     quoted(&key.value)
                 )));
-                complete &= write(value, symbols, parts, problems);
+                let inner = match of {
+                    Field::Message(kind) => kind.field(&key.value),
+                    Field::Map(inner) => Some((**inner).clone()),
+                    Field::Text | Field::Plain => None,
+                };
+                let of = inner.unwrap_or(Field::Plain);
+                complete &= write((value, &of), symbols, parts, problems);
             }
             parts.push(Template::literal("}"));
         }
@@ -71,17 +93,36 @@ fn write_scalar(
         parts.push(Template::literal(&quoted(text)));
         return true;
     }
-    match Template::parse_with(text, symbols, Escape::JsonValue) {
+    let parsed = Template::parse_with(text, symbols, Escape::JsonValue);
+    push((scalar, text), parsed, parts, problems)
+}
+
+/// A text, whatever it is in YAML, or what its template gives.
+fn write_text(
+    scalar: &At<Scalar>,
+    symbols: Symbols<'_>,
+    parts: &mut Vec<Template>,
+    problems: &mut Problems,
+) -> bool {
+    let text = scalar.text();
+    let parsed = Template::parse_with(&text, symbols, Escape::JsonString);
+    push((scalar, &text), parsed, parts, problems)
+}
+
+fn push(
+    (scalar, text): (&At<Scalar>, &str),
+    parsed: Result<Template, TemplateError>,
+    parts: &mut Vec<Template>,
+    problems: &mut Problems,
+) -> bool {
+    match parsed {
         Ok(template) => {
             parts.push(template);
             true
         }
         Err(error) => {
-            problems.push(
-                scalar
-                    .span
-                    .text_problem("in the JSON body", text, &error.into()),
-            );
+            let span = &scalar.span;
+            problems.push(span.text_problem("in the JSON body", text, &error.into()));
             false
         }
     }

@@ -119,6 +119,23 @@ pub(super) fn open(
     None
 }
 
+/// All of a file of so many bytes at most; one byte more tells that it is too large.
+///
+/// # Errors
+/// In words: what the reading gave.
+pub(super) fn read_all(bytes: &dyn Bytes, most: usize) -> Result<Vec<u8>, String> {
+    let mut all = Vec::new();
+    let mut piece = vec![0; 64 << 10];
+    while all.len() <= most {
+        match bytes.read_at(all.len() as u64, &mut piece) {
+            Ok(0) => break,
+            Ok(count) => all.extend_from_slice(&piece[..count]),
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+    Ok(all)
+}
+
 /// A path written in the file `from`, seen from where `from` is read.
 #[must_use]
 pub fn beside(from: &str, path: &str) -> String {

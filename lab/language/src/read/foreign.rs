@@ -34,10 +34,17 @@ impl Compiler<'_> {
         let mail = mail.filter(|_| !matches!(self.speech, Speech::Smtp { .. }));
         let sql = file.statement.place();
         let sql = sql.filter(|_| !matches!(self.speech, Speech::Postgres { .. }));
-        let (key, place, whose, name) = match (mail, sql) {
-            (Some(mail), _) => ("mail", &mail.span, "SMTP", "smtp"),
-            (None, Some((key, place))) => (key, place, "PostgreSQL", "postgresql"),
-            (None, None) => return Some(()),
+        let call = file.call.place();
+        let call = call.filter(|_| !matches!(self.speech, Speech::Grpc { .. }));
+        let close = file.call.close.as_ref().map(|at| ("close", &at.span));
+        let close = close.filter(|_| !matches!(self.speech, Speech::WebSocket { .. }));
+        let call = call.map(|(key, place)| (key, place, "gRPC", "grpc"));
+        let call = call.or(close.map(|(key, place)| (key, place, "WebSocket", "websocket")));
+        let (key, place, whose, name) = match (mail, sql, call) {
+            (Some(mail), ..) => ("mail", &mail.span, "SMTP", "smtp"),
+            (None, Some((key, place)), _) => (key, place, "PostgreSQL", "postgresql"),
+            (None, None, Some(call)) => call,
+            (None, None, None) => return Some(()),
         };
         let message = format!("`{key}` is what a workload of {whose} sends");
         let help = format!("say `protocol: {name}` at the workload's beginning");
@@ -139,7 +146,10 @@ fn expected_status(file: &RequestFile) -> Option<&Span> {
 }
 
 /// Where a header is expected, if one is.
-fn expected_header<'a>(answer: Option<&[Expectation]>, file: &'a RequestFile) -> Option<&'a Span> {
+pub(super) fn expected_header<'a>(
+    answer: Option<&[Expectation]>,
+    file: &'a RequestFile,
+) -> Option<&'a Span> {
     let header = |one: &Expectation| matches!(one, Expectation::Header { .. });
     answer.filter(|answer| answer.iter().any(header))?;
     let Some(ExpectFile::Answer(file)) = &file.expect else {

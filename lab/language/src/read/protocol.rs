@@ -13,7 +13,15 @@ use crate::text_error::TextError;
 use crate::units;
 
 /// What there is to speak.
-const NAMES: &[&str] = &["http", "imap", "postgresql", "redis", "smtp", "websocket"];
+const NAMES: &[&str] = &[
+    "grpc",
+    "http",
+    "imap",
+    "postgresql",
+    "redis",
+    "smtp",
+    "websocket",
+];
 
 impl Compiler<'_> {
     /// What a workload's users speak; `None` when a problem was noted.
@@ -27,10 +35,17 @@ impl Compiler<'_> {
             ProtocolFile::Full(full) => Some(&**full),
         };
         let name_text = name.text();
-        if name_text.trim() != "websocket" {
+        if name_text.trim() != "grpc" {
+            self.refuse_descriptors(sign_in)?;
+        }
+        if !["websocket", "grpc"].contains(&name_text.trim()) {
             self.refuse_handshake(sign_in)?;
         }
         match name_text.trim() {
+            "grpc" => {
+                self.refuse_web(file)?;
+                self.grpc(&protocol.span, sign_in)
+            }
             "websocket" => {
                 self.refuse_web(file)?;
                 self.websocket(sign_in)

@@ -2,7 +2,7 @@
 
 use lab_workload::template::{Escape, MAX_RENDERED_BYTES, Symbols};
 use lab_workload::{
-    Attached, Body, Capture, Expectation, JsonSchema, Request, Slot, Speech, Template,
+    Attached, Body, Capture, Descriptors, Expectation, JsonSchema, Request, Slot, Speech, Template,
 };
 
 use super::method::method_problem;
@@ -43,6 +43,8 @@ pub(super) struct Compiler<'a> {
     pub(super) files: &'a [Attached],
     /// Schemas that answers are held against.
     pub(super) schemas: &'a [JsonSchema],
+    /// What describes the services that there are to call.
+    pub(super) descriptors: Option<&'a Descriptors>,
     pub(super) problems: &'a mut Problems,
     pub(super) taking: Taking,
     /// What requests are of.
@@ -143,6 +145,7 @@ impl Compiler<'_> {
                 self.web_request(line, file)
             }
             Speech::WebSocket { .. } => self.message(Some(line), file),
+            Speech::Grpc { descriptors, .. } => self.call(line, file, descriptors),
             Speech::Redis(_) => self.command(line, file),
             Speech::Imap { .. } => self.typed_line(line, file),
             Speech::Smtp { .. } | Speech::Postgres { .. } => self.refuse_line(line),

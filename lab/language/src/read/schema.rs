@@ -3,7 +3,7 @@
 use lab_workload::{JsonSchema, MAX_SCHEMA_BYTES};
 
 use super::attached::requests;
-use super::files::{Files, open};
+use super::files::{Files, open, read_all};
 use crate::error::{Problem, Problems};
 use crate::file::{At, Scalar, WorkloadFile};
 
@@ -44,20 +44,7 @@ fn one(named: &At<Scalar>, files: &dyn Files, problems: &mut Problems) -> Option
         return None;
     }
     let bytes = open(named, files, problems)?;
-    // One byte more than any may have tells that it is too large.
-    let mut text = Vec::new();
-    let mut piece = vec![0; 64 << 10];
-    let read = loop {
-        match bytes.read_at(text.len() as u64, &mut piece) {
-            Ok(0) => break Ok(()),
-            Ok(count) => text.extend_from_slice(&piece[..count]),
-            Err(error) => break Err(error.to_string()),
-        }
-        if text.len() > MAX_SCHEMA_BYTES {
-            break Ok(());
-        }
-    };
-    let parsed = read.and_then(|()| {
+    let parsed = read_all(&*bytes, MAX_SCHEMA_BYTES).and_then(|text| {
         JsonSchema::parse(&name, &text).map_err(|error| format!("no JSON Schema: {error}"))
     });
     parsed

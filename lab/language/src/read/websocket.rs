@@ -7,6 +7,7 @@ use super::events::Listening;
 use super::foreign::part_of_web;
 use super::request::{Compiler, header_problem};
 use crate::file::{At, RequestFile, Scalar, SpeakingFile};
+use crate::text_error::TextError;
 
 /// What a message may be written as.
 const PARTS: &str = "a message is a text (`request`), `json`, or `bytes`";
@@ -15,6 +16,7 @@ impl Compiler<'_> {
     /// Whether a request without a line says something, or listens.
     pub(super) fn says_without_line(&self, file: &RequestFile) -> bool {
         let says = file.json.is_some() || file.bytes.is_some() || file.events.is_some();
+        let says = says || file.call.close.is_some();
         matches!(self.speech, Speech::WebSocket { .. }) && says
     }
 
@@ -108,6 +110,7 @@ impl Compiler<'_> {
     /// What a message has in it: a text, JSON, or bytes.
     fn said(&mut self, line: Option<&At<Scalar>>, file: &RequestFile) -> Option<Said> {
         let beside = [
+            file.call.close.as_ref().map(|at| &at.span),
             file.json.as_ref().map(|at| &at.span),
             file.bytes.as_ref().map(|at| &at.span),
         ];
@@ -117,6 +120,13 @@ impl Compiler<'_> {
             .chain(beside.into_iter().flatten());
         if let Some(second) = given.nth(1) {
             return self.refuse_here(second, "a request says one message", PARTS);
+        }
+        if let Some(at) = &file.call.close {
+            if let Some(events) = &file.events {
+                let help = "listen in a request before it";
+                return self.refuse_here(&events.span, "what closes hears nothing more", help);
+            }
+            return self.setting("close", at, close_code).map(Said::Close);
         }
         if let Some(line) = line {
             let text = self.template("request", line, Escape::None)?;
@@ -132,4 +142,18 @@ impl Compiler<'_> {
         };
         Some(Said::Message { text, binary })
     }
+}
+
+/// The code that a connection is closed with (RFC 6455, section 7.4): those that an endpoint may say.
+fn close_code(text: &str) -> Result<u16, TextError> {
+    if text.trim() == "true" {
+        return Ok(1000);
+    }
+    let code = text.trim().parse::<u16>().ok();
+    let said = |code: &u16| matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999);
+    code.filter(said).ok_or_else(|| {
+        let message = format!("`{}` is no code to close with", text.trim());
+        TextError::new(message, 0..text.len())
+            .help("write `true`, or a code: 1000 to 1003, 1007 to 1014, 3000 to 4999")
+    })
 }

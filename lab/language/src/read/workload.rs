@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use lab_workload::template::Escape;
 use lab_workload::{
-    Attached, Data, Each, Given, JsonSchema, MAX_VARIABLES, PASSWORD, Probe, Session, Speech,
-    Template, Transfer, Workload,
+    Attached, Data, Descriptors, Each, Given, JsonSchema, MAX_VARIABLES, PASSWORD, Probe, Session,
+    Speech, Template, Transfer, Workload,
 };
 
 use super::choice;
 use super::files::{Environment, Files, decode};
 use super::names::{check_short_name, level};
 use super::request::{Compiler, Taking};
-use super::{attached, control, data, measure, schema, steps, variable};
+use super::{attached, control, data, descriptors, measure, schema, steps, variable};
 use crate::error::{LoadError, Problem, Problems};
 use crate::file::{At, ProbeFile, Scalar, Table, TransferFile, WorkloadFile};
 use crate::node::Node;
@@ -35,6 +35,7 @@ struct Beside<'a> {
     data: Option<&'a Arc<Data>>,
     files: &'a [Attached],
     schemas: &'a [JsonSchema],
+    descriptors: Option<&'a Descriptors>,
 }
 
 /// The workload that a file's tree is, with its own parameters.
@@ -48,12 +49,14 @@ pub fn read(root: &Node, files: &dyn Files) -> Result<(Workload, WorkloadFile), 
     let rows = rows.map(|rows| data::data(rows, files, &mut problems).map(Arc::new));
     let attached = attached::read(&file, files, &mut problems);
     let schemas = schema::read(&file, files, &mut problems);
-    let mut workload = match (transposed(rows), attached, schemas) {
-        (Some(data), Some(files), Some(schemas)) => {
+    let described = descriptors::read(&file, files, &mut problems);
+    let mut workload = match (transposed(rows), attached, schemas, described) {
+        (Some(data), Some(files), Some(schemas), Some(described)) => {
             let beside = Beside {
                 data: data.as_ref(),
                 files: &files,
                 schemas: &schemas,
+                descriptors: described.as_ref(),
             };
             validate(&file, beside, &mut problems)
         }
@@ -80,6 +83,7 @@ pub fn workload_with(
         data: own.data.as_ref(),
         files: &own.files,
         schemas: &schemas,
+        descriptors: own.descriptors(),
     };
     let workload = validate_with(file, parameters, beside, &mut problems);
     problems.finish(workload.map(|workload| Workload {
@@ -137,6 +141,7 @@ fn validate_with(
         parameters,
         files,
         schemas: beside.schemas,
+        descriptors: beside.descriptors,
         problems,
         taking: Taking::default(),
         speech: &Speech::Http,
@@ -382,6 +387,7 @@ fn user(
             parameters,
             files: &[],
             schemas: &[],
+            descriptors: None,
             problems,
             taking: Taking::default(),
             speech: &Speech::Http,

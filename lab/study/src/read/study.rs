@@ -9,7 +9,7 @@ use lab_language::{
     node::{self, Node},
     switch, units, unknown_name,
 };
-use lab_workload::JsonSchema;
+use lab_workload::{Descriptors, JsonSchema};
 
 use super::loaded::Loaded;
 use super::parameters::check_cells;
@@ -189,8 +189,10 @@ fn workload(
     // What files beside it say is said by the workload.
     let rows = workload.data.iter().map(|data| &data.sha256);
     let others = rows.chain(workload.files.iter().map(|file| &file.sha256));
-    let schemas: Vec<String> = workload.schemas().map(JsonSchema::sha256).collect();
-    let others = others.chain(&schemas);
+    let schemas = workload.schemas().map(JsonSchema::sha256);
+    let described = workload.descriptors().map(Descriptors::sha256);
+    let more: Vec<String> = schemas.chain(described).collect();
+    let others = others.chain(&more);
     let sha256 = others.fold(sha256, |one, other| meaning::with(&one, other));
     let name = match archived.len() {
         1 => "workload.yaml".to_owned(),

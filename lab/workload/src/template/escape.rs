@@ -12,6 +12,8 @@ pub enum Escape {
     JsonText,
     /// As a whole JSON value: a number stays a number, anything else becomes a JSON string.
     JsonValue,
+    /// As a whole JSON value that is a string, also of a number.
+    JsonString,
     /// As text or an attribute's value of an XML document.
     Xml,
     /// As a value of `application/x-www-form-urlencoded`.
@@ -30,7 +32,7 @@ impl Escape {
         match self {
             Self::None | Self::Condition => {}
             Self::JsonText => escape_json(out, start),
-            Self::JsonValue => {
+            Self::JsonValue | Self::JsonString => {
                 escape_json(out, start);
                 out.insert(start, '"');
                 out.push('"');

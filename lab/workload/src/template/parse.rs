@@ -50,7 +50,7 @@ pub(super) fn pieces(
         never_works("it", 0..text.len(), fault)?;
         let expression = Arc::new(expression);
         let escape = match escape {
-            Escape::JsonValue => Escape::JsonText,
+            Escape::JsonValue | Escape::JsonString => Escape::JsonText,
             // Its values are escaped where they are substituted, its markup is not.
             Escape::Xml => Escape::None,
             other => other,
@@ -149,6 +149,7 @@ impl Parser<'_> {
         }
         let whole = holes.len() == 1 && holes[0] == (0..self.text.len());
         let (inner, quote) = match escape {
+            Escape::JsonString => (Escape::JsonText, true),
             Escape::JsonValue if !whole => (Escape::JsonText, true),
             other => (other, false),
         };
@@ -621,7 +622,7 @@ fn literal(text: &str, escape: Escape) -> Piece {
     match escape {
         // What stands in an XML body is XML already, and a command has its own quotes.
         Escape::None | Escape::Xml | Escape::Quoted | Escape::Condition => out.push_str(text),
-        Escape::JsonText | Escape::JsonValue => push_json(text, &mut out),
+        Escape::JsonText | Escape::JsonValue | Escape::JsonString => push_json(text, &mut out),
         Escape::Form => push_form(text, &mut out),
         Escape::PartName => push_part_name(text, &mut out),
     }

@@ -1,0 +1,553 @@
+//! gRPC: a request calls a method, or says more on a call that is open, and hears the messages that answer it,
+//! each with its moment. HTTP/2 is `h2`'s ([`line`]), messages are `prost-reflect`'s by the workload's
+//! descriptors; nothing is compressed.
+
+mod line;
+mod messages;
+mod status;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, TE};
+use http::uri::{PathAndQuery, Scheme, Uri};
+use http::{HeaderMap, Method as HttpMethod, Request, Version};
+use lab_workload::{Call, Events, Method, Said, Speech, Template, UserScope, Workload};
+
+use lab_client::dialogue::{Dialogue, Out, Reply, Turn};
+use lab_client::{BaseUrl, RequestId, Side, Unmade};
+
+use line::{Begun, Broken, Http, Stream};
+pub use messages::GrpcMessages;
+use messages::framed;
+use status::{Status, UNAVAILABLE};
+
+/// How much of what is heard is kept for what is expected and captured.
+const MAX_TEXT: usize = 4 << 20;
+/// A frame of HTTP/2 begins with its length, its kind, and its flags; the first is one of settings.
+const FRAME_HEAD: usize = 9;
+const SETTINGS: u8 = 4;
+
+/// gRPC.
+pub struct Grpc {
+    scheme: Scheme,
+    authority: String,
+    /// What all calls say first, in the order of the file.
+    metadata: Vec<(String, Template)>,
+    /// By the request's place.
+    asked: Vec<Asked>,
+}
+
+/// What a request says, and what it listens for.
+struct Asked {
+    /// What is rendered for the request's `set`.
+    sets: Template,
+    call: Call,
+    method: Option<Method>,
+    /// Whose call it goes on with where one is open: the method's number.
+    whose: RequestId,
+    /// What is said, where it is always the same.
+    fixed: Option<Bytes>,
+    events: Option<Events>,
+    /// Whether anything is kept or expected of the answer.
+    is_read: bool,
+}
+
+/// What is kept of a connection: HTTP/2 on it, the call under way, and calls that later requests go on with.
+#[derive(Default)]
+pub struct GrpcLine {
+    http: Option<Http>,
+    now: Option<Box<Stream>>,
+    open: Vec<(RequestId, Box<Stream>)>,
+}
+
+/// What opens a connection, or a call and the answers to it.
+#[derive(Default)]
+pub struct GrpcTalk {
+    /// Which request; `None` of what opens a connection.
+    request: Option<RequestId>,
+    head: Option<Request<()>>,
+    said: VecDeque<Bytes>,
+    is_said: bool,
+    until: Option<String>,
+    count: Option<u32>,
+    at_most: u32,
+}
+
+impl Grpc {
+    /// For the requests of a workload, to a server of this address.
+    #[must_use]
+    pub fn new(workload: &Workload, server: &BaseUrl) -> Self {
+        let (methods, metadata) = match &workload.speech {
+            Speech::Grpc {
+                descriptors,
+                metadata,
+            } => (Some(descriptors), metadata.clone()),
+            _ => (None, Vec::new()),
+        };
+        let mut known: Vec<String> = Vec::new();
+        let asked = workload.requests().map(|request| {
+            let call = match request.said.as_deref() {
+                Some(Said::Call(call)) => call.clone(),
+                _ => Call::of(""),
+            };
+            let method = methods.and_then(|methods| methods.method(&call.method));
+            let before = known.iter().position(|one| *one == call.method);
+            let whose = before.unwrap_or(known.len()) as RequestId;
+            known.extend(before.is_none().then(|| call.method.clone()));
+            Asked {
+                whose,
+                sets: request.target.clone(),
+                fixed: method.as_ref().and_then(|method| fixed(&call, method)),
+                method,
+                call,
+                events: request.events.clone(),
+                is_read: !(request.captures.is_empty() && request.answer.is_empty()),
+            }
+        });
+        Self {
+            scheme: match server.secure {
+                true => Scheme::HTTPS,
+                false => Scheme::HTTP,
+            },
+            authority: server.authority(),
+            metadata,
+            asked: asked.collect(),
+        }
+    }
+
+    /// What a call begins with.
+    fn head(
+        &self,
+        asked: &Asked,
+        path: &str,
+        scope: &mut UserScope,
+    ) -> Result<Request<()>, Unmade> {
+        let mut headers = HeaderMap::with_capacity(8);
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+        headers.insert(TE, HeaderValue::from_static("trailers"));
+        if let Some(deadline) = asked.call.deadline {
+            headers.insert("grpc-timeout", timeout(deadline));
+        }
+        for (name, template) in self.metadata.iter().chain(&asked.call.metadata) {
+            let mut value = String::new();
+            template.render(scope, &mut value)?;
+            let name = HeaderName::from_bytes(name.as_bytes());
+            let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(&value)) else {
+                let text = "metadata has a line end or another character that can't be sent";
+                return Err(Unmade::Failed(text.into()));
+            };
+            headers.append(name, value);
+        }
+        let mut uri = http::uri::Parts::default();
+        uri.scheme = Some(self.scheme.clone());
+        uri.authority = self.authority.parse().ok();
+        uri.path_and_query = path.parse::<PathAndQuery>().ok();
+        let uri = Uri::from_parts(uri).map_err(|error| Unmade::Failed(error.to_string().into()))?;
+        let mut head = Request::new(());
+        *head.method_mut() = HttpMethod::POST;
+        *head.uri_mut() = uri;
+        *head.version_mut() = Version::HTTP_2;
+        *head.headers_mut() = headers;
+        Ok(head)
+    }
+
+    /// What opens a connection, and whether HTTP/2 answers.
+    fn opening(
+        &self,
+        line: &mut GrpcLine,
+        heard: &mut &[u8],
+        out: &mut Out,
+    ) -> Result<Turn, String> {
+        let http = match &mut line.http {
+            Some(http) => http,
+            none => none.insert(Http::begin()?),
+        };
+        let greeted = heard.len() >= FRAME_HEAD;
+        if greeted {
+            if heard[3] != SETTINGS {
+                let text = String::from_utf8_lossy(&heard[..FRAME_HEAD]);
+                let text = text.escape_debug();
+                return Err(format!(
+                    "the server speaks no HTTP/2: it begins with “{text}”"
+                ));
+            }
+            http.hear(std::mem::take(heard));
+            http.turn()?;
+        }
+        http.say(&mut out.say);
+        Ok(match greeted {
+            true => Turn::Done(Reply::default()),
+            false => Turn::Listen,
+        })
+    }
+
+    /// Begins the call, or goes on with one that is open. False where the server lets none begin now.
+    fn begin(
+        &self,
+        line: &mut GrpcLine,
+        talk: &mut GrpcTalk,
+        request: RequestId,
+    ) -> Result<Begins, String> {
+        let asked = &self.asked[request as usize];
+        let open = line.open.iter().position(|(of, _)| *of == asked.whose);
+        let http = line.http.as_mut().ok_or("the connection isn't open")?;
+        let mut stream = match open {
+            Some(at) => line.open.swap_remove(at).1,
+            None => match http.call(&mut talk.head)? {
+                Begun::Yes(stream) => stream,
+                Begun::NotYet => return Ok(Begins::Later),
+                Begun::No => return Ok(Begins::Never),
+            },
+        };
+        stream.say(&mut talk.said, !asked.call.stays_open);
+        line.now = Some(stream);
+        Ok(Begins::Now)
+    }
+
+    /// Moves the call on: what came of it once the last message was heard, or the call ended.
+    fn go_on(
+        &self,
+        line: &mut GrpcLine,
+        (talk, asked): (&mut GrpcTalk, &Asked),
+        out: &mut Out,
+    ) -> Result<Option<Reply>, String> {
+        let method = asked.method.as_ref().ok_or("there is no such method")?;
+        let http = line.http.as_mut().ok_or("the connection isn't open")?;
+        let stream = line.now.as_mut().ok_or("there is no call")?;
+        loop {
+            http.turn()?;
+            stream.send();
+            while !talk.has_enough(out)
+                && let Some(message) = stream.messages.take()?
+            {
+                heard(message, asked, method, talk, out)?;
+            }
+            if talk.has_enough(out) && stream.has_said() {
+                http.turn()?;
+                return Ok(Some(Reply::status(
+                    Status::new(status::OK, ""),
+                    http.has_ended,
+                )));
+            }
+            if let Some(status) = stream.status() {
+                if stream.messages.is_within() {
+                    return Err("the call ended within a message".to_owned());
+                }
+                let status = status.clone();
+                return ended(method, talk, out, status, http.has_ended).map(Some);
+            }
+            match stream.hear() {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(Broken::Ended(status, ends)) => return Ok(Some(Reply::status(status, ends))),
+                Err(Broken::Fault(what)) => return Err(what),
+            }
+        }
+        http.turn()?;
+        Ok(None)
+    }
+
+    /// Tells who looks what is called, with what; on an open call only the messages are said.
+    fn tell(&self, line: &GrpcLine, (talk, asked): (&GrpcTalk, &Asked), out: &mut Out) {
+        let mut lines = vec![asked.call.method.clone()];
+        let is_open = line.open.iter().any(|(of, _)| *of == asked.whose);
+        if is_open {
+            lines[0].push_str(" (on the open call)");
+        }
+        let head = talk.head.as_ref().filter(|_| !is_open);
+        for (name, value) in head.iter().flat_map(|head| head.headers()) {
+            let value = match name.as_str() {
+                // The same of all calls.
+                "content-type" | "te" => continue,
+                "authorization" | "cookie" => lab_workload::MASK.into(),
+                _ => String::from_utf8_lossy(value.as_bytes()),
+            };
+            lines.push(format!("{name}: {value}"));
+        }
+        let mut messages = GrpcMessages::default();
+        talk.said.iter().for_each(|piece| messages.hear(piece));
+        while let (Some(method), Ok(Some(message))) = (&asked.method, messages.take()) {
+            lines.push(method.says.shown(message));
+        }
+        out.told.push((Side::User, lines.join("\n")));
+    }
+
+    /// What came of it is told, and an open call kept for the next request.
+    fn close(&self, line: &mut GrpcLine, asked: &Asked, reply: &Reply, out: &mut Out) {
+        let stream = line.now.take().filter(|stream| stream.status().is_none());
+        let goes_well = reply.status == Some(status::OK);
+        let told = match (&stream, goes_well) {
+            (Some(_), true) if asked.call.stays_open => "(the call stays open)",
+            (Some(_), true) => "(the rest of the call is cancelled)",
+            _ => reply.refused.as_deref().unwrap_or_default(),
+        };
+        if out.looked_at {
+            out.told.push((Side::Server, told.to_owned()));
+        }
+        if let Some(stream) = stream.filter(|_| goes_well && asked.call.stays_open) {
+            line.open.push((asked.whose, stream));
+        }
+        let hears_many = asked
+            .method
+            .as_ref()
+            .is_some_and(|method| method.hears_many);
+        if hears_many && asked.is_read {
+            let is_empty = out.body.is_empty();
+            out.body
+                .extend_from_slice(if is_empty { b"[]" } else { b"]" });
+        }
+    }
+}
+
+/// Whether a call begins.
+#[derive(PartialEq)]
+enum Begins {
+    Now,
+    Later,
+    Never,
+}
+
+impl GrpcTalk {
+    fn begin(&mut self, request: Option<RequestId>) {
+        *self = Self {
+            request,
+            at_most: u32::MAX,
+            ..Self::default()
+        };
+    }
+
+    /// What is listened for: what the request says, or one message of a call that stays open, or all.
+    fn listen(&mut self, asked: &Asked, scope: &mut UserScope) -> Result<(), Unmade> {
+        let Some(events) = &asked.events else {
+            let hears_many = asked
+                .method
+                .as_ref()
+                .is_some_and(|method| method.hears_many);
+            // A call that answers once does so when it ends.
+            self.count = asked.call.stays_open.then_some(u32::from(hears_many));
+            return Ok(());
+        };
+        self.count = events.count;
+        self.at_most = events.at_most;
+        if let Some(until) = &events.until {
+            let mut text = String::new();
+            until.render(scope, &mut text)?;
+            self.until = Some(text);
+        }
+        Ok(())
+    }
+
+    /// Whether the last message that is wanted was heard; what says so by its text takes all others away.
+    fn has_enough(&self, out: &Out) -> bool {
+        self.count.is_some_and(|count| out.messages >= count)
+    }
+}
+
+/// A message was heard.
+fn heard(
+    message: &[u8],
+    asked: &Asked,
+    method: &Method,
+    talk: &mut GrpcTalk,
+    out: &mut Out,
+) -> Result<(), String> {
+    out.messages += 1;
+    if !(asked.is_read || talk.until.is_some() || out.looked_at) {
+        return too_many(talk, out);
+    }
+    let mut json = Vec::new();
+    method.hears.decode(message, &mut json)?;
+    if out.looked_at {
+        let text = String::from_utf8_lossy(&json).into_owned();
+        out.told.push((Side::Server, text));
+    }
+    if asked.is_read && out.body.len() + json.len() < MAX_TEXT {
+        let before: &[u8] = match (method.hears_many, out.body.is_empty()) {
+            (true, true) => b"[",
+            (true, false) => b",",
+            (false, _) => b"",
+        };
+        out.body.extend_from_slice(before);
+        out.body.extend_from_slice(&json);
+    }
+    let holds = |text: &String| memchr::memmem::find(&json, text.as_bytes()).is_some();
+    if talk.until.as_ref().is_some_and(holds) {
+        talk.count = Some(out.messages);
+    }
+    too_many(talk, out)
+}
+
+fn too_many(talk: &GrpcTalk, out: &Out) -> Result<(), String> {
+    match out.messages >= talk.at_most && !talk.has_enough(out) {
+        true => Err(format!(
+            "{} messages came, and none was the last: say `at_most` if that is meant",
+            out.messages
+        )),
+        false => Ok(()),
+    }
+}
+
+/// The server has ended the call.
+fn ended(
+    method: &Method,
+    talk: &GrpcTalk,
+    out: &Out,
+    status: Status,
+    ends: bool,
+) -> Result<Reply, String> {
+    if status.code != status::OK {
+        return Ok(Reply::status(status, ends));
+    }
+    if talk.until.is_some() || talk.count.is_some() {
+        let text = format!("the server ended the call after {} messages", out.messages);
+        return Ok(Reply {
+            status: None,
+            refused: Some(text.into()),
+            ends,
+        });
+    }
+    if !method.hears_many && out.messages != 1 {
+        return Err(format!(
+            "one message answers the call, and {} came",
+            out.messages
+        ));
+    }
+    Ok(Reply::status(status, ends))
+}
+
+/// A reply by a status.
+trait OfStatus {
+    fn status(status: Status, ends: bool) -> Self;
+}
+
+impl OfStatus for Reply {
+    fn status(status: Status, ends: bool) -> Self {
+        Self {
+            status: Some(status.code),
+            refused: Some(status.told().into()),
+            ends,
+        }
+    }
+}
+
+/// All messages of a call that are the same for all users.
+fn fixed(call: &Call, method: &Method) -> Option<Bytes> {
+    let mut all = Vec::new();
+    for template in &call.messages {
+        let text = template.as_literal()?;
+        framed(&mut all, |out| method.says.encode(text, out)).ok()?;
+    }
+    Some(all.into())
+}
+
+/// A time as gRPC writes it: at most eight digits, and a unit.
+fn timeout(time: Duration) -> HeaderValue {
+    let (number, unit) = match time.as_millis() {
+        millis if millis < 100_000_000 => (millis, 'm'),
+        _ => (u128::from(time.as_secs()).min(99_999_999), 'S'),
+    };
+    let text = HeaderValue::from_str(&format!("{number}{unit}"));
+    text.unwrap_or_else(|_| HeaderValue::from_static("1H"))
+}
+
+impl Dialogue for Grpc {
+    type Line = GrpcLine;
+    type Talk = GrpcTalk;
+
+    const SAYS_MESSAGES: bool = true;
+
+    fn open(&self, _: &mut UserScope, talk: &mut GrpcTalk) -> Result<(), Unmade> {
+        talk.begin(None);
+        Ok(())
+    }
+
+    fn ask(
+        &self,
+        request: RequestId,
+        scope: &mut UserScope,
+        talk: &mut GrpcTalk,
+    ) -> Result<(), Unmade> {
+        talk.begin(Some(request));
+        let asked = &self.asked[request as usize];
+        let mut text = String::new();
+        asked.sets.render(scope, &mut text)?;
+        let Some(method) = &asked.method else {
+            let text = format!("there is no method `{}`", asked.call.method);
+            return Err(Unmade::Failed(text.into()));
+        };
+        talk.head = Some(self.head(asked, &method.path, scope)?);
+        if let Some(fixed) = &asked.fixed {
+            talk.said.extend((!fixed.is_empty()).then(|| fixed.clone()));
+            return talk.listen(asked, scope);
+        }
+        let mut all = Vec::new();
+        for template in &asked.call.messages {
+            text.clear();
+            template.render(scope, &mut text)?;
+            framed(&mut all, |out| method.says.encode(&text, out))
+                .map_err(|error| Unmade::Failed(error.into()))?;
+        }
+        talk.said.push_back(all.into());
+        talk.listen(asked, scope)
+    }
+
+    fn turn(
+        &self,
+        line: &mut GrpcLine,
+        talk: &mut GrpcTalk,
+        heard: &mut &[u8],
+        out: &mut Out,
+    ) -> Result<Turn, String> {
+        let Some(request) = talk.request else {
+            return self.opening(line, heard, out);
+        };
+        let asked = &self.asked[request as usize];
+        let http = line.http.as_ref().ok_or("the connection isn't open")?;
+        http.hear(std::mem::take(heard));
+        if !talk.is_said {
+            if out.looked_at {
+                self.tell(line, (talk, asked), out);
+            }
+            let begins = self.begin(line, talk, request)?;
+            talk.is_said = begins == Begins::Now;
+            if begins == Begins::Never {
+                let words = "the server takes no more calls on this connection";
+                return Ok(Turn::Done(Reply::status(
+                    Status::new(UNAVAILABLE, words),
+                    true,
+                )));
+            }
+        }
+        let reply = match talk.is_said {
+            true => self.go_on(line, (talk, asked), out)?,
+            false => None,
+        };
+        if let Some(reply) = &reply {
+            self.close(line, asked, reply, out);
+        }
+        if let Some(http) = &mut line.http {
+            http.turn()?;
+            http.say(&mut out.say);
+        }
+        Ok(reply.map_or(Turn::Listen, Turn::Done))
+    }
+
+    fn patience(&self, request: RequestId) -> Option<Duration> {
+        self.asked[request as usize].call.deadline
+    }
+
+    fn overhear(&self, line: &mut GrpcLine, heard: &mut &[u8]) -> bool {
+        let Some(http) = &mut line.http else {
+            return true;
+        };
+        http.hear(std::mem::take(heard));
+        http.goes_on()
+    }
+
+    fn spell(&self, _: Side, _: &[u8]) -> String {
+        // What is said is told as calls and messages: the bytes are compressed headers.
+        String::new()
+    }
+}
