@@ -52,8 +52,10 @@ pub use groupware_ids::Ids;
 pub use icalendar::{ICalendarParts, parse_icalendar, write_icalendar};
 pub use json::{NewAttendee, NewEvent, parse_json_events};
 pub use keys::{ALL, PREFIX, event_path, notice_path};
-pub use list::{EventPage, event_notices, events, invitations};
-pub use look::{count_invitations, entries, entries_after, entry, invitation, open_invitations};
+pub use list::{EventPage, Invitations, event_notices, events, invitations};
+pub use look::{
+    Reach, count_invitations, entries, entries_after, entry, invitation, open_invitations,
+};
 pub use query::{EventQuery, Format, InvitationQuery};
 pub use read::{event, notice};
 pub use time::Moment;

@@ -23,6 +23,8 @@ pub const DEFAULT_PAGE_ENTRIES: usize = 50;
 /// Most notices of one answer: the newest of those that the query asks for. The list has no
 /// pages; an older notice is found by its event's `id`.
 pub const NOTICES: usize = 5_000;
+/// A list of more notices takes too long for others to wait for it.
+pub const NOTICES_AT_ONCE: usize = 1_000;
 /// Largest answer of a list, about. A page of events ends before it, and `Content-Range` says
 /// where; of notices, older ones are left out. A list in iCalendar counts its events in their
 /// stored form, which is of the same order.

@@ -163,8 +163,16 @@ fn icalendar_events(
     Ok((icalendar::write_icalendar(&entries).into_bytes(), found))
 }
 
-/// The unanswered invitations in the order they came in, `{"notices":[…]}`; `None` if there are
-/// none, which is answered by 200 with no content type and no body. Of more than
+/// A list of invitations.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Invitations {
+    /// `{"notices":[…]}`; `None` if there are none, which is answered by 200 with no content type and no body.
+    List(Option<Vec<u8>>),
+    /// There are more than were to be looked at.
+    Many,
+}
+
+/// The unanswered invitations in the order they came in, if a look at so many is enough. Of more than
 /// [`limits::NOTICES`], or than fit into [`limits::LIST_BYTES`], the newest are given.
 ///
 /// # Errors
@@ -173,22 +181,30 @@ pub fn invitations(
     snapshot: &dyn Snapshot,
     mailbox: &str,
     query: &InvitationQuery,
-) -> Result<Option<Vec<u8>>, CalendarError> {
+    most: usize,
+) -> Result<Invitations, CalendarError> {
     if let Some(uid) = &query.uid {
-        return invitation_of(snapshot, mailbox, uid, query);
+        return Ok(Invitations::List(invitation_of(
+            snapshot, mailbox, uid, query,
+        )?));
     }
     let from = keys::notice_lines_from(query.received_since);
     let to = keys::notice_lines_end();
     let since = query.since.map(time::compact);
     let mut newest = Newest::new(limits::NOTICES, limits::LIST_BYTES);
-    mailbox::scan(snapshot, mailbox, (&from, &to), usize::MAX, |_, line| {
+    let (mut seen, limit) = (0, most.saturating_add(1));
+    mailbox::scan(snapshot, mailbox, (&from, &to), limit, |_, line| {
+        seen += 1;
         let (start, _) = parts(&line);
         if since.as_ref().is_none_or(|since| start >= since.as_bytes()) {
             newest.push(line);
         }
         ControlFlow::Continue(())
     })?;
-    Ok(newest.into_body())
+    Ok(match seen > most {
+        true => Invitations::Many,
+        false => Invitations::List(newest.into_body()),
+    })
 }
 
 /// A notice line's parts: the event's start, and the JSON.

@@ -12,53 +12,73 @@ const LINES: usize = 10_000;
 /// Most long events that are looked at for one range: those that end first.
 const LONG: usize = 1000;
 
-/// The entries that lie in a range of seconds since 1970, also in part, in the order of their
-/// start; at most `most`.
+/// How far a look at a range goes.
+#[derive(Debug, Clone, Copy)]
+pub struct Reach {
+    /// Lines, whose entries may be out of the range after all.
+    lines: usize,
+    /// Bytes of entries.
+    bytes: usize,
+}
+
+impl Reach {
+    /// As far as others may wait for it.
+    pub const QUICK: Self = Self {
+        lines: 200,
+        bytes: 1 << 20,
+    };
+    /// As far as it goes at all.
+    pub const WHOLE: Self = Self {
+        lines: usize::MAX,
+        bytes: usize::MAX,
+    };
+}
+
+/// Visits the entries that lie in a range of seconds since 1970, also in part, at most `most` of them. Whether
+/// the look went as far as it was to: where there is more than this reach, some were visited, or none.
 ///
 /// # Errors
 /// The store's.
 pub fn entries(
     snapshot: &dyn Snapshot,
     mailbox: &str,
-    range: Range<i64>,
-    most: usize,
-) -> Result<Vec<Entry>, CalendarError> {
-    let reach = range.start.saturating_sub(mailbox::LONG_S);
-    let mut found = began_before(snapshot, mailbox, reach, &range)?;
-    found.truncate(most);
-    let (from, to) = (keys::lines_from(reach), keys::lines_from(range.end));
-    let uids = listed(snapshot, mailbox, (&from, &to), LINES)?;
-    // Few more than are wanted: most of what has a line in reach is in the range, too.
-    let first = &uids[..uids.len().min(most)];
-    mailbox::prefetch_all(snapshot, mailbox, first)?;
-    for uid in uids {
-        if found.len() >= most {
-            break;
-        }
-        let held = mailbox::load(snapshot, mailbox, &uid)?;
-        found.extend(held.map(|held| held.entry).filter(|it| is_in(it, &range)));
-    }
-    Ok(found)
-}
-
-/// The entries of a range that began before a moment, in the order of their start.
-fn began_before(
-    snapshot: &dyn Snapshot,
-    mailbox: &str,
-    moment: i64,
-    range: &Range<i64>,
-) -> Result<Vec<Entry>, CalendarError> {
+    (range, most): (Range<i64>, usize),
+    reach: Reach,
+    visit: &mut dyn FnMut(Entry),
+) -> Result<bool, CalendarError> {
+    let began = range.start.saturating_sub(mailbox::LONG_S);
     let (from, to) = keys::long_lines_from(range.start);
-    let uids = listed(snapshot, mailbox, (&from, &to), LONG)?;
-    mailbox::prefetch_all(snapshot, mailbox, &uids)?;
-    let mut found = Vec::new();
-    for uid in uids {
-        let held = mailbox::load(snapshot, mailbox, &uid)?;
-        let entry = held.map(|held| held.entry).filter(|it| is_in(it, range));
-        found.extend(entry.filter(|it| it.event.details.start.instant() < moment));
+    let more = reach.lines.saturating_add(1);
+    let long = listed(snapshot, mailbox, (&from, &to), LONG.min(more))?;
+    let (from, to) = (keys::lines_from(began), keys::lines_from(range.end));
+    let lines = listed(snapshot, mailbox, (&from, &to), LINES.min(more))?;
+    if long.len() + lines.len() > reach.lines {
+        return Ok(false);
     }
-    found.sort_by_key(|entry| entry.event.details.start.instant());
-    Ok(found)
+    let (mut bytes, mut found) = (0_usize, 0);
+    for (uids, is_long) in [(long, true), (lines, false)] {
+        // Few more than are wanted: most of what has a line in reach is in the range, too.
+        mailbox::prefetch_all(snapshot, mailbox, &uids[..uids.len().min(most)])?;
+        for uid in uids {
+            if found == most {
+                return Ok(true);
+            }
+            let Some(held) = mailbox::load(snapshot, mailbox, &uid)? else {
+                continue;
+            };
+            bytes = bytes.saturating_add(held.bytes);
+            if bytes > reach.bytes {
+                return Ok(false);
+            }
+            // Long ones that began later have a line in reach as all others.
+            let is_here = !is_long || held.entry.event.details.start.instant() < began;
+            if is_here && is_in(&held.entry, &range) {
+                found += 1;
+                visit(held.entry);
+            }
+        }
+    }
+    Ok(true)
 }
 
 fn is_in(entry: &Entry, range: &Range<i64>) -> bool {

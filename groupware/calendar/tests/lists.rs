@@ -2,8 +2,8 @@
 
 use crate::support::{NOW, World, meeting, refusal, user};
 use groupware_calendar::{
-    CalendarError, Entry, EventQuery, InvitationQuery, Target, entries, event_notices, events,
-    invitations, limits,
+    CalendarError, Entry, EventQuery, InvitationQuery, Invitations, Reach, Target, entries,
+    event_notices, events, invitations, limits,
 };
 use serde_json::{Value, json};
 
@@ -294,14 +294,23 @@ fn of_too_many_invitations_the_newest_are_shown() {
     let all = summaries(&[]);
     assert_eq!(all.len(), limits::NOTICES);
     assert_eq!(all.last().unwrap(), "the newest");
+    // A look that is to be short says so, rather than leave some out.
+    let look = |most| {
+        let all = InvitationQuery::parse([]).unwrap();
+        let read: Result<_, CalendarError> = world
+            .store
+            .read(|snapshot| invitations(snapshot, &user(1), &all, most));
+        read.unwrap()
+    };
+    assert_eq!(look(5_002), Invitations::Many);
+    assert!(matches!(look(5_003), Invitations::List(Some(_))));
     let later = summaries(&[("since", "2026-01-06T00:00:00Z")]);
     assert_eq!(later.len(), 2_501, "those of an earlier day don't count");
     for _ in 0..2_500 {
         invite(&mut world, 7, "x".repeat(2_000));
     }
     let query = InvitationQuery::parse([]).unwrap();
-    let read = |snapshot: &dyn groupware_store::Snapshot| invitations(snapshot, &user(1), &query);
-    let body = world.store.read(read).unwrap().unwrap();
+    let body = world.listed(1, &query).unwrap();
     assert!(body.len() <= limits::LIST_BYTES, "{}", body.len());
     assert!(body.len() > limits::LIST_BYTES / 2, "{}", body.len());
 }
@@ -313,11 +322,46 @@ fn looked_at(world: &World, days: [&str; 2]) -> Vec<String> {
         moment.as_second()
     };
     let range = second(days[0])..second(days[1]);
-    let found: Result<_, CalendarError> = world
-        .store
-        .read(|snapshot| entries(snapshot, &user(0), range, 100));
+    let (is_all, mut found) = visited(world, (range, 100), Reach::WHOLE);
+    assert!(is_all);
+    found.sort_by_key(|entry| entry.event.details.start.instant());
     let summary = |entry: &Entry| entry.event.details.summary.clone().unwrap();
-    found.unwrap().iter().map(summary).collect()
+    found.iter().map(summary).collect()
+}
+
+/// What a look at a range of user 0's calendar finds, and whether it went as far as it was to.
+fn visited(
+    world: &World,
+    range: (std::ops::Range<i64>, usize),
+    reach: Reach,
+) -> (bool, Vec<Entry>) {
+    let mut found = Vec::new();
+    let is_all: Result<_, CalendarError> = world.store.read(|snapshot| {
+        entries(snapshot, &user(0), range, reach, &mut |entry| {
+            found.push(entry);
+        })
+    });
+    (is_all.unwrap(), found)
+}
+
+#[test]
+fn a_quick_look_at_days_says_where_there_is_more() {
+    for (events, bytes, is_few) in [(200, 10, true), (201, 10, false), (20, 60_000, false)] {
+        let mut world = World::new(1);
+        for _ in 0..events {
+            let event = json!({ "summary": "x", "description": "x".repeat(bytes),
+                "start": {"date": "2026-02-09"}, "end": {"date": "2026-02-10"} });
+            world.create(0, &event).unwrap();
+        }
+        let range = 0..4_000_000_000;
+        let (is_all, found) = visited(&world, (range.clone(), 1000), Reach::QUICK);
+        assert_eq!(is_all, is_few, "{events} events of {bytes} bytes");
+        assert!(found.len() <= 200);
+        let (is_all, found) = visited(&world, (range.clone(), 1000), Reach::WHOLE);
+        assert!(is_all && found.len() == events);
+        let (is_all, found) = visited(&world, (range, 7), Reach::WHOLE);
+        assert!(is_all && found.len() == 7);
+    }
 }
 
 #[test]

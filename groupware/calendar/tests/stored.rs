@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use crate::support::{World, meeting, user};
-use groupware_calendar::{Format, Target, UpdateOptions, event, invitations, notice};
+use groupware_calendar::{Format, Target, UpdateOptions, event, notice};
 use groupware_store::{Batch, Store, StoreError, StoreOptions};
 use plimsoll_tests::stored;
 use serde_json::{Value, json};
@@ -115,9 +115,6 @@ fn what_was_stored_is_read() {
         }
     }
     let none = groupware_calendar::InvitationQuery::parse([]).unwrap();
-    let found = world
-        .store
-        .read(|snapshot| invitations(snapshot, &user(4), &none));
-    read += &String::from_utf8(found.unwrap().unwrap()).unwrap();
+    read += &String::from_utf8(world.listed(4, &none).unwrap()).unwrap();
     insta::assert_snapshot!("read", read);
 }

@@ -3,8 +3,8 @@
 
 use groupware_calendar::{
     Action, ActionBody, CalendarError, Context, Decision, Entry, EventQuery, Format, Ids,
-    InvitationQuery, Target, UpdateOptions, answer, create, delete, event, events, invitations,
-    notice, parse_json_events, update,
+    InvitationQuery, Invitations, Target, UpdateOptions, answer, create, delete, event, events,
+    invitations, notice, parse_json_events, update,
 };
 use groupware_people::Directory;
 use groupware_store::{Store, StoreError, StoreOptions};
@@ -171,14 +171,21 @@ impl World {
         })
     }
 
+    /// The whole invitation list as it is sent.
+    pub(crate) fn listed(&self, owner: u32, query: &InvitationQuery) -> Option<Vec<u8>> {
+        let list = self
+            .store
+            .read(|snapshot| invitations(snapshot, &user(owner), query, usize::MAX));
+        match list.unwrap() {
+            Invitations::List(body) => body,
+            Invitations::Many => panic!("all were to be looked at"),
+        }
+    }
+
     /// The lines of the invitation list.
     pub(crate) fn invitations(&self, owner: u32, query: &[(&str, &str)]) -> Vec<Value> {
         let query = InvitationQuery::parse(query.iter().copied()).unwrap();
-        let body = self
-            .store
-            .read(|snapshot| invitations(snapshot, &user(owner), &query))
-            .unwrap();
-        body.map_or_else(Vec::new, |body| {
+        self.listed(owner, &query).map_or_else(Vec::new, |body| {
             let body: Value = serde_json::from_slice(&body).unwrap();
             body["notices"].as_array().unwrap().clone()
         })

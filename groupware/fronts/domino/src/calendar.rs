@@ -11,8 +11,8 @@ use axum::{
     routing::{get, put},
 };
 use groupware_calendar::{
-    self as calendar, Action, CalendarError, EventQuery, Format, InvitationQuery, Reason, Target,
-    UpdateOptions, limits,
+    self as calendar, Action, CalendarError, EventQuery, Format, InvitationQuery, Invitations,
+    Reason, Target, UpdateOptions, limits,
 };
 use groupware_http::reply::nothing;
 use groupware_http::{Fault, Gate, Owner};
@@ -175,10 +175,23 @@ async fn list_invitations(
     query: CalendarQuery,
 ) -> Reply {
     let query = InvitationQuery::parse(query.pairs())?;
-    let body = read(&service, |snapshot| {
-        calendar::invitations(snapshot, owner.mailbox(), &query)
+    let quick = read(&service, |snapshot| {
+        let most = limits::NOTICES_AT_ONCE;
+        calendar::invitations(snapshot, owner.mailbox(), &query, most)
     })?;
-    Ok(reply::list(body))
+    if let Invitations::List(body) = quick {
+        return Ok(reply::list(body));
+    }
+    // Begun anew where nobody else waits for it.
+    let caller = owner.caller().clone();
+    let look = move |snapshot: &dyn Snapshot| {
+        calendar::invitations(snapshot, owner.mailbox(), &query, usize::MAX)
+    };
+    let whole: Result<_, CalendarError> = service.read(&caller, true, look).await;
+    Ok(match whole? {
+        Invitations::List(body) => reply::list(body),
+        Invitations::Many => reply::list(None),
+    })
 }
 
 async fn read_notice(

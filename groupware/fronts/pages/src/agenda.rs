@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use groupware_calendar::{self as calendar, Entry, State as Stand};
+use groupware_calendar::{self as calendar, CalendarError, Entry, Reach, State as Stand};
 use groupware_service::Service;
+use groupware_store::Snapshot;
 use groupware_text::push_encoded;
 use jiff::civil::{Date, DateTime, Time};
 use maud::{Markup, html};
@@ -121,24 +122,61 @@ pub(crate) fn title(entry: &Entry) -> &str {
     }
 }
 
+/// Some of the days of a calendar.
+#[derive(Debug, Clone)]
+struct Days {
+    mailbox: String,
+    zone: Zone,
+    days: Range<Date>,
+}
+
+impl Days {
+    /// What lies on them, if a look that goes so far finds all.
+    fn items(
+        &self,
+        snapshot: &dyn Snapshot,
+        reach: Reach,
+    ) -> Result<Option<Vec<Item>>, CalendarError> {
+        let (zone, days) = (&self.zone, &self.days);
+        let seconds = zone.day_start(days.start) - SLACK..zone.day_start(days.end) + SLACK;
+        let mut items = Vec::new();
+        let mut keep = |entry: Entry| {
+            let item = Item::of(&entry, zone);
+            if item.start.date() < days.end && item.last_day() >= days.start {
+                items.push(item);
+            }
+        };
+        let range = (seconds, MOST);
+        let is_all = calendar::entries(snapshot, &self.mailbox, range, reach, &mut keep)?;
+        Ok(is_all.then_some(items))
+    }
+}
+
 /// The entries that lie on some of the days, those of whole days first.
 ///
 /// # Errors
 /// The store's.
-pub(crate) fn load(
+pub(crate) async fn load(
     service: &Service,
     visitor: &Visitor,
     days: Range<Date>,
 ) -> Result<Vec<Item>, PageError> {
-    let zone = &visitor.zone;
-    let seconds = zone.day_start(days.start) - SLACK..zone.day_start(days.end) + SLACK;
-    let entries = groupware_service::calendar::read(service, |snapshot| {
-        calendar::entries(snapshot, visitor.mailbox(), seconds.clone(), MOST)
-    })?;
-    let items = entries.iter().map(|entry| Item::of(entry, zone));
-    let mut items: Vec<_> = items
-        .filter(|item| item.start.date() < days.end && item.last_day() >= days.start)
-        .collect();
+    let days = Days {
+        mailbox: visitor.mailbox().to_owned(),
+        zone: visitor.zone.clone(),
+        days,
+    };
+    let quick =
+        groupware_service::calendar::read(service, |snapshot| days.items(snapshot, Reach::QUICK))?;
+    let mut items = match quick {
+        Some(items) => items,
+        // Begun anew where nobody else waits for it.
+        None => {
+            let look = move |snapshot: &dyn Snapshot| days.items(snapshot, Reach::WHOLE);
+            let whole = service.read(visitor.owner.caller(), true, look).await?;
+            whole.unwrap_or_default()
+        }
+    };
     items.sort_by_key(|item| (!item.is_of_days(), item.start, item.end));
     Ok(items)
 }

@@ -20,7 +20,7 @@ type Reply = Result<Response, PageError>;
 
 pub(crate) async fn current(State(service): State<Service>, visitor: Visitor) -> Reply {
     let first = visitor.today.first_of_month();
-    render(&service, &visitor, first)
+    render(&service, &visitor, first).await
 }
 
 pub(crate) async fn show(
@@ -29,10 +29,10 @@ pub(crate) async fn show(
     Path(month): Path<String>,
 ) -> Reply {
     let first = zone::parse_day(&format!("{month}-01")).ok_or(PageError::NotFound)?;
-    render(&service, &visitor, first)
+    render(&service, &visitor, first).await
 }
 
-fn render(service: &Service, visitor: &Visitor, first: Date) -> Reply {
+async fn render(service: &Service, visitor: &Visitor, first: Date) -> Reply {
     let monday = monday_of(first);
     let next = zone::days_after(first.last_of_month(), 1);
     let weeks: Vec<Date> = (0..6)
@@ -40,7 +40,7 @@ fn render(service: &Service, visitor: &Visitor, first: Date) -> Reply {
         .take_while(|monday| *monday < next)
         .collect();
     let end = zone::days_after(monday, 7 * i32::try_from(weeks.len()).unwrap_or(6));
-    let items = agenda::load(service, visitor, monday..end)?;
+    let items = agenda::load(service, visitor, monday..end).await?;
     let title = format!("{} {}", zone::month_name(first), first.year());
     let near = match visitor.today.first_of_month() == first {
         true => visitor.today,

@@ -22,7 +22,7 @@ type Reply = Result<Response, PageError>;
 
 pub(crate) async fn current(State(service): State<Service>, visitor: Visitor) -> Reply {
     let today = visitor.today;
-    render(&service, &visitor, today)
+    render(&service, &visitor, today).await
 }
 
 pub(crate) async fn show(
@@ -31,14 +31,14 @@ pub(crate) async fn show(
     Path(day): Path<String>,
 ) -> Reply {
     let day = zone::parse_day(&day).ok_or(PageError::NotFound)?;
-    render(&service, &visitor, day)
+    render(&service, &visitor, day).await
 }
 
-fn render(service: &Service, visitor: &Visitor, day: Date) -> Reply {
+async fn render(service: &Service, visitor: &Visitor, day: Date) -> Reply {
     let monday = monday_of(day);
     let next = zone::days_after(monday, 7);
     let sunday = zone::days_after(monday, 6);
-    let items = agenda::load(service, visitor, monday..next)?;
+    let items = agenda::load(service, visitor, monday..next).await?;
     let title = span_name(monday, sunday);
     let near = match (monday..next).contains(&visitor.today) {
         true => visitor.today,
