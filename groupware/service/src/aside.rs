@@ -53,27 +53,35 @@ impl Aside {
     }
 }
 
-/// Does something on a new thread; here, where the system has none to give.
-async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    let (done, waits) = oneshot::channel();
+/// Does something that nobody waits for, on a new thread that lets all others go first; here, where the system
+/// has none to give.
+pub(crate) fn behind_others(work: impl FnOnce() + Send + 'static) {
     let work = Arc::new(Mutex::new(Some(work)));
-    let take = |work: &Mutex<Option<_>>| work.lock().unwrap_or_else(PoisonError::into_inner).take();
     let theirs = Arc::clone(&work);
+    let take = |work: &Mutex<Option<_>>| work.lock().unwrap_or_else(PoisonError::into_inner).take();
     let started = std::thread::Builder::new()
         .name("aside".to_owned())
         .spawn(move || {
             // Where it isn't allowed, it is done as fast as anything else.
             let _ = setpriority_process(None, BEHIND_OTHERS);
             if let Some(work) = take(&theirs) {
-                // Nobody may wait any more.
-                let _ = done.send(work());
+                work();
             }
         });
     if started.is_err()
         && let Some(work) = take(&work)
     {
-        return work();
+        work();
     }
+}
+
+/// Does something as [`behind_others`] does, and waits for it.
+async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (done, waits) = oneshot::channel();
+    behind_others(move || {
+        // Nobody may wait any more.
+        let _ = done.send(work());
+    });
     waits
         .await
         .expect("the thread sends what comes of it, panics too")

@@ -62,6 +62,9 @@ pub fn room(service: &Service, caller: &Caller, mailbox: &str) -> Result<u64, Do
             let quota_bytes = service.settings().quota_bytes;
             store.read(|snapshot| documents::room(snapshot, mailbox, quota_bytes))
         }
-        _ => store.read(|snapshot| Ok(service.quotas.room(snapshot, mailbox)?)),
+        _ => {
+            let now = service.uptime();
+            store.read(|snapshot| Ok(service.quotas.room(snapshot, mailbox, now)?))
+        }
     }
 }

@@ -14,6 +14,7 @@ mod known;
 mod lane;
 mod limit;
 pub mod mail;
+mod meetings_bytes;
 mod passwords;
 mod quotas;
 pub mod random;

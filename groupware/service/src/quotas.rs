@@ -1,4 +1,5 @@
-//! What users store, over all services, and what anybody puts into others' mailboxes.
+//! What users store, over all services, and what anybody puts into others' mailboxes, or where it is in
+//! nobody's share.
 //!
 //! A user's share of the disk is one: messages, meetings, documents, and uploads count in it together.
 //! What a mailbox holds is counted when it changes first and then kept up to date by what is added; it is
@@ -6,16 +7,16 @@
 //! generator is, is not counted.
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use groupware_net::Source;
-use groupware_store::{Batch, Op, Snapshot, StoreError};
+use groupware_store::{Batch, Op, Snapshot, Store, StoreError};
 
 use crate::caller::Caller;
 use crate::limit::Limiter;
+use crate::meetings_bytes::{MeetingsBytes, RECORD_BYTES};
 
 /// Mailboxes whose counts are kept; beyond, all are counted anew.
 const KEPT: usize = 16_384;
@@ -27,8 +28,6 @@ const FULL_FOR: Duration = Duration::from_secs(10);
 const DELIVERED_KIB: u32 = 256 << 10;
 /// … and again in an hour.
 const DELIVERED_WITHIN: Duration = Duration::from_secs(3600);
-/// What a record takes besides its key and value, about.
-const RECORD_BYTES: u64 = 200;
 
 /// Why something isn't stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,6 +91,7 @@ impl Look {
 pub(crate) struct Quotas {
     quota_bytes: AtomicU64,
     counts: Mutex<HashMap<Arc<str>, Count>>,
+    meetings: MeetingsBytes,
     delivered: Limiter<Source>,
 }
 
@@ -102,10 +102,11 @@ struct Count {
 }
 
 impl Quotas {
-    pub(crate) fn new(quota_bytes: u64) -> Self {
+    pub(crate) fn new(store: Store, quota_bytes: u64) -> Self {
         Self {
             quota_bytes: AtomicU64::new(quota_bytes),
             counts: Mutex::default(),
+            meetings: MeetingsBytes::new(store),
             delivered: Limiter::new(DELIVERED_KIB, DELIVERED_WITHIN / DELIVERED_KIB),
         }
     }
@@ -129,27 +130,59 @@ impl Quotas {
             return Ok(Ok(()));
         }
         let (added, delivered) = added(batch, own);
-        for (mailbox, bytes) in added {
-            if !self.fits(snapshot, (mailbox, bytes), now)? {
+        for (mailbox, added) in &added {
+            if !self.fits(snapshot, (mailbox, added.bytes), now)? {
                 return Ok(Err(NoRoom::Full(Arc::clone(mailbox))));
             }
+        }
+        for (mailbox, added) in &added {
+            self.meetings.add(mailbox, added.meetings);
         }
         if delivered == 0 {
             return Ok(Ok(()));
         }
-        let kib = u32::try_from(delivered.div_ceil(1 << 10)).unwrap_or(u32::MAX);
-        Ok(self
-            .delivered
-            .admit(source, kib, now)
-            .map_err(NoRoom::TooMuch))
+        let put = self.put_elsewhere(caller, delivered, now);
+        Ok(put.map_err(NoRoom::TooMuch))
+    }
+
+    /// Takes so many bytes from what a caller may put where they are in nobody's share, or in another's; if
+    /// there aren't so many, the time after which there are.
+    pub(crate) fn put_elsewhere(
+        &self,
+        caller: &Caller,
+        bytes: u64,
+        now: Duration,
+    ) -> Result<(), Duration> {
+        let source = caller.source();
+        if source == Source::Trusted {
+            return Ok(());
+        }
+        let kib = u32::try_from(bytes.div_ceil(1 << 10)).unwrap_or(u32::MAX);
+        self.delivered.admit(source, kib, now)
     }
 
     /// The bytes that a user may still store.
-    pub(crate) fn room(&self, snapshot: &dyn Snapshot, mailbox: &str) -> Result<u64, StoreError> {
-        Ok(self
-            .quota_bytes
-            .load(Relaxed)
-            .saturating_sub(used_bytes(snapshot, mailbox)?))
+    pub(crate) fn room(
+        &self,
+        snapshot: &dyn Snapshot,
+        mailbox: &str,
+        now: Duration,
+    ) -> Result<u64, StoreError> {
+        let used = self.used_bytes(snapshot, mailbox, now)?;
+        Ok(self.quota_bytes.load(Relaxed).saturating_sub(used))
+    }
+
+    /// What a mailbox takes: messages as their folders count them, documents and uploads as their usage says,
+    /// meetings as they are.
+    fn used_bytes(
+        &self,
+        snapshot: &dyn Snapshot,
+        mailbox: &str,
+        now: Duration,
+    ) -> Result<u64, StoreError> {
+        let mail = groupware_mail::stored_bytes(snapshot, mailbox)?;
+        let documents = groupware_documents::stored_bytes(snapshot, mailbox)?;
+        Ok(mail + documents + self.meetings.of(snapshot, mailbox, now)?)
     }
 
     fn fits(
@@ -170,7 +203,7 @@ impl Quotas {
                 return Ok(false);
             }
         }
-        let bytes = used_bytes(snapshot, mailbox)?;
+        let bytes = self.used_bytes(snapshot, mailbox, now)?;
         let fits = bytes.saturating_add(added) <= self.quota_bytes.load(Relaxed);
         let bytes = if fits { bytes + added } else { bytes };
         let counted = now;
@@ -191,10 +224,19 @@ impl Quotas {
     }
 }
 
+/// What a batch adds to a mailbox.
+#[derive(Debug, Clone, Copy, Default)]
+struct Added {
+    bytes: u64,
+    /// Those among them that are of meetings.
+    meetings: u64,
+}
+
 /// What a batch adds to each mailbox, and to others than this one in all. What is replaced is not taken
 /// off; a share that is used up is counted anew.
-fn added<'a>(batch: &'a Batch, own: &str) -> (HashMap<&'a Arc<str>, u64>, u64) {
-    let (mut by_mailbox, mut delivered) = (HashMap::new(), 0);
+fn added<'a>(batch: &'a Batch, own: &str) -> (HashMap<&'a Arc<str>, Added>, u64) {
+    let mut by_mailbox: HashMap<_, Added> = HashMap::new();
+    let mut delivered = 0;
     for op in &batch.ops {
         let Op::Put {
             partition,
@@ -210,23 +252,14 @@ fn added<'a>(batch: &'a Batch, own: &str) -> (HashMap<&'a Arc<str>, u64>, u64) {
         }
         // The server's own partitions are nobody's.
         if !partition.starts_with('$') {
-            *by_mailbox.entry(partition).or_default() += bytes;
+            let added = by_mailbox.entry(partition).or_default();
+            added.bytes += bytes;
+            let (from, to) = groupware_calendar::ALL;
+            let is_meeting = (from..to).contains(&&key[..]);
+            added.meetings += if is_meeting { bytes } else { 0 };
         }
     }
     (by_mailbox, delivered)
-}
-
-/// What a mailbox takes: messages as their folders count them, documents and uploads as their usage says,
-/// meetings as they are.
-fn used_bytes(snapshot: &dyn Snapshot, mailbox: &str) -> Result<u64, StoreError> {
-    let mut bytes = groupware_mail::stored_bytes(snapshot, mailbox)?;
-    bytes += groupware_documents::stored_bytes(snapshot, mailbox)?;
-    let (from, to) = groupware_calendar::ALL;
-    snapshot.measure(mailbox, from, Some(to), usize::MAX, &mut |key, size| {
-        bytes += key.len() as u64 + size + RECORD_BYTES;
-        ControlFlow::Continue(())
-    })?;
-    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -252,7 +285,7 @@ mod tests {
     #[tokio::test]
     async fn a_share_is_one_over_all_services() {
         let store = Store::memory(StoreOptions::default()).unwrap();
-        let quotas = Quotas::new(100_000);
+        let quotas = Quotas::new(store.clone(), 100_000);
         store.commit(put("ada", "c/e/1", 60_000)).await.unwrap();
         let mut mail = Batch::new();
         mail.add("ada", "m/c/inbox", [1, 1, 30_000]);
@@ -278,7 +311,7 @@ mod tests {
     #[test]
     fn what_is_put_into_others_mailboxes_has_a_rate() {
         let store = Store::memory(StoreOptions::default()).unwrap();
-        let quotas = Quotas::new(u64::MAX);
+        let quotas = Quotas::new(store.clone(), u64::MAX);
         let meeting = put("bob", "c/e/1", 64 << 20);
         let sent = (0..9).take_while(|_| check(&store, &quotas, &meeting, START).is_ok());
         assert_eq!(sent.count(), 3);

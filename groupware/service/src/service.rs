@@ -120,7 +120,7 @@ impl Service {
             sessions: Sessions::new(store.clone(), Arc::clone(&known), lifetime),
             known,
             throttle: Throttle::new(settings.sign_in_failures, settings.sign_in_forgiveness),
-            quotas: Quotas::new(settings.quota_bytes),
+            quotas: Quotas::new(store.clone(), settings.quota_bytes),
             memory: Pool::new(MEMORY_BYTES[0] >> 10).with_trusted(MEMORY_BYTES[1] >> 10),
             aside: Aside::new(),
             clock: Clock::start(),
@@ -159,6 +159,15 @@ impl Service {
             mail_quota_bytes,
             ..Settings::clone(&settings)
         });
+    }
+
+    /// Takes so many bytes from what a caller may put where they count in nobody's share of the disk, as
+    /// registrations do. It is the same that the caller may put into others' mailboxes.
+    ///
+    /// # Errors
+    /// The time after which there are so many, if there aren't now.
+    pub fn put_elsewhere(&self, caller: &Caller, bytes: u64) -> Result<(), Duration> {
+        self.0.quotas.put_elsewhere(caller, bytes, self.uptime())
     }
 
     /// What a user takes, as it is counted.
