@@ -3,8 +3,8 @@
 use groupware_ids::Ids;
 use groupware_store::{Batch, Snapshot};
 
-use crate::layout::{Change, Keep};
-use crate::limits::REGISTRATIONS;
+use crate::layout::{Change, Held, Keep};
+use crate::limits::{REGISTERED_BYTES, REGISTRATIONS, USERS_BYTES, USERS_REGISTRATIONS};
 use crate::registration::{Content, Head, Registration, State};
 use crate::{Id, Layout, Lease, LookupError, Reason};
 
@@ -41,6 +41,8 @@ pub struct Decision<T> {
     pub batch: Batch,
     /// What to answer then.
     pub reply: T,
+    /// Bytes of what was registered, as they are kept.
+    pub bytes: u64,
 }
 
 impl Context<'_> {
@@ -71,6 +73,7 @@ impl Context<'_> {
                 Registrant::Anybody | Registrant::Admin => None,
             },
             fingerprint: content.xml.is_none().then(|| content.record.fingerprint()),
+            bytes: u32::try_from(content.size()).expect("limits keep it far below 4 GB"),
         };
         Registration { id, head, content }
     }
@@ -91,24 +94,54 @@ impl Context<'_> {
         }
     }
 
-    /// Whether so many more registrations are taken.
-    pub(crate) fn has_room(&self, more: usize) -> Result<(), LookupError> {
-        let more = i64::try_from(more).unwrap_or(i64::MAX);
-        match self.keep().count(self.snapshot)?.saturating_add(more) <= REGISTRATIONS {
-            true => Ok(()),
-            false => Err(LookupError::refused(
-                Reason::Full,
-                format!("The service holds {REGISTRATIONS} registrations, the most that it takes."),
-            )),
-        }
-    }
-
+    /// What to commit for these changes, if there is room for what comes by them. What is replaced is not
+    /// taken off.
     pub(crate) fn decide<T>(
         &self,
         changes: &[Change],
         reply: T,
     ) -> Result<Decision<T>, LookupError> {
+        let mut more = Held::default();
+        for change in changes {
+            if let Change::Put(new) = change {
+                more.add(1, i64::from(new.head.bytes));
+            }
+        }
+        if more != Held::default() {
+            self.has_room(more)?;
+        }
         let batch = self.keep().change(self.snapshot, changes)?;
-        Ok(Decision { batch, reply })
+        Ok(Decision {
+            batch,
+            reply,
+            bytes: more.bytes.unsigned_abs(),
+        })
+    }
+
+    /// Whether so much more is taken: from anybody, and from who asks.
+    fn has_room(&self, more: Held) -> Result<(), LookupError> {
+        let holds = |owner, (registrations, bytes): (i64, i64), who: &str| {
+            let held = self.keep().held(self.snapshot, owner)?;
+            let is_room = held.registrations.saturating_add(more.registrations) <= registrations
+                && held.bytes.saturating_add(more.bytes) <= bytes;
+            match is_room {
+                true => Ok(()),
+                false => Err(LookupError::refused(
+                    Reason::Full,
+                    format!(
+                        "{who} at most {registrations} registrations with {} MB.",
+                        bytes >> 20
+                    ),
+                )),
+            }
+        };
+        holds(None, (REGISTRATIONS, REGISTERED_BYTES), "The service holds")?;
+        match self.who {
+            Registrant::User(name) => {
+                let most = (USERS_REGISTRATIONS, USERS_BYTES);
+                holds(Some(name), most, "A user holds")
+            }
+            Registrant::Anybody | Registrant::Admin => Ok(()),
+        }
     }
 }

@@ -15,8 +15,14 @@ pub const VALUES: usize = 60_000;
 pub const VALUE_BYTES: usize = 4096;
 /// Most records in one bulk call, and most URIs in one bulk renewal.
 pub const BULK: usize = 1000;
-/// Most registrations.
+/// Most registrations, …
 pub const REGISTRATIONS: i64 = 1_000_000;
+/// … and most bytes of them, as they are kept.
+pub const REGISTERED_BYTES: i64 = 16 << 30;
+/// Most registrations of a user: a quarter of all, …
+pub const USERS_REGISTRATIONS: i64 = REGISTRATIONS / 4;
+/// … and most bytes of them.
+pub const USERS_BYTES: i64 = 256 << 20;
 /// Most results of one query.
 pub const RESULTS: usize = 1000;
 /// A query's results end once they have so many bytes; a message of several queries has no more either.

@@ -5,8 +5,8 @@ use bytes::Bytes;
 use crate::record::Record;
 use crate::{Id, Lease, LookupError};
 
-/// The first byte of every stored form.
-const VERSION: u8 = 1;
+/// The first byte of every stored form. Version 1 said nothing of the content's bytes.
+const VERSION: u8 = 2;
 
 /// What became of a registration last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub(crate) struct Head {
     pub(crate) owner: Option<String>,
     /// Of records that may not be registered twice.
     pub(crate) fingerprint: Option<[u8; 16]>,
+    /// Bytes of the content; 0 where an older version kept it.
+    pub(crate) bytes: u32,
 }
 
 /// What was registered.
@@ -94,6 +96,7 @@ impl Head {
         put_text(out, self.owner.as_deref().unwrap_or_default());
         out.push(u8::from(self.fingerprint.is_some()));
         out.extend(self.fingerprint.unwrap_or_default());
+        out.extend(self.bytes.to_le_bytes());
     }
 
     pub(crate) fn to_bytes(&self) -> Bytes {
@@ -103,7 +106,8 @@ impl Head {
     }
 
     pub(crate) fn decode(input: &mut &[u8]) -> Result<Self, LookupError> {
-        if take::<1>(input)? != [VERSION] {
+        let [form] = take(input)?;
+        if !(1..=VERSION).contains(&form) {
             return Err(LookupError::Corrupt);
         }
         let version = u64::from_le_bytes(take(input)?);
@@ -119,6 +123,10 @@ impl Head {
         let owner = take_text(input)?.to_owned();
         let has_fingerprint = take::<1>(input)? != [0];
         let fingerprint = take(input)?;
+        let bytes = match form {
+            1 => [0; 4],
+            _ => take(input)?,
+        };
         Ok(Self {
             version,
             lease: Lease { ttl_s, expires },
@@ -126,6 +134,7 @@ impl Head {
             kind,
             owner: has_owner.then_some(owner),
             fingerprint: has_fingerprint.then_some(fingerprint),
+            bytes: u32::from_le_bytes(bytes),
         })
     }
 }
@@ -152,7 +161,8 @@ impl Content {
         out.into()
     }
 
-    fn size(&self) -> usize {
+    /// Bytes of the stored form.
+    pub(crate) fn size(&self) -> usize {
         let texts = |texts: &[String]| texts.iter().map(|text| text.len() + 4).sum::<usize>() + 4;
         let fields = &self.record.fields;
         let record: usize = fields
@@ -243,7 +253,8 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read(content in contents(), version: u64, expires: i64,
-                                   owner in prop::option::of(".{0,9}"), print: Option<[u8; 16]>) {
+                                   owner in prop::option::of(".{0,9}"), print: Option<[u8; 16]>,
+                                   size: u32) {
             let head = Head {
                 version,
                 lease: Lease { ttl_s: 7, expires },
@@ -251,12 +262,19 @@ mod tests {
                 kind: "service".into(),
                 owner,
                 fingerprint: print,
+                bytes: size,
             };
             let mut bytes = head.to_bytes().to_vec();
             bytes.extend(content.to_bytes());
             prop_assert_eq!(content.to_bytes().len(), content.size());
             let mut input = &bytes[..];
-            prop_assert_eq!(Head::decode(&mut input).unwrap(), head);
+            prop_assert_eq!(&Head::decode(&mut input).unwrap(), &head);
+            // As an older version wrote it.
+            let mut first = head.to_bytes().to_vec();
+            first[0] = 1;
+            first.truncate(first.len() - 4);
+            let before = Head { bytes: 0, ..head };
+            prop_assert_eq!(Head::decode(&mut &first[..]).unwrap(), before);
             prop_assert_eq!(Content::decode(&mut input).unwrap(), content);
             prop_assert!(input.is_empty());
             for cut in 0..bytes.len() {

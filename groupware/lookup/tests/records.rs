@@ -2,7 +2,7 @@
 
 use crate::support::{Service, status};
 use groupware_lookup::{BulkRenewal, Layout, NewRecord, Registrant, limits};
-use groupware_store::Batch;
+use groupware_store::{Batch, StoreError, counters};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -84,6 +84,88 @@ fn the_same_record_is_registered_once() {
         );
         assert_eq!(status(service.register(body)), 403);
     });
+}
+
+/// The sums over all and those of a user, where a layout keeps them.
+const SUMS: [(Layout, &str, &str); 2] = [
+    (Layout::Indexed, "$lookup/indexed", "y"),
+    (Layout::DocumentPerRegistration, "$lookup/documents", "n"),
+];
+
+fn sums(service: &Service, (partition, key): (&str, String)) -> Vec<i64> {
+    let found: Result<_, StoreError> = service
+        .store
+        .read(|snapshot| snapshot.get(partition, key.as_bytes()));
+    let found = found.unwrap();
+    found.map_or(Vec::new(), |found| counters(&found.value).collect())
+}
+
+#[test]
+fn what_there_is_is_counted_in_all_and_by_user() {
+    for (layout, partition, key) in SUMS {
+        let mut service = Service::new(layout);
+        let of = |service: &Service, user: &str| sums(service, (partition, format!("{key}{user}")));
+        service
+            .register(r#"{"type":"host","host-name":"a"}"#)
+            .unwrap();
+        let nobodys = of(&service, "");
+        assert!(nobodys[0] == 1 && nobodys[1] > 20, "{nobodys:?}");
+        service.who = Registrant::User("ada".into());
+        let large = with_addresses("b", (0..100).map(|n| format!("10.0.0.{n}")));
+        let made = service.register(&large).unwrap();
+        let adas = of(&service, "ada");
+        assert!(adas[0] == 1 && adas[1] > 1000, "{adas:?}");
+        let all = [nobodys[0] + adas[0], nobodys[1] + adas[1]];
+        assert_eq!(of(&service, ""), all);
+        service.renew(&uri(&made), "").unwrap();
+        assert_eq!(of(&service, "ada"), adas);
+        service.delete(&uri(&made)).unwrap();
+        service.sweep();
+        assert_eq!(of(&service, "ada"), [0, 0]);
+        assert_eq!(of(&service, ""), nobodys);
+        // What ends goes, too.
+        service.register(&large).unwrap();
+        service.now += limits::DEFAULT_LEASE_S + limits::RENEWABLE_S + 1;
+        service.sweep();
+        assert_eq!(
+            (of(&service, ""), of(&service, "ada")),
+            (vec![0, 0], vec![0, 0])
+        );
+    }
+}
+
+#[test]
+fn a_user_holds_so_much_and_leaves_the_others_room() {
+    let body = |name: &str| json!({ "type": "host", "host-name": name }).to_string();
+    for (layout, partition, key) in SUMS {
+        for most in [[limits::USERS_REGISTRATIONS, 0], [0, limits::USERS_BYTES]] {
+            let mut service = Service::new(layout);
+            let mut batch = Batch::new();
+            batch.add(partition, format!("{key}ada"), most);
+            service.store.commit_blocking(batch).unwrap();
+            service.who = Registrant::User("ada".into());
+            assert_eq!(status(service.register(&body("a"))), 507);
+            let all = NewRecord::parse_bulk(format!("[{}]", body("a")).as_bytes()).unwrap();
+            let bulk = service.change(|context| groupware_lookup::register_bulk(context, all));
+            assert_eq!(status(bulk), 507);
+            for who in [
+                Registrant::User("ben".into()),
+                Registrant::Anybody,
+                Registrant::Admin,
+            ] {
+                let name = format!("{who:?}");
+                service.who = who;
+                service.register(&body(&name)).unwrap();
+            }
+        }
+        for most in [[limits::REGISTRATIONS, 0], [0, limits::REGISTERED_BYTES]] {
+            let mut service = Service::new(layout);
+            let mut batch = Batch::new();
+            batch.add(partition, key, most);
+            service.store.commit_blocking(batch).unwrap();
+            assert_eq!(status(service.register(&body("a"))), 507);
+        }
+    }
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! Answers of the lookup service: JSON, XML, and failures as plain text, as the simple lookup
 //! service has them.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use groupware_http::{ApiError, Fault};
 use groupware_lookup::{LookupError, Results};
 use groupware_service::ChangeError;
-use groupware_store::CommitError;
+use groupware_store::{CommitError, StoreError};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, StatusCode};
 
@@ -28,6 +30,8 @@ pub(crate) enum LookupFailure {
     MediaType(&'static str),
     /// The client sends more than it may; it may go on after so many seconds.
     TooOften(u32),
+    /// The client has registered so much that it has to wait so many seconds.
+    TooMuch(u32),
     /// Others kept changing the same registrations.
     Contended,
     /// The store did not take it.
@@ -60,11 +64,36 @@ impl From<ApiError> for LookupFailure {
     }
 }
 
-impl From<ChangeError<LookupError>> for LookupFailure {
+/// Why it is decided that registrations may not change so.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// The lookup service refuses it.
+    Lookup(LookupError),
+    /// Whoever asks has registered so much that it has to wait.
+    TooMuch(Duration),
+}
+
+impl From<LookupError> for Refused {
+    fn from(error: LookupError) -> Self {
+        Self::Lookup(error)
+    }
+}
+
+impl From<StoreError> for Refused {
+    fn from(error: StoreError) -> Self {
+        Self::Lookup(error.into())
+    }
+}
+
+impl From<ChangeError<Refused>> for LookupFailure {
     #[track_caller]
-    fn from(error: ChangeError<LookupError>) -> Self {
+    fn from(error: ChangeError<Refused>) -> Self {
         match error {
-            ChangeError::Decided(error) => error.into(),
+            ChangeError::Decided(Refused::Lookup(error)) => error.into(),
+            ChangeError::Decided(Refused::TooMuch(wait)) => {
+                let seconds = u32::try_from(wait.as_secs()).unwrap_or(u32::MAX);
+                Self::TooMuch(seconds.saturating_add(1))
+            }
             ChangeError::Contended => Self::Contended,
             ChangeError::Commit(error) => {
                 let fault = Fault::of(&error);
@@ -85,12 +114,9 @@ impl IntoResponse for LookupFailure {
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 &format!("The body has to be {wanted}."),
             ),
-            Self::TooOften(seconds) => {
-                let message = "Too many requests: try again later.";
-                let mut response = text(StatusCode::TOO_MANY_REQUESTS, message);
-                let headers = response.headers_mut();
-                headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
-                response
+            Self::TooOften(seconds) => later("Too many requests: try again later.", seconds),
+            Self::TooMuch(seconds) => {
+                later("You have registered very much: try again later.", seconds)
             }
             Self::Contended => {
                 let message = "The registration is being changed by others: try again.";
@@ -118,6 +144,13 @@ fn refused(error: &LookupError) -> Response {
     let status = StatusCode::from_u16(error.status());
     let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     text(status, &error.to_string())
+}
+
+fn later(message: &str, seconds: u32) -> Response {
+    let mut response = text(StatusCode::TOO_MANY_REQUESTS, message);
+    let headers = response.headers_mut();
+    headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+    response
 }
 
 pub(crate) fn text(status: StatusCode, message: &str) -> Response {

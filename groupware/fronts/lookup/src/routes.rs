@@ -1,6 +1,7 @@
 //! The routes of both protocols.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use axum::Router;
 use axum::body::Bytes;
@@ -21,7 +22,7 @@ use http::request::Parts;
 use crate::front::Lookup;
 use crate::media::{self, check_type};
 use crate::registrant::{changer, registrant};
-use crate::reply::{self, LookupFailure};
+use crate::reply::{self, LookupFailure, Refused};
 
 type Reply = Result<Response, LookupFailure>;
 
@@ -303,6 +304,8 @@ async fn change<T: Send + 'static>(
 ) -> Result<T, LookupFailure> {
     let (layout, now) = (lookup.layout, lookup.service.now_s());
     let random = lookup.service.random_bits();
+    let (service, from) = (lookup.service.clone(), caller.clone());
+    let is_counted = AtomicBool::new(false);
     let decide = move |snapshot: &dyn Snapshot| {
         let decision = decide(&Context {
             snapshot,
@@ -311,7 +314,14 @@ async fn change<T: Send + 'static>(
             random,
             who: &who,
         })?;
-        Ok((decision.batch, decision.reply))
+        // Once, however often it is decided: who decides again registers the same.
+        if decision.bytes > 0 && !is_counted.load(Relaxed) {
+            service
+                .put_elsewhere(&from, decision.bytes)
+                .map_err(Refused::TooMuch)?;
+            is_counted.store(true, Relaxed);
+        }
+        Ok::<_, Refused>((decision.batch, decision.reply))
     };
     Ok(match is_long {
         true => change_aside(&lookup.service, caller, decide).await?,

@@ -4,14 +4,19 @@ use std::ops::ControlFlow;
 
 use groupware_store::{Batch, Record, Snapshot, StoreError};
 
+use super::Held;
 use super::keep::{Budget, Change, Keep, Visit};
+use super::tally::{Sums, Tally};
 use crate::query::{Path, Query};
 use crate::registration::{Content, Head, Registration};
 use crate::{Id, LookupError};
 
 const PARTITION: &str = "$lookup/documents";
-/// The number of registrations; shorter than any name.
-const COUNT: &[u8] = b"n";
+/// How much there is.
+const SUMS: Sums = Sums {
+    partition: PARTITION,
+    key: b"n",
+};
 /// Names follow it.
 const DOCUMENT: u8 = b'd';
 /// Documents read at a time.
@@ -22,11 +27,8 @@ const SWEPT: usize = 64;
 pub(super) struct Documents;
 
 impl Keep for Documents {
-    fn count(&self, snapshot: &dyn Snapshot) -> Result<i64, LookupError> {
-        let count = snapshot.get(PARTITION, COUNT)?;
-        Ok(count.map_or(0, |count| {
-            groupware_store::counters(&count.value).next().unwrap_or(0)
-        }))
+    fn held(&self, snapshot: &dyn Snapshot, owner: Option<&str>) -> Result<Held, LookupError> {
+        SUMS.of(snapshot, owner)
     }
 
     fn head(&self, snapshot: &dyn Snapshot, id: Id) -> Result<Option<Head>, LookupError> {
@@ -80,7 +82,7 @@ impl Keep for Documents {
 
     fn change(&self, snapshot: &dyn Snapshot, changes: &[Change]) -> Result<Batch, LookupError> {
         let mut batch = Batch::new();
-        let mut more = 0;
+        let mut tally = Tally::default();
         for change in changes {
             let key = key(change.id());
             let found = snapshot.get(PARTITION, &key)?;
@@ -90,23 +92,24 @@ impl Keep for Documents {
             };
             match (change, &found) {
                 (Change::Put(new), _) => {
-                    more += i64::from(found.is_none());
+                    tally.comes(&new.head);
+                    if let Some(found) = &found {
+                        tally.goes(&Head::decode(&mut &found.value[..])?);
+                    }
                     batch.put(PARTITION, key, encode(&new.head, &new.content));
                 }
                 (Change::Renew(id, head), Some(found)) => {
                     let old = decode(*id, &found.value)?;
                     batch.put(PARTITION, key, encode(head, &old.content));
                 }
-                (Change::Remove(_), Some(_)) => {
-                    more -= 1;
+                (Change::Remove(_), Some(found)) => {
+                    tally.goes(&Head::decode(&mut &found.value[..])?);
                     batch.delete(PARTITION, key);
                 }
                 (Change::Renew(..) | Change::Remove(_), None) => {}
             }
         }
-        if more != 0 {
-            batch.add(PARTITION, COUNT, [more]);
-        }
+        tally.write(SUMS, &mut batch);
         Ok(batch)
     }
 

@@ -9,7 +9,7 @@
 //!   are one byte longer: the addresses of a router are side by side, and share a row by tens
 //! - `d` fingerprint → name
 //! - `x` end of the lease, name; most new ones are the last
-//! - `y` → how many registrations there are
+//! - `y`, and `y` user → how much there is: registrations, bytes
 //! - `z` version → whose body it was that nobody refers to any more, and how far it has been cleared
 //!
 //! What nearly every change touches (the last of `x`, `y`, and `z`) lies side by side: a change writes
@@ -24,7 +24,9 @@ use std::ops::ControlFlow;
 
 use groupware_store::{Batch, Snapshot, StoreError};
 
+use super::Held;
 use super::keep::{Budget, Change, Keep, Visit};
+use super::tally::{Sums, Tally};
 use crate::query::{Path, Query};
 use crate::record::Record;
 use crate::registration::{Content, Head, Registration};
@@ -34,7 +36,10 @@ const PARTITION: &str = "$lookup/indexed";
 /// What was kept before had a row for each value. Leases end, and services register again: it is
 /// dropped.
 const BEFORE: &str = "$lookup";
-const COUNT: &[u8] = b"y";
+const SUMS: Sums = Sums {
+    partition: PARTITION,
+    key: b"y",
+};
 /// The keys that are found without a scan: those that name one thing or a few. Their places are in
 /// the store: new ones come last.
 const FIELDS: [&str; 14] = [
@@ -65,11 +70,8 @@ const SWEPT: usize = 32;
 pub(super) struct Indexed;
 
 impl Keep for Indexed {
-    fn count(&self, snapshot: &dyn Snapshot) -> Result<i64, LookupError> {
-        let count = snapshot.get(PARTITION, COUNT)?;
-        Ok(count.map_or(0, |count| {
-            groupware_store::counters(&count.value).next().unwrap_or(0)
-        }))
+    fn held(&self, snapshot: &dyn Snapshot, owner: Option<&str>) -> Result<Held, LookupError> {
+        SUMS.of(snapshot, owner)
     }
 
     fn head(&self, snapshot: &dyn Snapshot, id: Id) -> Result<Option<Head>, LookupError> {
@@ -133,15 +135,16 @@ impl Keep for Indexed {
         let mut writing = Writing {
             snapshot,
             batch: Batch::new(),
-            more: 0,
+            tally: Tally::default(),
         };
         for change in changes {
             writing.change(change)?;
         }
-        if writing.more != 0 {
-            writing.batch.add(PARTITION, COUNT, [writing.more]);
-        }
-        Ok(writing.batch)
+        let Writing {
+            tally, mut batch, ..
+        } = writing;
+        tally.write(SUMS, &mut batch);
+        Ok(batch)
     }
 
     fn sweep(&self, snapshot: &dyn Snapshot, now: i64) -> Result<Option<Batch>, LookupError> {
@@ -286,8 +289,8 @@ fn clear_entries(
 struct Writing<'a> {
     snapshot: &'a dyn Snapshot,
     batch: Batch,
-    /// How many registrations there will be more.
-    more: i64,
+    /// How much more there will be.
+    tally: Tally,
 }
 
 impl Writing<'_> {
@@ -306,8 +309,9 @@ impl Writing<'_> {
             .transpose()?;
         match (change, old) {
             (Change::Put(new), old) => {
-                self.more += i64::from(old.is_none());
+                self.tally.comes(&new.head);
                 if let Some(old) = old {
+                    self.tally.goes(&old);
                     self.forget_entries(id, &old)?;
                     self.leave(id, &old);
                 }
@@ -321,7 +325,7 @@ impl Writing<'_> {
                 self.batch.put(PARTITION, head_key, head.to_bytes());
             }
             (Change::Remove(_), Some(old)) => {
-                self.more -= 1;
+                self.tally.goes(&old);
                 self.leave(id, &old);
                 self.batch.delete(PARTITION, head_key);
             }

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use groupware_store::{Batch, Snapshot};
 
+use super::Held;
 use crate::limits::{VISIT_BYTES, VISITS};
 use crate::query::Query;
 use crate::registration::{Head, Registration};
@@ -35,8 +36,8 @@ pub(crate) type Visit<'a> = dyn FnMut(Registration) -> ControlFlow<()> + 'a;
 /// What a layout does. Leases are not its concern, except that it sweeps away what has ended long
 /// ago.
 pub(crate) trait Keep {
-    /// How many registrations there are, ended ones that were not swept away included.
-    fn count(&self, snapshot: &dyn Snapshot) -> Result<i64, LookupError>;
+    /// How much there is, of this user or in all, ended registrations that were not swept away included.
+    fn held(&self, snapshot: &dyn Snapshot, owner: Option<&str>) -> Result<Held, LookupError>;
 
     /// What is known of a registration besides its content.
     fn head(&self, snapshot: &dyn Snapshot, id: Id) -> Result<Option<Head>, LookupError>;

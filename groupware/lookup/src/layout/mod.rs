@@ -4,12 +4,14 @@ mod documents;
 mod indexed;
 mod keep;
 mod single;
+mod tally;
 
 use groupware_store::{Batch, Snapshot};
 
 use crate::LookupError;
 
 pub(crate) use keep::{Change, Keep};
+pub(crate) use tally::Held;
 
 /// How registrations lie in the store. Each layout keeps its own: what was registered under one is
 /// not seen under another.

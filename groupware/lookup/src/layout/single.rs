@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use groupware_store::{Batch, MAX_BATCH_BYTES, Record, Snapshot};
 
+use super::Held;
 use super::keep::{Change, Keep, Visit};
 use crate::query::Query;
 use crate::registration::{Content, Head, Registration, take};
@@ -25,10 +26,16 @@ struct Part<'a> {
 }
 
 impl Keep for SingleDocument {
-    fn count(&self, snapshot: &dyn Snapshot) -> Result<i64, LookupError> {
+    fn held(&self, snapshot: &dyn Snapshot, owner: Option<&str>) -> Result<Held, LookupError> {
         let document = read(snapshot)?;
-        let parts = parts(&document)?;
-        Ok(i64::try_from(parts.len()).unwrap_or(i64::MAX))
+        let mut held = Held::default();
+        for part in parts(&document)? {
+            let head = Head::decode(&mut &part.body[..])?;
+            if owner.is_none() || head.owner.as_deref() == owner {
+                held.add(1, i64::from(head.bytes));
+            }
+        }
+        Ok(held)
     }
 
     fn head(&self, snapshot: &dyn Snapshot, id: Id) -> Result<Option<Head>, LookupError> {

@@ -178,10 +178,7 @@ impl Trigger<'_> {
                 match self.valid(id)? {
                     // Registering again adds what is new, and renews the lease.
                     Some(found) => self.append(found),
-                    None => {
-                        self.context.has_room(1)?;
-                        self.put(id, subject.xml.clone(), subject, Vec::new())
-                    }
+                    None => self.put(id, subject.xml.clone(), subject, Vec::new()),
                 }
             }
             (Some(_), Some(subject)) => {
