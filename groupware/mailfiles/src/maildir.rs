@@ -1,5 +1,5 @@
 //! Maildir: a file for each message, in `new` and `cur`, whose name says what it is marked with; and
-//! folders beside each other as Maildir++ has them.
+//! folders beside each other as Maildir++ has them, or in each other, which Dovecot calls `LAYOUT=fs`.
 //!
 //! When a message came is the time of its file, as Dovecot has it.
 
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::message::{Flags, Message, Read};
-use crate::name::{decode_folder, encode_folder};
+use crate::name::{decode_folder, decode_part, encode_folder};
 
 /// A Maildir with its folders.
 #[derive(Debug, Clone)]
@@ -24,8 +24,41 @@ pub struct MaildirFolder {
     path: PathBuf,
 }
 
+/// What a Maildir has besides folders in it.
+const OWN: [&str; 3] = ["cur", "new", "tmp"];
+/// Most folders that one lies in.
+const LEVELS: usize = 32;
+
 fn is_maildir(folder: &Path) -> bool {
     folder.join("cur").is_dir() || folder.join("new").is_dir()
+}
+
+/// Collects the folders in a folder, which has this name, and those in them.
+fn nested(
+    folder: &Path,
+    (name, level): (&str, usize),
+    found: &mut Vec<MaildirFolder>,
+) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let (path, part) = (entry.path(), entry.file_name());
+        let part = part.to_string_lossy();
+        let is_own = OWN.contains(&&*part) || part.starts_with('.');
+        // Links are not followed: they may lead around.
+        if is_own || level == LEVELS || !entry.file_type()?.is_dir() {
+            continue;
+        }
+        let name = match name {
+            "" => decode_part(&part),
+            above => format!("{above}/{}", decode_part(&part)),
+        };
+        nested(&path, (&name, level + 1), found)?;
+        if is_maildir(&path) {
+            let name = Some(name);
+            found.push(MaildirFolder { name, path });
+        }
+    }
+    Ok(())
 }
 
 impl Maildir {
@@ -52,6 +85,7 @@ impl Maildir {
                 folders.push(MaildirFolder { name, path });
             }
         }
+        nested(&self.0, ("", 0), &mut folders)?;
         folders.sort_by(|a, b| a.name.cmp(&b.name));
         let path = self.0.clone();
         folders.insert(0, MaildirFolder { name: None, path });

@@ -53,12 +53,21 @@ fn flush(text: &mut String, waiting: &mut Vec<u16>) {
 /// The name behind the name of a Maildir++ folder; what is not encoded as it should be is taken as it
 /// is written.
 pub fn decode_folder(text: &str) -> String {
+    decode(text, '/')
+}
+
+/// The same of a folder that lies in another on disk: a dot in it parts nothing.
+pub(crate) fn decode_part(text: &str) -> String {
+    decode(text, '.')
+}
+
+fn decode(text: &str, dot: char) -> String {
     let mut name = String::new();
     let mut rest = text;
     while let Some(letter) = rest.chars().next() {
         rest = &rest[letter.len_utf8()..];
         match letter {
-            '.' => name.push('/'),
+            '.' => name.push(dot),
             '&' => match rest
                 .split_once('-')
                 .and_then(|(digits, after)| decoded(digits).map(|letters| (letters, after)))

@@ -160,3 +160,49 @@ fn what_is_too_large_is_told_and_passed_over() {
     );
     assert!(Maildir::open(&folder.path().join("cur")).is_none());
 }
+
+/// As `doveadm backup` writes it into `maildir:DIR:LAYOUT=fs`, which is what a store of mboxes or of its own
+/// form can be copied to.
+#[test]
+fn folders_in_each_other_are_folders() {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, text) in [
+        ("cur/1.a:2,", "inbox"),
+        ("Archive/2020/cur/1.b:2,FS", "nested"),
+        ("Archive/new/1.c", "above"),
+        ("Entw&APw-rfe/v1.2/cur/1.d:2,S", "with a dot"),
+        (".Beside/cur/1.e:2,", "as Maildir++ has it"),
+        ("other/notes", "no mail"),
+    ] {
+        let file = folder.path().join(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+    }
+    std::os::unix::fs::symlink(folder.path(), folder.path().join("around")).unwrap();
+    let maildir = Maildir::open(folder.path()).unwrap();
+    let found: Vec<_> = maildir
+        .folders()
+        .unwrap()
+        .iter()
+        .map(|it| {
+            let read = it.messages(1000).unwrap().map(|read| read.unwrap());
+            let texts = read.map(|read| match read {
+                Read::Message(message) => String::from_utf8(message.bytes).unwrap(),
+                Read::TooLarge(_) => panic!("{it:?}"),
+            });
+            (
+                it.name.clone().unwrap_or_default(),
+                texts.collect::<String>(),
+            )
+        })
+        .collect();
+    let expected = [
+        ("", "inbox"),
+        ("Archive", "above"),
+        ("Archive/2020", "nested"),
+        ("Beside", "as Maildir++ has it"),
+        ("Entw\u{fc}rfe/v1.2", "with a dot"),
+    ];
+    let expected = expected.map(|(name, text)| (name.to_owned(), text.to_owned()));
+    assert_eq!(found, expected);
+}
