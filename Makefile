@@ -60,7 +60,7 @@ measure: ## whether measured times are the true ones, over real sockets; says wh
 	$(CARGO) run --release --locked --quiet --package plimsoll-bench --bin plimsoll-measure
 
 crashes: ## 1,000 seeded crashes of a disk that forgets, for each that keeps something (SEED=N for others)
-	PLIMSOLL_CRASHES=1000 PLIMSOLL_SEED=$(SEED) $(CARGO) test --locked --package plimsoll-forgetful -- survive nothing_acknowledged errors_of
+	PLIMSOLL_CRASHES=1000 PLIMSOLL_SEED=$(SEED) $(CARGO) test --locked --package plimsoll-forgetful -- survive nothing_acknowledged errors_of the_log_leads
 
 kills: ## KILLS times (1,000) kill -9 on the server under a load of all services
 	PLIMSOLL_KILLS=$(KILLS) $(CARGO) test --locked --package plimsoll-tests --test kills -- --nocapture

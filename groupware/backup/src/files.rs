@@ -23,11 +23,18 @@ pub(crate) fn backups(folder: &Path) -> PathBuf {
     folder.join("backups")
 }
 
-/// Makes a folder that nobody else may enter, and those above it that aren't there.
+/// Makes a folder that nobody else may enter, and those above it that aren't there, their names durable.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), BackupError> {
+    let is_missing = |at: &&Path| !at.as_os_str().is_empty() && !at.exists();
+    let missing = folder.ancestors().take_while(is_missing).count();
     let mut builder = DirBuilder::new();
     let made = builder.recursive(true).mode(0o700).create(folder);
-    made.map_err(BackupError::io(folder))
+    made.map_err(BackupError::io(folder))?;
+    folder
+        .ancestors()
+        .skip(1)
+        .take(missing)
+        .try_for_each(sync_folder)
 }
 
 /// Makes the names in a folder durable.

@@ -9,8 +9,8 @@ use groupware_content::{ContentError, ContentHash, ContentStore};
 
 use crate::BackupError;
 use crate::files::{
-    backups, copy_content, hash_records, make_folder, remove_folder, rename, sync_folder,
-    visit_content, write_manifest,
+    backups, copy_content, hash_records, make_folder, remove_folder, rename, visit_content,
+    write_manifest,
 };
 use crate::look::{PARTIAL, names};
 use crate::manifest::{Manifest, SCHEMA};
@@ -110,8 +110,6 @@ fn prepare(folder: &Path) -> Result<PathBuf, BackupError> {
             return Err(BackupError::Foreign(folder.to_path_buf()));
         }
         make_folder(&all)?;
-        sync_folder(folder)?;
-        sync_folder(folder.parent().unwrap_or(Path::new("")))?;
     }
     Ok(all)
 }

@@ -270,10 +270,21 @@ struct Found {
 impl Folder {
     fn open(state: &Path) -> Result<Self, HostError> {
         let folder = Self(state.join("kernel"));
-        let mut builder = DirBuilder::new();
-        let made = builder.recursive(true).mode(0o700).create(&folder.0);
-        made.map_err(|source| folder.error(source))?;
+        folder.make().map_err(|source| folder.error(source))?;
         Ok(folder)
+    }
+
+    /// Makes the folder and those above it that aren't there, so that they stay.
+    fn make(&self) -> io::Result<()> {
+        // A relative path begins where the program stands.
+        let folder = std::path::absolute(&self.0)?;
+        let missing = folder.ancestors().take_while(|at| !at.exists()).count();
+        let mut builder = DirBuilder::new();
+        builder.recursive(true).mode(0o700).create(&folder)?;
+        for above in folder.ancestors().skip(1).take(missing) {
+            File::open(above)?.sync_all()?;
+        }
+        Ok(())
     }
 
     fn error(&self, source: io::Error) -> HostError {
@@ -310,8 +321,9 @@ impl Folder {
         let path = self.0.join(format!("{}.json", record.pid));
         let mut file = File::create(&draft)?;
         file.lock()?;
-        serde_json::to_writer_pretty(&mut file, record)?;
-        file.write_all(b"\n")?;
+        let mut text = serde_json::to_vec_pretty(record)?;
+        text.push(b'\n');
+        file.write_all(&text)?;
         file.sync_all()?;
         fs::rename(&draft, &path)?;
         File::open(&self.0)?.sync_all()?;
