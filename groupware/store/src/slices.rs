@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use crate::{Assert, Batch, CommitError, Store, StoreError};
 
 /// Most records that go at once.
-const RECORDS: usize = 500;
+const RECORDS: usize = 100;
 /// Bytes after which no more records go at once; the last of them may be a large one.
-const BYTES: u64 = 1 << 20;
+const BYTES: u64 = 256 << 10;
 
 /// The records that go next: the first that stays, and whether that is where the range ends.
 struct Slice {
