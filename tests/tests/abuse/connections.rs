@@ -1,10 +1,11 @@
 //! Abuse by connections: many, slow, and with heads that go on.
 
 use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr};
 
 use crate::Row;
-use crate::stage::{Setting, Stage, most_connections, read_all, stranger_at, stranger_from};
+use crate::stage::{
+    Setting, Stage, abuser, most_connections, read_all, stranger_at, stranger_from,
+};
 
 const TLS: Setting = Setting {
     is_tls: true,
@@ -28,6 +29,7 @@ pub(crate) fn rows() -> Vec<Row> {
         Row::new("TLS handshakes, one after the other", handshakes).on(TLS),
         Row::new("requests in a row, no answer read", pipelined),
         Row::new("SMTP connections that say nothing", silent_smtp),
+        Row::new("wrong passwords from very many addresses", wrong_passwords),
     ]
 }
 
@@ -98,12 +100,6 @@ fn addresses(stage: &Stage) {
     drop(held);
 }
 
-/// One of very many addresses that are all this machine's own.
-fn abuser(number: usize) -> IpAddr {
-    let [.., high, low] = number.to_be_bytes();
-    Ipv4Addr::new(127, 66, high, low).into()
-}
-
 fn half_shaken(stage: &Stage) {
     let hello = stage.client_hello();
     let held: Vec<_> = (0..stage.size(600, 5000))
@@ -155,4 +151,32 @@ fn silent_smtp(stage: &Stage) {
         .collect();
     stage.let_the_neighbour_work();
     drop(held);
+}
+
+/// Each is hashed before it is known to be wrong, and no address has guessed before.
+fn wrong_passwords(stage: &Stage) {
+    let guess = |number: usize| {
+        let body = format!("username=bob&password=guess-{number}");
+        format!(
+            "POST /login HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+             content-type: application/x-www-form-urlencoded\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        )
+    };
+    for round in 0..stage.size(1, 5) {
+        let first = round * 1000;
+        let held: Vec<_> = (first..first + stage.size(100, 1000))
+            .filter_map(|number| {
+                let text = guess(number);
+                stranger_from(abuser(number), stage.address(), text.as_bytes())
+            })
+            .collect();
+        stage.let_the_neighbour_work();
+        for mut stream in held {
+            let answer = read_all(&mut stream);
+            let is_refused = answer.is_empty() || answer.starts_with("HTTP/1.1 4");
+            let is_busy = answer.starts_with("HTTP/1.1 503");
+            assert!(is_refused || is_busy, "{answer}");
+        }
+    }
 }

@@ -7,9 +7,14 @@ use std::net::TcpStream;
 use serde_json::json;
 
 use crate::Row;
-use crate::stage::{Stage, stranger_at};
+use crate::stage::{Setting, Stage, stranger_at};
 
 const EVENTS: &str = "/mail/mallory/api/calendar/events";
+
+const ASKS_IN_VAIN: Setting = Setting {
+    asks_in_vain: true,
+    ..Setting::PLAIN
+};
 
 pub(crate) fn rows() -> Vec<Row> {
     vec![
@@ -17,6 +22,7 @@ pub(crate) fn rows() -> Vec<Row> {
         Row::new("messages as large as they get, and larger", large_messages).keeps(1 << 30),
         Row::new("a message to very many", recipients),
         Row::new("SMTP messages that are nearly sent", nearly_sent_messages),
+        Row::new("mails whose origin nobody tells", origins_unknown).on(ASKS_IN_VAIN),
         Row::new("a meeting of very many", attendees),
         Row::new("dates at the end of time", dates),
         Row::new("patterns with many stars", patterns),
@@ -153,6 +159,33 @@ fn nearly_sent_messages(stage: &Stage) {
             stream.set_write_timeout(timeout).ok()?;
             let _ = stream.write_all(text.as_bytes());
             Some(stream)
+        })
+        .collect();
+    stage.let_the_neighbour_work();
+    drop(held);
+}
+
+/// Whole mails from very many addresses, with more signatures than are looked at, of domains that no name server
+/// answers for.
+fn origins_unknown(stage: &Stage) {
+    let filler = "eA".repeat(200);
+    let mut signatures = String::new();
+    for number in 0..100 {
+        let _ = write!(
+            signatures,
+            "DKIM-Signature: v=1; a=rsa-sha256; d=d{number}.example; s=s; c=relaxed/relaxed;\r\n \
+             h=from; bh={filler}=; b={filler}==\r\n"
+        );
+    }
+    let held: Vec<_> = (0..stage.size(100, 900))
+        .filter_map(|number| {
+            let [.., high, low] = number.to_be_bytes();
+            let text = format!(
+                "PROXY TCP4 192.0.{high}.{low} 198.51.100.1 4000 25\r\nEHLO x\r\n\
+                 MAIL FROM:<eve@example{number}.com>\r\nRCPT TO:<mallory@localhost>\r\nDATA\r\n\
+                 From: eve@example{number}.com\r\nSubject: signed\r\n{signatures}\r\nx\r\n.\r\n"
+            );
+            stranger_at(stage.smtp, text.as_bytes())
         })
         .collect();
     stage.let_the_neighbour_work();

@@ -14,11 +14,16 @@ const MESSAGES: usize = 3;
 /// One of them is large: it is more than is held for any client without a bound.
 const LARGE_BYTES: usize = 300_000;
 
+/// The step that changes something.
+const CHANGE: u64 = 1;
+
 /// What the neighbour has seen.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     /// How long each request took.
     pub(crate) times: Vec<Duration>,
+    /// The longest of those that changed something.
+    pub(crate) slowest_change: Duration,
     /// Answers that were not right, and requests that had none.
     pub(crate) wrong: Vec<String>,
 }
@@ -74,7 +79,11 @@ impl<'a> Neighbour<'a> {
             for step in 0..4 {
                 let start = Instant::now();
                 let done = self.step(step);
-                seen.times.push(start.elapsed());
+                let took = start.elapsed();
+                seen.times.push(took);
+                if step == CHANGE {
+                    seen.slowest_change = seen.slowest_change.max(took);
+                }
                 if let Err(problem) = done {
                     seen.wrong.push(problem);
                     self.client = None;
@@ -91,7 +100,7 @@ impl<'a> Neighbour<'a> {
         seen
     }
 
-    fn step(&mut self, step: usize) -> Result<(), String> {
+    fn step(&mut self, step: u64) -> Result<(), String> {
         let inbox = "/mail/ada/api/mail/inbox";
         match step {
             0 => {
@@ -99,7 +108,7 @@ impl<'a> Neighbour<'a> {
                 let messages = body.as_array().map_or(0, Vec::len);
                 right(status == 200 && messages == MESSAGES, inbox, status)
             }
-            1 => {
+            CHANGE => {
                 let event = json!({ "events": [{ "summary": "Lunch",
                     "start": { "date": "2026-01-05", "time": "12:00:00", "utc": true },
                     "end": { "date": "2026-01-05", "time": "13:00:00", "utc": true } }] });

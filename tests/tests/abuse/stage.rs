@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -44,6 +44,9 @@ pub(crate) struct Setting {
     pub(crate) is_tls: bool,
     /// The process may have so many descriptors.
     pub(crate) descriptors: Option<u32>,
+    /// It asks the DNS who sent a mail, and is never answered. Mails come by a proxy at the abuser's address:
+    /// about this machine's own programs nothing is asked.
+    pub(crate) asks_in_vain: bool,
 }
 
 impl Setting {
@@ -51,6 +54,7 @@ impl Setting {
     pub(crate) const PLAIN: Self = Self {
         is_tls: false,
         descriptors: None,
+        asks_in_vain: false,
     };
 }
 
@@ -65,6 +69,8 @@ pub(crate) struct Stage {
     passwords: Vec<String>,
     tls: Option<Arc<rustls::ClientConfig>>,
     folder: tempfile::TempDir,
+    /// Held open: who asks there is not even refused.
+    _resolver: UdpSocket,
 }
 
 impl Stage {
@@ -82,6 +88,14 @@ impl Stage {
             arguments.extend(files);
             client
         });
+        let resolver = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        if setting.asks_in_vain {
+            let resolver = resolver.local_addr().unwrap();
+            arguments.push("--mail-auth=true".to_owned());
+            arguments.push(format!("--resolver={resolver}"));
+            arguments.push(format!("--proxy={ABUSER}"));
+            arguments.push("--proxy-protocol=smtp".to_owned());
+        }
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let command = limited(setting.descriptors);
         let server = ServerProcess::start_by(folder.path(), command, &arguments);
@@ -94,6 +108,7 @@ impl Stage {
             passwords: Vec::new(),
             tls,
             folder,
+            _resolver: resolver,
         };
         stage.register();
         stage
@@ -229,16 +244,25 @@ impl Stage {
         folder_bytes(self.folder.path())
     }
 
+    /// Bytes of its files that have no name: large answers wait in such ones.
+    pub(crate) fn nameless_bytes(&self) -> u64 {
+        nameless_bytes(&self.proc("fd"))
+    }
+
     /// The most memory that the server has had since the peak was forgotten.
     pub(crate) fn peak_bytes(&self) -> u64 {
         self.memory("VmHWM:")
     }
 
-    /// Forgets the peak; the memory that the server has now.
-    pub(crate) fn forget_peak(&self) -> u64 {
+    /// The memory that the server has now.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.memory("VmRSS:")
+    }
+
+    /// Forgets the peak, up to what there is now.
+    pub(crate) fn forget_peak(&self) {
         // See proc(5): 5 resets the peak.
         fs::write(self.proc("clear_refs"), "5").unwrap();
-        self.memory("VmRSS:")
     }
 
     fn memory(&self, field: &str) -> u64 {
@@ -298,6 +322,12 @@ fn limited(descriptors: Option<u32>) -> Command {
     command
 }
 
+/// One of very many addresses that are all this machine's own.
+pub(crate) fn abuser(number: usize) -> IpAddr {
+    let [.., high, low] = number.to_be_bytes();
+    Ipv4Addr::new(127, 66, high, low).into()
+}
+
 /// A connection of the abuser to any of the server's addresses. Who is not let in gets none.
 pub(crate) fn stranger_at(address: SocketAddr, bytes: &[u8]) -> Option<TcpStream> {
     stranger_from(ABUSER, address, bytes)
@@ -321,6 +351,22 @@ pub(crate) fn read_all(stream: &mut TcpStream) -> String {
     let _ = stream.read_to_end(&mut bytes);
     bytes.truncate(1 << 16);
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Bytes of the files that a process has open and nobody else can.
+fn nameless_bytes(descriptors: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(entries) = fs::read_dir(descriptors) else {
+        return 0;
+    };
+    let sizes = entries.filter_map(Result::ok).map(|entry| {
+        // Following it leads to the file, for as long as it is open.
+        match fs::metadata(entry.path()) {
+            Ok(metadata) if metadata.is_file() && metadata.nlink() == 0 => metadata.blocks() * 512,
+            _ => 0,
+        }
+    });
+    sizes.sum()
 }
 
 fn folder_bytes(folder: &Path) -> u64 {
