@@ -29,7 +29,7 @@ docs:
 
 # The whole-product tests start the real program, which is built with the tests. Tidy is one of the tests.
 tests: browser nats
-	$(CARGO) test --workspace --locked --no-fail-fast
+	$(CARGO) run --locked --quiet --package plimsoll-tests --bin programs -- --workspace --locked
 
 test-disturbed: ## the tests, TIMES times, while DUTY % of each core is taken from them
 	$(CARGO) test --workspace --locked --no-run

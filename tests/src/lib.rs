@@ -57,7 +57,7 @@ pub fn program() -> &'static Path {
     })
 }
 
-/// The `cargo test` that runs this program, told from all others. It runs some thirty, and each would have a
+/// The `cargo test` or `programs` that runs this program, told from all others. It runs some thirty, and each would have a
 /// second cargo look through all packages whether the program is as new as they are; what the first has seen to
 /// holds for those after it, as what cargo itself has built does.
 fn caller() -> Option<String> {
@@ -67,7 +67,7 @@ fn caller() -> Option<String> {
     // The name, which may have anything in it, ends with the last bracket; the start is the 20th field after it.
     let (name, fields) = stat.rsplit_once(')')?;
     let start = fields.split_whitespace().nth(19)?;
-    name.ends_with("(cargo")
+    (name.ends_with("(cargo") || name.ends_with("(programs"))
         .then(|| format!("{} {parent} {start}", boot.trim()))
 }
 

@@ -223,12 +223,10 @@ fn a_system_that_fails_to_start_shows_its_last_lines() {
         ),
     ] {
         let stage = Stage::with("1s", from, to);
-        let study = read(&stage.study());
-        fs::write(
-            stage.study(),
-            study.replace("within: 120s", "within: 300ms"),
-        )
-        .expect("written");
+        if to == never {
+            let study = read(&stage.study()).replace("within: 120s", "within: 300ms");
+            fs::write(stage.study(), study).expect("written");
+        }
         let output = stage.run();
         assert_eq!(
             output.status.code(),

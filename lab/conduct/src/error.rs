@@ -44,8 +44,8 @@ pub enum ConductError {
     /// The load generator could not start, or failed.
     #[error("the load generator failed")]
     Driver(#[from] DriverError),
-    /// The load generator ended before, or went on long after, the end of the hold.
-    #[error("the load generator did not end with its hold")]
+    /// The load generator ended before the end of its hold.
+    #[error("the load generator ended before its hold")]
     DriverEnded,
     /// The program of the system under test could not be started.
     #[error("cannot start {}", path.display())]

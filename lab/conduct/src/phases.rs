@@ -19,7 +19,7 @@ use crate::course::{Conductor, Facts, Input};
 use crate::event::{Event, Phase};
 use crate::measuring::{LOOK, Measuring, Spans};
 use crate::scrape::{Exporter, Scraper};
-use crate::start::{Stop, System};
+use crate::start::{DRIVER_GRACE, Stop, System};
 use crate::trial::driver_stop;
 use crate::{ConductError, away, raw, record, surroundings, system};
 
@@ -27,8 +27,6 @@ use crate::{ConductError, away, raw, record, surroundings, system};
 const SETUP_SILENCE: Duration = Duration::from_secs(300);
 /// A sequence is sampled as often as a hold of this length, since it may be over as soon.
 const SHORT_SEQUENCE: Duration = Duration::from_secs(6);
-/// How long after the end of its hold a driver may tell more.
-const DRIVER_GRACE: Duration = Duration::from_secs(30);
 
 impl Conductor<'_> {
     /// Awaits the end of setup.
@@ -184,7 +182,7 @@ impl Conductor<'_> {
                 Input::Due => {}
             }
             if clock.now() > latest {
-                return Err(Stop::Fatal(ConductError::DriverEnded));
+                return Err(Stop::overdue());
             }
         }
     }

@@ -25,6 +25,8 @@ use crate::watched::Watched;
 
 /// Between two looks at a system that starts.
 pub(crate) const LOOK: Duration = Duration::from_millis(20);
+/// How long after the end of its hold, or when it is told to end, a driver may take.
+pub(crate) const DRIVER_GRACE: Duration = Duration::from_secs(30);
 /// Lines of its output that a failure shows.
 const LAST_LINES: usize = 20;
 /// Output that is read for them.
@@ -50,6 +52,17 @@ pub(crate) enum Stop {
     Interrupted,
     /// The run can't go on.
     Fatal(ConductError),
+}
+
+impl Stop {
+    /// A generator that is to end, and doesn't. It is told to, and left behind: on a machine whose cores are
+    /// all taken it may just not get to it, which is no reason to lose the trials that follow.
+    pub(crate) fn overdue() -> Self {
+        let seconds = DRIVER_GRACE.as_secs();
+        Self::Generator(format!(
+            "the load generator had not ended {seconds} s after its hold, as one does that gets no CPU time"
+        ))
+    }
 }
 
 impl<E: Into<ConductError>> From<E> for Stop {

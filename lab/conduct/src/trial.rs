@@ -20,14 +20,12 @@ use crate::http::Client;
 use crate::measuring::LOOK;
 use crate::provision::Preparing;
 use crate::scratch::Scratch;
-use crate::start::{Stop, System, SystemStart, UserExtra};
+use crate::start::{DRIVER_GRACE, Stop, System, SystemStart, UserExtra};
 use crate::surroundings::{Look, Surroundings};
 use crate::{ConductError, away, masked, output, reach, state, system};
 
 /// Events that may wait for the conductor.
 const QUEUE: usize = 64;
-/// How long a driver may take to end when it is told to.
-const DRIVER_GRACE: Duration = Duration::from_secs(30);
 
 /// How a trial ended, for who watches.
 pub(crate) struct Done {
@@ -338,7 +336,7 @@ fn end_driver(
         match events.recv_timeout(LOOK) {
             Ok(DriverEvent::Done) | Err(RecvTimeoutError::Disconnected) => break,
             _ if watch.elapsed() > DRIVER_GRACE => {
-                return Err(Stop::Fatal(ConductError::DriverEnded));
+                return Err(Stop::overdue());
             }
             _ => {}
         }

@@ -237,9 +237,13 @@ fn what_goes_wrong_with_an_attached_system_is_said() {
 
     let mut process = Sleeper::new();
     let pid = process.0.id();
-    let ends = Stage::attached(&format!(
-        "    url: http://{url}\n    pid: {pid}\n    reset: [sh, -c, 'setsid sh -c \"sleep 1; kill {pid}\" & :']\n"
+    let runs = "until [ -s WINDOWS ]; do sleep 0.1; done";
+    let mut ends = Stage::attached(&format!(
+        "    url: http://{url}\n    pid: {pid}\n    reset: [sh, -c, 'setsid sh -c \"{runs}; kill {pid}\" & :']\n"
     ));
+    let windows = ends.out().join("trials/001.partial/windows.jsonl");
+    let study = ends.study.replace("WINDOWS", windows.to_str().unwrap());
+    ends.study = study.replace("hold: 2500ms", "hold: 30m");
     let said = ends.failure();
     let expected = format!("the system (process {pid}) ended during the trial");
     assert_eq!(said, expected);

@@ -1,0 +1,248 @@
+//! Runs all test programs of this workspace, some at once: `programs [--at-once N] [FLAGS OF cargo test…]`.
+//!
+//! `cargo test` runs one after the other, and most of them wait most of the time: for a server that starts,
+//! for a deadline that is to pass. What a program prints is shown whole when it has failed, after a line
+//! for each one; all are run, whatever fails.
+
+use std::collections::VecDeque;
+use std::env;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Output, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+const USAGE: &str = "usage: programs [--at-once N] [FLAGS OF cargo test…]";
+
+struct Options {
+    at_once: usize,
+    cargo: Vec<String>,
+}
+
+/// A test program as cargo built it.
+#[derive(Debug, PartialEq)]
+struct Program {
+    /// Its package's folder and its own: `lab/client suite`.
+    name: String,
+    file: PathBuf,
+    /// Its package's, in which it runs, as under cargo.
+    folder: PathBuf,
+}
+
+struct Ended {
+    program: Program,
+    took: Duration,
+    output: io::Result<Output>,
+}
+
+impl Ended {
+    fn is_good(&self) -> bool {
+        self.output
+            .as_ref()
+            .is_ok_and(|output| output.status.success())
+    }
+}
+
+fn options(mut args: impl Iterator<Item = String>) -> Option<Options> {
+    let cores = thread::available_parallelism().map_or(2, usize::from);
+    let mut options = Options {
+        at_once: cores.max(2),
+        cargo: Vec::new(),
+    };
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--at-once" => options.at_once = args.next()?.parse().ok()?,
+            _ => options.cargo = std::iter::once(arg).chain(args.by_ref()).collect(),
+        }
+    }
+    (options.at_once > 0).then_some(options)
+}
+
+fn main() -> ExitCode {
+    let Some(options) = options(env::args().skip(1)) else {
+        eprintln!("{USAGE}");
+        return ExitCode::FAILURE;
+    };
+    let programs = match built(&options.cargo) {
+        Ok(programs) => programs,
+        Err(error) => {
+            eprintln!("programs: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let begun = now();
+    let ended = run(programs, options.at_once);
+    let (good, bad): (Vec<_>, Vec<_>) = ended.iter().partition(|ended| ended.is_good());
+    for ended in &bad {
+        show(ended);
+    }
+    println!(
+        "{} of {} test programs passed in {:.0} s",
+        good.len(),
+        ended.len(),
+        begun.elapsed().as_secs_f64()
+    );
+    if bad.is_empty() && !ended.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    for ended in &bad {
+        println!("failed: {}", ended.program.name);
+    }
+    ExitCode::FAILURE
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "how long tests took is for people"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// Builds the test programs, and gives those of the whole product first: they take longest.
+fn built(flags: &[String]) -> Result<VecDeque<Program>, String> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo)
+        .args([
+            "test",
+            "--no-run",
+            "--message-format=json-render-diagnostics",
+        ])
+        .args(flags)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("can't start cargo: {error}"))?;
+    let root = env::current_dir().map_err(|error| error.to_string())?;
+    let mut programs = Vec::new();
+    for line in BufReader::new(build.stdout.take().ok_or("no output of cargo")?).lines() {
+        let line = line.map_err(|error| format!("can't read what cargo says: {error}"))?;
+        programs.extend(program(&line, &root));
+    }
+    let status = build.wait().map_err(|error| error.to_string())?;
+    if !status.success() {
+        return Err("the tests don't build".to_owned());
+    }
+    programs.sort_by_key(|program| (!program.folder.ends_with("tests"), program.name.clone()));
+    Ok(programs.into())
+}
+
+/// What a line of cargo's says of a test program in this workspace, if it is of one.
+fn program(line: &str, root: &Path) -> Option<Program> {
+    let message: Value = serde_json::from_str(line).ok()?;
+    let is_test = message["profile"]["test"] == true;
+    let file = message["executable"].as_str().filter(|_| is_test)?;
+    let target = message["target"]["name"].as_str()?;
+    let folder = Path::new(message["manifest_path"].as_str()?).parent()?;
+    Some(Program {
+        name: format!("{} {target}", folder.strip_prefix(root).ok()?.display()),
+        file: file.into(),
+        folder: folder.into(),
+    })
+}
+
+fn run(programs: VecDeque<Program>, at_once: usize) -> Vec<Ended> {
+    let waiting = Mutex::new(programs);
+    let ended = Mutex::new(Vec::new());
+    let next = || lock(&waiting).pop_front();
+    thread::scope(|scope| {
+        for _ in 0..at_once {
+            scope.spawn(|| {
+                while let Some(program) = next() {
+                    let one = play(program);
+                    let mut all = lock(&ended);
+                    say(&one);
+                    all.push(one);
+                }
+            });
+        }
+    });
+    ended.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn play(program: Program) -> Ended {
+    let begun = now();
+    let output = Command::new(&program.file)
+        .current_dir(&program.folder)
+        .env("CARGO_MANIFEST_DIR", &program.folder)
+        .stdin(Stdio::null())
+        .output();
+    Ended {
+        program,
+        took: begun.elapsed(),
+        output,
+    }
+}
+
+/// A line for a program that has ended.
+fn say(ended: &Ended) {
+    let verdict = if ended.is_good() { "ok" } else { "FAILED" };
+    let mut tests = String::new();
+    for line in ended.output.iter().flat_map(|output| output.stdout.lines()) {
+        if let Some(result) = line.unwrap_or_default().strip_prefix("test result: ") {
+            tests = result.split(';').take(2).collect::<Vec<_>>().join(",");
+        }
+    }
+    println!(
+        "{verdict:>6} {:6.1} s  {}  {tests}",
+        ended.took.as_secs_f64(),
+        ended.program.name
+    );
+}
+
+/// All that a program said that failed.
+fn show(ended: &Ended) {
+    println!(
+        "\n---- {} ({})",
+        ended.program.name,
+        ended.program.file.display()
+    );
+    match &ended.output {
+        Ok(output) => {
+            let mut out = io::stdout().lock();
+            // Whoever reads no more has seen enough.
+            let _ = out
+                .write_all(&output.stdout)
+                .and_then(|()| out.write_all(&output.stderr));
+            println!("---- {}: {}\n", ended.program.name, output.status);
+        }
+        Err(error) => println!("can't be run: {error}\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_test_programs_are_run_and_named_by_package_and_target() {
+        let line = |test: bool, executable: &str| {
+            format!(
+                r#"{{"reason":"compiler-artifact","manifest_path":"/p/lab/client/Cargo.toml","target":{{"name":"suite"}},
+                "profile":{{"test":{test}}},"executable":{executable}}}"#
+            )
+        };
+        let program = |line: &str| program(line, Path::new("/p"));
+        let found = program(&line(true, "\"/p/target/suite-1\"")).unwrap();
+        assert_eq!(found.name, "lab/client suite");
+        assert_eq!(found.folder, Path::new("/p/lab/client"));
+        assert_eq!(program(&line(false, "\"/p/target/plimsoll\"")), None);
+        assert_eq!(program(&line(true, "null")), None);
+        assert_eq!(program("   Compiling lab-client"), None);
+    }
+
+    #[test]
+    fn flags_after_its_own_are_for_cargo() {
+        let said = ["--at-once", "3", "--workspace", "--locked"].map(str::to_owned);
+        let options = options(said.into_iter()).unwrap();
+        assert_eq!((options.at_once, options.cargo.len()), (3, 2));
+        assert!(super::options(["--at-once".to_owned(), "0".to_owned()].into_iter()).is_none());
+    }
+}
