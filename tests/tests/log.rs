@@ -31,7 +31,8 @@ fn lines(server: &ServerProcess) -> Vec<Value> {
 #[test]
 fn each_request_is_a_line_and_no_line_has_a_secret() {
     let folder = tempfile::tempdir().expect("a folder");
-    let server = ServerProcess::start_with(folder.path(), &["--log", "json"]);
+    let server =
+        ServerProcess::start_with(folder.path(), &["--log", "json", "--slow-request", "1h"]);
     register(&server);
     let mut ada = Client::user(server.address(), "ada", PASSWORD).expect("it accepts connections");
     let inbox = ada.send(

