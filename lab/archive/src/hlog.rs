@@ -13,8 +13,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use flate2::Compression;
-use flate2::write::ZlibEncoder;
+use flate2::{Compress, Compression, FlushCompress, Status};
 use hdrhistogram::serialization::Serializer;
 use hdrhistogram::serialization::interval_log::{
     IntervalLogHistogram, IntervalLogIterator, IntervalLogWriterBuilder, IntervalLogWriterError,
@@ -80,9 +79,40 @@ pub(crate) struct Encoder {
 
 /// The V2 deflate form of bytes that depend on the values alone: the archive is the same however many
 /// workers and generators recorded them.
-#[derive(Default)]
 struct Deflated {
     plain: Vec<u8>,
+    /// It has tables of some hundred kB, more than a histogram costs otherwise.
+    compress: Compress,
+    stream: Vec<u8>,
+}
+
+impl Default for Deflated {
+    fn default() -> Self {
+        Self {
+            plain: Vec::new(),
+            compress: Compress::new(Compression::default(), true),
+            stream: Vec::new(),
+        }
+    }
+}
+
+impl Deflated {
+    /// What is plain as a zlib stream of its own.
+    fn deflate(&mut self) -> Result<(), String> {
+        self.compress.reset();
+        self.stream.clear();
+        loop {
+            // What doesn't fit goes on in the next round.
+            self.stream.reserve(self.plain.len() / 2 + 256);
+            let done = usize::try_from(self.compress.total_in()).map_err(|e| e.to_string())?;
+            let rest = &self.plain[done..];
+            let finish = FlushCompress::Finish;
+            let status = self.compress.compress_vec(rest, &mut self.stream, finish);
+            if status.map_err(|e| e.to_string())? == Status::StreamEnd {
+                return Ok(());
+            }
+        }
+    }
 }
 
 impl Serializer for Deflated {
@@ -95,16 +125,13 @@ impl Serializer for Deflated {
     ) -> Result<usize, String> {
         self.plain.clear();
         encode_v2(histogram, &mut self.plain).map_err(|e| e.to_string())?;
-        let mut deflated = ZlibEncoder::new(Vec::new(), Compression::default());
-        let stream = deflated
-            .write_all(&self.plain)
-            .and_then(|()| deflated.finish());
-        let stream = stream.map_err(|e| e.to_string())?;
-        let length = u32::try_from(stream.len()).map_err(|e| e.to_string())?;
+        self.deflate()?;
+        let length = u32::try_from(self.stream.len()).map_err(|e| e.to_string())?;
         let head = [DEFLATED, length.to_be_bytes()].concat();
-        let whole = [head, stream].concat();
-        writer.write_all(&whole).map_err(|e| e.to_string())?;
-        Ok(whole.len())
+        for part in [&head, &self.stream] {
+            writer.write_all(part).map_err(|e| e.to_string())?;
+        }
+        Ok(head.len() + self.stream.len())
     }
 }
 
@@ -213,6 +240,7 @@ fn be_u32(bytes: &[u8]) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use flate2::write::ZlibEncoder;
     use proptest::prelude::*;
 
     use super::*;
@@ -233,7 +261,29 @@ mod tests {
             .to_vec()
     }
 
+    /// As if each were compressed by a compressor of its own, which is how they always were.
+    fn alone(plain: &[u8]) -> Vec<u8> {
+        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(plain).unwrap();
+        encoder.finish().unwrap()
+    }
+
     proptest! {
+        #[test]
+        fn what_was_compressed_before_makes_no_difference(
+            all in proptest::collection::vec(
+                (proptest::collection::vec(0u8..8, 0..3000), proptest::collection::vec(any::<u8>(), 0..3000)),
+                1..4,
+            ),
+        ) {
+            let mut deflated = Deflated::default();
+            for (like, unlike) in all {
+                deflated.plain = [like, unlike].concat();
+                deflated.deflate().unwrap();
+                prop_assert_eq!(&deflated.stream, &alone(&deflated.plain));
+            }
+        }
+
         #[test]
         fn intervals_read_back(
             values in proptest::collection::vec(0u64..70_000_000, 0..200),
