@@ -3,11 +3,13 @@
 pub mod balancer;
 pub mod browser;
 pub mod dns;
+pub mod drift;
 pub mod mixed;
 pub mod place;
 pub mod postgres;
 pub mod server;
 pub mod stored;
+pub mod studies;
 pub mod tmpfs;
 pub mod zip;
 

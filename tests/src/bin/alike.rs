@@ -5,15 +5,11 @@
 //! differ (as two `known` servers do), it shows it in `--least` of them. It runs real servers, and takes as
 //! long as that many studies do; an answer that is open is no difference.
 
-use std::env;
-use std::ffi::OsString;
-use std::fs;
 use std::ops::RangeInclusive;
-use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 
 use plimsoll_tests::program;
-use serde_json::Value;
+use plimsoll_tests::studies::{answer, run};
 
 const USAGE: &str =
     "usage: alike [--times N] [--seed N] [--least N] [--most N] STUDY [FLAGS OF plimsoll run…]";
@@ -66,7 +62,7 @@ fn main() -> ExitCode {
     let program = program();
     let mut counts = Counts::default();
     for seed in (options.seed..).take(usize::try_from(options.times).unwrap_or(usize::MAX)) {
-        let result = study(program, &options.run, seed);
+        let result = run(program, &options.run, seed);
         match result.as_ref().map(answer) {
             Some(Ok((decision, sentence))) => {
                 counts.add(&decision);
@@ -123,41 +119,6 @@ impl Counts {
     }
 }
 
-/// The path, with the folder of this program before all else: a study may start one that is beside it.
-fn path_with_own_programs() -> Option<OsString> {
-    let own = env::current_exe().ok()?.parent()?.to_owned();
-    let usual = env::var_os("PATH").unwrap_or_default();
-    env::join_paths([own].into_iter().chain(env::split_paths(&usual))).ok()
-}
-
-/// The result of a run.
-fn study(program: &Path, arguments: &[String], seed: u64) -> Option<Value> {
-    let folder = tempfile::tempdir().ok()?;
-    let out = folder.path().join("run");
-    let status = Command::new(program)
-        .env("PATH", path_with_own_programs()?)
-        .arg("run")
-        .args(arguments)
-        .args(["--seed", &seed.to_string(), "--out"])
-        .arg(&out)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    status.ok()?;
-    serde_json::from_slice(&fs::read(out.join("result.json")).ok()?).ok()
-}
-
-/// The decision in a word and in a sentence; or why there is none.
-fn answer(result: &Value) -> Result<(String, String), String> {
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    let answer = &result["answer"];
-    match text(&answer["decision"]).zip(text(&answer["sentence"])) {
-        Some(found) => Ok(found),
-        None => Err(text(&result["headline"]).unwrap_or_default()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,17 +160,5 @@ mod tests {
         };
         assert_eq!(counts, expected);
         assert_eq!(counts.answered(), 5);
-    }
-
-    #[test]
-    fn an_answer_is_read_from_a_result() {
-        let result = serde_json::json!({
-            "headline": "All is well.",
-            "answer": { "decision": "equal", "sentence": "b and a: equal." },
-        });
-        let found = answer(&result).expect("there is one");
-        assert_eq!(found, ("equal".to_owned(), "b and a: equal.".to_owned()));
-        let none = serde_json::json!({ "headline": "Not a measurement." });
-        assert_eq!(answer(&none), Err("Not a measurement.".to_owned()));
     }
 }

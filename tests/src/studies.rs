@@ -1,0 +1,83 @@
+//! Studies run by the real program, one after the other, for what they find: the result of one, and what its
+//! answer is.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// The path, with the folder of this program before all else: a study may start one that is beside it.
+fn path_with_own_programs() -> Option<OsString> {
+    let own = env::current_exe().ok()?.parent()?.to_owned();
+    let usual = env::var_os("PATH").unwrap_or_default();
+    env::join_paths([own].into_iter().chain(env::split_paths(&usual))).ok()
+}
+
+/// The result of a run.
+pub fn run(program: &Path, arguments: &[String], seed: u64) -> Option<Value> {
+    let folder = tempfile::tempdir().ok()?;
+    let out = folder.path().join("run");
+    let status = Command::new(program)
+        .env("PATH", path_with_own_programs()?)
+        .arg("run")
+        .args(arguments)
+        .args(["--seed", &seed.to_string(), "--out"])
+        .arg(&out)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    status.ok()?;
+    serde_json::from_slice(&fs::read(out.join("result.json")).ok()?).ok()
+}
+
+/// The decision in a word and in a sentence; or why there is none.
+///
+/// # Errors
+/// The headline of a result without an answer.
+pub fn answer(result: &Value) -> Result<(String, String), String> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let answer = &result["answer"];
+    match text(&answer["decision"]).zip(text(&answer["sentence"])) {
+        Some(found) => Ok(found),
+        None => Err(text(&result["headline"]).unwrap_or_default()),
+    }
+}
+
+/// Of the first comparison that decides: the ratio and its interval.
+pub fn decided(result: &Value) -> Option<(f64, [f64; 2])> {
+    let mut comparisons = result["comparisons"].as_array()?.iter();
+    let one = comparisons.find(|one| one["decides"] == true)?;
+    let bound = |at: usize| one["interval"][at].as_f64();
+    Some((one["ratio"].as_f64()?, [bound(0)?, bound(1)?]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_read_from_a_result() {
+        let result = serde_json::json!({
+            "headline": "All is well.",
+            "answer": { "decision": "equal", "sentence": "b and a: equal." },
+            "comparisons": [
+                { "decides": false, "ratio": 2.0, "interval": [1.0, 3.0] },
+                { "decides": true, "ratio": 1.05, "interval": [1.01, 1.09] },
+            ],
+        });
+        let found = answer(&result).expect("there is one");
+        assert_eq!(found, ("equal".to_owned(), "b and a: equal.".to_owned()));
+        assert_eq!(decided(&result), Some((1.05, [1.01, 1.09])));
+        let none = serde_json::json!({ "headline": "Not a measurement." });
+        assert_eq!(answer(&none), Err("Not a measurement.".to_owned()));
+        assert_eq!(decided(&none), None);
+        let open = serde_json::json!({
+            "comparisons": [{ "decides": true, "ratio": 1.0, "interval": null }],
+        });
+        assert_eq!(decided(&open), None);
+    }
+}
