@@ -1,7 +1,7 @@
 //! Users who wait for answers send less than a plan that can't know how long they wait.
 
-use crate::support::{Shape, check};
-use lab_analysis::model::CheckOutcome::{Invalid, Pass, Warn};
+use crate::support::{Made, Shape, check};
+use lab_analysis::model::CheckOutcome::{Invalid, NotJudged, Pass, Warn};
 
 #[test]
 fn users_who_wait_a_little_for_answers_are_no_slow_server() {
@@ -26,4 +26,31 @@ fn users_who_wait_a_little_for_answers_are_no_slow_server() {
         ..Shape::default()
     };
     check(slow, "delivered load", Warn);
+}
+
+/// Waits that are as long as the trial are in no count but where they happen to be short.
+#[test]
+fn littles_law_says_nothing_of_waits_that_the_trial_cuts_off() {
+    let of = |hold: &str| {
+        let workload = crate::support::WORKLOAD.replace("  pace: 6s\n", "");
+        let made = Made {
+            workload: workload.replace("500ms..1500ms", "exponential(10s)"),
+            overrides: vec![("load.hold".to_owned(), hold.to_owned())],
+            shapes: vec![Shape::default()],
+            ..Made::default()
+        };
+        let trial = made.analysis().trials.remove(0);
+        let mut checks = trial.checks.into_iter();
+        checks
+            .find(|one| one.name == "Little's law")
+            .expect("listed")
+    };
+    let short = of("24s");
+    assert_eq!(short.outcome, NotJudged, "{short:?}");
+    assert!(
+        short.evidence.contains("too long for so short a trial"),
+        "{short:?}"
+    );
+    let long = of("1200s");
+    assert_eq!(long.outcome, Pass, "{long:?}");
 }
