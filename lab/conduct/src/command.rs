@@ -24,6 +24,8 @@ use crate::together::{ALL_READY, Part, Together};
 const RESET_DEADLINE: Duration = Duration::from_secs(300);
 /// What who watches several processes may take beside them.
 const MARGIN_MS: u64 = 10_000;
+/// Free ports that are tried until one still is.
+const PORTS_TRIED: usize = 5;
 /// How long a reset may take to end when it is given up.
 const RESET_GRACE: Duration = Duration::from_secs(1);
 
@@ -90,17 +92,29 @@ pub(crate) fn start(
 
 /// The port that a process is to listen on, which is free; 0 where it chooses one itself.
 fn own_port(start: &SystemStart<'_>, spec: &CommandSpec) -> Result<u16, Stop> {
-    let port = match spec.port {
-        _ if spec.writes_port() => return Ok(0),
-        Some(port) => port,
-        None => free_port().map_err(|e| start.scratch_error(e))?,
-    };
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    if TcpStream::connect_timeout(&address, CONNECT).is_ok() {
-        let what = format!("another program listens on port {port} already");
-        return Err(Stop::System(what));
+    if spec.writes_port() {
+        return Ok(0);
     }
-    Ok(port)
+    let is_taken = |port: u16| {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        TcpStream::connect_timeout(&address, CONNECT).is_ok()
+    };
+    let mut port = 0;
+    // What was free a moment ago may be somebody's by now, such as the other system's of a duet.
+    for _ in 0..PORTS_TRIED {
+        port = match spec.port {
+            Some(port) => port,
+            None => free_port().map_err(|e| start.scratch_error(e))?,
+        };
+        if !is_taken(port) {
+            return Ok(port);
+        }
+        if spec.port.is_some() {
+            break;
+        }
+    }
+    let what = format!("another program listens on port {port} already");
+    Err(Stop::System(what))
 }
 
 fn folder_of(spec: &CommandSpec, scratch: &Path) -> PathBuf {
