@@ -8,6 +8,7 @@ SEED ?= 1
 KILLS ?= 1000
 ALIKE ?= studies/self.study.yaml
 SECONDS ?= 60
+KNOWN ?= 20
 
 .PHONY: abuse alike known browser nats test test-disturbed fmt lint docs tests measure bench crashes kills demo deny fuzz help
 
@@ -42,10 +43,10 @@ abuse: ## all abuse in full on the released program, the neighbour's times judge
 alike: ## 20 studies of a server beside itself (ALIKE=STUDY SPEED=N): at most one may tell them apart; hours
 	$(CARGO) run --release --locked --package plimsoll-tests --bin alike -- --seed $(SEED) $(ALIKE) --speed $(SPEED)
 
-known: ## 20 studies of a server beside one that works 5 % more, in duets and one after the other: how many find it
+known: ## KNOWN (20) times beside programs that come and go: how many duets, and sequences, find 5 % more work; hours
 	$(CARGO) build --release --locked --package plimsoll --package plimsoll-tests
-	target/release/alike --seed $(SEED) --least 16 tests/studies/known.study.yaml
-	target/release/alike --seed $(SEED) --least 0 --most 20 tests/studies/known.study.yaml --set duet=false
+	target/release/disturbed --times 1 --nice 0 --duty 40 --drift 8 --span 20 --seed $(SEED) \
+	  target/release/duets --times $(KNOWN) --seed $(SEED) --set checks.other_programs=100% --patience 0
 
 browser: ## install the browser that tests of the pages drive, where that is possible
 	@tests/browser.sh
