@@ -1,4 +1,4 @@
-//! Two systems at the same time, each with its generator on its half of the machine: what the archive
+//! Two systems at the same time, each with its own generator, on the same cores or on halves: what the archive
 //! and the report have of it.
 
 use std::collections::BTreeSet;
@@ -19,16 +19,19 @@ variants:
   a: { groupware: { http_threads: 2 } }
   b: { groupware: { http_threads: 2 } }
 load: { users: 10, ramp: 2m, hold: 1 cycles }
-trials: 2
+trials: TRIALS
 repeats: 0
-duet: true
+duet: DUET
 ";
 
-fn run(folder: &Path, resume: bool) -> Output {
+/// With so many blocks.
+fn run(folder: &Path, (duet, trials): (&str, u32), resume: bool) -> Output {
     let study = folder.join("both.study.yaml");
     let workload = repository().join("workloads/calendar.workload.yaml");
     let workload = workload.to_str().expect("UTF-8");
-    fs::write(&study, STUDY.replace("WORKLOAD", workload)).expect("written");
+    let text = STUDY.replace("WORKLOAD", workload).replace("DUET", duet);
+    let text = text.replace("TRIALS", &trials.to_string());
+    fs::write(&study, text).expect("written");
     let mut command = Command::new(program());
     command
         .arg("run")
@@ -53,14 +56,36 @@ fn cores(record: &Value) -> BTreeSet<u64> {
     all.iter().filter_map(Value::as_u64).collect()
 }
 
-#[test]
-fn two_trials_run_at_the_same_time_on_cores_of_their_own() {
-    if available_parallelism().is_ok_and(|cores| cores.get() < 2) {
+fn has_one_core() -> bool {
+    let one = available_parallelism().is_ok_and(|cores| cores.get() < 2);
+    if one {
         eprintln!("skipped: a duet needs two cores");
+    }
+    one
+}
+
+#[test]
+fn trials_that_are_kept_apart_have_cores_of_their_own() {
+    if has_one_core() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let output = run(folder.path(), false);
+    let output = run(folder.path(), ("apart", 1), false);
+    let said = String::from_utf8_lossy(&output.stderr);
+    let record = |id: u32| json(&folder.path().join(format!("run/trials/{id:03}/trial.json")));
+    let [left, right] = [1, 2].map(record);
+    assert_eq!(left["end"]["how"], "complete", "{left}\n{said}");
+    assert_eq!(left["duet"]["together"], Value::Null);
+    assert!(cores(&left).is_disjoint(&cores(&right)), "{left} {right}");
+}
+
+#[test]
+fn two_trials_run_at_the_same_time_on_the_same_cores() {
+    if has_one_core() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = run(folder.path(), ("true", 2), false);
     let said = String::from_utf8_lossy(&output.stderr);
     let trial = |id: u32| folder.path().join(format!("run/trials/{id:03}"));
     let records = [1, 2, 3, 4].map(|id| json(&trial(id).join("trial.json")));
@@ -69,7 +94,10 @@ fn two_trials_run_at_the_same_time_on_cores_of_their_own() {
         let partner = &records[at ^ 1];
         assert_eq!(record["duet"]["partner"], partner["id"]);
         assert_eq!(record["duet"]["left"], at % 2 == 0);
-        assert!(cores(record).is_disjoint(&cores(partner)), "{record}");
+        assert_eq!(record["duet"]["together"], true, "{record}");
+        assert!(cores(record) == cores(partner) && cores(record).len() > 1);
+        // Their generators changed places meanwhile.
+        assert!(record["duet"]["exchanges"].as_u64() > Some(0), "{record}");
         // They met: both ramps began, each by so much later as the other earlier.
         let later = |of: &Value| of["duet"]["later_ms"].as_f64().expect("both began");
         assert!((later(record) + later(partner)).abs() < 1e-6, "{record}");
@@ -87,7 +115,7 @@ fn two_trials_run_at_the_same_time_on_cores_of_their_own() {
 
     // Half a duet, as a killed run may leave it: both run again, and what is there stays.
     fs::remove_dir_all(trial(4)).expect("it is there");
-    let output = run(folder.path(), true);
+    let output = run(folder.path(), ("true", 2), true);
     let said = String::from_utf8_lossy(&output.stderr);
     let again = [5, 6].map(|id| json(&trial(id).join("trial.json")));
     assert_eq!(

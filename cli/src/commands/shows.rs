@@ -21,8 +21,10 @@ use crate::width::USUAL;
 use crate::words::duration;
 
 /// What is said of duets.
-const DUET: &str = "  two trials at a time, each with its generator on half of the cores, compared\n  \
-                    moment by moment; figures are those of half a machine\n";
+const DUET: &str = "  two trials at a time on the same cores, compared moment by moment; figures\n  \
+                    are those of half a machine\n";
+const APART: &str = "  two trials at a time, each with its generator on half of the cores, compared\n  \
+                     moment by moment; figures are those of half a machine\n";
 
 /// How far differences spread in an earlier run.
 pub(crate) struct Earlier {
@@ -56,7 +58,7 @@ pub(crate) fn describe(study: &Study, plan: &Plan, earlier: Option<&Earlier>) ->
     let design = design(study, plan);
     let power = Power::of(&design, earlier.map(|earlier| &earlier.spreads));
     if study.duet {
-        text.push_str(DUET);
+        text.push_str(if study.apart { APART } else { DUET });
     }
     text.push_str(&reach(power.reach, design.blocks, per_block));
     if let Some(measure) = study.decides {

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// What a reader of a duet's figures must know.
-const HALF: &str = "A duet: two variants ran at the same time, each with its generator on a half of this \
+const HALF: &str = "A duet: two variants ran at the same time, each with its own generator, and shared this \
                     machine. What is compared is how they differ; what either takes or carries is that of \
                     half a machine beside a busy other half, and says little of a whole one.";
 

@@ -35,6 +35,9 @@ const BY_WINDOW: [Measure; 5] = [
     Measure::P99,
 ];
 
+/// Of the CPU of cores that both may use: beyond this part they wait for each other.
+const CROWDED: f64 = 0.7;
+
 /// The pairs of a run that count.
 pub(crate) struct Duets {
     /// By block: whether the second variant was on the left.
@@ -43,6 +46,10 @@ pub(crate) struct Duets {
     pairs: BTreeMap<(u32, u32), Vec<(Measure, Windows)>>,
     /// How many of them were disturbed so much that they would be no measurements by themselves.
     disturbed: usize,
+    /// In how many both together took most of the cores that they shared.
+    crowded: usize,
+    /// Whether they shared any.
+    together: bool,
 }
 
 /// A trial without its partner is no measurement: its figures are those of a machine that nobody else
@@ -74,7 +81,7 @@ impl Duets {
         if !plan.question.duet {
             return Ok(None);
         }
-        let (mut pairs, mut disturbed) = (BTreeMap::new(), 0);
+        let (mut pairs, mut disturbed, mut crowded) = (BTreeMap::new(), 0, 0);
         for a in trials.iter().filter(|trial| is_first(plan, trial)) {
             let partner = a.duet.as_ref().map(|duet| duet.partner);
             let b = trials.iter().find(|trial| Some(trial.id) == partner);
@@ -87,20 +94,24 @@ impl Duets {
                 let compared = compare(of_a, of_b, cut_ms)?;
                 pairs.insert((a.id, b.id), compared);
                 disturbed += usize::from(a.disturbed || b.disturbed);
+                crowded += usize::from(used(a, b).is_some_and(|part| part > CROWDED));
             }
         }
-        let swapped = swapped(plan);
+        let is_together =
+            |trial: &TrialAnalysis| trial.duet.as_ref().is_some_and(|duet| duet.together);
         Ok(Some(Self {
-            swapped,
+            swapped: swapped(plan),
             pairs,
             disturbed,
+            crowded,
+            together: trials.iter().any(is_together),
         }))
     }
 
-    /// A disturbance adds to the times of both and so hides a part of their difference: what is shown
-    /// beside it is there, but equality isn't shown.
+    /// A disturbance adds to the times of both and so hides a part of their difference, as does waiting for
+    /// each other: what is shown beside it is there, but equality isn't shown.
     pub(crate) fn withhold(&self, comparisons: &mut [Comparison]) {
-        if self.disturbed * 10 <= self.pairs.len() {
+        if self.disturbed.max(self.crowded) * 10 <= self.pairs.len() {
             return;
         }
         let of_windows = |one: &&mut Comparison| BY_WINDOW.contains(&one.metric);
@@ -170,10 +181,27 @@ impl Duets {
         Duet {
             metric: measure,
             disturbed: self.disturbed,
+            together: self.together,
+            crowded: self.crowded,
             blocks: known.iter().map(block).collect(),
             sides: deciding.measures.iter().filter_map(side).collect(),
         }
     }
+}
+
+/// What two trials took of the CPU of the cores that both could use, with their generators. `None` where each
+/// had its half, or the kernel tells nothing.
+fn used(a: &TrialAnalysis, b: &TrialAnalysis) -> Option<f64> {
+    let duet = a.duet.as_ref().filter(|duet| duet.together)?;
+    let mut cores = [&duet.pinning.generator[..], &duet.pinning.system].concat();
+    cores.sort_unstable();
+    cores.dedup();
+    let of = |trial: &TrialAnalysis| {
+        let system = (*trial.system.get("cpu_percent")?)? / 100.0;
+        let generator = &trial.generator.health;
+        Some(system + generator.cpu_fraction? * f64::from(generator.workers))
+    };
+    lab_stats::ratio(of(a)? + of(b)?, as_f64(cores.len() as u64))
 }
 
 /// Whether a trial is of the variant that the other is compared with.

@@ -129,6 +129,35 @@ fn beside_others_a_difference_is_shown_and_equality_is_not() {
     assert_eq!(alike.duet.map(|duet| duet.disturbed), Some(8));
 }
 
+/// Both together take more of the cores that they share than leaves room for both; on halves, the same CPU is
+/// each one's own.
+#[test]
+fn where_both_get_in_each_others_way_equality_is_not_shown() {
+    let busy = |system_cpu: f64, together: bool| {
+        run(&move |block, is_b, side| Shape {
+            response_us: us(block, is_b, side, 0.0),
+            system_cpu: Some(system_cpu),
+            together,
+            ..Shape::default()
+        })
+    };
+    for (system_cpu, together, crowded) in [(80.0, true, 8), (5.0, true, 0), (80.0, false, 0)] {
+        let analysis = busy(system_cpu, together);
+        let p95 = of(&analysis, Measure::P95).verdict;
+        let duet = analysis.duet.expect("told");
+        assert_eq!(
+            (duet.together, duet.crowded),
+            (together, crowded),
+            "{system_cpu}"
+        );
+        let expected = match crowded {
+            0 => Difference::Equal,
+            _ => Difference::CouldNotTell,
+        };
+        assert_eq!(p95, Some(expected), "{system_cpu} {together}");
+    }
+}
+
 #[test]
 fn two_count_together_or_not_at_all() {
     let analysis = run(&|block, is_b, side| Shape {

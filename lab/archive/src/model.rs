@@ -150,13 +150,24 @@ pub struct TrialRecord {
 pub struct DuetRecord {
     /// The trial that ran there, by its number in the archive.
     pub partner: u32,
-    /// Whether this one had the first half of the cores.
+    /// Whether this one has the first place: the first half of the cores, where each has its own.
     pub left: bool,
     /// The cores of its generator and its system.
     pub pinning: Pinning,
+    /// Whether those are the cores of both trials; otherwise each had its half.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub together: bool,
+    /// How often the two generators changed places.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub exchanges: u32,
     /// How much later its ramp began than the partner's; `None` where that never began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub later_ms: Option<f64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
+fn is_none(count: &u32) -> bool {
+    *count == 0
 }
 
 /// How a trial ended.

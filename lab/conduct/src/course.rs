@@ -8,8 +8,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use lab_archive::{Circumstances, ErrorExample, Pinning, QuietGate, RawBaseline};
-use lab_driver::DriverEvent;
 use lab_driver::remote::Elsewhere;
+use lab_driver::{DriverEvent, WorkerThread};
 use lab_study::Secrets;
 use lab_study::plan::{LoadSpec, Plan, Trial};
 use lab_workload::{User, Workload, seed_of};
@@ -74,6 +74,16 @@ pub(crate) struct Beside<'a> {
     /// Its number in the archive.
     pub(crate) partner: u32,
     pub(crate) seat: Seat<'a>,
+    /// The cores that both trials may use; `None` where each stays on its half.
+    pub(crate) together: Option<&'a Pinning>,
+}
+
+impl Beside<'_> {
+    /// From now on the generator changes places with the other one, where both use the same cores.
+    pub(crate) fn change_places(&self, worker: Option<WorkerThread>) {
+        let generator = worker.filter(|_| self.together.is_some());
+        self.seat.change_places(generator.map(|worker| worker.pid));
+    }
 }
 
 /// What is learned on the way.

@@ -1,4 +1,4 @@
-//! Two trials at the same time: each in a thread of its own, on its half of the cores, with its own
+//! Two trials at the same time: each in a thread of its own, with its own
 //! system and generator process. They meet before their ramps.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use crate::ConductError;
 use crate::course::{Beside, Conductor};
 use crate::event::Event;
 use crate::judged::{FailedCheck, Judged};
-use crate::meeting::Seat;
+use crate::meeting::{Meeting, Seat};
 use crate::repeats::Repeats;
 use crate::scratch::{Scratch, Work};
 use crate::trial::Done;
@@ -119,6 +119,8 @@ pub(crate) struct Side<'r> {
     pub(crate) partner: u32,
     pub(crate) workloads: Vec<Arc<Workload>>,
     pub(crate) pinning: &'r Pinning,
+    /// As of [`Beside::together`].
+    pub(crate) together: Option<&'r Pinning>,
     pub(crate) scratch: Scratch,
     pub(crate) work: &'r Work,
     pub(crate) seat: Seat<'r>,
@@ -139,8 +141,17 @@ pub(crate) struct Shared<'r> {
     pub(crate) control: &'r crate::control::Control,
 }
 
+/// Where the trials of a duet begin: each generator's workers on the cores of its half, so that it has as
+/// many of them, and each system on its half or, where they are `together`, on both.
+pub(crate) fn begin_on(halves: &[Pinning; 2], together: Option<&Pinning>) -> [Pinning; 2] {
+    halves.each_ref().map(|half| Pinning {
+        system: together.unwrap_or(half).system.clone(),
+        ..half.clone()
+    })
+}
+
 /// Who else runs, for whoever watches the left trial.
-pub(crate) fn beside(right: &Trial, halves: &[Pinning; 2]) -> String {
+pub(crate) fn beside(right: &Trial, halves: &[Pinning; 2], is_together: bool) -> String {
     let variant = match right.cell.get(VARIANT) {
         Some(Level::Text(name)) => name.as_str(),
         _ => "the other variant",
@@ -151,6 +162,13 @@ pub(crate) fn beside(right: &Trial, halves: &[Pinning; 2]) -> String {
         all.dedup();
         cores::words(&all)
     };
+    if is_together {
+        return format!(
+            "in a duet: trial {} ({variant}) runs at the same time, on the same {}",
+            right.id,
+            cores(&cores::both(halves))
+        );
+    }
     format!(
         "in a duet, on {}; trial {} ({variant}) runs at the same time on {}",
         cores(&halves[0]),
@@ -162,8 +180,16 @@ pub(crate) fn beside(right: &Trial, halves: &[Pinning; 2]) -> String {
 pub(crate) type Came = Result<Option<Done>, ConductError>;
 
 /// Runs both, telling what the left one does and what goes wrong with either.
-pub(crate) fn side_by_side(sides: [Side<'_>; 2], events: &mut dyn FnMut(Event)) -> [Came; 2] {
+pub(crate) fn side_by_side(
+    sides: [Side<'_>; 2],
+    (meeting, halves): (&Meeting, &[Pinning; 2]),
+    events: &mut dyn FnMut(Event),
+) -> [Came; 2] {
+    let is_together = sides.iter().all(|side| side.together.is_some());
     std::thread::scope(|scope| {
+        if is_together {
+            scope.spawn(|| meeting.exchange(halves));
+        }
         let (sender, told) = sync_channel(QUEUE);
         let running = sides.map(|side| {
             let sender = sender.clone();
@@ -187,10 +213,12 @@ fn came(thread: ScopedJoinHandle<'_, Came>) -> Came {
 }
 
 impl Side<'_> {
-    /// Runs its trial on its half of the cores.
+    /// Runs its trial on its cores.
     fn conduct(self, sender: &SyncSender<(bool, Event)>) -> Came {
         let is_left = self.seat.is_left();
-        let _on_its_half = Pinned::to(&self.pinning.generator).map_err(HostError::Cores)?;
+        // What it starts begins there.
+        let own = &self.together.unwrap_or(self.pinning).generator;
+        let _on_its_cores = Pinned::to(own).map_err(HostError::Cores)?;
         // Nobody listens only when the run is over.
         let mut events = |event: Event| drop(sender.send((is_left, event)));
         let conductor = Conductor {
@@ -211,6 +239,7 @@ impl Side<'_> {
             beside: Some(Beside {
                 partner: self.partner,
                 seat: self.seat,
+                together: self.together,
             }),
             events: &mut events,
             interrupt: self.run.interrupt,

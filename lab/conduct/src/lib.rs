@@ -13,8 +13,8 @@
 //!   each trial, and by the next run where this one was killed.
 //! - A trial that is no measurement for a reason outside system and generator is repeated at the end of
 //!   its block; every attempt stays in the archive. None is repeated for its result.
-//! - Two trials of a duet begin their ramps together, each with a generator process of its own, on halves
-//!   of the cores that are alike. They are repeated together, too.
+//! - Two trials of a duet begin their ramps together, each with a generator process of its own, on the same
+//!   cores or on halves that are alike. They are repeated together, too.
 //! - A system that fails is a fact of its trial, never an error of the run.
 
 mod abort;

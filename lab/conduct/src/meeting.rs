@@ -1,13 +1,19 @@
-//! Where two trials that run at the same time wait for each other, so that their ramps begin together.
-//! It knows no load.
+//! Where two trials that run at the same time wait for each other, so that their ramps begin together, and
+//! have their generators change places meanwhile. It knows no load.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use lab_archive::Pinning;
 use lab_host::clock::Stopwatch;
+use lab_host::cores;
 
 use crate::measuring::LOOK;
 use crate::start::Stop;
+
+/// Generators change places this often: twice in the shortest windows that are compared. It takes some calls
+/// of the kernel for a handful of threads.
+const EXCHANGE: Duration = Duration::from_millis(200);
 
 /// The place, for the left trial and the right one.
 #[derive(Debug)]
@@ -24,6 +30,10 @@ struct Stand {
     /// It will not come.
     is_gone: bool,
     begun: Option<Duration>,
+    /// The process of its generator, while that may be put elsewhere.
+    generator: Option<u32>,
+    /// How often that was put elsewhere.
+    exchanges: u32,
 }
 
 /// One of the two; when it is dropped, nobody waits for it any more.
@@ -48,6 +58,41 @@ impl Meeting {
             meeting: self,
             side,
         })
+    }
+
+    /// Has both generators change places again and again, until one of the two is gone: a system's threads
+    /// stay near the one that wakes them, so that either pair would have a core for seconds, and what takes
+    /// that core would strike one alone.
+    pub(crate) fn exchange(&self, halves: &[Pinning; 2]) {
+        let mut exchanged = false;
+        loop {
+            let waited = self
+                .changed
+                .wait_timeout_while(self.sides(), EXCHANGE, |sides| {
+                    sides.iter().all(|side| !side.is_gone)
+                });
+            let (mut sides, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+            if !waited.timed_out() {
+                return;
+            }
+            let [Some(left), Some(right)] = sides.each_ref().map(|side| side.generator) else {
+                continue;
+            };
+            exchanged = !exchanged;
+            let [first, second] = if exchanged {
+                [right, left]
+            } else {
+                [left, right]
+            };
+            let put = |process, half: &Pinning| cores::put_on(process, &half.generator);
+            // One that has just ended, or may not be moved, leaves the other where it is meant to be.
+            let both = put(first, &halves[0]).and_then(|()| put(second, &halves[1]));
+            if both.is_ok() {
+                for side in sides.iter_mut() {
+                    side.exchanges += 1;
+                }
+            }
+        }
     }
 
     fn sides(&self) -> MutexGuard<'_, [Stand; 2]> {
@@ -82,6 +127,17 @@ impl Seat<'_> {
             let waited = self.meeting.changed.wait_timeout(sides, LOOK);
             sides = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+
+    /// The process of its generator, which changes places from now on; or `None`, and it stays.
+    pub(crate) fn change_places(&self, generator: Option<u32>) {
+        self.meeting
+            .mark(self.side, |own| own.generator = generator);
+    }
+
+    /// How often it did.
+    pub(crate) fn exchanges(&self) -> u32 {
+        self.meeting.sides()[self.side].exchanges
     }
 
     /// Its ramp begins now.
@@ -133,6 +189,66 @@ mod tests {
         });
         let (a, b) = (left.later_ms().unwrap(), right.later_ms().unwrap());
         assert!((a + b).abs() < 1e-9 && left.is_left() && !right.is_left());
+    }
+
+    /// Two processes in the place of generators: each is now on the one half and now on the other, never both
+    /// on the same, and nothing is moved any more once one of them is gone.
+    #[test]
+    fn generators_change_places_until_one_is_gone() {
+        let all = cores::allowed().unwrap();
+        let [Some(first), Some(last)] = [all.first(), all.last()] else {
+            panic!("no core")
+        };
+        let half = |core: &u32| Pinning {
+            generator: vec![*core],
+            system: vec![*core],
+            shared: true,
+        };
+        let halves = [half(first), half(last)];
+        let mut sleepers = [0; 2].map(|_| {
+            let mut command = std::process::Command::new("sleep");
+            command.arg("600").spawn().unwrap()
+        });
+        let meeting = Meeting::new();
+        let seats = meeting.seats();
+        std::thread::scope(|scope| {
+            let changing = scope.spawn(|| meeting.exchange(&halves));
+            for (seat, sleeper) in seats.iter().zip(&sleepers) {
+                assert_eq!(seat.exchanges(), 0);
+                seat.change_places(Some(sleeper.id()));
+            }
+            while seats[0].exchanges() < 3 {
+                pause(Duration::from_millis(1));
+            }
+            let [left, right] = seats;
+            // It stays where it is from here on.
+            left.change_places(None);
+            let (count, places) = (
+                left.exchanges(),
+                sleepers.each_ref().map(|one| place(one.id())),
+            );
+            assert_eq!(count, right.exchanges());
+            let expected = match count % 2 {
+                0 => [*first, *last],
+                _ => [*last, *first],
+            };
+            assert_eq!(places, expected.map(|core| core.to_string()));
+            drop(right);
+            changing.join().unwrap();
+            assert_eq!(left.exchanges(), count);
+        });
+        for sleeper in &mut sleepers {
+            sleeper.kill().unwrap();
+            sleeper.wait().unwrap();
+        }
+    }
+
+    /// The cores that a process may use, as the kernel tells them.
+    fn place(process: u32) -> String {
+        let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+        let mut lines = status.lines();
+        let list = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        list.unwrap().trim().to_owned()
     }
 
     #[test]

@@ -126,10 +126,7 @@ impl Conductor<'_> {
         }
         writer.monitor_header(measuring.columns())?;
         facts.started = Some(calendar());
-        if let Some(beside) = &self.beside {
-            let is_given_up = || self.interrupt.load(Ordering::Relaxed) || self.control.skips();
-            beside.seat.meet(is_given_up)?;
-        }
+        self.meet(driver)?;
         let clock = driver.begin().map_err(driver_stop)?;
         if let Some(beside) = &self.beside {
             beside.seat.begin();
@@ -143,12 +140,25 @@ impl Conductor<'_> {
         }
         let _behind = self.own_cores().then(Background::step_back);
         let result = self.loop_until_done(clock, &mut measuring, events, system, writer, facts);
+        if let Some(beside) = &self.beside {
+            beside.change_places(None);
+        }
         if let Some(elsewhere) = self.elsewhere {
             away::write_clocks(&**elsewhere, clock.shared_zero(), writer)?;
         }
         facts.notes.extend(measuring.scraper_note());
         facts.measured = measuring.finish();
         result
+    }
+
+    /// In a duet, waits for the other trial, whose generator this one's changes places with from now on.
+    fn meet(&self, driver: &Driver) -> Result<(), Stop> {
+        let Some(beside) = &self.beside else {
+            return Ok(());
+        };
+        beside.change_places(driver.worker_threads().first().copied());
+        let is_given_up = || self.interrupt.load(Ordering::Relaxed) || self.control.skips();
+        beside.seat.meet(is_given_up)
     }
 
     #[expect(

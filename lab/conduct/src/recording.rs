@@ -55,7 +55,9 @@ impl Conductor<'_> {
         self.beside.as_ref().map(|beside| DuetRecord {
             partner: beside.partner,
             left: beside.seat.is_left(),
-            pinning: self.pinning.clone(),
+            pinning: beside.together.unwrap_or(self.pinning).clone(),
+            together: beside.together.is_some(),
+            exchanges: beside.seat.exchanges(),
             later_ms: beside.seat.later_ms(),
         })
     }

@@ -105,7 +105,7 @@ fn half_of(cores: &[u32]) -> Pinning {
     }
 }
 
-/// What a duet uses in all.
+/// What a duet uses in all, and where both of its trials run unless they are kept apart.
 pub fn both([left, right]: &[Pinning; 2]) -> Pinning {
     Pinning {
         generator: [&left.generator[..], &right.generator].concat(),
@@ -183,13 +183,55 @@ impl Pinned {
     pub fn to(cores: &[u32]) -> Result<Self, Errno> {
         let this_thread = Pid::from_raw(0);
         let before = sched_getaffinity(this_thread)?;
-        let mut set = CpuSet::new();
-        for core in cores {
-            set.set(usize::try_from(*core).map_err(|_| Errno::EINVAL)?)?;
-        }
-        sched_setaffinity(this_thread, &set)?;
+        sched_setaffinity(this_thread, &set_of(cores)?)?;
         Ok(Self { before })
     }
+}
+
+/// Most looks for threads that are not where they should be.
+const MOST_LOOKS: usize = 10;
+
+/// Lets all threads of a process run on these cores. One that is born meanwhile begins where its parent
+/// is, so that it is looked until all are there.
+///
+/// # Errors
+/// The kernel's, of a core that isn't there or a process that isn't this one's.
+pub fn put_on(process: u32, cores: &[u32]) -> Result<(), Errno> {
+    let wanted = set_of(cores)?;
+    let ended = |errno: Errno| match errno {
+        Errno::ESRCH => Ok(false),
+        errno => Err(errno),
+    };
+    let put = |thread: Pid| {
+        if sched_getaffinity(thread)? == wanted {
+            return Ok(false);
+        }
+        sched_setaffinity(thread, &wanted).map(|()| true)
+    };
+    for _ in 0..MOST_LOOKS {
+        let mut moved = false;
+        for thread in threads(process) {
+            moved |= put(thread).or_else(ended)?;
+        }
+        if !moved {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn threads(process: u32) -> impl Iterator<Item = Pid> {
+    let folder = std::fs::read_dir(format!("/proc/{process}/task"));
+    let entries = folder.into_iter().flatten().flatten();
+    entries.filter_map(|entry| Some(Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)))
+}
+
+fn set_of(cores: &[u32]) -> Result<CpuSet, Errno> {
+    let mut set = CpuSet::new();
+    for core in cores {
+        set.set(usize::try_from(*core).map_err(|_| Errno::EINVAL)?)?;
+    }
+    Ok(set)
 }
 
 impl Drop for Pinned {
@@ -332,6 +374,30 @@ mod tests {
         assert_eq!(allowed().unwrap(), [last]);
         drop(pinned);
         assert_eq!(allowed().unwrap(), before);
+    }
+
+    #[test]
+    fn a_process_is_put_on_other_cores_and_back() {
+        let cores = allowed().unwrap();
+        let mut shell = std::process::Command::new("sh")
+            .args(["-c", "read line"])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        put_on(shell.id(), &cores[..1]).unwrap();
+        let of_shell = Pid::from_raw(i32::try_from(shell.id()).unwrap());
+        let one = sched_getaffinity(of_shell).unwrap();
+        assert_eq!(one, set_of(&cores[..1]).unwrap());
+        put_on(shell.id(), &cores).unwrap();
+        assert_eq!(
+            sched_getaffinity(of_shell).unwrap(),
+            set_of(&cores).unwrap()
+        );
+        assert!(put_on(shell.id(), &[]).is_err());
+        shell.kill().unwrap();
+        shell.wait().unwrap();
+        // What is gone has no thread that would be elsewhere.
+        assert_eq!(put_on(shell.id(), &cores), Ok(()));
     }
 
     #[test]

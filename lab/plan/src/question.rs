@@ -66,6 +66,10 @@ pub struct Question {
     /// Whether the two variants run at the same time, each on a half of the machine.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub duet: bool,
+    /// Whether the trials of a duet stay on their halves of the machine; otherwise each may use the cores
+    /// of both.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub apart: bool,
     /// The smallest relative difference that matters to whoever asks; a fraction.
     pub smallest_difference: f64,
     /// The measure that comparisons are decided by; `None` leaves it to the usual ones.

@@ -25,6 +25,17 @@ enum Others {
     Roaming,
     /// The same, but each spell is on one core, drawn at random.
     Pinned,
+    /// Spells one after the other, each on one core or on both, and each side has a core to itself.
+    Drifting,
+    /// The same, and both sides may use both cores.
+    DriftingTogether,
+}
+
+impl Others {
+    /// Whether somebody is always there.
+    fn are_always_there(self) -> bool {
+        matches!(self, Self::Drifting | Self::DriftingTogether)
+    }
 }
 
 /// A machine with two sides; its time goes on by a window at a time.
@@ -33,8 +44,8 @@ struct Machine<'a> {
     others: Others,
     /// By how much the left side is slower, on the scale of logs.
     side: f64,
-    /// Windows until the spell ends; its duty, 0 of a quiet one; its core.
-    spell: (f64, f64, bool),
+    /// Windows until the spell ends; the duty of each core, 0 where it is quiet.
+    spell: (f64, [f64; 2]),
 }
 
 impl<'a> Machine<'a> {
@@ -43,7 +54,7 @@ impl<'a> Machine<'a> {
             noise,
             others,
             side,
-            spell: (0.0, 0.0, false),
+            spell: (0.0, [0.0; 2]),
         }
     }
 
@@ -54,24 +65,44 @@ impl<'a> Machine<'a> {
         }
         self.spell.0 -= 1.0;
         if self.spell.0 <= 0.0 {
-            let duty = match self.spell.1 > 0.0 {
-                true => 0.0,
-                false => 0.2 + 0.5 * self.noise.unit(),
-            };
-            self.spell = (self.noise.exponential(40.0), duty, self.noise.unit() < 0.5);
+            self.spell = self.next_spell();
         }
-        let (_, duty, on_left) = self.spell;
         // What is left of a core is 1 − duty.
-        let by = -(1.0 - duty).ln();
+        let by = |duty: f64| -(1.0 - duty).ln();
+        let of_cores = self.spell.1.map(by);
         match self.others {
-            Others::Pinned if on_left => [by, 0.0],
-            Others::Pinned => [0.0, by],
+            Others::Pinned | Others::Drifting => of_cores,
             // A fifth of it strikes one side alone.
             _ => {
-                let own = 0.2 * by * self.noise.normal();
-                [by + own, by - own]
+                let [left, right] = of_cores;
+                let both = match self.others {
+                    Others::Roaming => left.max(right),
+                    _ => by(f64::midpoint(self.spell.1[0], self.spell.1[1])),
+                };
+                let own = 0.2 * both * self.noise.normal();
+                [both + own, both - own]
             }
         }
+    }
+
+    fn next_spell(&mut self) -> (f64, [f64; 2]) {
+        if self.others.are_always_there() {
+            let duty = 0.8 * self.noise.unit();
+            let duties = match (self.noise.unit() * 3.0) as usize {
+                0 => [duty, 0.0],
+                1 => [0.0, duty],
+                _ => [duty; 2],
+            };
+            return (self.noise.exponential(40.0), duties);
+        }
+        let was_quiet = self.spell.1 == [0.0; 2];
+        let duty = match was_quiet {
+            true => 0.2 + 0.5 * self.noise.unit(),
+            false => 0.0,
+        };
+        let lasts = self.noise.exponential(40.0);
+        let on_left = self.noise.unit() < 0.5;
+        (lasts, if on_left { [duty, 0.0] } else { [0.0, duty] })
     }
 
     /// Log times of a variant that runs alone.
@@ -220,6 +251,40 @@ fn what_a_sequence_misses_beside_others_a_duet_finds() {
     assert!(found as f64 >= 0.8 * studies as f64, "{found}");
     assert!(of_sequence as f64 <= 0.3 * studies as f64, "{of_sequence}");
     assert!(narrower >= 3.0, "{narrower}");
+}
+
+/// What comes and goes core by core strikes one side alone where each has its own cores, and both alike where
+/// they share them: that is why they do.
+#[test]
+fn what_drifts_from_core_to_core_cancels_where_the_cores_are_shared() {
+    let mut noise = Noise::new(67);
+    let (n, effect, studies) = (10, 1.05_f64.ln(), 1_000);
+    let mut of = |others: Others, effect: f64| {
+        let (mut shown, mut widths) = (0, Vec::new());
+        for _ in 0..studies {
+            let blocks = duets(&mut noise, others, 0.03, (n, effect));
+            shown += usize::from(p(&blocks) <= ALPHA);
+            let bounds = interval(&blocks, ALPHA, 1);
+            widths.push(bounds.high - bounds.low);
+        }
+        widths.sort_by(f64::total_cmp);
+        (shown, widths[studies / 2])
+    };
+    for others in [Others::Drifting, Others::DriftingTogether] {
+        let (wrong, _) = of(others, 0.0);
+        println!("seed 67, {others:?}, {n} blocks, alike: {wrong} of {studies}");
+        let (above, error) = within(wrong, studies, ALPHA);
+        assert!(above <= error, "{others:?}: {wrong}");
+    }
+    let (apart, wide) = of(Others::Drifting, effect);
+    let (together, narrow) = of(Others::DriftingTogether, effect);
+    println!(
+        "5 %, {n} blocks: {together} of {studies} on shared cores, {apart} on halves; intervals {:.1} × narrower",
+        wide / narrow
+    );
+    assert!(together as f64 >= 0.8 * studies as f64, "{together}");
+    assert!(apart as f64 <= 0.3 * studies as f64, "{apart}");
+    assert!(wide / narrow >= 3.0, "{wide} {narrow}");
 }
 
 /// What strikes one side alone doesn't cancel: a duet is no better there, and says so by its interval.

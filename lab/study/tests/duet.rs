@@ -75,6 +75,23 @@ fn partners_stand_next_to_each_other_and_differ_in_the_variant_alone() {
 }
 
 #[test]
+fn both_share_the_cores_unless_they_are_kept_apart() {
+    assert!(!planned(1).question.apart);
+    let overrides = [("duet".to_owned(), "apart".to_owned())];
+    let study = load_study("s.study.yaml", &Folder, &overrides)
+        .unwrap()
+        .study;
+    assert!(study.duet && study.apart);
+    let options = PlanOptions {
+        speed: 1.0,
+        seed: Some(1),
+    };
+    let apart = plan(&study, &options).unwrap();
+    assert!(apart.question.duet && apart.question.apart);
+    assert_eq!(apart.trials, planned(1).trials);
+}
+
+#[test]
 fn sides_are_drawn_by_lot_in_equal_shares() {
     let mut lots = std::collections::BTreeSet::new();
     for seed in 1..40 {

@@ -12,6 +12,11 @@ pub struct Duet {
     /// How many of `blocks` were disturbed so much that their trials would be no measurements by themselves.
     /// Where that is more than one in ten, equality of times is not claimed.
     pub disturbed: usize,
+    /// Whether both trials of a pair could use the same cores; otherwise each had its half.
+    pub together: bool,
+    /// In how many of `blocks` both together took most of the CPU of these cores: then one that needs more
+    /// takes it from the other. Where that is more than one in ten, equality of times is not claimed.
+    pub crowded: usize,
     /// Pairs of trials that are both measurements, in the order they ran.
     pub blocks: Vec<DuetBlock>,
     /// By measure that decides, what the sides differ in.
@@ -30,7 +35,7 @@ pub struct DuetBlock {
     /// Both cells in words.
     #[serde(skip)]
     pub labels: (String, String),
-    /// Whether *a* had the left half of the machine.
+    /// Whether *a* had the left place.
     pub a_is_left: bool,
     /// How much later the ramp of *b* began.
     pub b_later_ms: Option<f64>,

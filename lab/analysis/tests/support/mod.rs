@@ -99,6 +99,8 @@ pub(crate) struct Shape {
     /// Of each session of a sequence.
     pub(crate) session_us: u64,
     pub(crate) cpu_max: f64,
+    /// In a duet, whether both trials may use the same cores.
+    pub(crate) together: bool,
     pub(crate) overruns: u64,
     pub(crate) setup_errors: u64,
     /// Whether counters were sampled.
@@ -164,6 +166,7 @@ impl Default for Shape {
             raw: None,
             session_us: 80_000,
             cpu_max: 0.31,
+            together: false,
             overruns: 0,
             setup_errors: 0,
             monitored: true,
@@ -404,6 +407,8 @@ fn write_trial(writer: &RunWriter, trial: &Trial, shape: &Shape) {
                 system: vec![0],
                 shared: true,
             },
+            together: shape.together,
+            exchanges: 0,
             later_ms: Some(if duet.side == Side::Left { -0.25 } else { 0.25 }),
         }),
         started: shape

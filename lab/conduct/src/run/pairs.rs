@@ -1,5 +1,6 @@
 //! Two trials at the same time, as a duet has them.
 
+use lab_host::cores;
 use lab_study::plan::Trial;
 
 use super::{Place, Run, started, workloads};
@@ -29,7 +30,14 @@ impl Run<'_> {
             let problem = "a duet needs two cores".to_owned();
             return Err(ConductError::Unsupported(problem));
         };
-        events(Event::Note(duet::beside(&right.0, halves)));
+        let together = (!self.request.plan.question.apart).then(|| cores::both(halves));
+        let together = together.as_ref();
+        let begin_on = duet::begin_on(halves, together);
+        events(Event::Note(duet::beside(
+            &right.0,
+            halves,
+            together.is_some(),
+        )));
         let works = [&left.0, &right.0].map(|trial| &self.work[&trial.host.storage]);
         let scratches = [works[0].trial(left.0.id)?, works[1].trial(right.0.id)?];
         let Ok(quiet) = self.quiet(scratches[0].dir(), events) else {
@@ -47,7 +55,8 @@ impl Run<'_> {
                 attempt_of: own.1.attempt_of,
                 partner: partner.0.id,
                 workloads: workloads(self.request, &own.0)?,
-                pinning: &halves[at],
+                pinning: &begin_on[at],
+                together,
                 scratch,
                 work: works[at],
                 seat,
@@ -59,7 +68,7 @@ impl Run<'_> {
             })
         };
         let sides = [side(&left, &right)?, side(&right, &left)?];
-        let done = duet::side_by_side(sides, events);
+        let done = duet::side_by_side(sides, (&meeting, halves), events);
         let put_back = self.kernel.put_back();
         let trials = [left, right];
         for ((trial, _), done) in trials.iter().zip(&done) {

@@ -5,8 +5,12 @@ use crate::document::{Block, Cell, Column, Kind, Row, Section, Table};
 use crate::format::{list, ms, plural};
 use crate::model::{Duet, DuetBlock};
 
-const HOW: &str = "Both variants ran at the same time, each with its load generator on a half of this \
-                   machine's cores; which had which half was drawn by lot, in equal shares. A hold is cut \
+const TOGETHER: &str = "Both variants ran at the same time, each with its own load generator, and both could \
+                        use the same cores, on which their generators changed places five times a second: a \
+                        core that was taken from them was taken from both.";
+const APART: &str = "Both variants ran at the same time, each with its own load generator, on a half of this \
+                     machine's cores each; which had which half was drawn by lot, in equal shares.";
+const HOW: &str = "A hold is cut \
                    into windows, and each window of the one variant is compared with the same window of \
                    the other: what disturbs both cancels (Bulej et al., “Duet Benchmarking: Improving \
                    Measurement Accuracy in the Cloud”, ICPE 2020). The mean over a block's windows is the \
@@ -14,10 +18,10 @@ const HOW: &str = "Both variants ran at the same time, each with its load genera
 
 const NOT_SAID: [&str; 3] = [
     "What it does not say: how fast either variant is, or how much it carries. All other figures of this \
-     report are those of half a machine whose other half is busy.",
-    "A disturbance of one half alone does not cancel. It favours neither variant, since the halves are \
-     swapped, and makes the intervals wider. So checks that fail because something outside took the CPU \
-     only warn here.",
+     report are those of a machine that is shared with the other variant.",
+    "What disturbs one variant more than the other does not cancel. It favours neither, since each has either \
+     place in half of the blocks, and makes the intervals wider. So checks that fail because something outside \
+     took the CPU only warn here.",
     "The variants share memory, caches, and the disk: one that uses much of these slows the other, and \
      their difference seems smaller than it would be with each alone.",
 ];
@@ -25,7 +29,9 @@ const NOT_SAID: [&str; 3] = [
 /// The section, where the study asks for duets.
 pub(super) fn duet(analysis: &Analysis) -> Option<Section> {
     let duet = analysis.duet.as_ref()?;
-    let mut blocks = vec![Block::Paragraph(HOW.to_owned())];
+    let places = if duet.together { TOGETHER } else { APART };
+    let mut blocks = vec![Block::Paragraph(format!("{places} {HOW}"))];
+    blocks.extend(crowded(duet).map(Block::Paragraph));
     blocks.extend(disturbed(duet).map(Block::Paragraph));
     blocks.extend(sides(duet).map(Block::Paragraph));
     if !duet.blocks.is_empty() {
@@ -49,7 +55,21 @@ fn disturbed(duet: &Duet) -> Option<String> {
     })
 }
 
-/// What the halves differ in.
+/// What it means that they got in each other's way.
+fn crowded(duet: &Duet) -> Option<String> {
+    (duet.crowded > 0).then(|| {
+        format!(
+            "In {} of {} both together took more than 70 % of the CPU of the cores that they shared, and \
+             waited for each other. That hides a part of their difference, and whoever has more threads gets \
+             more CPU; where more than one pair in ten was so crowded, nothing is called equal. Fewer users \
+             leave room for both; `duet: apart` keeps each on a half of the cores.",
+            duet.crowded,
+            plural(duet.blocks.len(), "pair"),
+        )
+    })
+}
+
+/// What the places differ in.
 fn sides(duet: &Duet) -> Option<String> {
     let of_measure = |one: &crate::model::SideEffect| {
         format!("{} {}", one.metric.name(), one.metric.change(one.ratio))
@@ -57,7 +77,7 @@ fn sides(duet: &Duet) -> Option<String> {
     let found: Vec<String> = duet.sides.iter().map(of_measure).collect();
     (!found.is_empty()).then(|| {
         format!(
-            "The left half beside the right one, whichever variant was there: {}. That is in no comparison.",
+            "The left place beside the right one, whichever variant was there: {}. That is in no comparison.",
             list(&found)
         )
     })

@@ -118,12 +118,14 @@ pub(crate) struct StudyFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<bool>")]
     pub(crate) control: Option<At<Scalar>>,
-    /// `true` runs the two variants at the same time, each with its load generator on a half of the
-    /// machine's cores, the halves swapped by block, and compares them moment by moment: what disturbs
-    /// the machine disturbs both. For machines that others use. A comparison needs at least 8 `trials`;
-    /// figures are those of half a machine.
+    /// `true` runs the two variants at the same time, each with its own load generator, and compares
+    /// them moment by moment: what disturbs the machine disturbs both. For machines that others use.
+    /// Both may use the same cores, so that one which is taken away slows both; a load should leave some
+    /// of them free. `apart` keeps each on a half of the cores, the halves swapped by block: for loads
+    /// that take all the CPU there is. A comparison needs at least 8 `trials`; figures are those of half a
+    /// machine.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<bool>")]
+    #[schemars(with = "Option<serde_json::Value>", extend("enum" = [true, false, "apart", null]))]
     pub(crate) duet: Option<At<Scalar>>,
     /// `true` has each trial also write what its sessions carry straight to the disk that holds the
     /// system's data, chunk by chunk, each synced: reports then tell how close the system comes to

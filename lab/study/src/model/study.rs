@@ -63,8 +63,10 @@ pub struct Study {
     /// Whether the first of `cells` runs a second time in each block, as a control: the same under
     /// two labels, whose spread bounds what the study can claim.
     pub control: bool,
-    /// Whether the two variants run at the same time, each on a half of the machine.
+    /// Whether the two variants run at the same time.
     pub duet: bool,
+    /// Whether each stays on a half of the machine then.
+    pub apart: bool,
     /// Whether each trial also measures what the disk alone does with what its sessions carry.
     pub raw_baseline: bool,
     /// The search for the load line, instead of given numbers of users.

@@ -23,6 +23,7 @@ pub(crate) fn question(study: &Study, speed: f64) -> Result<Question, String> {
         order: study.order,
         control: study.control,
         duet: study.duet,
+        apart: study.apart,
         smallest_difference: study.smallest_difference,
         decides: study.decides,
         thresholds: study.thresholds.clone(),

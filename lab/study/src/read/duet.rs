@@ -1,6 +1,6 @@
-//! `duet: true`, and what can't run at the same time as another.
+//! `duet: true` and `duet: apart`, and what can't run at the same time as another.
 
-use lab_language::{Problem, Problems, switch};
+use lab_language::{Problem, Problems, Scalar};
 
 use crate::cell::{CellTemplate, are_partners};
 use crate::file::StudyFile;
@@ -10,18 +10,28 @@ use crate::system::{HostSpec, SystemSpec};
 /// Why, and what to do about it.
 type Refusal = (String, &'static str);
 
-/// Whether the study runs its variants two at a time.
+/// Keeps each variant on a half of the machine.
+const APART: &str = "apart";
+
+/// Whether the study runs its variants two at a time, and whether it keeps them apart then.
 pub(super) fn duet(
     file: &StudyFile,
     cells: &[Cell],
     template: &CellTemplate,
     problems: &mut Problems,
-) -> bool {
-    if !switch(file.duet.as_ref(), problems) {
-        return false;
-    }
+) -> (bool, bool) {
+    let apart = match file.duet.as_ref().map(|at| (&at.value, &at.span)) {
+        None | Some((Scalar::Bool(false), _)) => return (false, false),
+        Some((Scalar::Bool(true), _)) => false,
+        Some((Scalar::Text(text), _)) if text == APART => true,
+        Some((other, span)) => {
+            let message = format!("`{other}` is none of true, {APART}, and false");
+            problems.push(span.first_line().problem(message, "here"));
+            return (false, false);
+        }
+    };
     let Some((message, help)) = of_study(file).or_else(|| of_cells(cells, template)) else {
-        return true;
+        return (true, apart);
     };
     if let Some(at) = &file.duet {
         problems.push(Problem {
@@ -29,7 +39,7 @@ pub(super) fn duet(
             ..at.span.first_line().problem(message, "here")
         });
     }
-    false
+    (false, false)
 }
 
 /// What can be told from the file.

@@ -242,7 +242,7 @@ fn validate(
     let cell_template = cell_template(file, &matrix, own, problems)?;
     let all = (&workload, &*written, &populations[..]);
     check_cells(file, &cells, &cell_template, all, problems);
-    let duet = duet::duet(file, &cells, &cell_template, problems);
+    let (duet, apart) = duet::duet(file, &cells, &cell_template, problems);
     Some(Study {
         name: file.study.text(),
         title: file.title.text(),
@@ -264,6 +264,7 @@ fn validate(
         decides,
         control,
         duet,
+        apart,
         raw_baseline,
         find,
         cell_template,
