@@ -151,7 +151,7 @@ pub(crate) fn begin_on(halves: &[Pinning; 2], together: Option<&Pinning>) -> [Pi
 }
 
 /// Who else runs, for whoever watches the left trial.
-pub(crate) fn beside(right: &Trial, halves: &[Pinning; 2], is_together: bool) -> String {
+pub(crate) fn beside(right: &Trial, halves: &[Pinning; 2], together: Option<&Pinning>) -> String {
     let variant = match right.cell.get(VARIANT) {
         Some(Level::Text(name)) => name.as_str(),
         _ => "the other variant",
@@ -162,11 +162,11 @@ pub(crate) fn beside(right: &Trial, halves: &[Pinning; 2], is_together: bool) ->
         all.dedup();
         cores::words(&all)
     };
-    if is_together {
+    if let Some(together) = together {
         return format!(
             "in a duet: trial {} ({variant}) runs at the same time, on the same {}",
             right.id,
-            cores(&cores::both(halves))
+            cores(together)
         );
     }
     format!(

@@ -5,7 +5,7 @@ use lab_study::plan::Trial;
 
 use super::{Place, Run, started, workloads};
 use crate::ConductError;
-use crate::duet::{self, Shared, Side};
+use crate::duet::{self, Came, Shared, Side};
 use crate::event::Event;
 use crate::judged::{Judge, Judged};
 use crate::meeting::Meeting;
@@ -33,11 +33,7 @@ impl Run<'_> {
         let together = (!self.request.plan.question.apart).then(|| cores::both(halves));
         let together = together.as_ref();
         let begin_on = duet::begin_on(halves, together);
-        events(Event::Note(duet::beside(
-            &right.0,
-            halves,
-            together.is_some(),
-        )));
+        events(Event::Note(duet::beside(&right.0, halves, together)));
         let works = [&left.0, &right.0].map(|trial| &self.work[&trial.host.storage]);
         let scratches = [works[0].trial(left.0.id)?, works[1].trial(right.0.id)?];
         let Ok(quiet) = self.quiet(scratches[0].dir(), events) else {
@@ -71,12 +67,7 @@ impl Run<'_> {
         let done = duet::side_by_side(sides, (&meeting, halves), events);
         let put_back = self.kernel.put_back();
         let trials = [left, right];
-        for ((trial, _), done) in trials.iter().zip(&done) {
-            if !matches!(done, Ok(Some(_))) {
-                // As of a single trial.
-                let _ = self.archive.discard(trial.id);
-            }
-        }
+        self.discard_unfinished(&trials, &done);
         put_back?;
         let [of_left, of_right] = done;
         let (Some(of_left), Some(of_right)) = (of_left?, of_right?) else {
@@ -88,6 +79,15 @@ impl Run<'_> {
         events(started(&right, place));
         let of_right = self.done(right.id, of_right, judge, events);
         Ok(Some(duet::together([of_left, of_right])))
+    }
+
+    fn discard_unfinished(&self, trials: &[(Trial, Place); 2], done: &[Came; 2]) {
+        for ((trial, _), done) in trials.iter().zip(done) {
+            if !matches!(done, Ok(Some(_))) {
+                // As of a single trial.
+                let _ = self.archive.discard(trial.id);
+            }
+        }
     }
 
     /// Both trials under the numbers of this attempt, and their places in the run.

@@ -123,16 +123,7 @@ pub(super) fn little(facts: &Facts<'_>) -> Option<Check> {
     }
     let cut = cut_off(facts, counted, chance);
     if cut > MOST_CUT {
-        return Some(not_judged(
-            name,
-            format!(
-                "{} users counted, {} computed; their waits are too long for so short a trial: those that its end \
-                 cut off are {} of the users' time, and are in no count",
-                rate(counted),
-                rate(computed),
-                percent(cut * 100.0)
-            ),
-        ));
+        return Some(not_judged(name, too_short(counted, computed, cut)));
     }
     let slack = idle.map_or(0.0, |idle| idle.slack) + stuck(facts, counted) + chance + cut;
     let evidence = format!(
@@ -151,6 +142,16 @@ pub(super) fn little(facts: &Facts<'_>) -> Option<Check> {
         "Counted users and counted completions contradict each other: answers that never came, or \
          time that nobody accounts for. Response times and throughput can't both be right.",
     ))
+}
+
+fn too_short(counted: f64, computed: f64, cut: f64) -> String {
+    format!(
+        "{} users counted, {} computed; their waits are too long for so short a trial: those that its end \
+         cut off are {} of the users' time, and are in no count",
+        rate(counted),
+        rate(computed),
+        percent(cut * 100.0)
+    )
 }
 
 /// Where so much of the users' time is in no count, the law shows nothing.
