@@ -257,7 +257,7 @@ fn a_generator_without_cpu_is_no_measurement() {
     drop(busy);
     if output.status.code() == Some(110) {
         // On a machine that is busy anyway it does not even come to its end.
-        let record = json(&stage.path("run/trials/001/trial.json"));
+        let record = stage.record(&output);
         assert_eq!(record["end"]["how"], "generator_failed", "{record:#}");
         let message = record["end"]["message"].as_str().expect("a text");
         assert!(message.contains("gets no CPU time"), "{message}");
