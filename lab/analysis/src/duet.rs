@@ -50,6 +50,8 @@ pub(crate) struct Duets {
     crowded: usize,
     /// Whether they shared any.
     together: bool,
+    /// In how many of these the generators could not be moved.
+    stayed: usize,
 }
 
 /// A trial without its partner is no measurement: its figures are those of a machine that nobody else
@@ -81,7 +83,7 @@ impl Duets {
         if !plan.question.duet {
             return Ok(None);
         }
-        let (mut pairs, mut disturbed, mut crowded) = (BTreeMap::new(), 0, 0);
+        let (mut pairs, mut disturbed, mut crowded, mut stayed) = (BTreeMap::new(), 0, 0, 0);
         for a in trials.iter().filter(|trial| is_first(plan, trial)) {
             let partner = a.duet.as_ref().map(|duet| duet.partner);
             let b = trials.iter().find(|trial| Some(trial.id) == partner);
@@ -95,6 +97,9 @@ impl Duets {
                 pairs.insert((a.id, b.id), compared);
                 disturbed += usize::from(a.disturbed || b.disturbed);
                 crowded += usize::from(used(a, b).is_some_and(|part| part > CROWDED));
+                let duet = a.duet.as_ref();
+                stayed +=
+                    usize::from(duet.is_some_and(|duet| duet.together && duet.exchanges == 0));
             }
         }
         let is_together =
@@ -105,6 +110,7 @@ impl Duets {
             disturbed,
             crowded,
             together: trials.iter().any(is_together),
+            stayed,
         }))
     }
 
@@ -183,6 +189,7 @@ impl Duets {
             disturbed: self.disturbed,
             together: self.together,
             crowded: self.crowded,
+            stayed: self.stayed,
             blocks: known.iter().map(block).collect(),
             sides: deciding.measures.iter().filter_map(side).collect(),
         }

@@ -145,9 +145,11 @@ fn where_both_get_in_each_others_way_equality_is_not_shown() {
         let analysis = busy(system_cpu, together);
         let p95 = of(&analysis, Measure::P95).verdict;
         let duet = analysis.duet.expect("told");
+        // Nothing moved the generators of these archives.
+        let stayed = if together { 8 } else { 0 };
         assert_eq!(
-            (duet.together, duet.crowded),
-            (together, crowded),
+            (duet.together, duet.crowded, duet.stayed),
+            (together, crowded, stayed),
             "{system_cpu}"
         );
         let expected = match crowded {

@@ -17,10 +17,18 @@ pub struct Duet {
     /// In how many of `blocks` both together took most of the CPU of these cores: then one that needs more
     /// takes it from the other. Where that is more than one in ten, equality of times is not claimed.
     pub crowded: usize,
+    /// In how many of `blocks` the generators kept their places on these cores: they could not be moved.
+    #[serde(skip_serializing_if = "is_none")]
+    pub stayed: usize,
     /// Pairs of trials that are both measurements, in the order they ran.
     pub blocks: Vec<DuetBlock>,
     /// By measure that decides, what the sides differ in.
     pub sides: Vec<SideEffect>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// A pair of trials.

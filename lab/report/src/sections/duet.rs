@@ -31,6 +31,7 @@ pub(super) fn duet(analysis: &Analysis) -> Option<Section> {
     let duet = analysis.duet.as_ref()?;
     let places = if duet.together { TOGETHER } else { APART };
     let mut blocks = vec![Block::Paragraph(format!("{places} {HOW}"))];
+    blocks.extend(stayed(duet).map(Block::Paragraph));
     blocks.extend(crowded(duet).map(Block::Paragraph));
     blocks.extend(disturbed(duet).map(Block::Paragraph));
     blocks.extend(sides(duet).map(Block::Paragraph));
@@ -50,6 +51,18 @@ fn disturbed(duet: &Duet) -> Option<String> {
              difference: one that is shown is there, and rather larger; where more than one pair in ten \
              was so disturbed, nothing is called equal.",
             duet.disturbed,
+            plural(duet.blocks.len(), "pair"),
+        )
+    })
+}
+
+/// What did not happen that is said to.
+fn stayed(duet: &Duet) -> Option<String> {
+    (duet.stayed > 0).then(|| {
+        format!(
+            "In {} of {} the generators could not be moved, and kept their places: what took one core there \
+             may have slowed one variant more than the other.",
+            duet.stayed,
             plural(duet.blocks.len(), "pair"),
         )
     })
