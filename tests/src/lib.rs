@@ -77,23 +77,29 @@ fn caller() -> Option<String> {
 /// its way, for the programs of `cli/tests`. Of all packages, those features of their dependencies are on that
 /// tests want; for this one alone, fewer, and a third of everything would be built a second time.
 fn build(release: bool) -> Command {
-    let mut build = Command::new(env!("CARGO"));
-    build.current_dir(repository());
+    let mut build = cargo();
     build.args(if release {
         ["build", "--release", "--package", "plimsoll"].as_slice()
     } else {
         ["test", "--no-run", "--workspace", "--test", "commands"].as_slice()
     });
     build.args(["--quiet", "--locked"]);
+    build
+}
+
+/// Cargo, for this workspace, as nobody had started it who was started by cargo.
+pub fn cargo() -> Command {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(repository());
     // What cargo says to a test about its package is no setting of the build: the build script of ring looks at it,
     // and would have everything above ring built anew, here and once more afterwards.
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
         if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
-            build.env_remove(&*name);
+            cargo.env_remove(&*name);
         }
     }
-    build
+    cargo
 }
 
 /// Polls until the condition holds.

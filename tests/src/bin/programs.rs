@@ -13,6 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use plimsoll_tests::{cargo, repository};
 use serde_json::Value;
 
 const USAGE: &str = "usage: programs [--at-once N] [FLAGS OF cargo test…]";
@@ -104,8 +105,7 @@ fn now() -> Instant {
 
 /// Builds the test programs, and gives those of the whole product first: they take longest.
 fn built(flags: &[String]) -> Result<VecDeque<Program>, String> {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo)
+    let mut build = cargo()
         .args([
             "test",
             "--no-run",
@@ -116,11 +116,10 @@ fn built(flags: &[String]) -> Result<VecDeque<Program>, String> {
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| format!("can't start cargo: {error}"))?;
-    let root = env::current_dir().map_err(|error| error.to_string())?;
     let mut programs = Vec::new();
     for line in BufReader::new(build.stdout.take().ok_or("no output of cargo")?).lines() {
         let line = line.map_err(|error| format!("can't read what cargo says: {error}"))?;
-        programs.extend(program(&line, &root));
+        programs.extend(program(&line, repository()));
     }
     let status = build.wait().map_err(|error| error.to_string())?;
     if !status.success() {
