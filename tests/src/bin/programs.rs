@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 use plimsoll_tests::{cargo, repository};
 use serde_json::Value;
 
+/// Agents that are lost are waited for.
+const LONGEST: &str = "lab/fleet fleet";
 const USAGE: &str = "usage: programs [--at-once N] [FLAGS OF cargo test…]";
 
 struct Options {
@@ -50,7 +52,8 @@ impl Ended {
 fn options(mut args: impl Iterator<Item = String>) -> Option<Options> {
     let cores = thread::available_parallelism().map_or(2, usize::from);
     let mut options = Options {
-        at_once: cores.max(2),
+        // One waits while others compute.
+        at_once: cores.max(2) + 1,
         cargo: Vec::new(),
     };
     while let Some(arg) = args.next() {
@@ -103,7 +106,8 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Builds the test programs, and gives those of the whole product first: they take longest.
+/// Builds the test programs, and gives those that take longest first: one that waits for minutes, and those of the
+/// whole product.
 fn built(flags: &[String]) -> Result<VecDeque<Program>, String> {
     let mut build = cargo()
         .args([
@@ -125,7 +129,10 @@ fn built(flags: &[String]) -> Result<VecDeque<Program>, String> {
     if !status.success() {
         return Err("the tests don't build".to_owned());
     }
-    programs.sort_by_key(|program| (!program.folder.ends_with("tests"), program.name.clone()));
+    programs.sort_by_key(|program| {
+        let is_of_all = program.folder.ends_with("tests");
+        (program.name != LONGEST, !is_of_all, program.name.clone())
+    });
     Ok(programs.into())
 }
 
