@@ -14,7 +14,14 @@ use crate::model::{Cell, Level};
 use crate::preparation::{Preparation, PreparationTemplate};
 
 /// What a trial fills in, by name.
-pub(crate) const FILLED_IN: [&str; 5] = ["port", "scratch", "secret", "secret_file", "port_file"];
+pub(crate) const FILLED_IN: [&str; 6] = [
+    "port",
+    "scratch",
+    "secret",
+    "secret_file",
+    "port_file",
+    "plimsoll",
+];
 const PORT: &str = "{{ port }}";
 pub(crate) const SCRATCH: &str = "{{ scratch }}";
 const SECRET: &str = "{{ secret }}";
@@ -26,6 +33,8 @@ pub(crate) const USERS_PORT: &str = "{{ users_port }}";
 pub(crate) const OF_PORT: &str = "_port";
 /// The program that conducts, which a preset may start.
 pub(crate) const PROGRAM: &str = "{{ program }}";
+/// The same one, as studies name it.
+const PLIMSOLL: &str = "{{ plimsoll }}";
 /// Longest time for anything a command does beside the load.
 const MAX_TIME: Duration = Duration::from_secs(3600);
 const DEFAULT_WITHIN: Duration = Duration::from_secs(30);
@@ -167,6 +176,7 @@ impl CommandSpec {
                 .replace(SECRET_FILE, &with.secret_file)
                 .replace(PORT_FILE, &with.port_file)
                 .replace(PROGRAM, &with.program)
+                .replace(PLIMSOLL, &with.program)
         };
         let pair = |(name, value): &(String, String)| (name.clone(), text(value));
         Self {
@@ -243,11 +253,8 @@ impl CommandTemplate {
 
     fn spec_at(&self, cell: &Cell, port: &str) -> Result<CommandSpec, CellError> {
         let mut cell = cell.clone();
-        for (name, text) in
-            FILLED_IN
-                .into_iter()
-                .zip([port, SCRATCH, SECRET, SECRET_FILE, PORT_FILE])
-        {
+        let texts_of = [port, SCRATCH, SECRET, SECRET_FILE, PORT_FILE, PLIMSOLL];
+        for (name, text) in FILLED_IN.into_iter().zip(texts_of) {
             cell.insert(name.to_owned(), Level::Text(text.to_owned()));
         }
         let cell = &cell;
