@@ -5,9 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use lab_archive::{Environment, Pinning};
+use lab_monitor::{Roots, mount_of};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::statvfs::statvfs;
-use procfs::process::MountInfos;
 use procfs::{FromRead, Meminfo};
 
 /// What a machine can hold.
@@ -130,15 +130,8 @@ fn os_name(release: &str) -> String {
 
 /// The file system of the mount that the folder is below.
 pub fn filesystem(dir: &Path) -> Option<String> {
-    let dir = existing(dir)?;
-    let mounts = MountInfos::from_file("/proc/self/mountinfo").ok()?;
-    // Of two mounts on the same folder the later one counts.
-    let above = mounts
-        .into_iter()
-        .filter(|mount| dir.starts_with(&mount.mount_point));
-    above
-        .max_by_key(|mount| mount.mount_point.components().count())
-        .map(|mount| mount.fs_type)
+    let mounts = lab_monitor::mounts(&Roots::default()).ok()?;
+    mount_of(&mounts, &existing(dir)?).map(|mount| mount.kind.clone())
 }
 
 #[cfg(test)]

@@ -4,9 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use procfs::FromRead;
-use procfs::process::MountInfos;
-
+use crate::mounts::{mount_of, mounts};
 use crate::roots::Roots;
 
 /// A whole disk, not a partition.
@@ -24,21 +22,25 @@ pub(crate) fn under(roots: &Roots, dir: &Path) -> Option<Device> {
     let (major, minor) = (major(number), minor(number));
     let entry = match major {
         // No device of its own: some file systems over a device (btrfs) have such numbers.
-        0 => mounted_device(roots, &format!("0:{minor}"))?,
+        0 => mounted_device(roots, &format!("0:{minor}"), dir)?,
         _ => roots.sys.join(format!("dev/block/{major}:{minor}")),
     };
     whole_disk(&entry)
 }
 
-/// The device that `/proc/self/mountinfo` names for a file system.
-fn mounted_device(roots: &Roots, number: &str) -> Option<PathBuf> {
-    let mounts = MountInfos::from_file(roots.proc.join("self/mountinfo")).ok()?;
-    let mount = mounts.into_iter().find(|mount| mount.majmin == number)?;
-    let source = mount
-        .mount_source
-        .filter(|source| source.starts_with("/dev/"))?;
+/// The device that `/proc/self/mountinfo` names for a file system. Files in btrfs have the number of their
+/// subvolume, which no mount has: there the mount that the folder lies below tells.
+fn mounted_device(roots: &Roots, number: &str, dir: &Path) -> Option<PathBuf> {
+    let mounts = mounts(roots).ok()?;
+    let of_number = mounts.iter().find(|mount| mount.number == number);
+    let dir = fs::canonicalize(dir).ok()?;
+    let above = mount_of(&mounts, &dir).filter(|mount| mount.kind == "btrfs");
+    let source = &of_number.or(above)?.source;
+    if !source.starts_with("/dev/") {
+        return None;
+    }
     // `/dev/mapper/x` is a link to `/dev/dm-0`.
-    let source = fs::canonicalize(&source).unwrap_or_else(|_| PathBuf::from(source));
+    let source = fs::canonicalize(source).unwrap_or_else(|_| PathBuf::from(source));
     Some(roots.sys.join("class/block").join(source.file_name()?))
 }
 
@@ -111,15 +113,24 @@ mod tests {
     fn a_file_system_without_a_device_number_is_found_by_its_mount() {
         let dir = tempfile::tempdir().unwrap();
         let roots = roots(dir.path(), "class/block/sda1");
-        let mounts = "36 35 0:41 / /data rw,noatime shared:1 - btrfs /dev/sda1 rw\n\
-                      37 35 0:42 / /tmp rw shared:2 - tmpfs tmpfs rw\n\
-                      38 35 0:43 / /o rw shared:3 - overlay overlay rw\n";
+        let data = fs::canonicalize(dir.path()).unwrap().join("data");
+        fs::create_dir_all(data.join("subvolume")).unwrap();
+        let mounts = format!(
+            "35 35 0:40 / / rw shared:1 - overlay overlay rw\n\
+             36 35 0:41 / {} rw,noatime shared:1 - btrfs /dev/sda1 rw\n\
+             37 35 0:42 / /tmp rw shared:2 - tmpfs tmpfs rw\n\
+             38 35 0:43 / /o rw shared:3 - overlay overlay rw\n",
+            data.display()
+        );
         fs::write(roots.proc.join("self/mountinfo"), mounts).unwrap();
-        let found = |number| mounted_device(&roots, number).and_then(|entry| whole_disk(&entry));
-        assert_eq!(found("0:41"), sda());
-        assert_eq!(found("0:42"), None);
-        assert_eq!(found("0:43"), None);
-        assert_eq!(found("0:99"), None);
+        let found = |number, dir: &Path| {
+            mounted_device(&roots, number, dir).and_then(|entry| whole_disk(&entry))
+        };
+        assert_eq!(found("0:41", dir.path()), sda());
+        assert_eq!(found("0:42", dir.path()), None);
+        assert_eq!(found("0:43", dir.path()), None);
+        assert_eq!(found("0:99", dir.path()), None);
+        assert_eq!(found("0:99", &data.join("subvolume")), sda());
     }
 
     #[test]

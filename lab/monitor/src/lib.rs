@@ -43,6 +43,7 @@ mod host;
 mod ledger;
 mod limits;
 mod listener;
+mod mounts;
 mod others;
 mod process;
 pub mod quiet;
@@ -59,6 +60,7 @@ pub use limits::{
     ListenFailures, Throttling, listen_failures, open_files_limit, thermal_throttles, throttling,
 };
 pub use listener::{Listener, listener};
+pub use mounts::{Mount, mount_of, mounts};
 pub use others::{Program, Programs};
 pub use remote::NotAnExporter;
 pub use roots::Roots;
