@@ -6,11 +6,12 @@ TIMES ?= 10
 DUTY ?= 60
 SEED ?= 1
 KILLS ?= 1000
+FAULTS ?= 1000
 ALIKE ?= studies/self.study.yaml
 SECONDS ?= 60
 KNOWN ?= 20
 
-.PHONY: abuse alike known browser nats test test-disturbed fmt lint docs tests measure bench crashes kills demo deny fuzz help
+.PHONY: abuse alike known browser nats test test-disturbed fmt lint docs tests measure bench crashes faults kills demo deny fuzz help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -62,6 +63,9 @@ measure: ## whether measured times are the true ones, over real sockets; says wh
 
 crashes: ## 1,000 seeded crashes of a disk that forgets, for each that keeps something (SEED=N for others)
 	PLIMSOLL_CRASHES=1000 PLIMSOLL_SEED=$(SEED) $(CARGO) test --locked --package plimsoll-forgetful -- survive nothing_acknowledged errors_of the_log_leads
+
+faults: ## FAULTS (1,000) faults by a seed against trials that agents drive: ways, processes, strangers; half an hour
+	PLIMSOLL_FAULTS=$(FAULTS) PLIMSOLL_SEED=$(SEED) $(CARGO) test --locked --package plimsoll-tests --test faults
 
 kills: ## KILLS times (1,000) kill -9 on the server under a load of all services
 	PLIMSOLL_KILLS=$(KILLS) $(CARGO) test --locked --package plimsoll-tests --test kills -- --nocapture

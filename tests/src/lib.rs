@@ -7,6 +7,7 @@ pub mod drift;
 pub mod mixed;
 pub mod place;
 pub mod postgres;
+pub mod relay;
 pub mod server;
 pub mod stored;
 pub mod studies;

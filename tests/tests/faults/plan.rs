@@ -1,0 +1,156 @@
+//! Which faults strike, and when: drawn by a seed.
+
+use std::time::Duration;
+
+use plimsoll_tests::relay::{Direction, Way};
+use rand_core::Rng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// The agents of a stage.
+pub(crate) const AGENTS: usize = 2;
+
+/// Whose way to the hub.
+pub(crate) type Place = usize;
+
+/// The place of who runs the studies.
+pub(crate) const CONDUCTOR: Place = AGENTS;
+
+/// Who is stopped or killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Who {
+    Agent(usize),
+    Conductor,
+    /// Its server of NATS with it.
+    Hub,
+}
+
+/// What strikes a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// All connections from a place end.
+    Cut(Place),
+    /// They do, and each new one at once, for so long.
+    Close(Place, Duration),
+    /// A direction, or both, are bad for so long.
+    Bad(Place, Option<Direction>, Way, Duration),
+    /// A process stands still for so long.
+    Stop(Who, Duration),
+    /// A process is killed, and started again after so long.
+    Kill(Who, Duration),
+    /// An agent stands still for so long; another one is started in its name meanwhile, on another machine or on
+    /// the same one, and the old one wakes up beside it.
+    Twin(usize, Elsewhere, Duration),
+    /// Somebody comes with a token that was taken back.
+    Stranger,
+    /// Somebody who may come speaks in the name of others.
+    Forger,
+}
+
+/// Whether an agent that is started again has another machine's state.
+pub(crate) type Elsewhere = bool;
+
+/// A fault of a run, so long after the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Planned {
+    pub(crate) after: Duration,
+    pub(crate) fault: Fault,
+}
+
+/// The names that tables have for them.
+pub(crate) const NAMES: [&str; 16] = [
+    "connections cut",
+    "connections refused",
+    "way delayed",
+    "way narrow, buffers full",
+    "way stalled",
+    "way stalled in one direction",
+    "frame halved, connection cut",
+    "agent stopped",
+    "agent killed",
+    "conductor stopped",
+    "conductor killed",
+    "hub stopped",
+    "hub killed",
+    "two agents of one name",
+    "token that was taken back",
+    "subjects of others",
+];
+
+impl Fault {
+    /// Its place among [`NAMES`].
+    pub(crate) fn kind(&self) -> usize {
+        match self {
+            Self::Cut(_) => 0,
+            Self::Close(..) => 1,
+            Self::Bad(_, _, Way::Delayed(_), _) => 2,
+            Self::Bad(_, _, Way::Narrow(_), _) => 3,
+            Self::Bad(_, None, Way::Stalled | Way::Open, _) => 4,
+            Self::Bad(_, Some(_), Way::Stalled | Way::Open, _) => 5,
+            Self::Bad(_, _, Way::Halved, _) => 6,
+            Self::Stop(Who::Agent(_), _) => 7,
+            Self::Kill(Who::Agent(_), _) => 8,
+            Self::Stop(Who::Conductor, _) => 9,
+            Self::Kill(Who::Conductor, _) => 10,
+            Self::Stop(Who::Hub, _) => 11,
+            Self::Kill(Who::Hub, _) => 12,
+            Self::Twin(..) => 13,
+            Self::Stranger => 14,
+            Self::Forger => 15,
+        }
+    }
+}
+
+/// The faults of a run, some of them long after it has ended by itself.
+pub(crate) fn draw(faults: u64, random: &mut Xoshiro256PlusPlus) -> Vec<Planned> {
+    let planned = |_| Planned {
+        after: between(200, 5_000, random),
+        fault: fault(random),
+    };
+    (0..faults).map(planned).collect()
+}
+
+fn fault(random: &mut Xoshiro256PlusPlus) -> Fault {
+    let place = below(AGENTS + 1, random);
+    let agent = below(AGENTS, random);
+    let direction = [Direction::There, Direction::Back][below(2, random)];
+    let which = [None, Some(direction)][below(2, random)];
+    let who = [Who::Agent(agent), Who::Conductor, Who::Hub][below(3, random)];
+    let long = length(random);
+    match below(12, random) {
+        0 => Fault::Cut(place),
+        1 => Fault::Close(place, long),
+        2 => Fault::Bad(place, which, delay(random), long),
+        3 => Fault::Bad(place, which, narrow(random), long),
+        4 => Fault::Bad(place, None, Way::Stalled, long),
+        5 => Fault::Bad(place, Some(direction), Way::Stalled, long),
+        6 => Fault::Bad(place, Some(direction), Way::Halved, between(1, 300, random)),
+        7 => Fault::Stop(who, long),
+        8 | 9 => Fault::Kill(who, between(1, 2_000, random)),
+        10 => Fault::Twin(agent, below(2, random) == 0, long),
+        _ => [Fault::Stranger, Fault::Forger][below(2, random)],
+    }
+}
+
+/// Most faults are shorter than a lease, and some longer.
+fn length(random: &mut Xoshiro256PlusPlus) -> Duration {
+    match below(5, random) {
+        0 => between(10_200, 14_000, random),
+        _ => between(50, 4_000, random),
+    }
+}
+
+fn delay(random: &mut Xoshiro256PlusPlus) -> Way {
+    Way::Delayed(between(5, 300, random))
+}
+
+fn narrow(random: &mut Xoshiro256PlusPlus) -> Way {
+    Way::Narrow([1, 16, 256, 4096][below(4, random)])
+}
+
+fn between(least: u32, most: u32, random: &mut Xoshiro256PlusPlus) -> Duration {
+    Duration::from_millis(u64::from(least + random.next_u32() % (most - least + 1)))
+}
+
+fn below(limit: usize, random: &mut Xoshiro256PlusPlus) -> usize {
+    random.next_u32() as usize % limit
+}
