@@ -9,16 +9,16 @@ use std::time::Duration;
 use async_nats::{Client, Message, Subscriber};
 use futures_util::StreamExt;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::clock;
-use crate::connection::{Connected, For, connect};
+use crate::connection::{Connected, For, connect, say};
 use crate::driving::{Driving, Ended};
 use crate::epoch;
 use crate::error::FleetError;
 use crate::lease::Lease;
 use crate::machine;
-use crate::message::{Answer, Ask, Content, Hello, Packet, Read, VERSION, decode, encode};
+use crate::message::{Answer, Ask, Asked, Content, Hello, Packet, Read, VERSION, decode, encode};
 use crate::name::Name;
 use crate::runner::Runner;
 use crate::subject;
@@ -30,6 +30,8 @@ const GREET: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(100);
 /// How often it tells how its workers fare.
 const BEAT: Duration = Duration::from_millis(500);
+/// How long its last words may take to go out: there may be no hub any more to hear them.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// What an agent is started with.
 #[derive(Debug)]
@@ -190,7 +192,7 @@ impl Agent {
         }
         self.trial = None;
         // So that the last answer goes out.
-        let _gone = self.client.flush().await;
+        let _gone = timeout(LAST_WORDS, self.client.flush()).await;
         Ok(())
     }
 
@@ -219,12 +221,13 @@ impl Agent {
         };
         let subject = subject::hello(self.name());
         // The next one says the same.
-        let _unheard = self.client.publish(subject, encode(&hello).into()).await;
+        say(&self.client, subject, encode(&hello).into()).await;
     }
 
     async fn asked(&mut self, message: Message, events: &mut dyn FnMut(AgentEvent)) {
-        let answer = match decode::<Ask>(&message.payload) {
-            Ok(ask) => self.answer(ask, events),
+        let answer = match decode::<Asked>(&message.payload) {
+            Ok(asked) if !asked.instance.is_empty() && asked.instance != self.instance => return,
+            Ok(asked) => self.answer(asked.ask, events),
             Err(error) => Answer::Refused {
                 why: error.to_string(),
             },

@@ -8,6 +8,7 @@ use lab_driver::remote::{Arrivals, MAX_FRAME_BYTES, Unacknowledged};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
+use crate::connection::say;
 use crate::message::{Content, MOST_CONTENT, Packet};
 
 /// How often what was not acknowledged is sent again.
@@ -217,8 +218,7 @@ impl Carrier {
             trial: self.trial,
             content,
         };
-        let bytes = packet.encode().into();
-        let _sent_again = self.client.publish(self.to.clone(), bytes).await;
+        say(&self.client, self.to.clone(), packet.encode().into()).await;
     }
 }
 

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use crate::clock;
 use crate::connection::{For, connect};
 use crate::error::FleetError;
-use crate::message::{Answer, Ask, Hello, VERSION, decode, decode_hello, encode};
+use crate::message::{Answer, Ask, Asked, Hello, VERSION, decode, decode_hello, encode};
 use crate::name::Name;
 use crate::runner::Runner;
 use crate::subject;
@@ -172,8 +172,8 @@ impl Conductor {
     /// # Errors
     /// When it isn't there, or refuses.
     pub fn stop(&self, agent: &Name, force: bool) -> Result<(), FleetError> {
-        let question = Ask::Stop { force };
-        let answer = self.ask(agent, &question)?;
+        let ask = Ask::Stop { force };
+        let answer = self.ask(agent, ask.for_any())?;
         match answer {
             Answer::Refused { why } => Err(FleetError::Agent {
                 name: agent.clone(),
@@ -184,10 +184,10 @@ impl Conductor {
     }
 
     /// Asks an agent, and waits for its answer.
-    pub(crate) fn ask(&self, agent: &Name, ask: &Ask) -> Result<Answer, FleetError> {
-        let (client, agent, ask) = (self.client.clone(), agent.clone(), ask.clone());
+    pub(crate) fn ask(&self, agent: &Name, asked: Asked) -> Result<Answer, FleetError> {
+        let (client, agent) = (self.client.clone(), agent.clone());
         self.runner
-            .wait(async move { question(&client, &agent, &ask).await })
+            .wait(async move { question(&client, &agent, &asked).await })
     }
 }
 
@@ -245,12 +245,12 @@ async fn subscribe(
 pub(crate) async fn question(
     client: &Client,
     agent: &Name,
-    ask: &Ask,
+    asked: &Asked,
 ) -> Result<Answer, FleetError> {
     let mut tries = 3;
     loop {
         tries -= 1;
-        match answered(client, subject::ask(agent), ask).await {
+        match answered(client, subject::ask(agent), asked).await {
             Ok(answer) => return Ok(answer),
             Err(why) if tries == 0 => {
                 let name = agent.clone();

@@ -1,11 +1,15 @@
 //! Connections to the hub: always with TLS, to the one certificate that the token names.
 
+use std::error::Error;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_nats::connection::State;
 use async_nats::{Client, ConnectOptions, Event};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use bytes::Bytes;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::sync::watch;
 
@@ -24,6 +28,9 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 const AGAIN: Duration = Duration::from_millis(500);
 /// How long a hub may take to know a token that it has given out.
 const KNOWN_WITHIN: Duration = Duration::from_secs(3);
+/// How long one that starts anew may be away for who waits for runs; for who wants to begin one.
+const AWAY_FOR_AGENTS: Duration = Duration::from_secs(10);
+const AWAY_FOR_CONDUCTORS: Duration = Duration::from_secs(2);
 /// Messages that may wait for whoever reads a subscription.
 const WAITING: usize = 4096;
 
@@ -44,21 +51,46 @@ pub(crate) struct Connected {
     pub(crate) refused: watch::Receiver<bool>,
 }
 
+/// Why there is no connection.
+struct Failed {
+    error: FleetError,
+    /// How long after the first try another one may end otherwise.
+    tried_for: Duration,
+}
+
+impl From<FleetError> for Failed {
+    fn from(error: FleetError) -> Self {
+        let tried_for = Duration::ZERO;
+        Self { error, tried_for }
+    }
+}
+
 /// Connects. It connects again by itself when the connection is lost. A hub that has just given the
-/// token out may take a moment to know it.
+/// token out may take a moment to know it, and one that starts anew is away, or breaks off what it has
+/// begun.
 pub(crate) async fn connect(token: &Token, purpose: For) -> Result<Connected, FleetError> {
-    let until = clock::now() + KNOWN_WITHIN;
+    let begun = clock::now();
     loop {
         match connect_once(token, purpose).await {
-            Err(FleetError::Refused { .. }) if clock::now() < until => {
+            Ok(connected) => return Ok(connected),
+            Err(failed) if clock::now() < begun + failed.tried_for => {
                 tokio::time::sleep(AGAIN).await;
             }
-            connected => return connected,
+            Err(failed) => return Err(failed.error),
         }
     }
 }
 
-async fn connect_once(token: &Token, purpose: For) -> Result<Connected, FleetError> {
+/// Publishes where there is a connection. Without one, what is published would wait for it, and who publishes
+/// for what waits; all that is said here is said again.
+pub(crate) async fn say(client: &Client, subject: String, message: Bytes) {
+    if client.connection_state() == State::Connected {
+        // As what is lost under way.
+        let _said_again = client.publish(subject, message).await;
+    }
+}
+
+async fn connect_once(token: &Token, purpose: For) -> Result<Connected, Failed> {
     let (refuse, refused) = watch::channel(false);
     let seed = match purpose {
         For::Departures => token.watch.clone().unwrap_or_default(),
@@ -116,17 +148,43 @@ fn is_refusal(text: &str) -> bool {
     text.to_lowercase().contains("authorization violation")
 }
 
-fn failure(token: &Token, error: &async_nats::ConnectError) -> FleetError {
+fn failure(token: &Token, error: &async_nats::ConnectError) -> Failed {
     use async_nats::ConnectErrorKind::{Authentication, AuthorizationViolation};
     let url = token.url.clone();
     if matches!(error.kind(), AuthorizationViolation | Authentication) {
         let name = token.name.clone();
-        return FleetError::Refused { url, name };
+        return Failed {
+            error: FleetError::Refused { url, name },
+            tried_for: KNOWN_WITHIN,
+        };
     }
-    FleetError::Unreachable {
-        url,
-        why: error.to_string(),
+    let why = error.to_string();
+    Failed {
+        error: FleetError::Unreachable { url, why },
+        tried_for: match token.role {
+            _ if is_of_another(error) => Duration::ZERO,
+            Role::Agent => AWAY_FOR_AGENTS,
+            Role::Conductor => AWAY_FOR_CONDUCTORS,
+        },
     }
+}
+
+/// Whether there is somebody else: no hub gets another certificate by starting anew.
+fn is_of_another(error: &(dyn Error + 'static)) -> bool {
+    let refused = |error: &(dyn Error + 'static)| {
+        let error = error.downcast_ref::<rustls::Error>();
+        error.is_some_and(|error| matches!(error, rustls::Error::InvalidCertificate(_)))
+    };
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        let within = error.downcast_ref::<io::Error>();
+        let within = within.and_then(io::Error::get_ref);
+        if refused(error) || within.is_some_and(|within| refused(within)) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
 
 /// Trusts the hub's authority and no other.
@@ -140,4 +198,50 @@ fn tls(token: &Token) -> Result<ClientConfig, FleetError> {
     let config = config.with_safe_default_protocol_versions();
     let config = config.map_err(|e| wrong(&e))?;
     Ok(config.with_root_certificates(roots).with_no_client_auth())
+}
+
+#[cfg(test)]
+mod tests {
+    use async_nats::{ConnectError, ConnectErrorKind};
+    use rustls::CertificateError;
+
+    use super::*;
+
+    fn token(role: Role) -> Token {
+        Token {
+            url: "tls://127.0.0.1:4222".to_owned(),
+            name: "ada".parse().unwrap(),
+            role,
+            authority: String::new(),
+            seed: String::new(),
+            watch: None,
+        }
+    }
+
+    /// As the client of NATS hands on what went wrong while it connected.
+    fn tried_for(role: Role, kind: ConnectErrorKind, cause: io::Error) -> Duration {
+        failure(&token(role), &ConnectError::with_source(kind, cause)).tried_for
+    }
+
+    #[test]
+    fn a_hub_that_starts_anew_is_waited_for_and_another_one_is_not() {
+        let broken_off = || io::Error::new(io::ErrorKind::UnexpectedEof, "tls handshake eof");
+        let nobody = || io::Error::from(io::ErrorKind::ConnectionRefused);
+        for cause in [broken_off(), nobody()] {
+            let waits = tried_for(Role::Agent, ConnectErrorKind::Io, cause);
+            assert_eq!(waits, AWAY_FOR_AGENTS);
+        }
+        let waits = tried_for(Role::Conductor, ConnectErrorKind::Io, broken_off());
+        assert_eq!(waits, AWAY_FOR_CONDUCTORS);
+        let unknown = rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer);
+        let other = io::Error::new(io::ErrorKind::InvalidData, unknown);
+        let waits = tried_for(Role::Agent, ConnectErrorKind::Io, other);
+        assert_eq!(waits, Duration::ZERO);
+        let unknown = tried_for(
+            Role::Agent,
+            ConnectErrorKind::AuthorizationViolation,
+            nobody(),
+        );
+        assert_eq!(unknown, KNOWN_WITHIN);
+    }
 }

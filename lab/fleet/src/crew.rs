@@ -211,7 +211,7 @@ impl Crew {
             ttl_ms: TTL.as_millis() as u64,
         };
         let name = hello.name.clone();
-        let epoch = match self.conductor.ask(&name, &lease)? {
+        let epoch = match self.conductor.ask(&name, lease.for_one(&hello))? {
             Answer::Granted { epoch } => epoch,
             Answer::Held { holder, ms_left } => {
                 let seconds = ms_left.div_ceil(1000);
@@ -285,7 +285,8 @@ impl Crew {
             .wait(async move { client.subscribe(subject).await });
         let heard = heard.map_err(|error| fail(error.to_string()))?;
         let epoch = member.epoch;
-        match self.conductor.ask(&name, &Ask::Open { epoch, trial })? {
+        let open = Ask::Open { epoch, trial };
+        match self.conductor.ask(&name, open.for_one(&member.hello))? {
             Answer::Done => {}
             Answer::Refused { why } => return Err(fail(why)),
             _ => return Err(fail("opens no trial".to_owned())),
@@ -363,7 +364,8 @@ impl Drop for Crew {
                 epoch: member.epoch,
             };
             // Who does not hear it is free when the lease lapses.
-            let _lapses = self.conductor.ask(&member.hello.name, &release);
+            let hello = &member.hello;
+            let _lapses = self.conductor.ask(&hello.name, release.for_one(hello));
         }
     }
 }
@@ -414,6 +416,7 @@ async fn look_after(
             epoch: member.epoch,
             ttl_ms: TTL.as_millis() as u64,
         };
+        let renew = renew.for_one(&member.hello);
         match question(&client, &member.hello.name, &renew).await {
             Ok(Answer::Granted { .. }) => {
                 *lock(&member.renewed) = asked;
@@ -558,6 +561,7 @@ impl Place for Seat {
             epoch: self.member.epoch,
             trial: self.trial,
         };
+        let drop = drop.for_one(&self.member.hello);
         self.runner.spawn(async move {
             // Who does not hear it stops when its lease lapses.
             let _lapses = question(&client, &name, &drop).await;

@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::carry::{Broken, Carrier, Ends, UP};
+use crate::connection::say;
 use crate::ends::{Sink, Source, WAITING};
 use crate::message::{Content, Packet};
 
@@ -65,7 +66,7 @@ impl Driving {
                     trial: number,
                     content: Content::Gone(why.into_bytes()),
                 };
-                // Who does not hear it sees that nothing comes any more.
+                // It waits for the connection where there is none: beats go on, and no window comes.
                 let _unheard = client.publish(to, packet.encode().into()).await;
             }
         });
@@ -95,9 +96,7 @@ impl Driving {
             content,
         };
         // The next beat says the same, and who is gone is missed.
-        let _unheard = client
-            .publish(self.up.clone(), packet.encode().into())
-            .await;
+        say(client, self.up.clone(), packet.encode().into()).await;
     }
 }
 

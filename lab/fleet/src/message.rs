@@ -88,6 +88,34 @@ pub(crate) enum Ask {
     Stop { force: bool },
 }
 
+/// A question, and to whom. Two programs may have one name for a while: one that stood still while another was
+/// started in its place, or two with one token. Who is not meant says nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Asked {
+    /// As its greeting has it; whoever has the name where it is empty.
+    pub(crate) instance: String,
+    pub(crate) ask: Ask,
+}
+
+impl Ask {
+    /// To the program that greeted so.
+    pub(crate) fn for_one(self, hello: &Hello) -> Asked {
+        Asked {
+            instance: hello.instance.clone(),
+            ask: self,
+        }
+    }
+
+    /// To whoever has the name.
+    pub(crate) fn for_any(self) -> Asked {
+        Asked {
+            instance: String::new(),
+            ask: self,
+        }
+    }
+}
+
 /// An agent's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -240,7 +268,7 @@ impl Packet {
 /// Why they are not a packet.
 pub fn check(bytes: &[u8]) -> Result<(), Unreadable> {
     let _hello = decode_hello(bytes);
-    let _ask = decode::<Ask>(bytes);
+    let _asked = decode::<Asked>(bytes);
     let _answer = decode::<Answer>(bytes);
     let _read = decode::<Read>(bytes);
     let _beat = decode::<Beat>(bytes);
