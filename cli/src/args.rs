@@ -77,7 +77,7 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Measure what this machine's generator can be trusted with
     Calibrate(CalibrateArgs),
-    /// Put back kernel settings that a killed run left changed
+    /// Put back what a killed run left changed or mounted
     Restore(RestoreArgs),
     /// Serve the groupware: calendar with invitations, and mail
     Serve(Box<ServeArgs>),
@@ -306,8 +306,9 @@ pub(crate) struct CompareArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A run puts its kernel settings back itself, also on Ctrl-C. One that was killed can't; the next
-run does it, or this command.")]
+A run puts its kernel settings back itself and takes away the file systems that
+it made, also on Ctrl-C. One that was killed can't; the next run does it, or
+this command.")]
 pub(crate) struct RestoreArgs {
     /// Folder that remembers kernel settings while they are changed; as in `plimsoll run`
     #[arg(long, env = "PLIMSOLL_STATE", value_name = "DIR")]

@@ -135,13 +135,15 @@ pub(crate) fn failure(error: &ConductError) -> Failure {
     match error {
         ConductError::Preflight { .. }
         | ConductError::Settings { .. }
-        | ConductError::Host(HostError::Kernel { .. })
+        | ConductError::Host(HostError::Kernel { .. } | HostError::Filesystem { .. })
         | ConductError::Unsupported(_) => Failure::new(Exit::BadInput, error),
         ConductError::Unreachable { .. } => Failure::new(Exit::SystemFailed, error),
         ConductError::Host(HostError::KernelBusy { .. }) => Failure::new(Exit::BadInput, error)
             .hint("runs that vary the same setting go one after the other"),
-        ConductError::Host(HostError::PutBack { .. }) => Failure::new(Exit::Internal, error)
-            .hint("`plimsoll restore` tries again, as root where that is needed"),
+        ConductError::Host(HostError::PutBack { .. } | HostError::TakeAway { .. }) => {
+            Failure::new(Exit::Internal, error)
+                .hint("`plimsoll restore` tries again, as root where that is needed")
+        }
         ConductError::Archive(ArchiveError::NotEmpty { .. }) => Failure::new(Exit::BadInput, error)
             .hint("--resume goes on with the run in it; a new run needs another --out"),
         ConductError::Archive(

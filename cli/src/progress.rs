@@ -62,6 +62,7 @@ impl Display {
         self.keep_panel(columns());
         match event {
             Event::Restored(restored) => self.line(&words::restored(restored)),
+            Event::Cleared { path, pid } => self.line(&words::cleared(path, *pid)),
             Event::Gone { path, value } => self.line(&format!(
                 "{path} is gone: its old value `{value}` can't be put back (`plimsoll restore` forgets it)"
             )),

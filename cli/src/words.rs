@@ -1,5 +1,6 @@
-//! Words that several commands use: cells, lengths of time, what was put back.
+//! Words that several commands use: cells, lengths of time, what was put back or taken away.
 
+use std::path::Path;
 use std::time::Duration;
 
 use lab_host::journal::Restored;
@@ -50,6 +51,12 @@ pub(crate) fn restored(restored: &Restored) -> String {
         pid,
     } = restored;
     format!("put {path} back to `{value}`: a killed run (process {pid}) had left it at `{found}`")
+}
+
+/// What was taken away, in a sentence.
+pub(crate) fn cleared(path: &Path, pid: u32) -> String {
+    let path = path.display();
+    format!("took away the file system at {path}, which a killed run (process {pid}) had made")
 }
 
 #[cfg(test)]

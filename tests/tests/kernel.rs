@@ -14,6 +14,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use plimsoll_tests::{program, wait_until};
 
+#[path = "kernel/storage.rs"]
+mod storage;
+
 const DEADLINE: Duration = Duration::from_secs(120);
 const RATE: &str = "/proc/sys/net/ipv4/icmp_ratelimit";
 const BURST: &str = "/proc/sys/net/ipv4/icmp_msgs_burst";

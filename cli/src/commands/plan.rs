@@ -88,6 +88,7 @@ pub(crate) fn describe(plan: &Plan) -> String {
     let _ = writeln!(text);
     if let Some(search) = &plan.search {
         text.push_str(&searches(plan, search));
+        text.push_str(&file_systems(plan));
         let _ = write!(text, "\n{}", limits(plan));
         return text;
     }
@@ -95,6 +96,7 @@ pub(crate) fn describe(plan: &Plan) -> String {
     text.push_str(&recording(plan));
     text.push_str(&populations(plan));
     text.push_str(&stages(plan));
+    text.push_str(&file_systems(plan));
     let _ = writeln!(text);
     let is_sequence = |trial: &Trial| matches!(trial.load.kind, LoadKind::Sequence { .. });
     // A sequence ends with its last session; its hold is only the time that it may take.
@@ -346,6 +348,31 @@ fn ranges(trial: &Trial) -> bool {
 /// Fewest and most, where the server's answers decide.
 fn between(span: Span, per: f64) -> String {
     format!("{:.0}–{:.0}", span.low / per, span.high / per)
+}
+
+/// The file systems that are made for trials.
+fn file_systems(plan: &Plan) -> String {
+    let hosts = plan.every_trial().map(|trial| &trial.host);
+    let made = hosts.filter_map(|host| Some((&host.storage, host.filesystem.as_ref()?)));
+    let made: BTreeSet<_> = made.collect();
+    if made.is_empty() {
+        return String::new();
+    }
+    let mut text =
+        "\neach trial on a file system of its own, made for it and removed after it:\n".to_owned();
+    for (folder, made) in made {
+        let folder = folder.as_deref().unwrap_or("the run's folder");
+        let (kind, megabytes) = (made.kind.name(), made.bytes / 1_000_000);
+        let _ = write!(text, "  {kind} of {megabytes} MB in a file in {folder}");
+        if !made.mkfs.is_empty() {
+            let _ = write!(text, ", made with {}", made.mkfs.join(" "));
+        }
+        if let Some(options) = &made.options {
+            let _ = write!(text, ", mounted with {options}");
+        }
+        text.push('\n');
+    }
+    text
 }
 
 /// The disk that the run needs, and how that is known.

@@ -1,4 +1,5 @@
-//! `plimsoll restore`: puts back kernel settings that a killed run left changed.
+//! `plimsoll restore`: puts back kernel settings that a killed run left changed, and takes away file systems that it
+//! left mounted.
 
 use lab_host::journal::{Gone, Restoration, restore};
 
@@ -13,12 +14,13 @@ pub(crate) fn run(args: &RestoreArgs) -> Result<Exit, Failure> {
     let folder = state::folder(args.state.as_deref())?;
     let Restoration {
         restored,
+        cleared,
         held,
         gone,
     } = restore(&folder, Gone::Forget).map_err(|error| failure(&error.into()))?;
     for (path, pid) in held {
         say(format_args!(
-            "{path} is set by a run that is under way (process {pid}) and stays"
+            "{path} belongs to a run that is under way (process {pid}) and stays"
         ));
     }
     for (path, value) in gone {
@@ -26,9 +28,11 @@ pub(crate) fn run(args: &RestoreArgs) -> Result<Exit, Failure> {
             "{path} is gone: its old value `{value}` can't be put back, and is forgotten"
         ));
     }
-    if restored.is_empty() {
+    let settings = restored.iter().map(words::restored);
+    let disks = cleared.iter().map(|(path, pid)| words::cleared(path, *pid));
+    let lines: Vec<String> = settings.chain(disks).collect();
+    if lines.is_empty() {
         return print("nothing to put back\n");
     }
-    let lines: Vec<String> = restored.iter().map(words::restored).collect();
     print(&format!("{}\n", lines.join("\n")))
 }

@@ -1,7 +1,7 @@
 //! The system of a trial, started and prepared as for the trial, for who wants to send a few requests
 //! and no load. Nothing is archived or measured.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lab_driver::Mix;
@@ -66,11 +66,16 @@ pub fn attend(
         Some(folder) => Work::in_storage(folder, &request.out)?,
         None => Work::in_run(&request.out)?,
     };
-    let scratch = work.trial(trial.id)?;
     let secrets = request.plan.secrets(&request.loaded.secrets);
     let mut told = |event| events(masked::event(&secrets, event));
     let workloads = workloads(request, trial)?;
-    let kernel = Kernel::begin(&request.state, &request.plan)?;
+    let disks = trial.host.filesystem.iter().map(|_| work.whole());
+    let disks = disks.collect::<Result<_, _>>()?;
+    let kernel = Kernel::begin(&request.state, &request.plan, disks)?;
+    let scratch = match work.of(trial, interrupt) {
+        Err(_) if interrupt.load(Ordering::Relaxed) => return Ok(Attended::Interrupted),
+        made => made?,
+    };
     let conductor = Conductor {
         program: &request.program,
         plan: &request.plan,
@@ -92,6 +97,7 @@ pub fn attend(
         interrupt,
     };
     let stopped = conductor.attend(visit);
+    scratch.close()?;
     kernel.put_back().and(kernel.finish())?;
     match stopped {
         Ok(()) => Ok(Attended::Through),

@@ -10,12 +10,19 @@ use lab_study::plan::LoadSpec;
 
 use crate::judged::Judged;
 
-/// What happens, in order: (`Restored` | `Gone`)* `RunStarted` (`TrialStarted` `Waiting`* (`Phase` | `SetupProgress` | `Progress` |
+/// What happens, in order: (`Restored` | `Cleared` | `Gone`)* `RunStarted` (`TrialStarted` `Waiting`* (`Phase` | `SetupProgress` | `Progress` |
 /// `Failed` | `Note`)* `TrialDone`)*.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// A kernel setting that a killed run had left changed is as it was.
     Restored(Restored),
+    /// A file system that a killed run had made for a trial is taken away.
+    Cleared {
+        /// Where it was.
+        path: PathBuf,
+        /// The process that had made it.
+        pid: u32,
+    },
     /// A kernel setting that an earlier run had changed is gone, and with it where its old value would
     /// be put back.
     Gone {

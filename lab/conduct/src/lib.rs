@@ -11,6 +11,8 @@
 //!   trials that are missing.
 //! - The old value of a changed kernel setting is on disk before the change. It is put back after
 //!   each trial, and by the next run where this one was killed.
+//! - A file system that is made for a trial goes with it. The folder of its image is on disk before it is made,
+//!   and what a killed run left is taken away by the next one.
 //! - A trial that is no measurement for a reason outside system and generator is repeated at the end of
 //!   its block; every attempt stays in the archive. None is repeated for its result.
 //! - Two trials of a duet begin their ramps together, each with a generator process of its own, on the same

@@ -39,7 +39,9 @@ impl Logged {
 /// The line of an event; `None` of what the trial's windows tell, or what came before the archive.
 fn line(event: &Event) -> Option<Happening> {
     Some(match event {
-        Event::Restored(_) | Event::Gone { .. } | Event::Progress(_) => return None,
+        Event::Restored(_) | Event::Cleared { .. } | Event::Gone { .. } | Event::Progress(_) => {
+            return None;
+        }
         Event::RunStarted {
             trials,
             completed,

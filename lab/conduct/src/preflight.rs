@@ -73,12 +73,22 @@ pub enum Excess {
         /// Bytes available.
         available: u64,
     },
+    /// Space for the system's data in the file system that is made for the trial.
+    Filesystem {
+        /// Bytes needed.
+        needed: u64,
+        /// Its size.
+        size: u64,
+    },
 }
 
 impl Problem {
     /// Whether it is one of the machine that conducts, whoever drives the load.
     pub(crate) fn is_of_disks(&self) -> bool {
-        matches!(self.excess, Excess::Disk { .. } | Excess::Storage { .. })
+        matches!(
+            self.excess,
+            Excess::Disk { .. } | Excess::Storage { .. } | Excess::Filesystem { .. }
+        )
     }
 }
 
@@ -143,6 +153,13 @@ impl fmt::Display for Problem {
                 "their data needs up to {} in the study's storage, and {} are free",
                 size(needed),
                 size(available)
+            ),
+            Excess::Filesystem { needed, size: has } => write!(
+                f,
+                "their data needs up to {}, and the file system that is made for it has {} (`size` \
+                 under `storage`)",
+                size(needed),
+                size(has)
             ),
         }
     }
@@ -219,7 +236,13 @@ fn connections(trials: &[Trial]) -> u64 {
 
 fn data_of(unit: &[Trial], is_meant: impl Fn(&Trial) -> bool) -> u64 {
     let meant = unit.iter().filter(|trial| is_meant(trial));
-    meant.map(data_bytes).fold(0, u64::saturating_add)
+    meant.map(taken_bytes).fold(0, u64::saturating_add)
+}
+
+/// What a trial takes of the disk: its data, or the file system that is made for it.
+fn taken_bytes(trial: &Trial) -> u64 {
+    let made = trial.host.filesystem.as_ref();
+    made.map_or_else(|| data_bytes(trial), |made| made.bytes)
 }
 
 /// The plan's trials, and the largest that a search may choose.
@@ -291,7 +314,10 @@ fn of_trial(trial: &Trial, limits: &Limits) -> impl Iterator<Item = Excess> + us
     let files = (connections > by_files).then_some(Excess::OpenFiles { limit: open_files });
     let limit = by_ports.saturating_add(FILE_RESERVE);
     let ports = (connections > by_ports).then_some(Excess::Ports { limit });
-    files.into_iter().chain(ports)
+    let (needed, made) = (data_bytes(trial), trial.host.filesystem.as_ref());
+    let size = made.map_or(u64::MAX, |made| made.bytes);
+    let data = (needed > size).then_some(Excess::Filesystem { needed, size });
+    files.into_iter().chain(ports).chain(data)
 }
 
 /// How many connections a trial needs, and how many this machine has room for.
@@ -386,7 +412,7 @@ fn on_disk(data: u64, archive: u64, storage: Option<u64>, limits: &Limits) -> Op
 #[cfg(test)]
 mod tests {
     use lab_study::plan::LoadSpec;
-    use lab_study::{AttachSpec, Preparation};
+    use lab_study::{AttachSpec, Filesystem, FilesystemSpec, Preparation};
 
     use super::*;
 
@@ -502,8 +528,16 @@ mod tests {
         };
         let mut stored = plan(&[3000], 30 << 20);
         stored.trials[0].host.storage = Some("/small".to_owned());
+        let mut made = plan(&[3000], 30 << 20);
+        made.trials[0].host.filesystem = Some(FilesystemSpec {
+            kind: Filesystem::Xfs,
+            bytes: 4_000_000_000,
+            mkfs: Vec::new(),
+            options: None,
+        });
         let report = [
             words(&stored, &MACHINE),
+            words(&made, &MACHINE),
             words(&plan(&[900], 0), &few_ports),
             words(&plan(&[3000], 0), &little_memory),
             words(&plan(&[3000], 30 << 20), &MACHINE),

@@ -73,7 +73,9 @@ impl Conductor<'_> {
             let cores = cores::words(&self.pinning.system);
             settings.insert("cpus".to_owned(), cores);
         }
-        if let Some(storage) = &host.storage {
+        if let Some(disk) = self.scratch.disk() {
+            settings.extend(disk.told(host.storage.as_deref()));
+        } else if let Some(storage) = &host.storage {
             let kind = machine::filesystem(storage.as_ref()).unwrap_or_default();
             settings.insert("storage".to_owned(), format!("{storage} ({kind})"));
         }

@@ -17,7 +17,7 @@ use lab_host::clock::pause;
 use lab_host::cores::{self, Allotment, Pinned};
 use lab_host::journal::{Gone, restore};
 use lab_host::kernel::{self, Kernel};
-use lab_host::machine;
+use lab_host::{disk, machine};
 use lab_study::plan::{Plan, Trial};
 use lab_study::{Loaded, Secrets, Workload};
 
@@ -32,7 +32,7 @@ use crate::measuring::LOOK;
 use crate::preflight::{self as limits, Problem};
 use crate::quiet::{self, Patience};
 use crate::repeats::Repeats;
-use crate::scratch::{self, Work};
+use crate::scratch::{self, Scratch, Work};
 use crate::search::{self, Searching};
 use crate::snapshot::Snapshots;
 use crate::trial::Done;
@@ -90,6 +90,7 @@ pub fn preflight(request: &RunRequest) -> Result<(), ConductError> {
     problems.extend(reach::check(&request.plan));
     problems.extend(kernel::check(&request.plan));
     problems.extend(scratch::check(&request.plan));
+    problems.extend(disk::check(&request.plan));
     let cores = cores::allowed().map_err(HostError::Cores)?;
     problems.extend(cores::check(&request.plan, &cores));
     let away = request.elsewhere.is_some() || request.loaded.study.agents().is_some();
@@ -165,13 +166,7 @@ fn run_all(
     judge: Judge<'_>,
     interrupt: &AtomicBool,
 ) -> Result<Outcome, ConductError> {
-    let left = restore(&request.state, Gone::Keep)?;
-    for restored in left.restored {
-        events(Event::Restored(restored));
-    }
-    for (path, value) in left.gone {
-        events(Event::Gone { path, value });
-    }
+    put_back(request, events)?;
     preflight(request)?;
     // A server that was there once may be starting again.
     if !request.resume {
@@ -194,19 +189,22 @@ fn run_all(
     }
     let archive = open(request, secrets, &shown(&pinning, request))?;
     let _on_generator_cores = Pinned::to(&pinning.generator).map_err(HostError::Cores)?;
+    let work = work(request)?;
+    let disks = scratch::disks(&request.plan, &work)?;
     let run = Run {
         request,
         secrets,
         allotment,
         halves,
-        work: work(request)?,
+        work,
         archive,
         interrupt,
         snapshots: Snapshots::default(),
-        kernel: Kernel::begin(&request.state, &request.plan)?,
+        kernel: Kernel::begin(&request.state, &request.plan, disks)?,
         patience_left: Cell::new(request.patience.run),
         waited_in_vain: Cell::new(false),
     };
+    scratch::try_disks(&request.plan, &run.work)?;
     let mut log = Logged::of(run.archive.dir());
     let mut told = |event: Event| {
         // The log is a file like the others.
@@ -223,6 +221,21 @@ fn run_all(
     });
     let put_back = run.kernel.finish();
     put_back.map_err(ConductError::from).and(outcome)
+}
+
+/// Puts back what a killed run left.
+fn put_back(request: &RunRequest, events: &mut dyn FnMut(Event)) -> Result<(), ConductError> {
+    let left = restore(&request.state, Gone::Keep)?;
+    for restored in left.restored {
+        events(Event::Restored(restored));
+    }
+    for (path, pid) in left.cleared {
+        events(Event::Cleared { path, pid });
+    }
+    for (path, value) in left.gone {
+        events(Event::Gone { path, value });
+    }
+    Ok(())
 }
 
 /// A folder for trials in each storage of the plan.
@@ -541,8 +554,10 @@ impl Run<'_> {
         self.request.control.begin_trial();
         events(started(trial, place));
         let work = &self.work[&trial.host.storage];
-        let scratch = work.trial(trial.id)?;
-        let Ok(quiet) = self.quiet(scratch.dir(), events) else {
+        let Some(scratch) = self.scratch(work, trial)? else {
+            return Ok(None);
+        };
+        let Ok(quiet) = self.quiet(scratch.on_disk(), events) else {
             return Ok(None);
         };
         let mut pinning = self.allotment.pinning(trial.host.cpus.as_ref());
@@ -572,15 +587,24 @@ impl Run<'_> {
             elsewhere: self.request.elsewhere.as_ref(),
         };
         let done = conductor.conduct(writer);
-        let put_back = self.kernel.put_back();
+        let put_back = self.kernel.put_back().map_err(ConductError::from);
+        let put_back = put_back.and(scratch.close());
         if !matches!(done, Ok(Some(_))) {
             // What is left is removed by a resume as well; here it would only look unfinished.
             let _ = self.archive.discard(trial.id);
         }
-        let Some(done) = put_back.map_err(ConductError::from).and(done)? else {
+        let Some(done) = put_back.and(done)? else {
             return Ok(None);
         };
         Ok(Some(self.done(trial.id, done, judge, events)))
+    }
+
+    /// The folder of a trial; `None` when it was interrupted while its file system was made.
+    fn scratch(&self, work: &Work, trial: &Trial) -> Result<Option<Scratch>, ConductError> {
+        match work.of(trial, self.interrupt) {
+            Err(_) if self.interrupted() => Ok(None),
+            made => made.map(Some),
+        }
     }
 
     /// Has a trial judged that is in the archive, and tells of it.

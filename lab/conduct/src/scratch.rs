@@ -1,13 +1,16 @@
 //! Folders for a trial's data, below the archive (`RUN/work/`) or in a folder that the study names:
 //! the file system of the run is the one whose disk the trial is about, where `/tmp` may be in memory. Each trial has a fresh one,
-//! removed with the trial; what a killed run left is removed by the next one.
+//! removed with the trial; what a killed run left is removed by the next one. Where the study wants a file
+//! system for each trial, that is mounted on the trial's folder, and its image lies beside it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use lab_study::plan::Plan;
+use lab_host::disk::{Disk, DiskFacts};
+use lab_study::plan::{Plan, Trial};
 use nix::unistd::{AccessFlags, access};
 
 use crate::ConductError;
@@ -27,6 +30,33 @@ pub(crate) fn check(plan: &Plan) -> Vec<String> {
     };
     let distinct: BTreeSet<&str> = storages.collect();
     distinct.into_iter().filter_map(problem).collect()
+}
+
+/// Where a plan makes file systems, by storage, as the journal needs to know before the first is made.
+pub(crate) fn disks(
+    plan: &Plan,
+    work: &BTreeMap<Option<String>, Work>,
+) -> Result<Vec<PathBuf>, ConductError> {
+    let made = plan
+        .every_trial()
+        .filter(|trial| trial.host.filesystem.is_some());
+    let storages: BTreeSet<_> = made.map(|trial| &trial.host.storage).collect();
+    let folders = storages.into_iter().map(|storage| work[storage].whole());
+    folders.collect()
+}
+
+/// Makes each file system of a plan once, so that one which this machine refuses ends the run before its
+/// first trial. The journal knows their folders by now.
+pub(crate) fn try_disks(
+    plan: &Plan,
+    work: &BTreeMap<Option<String>, Work>,
+) -> Result<(), ConductError> {
+    let hosts = plan.every_trial().map(|trial| &trial.host);
+    let made = hosts.filter_map(|host| Some((&host.storage, host.filesystem.as_ref()?)));
+    for (storage, spec) in made.collect::<BTreeSet<_>>() {
+        Disk::try_out(spec, &work[storage].whole()?.join("try"))?;
+    }
+    Ok(())
 }
 
 /// `RUN/work`, removed with all in it when this is dropped.
@@ -72,6 +102,36 @@ impl Work {
         self.fresh(&format!("{id:03}"))
     }
 
+    /// One for this trial, on a file system of its own where the study wants that. `interrupt` cuts the
+    /// making of it short.
+    pub(crate) fn of(
+        &self,
+        trial: &Trial,
+        interrupt: &AtomicBool,
+    ) -> Result<Scratch, ConductError> {
+        let Some(spec) = &trial.host.filesystem else {
+            return self.trial(trial.id);
+        };
+        let dir = self.whole()?.join(format!("{:03}", trial.id));
+        let stop = || interrupt.load(Ordering::Relaxed);
+        let disk = Some(Disk::make(spec, &dir, &stop)?);
+        let scratch = Scratch { dir, disk };
+        fs::create_dir(scratch.data()).map_err(|source| ConductError::Scratch {
+            path: scratch.data(),
+            source,
+        })?;
+        Ok(scratch)
+    }
+
+    /// Its path as the kernel tells it, without links; it is there then.
+    pub(crate) fn whole(&self) -> Result<PathBuf, ConductError> {
+        let whole = fs::create_dir_all(&self.dir).and_then(|()| fs::canonicalize(&self.dir));
+        whole.map_err(|source| ConductError::Scratch {
+            path: self.dir.clone(),
+            source,
+        })
+    }
+
     /// A fresh folder for a system whose mailboxes are filled.
     pub(crate) fn filling(&self) -> Result<Scratch, ConductError> {
         self.fresh("filling")
@@ -95,7 +155,7 @@ impl Work {
             path: dir.clone(),
             source,
         })?;
-        Ok(Scratch { dir })
+        Ok(Scratch { dir, disk: None })
     }
 }
 
@@ -110,12 +170,31 @@ impl Drop for Work {
 #[derive(Debug)]
 pub(crate) struct Scratch {
     dir: PathBuf,
+    /// What is mounted there.
+    disk: Option<Disk>,
 }
 
 impl Scratch {
-    /// The folder.
-    pub(crate) fn dir(&self) -> &Path {
-        &self.dir
+    /// What is told of the file system that was made for it.
+    pub(crate) fn disk(&self) -> Option<&DiskFacts> {
+        self.disk.as_ref().map(Disk::facts)
+    }
+
+    /// A folder on the disk that others than the trial may use: below a file system of its own there is
+    /// one.
+    pub(crate) fn on_disk(&self) -> &Path {
+        match (&self.disk, self.dir.parent()) {
+            (Some(_), Some(below)) => below,
+            _ => &self.dir,
+        }
+    }
+
+    /// Removes it, when nothing uses it any more.
+    pub(crate) fn close(mut self) -> Result<(), ConductError> {
+        match self.disk.take() {
+            Some(disk) => Ok(disk.take_away()?),
+            None => Ok(()),
+        }
     }
 
     /// Where the system keeps its data.
@@ -136,7 +215,10 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.dir);
+        // A file system of its own goes with all in it.
+        if self.disk.is_none() {
+            let _ = fs::remove_dir_all(&self.dir);
+        }
     }
 }
 

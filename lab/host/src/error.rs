@@ -38,8 +38,26 @@ pub enum HostError {
         /// Why.
         source: io::Error,
     },
-    /// The journal of changed kernel settings can't be kept or read.
-    #[error("the journal of kernel settings can't be used ({})", path.display())]
+    /// A file system could not be made for a trial.
+    #[error("no {kind} can be made at {}: {message}", path.display())]
+    Filesystem {
+        /// Its kind.
+        kind: &'static str,
+        /// Where it was to be mounted.
+        path: PathBuf,
+        /// Which program failed, and what it said.
+        message: String,
+    },
+    /// A file system that was made for a trial could not be taken away. Its journal stays.
+    #[error("{} can't be taken away: {message}", path.display())]
+    TakeAway {
+        /// Where it is mounted, or its image.
+        path: PathBuf,
+        /// Why.
+        message: String,
+    },
+    /// The journal of what is changed of the machine can't be kept or read.
+    #[error("the journal of kernel settings and file systems can't be used ({})", path.display())]
     Journal {
         /// The file or folder.
         path: PathBuf,

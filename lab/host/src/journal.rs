@@ -1,11 +1,11 @@
-//! The journal of changed kernel settings: on disk before the first change, gone after the last
-//! value is put back. It knows no plans.
+//! The journal of what a run changes of the machine, kernel settings and file systems that it makes: on
+//! disk before the first change, gone after the last is put back. It knows no plans.
 //!
 //! `STATE/kernel/PID.json` holds the old values and is locked (flock) by the run that wrote it for as
 //! long as that lives; the kernel frees the lock however the run ends. So a journal that nobody
 //! holds belongs to a run that was killed, and whoever can take the lock puts the values back. The
-//! number of a boot tells journals from before a restart of the machine, which put everything back
-//! by itself.
+//! number of a boot tells journals from before a restart of the machine, which put all settings back
+//! by itself; the files that file systems lie in outlive it.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -16,41 +16,33 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::HostError;
+pub use crate::changes::{Changes, Entry};
 use crate::clock::{Stopwatch, pause};
 use crate::sysctl::{read, same, write};
 
-const SCHEMA: &str = "plimsoll.kernel-journal/1";
+/// Kernel settings alone, which earlier versions put back as well.
+const SETTINGS: &str = "plimsoll.kernel-journal/1";
+/// With folders of file systems.
+const SCHEMA: &str = "plimsoll.kernel-journal/2";
 /// Longest wait for another run that begins or cleans up at this moment.
-const TURN: Duration = Duration::from_secs(10);
+const TURN: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(10);
-
-/// The old value of a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
-    /// The file that is changed.
-    pub path: String,
-    /// The file that the old value is written to; for the most part the same.
-    pub restore: String,
-    /// The value before the change.
-    pub old: String,
-}
-
-impl Entry {
-    fn failed(&self, source: io::Error) -> HostError {
-        HostError::PutBack {
-            path: self.restore.clone(),
-            value: self.old.clone(),
-            source,
-        }
-    }
-}
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Record {
     schema: String,
     pid: u32,
     boot: String,
-    entries: Vec<Entry>,
+    #[serde(flatten)]
+    changes: Changes,
+}
+
+/// The oldest form that holds such changes.
+fn schema(changes: &Changes) -> &'static str {
+    match changes.disks.is_empty() {
+        true => SETTINGS,
+        false => SCHEMA,
+    }
 }
 
 /// A value that was put back for a run that could not do it.
@@ -71,7 +63,9 @@ pub struct Restored {
 pub struct Restoration {
     /// Values that were put back.
     pub restored: Vec<Restored>,
-    /// Files whose setting a run that goes on holds, with its process.
+    /// Where file systems were that are taken away, with the process that had made them.
+    pub cleared: Vec<(PathBuf, u32)>,
+    /// Files whose setting a run that goes on holds, and folders of its file systems, with its process.
     pub held: Vec<(String, u32)>,
     /// Files that are gone, as those of a network interface that was taken away, with the values that
     /// can't be put back.
@@ -91,7 +85,7 @@ pub enum Gone {
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
-    entries: Vec<Entry>,
+    changes: Changes,
     /// Open, and so locked.
     _file: File,
     done: bool,
@@ -99,12 +93,14 @@ pub struct Journal {
 
 impl Journal {
     /// Writes it to the disk. A setting that a run under way has changed is refused.
-    pub fn begin(state: &Path, entries: Vec<Entry>) -> Result<Self, HostError> {
+    pub fn begin(state: &Path, changes: impl Into<Changes>) -> Result<Self, HostError> {
+        let changes = changes.into();
         let folder = Folder::open(state)?;
         let _turn = folder.turn()?;
         for other in folder.journals()? {
-            for held in &other.record.entries {
-                if entries.iter().any(|mine| mine.path == held.path) {
+            for held in &other.record.changes.entries {
+                let is_same = |mine: &Entry| mine.path == held.path;
+                if changes.entries.iter().any(is_same) {
                     return Err(HostError::KernelBusy {
                         path: held.path.clone(),
                         pid: other.record.pid,
@@ -113,17 +109,17 @@ impl Journal {
             }
         }
         let record = Record {
-            schema: SCHEMA.to_owned(),
+            schema: schema(&changes).to_owned(),
             pid: std::process::id(),
             boot: boot().map_err(|source| folder.error(source))?,
-            entries,
+            changes,
         };
         let (path, file) = folder
             .write(&record)
             .map_err(|source| folder.error(source))?;
         Ok(Self {
             path,
-            entries: record.entries,
+            changes: record.changes,
             _file: file,
             done: false,
         })
@@ -131,14 +127,14 @@ impl Journal {
 
     /// Puts the old values back, the last change first.
     pub fn put_back(&self) -> Result<(), HostError> {
-        let done = put_back(&self.entries)?;
+        let done = put_back(&self.changes.entries)?;
         match done.gone.first() {
             None => Ok(()),
             Some(entry) => Err(entry.failed(io::ErrorKind::NotFound.into())),
         }
     }
 
-    /// Puts the old values back and removes the journal.
+    /// Puts the old values back, takes file systems away, and removes the journal.
     pub fn finish(mut self) -> Result<(), HostError> {
         self.end()
     }
@@ -147,7 +143,8 @@ impl Journal {
     fn end(&mut self) -> Result<(), HostError> {
         if !self.done {
             self.done = true;
-            self.put_back()?;
+            let cleared = self.changes.clear();
+            self.put_back().and(cleared)?;
             remove(&self.path)?;
         }
         Ok(())
@@ -162,10 +159,10 @@ impl Drop for Journal {
     }
 }
 
-/// Puts back what killed runs left changed.
+/// Puts back what killed runs left changed, and takes away what they made.
 ///
 /// # Errors
-/// A journal that can't be read, and values that can't be written; the journal then stays. A file that
+/// A journal that can't be read, values that can't be written, and file systems in use; the journal then stays. A file that
 /// is gone is no error, lest nothing could be run any more.
 pub fn restore(state: &Path, gone: Gone) -> Result<Restoration, HostError> {
     let mut done = Restoration::default();
@@ -176,12 +173,16 @@ pub fn restore(state: &Path, gone: Gone) -> Result<Restoration, HostError> {
     let _turn = folder.turn()?;
     let boot = boot().map_err(|source| folder.error(source))?;
     for journal in folder.journals()? {
-        let Record { pid, entries, .. } = &journal.record;
+        let Record { pid, changes, .. } = &journal.record;
+        let Changes { entries, disks } = changes;
         if journal.lock.is_none() {
-            let held = entries.iter().map(|entry| (entry.path.clone(), *pid));
-            done.held.extend(held);
+            let files = entries.iter().map(|entry| entry.path.clone());
+            let folders = disks.iter().map(|folder| folder.display().to_string());
+            done.held
+                .extend(files.chain(folders).map(|path| (path, *pid)));
             continue;
         }
+        let cleared = changes.clear();
         let mut is_done = true;
         if journal.record.boot == boot {
             let looked = put_back(entries)?;
@@ -197,6 +198,8 @@ pub fn restore(state: &Path, gone: Gone) -> Result<Restoration, HostError> {
             let lost = |entry: &Entry| (entry.restore.clone(), entry.old.clone());
             done.gone.extend(looked.gone.into_iter().map(lost));
         }
+        let cleared = cleared?.into_iter().map(|path| (path, *pid));
+        done.cleared.extend(cleared);
         if is_done {
             remove(&journal.path)?;
         }
@@ -365,9 +368,9 @@ fn found(path: &Path) -> Result<Option<Found>, HostError> {
         return Ok(None);
     }
     let record: Record = serde_json::from_reader(&file).map_err(|e| error(e.into()))?;
-    if record.schema != SCHEMA {
+    if ![SETTINGS, SCHEMA].contains(&record.schema.as_str()) {
         let message = format!(
-            "its form is {}, and this version knows {SCHEMA}",
+            "its form is {}, and this version knows {SETTINGS} and {SCHEMA}",
             record.schema
         );
         return Err(error(io::Error::other(message)));
@@ -450,6 +453,50 @@ mod tests {
         };
         assert_eq!(done, [expected]);
         assert_eq!(read(&a.path).unwrap(), "1");
+    }
+
+    /// What a file system leaves that was cut off before it was mounted.
+    fn image(folder: &Path) -> PathBuf {
+        fs::create_dir_all(folder.join("001")).unwrap();
+        let image = folder.join("001.image");
+        fs::write(&image, "written in part").unwrap();
+        image
+    }
+
+    #[test]
+    fn file_systems_of_a_dead_run_are_taken_away_after_a_restart_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = dir.path().join("state");
+        let folder = fs::canonicalize(dir.path()).unwrap().join("work");
+        let made = || Changes {
+            entries: Vec::new(),
+            disks: vec![folder.clone(), dir.path().join("none")],
+        };
+        let pid = std::process::id();
+        let left = image(&folder);
+        let journal = Journal::begin(&state, made()).unwrap();
+        let held = restore(&state, Gone::Keep).unwrap().held;
+        assert_eq!(held[0], (folder.to_str().unwrap().to_owned(), pid));
+        assert!(left.exists(), "a live run's stays");
+        journal.finish().unwrap();
+        assert!(!left.exists() && !folder.exists());
+        for boot_then in [boot().unwrap(), "an earlier one".to_owned()] {
+            image(&folder);
+            leave(Journal::begin(&state, made()).unwrap());
+            let path = state.join(format!("kernel/{pid}.json"));
+            let text = fs::read_to_string(&path).unwrap();
+            assert!(text.contains(SCHEMA), "{text}");
+            fs::write(&path, text.replace(&boot().unwrap(), &boot_then)).unwrap();
+            let done = restore(&state, Gone::Keep).unwrap();
+            assert_eq!(done.cleared, [(folder.join("001"), pid)]);
+            assert!(!folder.exists() && !path.exists());
+        }
+        // Nothing of it concerns a version that knows settings alone.
+        let a = setting(dir.path(), "a", "1");
+        let journal = Journal::begin(&state, vec![a]).unwrap();
+        let text = fs::read_to_string(state.join(format!("kernel/{pid}.json"))).unwrap();
+        assert!(text.contains(SETTINGS) && !text.contains("disks"), "{text}");
+        journal.finish().unwrap();
     }
 
     #[test]
@@ -572,7 +619,7 @@ mod tests {
                                 old: read(&entry.path).unwrap(),
                                 ..entry.clone()
                             });
-                            Journal::begin(&state, now.collect()).unwrap()
+                            Journal::begin(&state, now.collect::<Vec<_>>()).unwrap()
                         });
                         write(&entries[at].path, &to).unwrap();
                         under_way = Some(journal);
@@ -588,7 +635,7 @@ mod tests {
                     }
                     (Happens::Kill, Some(journal)) => leave(journal),
                     (Happens::KillWhilePuttingBack(many), Some(journal)) => {
-                        put_back(&journal.entries[FIRST.len() - many..]).unwrap();
+                        put_back(&journal.changes.entries[FIRST.len() - many..]).unwrap();
                         leave(journal);
                     }
                     (Happens::Restore, journal) => {

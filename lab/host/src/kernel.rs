@@ -1,4 +1,5 @@
-//! Settings of the kernel during a run: journalled, applied for a trial, put back after it.
+//! Settings of the kernel during a run: journalled, applied for a trial, put back after it. The same journal holds
+//! the folders of file systems that trials make.
 //!
 //! The journal knows no trials, and this knows no journal's form: a run journals the old values of
 //! all files that its plan names before it changes the first, and takes them back when it ends.
@@ -6,13 +7,13 @@
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use lab_study::KernelSetting;
 use lab_study::plan::Plan;
 
 use crate::HostError;
-use crate::journal::{Entry, Journal};
+use crate::journal::{Changes, Entry, Journal};
 use crate::sysctl::{read, write};
 
 /// Pairs of which the kernel keeps only one, the other being 0: setting one clears the other, and
@@ -28,7 +29,7 @@ const EITHER: [(&str, &str); 2] = [
 /// The kernel settings of a run. Dropped, the old values are put back.
 #[derive(Debug)]
 pub struct Kernel {
-    /// `None` where the plan sets nothing.
+    /// `None` where the plan sets nothing and makes no file system.
     journal: Option<Journal>,
 }
 
@@ -45,20 +46,21 @@ pub fn check(plan: &Plan) -> Vec<String> {
 }
 
 impl Kernel {
-    /// Journals the old values of all that the plan sets, then tries each of its values once, so
-    /// that one which the kernel refuses ends the run before its first trial.
-    pub fn begin(state: &Path, plan: &Plan) -> Result<Self, HostError> {
+    /// Journals the old values of all that the plan sets, and the folders that file systems are made in;
+    /// then tries each of its values once, so that one which the kernel refuses ends the run before its
+    /// first trial.
+    pub fn begin(state: &Path, plan: &Plan, disks: Vec<PathBuf>) -> Result<Self, HostError> {
         let mut entries: Vec<Entry> = Vec::new();
         for setting in settings(plan) {
             if entries.iter().all(|entry| entry.path != setting.path) {
                 entries.push(entry(setting)?);
             }
         }
-        if entries.is_empty() {
+        if entries.is_empty() && disks.is_empty() {
             return Ok(Self { journal: None });
         }
         let kernel = Self {
-            journal: Some(Journal::begin(state, entries)?),
+            journal: Some(Journal::begin(state, Changes { entries, disks })?),
         };
         let mut tried: Vec<&KernelSetting> = settings(plan).collect();
         tried.sort();

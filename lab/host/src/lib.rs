@@ -4,10 +4,13 @@
 //! # Invariants
 //! - The old value of a changed kernel setting is on disk before the change. It is put back after each
 //!   trial, and by the next run where this one was killed.
+//! - A file system that is made for a trial goes with it, and where a run was killed, with the next one.
 //! - What a trial started is found again, whatever it does to get away, and ends with it.
 
+mod changes;
 pub mod clock;
 pub mod cores;
+pub mod disk;
 mod error;
 pub mod held;
 pub mod journal;

@@ -15,6 +15,7 @@ mod secrets;
 pub mod servers;
 mod setting;
 mod source;
+mod storage;
 mod text_error;
 pub mod units;
 
@@ -33,4 +34,7 @@ pub use read::{
 pub use secrets::{Secrets, password_of};
 pub use setting::{CellError, Optional, Setting};
 pub use source::{SourceFile, Span};
+pub use storage::{
+    FilesystemFile, FilesystemSpec, FilesystemTemplate, StorageFile, StorageTemplate,
+};
 pub use text_error::TextError;

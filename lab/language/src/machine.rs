@@ -10,6 +10,23 @@ use crate::units;
 const MAX_CORES: u64 = 4096;
 /// Longest value of a kernel setting: what one page of the kernel's takes.
 const MAX_KERNEL_VALUE: usize = 4096;
+/// What each kind of file system can be made in: xfs asks for 300 MiB.
+const MIN_FILESYSTEM: u64 = 320_000_000;
+/// What each of them takes on every machine: ext4 with its usual blocks.
+const MAX_FILESYSTEM: u64 = 16_000_000_000_000;
+/// Longest text of mount options: what one page of the kernel's takes.
+const MAX_OPTIONS: usize = 4095;
+/// Mount options that say what is mounted and whether it can be written.
+const OWN_OPTIONS: [&str; 8] = [
+    "bind",
+    "loop",
+    "move",
+    "offset",
+    "rbind",
+    "remount",
+    "ro",
+    "sizelimit",
+];
 
 /// Cores of a system.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +36,80 @@ pub enum Cpus {
     Count(u32),
     /// These, in order and each once.
     List(Vec<u32>),
+}
+
+/// A file system that can be made for a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Filesystem {
+    /// ext4.
+    Ext4,
+    /// XFS.
+    Xfs,
+    /// btrfs.
+    Btrfs,
+}
+
+impl Filesystem {
+    /// As files, the kernel, and the program that makes it (`mkfs.NAME`) name it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ext4 => "ext4",
+            Self::Xfs => "xfs",
+            Self::Btrfs => "btrfs",
+        }
+    }
+}
+
+/// A kind of file system.
+///
+/// # Errors
+/// Any other than these.
+pub fn filesystem(text: &str) -> Result<Filesystem, TextError> {
+    let all = [Filesystem::Ext4, Filesystem::Xfs, Filesystem::Btrfs];
+    units::one_named("file system", text, &all.map(|one| (one.name(), one)))
+}
+
+/// The size of a file system that is made for a trial.
+///
+/// # Errors
+/// What is no size, or one that not every kind of file system can have.
+pub fn filesystem_bytes(text: &str) -> Result<u64, TextError> {
+    let refused = |message: &str| {
+        let error = TextError::new(message, 0..text.len());
+        error.help("write 320 MB to 16000 GB, such as `4 GB`")
+    };
+    match units::size(text, u64::MAX)? {
+        ..MIN_FILESYSTEM => Err(refused("no kind of file system is sure to fit into that")),
+        bytes if bytes > MAX_FILESYSTEM => Err(refused("not every file system can be that large")),
+        bytes => Ok(bytes),
+    }
+}
+
+/// Options that a file system is mounted with, as after `mount -o`.
+///
+/// # Errors
+/// What is none, and what says which file system is mounted, or that nothing may be written.
+pub fn mount_options(text: &str) -> Result<String, TextError> {
+    let odd = |c: char| c.is_whitespace() || c.is_control();
+    let mut parts = text.split(',');
+    if text.len() > MAX_OPTIONS || text.contains(odd) || parts.clone().any(str::is_empty) {
+        let error = TextError::new("these are no mount options", 0..text.len());
+        return Err(error.help("write them as after `mount -o`: `noatime,nodiratime`"));
+    }
+    let is_own = |part: &&str| {
+        let name = part.split('=').next().unwrap_or(part);
+        OWN_OPTIONS.contains(&name)
+    };
+    match parts.find(is_own) {
+        None => Ok(text.to_owned()),
+        Some(own) => {
+            let message = format!("`{own}` can't be among the mount options");
+            let error = TextError::new(message, 0..text.len());
+            Err(error.help("the trial's own file system is mounted, for writing"))
+        }
+    }
 }
 
 /// The file that a kernel setting names: `net.ipv4.tcp_autocorking`, `net/ipv4/conf/eth0.1/…`
@@ -182,6 +273,41 @@ mod tests {
         assert_eq!(cpus("4, 0-1,1").unwrap(), Cpus::List(vec![0, 1, 4]));
         for wrong in ["", "0", "-1", "3-1", "1,", "a", "1-b", "0-5000", "99999"] {
             assert!(cpus(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn file_systems_are_of_a_kind_and_a_size() {
+        assert_eq!(filesystem(" xfs ").unwrap(), Filesystem::Xfs);
+        let error = filesystem("ext3").unwrap_err();
+        assert_eq!(error.help.as_deref(), Some("did you mean `ext4`?"));
+        assert_eq!(filesystem_bytes("4 GB").unwrap(), 4_000_000_000);
+        assert_eq!(filesystem_bytes("320 MB").unwrap(), MIN_FILESYSTEM);
+        for wrong in ["", "4", "300 MB", "17000 GB", "1e30 GB", "-4 GB", "much"] {
+            assert!(filesystem_bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn mount_options_say_how_and_not_what() {
+        assert_eq!(mount_options("noatime").unwrap(), "noatime");
+        let two = "data=journal,commit=30";
+        assert_eq!(mount_options(two).unwrap(), two);
+        // Of another name, though it begins like one that is refused.
+        assert!(mount_options("rodir,looped=1").is_ok());
+        for wrong in [
+            "",
+            ",",
+            "noatime,",
+            "no atime",
+            "a\nb",
+            "loop",
+            "noatime,loop=/dev/loop0",
+            "ro",
+            "remount",
+            "offset=4096",
+        ] {
+            assert!(mount_options(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -27,11 +27,11 @@ pub use archived::{ArchivedError, present_plan};
 pub use attach::AttachSpec;
 pub use command::{CommandSpec, FilledIn, PresetUse, Ready, StopSignal};
 pub use file::schema_study;
-pub use lab_language::machine::Cpus;
+pub use lab_language::machine::{Cpus, Filesystem};
 pub use lab_language::units::duration;
 pub use lab_language::{
-    AddressRange, Agents, Environment, Files, LoadError, Problem, Secrets, TextError, Which,
-    nearest, schema_workload,
+    AddressRange, Agents, Environment, Files, FilesystemSpec, LoadError, Problem, Secrets,
+    TextError, Which, nearest, schema_workload,
 };
 pub use lab_workload::{Bytes, Data, Each, looks_secret};
 pub use model::{Study, Workload};

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use lab_language::{
-    CellError, Optional, Setting,
+    CellError, FilesystemSpec, Optional, Setting, StorageTemplate,
     machine::{self, Cpus},
 };
 use serde::{Deserialize, Serialize};
@@ -50,6 +50,9 @@ pub struct HostSpec {
     /// The folder for its data, a whole path; `None` = the folder of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<String>,
+    /// A file system for its data, made in a file in that folder; `None` = the folder's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filesystem: Option<FilesystemSpec>,
 }
 
 impl HostSpec {
@@ -103,7 +106,7 @@ pub(crate) struct SystemTemplate {
     pub(crate) kind: KindTemplate,
     pub(crate) kernel: Vec<KernelTemplate>,
     pub(crate) cpus: Option<Setting>,
-    pub(crate) storage: Option<Setting>,
+    pub(crate) storage: StorageTemplate,
     pub(crate) reach: ReachTemplate,
 }
 
@@ -142,10 +145,12 @@ impl SystemTemplate {
                 value: setting.value.value(cell, machine::kernel_value)?,
             })
         });
+        let (storage, filesystem) = self.storage.spec(cell)?;
         Ok(HostSpec {
             kernel: kernel.collect::<Result<_, _>>()?,
             cpus: self.cpus.value(cell, machine::cpus)?,
-            storage: self.storage.value(cell, machine::whole_path)?,
+            storage,
+            filesystem,
         })
     }
 }

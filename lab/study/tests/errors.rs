@@ -186,6 +186,46 @@ fn faults_of_what_is_around_a_system() {
             FROM,
             "groupware: {}\n  storage: fast",
         ),
+        (
+            "no such file system",
+            FROM,
+            "groupware: {}\n  storage: { filesystem: ext3, size: 4 GB }",
+        ),
+        (
+            "no file system",
+            FROM,
+            "groupware: {}\n  storage: { size: 4 GB }",
+        ),
+        (
+            "no size of it",
+            FROM,
+            "groupware: {}\n  storage: { filesystem: xfs }",
+        ),
+        (
+            "too small for it",
+            FROM,
+            "groupware: {}\n  storage: { filesystem: xfs, size: 100 MB }",
+        ),
+        (
+            "its folder without a root",
+            FROM,
+            "groupware: {}\n  storage: { filesystem: xfs, size: 4 GB, folder: var }",
+        ),
+        (
+            "an unknown key of it",
+            FROM,
+            "groupware: {}\n  storage: { filesystem: xfs, size: 4 GB, option: noatime }",
+        ),
+        (
+            "mounted for reading",
+            FROM,
+            "groupware: {}\n  storage: { filesystem: xfs, size: 4 GB, options: \"noatime,ro\" }",
+        ),
+        (
+            "arguments in one text",
+            FROM,
+            "groupware: {}\n  storage: { filesystem: xfs, size: 4 GB, mkfs: -m reflink=0 }",
+        ),
     ];
     insta::assert_snapshot!(snapshot(STUDY, faults, |text| load(
         text.as_bytes(),

@@ -9,6 +9,7 @@ use crate::duet::{self, Came, Shared, Side};
 use crate::event::Event;
 use crate::judged::{Judge, Judged};
 use crate::meeting::Meeting;
+use crate::scratch::{Scratch, Work};
 
 impl Run<'_> {
     /// What two trials came to; `None` when they were interrupted or skipped. They have `id` and the one
@@ -35,8 +36,10 @@ impl Run<'_> {
         let begin_on = duet::begin_on(halves, together);
         events(Event::Note(duet::beside(&right.0, halves, together)));
         let works = [&left.0, &right.0].map(|trial| &self.work[&trial.host.storage]);
-        let scratches = [works[0].trial(left.0.id)?, works[1].trial(right.0.id)?];
-        let Ok(quiet) = self.quiet(scratches[0].dir(), events) else {
+        let Some(scratches) = self.scratches(works, [&left.0, &right.0])? else {
+            return Ok(None);
+        };
+        let Ok(quiet) = self.quiet(scratches[0].on_disk(), events) else {
             return Ok(None);
         };
         let kernel = self.kernel.apply(&left.0.host.kernel)?;
@@ -79,6 +82,19 @@ impl Run<'_> {
         events(started(&right, place));
         let of_right = self.done(right.id, of_right, judge, events);
         Ok(Some(duet::together([of_left, of_right])))
+    }
+
+    /// The folders of both; `None` when they were interrupted while a file system was made.
+    fn scratches(
+        &self,
+        works: [&Work; 2],
+        [left, right]: [&Trial; 2],
+    ) -> Result<Option<[Scratch; 2]>, ConductError> {
+        let Some(of_left) = self.scratch(works[0], left)? else {
+            return Ok(None);
+        };
+        let of_right = self.scratch(works[1], right)?;
+        Ok(of_right.map(|of_right| [of_left, of_right]))
     }
 
     fn discard_unfinished(&self, trials: &[(Trial, Place); 2], done: &[Came; 2]) {

@@ -26,7 +26,7 @@ pub(crate) use checks::{ChecksFile, LimitFile};
 pub(crate) use command::CommandFile;
 pub(crate) use find::FindFile;
 pub(crate) use generators::{AwayFile, GeneratorsFile, LabelledFile, WhichFile};
-pub(crate) use lab_language::{At, Json, Scalar, Table};
+pub(crate) use lab_language::{At, Json, Scalar, StorageFile, Table};
 pub(crate) use load::{LoadFile, StageFile};
 pub(crate) use matrix::{CellFile, MatrixFile};
 pub(crate) use mix::PopulationFile;

@@ -1,7 +1,7 @@
 //! The system under test as a study file writes it.
 
 use lab_language::{
-    At, Container, Count, Decode, Fields, Problem, Problems, Scalar, Table, node::Node,
+    At, Container, Count, Decode, Fields, Problem, Problems, Scalar, StorageFile, Table, node::Node,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -40,11 +40,11 @@ pub(crate) struct SystemFile {
     /// leaves unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cpus: Option<At<Scalar>>,
-    /// A folder, and with it a file system, for the system's data in each trial; the folder of the
-    /// run unless said. A whole path.
+    /// Where the system's data lies in each trial: a folder, and with it a file system, or a file system
+    /// that is made for the trial. The folder of the run unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
-    pub(crate) storage: Option<At<Scalar>>,
+    #[schemars(with = "Option<StorageFile>")]
+    pub(crate) storage: Option<At<StorageFile>>,
     /// What a `command` speaks: `http` (unless said) or `https`. An attached system says it in its
     /// `url`.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,6 +1,6 @@
 //! Parse ∘ print: whatever a file can say, printed as YAML, reads as the same.
 
-use lab_language::{Decode, OneOrMany, Problems, SourceFile, Span, node};
+use lab_language::{Decode, FilesystemFile, OneOrMany, Problems, SourceFile, Span, node};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -125,6 +125,26 @@ fn one_or_many() -> impl Strategy<Value = OneOrMany> {
     ]
 }
 
+fn storage() -> impl Strategy<Value = StorageFile> {
+    let made = (
+        (scalar(), scalar(), option::of(scalar())),
+        option::of(vec(scalar(), 0..3).prop_map(at)),
+        option::of(scalar()),
+    );
+    prop_oneof![
+        scalar().prop_map(StorageFile::Folder),
+        made.prop_map(|((filesystem, size, folder), mkfs, options)| {
+            StorageFile::Filesystem(Box::new(FilesystemFile {
+                filesystem,
+                size,
+                folder,
+                mkfs,
+                options,
+            }))
+        }),
+    ]
+}
+
 prop_compose! {
     fn groupware()(
         http_threads in option::of(scalar()),
@@ -134,7 +154,7 @@ prop_compose! {
         lookup_layout in option::of(scalar()),
         mail in option::of((scalar(), option::of(scalar())).prop_map(|(messages, size)| MailFile { messages, size })),
         kernel in table(scalar()),
-        (cpus, storage) in (option::of(scalar()), option::of(scalar())),
+        (cpus, storage) in (option::of(scalar()), option::of(storage().prop_map(at))),
     ) -> SystemFile {
         let groupware = Some(GroupwareFile {
             http_threads, requests_at_once, mailbox_pad, engine, lookup_layout, mail,

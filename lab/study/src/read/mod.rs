@@ -26,6 +26,7 @@ mod reach;
 mod secrets;
 mod settings;
 mod stages;
+mod storage;
 mod study;
 mod system;
 mod threshold;

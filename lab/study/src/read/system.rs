@@ -5,7 +5,7 @@ use lab_workload::{Speech, Workload};
 
 use super::preparation::{self, Written};
 use super::settings::Settings;
-use super::{command, processes};
+use super::{command, processes, storage};
 use crate::attach::AttachTemplate;
 use crate::command::FILLED_IN;
 use crate::file::{
@@ -63,7 +63,7 @@ fn template(
     };
     let kernel = kernel(&system.kernel, settings);
     let cpus = settings.optional("cpus", system.cpus.as_ref());
-    let storage = settings.optional("storage", system.storage.as_ref());
+    let storage = storage::template(system.storage.as_ref(), settings);
     let reach = super::reach::template(system, settings);
     Some(SystemTemplate {
         reach: reach?,
@@ -81,11 +81,12 @@ fn attach(
     variables: &[String],
     settings: &mut Settings<'_>,
 ) -> Option<KindTemplate> {
-    let held = [("cpus", &system.cpus), ("storage", &system.storage)];
-    for (key, value) in held {
-        if let Some(value) = value {
+    let cpus = system.cpus.as_ref().map(|at| &at.span);
+    let storage = system.storage.as_ref().map(|at| &at.span);
+    for (key, span) in [("cpus", cpus), ("storage", storage)] {
+        if let Some(span) = span {
             let message = format!("`{key}` can't be set for a system that runs already");
-            let problem = value.span.first_line().problem(message, "here");
+            let problem = span.first_line().problem(message, "here");
             settings.problems.push(Problem {
                 help: Some("have it started as a `command`, or leave this out".to_owned()),
                 ..problem

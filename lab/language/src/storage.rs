@@ -1,0 +1,133 @@
+//! Where a system's data lies: a folder, or a file system that is made for each trial. As files write it, with
+//! references to factors, and as it is in one cell.
+
+use lab_workload::Parameters as Cell;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Problems;
+use crate::file::{At, Container, Decode, Fields, Scalar};
+use crate::machine::{self, Filesystem};
+use crate::node::{Node, Value};
+use crate::setting::{CellError, Optional, Setting};
+
+/// Where a system's data lies in each trial.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum StorageFile {
+    /// A folder, and with it a file system; a whole path.
+    Folder(#[schemars(with = "String")] At<Scalar>),
+    /// A file system that is made for each trial.
+    Filesystem(Box<FilesystemFile>),
+}
+
+/// A file system that is made for each trial and removed after it, however the trial ends: in a file of its
+/// whole size, over a loop device. Root can do it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct FilesystemFile {
+    /// `ext4`, `xfs`, or `btrfs`.
+    #[schemars(with = "String")]
+    pub filesystem: At<Scalar>,
+    /// Its size, 320 MB to 16000 GB, such as `4 GB`.
+    #[schemars(with = "Scalar")]
+    pub size: At<Scalar>,
+    /// The folder of that file, and with it the disk; the folder of the run unless said. A whole path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub folder: Option<At<Scalar>>,
+    /// More arguments for the program that makes it, such as `[-m, reflink=0]` for `mkfs.xfs`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<Scalar>>")]
+    pub mkfs: Option<At<Vec<At<Scalar>>>>,
+    /// What it is mounted with, such as `noatime`; what its kind has unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub options: Option<At<Scalar>>,
+}
+
+impl Container for StorageFile {}
+
+impl Decode for StorageFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let Value::Map(_) = node.value else {
+            return At::decode(node, problems).map(Self::Folder);
+        };
+        let mut fields = Fields::of(node, "a storage", problems)?;
+        let filesystem = fields.required("filesystem", problems);
+        let size = fields.required("size", problems);
+        let folder = fields.optional("folder", problems);
+        let mkfs = fields.optional("mkfs", problems);
+        let options = fields.optional("options", problems);
+        fields.finish(problems);
+        Some(Self::Filesystem(Box::new(FilesystemFile {
+            filesystem: filesystem?,
+            size: size?,
+            folder,
+            mkfs,
+            options,
+        })))
+    }
+}
+
+/// A file system that is made for a trial and goes with it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct FilesystemSpec {
+    /// Of this kind.
+    pub kind: Filesystem,
+    /// Of this size.
+    pub bytes: u64,
+    /// More arguments for the program that makes it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mkfs: Vec<String>,
+    /// Options that it is mounted with; `None` = those of its kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<String>,
+}
+
+/// Where data lies, still with references to factors.
+#[derive(Debug, Clone)]
+pub struct StorageTemplate {
+    /// The folder, or that of the image that a file system lies in.
+    pub folder: Option<Setting>,
+    /// What is made in it.
+    pub filesystem: Option<FilesystemTemplate>,
+}
+
+/// A file system, still with references to factors.
+#[derive(Debug, Clone)]
+pub struct FilesystemTemplate {
+    /// Its kind.
+    pub kind: Setting,
+    /// Its size.
+    pub size: Setting,
+    /// More arguments for the program that makes it.
+    pub mkfs: Vec<Setting>,
+    /// Options that it is mounted with.
+    pub options: Option<Setting>,
+}
+
+impl StorageTemplate {
+    /// Folder and file system in `cell`.
+    ///
+    /// # Errors
+    /// What makes no sense there.
+    pub fn spec(&self, cell: &Cell) -> Result<(Option<String>, Option<FilesystemSpec>), CellError> {
+        let folder = self.folder.value(cell, machine::whole_path)?;
+        let filesystem = self.filesystem.as_ref().map(|one| one.spec(cell));
+        Ok((folder, filesystem.transpose()?))
+    }
+}
+
+impl FilesystemTemplate {
+    fn spec(&self, cell: &Cell) -> Result<FilesystemSpec, CellError> {
+        let mkfs = self.mkfs.iter();
+        let mkfs = mkfs.map(|argument| argument.value(cell, machine::argument));
+        Ok(FilesystemSpec {
+            kind: self.kind.value(cell, machine::filesystem)?,
+            bytes: self.size.value(cell, machine::filesystem_bytes)?,
+            mkfs: mkfs.collect::<Result<_, _>>()?,
+            options: self.options.value(cell, machine::mount_options)?,
+        })
+    }
+}
