@@ -1,21 +1,64 @@
-//! What a plan says of loads that have fewer users than their workload needs.
+//! What a plan says of loads that have fewer users than their workload needs, and of steps that find nothing to do.
 
 use std::fmt::Write as _;
 
-use lab_study::plan::Plan;
+use lab_study::plan::{LoadKind, Plan};
 use lab_study::{Loaded, Workload};
 
-/// Warnings, each with the line of the workload's file that it is about; empty where there are users enough.
-pub(crate) fn too_few(loaded: &Loaded, plan: &Plan) -> String {
+/// Warnings, each with the line of the workload's file that it is about; empty where all is well.
+pub(crate) fn warnings(loaded: &Loaded, plan: &Plan) -> String {
     let study = &loaded.study;
     let mut text = String::new();
     if study.populations.is_empty() {
         warn(&mut text, loaded, &study.workload, fewest(plan, None));
+        let arrives = |kind| matches!(kind, LoadKind::Arrival { .. });
+        let arrives = plan.every_trial().any(|trial| arrives(trial.load.kind));
+        starved(&mut text, loaded, &study.workload, (plan.seed, "", arrives));
     }
-    for (at, of) in study.populations.iter().enumerate() {
+    let first = plan.every_trial().next();
+    let mix = first.map_or(&[][..], |trial| &trial.load.mix);
+    for ((at, of), population) in study.populations.iter().enumerate().zip(mix) {
         warn(&mut text, loaded, &of.workload, fewest(plan, Some(at)));
+        let arrives = matches!(population.kind, LoadKind::Arrival { .. });
+        let draws = (plan.seed, population.name.as_str(), arrives);
+        starved(&mut text, loaded, &of.workload, draws);
     }
     text
+}
+
+/// Steps that will be skipped whatever the server answers.
+fn starved(
+    text: &mut String,
+    loaded: &Loaded,
+    workload: &Workload,
+    (seed, population, arrives): (u64, &str, bool),
+) {
+    for one in workload.starved(seed, population, arrives) {
+        let (step, variable) = (&one.need.step, &one.need.variable);
+        let place = place(loaded, &workload.name, &format!("step: {step}"));
+        let from: Vec<String> = one
+            .need
+            .from
+            .iter()
+            .map(|step| format!("“{step}”"))
+            .collect();
+        let _ = writeln!(
+            text,
+            "warning: {place}: the step “{step}” will be skipped in {} of its rounds, whatever the server \
+             answers: nothing is left in `{variable}`, which {} fills. Fill it before each round, read it by \
+             `pick({variable})`, which leaves it there, or do the step only `when` there is one",
+            part(one.part),
+            from.join(" or ")
+        );
+    }
+}
+
+/// At least a per cent of something, in words.
+fn part(part: f64) -> String {
+    match part * 100.0 {
+        percent if percent < 1.0 => "less than 1 %".to_owned(),
+        percent => format!("{percent:.0} %"),
+    }
 }
 
 /// The fewest users of any trial, or of a population in any.

@@ -206,6 +206,38 @@ fn a_load_with_fewer_users_than_its_workload_needs_is_warned_of() {
 }
 
 #[test]
+fn a_step_that_will_find_nothing_is_warned_of() {
+    let place = Place::new();
+    let study = "study: empty\ntitle: A list that runs empty\nworkload: empty.workload.yaml\nsystem: { groupware: {} }\n\
+                 load: { users: 8, ramp: 1s, hold: 2s }\n";
+    place.write("empty.study.yaml", study);
+    let planned = |arguments: &str, steps: &str| {
+        let workload = format!("workload: empty\nsession:\n  pace: 1s\n  steps:\n{steps}");
+        place.write("empty.workload.yaml", &workload);
+        let said = place.run(&format!("{arguments} empty.study.yaml"));
+        assert_eq!(said.code, Some(0), "{}", said.text());
+        let all = said.stdout.lines();
+        let warnings = all.filter(|line| line.starts_with("warning: "));
+        warnings.collect::<Vec<_>>().join("\n")
+    };
+    let open = "    - { step: Open, request: GET /, capture: { opened: request.path } }\n";
+    let twice = format!(
+        "{open}    - {{ step: Close, repeat: 2, request: \"PUT {{{{ take(opened) }}}}\" }}\n"
+    );
+    for arguments in ["plan", "run --dry-run"] {
+        let told = planned(arguments, &twice);
+        for words in [
+            "line 6: the step “Close” will be skipped in 50 % of its rounds",
+            "nothing is left in `opened`, which “Open” fills",
+        ] {
+            assert!(told.contains(words), "{told}");
+        }
+    }
+    assert_eq!(planned("plan", &twice.replace("repeat: 2, ", "")), "");
+    assert_eq!(planned("plan", &twice.replace("take(", "pick(")), "");
+}
+
+#[test]
 fn wrong_arguments() {
     let place = Place::new();
     for (name, arguments) in [

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
         print(&rows(workload, &plan))?;
     }
     print(&describe(&plan))?;
-    print(&ring::too_few(&loaded, &plan))?;
+    print(&ring::warnings(&loaded, &plan))?;
     let runs = history(args, &loaded, &plan)?;
     print(&shows::describe(&loaded.study, &plan, earlier.as_ref()))?;
     print(&shows::between_runs(&loaded.study, &plan, &runs))?;

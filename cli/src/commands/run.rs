@@ -35,8 +35,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         Some(url) => quick::run(&args.study, (url, files), &args.quick.load)?,
         None => load::study(&args.study, files)?,
     };
+    let warnings = ring::warnings(&loaded, &plan);
     if args.dry_run {
-        let text = describe(&plan);
+        let text = describe(&plan) + &warnings;
         let out = args
             .out
             .clone()
@@ -47,8 +48,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         preflight(&request).map_err(|error| failure(&error))?;
         return print("dry run: nothing was started\n");
     }
-    let few = ring::too_few(&loaded, &plan);
-    few.lines().for_each(|line| say(format_args!("{line}")));
+    warnings
+        .lines()
+        .for_each(|line| say(format_args!("{line}")));
     let out = out(args, &plan.study)?;
     let mut request = request::new(&args.study, (loaded, plan), out.path.clone(), args.resume)?;
     request.patience = args.patience;

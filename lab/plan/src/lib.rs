@@ -16,7 +16,7 @@ pub use abort::Abort;
 pub use decides::{Decides, UnknownMeasure};
 pub use duet::{Duet, Side};
 pub use lab_workload::{
-    Arrivals, Level, LoadKind, LoadSpec, Population, PopulationPrediction, Prediction, Range,
+    Arrivals, Level, LoadKind, LoadSpec, Need, Population, PopulationPrediction, Prediction, Range,
     Spacing, Span, Stage, StagePrediction, StepPrediction, Transfer,
 };
 pub use plan::{Plan, SCHEMA, Search, Trial};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lab_workload::{Level, Transfer};
+use lab_workload::{Level, Need, Transfer};
 use serde::{Deserialize, Serialize};
 
 use crate::abort::Abort;
@@ -110,6 +110,16 @@ pub struct WorkloadOutline {
     pub tags: Vec<TagOutline>,
     /// The session, once for each set of parameters that a trial has.
     pub sessions: Vec<SessionOutline>,
+    /// What steps need of answers, by their names among those of all: they are skipped where it isn't there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<Need>,
+    /// With fewer users it makes no sense; 0 where it does with any, and where there are populations.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub least_users: u32,
+}
+
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 /// What a population does.
@@ -121,6 +131,9 @@ pub struct PopulationOutline {
     pub workload: String,
     /// Names of its session's steps, as they are among those of all.
     pub steps: Vec<String>,
+    /// As of [`WorkloadOutline`].
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub least_users: u32,
 }
 
 /// A tag, and the steps that have it.

@@ -1,4 +1,11 @@
-//! Where a variable lies.
+//! Where a variable lies, and what a template does with it.
 
 /// A variable's place in [`crate::Workload::variables`].
 pub type Slot = u16;
+
+/// A variable that a template can't be rendered without, and whether an entry of it is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Use {
+    pub(crate) slot: Slot,
+    pub(crate) takes: bool,
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lab_plan::{
     Abort, PopulationOutline, Question, SessionOutline, StepOutline, TagOutline, WorkloadOutline,
 };
-use lab_workload::{Step, Workload, step_of};
+use lab_workload::{Need, Step, Workload, step_of};
 
 use crate::extent::milliseconds;
 use crate::model::{Cell, Study, Threshold};
@@ -51,8 +51,13 @@ pub(crate) fn question(study: &Study, speed: f64) -> Result<Question, String> {
                 true => sessions(study)?,
                 false => Vec::new(),
             },
+            least_users: match populations.is_empty() {
+                true => workload.least_users,
+                false => 0,
+            },
             populations,
             tags: tags(study),
+            needs: needs(study),
         },
     })
 }
@@ -83,6 +88,7 @@ fn populations(study: &Study) -> Vec<PopulationOutline> {
             name: name.to_owned(),
             workload: of.workload.name.clone(),
             steps: step_names(name, &of.workload),
+            least_users: of.workload.least_users,
         });
     each.collect()
 }
@@ -92,16 +98,33 @@ fn step_names(population: &str, workload: &Workload) -> Vec<String> {
     steps.map(|step| step_of(population, &step.name)).collect()
 }
 
-/// The tags of all steps, whatever population does them.
-fn tags(study: &Study) -> Vec<TagOutline> {
+/// All workloads, each with the name of its population; of one workload alone an empty name.
+fn workloads(study: &Study) -> Vec<(&str, &Workload)> {
     let names = study.cell_template.load.populations();
     let of_populations = names.zip(study.populations.iter().map(|of| &*of.workload));
     let mut each: Vec<(&str, &Workload)> = of_populations.collect();
     if each.is_empty() {
         each.push(("", &study.workload));
     }
+    each
+}
+
+/// What all steps need of answers, whatever population does them.
+fn needs(study: &Study) -> Vec<Need> {
+    let mut needs = Vec::new();
+    for (population, workload) in workloads(study) {
+        needs.extend(workload.needs().into_iter().map(|need| Need {
+            step: step_of(population, &need.step),
+            ..need
+        }));
+    }
+    needs
+}
+
+/// The tags of all steps, whatever population does them.
+fn tags(study: &Study) -> Vec<TagOutline> {
     let mut tags: Vec<TagOutline> = Vec::new();
-    for (population, workload) in each {
+    for (population, workload) in workloads(study) {
         for step in &workload.session.steps {
             for tag in &step.tags {
                 let name = step_of(population, &step.name);

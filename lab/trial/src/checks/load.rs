@@ -15,6 +15,7 @@ use lab_stats::{WeightedMean, histogram, little};
 use super::facts::Facts;
 use super::generator::Health;
 use super::outcome::{check, invalid, not_judged, pass, warn};
+use super::skips;
 use crate::format::{count, percent, plural_count, rate, signed_percent};
 use crate::model::{Check, CheckOutcome, DELIVERED, Figure};
 use crate::number::as_f64;
@@ -70,6 +71,7 @@ pub(super) fn delivered(facts: &Facts<'_>, health: &Health) -> Check {
         return warn(name, evidence, advice).caused_by(Cause::System);
     }
     let load = Load {
+        facts,
         part,
         skipped: as_f64(hold.skipped()) / (offered * hold.span_ms / 1000.0),
         tolerance,
@@ -122,6 +124,7 @@ pub(super) fn transactions(facts: &Facts<'_>, health: &Health) -> Check {
         off(part(sent, predicted, range), range)
     );
     let load = Load {
+        facts,
         part: part(sent, predicted, range),
         skipped: as_f64(whole.skipped()) / predicted,
         tolerance: Tolerance::of(
@@ -193,6 +196,7 @@ pub(super) fn busy_or_waiting(facts: &Facts<'_>, busy: f64, counts: &Counts) -> 
 
 /// What was sent of a plan, over a stretch of a trial.
 pub(super) struct Load<'a> {
+    pub(super) facts: &'a Facts<'a>,
     /// Sent ÷ planned.
     pub(super) part: f64,
     /// Skipped ÷ planned.
@@ -317,12 +321,17 @@ fn judge_missing(name: &'static str, evidence: String, load: &Load<'_>, health: 
     let missing = load.missing();
     if load.skips() {
         let evidence = format!(
-            "{evidence}; {} steps were skipped ({} of the plan)",
-            count(load.counts.skipped()),
-            percent(load.skipped * 100.0)
+            "{evidence}; {} skipped ({} of the plan){}",
+            were(load.counts.skipped()),
+            percent(load.skipped * 100.0),
+            skips::told(load.facts, load.counts)
         );
-        let advice = "Captures found nothing: does the server answer as the workload expects?";
-        return invalid(name, evidence, advice).caused_by(Cause::System);
+        let advice = "Captures found nothing: does the server answer as the workload expects? \
+                      `plimsoll try` shows what they find.";
+        return match skips::too_few(load.facts) {
+            Some(advice) => invalid(name, evidence, &advice).caused_by(Cause::Study),
+            None => invalid(name, evidence, advice).caused_by(Cause::System),
+        };
     }
     let evidence = format!(
         "{evidence}; users spent {} of their time waiting for answers, {} of {} cycles overran",
@@ -348,6 +357,12 @@ fn judge_missing(name: &'static str, evidence: String, load: &Load<'_>, health: 
              the server.",
         )
     }
+}
+
+/// `1 step was`, `12 steps were`.
+fn were(steps: u64) -> String {
+    let were = if steps == 1 { "was" } else { "were" };
+    format!("{} {were}", plural_count(steps, "step"))
 }
 
 /// See [`busy_fraction`], of the hold.

@@ -13,6 +13,7 @@ mod generator;
 mod load;
 mod outcome;
 mod records;
+mod skips;
 mod stages;
 mod steady;
 mod waits;

@@ -8,6 +8,7 @@ use lab_stats::quantile;
 
 use super::facts::Facts;
 use super::outcome::{check, invalid, judged, not_judged, pass, warn};
+use super::skips;
 use crate::format::{count, ms, percent, plural_count, still_unanswered};
 use crate::model::{Check, CheckOutcome, Figure};
 use crate::number::as_f64;
@@ -241,13 +242,16 @@ pub(super) fn skipped(facts: &Facts<'_>) -> Check {
     let skipped = whole.skipped();
     let part = lab_stats::ratio(as_f64(skipped), as_f64(whole.attempts())).unwrap_or_default();
     let evidence = format!(
-        "{} of {} ({})",
+        "{} of {} ({}){}",
         count(skipped),
         count(whole.attempts()),
-        percent(part * 100.0)
+        percent(part * 100.0),
+        skips::told(facts, whole)
     );
     let figure = facts.held(100.0 * part, &SKIPPED_STEPS);
     let advice = "Steps found no item to work on: look at the captures, or at the data that the setup \
                   leaves.";
+    let few = skips::too_few(facts);
+    let advice = few.as_deref().unwrap_or(advice);
     judged("skipped steps", vec![figure], evidence, advice)
 }

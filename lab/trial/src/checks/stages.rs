@@ -98,6 +98,7 @@ fn of_stage(
         false => chance(facts, counts),
     };
     let load = Load {
+        facts,
         part: part.min(1.0),
         skipped: as_f64(counts.skipped()) / planned,
         tolerance: Tolerance::of(facts, &STAGE_LOAD, by_chance.max(edges / planned)),

@@ -13,6 +13,7 @@ use crate::given::Asked;
 use crate::level::Parameters;
 use crate::render_error::{MAX_RENDERED_BYTES, RenderError};
 use crate::scope::{Slot, UserScope};
+use crate::slot::Use;
 
 /// A compiled template. Cheap to clone.
 #[derive(Clone)]
@@ -178,6 +179,19 @@ impl Template {
         self.sets
             .iter()
             .for_each(|(_, template)| template.asked(asked));
+    }
+
+    /// Notes which variables it can't be rendered without, in the order in which it comes to them; of expressions
+    /// of minijinja, which may do without, none.
+    pub(crate) fn uses(&self, uses: &mut Vec<Use>) {
+        self.sets
+            .iter()
+            .for_each(|(_, template)| template.uses(uses));
+        for piece in self.pieces.iter() {
+            if let Piece::Plain { expression, .. } = piece {
+                expression.uses(uses);
+            }
+        }
     }
 
     /// What it was compiled from.

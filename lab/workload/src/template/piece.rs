@@ -10,6 +10,7 @@ use super::profile::Profile;
 use crate::given::Asked;
 use crate::render_error::RenderError;
 use crate::scope::{Slot, UserScope};
+use crate::slot::Use;
 
 /// One stretch of a template.
 #[derive(Clone)]
@@ -82,6 +83,17 @@ impl Plain {
                 secret: *secret,
             }),
             Self::Numbers(_, arguments) => arguments.iter().for_each(|one| one.asked(asked)),
+            _ => {}
+        }
+    }
+
+    /// Notes which variables it can't do without.
+    pub(super) fn uses(&self, uses: &mut Vec<Use>) {
+        let mut noted = |slot: &Slot, takes| uses.push(Use { slot: *slot, takes });
+        match self {
+            Self::Variable(slot) | Self::Pick(slot) => noted(slot, false),
+            Self::Take(slot) => noted(slot, true),
+            Self::Numbers(_, arguments) => arguments.iter().for_each(|one| one.uses(uses)),
             _ => {}
         }
     }
