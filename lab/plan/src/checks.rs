@@ -187,6 +187,13 @@ pub const STAGE_LOAD: Limit = percent(
     Some(2.0),
     Some(5.0),
 );
+/// Load of a population, which may be a small part of all.
+pub const POPULATION_LOAD: Limit = percent(
+    "population_load",
+    "load delivered by a population, below the load that it was to offer",
+    Some(2.0),
+    Some(5.0),
+);
 /// Requests of the trial.
 pub const REQUESTS: Limit = percent(
     "requests",
@@ -450,6 +457,13 @@ pub const CHECKS: &[Check] = &[
          warns. (Of a load that changes.)",
         Cause::Generator,
         &[&STAGE_LOAD],
+    ),
+    asks(
+        "populations",
+        "Did each population offer its planned load, in each stage where there are any? Where only a slow \
+         server kept users from it, this warns. (Of a mix.)",
+        Cause::Generator,
+        &[&POPULATION_LOAD],
     ),
     asks(
         "requests",

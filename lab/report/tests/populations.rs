@@ -1,7 +1,7 @@
 //! Loads of several populations: each with its figures and its thresholds.
 
 use crate::support::{Made, STUDY, Shape};
-use lab_analysis::model::CheckOutcome;
+use lab_analysis::model::{Check, CheckOutcome};
 use lab_report::write::{html, terminal};
 
 const MIX: &str = "load: { users: 200, ramp: 6s, hold: 24s, mix: [{ population: readers, share: 3 }, \
@@ -64,6 +64,50 @@ fn what_holds_of_one_cycle_is_not_asked_of_several() {
         let found = named(name).unwrap();
         assert_eq!(found.outcome, CheckOutcome::Pass, "{found:?}");
     }
+}
+
+/// The check on populations where the second one had so much of its planned load.
+fn of_populations(made: Made, part: f64) -> Check {
+    let shape = Shape {
+        short_steps: Some((3..6, part)),
+        ..Shape::default()
+    };
+    let made = Made {
+        shapes: vec![shape],
+        ..made
+    };
+    let trial = made.analysis().trials.remove(0);
+    let mut found = trial.checks.into_iter();
+    found.find(|check| check.name == "populations").unwrap()
+}
+
+#[test]
+fn a_population_that_fell_short_is_named() {
+    let all = of_populations(made(), 1.0);
+    assert_eq!(all.outcome, CheckOutcome::Pass, "{all:?}");
+    // Of all requests, less than 2 % is missing.
+    let short = of_populations(made(), 0.925);
+    assert_eq!(short.outcome, CheckOutcome::Invalid, "{short:?}");
+    assert!(short.evidence.contains("`writers`, "), "{short:?}");
+    assert!(!short.evidence.contains("`readers`"), "{short:?}");
+    let a_little = of_populations(made(), 0.955);
+    assert_eq!(a_little.outcome, CheckOutcome::Warn, "{a_little:?}");
+    let alone = Made::default().analysis().trials.remove(0);
+    assert!(alone.checks.iter().all(|check| check.name != "populations"));
+}
+
+#[test]
+fn a_population_that_fell_short_is_named_with_the_stage() {
+    let mut made = made();
+    let stages =
+        "load: { stages: [{ users: 100, for: 12s }, { stage: high, users: 200, for: 12s }],";
+    made.study = made
+        .study
+        .replace("load: { users: 200, ramp: 6s, hold: 24s,", stages);
+    let short = of_populations(made, 0.7);
+    assert_eq!(short.outcome, CheckOutcome::Invalid, "{short:?}");
+    assert!(short.evidence.contains(": `writers` in `"), "{short:?}");
+    assert!(!short.evidence.contains("`readers`"), "{short:?}");
 }
 
 #[test]

@@ -194,7 +194,7 @@ impl Counts {
     }
 
     /// The same with these steps alone; what isn't counted by step is that of all.
-    fn of_steps(&self, names: &[String]) -> Self {
+    pub(crate) fn of_steps(&self, names: &[String]) -> Self {
         let steps = names
             .iter()
             .filter_map(|name| self.steps.get_key_value(name));

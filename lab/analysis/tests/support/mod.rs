@@ -74,6 +74,8 @@ pub(crate) struct Shape {
     pub(crate) delivered: f64,
     /// The same for the first step alone, on top.
     pub(crate) first_step: f64,
+    /// The same for the steps at these places.
+    pub(crate) short_steps: Option<(std::ops::Range<usize>, f64)>,
     /// Response time of the first step; the others take two and three times as long.
     pub(crate) response_us: u64,
     pub(crate) late_us: u64,
@@ -150,6 +152,7 @@ impl Default for Shape {
         Self {
             delivered: 1.0,
             first_step: 1.0,
+            short_steps: None,
             response_us: 4_000,
             late_us: 150,
             wait: 1.0,
@@ -518,7 +521,7 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
         }
         let missing = shape.gap && (ramp + 5_000..ramp + 6_000).contains(&start);
         for (at, step) in prediction.steps.iter().enumerate() {
-            let part = shape.delivered * if at == 0 { shape.first_step } else { 1.0 };
+            let part = shape.delivered * stages::part_of_step(shape, at);
             let before = spent[at].round();
             spent[at] += step.requests as f64 * share * part;
             let requests = (spent[at].round() - before) as u64;

@@ -1,4 +1,4 @@
-//! How the requests of a load of stages are spread over its windows.
+//! How the requests of a load of stages are spread over its windows, and what steps had of theirs.
 
 use lab_study::plan::Trial;
 
@@ -24,4 +24,12 @@ pub(super) fn share(trial: &Trial, shape: &Shape, (start, end): (u64, u64)) -> f
         begins += stage.length_ms;
     }
     0.0
+}
+
+/// The part of its planned requests that the step at this place had.
+pub(super) fn part_of_step(shape: &Shape, at: usize) -> f64 {
+    let first = if at == 0 { shape.first_step } else { 1.0 };
+    let short = shape.short_steps.as_ref();
+    let short = short.filter(|(steps, _)| steps.contains(&at));
+    first * short.map_or(1.0, |(_, part)| *part)
 }

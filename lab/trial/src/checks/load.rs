@@ -70,13 +70,14 @@ pub(super) fn delivered(facts: &Facts<'_>, health: &Health) -> Check {
                       answers had delayed in the ramp. A longer ramp would keep it out.";
         return warn(name, evidence, advice).caused_by(Cause::System);
     }
+    let kind = facts.planned.load.kind;
     let load = Load {
         facts,
         part,
         skipped: as_f64(hold.skipped()) / (offered * hold.span_ms / 1000.0),
         tolerance,
-        busy: busy_or_waiting(facts, busy_in_hold(facts), hold),
-        closed: facts.planned.load.kind == LoadKind::Users,
+        busy: busy_or_waiting(kind, busy_in_hold(facts), hold),
+        closed: kind == LoadKind::Users,
         counts: hold,
     };
     judge(name, evidence, &load, health)
@@ -123,6 +124,7 @@ pub(super) fn transactions(facts: &Facts<'_>, health: &Health) -> Check {
         planned(predicted, range),
         off(part(sent, predicted, range), range)
     );
+    let kind = facts.planned.load.kind;
     let load = Load {
         facts,
         part: part(sent, predicted, range),
@@ -132,8 +134,8 @@ pub(super) fn transactions(facts: &Facts<'_>, health: &Health) -> Check {
             &REQUESTS,
             (EDGE_REQUESTS / predicted).max(chance(facts, whole)),
         ),
-        busy: busy_or_waiting(facts, busy_in_trial(facts), whole),
-        closed: facts.planned.load.kind == LoadKind::Users,
+        busy: busy_or_waiting(kind, busy_in_trial(facts), whole),
+        closed: kind == LoadKind::Users,
         counts: whole,
     };
     judge(name, evidence, &load, health)
@@ -178,7 +180,7 @@ fn under_way_at_the_end(facts: &Facts<'_>) -> u64 {
 }
 
 /// Three standard errors of a Poisson process's count; none of other loads, whose draws are planned.
-pub(super) fn chance(facts: &Facts<'_>, counts: &Counts) -> f64 {
+fn chance(facts: &Facts<'_>, counts: &Counts) -> f64 {
     match facts.planned.load.kind {
         LoadKind::Arrival { .. } => 3.0 / as_f64(counts.arrived.max(1)).sqrt(),
         LoadKind::Users | LoadKind::Sequence { .. } => 0.0,
@@ -187,8 +189,8 @@ pub(super) fn chance(facts: &Facts<'_>, counts: &Counts) -> f64 {
 
 /// Sessions that arrive on their own don't wait for each other: what is missing are those that wait
 /// for a connection, or were turned away, at most all.
-pub(super) fn busy_or_waiting(facts: &Facts<'_>, busy: f64, counts: &Counts) -> f64 {
-    match facts.planned.load.kind {
+pub(super) fn busy_or_waiting(kind: LoadKind, busy: f64, counts: &Counts) -> f64 {
+    match kind {
         LoadKind::Arrival { .. } if counts.waiting_max + counts.dropped > 0 => 1.0,
         LoadKind::Arrival { .. } | LoadKind::Users | LoadKind::Sequence { .. } => busy,
     }
@@ -260,7 +262,7 @@ impl Tolerance {
 }
 
 /// What the plan says, in words.
-fn planned(predicted: f64, range: Option<Span>) -> String {
+pub(super) fn planned(predicted: f64, range: Option<Span>) -> String {
     match range {
         Some(range) => format!("{} to {}", rate(range.low), rate(range.high)),
         None => rate(predicted),
@@ -268,14 +270,14 @@ fn planned(predicted: f64, range: Option<Span>) -> String {
 }
 
 /// How far off that is, in words.
-fn off(part: f64, range: Option<Span>) -> String {
+pub(super) fn off(part: f64, range: Option<Span>) -> String {
     match range {
         Some(_) if (part - 1.0).abs() < f64::EPSILON => "the answers decide".to_owned(),
         _ => signed_percent((part - 1.0) * 100.0),
     }
 }
 
-fn per_second(range: Span, seconds: f64) -> Span {
+pub(super) fn per_second(range: Span, seconds: f64) -> Span {
     Span {
         low: range.low / seconds,
         high: range.high / seconds,
@@ -370,12 +372,12 @@ fn busy_in_hold(facts: &Facts<'_>) -> f64 {
     let sums = facts.sums;
     let answered_s = (histogram::sum(&sums.response) + histogram::sum(&sums.failed)) / 1e6;
     let hold = |start_ms, end_ms| sums.hold_span.contains(start_ms, end_ms);
-    busy_fraction(answered_s, &sums.hold, under_way(facts, hold))
+    busy_fraction(answered_s, &sums.hold, under_way(facts, None, hold))
 }
 
 /// See [`busy_fraction`], of the whole trial.
 fn busy_in_trial(facts: &Facts<'_>) -> f64 {
-    let all = under_way(facts, |_, _| true);
+    let all = under_way(facts, None, |_, _| true);
     busy_fraction(facts.sums.answered_s, &facts.sums.whole, all)
 }
 
@@ -391,10 +393,15 @@ pub(super) fn busy_fraction(answered_s: f64, counts: &Counts, under_way: f64) ->
         .max(by_count.unwrap_or_default().clamp(0.0, 1.0))
 }
 
-/// Mean number of steps under way in the windows that `counts`.
-pub(super) fn under_way(facts: &Facts<'_>, counts: impl Fn(f64, f64) -> bool) -> f64 {
+/// Mean number of steps under way, of these or of all, in the windows that `counts`.
+pub(super) fn under_way(
+    facts: &Facts<'_>,
+    of: Option<&[String]>,
+    counts: impl Fn(f64, f64) -> bool,
+) -> f64 {
     let mut mean = WeightedMean::default();
-    for (window, flow) in steps_under_way(facts) {
+    let is_of = |step: &str| of.is_none_or(|steps| steps.iter().any(|one| one == step));
+    for (window, flow) in flows(facts, is_of) {
         if counts(window.start_ms, window.end_ms) {
             mean.add(flow.now, window.end_ms - window.start_ms);
         }
@@ -415,11 +422,19 @@ pub(super) struct Flow {
 pub(super) fn steps_under_way<'a>(
     facts: &'a Facts<'_>,
 ) -> impl Iterator<Item = (&'a WindowLine, Flow)> {
+    flows(facts, |_| true)
+}
+
+/// The same of some of the steps.
+fn flows<'a>(
+    facts: &'a Facts<'_>,
+    is_of: impl Fn(&str) -> bool,
+) -> impl Iterator<Item = (&'a WindowLine, Flow)> {
     let mut now = 0.0;
     facts.data.windows.iter().map(move |window| {
         let mut ended = 0.0;
         for (tag, line) in &window.steps {
-            let name = facts.names.step(*tag);
+            let name = facts.names.step(*tag).filter(|name| is_of(name));
             if let Some(each) = name.and_then(|name| requests_of_each(facts, name)) {
                 let errors: u64 = line.errors.values().sum();
                 // Redirects and retries belong to steps that are under way still.

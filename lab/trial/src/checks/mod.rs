@@ -61,6 +61,7 @@ pub(crate) fn all(facts: &Facts<'_>) -> Vec<Check> {
         checks.push(load::delivered(facts, &health));
     }
     checks.extend(stages::stages(facts, &health));
+    checks.extend(stages::populations(facts, &health));
     checks.extend([
         load::transactions(facts, &health),
         load::mix(facts, &health),

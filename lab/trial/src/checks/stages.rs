@@ -1,117 +1,320 @@
-//! Was the planned load offered in each stage of a load that changes?
+//! Was the planned load offered in each stage of a load that changes, and by each of its populations?
 //!
-//! Over a whole hold, a stage in which the generator fell short hides behind the others. Only what is missing
-//! is judged here: what slow answers delay comes in a later stage, which then has more than its plan.
+//! Over a whole hold, a stage in which the generator fell short hides behind the others, and so does a small
+//! population. Only what is missing is judged here: what slow answers delay comes in a later stage, which then has
+//! more than its plan.
 
-use lab_plan::LoadKind;
-use lab_plan::checks::STAGE_LOAD;
-use lab_stats::histogram;
+use lab_plan::checks::{Limit, POPULATION_LOAD, STAGE_LOAD};
+use lab_plan::{LoadKind, Population, PopulationOutline, PopulationPrediction, Spacing, Span};
+use lab_stats::{WeightedMean, histogram};
 
 use super::facts::Facts;
 use super::generator::Health;
 use super::load::{
-    EDGE_REQUESTS, Load, Tolerance, busy_fraction, busy_or_waiting, chance, cut_by_limit, judge,
-    under_way,
+    self, EDGE_REQUESTS, Load, Tolerance, busy_fraction, busy_or_waiting, cut_by_limit, judge,
+    per_second, under_way,
 };
 use super::outcome::not_judged;
-use crate::format::{rate, signed_percent};
-use crate::model::{Check, StagePlan};
+use crate::format::rate;
+use crate::model::Check;
 use crate::number::as_f64;
+use crate::predicted::part;
 use crate::stages::Stage;
-
-const NAME: &str = "stages";
+use crate::sums::{Counts, Hold, Sums};
 
 /// What was sent in each stage beside what the plan has of it; the check is that of the stage that is
 /// furthest below. `None` of a load without stages.
 pub(super) fn stages(facts: &Facts<'_>, health: &Health) -> Option<Check> {
-    if facts.stages.is_empty() {
-        return None;
+    let has_stages = !facts.stages.is_empty();
+    let check = || furthest_below(facts, health, ("stages", &STAGE_LOAD), &of_stages(facts));
+    has_stages.then(check)
+}
+
+/// The same of each population, in each stage where the load has stages. `None` of a load of users who all do the
+/// same.
+pub(super) fn populations(facts: &Facts<'_>, health: &Health) -> Option<Check> {
+    let has_populations = !facts.planned.load.mix.is_empty();
+    let what = ("populations", &POPULATION_LOAD);
+    has_populations.then(|| furthest_below(facts, health, what, &of_populations(facts)))
+}
+
+/// A stretch of a trial in which somebody was to offer so much load, and what came of it.
+struct Stretch<'a> {
+    /// Whose, or which.
+    name: String,
+    /// The steps that count; `None` of all.
+    steps: Option<&'a [String]>,
+    kind: LoadKind,
+    span: Hold,
+    /// Users, or arrivals per second, at its beginning,
+    from: f64,
+    /// and at its end.
+    to: f64,
+    /// Requests per second, by the plan.
+    offered_per_s: f64,
+    /// Fewest and most, where answers decide.
+    range_per_s: Option<Span>,
+    /// Requests per second that were offered at the very end of what was before it.
+    before_per_s: f64,
+    counts: Counts,
+    /// Answers, and what they took together, µs; and what failed requests did, of whomever.
+    answers: u64,
+    answered_us: f64,
+    failed_us: f64,
+}
+
+impl<'a> Stretch<'a> {
+    /// Of everybody.
+    fn of_all(facts: &Facts<'_>, stage: &Stage, offered_per_s: f64, before_per_s: f64) -> Self {
+        Self {
+            name: format!("`{}`", stage.plan.name),
+            steps: None,
+            kind: facts.planned.load.kind,
+            span: stage.sums.hold_span,
+            from: stage.plan.from,
+            to: stage.plan.to,
+            offered_per_s,
+            range_per_s: None,
+            before_per_s,
+            counts: stage.sums.hold.clone(),
+            answers: stage.sums.response.len(),
+            answered_us: histogram::sum(&stage.sums.response),
+            failed_us: histogram::sum(&stage.sums.failed),
+        }
     }
-    if let Some(cut) = cut_by_limit(facts, NAME) {
-        return Some(cut);
+
+    /// Of a population, at a level, with what `sums` has of its steps.
+    fn of_population(
+        (outline, population): (&'a PopulationOutline, &Population),
+        sums: &Sums,
+        (from, to): (f64, f64),
+        (offered_per_s, before_per_s): (f64, f64),
+    ) -> Self {
+        let times = outline.steps.iter().filter_map(|step| sums.steps.get(step));
+        let (answers, answered_us) = times.fold((0, 0.0), |(answers, us), one| {
+            (answers + one.len(), us + histogram::sum(one))
+        });
+        let mut counts = sums.hold.of_steps(&outline.steps);
+        if population.kind == LoadKind::Users {
+            // Windows count the users of all populations.
+            counts.users = WeightedMean::default();
+            counts.users.add(f64::midpoint(from, to), counts.span_ms);
+        }
+        Self {
+            name: format!("`{}`", outline.name),
+            steps: Some(&outline.steps),
+            kind: population.kind,
+            span: sums.hold_span,
+            from,
+            to,
+            offered_per_s,
+            range_per_s: None,
+            before_per_s,
+            counts,
+            answers,
+            answered_us,
+            failed_us: histogram::sum(&sums.failed),
+        }
     }
-    let judged = judged(facts, health);
+
+    /// Requests per second that are offered where the load has this level.
+    fn per_s_at(&self, level: f64) -> f64 {
+        let mean = f64::midpoint(self.from, self.to);
+        self.offered_per_s * lab_stats::ratio(level, mean).unwrap_or_default()
+    }
+
+    fn length_s(&self) -> f64 {
+        self.span.length_ms() / 1000.0
+    }
+
+    /// The part of its load between these of its moments, 0 to 1; `None` of one without a load.
+    fn part_of_load(&self, from: f64, to: f64) -> Option<f64> {
+        let until = |at: f64| self.from * at + (self.to - self.from) * at * at / 2.0;
+        lab_stats::ratio(until(to) - until(from), until(1.0))
+    }
+
+    /// How many more requests are under way at its end than were at its beginning: they are counted when they
+    /// are answered. By Little's law.
+    fn more_under_way(&self) -> f64 {
+        let response_us = lab_stats::ratio(self.answered_us, as_f64(self.answers));
+        let more_per_s = self.per_s_at(self.to) - self.before_per_s;
+        (more_per_s * response_us.unwrap_or_default() / 1e6).max(0.0)
+    }
+
+    /// Three standard errors of the number of its arrivals, where that was not drawn but reckoned; and where they
+    /// come as recorded, in bursts, of which the last may be cut off.
+    fn chance(&self, facts: &Facts<'_>) -> f64 {
+        let LoadKind::Arrival { spacing, .. } = self.kind else {
+            return 0.0;
+        };
+        let prediction = facts.planned.prediction.as_ref();
+        let is_drawn = prediction.is_some_and(|plan| plan.exact);
+        if is_drawn && spacing != Spacing::Recorded {
+            return 0.0;
+        }
+        let arrivals = f64::midpoint(self.from, self.to) * self.length_s();
+        3.0 / arrivals.max(1.0).sqrt()
+    }
+
+    /// The part of its users' time that went into waiting for answers.
+    fn busy(&self, facts: &Facts<'_>) -> f64 {
+        let answered_s = (self.answered_us + self.failed_us) / 1e6;
+        let within = |start_ms, end_ms| self.span.contains(start_ms, end_ms);
+        busy_fraction(
+            answered_s,
+            &self.counts,
+            under_way(facts, self.steps, within),
+        )
+    }
+}
+
+/// The stages of which the plan has a rate.
+fn of_stages(facts: &Facts<'_>) -> Vec<Stretch<'static>> {
+    let mut before_per_s = 0.0;
+    let mut stretches = Vec::new();
+    for stage in facts.stages {
+        let offered_per_s = stage.offered_per_s.unwrap_or_default();
+        let stretch = Stretch::of_all(facts, stage, offered_per_s, before_per_s);
+        before_per_s = stretch.per_s_at(stretch.to);
+        stretches.extend(stage.offered_per_s.map(|_| stretch));
+    }
+    stretches
+}
+
+/// The populations of which the plan has a rate: in each stage, or in the hold of a load without any.
+fn of_populations<'a>(facts: &'a Facts<'_>) -> Vec<Stretch<'a>> {
+    let predicted = facts.planned.prediction.iter();
+    let predicted = predicted.flat_map(|plan| &plan.populations);
+    let outlines = &facts.study.workload.populations;
+    let each = outlines.iter().zip(&facts.planned.load.mix).zip(predicted);
+    let mut stretches = Vec::new();
+    for (of, plan) in each {
+        match (facts.stages.is_empty(), plan.range) {
+            (true, _) => stretches.push(in_hold(facts, of, plan)),
+            (false, None) => in_stages(facts, of, plan, &mut stretches),
+            // How much answers make of it is known of the whole hold alone.
+            (false, Some(_)) => {}
+        }
+    }
+    stretches
+}
+
+fn in_hold<'a>(
+    facts: &Facts<'_>,
+    of: (&'a PopulationOutline, &Population),
+    plan: &PopulationPrediction,
+) -> Stretch<'a> {
+    let level = match of.1.kind {
+        LoadKind::Arrival { rate_per_s, .. } => rate_per_s,
+        LoadKind::Users | LoadKind::Sequence { .. } => f64::from(of.1.users),
+    };
+    // Without a ramp, nothing is under way when it begins.
+    let before_per_s = match facts.planned.load.ramp_ms {
+        0 => 0.0,
+        _ => plan.offered_per_s,
+    };
+    let rates = (plan.offered_per_s, before_per_s);
+    let of = Stretch::of_population(of, facts.sums, (level, level), rates);
+    let range = plan.range.map(|range| range.hold);
+    Stretch {
+        range_per_s: range.map(|range| per_second(range, of.length_s())),
+        ..of
+    }
+}
+
+fn in_stages<'a>(
+    facts: &Facts<'_>,
+    of: (&'a PopulationOutline, &Population),
+    plan: &PopulationPrediction,
+    stretches: &mut Vec<Stretch<'a>>,
+) {
+    let mut before_per_s = 0.0;
+    let own = of.1.stages.iter().zip(&plan.stages);
+    for (stage, (own, plan)) in facts.stages.iter().zip(own) {
+        let length_s = as_f64(stage.plan.length_ms) / 1000.0;
+        let rates = (plan.transactions / length_s, before_per_s);
+        let mut stretch = Stretch::of_population(of, &stage.sums, (own.from, own.to), rates);
+        stretch.name.push_str(&format!(" in `{}`", stage.plan.name));
+        before_per_s = stretch.per_s_at(own.to);
+        stretches.push(stretch);
+    }
+}
+
+/// The check of the stretch that is furthest below its plan; it names the others that are short.
+fn furthest_below(
+    facts: &Facts<'_>,
+    health: &Health,
+    (name, limit): (&'static str, &'static Limit),
+    stretches: &[Stretch<'_>],
+) -> Check {
+    if let Some(cut) = cut_by_limit(facts, name) {
+        return cut;
+    }
+    let judged = stretches.iter().filter_map(|one| {
+        let check = below(facts, health, (name, limit), one)?;
+        Some((one, check))
+    });
+    let judged: Vec<(&Stretch<'_>, Check)> = judged.collect();
     let short = judged.iter().filter(|(_, check)| check.advice.is_some());
-    let short: Vec<&str> = short.map(|(stage, _)| stage.plan.name.as_str()).collect();
+    let short: Vec<&str> = short.map(|(stretch, _)| stretch.name.as_str()).collect();
     let worst = judged.iter().max_by(|(_, one), (_, other)| {
         let missing = |check: &Check| check.figures.first().map_or(0.0, |figure| figure.value);
         let by_outcome = one.outcome.cmp(&other.outcome);
         by_outcome.then(missing(one).total_cmp(&missing(other)))
     });
-    let Some((stage, check)) = worst else {
-        return Some(not_judged(NAME, "the plan has no rate of any stage"));
+    let Some((worst, check)) = worst else {
+        return not_judged(name, format!("the plan has no rate of any of the {name}"));
     };
     let mut check = check.clone();
-    if short.len() > 1 {
-        let others = short.iter().filter(|name| **name != stage.plan.name);
-        let others: Vec<String> = others.map(|name| format!("`{name}`")).collect();
-        check
-            .evidence
-            .push_str(&format!("; short, too: {}", others.join(", ")));
+    let others = short.into_iter().filter(|name| *name != worst.name);
+    let others: Vec<&str> = others.collect();
+    if !others.is_empty() {
+        let others = format!("; short, too: {}", others.join(", "));
+        check.evidence.push_str(&others);
     }
-    Some(check)
+    check
 }
 
-/// The stages of which the plan has a rate, with what each comes to.
-fn judged<'a>(facts: &'a Facts<'_>, health: &Health) -> Vec<(&'a Stage, Check)> {
-    let mut before = None;
-    let mut judged = Vec::new();
-    for stage in facts.stages {
-        let check = of_stage(facts, stage, before, health);
-        judged.extend(check.map(|check| (stage, check)));
-        before = Some(stage);
-    }
-    judged
-}
-
-fn of_stage(
+/// What was sent in a stretch beside what the plan has of it; `None` where that is nothing.
+fn below(
     facts: &Facts<'_>,
-    stage: &Stage,
-    before: Option<&Stage>,
     health: &Health,
+    (name, limit): (&'static str, &'static Limit),
+    stretch: &Stretch<'_>,
 ) -> Option<Check> {
-    let (from, to) = covered(facts, stage)?;
-    let length_s = as_f64(stage.plan.length_ms) / 1000.0;
-    let in_all = stage.offered_per_s? * length_s;
-    let planned = in_all * part_of_load(&stage.plan, from, to)?;
+    let (from, to) = covered(facts, stretch.span)?;
+    let in_all = stretch.offered_per_s * stretch.length_s();
+    let planned = in_all * stretch.part_of_load(from, to)?;
     if planned <= 0.0 {
         return None;
     }
-    let counts = &stage.sums.hold;
-    let part = as_f64(counts.sent()) / planned;
-    let seconds = (to - from) * length_s;
+    let counts = &stretch.counts;
+    let seconds = (to - from) * stretch.length_s();
+    let (sent_per_s, range) = (as_f64(counts.sent()) / seconds, stretch.range_per_s);
+    let part = part(sent_per_s, planned / seconds, range);
     let evidence = format!(
-        "furthest below its plan: `{}`, {} of {} requests per s offered ({})",
-        stage.plan.name,
-        rate(as_f64(counts.sent()) / seconds),
-        rate(planned / seconds),
-        signed_percent((part - 1.0) * 100.0)
+        "furthest below its plan: {}, {} of {} requests per s offered ({})",
+        stretch.name,
+        rate(sent_per_s),
+        load::planned(planned / seconds, range),
+        load::off(part, range)
     );
-    let edges = EDGE_REQUESTS + outside(in_all - planned) + more_under_way(stage, before);
-    let exact = facts
-        .planned
-        .prediction
-        .as_ref()
-        .is_some_and(|plan| plan.exact);
-    let by_chance = match exact {
-        true => 0.0,
-        false => chance(facts, counts),
-    };
+    let edges = EDGE_REQUESTS + outside(in_all - planned) + stretch.more_under_way();
+    let by_chance = stretch.chance(facts).max(edges / planned);
     let load = Load {
         facts,
         part: part.min(1.0),
         skipped: as_f64(counts.skipped()) / planned,
-        tolerance: Tolerance::of(facts, &STAGE_LOAD, by_chance.max(edges / planned)),
-        busy: busy_or_waiting(facts, busy(facts, stage), counts),
-        closed: facts.planned.load.kind == LoadKind::Users,
+        tolerance: Tolerance::of(facts, limit, by_chance),
+        busy: busy_or_waiting(stretch.kind, stretch.busy(facts), counts),
+        closed: stretch.kind == LoadKind::Users,
         counts,
     };
-    Some(judge(NAME, evidence, &load, health))
+    Some(judge(name, evidence, &load, health))
 }
 
-/// From where to where of a stage there are windows that lie within it, 0 to 1; `None` where there are none.
-fn covered(facts: &Facts<'_>, stage: &Stage) -> Option<(f64, f64)> {
-    let span = stage.sums.hold_span;
+/// From where to where of a stretch there are windows that lie within it, 0 to 1; `None` where there are none.
+fn covered(facts: &Facts<'_>, span: Hold) -> Option<(f64, f64)> {
     let within = facts
         .data
         .windows
@@ -123,35 +326,7 @@ fn covered(facts: &Facts<'_>, stage: &Stage) -> Option<(f64, f64)> {
     (at(start) < at(end)).then(|| (at(start), at(end)))
 }
 
-/// The part of a stage's load between these of its moments; `None` of one without a load.
-fn part_of_load(stage: &StagePlan, from: f64, to: f64) -> Option<f64> {
-    let until = |at: f64| stage.from * at + (stage.to - stage.from) * at * at / 2.0;
-    lab_stats::ratio(until(to) - until(from), until(1.0))
-}
-
 /// How far off what is counted within may be because of so many requests that are planned near its edges.
 fn outside(planned: f64) -> f64 {
     3.0 * planned.max(0.0).sqrt()
-}
-
-/// How many more requests are under way at a stage's end than were at its beginning: they are counted when
-/// they are answered. By Little's law.
-fn more_under_way(stage: &Stage, before: Option<&Stage>) -> f64 {
-    let response_s = lab_stats::histogram::mean(&stage.sums.response).unwrap_or_default() / 1e6;
-    let rate_at = |stage: &Stage, level: f64| {
-        let mean = f64::midpoint(stage.plan.from, stage.plan.to);
-        let part = lab_stats::ratio(level, mean).unwrap_or_default();
-        stage.offered_per_s.unwrap_or_default() * part
-    };
-    let at_end = rate_at(stage, stage.plan.to);
-    let at_start = before.map_or(0.0, |before| rate_at(before, before.plan.to));
-    ((at_end - at_start) * response_s).max(0.0)
-}
-
-/// The part of the users' time in a stage that went into waiting for answers.
-fn busy(facts: &Facts<'_>, stage: &Stage) -> f64 {
-    let sums = &stage.sums;
-    let answered_s = (histogram::sum(&sums.response) + histogram::sum(&sums.failed)) / 1e6;
-    let within = |start_ms, end_ms| sums.hold_span.contains(start_ms, end_ms);
-    busy_fraction(answered_s, &sums.hold, under_way(facts, within))
 }

@@ -39,6 +39,7 @@ fn named((population, mut of): (&Population, Prediction)) -> Prediction {
         offered_per_s: of.offered_per_s,
         arrivals: of.arrivals,
         range: of.range,
+        stages: of.stages.clone(),
     }];
     for step in &mut of.steps {
         step.name = population.step(&step.name);

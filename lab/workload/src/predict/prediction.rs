@@ -45,6 +45,9 @@ pub struct PopulationPrediction {
     /// As of [`Prediction`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<Range>,
+    /// As of [`Prediction`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StagePrediction>,
 }
 
 /// The part of one stage.
