@@ -280,3 +280,41 @@ fn a_recording_over_generators_is_replayed() {
         assert!(is_all && trial["errors"] == 0, "{trial} {}", said(&output));
     }
 }
+
+#[test]
+fn a_population_replays_a_recording_beside_users() {
+    let folder = tempfile::tempdir().expect("a folder");
+    study(
+        folder.path(),
+        "load: { hold: 3s, mix: [{ population: people, users: 3 }, { population: recorded, workload: \
+         replay.workload.yaml, timeline: { column: at, unit: ms, scale: 2 }, arrival: { connections: 20 } }] }",
+    );
+    // 20 in the first second, and 20 behind the end of the load.
+    let at = |row: u64| 5_000 + row * 100 + if row < 20 { 0 } else { 10_000 };
+    let rows: String = (0..40)
+        .map(|row| format!("{},/page/{row}\n", at(row)))
+        .collect();
+    fs::write(folder.path().join("rows.csv"), format!("at,path\n{rows}")).expect("written");
+    let replaying = READ
+        .replace(
+            "workload: read\n",
+            "workload: replay\ndata: { file: rows.csv, each: session }\n",
+        )
+        .replace(
+            "wait: 20ms..60ms, request: GET /,",
+            "request: \"GET {{ path }}\",",
+        );
+    fs::write(folder.path().join("replay.workload.yaml"), replaying).expect("written");
+    let output = command(folder.path()).output().expect("it runs");
+    let result = result(folder.path());
+    for trial in result["trials"].as_array().expect("trials") {
+        let [people, recorded] = [0, 1].map(|at| &trial["populations"][at]);
+        assert_eq!(recorded["name"], "recorded", "{trial} {}", said(&output));
+        let sent = |of: &Value| of["transactions"].as_u64().expect("a number");
+        // On a machine that is too slow, some are without an answer, and the trial is no measurement.
+        let is_all = sent(recorded) == 20 && sent(people) > 0;
+        let is_cut = sent(recorded) <= 20 && trial["verdict"] == "invalid";
+        assert!(is_all || is_cut, "{trial} {}", said(&output));
+        assert_eq!(trial["errors"], 0, "{trial}");
+    }
+}

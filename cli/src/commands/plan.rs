@@ -200,19 +200,29 @@ fn recording(plan: &Plan) -> String {
         .iter()
         .filter(|trial| trial.block == 0 && !trial.control);
     for trial in replays.take(MOST_STAGED) {
-        let arrivals = trial.prediction.as_ref().and_then(|plan| plan.arrivals);
-        let (Some(timeline), Some(arrivals)) = (&trial.load.timeline, arrivals) else {
+        let Some(plan) = &trial.prediction else {
             continue;
         };
-        let _ = writeln!(
-            text,
-            "\ntrial {} replays {:.0} sessions, at {} times the speed they were recorded at, and at most\n\
-             {:.0} of them in a second",
-            trial.id,
-            arrivals.trial,
-            amount(timeline.scale),
-            arrivals.peak_per_s.unwrap_or_default()
-        );
+        let whole = (String::new(), &trial.load.timeline, plan.arrivals);
+        let populations = trial.load.mix.iter().zip(&plan.populations);
+        let each = populations.map(|(population, plan)| {
+            let name = format!(", {}", population.name);
+            (name, &population.timeline, plan.arrivals)
+        });
+        for (of, timeline, arrivals) in [whole].into_iter().chain(each) {
+            let (Some(timeline), Some(arrivals)) = (timeline, arrivals) else {
+                continue;
+            };
+            let _ = writeln!(
+                text,
+                "\ntrial {}{of} replays {:.0} sessions, at {} times the speed they were\n\
+                 recorded at, and at most {:.0} of them in a second",
+                trial.id,
+                arrivals.trial,
+                amount(timeline.scale),
+                arrivals.peak_per_s.unwrap_or_default()
+            );
+        }
     }
     text
 }
@@ -237,6 +247,7 @@ fn populations(plan: &Plan) -> String {
             let (requests, rate) = predicted.next().unzip();
             let number = |value: Option<f64>| value.map_or("-".to_owned(), |n| format!("{n:.0}"));
             let load = match population.kind {
+                LoadKind::Arrival { .. } if population.timeline.is_some() => "recorded".to_owned(),
                 LoadKind::Arrival { rate_per_s, .. } => format!("{}/s", amount(rate_per_s)),
                 LoadKind::Users | LoadKind::Sequence { .. } => {
                     format!("{} users", population.users)

@@ -154,10 +154,11 @@ impl Load {
             window_ms: window_ms(hold_ms, &stages).clamp(1, longest_window),
             kind: at_speed(self.kind.kind, &[], speed).0,
             stages,
-            timeline: self.kind.timeline.as_ref().map(|(timeline, _)| Timeline {
-                scale: timeline.scale * speed,
-                ..timeline.clone()
-            }),
+            timeline: self
+                .kind
+                .timeline
+                .as_ref()
+                .map(|(timeline, _)| faster(timeline, speed)),
             mix: self.populations(speed),
             generators: self.generators,
             timeout_ms: self.timeout.map(|time| milliseconds(time, 1.0)),
@@ -171,10 +172,19 @@ impl Load {
             Population {
                 kind,
                 stages,
+                timeline: one.timeline.as_ref().map(|one| faster(one, speed)),
                 ..one.clone()
             }
         };
         self.kind.mix.iter().map(population).collect()
+    }
+}
+
+/// A recording at a speed.
+fn faster(timeline: &Timeline, speed: f64) -> Timeline {
+    Timeline {
+        scale: timeline.scale * speed,
+        ..timeline.clone()
     }
 }
 

@@ -51,6 +51,7 @@ impl MixTemplate {
                 users: own.users,
                 kind: own.kind,
                 stages: own.stages,
+                timeline: own.timeline.map(|(timeline, _)| timeline),
             });
         }
         let shared = self.shared.as_ref().map(|shared| shared.kind(cell));

@@ -67,6 +67,9 @@ pub struct Population {
     /// As [`LoadSpec::stages`], of this population.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<Stage>,
+    /// As [`LoadSpec::timeline`], of this population: it begins with the load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<Timeline>,
 }
 
 impl Population {
@@ -84,7 +87,8 @@ impl LoadSpec {
     /// Whether it is another one from moment to moment, so that no steady state is to be expected.
     #[must_use]
     pub fn changes(&self) -> bool {
-        !self.stages.is_empty() || self.timeline.is_some()
+        let is_recorded = |one: &Population| one.timeline.is_some();
+        !self.stages.is_empty() || self.timeline.is_some() || self.mix.iter().any(is_recorded)
     }
 
     /// How long a request may take, whatever it is given up for then.
@@ -102,6 +106,7 @@ impl LoadSpec {
             users: population.users,
             kind: population.kind,
             stages: population.stages.clone(),
+            timeline: population.timeline.clone(),
             mix: Vec::new(),
             ..self.clone()
         }

@@ -182,6 +182,7 @@ proptest! {
             users: drive.users,
             kind: drive.kind,
             stages: Vec::new(),
+            timeline: drive.timeline.clone(),
         };
         let load = LoadSpec {
             mix: drives.iter().map(of).collect(),

@@ -1,16 +1,19 @@
 //! Loads that replay a recording: each row is sent at its moment, whatever the server does.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use lab_workload::{
-    Data, Each, LoadKind, LoadSpec, Recorded, Spacing, Table, TimeUnit, Timeline, Wait, predict,
+    Data, Each, LoadKind, LoadSpec, Population, Recorded, Spacing, Table, TimeUnit, Timeline, Wait,
+    predict, predict_mix, seed_of,
 };
 use proptest::prelude::*;
 
 use super::drive::workload;
 use super::{Answer, drive, ms, simulate, step};
 use crate::drive::Drive;
+use crate::mix::Mix;
 
 /// A drive that replays these moments, in ms, so many times faster, from this one on.
 fn replay(moments: &[u64], scale: f64, from: u64) -> Drive {
@@ -70,6 +73,46 @@ fn a_slow_server_delays_no_row_and_answers_for_it() {
     let times = told.times(0);
     assert!(times.equivalent(times.max(), 550_000), "{}", times.max());
     assert_eq!(told.lateness().max(), 1);
+}
+
+#[test]
+fn a_population_replays_a_recording_beside_users() {
+    let named = |name: &str, first, drive: Drive| Drive {
+        population: name.to_owned(),
+        seed: seed_of(7, name),
+        first,
+        ..drive
+    };
+    let people = named("people", 0, drive(vec![step(Wait::Constant(ms(90)), 1)]));
+    // The last two lie behind the end of the load.
+    let recorded = named(
+        "recorded",
+        1,
+        replay(&[0, 10, 10, 900, 1_100, 5_000], 1.0, 0),
+    );
+    let of = |drive: &Drive| Population {
+        name: drive.population.clone(),
+        workload: String::new(),
+        parameters: BTreeMap::new(),
+        share: None,
+        users: drive.users,
+        kind: drive.kind,
+        stages: Vec::new(),
+        timeline: drive.timeline.clone(),
+    };
+    let load = LoadSpec {
+        mix: vec![of(&people), of(&recorded)],
+        ..LoadSpec::of_users(51, 1000, 10)
+    };
+    let workloads = [&*people.workload, &*recorded.workload];
+    let plan = predict_mix(&workloads, 7, 0, &load, 1_000_000).unwrap();
+    let told = simulate(Mix::from(people).and(recorded), |_| Answer::After(ms(0)));
+    let of_recorded = told.sent.iter().filter(|asked| asked.user > 0);
+    let moments: Vec<Duration> = of_recorded.map(|asked| asked.at).collect();
+    assert_eq!(moments, [0, 10, 10, 900].map(ms));
+    assert_eq!(plan.populations[1].transactions, 4.0);
+    assert_eq!(told.sent.len() as f64, plan.transactions);
+    assert!(load.changes(), "nothing is cut off as warm-up");
 }
 
 proptest! {

@@ -119,8 +119,6 @@ pub struct Fields<'n> {
     entries: &'n [(Key, Node)],
     asked: Vec<&'static str>,
     missing: Vec<&'static str>,
-    /// Keys of others, which are refused by name and offered nowhere.
-    refused: Vec<&'static str>,
 }
 
 impl<'n> Fields<'n> {
@@ -133,7 +131,6 @@ impl<'n> Fields<'n> {
                 entries,
                 asked: Vec::new(),
                 missing: Vec::new(),
-                refused: Vec::new(),
             }),
             _ => unexpected(node, &format!("{what}, which is a mapping"), problems),
         }
@@ -176,12 +173,6 @@ impl<'n> Fields<'n> {
         entries.map(|(key, _)| key.span.clone()).collect()
     }
 
-    /// The place of a key that others have and this can't, if it has it: whoever asks says why.
-    pub fn refused(&mut self, key: &'static str) -> Option<Span> {
-        self.refused.push(key);
-        self.named(&[key]).pop()
-    }
-
     /// Notes the keys that are missing and every key that nobody asked for.
     pub fn finish(self, problems: &mut Problems) {
         self.note_missing(problems);
@@ -190,7 +181,7 @@ impl<'n> Fields<'n> {
         let free: Vec<&str> = self.asked.iter().filter(absent).copied().collect();
         for (key, _) in self.entries {
             let text = key.text.as_str();
-            if self.asked.contains(&text) || self.refused.contains(&text) {
+            if self.asked.contains(&text) {
                 continue;
             }
             let mut problem = key.span.problem(

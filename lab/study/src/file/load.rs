@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::arrival::ArrivalFile;
 use super::generators::GeneratorsFile;
 use super::mix::PopulationFile;
-use super::timeline::{TimelineFile, refuse_recorded_mix};
+use super::timeline::TimelineFile;
 
 /// What the system is to carry: `users` (each begins its next session when its last is over),
 /// `arrival` (sessions begin at a rate, whatever the system does), or `sequence` (sessions of one
@@ -167,7 +167,13 @@ impl Decode for LoadFile {
             problems.push(other.problem(message, "leave this out"));
         }
         if let ([mix], true) = (mix.as_slice(), file.timeline.is_some()) {
-            refuse_recorded_mix(mix, problems);
+            // A recording has one moment for each session, and who of several comes then is nobody's to say.
+            let message = "a timeline is replayed by one population of a mix";
+            let mut problem = mix.problem(message, "leave this out, or the other");
+            let help = "write `timeline` under the population that replays it; or let a column of the data say \
+                        who comes, and steps ask for it: `when: kind == \"reader\"`";
+            problem.help = Some(help.to_owned());
+            problems.push(problem);
         }
         if let [sequence] = beside_mix.as_slice()
             && file.mix.is_some()

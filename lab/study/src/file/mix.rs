@@ -1,14 +1,16 @@
 //! The populations of a load as written.
 
-use lab_language::{At, Container, Count, Decode, Fields, Problems, Scalar, Table, node::Node};
+use lab_language::{
+    At, Container, Count, Decode, Fields, Problems, Scalar, Span, Table, node::Node,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::arrival::ArrivalFile;
-use super::timeline::refuse_recorded_mix;
+use super::timeline::TimelineFile;
 
 /// Users of one kind beside those of others. Its share of the load's users, rate, or stages is `share`;
-/// or it has a load of its own, `users` or `arrival`.
+/// or it has a load of its own, `users`, `arrival`, or `timeline`.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct PopulationFile {
@@ -33,6 +35,11 @@ pub(crate) struct PopulationFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<ArrivalFile>")]
     pub(crate) arrival: Option<At<ArrivalFile>>,
+    /// Its sessions arrive as recorded, from the beginning of the load on, ramp included; what lies behind its end
+    /// is left out. Connections are those of `arrival`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<TimelineFile>")]
+    pub(crate) timeline: Option<At<TimelineFile>>,
     /// Values for the parameters of its workload, in the place of those of the study.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default, with = "Table<Scalar>")]
@@ -49,15 +56,18 @@ impl Decode for PopulationFile {
         let share = fields.optional("share", problems);
         let users = fields.optional("users", problems);
         let arrival = fields.optional("arrival", problems);
+        let timeline = fields.optional("timeline", problems);
         let parameters = fields.optional("parameters", problems);
-        let loads = fields.named(&["share", "users", "arrival"]);
-        if let Some(timeline) = fields.refused("timeline") {
-            refuse_recorded_mix(&timeline, problems);
-        }
+        let loads = [
+            fields.named(&["share", "users", "arrival"]),
+            // An `arrival` may say its connections.
+            fields.named(&["share", "users", "timeline"]),
+        ];
         fields.finish(problems);
-        if let [_, second, ..] = loads.as_slice() {
-            let message =
-                "a population has a `share` of the load, or `users`, or an `arrival` of its own";
+        let second = |loads: &Vec<Span>| loads.get(1).cloned();
+        if let Some(second) = loads.iter().find_map(second) {
+            let message = "a population has a `share` of the load, or `users`, an `arrival`, or a \
+                           `timeline` of its own";
             problems.push(second.problem(message, "the second one"));
         }
         Some(Self {
@@ -66,6 +76,7 @@ impl Decode for PopulationFile {
             share,
             users,
             arrival,
+            timeline,
             parameters: parameters.unwrap_or_default(),
         })
     }

@@ -290,16 +290,19 @@ prop_compose! {
 prop_compose! {
     fn population()(
         (population, workload, load) in (scalar(), option::of(scalar()), scalar()),
-        kind in 0..4,
+        kind in 0..5,
         parameters in table(scalar()),
     ) -> At<PopulationFile> {
         let arrival = ArrivalFile { rate: Some(load.clone()), spacing: None, connections: None, sessions: None };
+        let column = load.clone();
+        let timeline = TimelineFile { column, unit: None, scale: None, from: None, to: None };
         at(PopulationFile {
             population,
             workload,
             share: (kind == 0).then(|| load.clone()),
             users: (kind == 1).then_some(load),
             arrival: (kind == 2).then(|| at(arrival)),
+            timeline: (kind == 4).then(|| at(timeline)),
             parameters,
         })
     }

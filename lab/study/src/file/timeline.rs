@@ -1,6 +1,6 @@
 //! A recorded timeline, as written.
 
-use lab_language::{At, Container, Decode, Fields, Problems, Scalar, Span, Time, node::Node};
+use lab_language::{At, Container, Decode, Fields, Problems, Scalar, Time, node::Node};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -50,16 +50,4 @@ impl Decode for TimelineFile {
             to,
         })
     }
-}
-
-/// A recording has one moment for each session, and rows for those who come then: who of several kinds comes
-/// is a column's business.
-pub(super) fn refuse_recorded_mix(at: &Span, problems: &mut Problems) {
-    let message = "a timeline is replayed by users of one kind, not by a mix";
-    let mut problem = at.problem(message, "leave this out, or the other");
-    problem.help = Some(
-        "let a column of the data say who comes, and steps ask for it: `when: kind == \"reader\"`"
-            .to_owned(),
-    );
-    problems.push(problem);
 }

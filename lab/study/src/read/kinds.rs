@@ -70,7 +70,7 @@ pub(super) fn kind(
 }
 
 /// Sessions that arrive as recorded.
-fn replayed(
+pub(super) fn replayed(
     at: &At<TimelineFile>,
     beside: Option<&At<ArrivalFile>>,
     workload: &Workload,

@@ -3,7 +3,7 @@
 use lab_language::{Problems, check_short_name};
 use lab_workload::MAX_POPULATIONS;
 
-use super::kinds::rated;
+use super::kinds::{rated, replayed};
 use super::parameters;
 use super::settings::{Settings, note};
 use crate::file::{At, PopulationFile, Scalar, StudyFile};
@@ -76,6 +76,7 @@ fn population(
 ) -> Option<PopulationTemplate> {
     let one = &at.value;
     let own = one.users.as_ref().map(|users| &users.span);
+    let own = own.or(one.timeline.as_ref().map(|timeline| &timeline.span));
     let own = own.or(one.arrival.as_ref().map(|arrival| &arrival.span));
     let parameters = parameters::of_population(file, &one.parameters, &workload.file, settings);
     let (share, own) = match (shares, &one.share, own) {
@@ -102,12 +103,12 @@ fn population(
             return note(&share.span, message, help, settings);
         }
         (false, None, None) => {
-            let message = "a population needs `users` or `arrival`";
+            let message = "a population needs `users`, `arrival`, or `timeline`";
             let help = "write `users: 100` or `arrival: { rate: 10/s }`; or, with `users: 1000` beside \
                         `mix`, `share: 20`";
             return note(&at.span, message, help, settings);
         }
-        (false, None, Some(_)) => (None, Some(own_load(one, settings)?)),
+        (false, None, Some(_)) => (None, Some(own_load(one, workload, settings)?)),
     };
     Some(PopulationTemplate {
         name: one.population.text(),
@@ -118,7 +119,14 @@ fn population(
     })
 }
 
-fn own_load(one: &PopulationFile, settings: &mut Settings<'_>) -> Option<KindTemplate> {
+fn own_load(
+    one: &PopulationFile,
+    workload: &StudyWorkload,
+    settings: &mut Settings<'_>,
+) -> Option<KindTemplate> {
+    if let Some(timeline) = &one.timeline {
+        return replayed(timeline, one.arrival.as_ref(), &workload.workload, settings);
+    }
     match (&one.users, &one.arrival) {
         (Some(users), _) => settings.required("users", users).map(KindTemplate::Users),
         (None, Some(arrival)) => rated(arrival, settings),
