@@ -4,6 +4,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use textwrap::core::display_width;
+
 use crate::words::whole_seconds;
 
 /// A panel needs so many columns; narrower terminals get plain lines.
@@ -145,15 +147,22 @@ fn spark(name: &str, line: &VecDeque<Option<f64>>, figure: &str, width: usize) -
     named(name, &format!("{sparks:room$} {figure}"))
 }
 
-/// At most so many columns, without what could steer the terminal.
+/// At most so many columns, of which some letters take two, without what could steer the terminal.
 fn clip(text: &str, width: usize) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
-    let mut text: Vec<char> = text.chars().map(plain).collect();
-    if text.len() > width {
-        text.truncate(width - 1);
-        text.push('…');
+    let text: String = text.chars().map(plain).collect();
+    if display_width(&text) <= width {
+        return text.trim_end().to_owned();
     }
-    text.into_iter().collect::<String>().trim_end().to_owned()
+    let (mut kept, mut columns) = (String::new(), 0);
+    for c in text.chars() {
+        columns += display_width(c.encode_utf8(&mut [0; 4]));
+        if columns >= width {
+            break;
+        }
+        kept.push(c);
+    }
+    kept + "…"
 }
 
 #[cfg(test)]
@@ -205,6 +214,18 @@ mod tests {
         assert!(line("throughput").contains('▅') && line("throughput").contains("██"));
         assert!(!line("throughput").contains('▁'), "its scale begins at 0");
         assert!(line("p50").contains("████"), "what is even is full");
+    }
+
+    #[test]
+    fn letters_of_two_columns_wrap_no_line() {
+        let mut panel = panel();
+        panel.errors = (1, "Войти 登录: 服务不可用 ".repeat(9));
+        for width in [60, 61, 62, 63] {
+            let text = panel.text(width);
+            let widths = text.lines().map(display_width);
+            assert!(widths.max() <= Some(width), "{text}");
+            assert_eq!(text.lines().count(), 8, "{text}");
+        }
     }
 
     #[test]
