@@ -11,7 +11,7 @@ ALIKE ?= studies/self.study.yaml
 SECONDS ?= 60
 KNOWN ?= 20
 
-.PHONY: abuse alike known browser nats test test-disturbed fmt lint docs tests measure bench crashes faults kills demo deny fuzz help
+.PHONY: abuse alike known browser nats test test-disturbed fmt lint docs tests measure bench crashes faults kills demo deny fuzz help deb
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -72,6 +72,9 @@ kills: ## KILLS times (1,000) kill -9 on the server under a load of all services
 
 bench: ## the measurer measured, and side-by-side benchmarks against peers, as ratios
 	bench/run.sh
+
+deb: ## a Debian package in target/debian: the program, man pages, completions, units of systemd
+	CARGO="$(CARGO)" packaging/deb.sh
 
 deny: ## licences, bans, advisories (needs cargo-deny)
 	$(CARGO) deny check
