@@ -357,6 +357,10 @@ impl<'a> Changes<'a> {
     }
 }
 
+/// Bodies of so many bytes are let go at once, and the one that makes them more: who writes meanwhile waits
+/// while they are removed.
+const RELEASED_BYTES: u64 = 1 << 20;
+
 /// Has the batch let go of the shared bodies that a mailbox holds, at most so many; gives whether
 /// there are more. For a mailbox that is about to be emptied as a whole.
 ///
@@ -373,14 +377,31 @@ pub fn release_shared(
         marks.push((key.to_vec(), keys::unid_of(&record.value)));
         ControlFlow::Continue(())
     })?;
-    let more = marks.len() == limit;
+    let mut more = marks.len() == limit;
     let mut changes = Changes::new(snapshot);
     let mailbox: Arc<str> = mailbox.into();
+    let mut bytes = 0;
     for (key, body) in marks {
+        if bytes >= RELEASED_BYTES {
+            more = true;
+            break;
+        }
         if let Some(body) = body {
+            bytes += shared_bytes(snapshot, body)?;
             *changes.released.entry(body).or_default() += 1;
         }
         changes.batch().delete(Arc::clone(&mailbox), key);
     }
     Ok((changes.into_batch()?, more))
+}
+
+/// How large a shared body is.
+fn shared_bytes(snapshot: &dyn Snapshot, body: Unid) -> Result<u64, StoreError> {
+    let (key, mut bytes) = (keys::shared_body(body), 0);
+    let after = [&key[..], &[0]].concat();
+    snapshot.measure(keys::SHARED, &key, Some(&after), 1, &mut |_, size| {
+        bytes = size;
+        ControlFlow::Continue(())
+    })?;
+    Ok(bytes)
 }

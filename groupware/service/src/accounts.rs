@@ -7,6 +7,7 @@ use groupware_people::{SecretHash, UserName, Users, hash_secret};
 use groupware_store::{Assert, Batch, CommitError, ReadError, Snapshot, Store, StoreError};
 use tokio::sync::Mutex;
 
+use crate::emptying::Emptying;
 use crate::known::{Decided, Known};
 use crate::random;
 
@@ -394,8 +395,12 @@ impl Accounts {
     }
 
     async fn remove_data(&self, key: &str, departure: &Assert) -> Result<(), AccountsError> {
-        self.let_go_of_shared(key, Some(departure)).await?;
-        self.store.remove_in_slices_while(key, departure).await?;
+        let emptying = Emptying {
+            store: self.store.clone(),
+            mailbox: key.into(),
+            departure: Some(departure.clone()),
+        };
+        emptying.done().await?;
         self.store.commit(people::left(key, departure)).await?;
         Ok(())
     }
@@ -407,12 +412,12 @@ impl Accounts {
     pub async fn reset(&self, name: &str) -> Result<(), AccountsError> {
         let account = self.known.find(name)?;
         let account = account.ok_or_else(|| people::AccountError::Unknown(name.into()))?;
-        let key = account.name.key();
-        self.let_go_of_shared(key, None).await?;
-        for (from, to) in people::ranges_of_reset() {
-            self.store.remove_in_slices(key, from, Some(to)).await?;
-        }
-        Ok(())
+        let emptying = Emptying {
+            store: self.store.clone(),
+            mailbox: Arc::clone(account.name.key()),
+            departure: None,
+        };
+        emptying.done().await
     }
 
     /// Removes every user's data, filler apart. Returns the number of users.
@@ -434,36 +439,6 @@ impl Accounts {
         batch.delete_partition(groupware_mail::keys::SHARED);
         self.store.commit(batch).await?;
         Ok(keys.len())
-    }
-
-    /// Lets go of what a mailbox shares with others, before it is emptied, as long as an assert holds.
-    async fn let_go_of_shared(
-        &self,
-        mailbox: &str,
-        holds: Option<&Assert>,
-    ) -> Result<(), AccountsError> {
-        const AT_ONCE: usize = 200;
-        // Others may let go of the same at the same moment; each round one of them gets on.
-        const ROUNDS: u32 = 1000;
-        let mut lost = 0;
-        while lost < ROUNDS {
-            let (mut batch, more) = self
-                .store
-                .read(|snapshot| groupware_mail::release_shared(snapshot, mailbox, AT_ONCE))
-                .map_err(|error| AccountsError::Mailbox(error.to_string()))?;
-            if batch.is_empty() {
-                return Ok(());
-            }
-            let others = batch.asserts.len();
-            batch.asserts.extend(holds.cloned());
-            match self.store.commit(batch).await {
-                Ok(_) if !more => return Ok(()),
-                Ok(_) => {}
-                Err(CommitError::Conflict { index }) if index < others => lost += 1,
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Err(CommitError::Conflict { index: 0 }.into())
     }
 }
 

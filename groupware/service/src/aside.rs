@@ -4,6 +4,7 @@
 //!
 //! It doesn't know what the work is. How much of it one request may cause is bounded where it is done.
 
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -73,6 +74,25 @@ pub(crate) fn behind_others(work: impl FnOnce() + Send + 'static) {
     {
         work();
     }
+}
+
+/// Does what must not be done where asynchronous tasks run, on a new thread that lets all others go first, and
+/// waits for it.
+///
+/// # Errors
+/// When the system has no thread to give, or the work panics.
+pub(crate) async fn elsewhere<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
+    let (done, waits) = oneshot::channel();
+    std::thread::Builder::new()
+        .name("aside".to_owned())
+        .spawn(move || {
+            let _ = setpriority_process(None, BEHIND_OTHERS);
+            // Nobody may wait any more.
+            let _ = done.send(work());
+        })?;
+    waits.await.map_err(io::Error::other)
 }
 
 /// Does something as [`behind_others`] does, and waits for it.

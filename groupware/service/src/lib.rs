@@ -10,6 +10,7 @@ mod change;
 mod client;
 pub mod clock;
 pub mod documents;
+mod emptying;
 mod known;
 mod lane;
 mod limit;

@@ -106,8 +106,8 @@ pub enum StoreError {
     /// The database can't be reached now, or takes nothing now; it may later.
     #[error("the database can't be reached")]
     Away(#[source] Cause),
-    /// The store's thread could not be started.
-    #[error("cannot start the writer thread")]
+    /// A thread could not be started.
+    #[error("cannot start a thread")]
     Thread(#[source] Arc<io::Error>),
 }
 

@@ -2,7 +2,7 @@
 //! own thread where nobody else writes and they may be held up.
 
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex as BlockingMutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::cache::{Cache, Remembered};
 use crate::engine::{Engine, Outcome, Writer};
 use crate::life::{Condition, Life};
 use crate::stats::Counters;
-use crate::writer::{self, Job, Place};
+use crate::writer::{self, Job, Place, Removals};
 use crate::{
     Batch, CommitError, Committed, OpenError, Snapshot, StoreError, StoreOptions, StoreStats,
 };
@@ -41,6 +41,9 @@ struct Inner {
     cache: Option<Arc<Cache>>,
     large: Semaphore,
     place: Arc<Mutex<Place>>,
+    /// Held by whoever has a patient batch under way.
+    patient: BlockingMutex<()>,
+    removals: Arc<Removals>,
     counters: Arc<Counters>,
     life: Arc<Life>,
 }
@@ -83,7 +86,13 @@ impl Store {
         let life = Arc::new(Life::new(options.slow_commit));
         let remembered = options.remembered.filter(|_| engine.is_alone());
         let cache = remembered.map(|it| Arc::new(Cache::new(it.prefix, it.bytes)));
-        let place = Place::new(Box::new(writer), Arc::clone(&life), cache.clone());
+        let removals = Arc::new(Removals::default());
+        let place = Place::new(
+            Box::new(writer),
+            Arc::clone(&life),
+            cache.clone(),
+            Arc::clone(&removals),
+        );
         let place = Arc::new(Mutex::new(place));
         let counters = Arc::new(Counters::default());
         let inner = Arc::new(Inner {
@@ -93,6 +102,8 @@ impl Store {
             cache,
             large: Semaphore::new(QUEUE_LARGE_BYTES / LARGE_UNIT_BYTES),
             place: Arc::clone(&place),
+            patient: BlockingMutex::default(),
+            removals,
             counters: Arc::clone(&counters),
             life,
         });
@@ -148,7 +159,7 @@ impl Store {
     pub async fn commit(&self, batch: Batch) -> Result<Committed, CommitError> {
         let bytes = batch.checked_bytes().ok_or(CommitError::TooLarge)?;
         let _room = self.room(bytes).await?;
-        let (job, answer) = job(batch);
+        let (job, answer) = job(batch, false);
         self.queue()
             .send(job)
             .await
@@ -183,11 +194,37 @@ impl Store {
         if let Some(outcome) = self.write(&batch) {
             return outcome;
         }
-        let (job, answer) = job(batch);
+        let (job, answer) = job(batch, false);
         self.queue()
             .blocking_send(job)
             .map_err(|_| CommitError::Closed)?;
         answer.blocking_recv().map_err(|_| CommitError::Closed)?
+    }
+
+    /// As [`Store::commit_blocking`], for what nobody waits for: it lets others go first, though not for ever,
+    /// and whoever comes meanwhile waits for nothing else of the kind. There is one such batch under way at a
+    /// time.
+    ///
+    /// # Errors
+    /// As [`Store::commit`].
+    ///
+    /// # Panics
+    /// When called from within an asynchronous task.
+    pub fn commit_patiently(&self, batch: Batch) -> Result<Committed, CommitError> {
+        batch.checked_bytes().ok_or(CommitError::TooLarge)?;
+        let patient = &self.inner.patient;
+        let _turn = patient.lock().unwrap_or_else(PoisonError::into_inner);
+        let (job, answer) = job(batch, true);
+        self.queue()
+            .blocking_send(job)
+            .map_err(|_| CommitError::Closed)?;
+        answer.blocking_recv().map_err(|_| CommitError::Closed)?
+    }
+
+    /// Begins to remove very much: until what it returns is dropped, no room is given back to the disk.
+    pub(crate) fn removing(&self) -> Removing<'_> {
+        self.inner.removals.begin();
+        Removing(self)
     }
 
     /// Writes what is queued, then ends the writer. Later commits fail with
@@ -291,13 +328,29 @@ impl Store {
     }
 }
 
-fn job(batch: Batch) -> (Job, oneshot::Receiver<Outcome>) {
+fn job(batch: Batch, is_patient: bool) -> (Job, oneshot::Receiver<Outcome>) {
     let (reply, answer) = oneshot::channel();
-    (Job::Commit { batch, reply }, answer)
+    let job = Job::Commit {
+        batch,
+        reply,
+        is_patient,
+    };
+    (job, answer)
 }
 
 fn large_units(bytes: usize) -> u32 {
     u32::try_from(bytes / LARGE_UNIT_BYTES).expect("a batch is bounded by MAX_BATCH_BYTES")
+}
+
+/// Somebody removes very much.
+pub(crate) struct Removing<'a>(&'a Store);
+
+impl Drop for Removing<'_> {
+    fn drop(&mut self) {
+        self.0.inner.removals.end();
+        // The writer looks at what there is to give back; with a full queue it does anyway.
+        let _ = self.0.queue().try_send(Job::Tend);
+    }
 }
 
 impl std::fmt::Debug for Store {
@@ -320,7 +373,13 @@ impl Drop for Inner {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+    use plimsoll_tests::wait_until;
+
     use super::*;
+    use crate::Op;
 
     /// An engine that panics, once it has been told to write.
     struct Panics;
@@ -329,6 +388,101 @@ mod tests {
         fn commit(&mut self, _: &[&Batch], _: &mut Vec<Outcome>) {
             panic!("a test asks for it");
         }
+    }
+
+    /// What an engine was asked to do.
+    #[derive(Default)]
+    struct Noted {
+        /// The first keys of batches, by group.
+        groups: BlockingMutex<Vec<Vec<String>>>,
+        idle: AtomicUsize,
+    }
+
+    /// An engine that notes it, and ends no commit before it is told to, or nobody can tell it any more.
+    struct Notes(Arc<Noted>, Receiver<()>);
+
+    impl Writer for Notes {
+        fn commit(&mut self, group: &[&Batch], outcomes: &mut Vec<Outcome>) {
+            let key = |batch: &&Batch| match &batch.ops[0] {
+                Op::Put { key, .. } => String::from_utf8_lossy(key).into_owned(),
+                op => panic!("{op:?}"),
+            };
+            let mut keys: Vec<_> = group.iter().map(key).collect();
+            keys.sort();
+            self.0.groups.lock().unwrap().push(keys);
+            let _ = self.1.recv();
+            outcomes.extend(group.iter().map(|_| Ok(Committed { revision: 1 })));
+        }
+
+        fn wants_idle_work(&self) -> bool {
+            !self.0.groups.lock().unwrap().is_empty() && self.0.idle.load(Relaxed) == 0
+        }
+
+        fn work_idly(&mut self) {
+            self.0.idle.fetch_add(1, Relaxed);
+        }
+    }
+
+    fn noting() -> (Store, Arc<Noted>, SyncSender<()>) {
+        let options = StoreOptions::default();
+        let (engine, _) = memory::open(&options);
+        let (go_on, waits) = sync_channel(1);
+        let noted = Arc::new(Noted::default());
+        let writer = Notes(Arc::clone(&noted), waits);
+        (Store::over(engine, writer, &options).unwrap(), noted, go_on)
+    }
+
+    fn put(key: &str) -> Batch {
+        let mut batch = Batch::new();
+        batch.put("p", key, "v");
+        batch
+    }
+
+    const LIMIT: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_patient_batch_lets_others_go_first_and_alone() {
+        let (store, noted, go_on) = noting();
+        let wait = |waiting: u64| {
+            wait_until(LIMIT, "batches wait", || {
+                store.stats().waiting == waiting && !noted.groups.lock().unwrap().is_empty()
+            });
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                // On the writer's thread, so that it is the queue that the others wait in.
+                let runtime = tokio::runtime::Builder::new_current_thread().build();
+                let first = store.commit(put("first"));
+                runtime.unwrap().block_on(first).unwrap();
+            });
+            wait(0);
+            scope.spawn(|| store.commit_patiently(put("patient")).unwrap());
+            wait(1);
+            scope.spawn(|| store.commit_blocking(put("a")).unwrap());
+            scope.spawn(|| store.commit_blocking(put("b")).unwrap());
+            wait(3);
+            drop(go_on);
+        });
+        let groups = noted.groups.lock().unwrap().clone();
+        assert_eq!(groups, [vec!["first"], vec!["a", "b"], vec!["patient"]]);
+    }
+
+    #[test]
+    fn room_is_given_back_after_a_removal_not_between() {
+        let (store, noted, go_on) = noting();
+        drop(go_on);
+        let removing = (store.removing(), store.removing());
+        for number in 0..20 {
+            store.commit_blocking(put("lent")).unwrap();
+            store.commit_patiently(put(&number.to_string())).unwrap();
+        }
+        drop(removing.0);
+        store.commit_patiently(put("more")).unwrap();
+        assert_eq!(noted.idle.load(Relaxed), 0);
+        drop(removing.1);
+        wait_until(LIMIT, "room is given back", || {
+            noted.idle.load(Relaxed) == 1
+        });
     }
 
     fn doomed() -> Store {

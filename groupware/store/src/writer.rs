@@ -1,12 +1,15 @@
 //! The one thread that writes: takes every waiting batch, has the engine apply them as one
-//! group, then replies. While it has nothing to do, others may use the engine in its place. Whoever
-//! panics with the engine in hand ends all writing.
+//! group, then replies. A patient batch goes when nobody else is there, by itself. While the writer has nothing
+//! to do, others may use the engine in its place. Whoever panics with the engine in hand ends all writing.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
 
 use tokio::sync::{Mutex, mpsc, oneshot};
 
 use crate::cache::Cache;
+use crate::clock::Clock;
 use crate::engine::{Outcome, Writer};
 use crate::life::Life;
 use crate::stats::Counters;
@@ -14,17 +17,44 @@ use crate::{Batch, CommitError};
 
 /// Most batches in one transaction. A group that waits longer than its own sync only adds delay.
 pub const GROUP_BATCHES: usize = 1024;
+/// Most groups of others that go before a patient batch does.
+pub(crate) const PATIENCE: u32 = 8;
+/// The longest pause in work that others shall not wait for, …
+pub(crate) const MOST_PAUSE: Duration = Duration::from_millis(50);
+/// … and how often the writer looks meanwhile whether somebody brings something.
+const LOOK: Duration = Duration::from_millis(1);
 
 pub(crate) enum Job {
     Commit {
         batch: Batch,
         reply: oneshot::Sender<Outcome>,
+        /// Others go first.
+        is_patient: bool,
     },
     /// Housekeeping, for who used the engine in the writer's place.
     Tend,
     Close {
         done: oneshot::Sender<()>,
     },
+}
+
+/// How many remove very much just now: what that leaves is given back to the disk afterwards, not between,
+/// where others would wait for it, and pages be moved that go next.
+#[derive(Debug, Default)]
+pub(crate) struct Removals(AtomicUsize);
+
+impl Removals {
+    pub(crate) fn begin(&self) {
+        self.0.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn end(&self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+
+    fn are_under_way(&self) -> bool {
+        self.0.load(Relaxed) > 0
+    }
 }
 
 /// Where the engine lies, and whoever has it may write.
@@ -35,15 +65,22 @@ pub(crate) struct Place {
     life: Arc<Life>,
     /// Told of every group.
     cache: Option<Arc<Cache>>,
+    removals: Arc<Removals>,
 }
 
 impl Place {
-    pub(crate) fn new(engine: Box<dyn Writer>, life: Arc<Life>, cache: Option<Arc<Cache>>) -> Self {
+    pub(crate) fn new(
+        engine: Box<dyn Writer>,
+        life: Arc<Life>,
+        cache: Option<Arc<Cache>>,
+        removals: Arc<Removals>,
+    ) -> Self {
         let engine = Some(engine);
         Self {
             engine,
             life,
             cache,
+            removals,
         }
     }
 
@@ -58,9 +95,10 @@ impl Place {
         let mut outcomes = Vec::with_capacity(1);
         self.commit_all(&[batch], &mut outcomes, counters);
         let outcome = outcomes.pop().unwrap_or(Err(CommitError::Closed));
+        let may_idle = !self.removals.are_under_way();
         let engine = self.engine.as_ref();
-        let wants_work =
-            engine.is_some_and(|engine| engine.wants_tending() || engine.wants_idle_work());
+        let wants_work = engine
+            .is_some_and(|engine| engine.wants_tending() || may_idle && engine.wants_idle_work());
         (outcome, wants_work)
     }
 
@@ -97,6 +135,9 @@ impl Place {
 
     /// Does a little of what is to be done while nobody writes; whether there is more.
     fn work_idly(&mut self) -> bool {
+        if self.removals.are_under_way() {
+            return false;
+        }
         let Some(mut engine) = self.engine.take() else {
             return false;
         };
@@ -116,18 +157,22 @@ pub(crate) fn run(place: &Mutex<Place>, mut queue: mpsc::Receiver<Job>, counters
     let mut jobs = Vec::with_capacity(GROUP_BATCHES);
     let mut outcomes = Vec::with_capacity(GROUP_BATCHES);
     let mut closers = Vec::new();
+    let mut patient = Patient::default();
     let life = Arc::clone(&place.blocking_lock().life);
     let _ends = Ends(&life);
     loop {
-        work_idly(place, &queue);
-        if queue.blocking_recv_many(&mut jobs, GROUP_BATCHES) == 0 {
-            break;
+        if !patient.waits() {
+            work_idly(place, &queue, counters);
+            if queue.blocking_recv_many(&mut jobs, GROUP_BATCHES) == 0 {
+                break;
+            }
         }
         let mut place = place.blocking_lock();
         // What came while another wrote goes with the rest.
         let more = std::iter::from_fn(|| queue.try_recv().ok());
-        let room = GROUP_BATCHES - jobs.len();
+        let room = GROUP_BATCHES - jobs.len() - usize::from(patient.waits());
         jobs.extend(more.take(room));
+        patient.choose(&mut jobs);
         let group: Vec<&Batch> = jobs.iter().filter_map(Job::batch).collect();
         place.commit_all(&group, &mut outcomes, counters);
         reply(&mut jobs, &mut outcomes, &mut closers);
@@ -143,13 +188,60 @@ pub(crate) fn run(place: &Mutex<Place>, mut queue: mpsc::Receiver<Job>, counters
 }
 
 /// Does what is to be done while nobody writes, until somebody does. Others may use the engine between
-/// two steps.
-fn work_idly(place: &Mutex<Place>, queue: &mpsc::Receiver<Job>) {
+/// two steps, and as long as they do, it is theirs for as long as a step took.
+fn work_idly(place: &Mutex<Place>, queue: &mpsc::Receiver<Job>, counters: &Counters) {
     let is_idle = || queue.is_empty() && !queue.is_closed();
-    while is_idle() && place.blocking_lock().work_idly() {}
+    let (clock, mut commits) = (Clock::start(), counters.read(0).commits);
+    while is_idle() {
+        let began = clock.now();
+        if !place.blocking_lock().work_idly() {
+            break;
+        }
+        let before = std::mem::replace(&mut commits, counters.read(0).commits);
+        if commits > before {
+            let now = clock.now();
+            let until = now + now.saturating_sub(began).min(MOST_PAUSE);
+            while is_idle() && clock.now() < until {
+                std::thread::park_timeout(LOOK);
+            }
+        }
+    }
+}
+
+/// The batch that lets others go first, while it does: there is one at most.
+#[derive(Default)]
+struct Patient {
+    job: Option<Job>,
+    /// Groups of others that have gone before it.
+    passed: u32,
+}
+
+impl Patient {
+    fn waits(&self) -> bool {
+        self.job.is_some()
+    }
+
+    /// Takes it out of what came, and adds it once there is nobody else, or it has waited long enough.
+    fn choose(&mut self, jobs: &mut Vec<Job>) {
+        if self.job.is_none() {
+            self.passed = 0;
+            let at = jobs.iter().position(Job::is_patient);
+            self.job = at.map(|at| jobs.remove(at));
+        }
+        let is_alone = jobs.iter().all(|job| job.batch().is_none());
+        if is_alone || self.passed >= PATIENCE {
+            jobs.extend(self.job.take());
+        } else {
+            self.passed += 1;
+        }
+    }
 }
 
 impl Job {
+    fn is_patient(&self) -> bool {
+        matches!(self, Self::Commit { is_patient, .. } if *is_patient)
+    }
+
     fn batch(&self) -> Option<&Batch> {
         match self {
             Self::Commit { batch, .. } => Some(batch),
@@ -196,5 +288,52 @@ fn reply(jobs: &mut Vec<Job>, outcomes: &mut Vec<Outcome>, closers: &mut Vec<one
             Job::Tend => {}
             Job::Close { done } => closers.push(done),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(is_patient: bool) -> Job {
+        let (reply, _) = oneshot::channel();
+        Job::Commit {
+            batch: Batch::new(),
+            reply,
+            is_patient,
+        }
+    }
+
+    /// Who goes next, of these who came: `p` for the patient one, `o` for any other batch.
+    fn next(patient: &mut Patient, came: &str) -> String {
+        let mut jobs: Vec<Job> = came
+            .chars()
+            .map(|kind| match kind {
+                't' => Job::Tend,
+                kind => job(kind == 'p'),
+            })
+            .collect();
+        patient.choose(&mut jobs);
+        let batches = jobs.iter().filter(|job| job.batch().is_some());
+        batches
+            .map(|job| if job.is_patient() { 'p' } else { 'o' })
+            .collect()
+    }
+
+    #[test]
+    fn a_patient_batch_goes_by_itself_or_when_many_have_passed() {
+        let mut patient = Patient::default();
+        assert_eq!(next(&mut patient, "p"), "p");
+        assert_eq!(next(&mut patient, "oo"), "oo");
+        assert_eq!(next(&mut patient, "opo"), "oo");
+        assert!(patient.waits());
+        assert_eq!(next(&mut patient, "t"), "p");
+        assert!(!patient.waits());
+        assert_eq!(next(&mut patient, "po"), "o");
+        for _ in 1..PATIENCE {
+            assert_eq!(next(&mut patient, "o"), "o");
+        }
+        assert_eq!(next(&mut patient, "oo"), "oop");
+        assert!(!patient.waits());
     }
 }

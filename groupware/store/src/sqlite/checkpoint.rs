@@ -1,13 +1,13 @@
 //! Moves pages from the log back into the database file without making writers wait for it.
 //!
 //! A log starts over only when a checkpoint has caught up with it, and one that runs beside a
-//! busy writer never does. So a helper thread copies the bulk while the writer goes on, and then
-//! the writer, between two groups, copies the few pages that came meanwhile.
+//! busy writer never does. So a helper thread copies the bulk while the writer goes on, and what came
+//! meanwhile, again, until few pages are left: those the writer copies, between two groups.
 
 use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
@@ -19,15 +19,21 @@ use crate::StoreError;
 /// A log of 32 MiB is copied back. Larger logs save copies of pages that change often; smaller
 /// ones are faster to look up pages in.
 const BEGIN_PAGES: u32 = pages(32 << 20);
+/// Where pages change once and not again, as when very much is removed, nothing is saved by waiting: so many
+/// are copied at once, lest a commit's sync wait for 32 MiB that are written just then.
+const BULK_PAGES: u32 = pages(4 << 20);
+/// So many the writer copies itself, and others wait for it.
+const FINISH_PAGES: u32 = pages(1 << 20);
+/// How often the helper tries to leave no more than that before the writer copies what there is.
+const ROUNDS: u32 = 8;
 /// A log of 512 MiB is copied back whoever waits: the helper can't keep up.
 const FORCE_PAGES: u32 = pages(512 << 20);
 
 /// After that, each time that it has grown by so much.
 const FORCE_AGAIN_PAGES: u32 = pages(128 << 20);
 
-const IDLE: u8 = 0;
-const RUNNING: u8 = 1;
-const CAUGHT_UP: u8 = 2;
+const PASSIVE: &str = "PRAGMA wal_checkpoint(PASSIVE)";
+const RESTART: &str = "PRAGMA wal_checkpoint(RESTART)";
 
 const fn pages(bytes: u32) -> u32 {
     bytes / PAGE_BYTES
@@ -53,8 +59,28 @@ pub(super) fn written_log() -> Option<u32> {
     LOG_PAGES.take()
 }
 
+/// The log as a commit leaves it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Log {
+    pub(super) pages: u32,
+    /// The commit was one of many that change very much, and hardly a page twice.
+    pub(super) is_bulk: bool,
+}
+
+/// What the helper does.
+#[derive(Debug, Default)]
+struct Help {
+    is_running: AtomicBool,
+    /// Pages of the log that are in the file, too.
+    copied: AtomicU32,
+}
+
 pub(super) struct Checkpointer {
-    state: Arc<AtomicU8>,
+    help: Arc<Help>,
+    /// The length of the log when it was last looked at.
+    seen_pages: Cell<u32>,
+    /// How often the helper has copied what there was since the log was to start over.
+    rounds: Cell<u32>,
     /// The length of the log when it was last to be copied back whoever waits.
     forced_pages: Cell<u32>,
     wake: Option<SyncSender<()>>,
@@ -64,27 +90,48 @@ pub(super) struct Checkpointer {
 impl Checkpointer {
     pub(super) fn start(file: &Path) -> Result<Self, StoreError> {
         let connection = open_helper(file)?;
-        let state = Arc::new(AtomicU8::new(IDLE));
+        let help = Arc::new(Help::default());
         let (wake, woken) = sync_channel(1);
         let helper = std::thread::Builder::new()
             .name("store-checkpoint".into())
             .spawn({
-                let state = Arc::clone(&state);
-                move || help(&connection, &woken, &state)
+                let help = Arc::clone(&help);
+                move || help.run(&connection, &woken)
             })
             .map_err(|error| StoreError::Thread(Arc::new(error)))?;
         Ok(Self {
-            state,
+            help,
+            seen_pages: Cell::new(0),
+            rounds: Cell::new(0),
             forced_pages: Cell::new(0),
             wake: Some(wake),
             helper: Some(helper),
         })
     }
 
-    /// Whether the log is so long that there is something to do.
-    pub(super) fn wants_tending(&self, log_pages: u32) -> bool {
-        log_pages >= BEGIN_PAGES && self.state.load(Ordering::Acquire) != RUNNING
-            || self.must_force(log_pages)
+    /// Whether the log is so long that there is something to do. Asked after each commit.
+    pub(super) fn wants_tending(&self, log: Log) -> bool {
+        self.note_length(log.pages);
+        let is_long = log.pages >= BEGIN_PAGES || log.is_bulk && self.left(log.pages) >= BULK_PAGES;
+        is_long && !self.is_helped() || self.must_force(log.pages)
+    }
+
+    /// One that has got shorter has started over: nothing of it is copied yet.
+    fn note_length(&self, log_pages: u32) {
+        let copied = self.help.copied.load(Ordering::Relaxed);
+        if log_pages < self.seen_pages.replace(log_pages) || log_pages < copied {
+            self.help.copied.store(0, Ordering::Relaxed);
+            self.rounds.set(0);
+        }
+    }
+
+    /// Pages of the log that are not in the file.
+    fn left(&self, log_pages: u32) -> u32 {
+        log_pages.saturating_sub(self.help.copied.load(Ordering::Relaxed))
+    }
+
+    fn is_helped(&self) -> bool {
+        self.help.is_running.load(Ordering::Acquire)
     }
 
     /// A reader that goes on for long, such as a backup, keeps the log from starting over: then
@@ -97,32 +144,37 @@ impl Checkpointer {
 
     /// Has the helper copy the log back, however short it is, unless it is at it.
     pub(super) fn begin(&self) {
-        if self.state.load(Ordering::Acquire) == RUNNING {
+        if self.is_helped() {
             return;
         }
-        self.state.store(RUNNING, Ordering::Release);
+        self.help.is_running.store(true, Ordering::Release);
         if let Some(wake) = &self.wake {
             let _ = wake.try_send(());
         }
     }
 
     /// Called by the writer between groups.
-    pub(super) fn tend(&self, writer: &Connection, log_pages: u32) {
-        if !self.wants_tending(log_pages) {
+    pub(super) fn tend(&self, writer: &Connection, log: Log) {
+        if !self.wants_tending(log) {
             return;
         }
-        if self.must_force(log_pages) {
-            self.forced_pages.set(log_pages);
-            checkpoint(writer, "PRAGMA wal_checkpoint(RESTART)");
-            return;
+        if self.must_force(log.pages) {
+            self.forced_pages.set(log.pages);
+            self.finish(writer, RESTART);
+        } else if log.pages < BEGIN_PAGES {
+            self.begin();
+        } else if self.left(log.pages) <= FINISH_PAGES || self.rounds.get() >= ROUNDS {
+            self.finish(writer, PASSIVE);
+        } else {
+            self.rounds.set(self.rounds.get() + 1);
+            self.begin();
         }
-        match self.state.load(Ordering::Acquire) {
-            IDLE => self.begin(),
-            CAUGHT_UP => {
-                checkpoint(writer, "PRAGMA wal_checkpoint(PASSIVE)");
-                self.state.store(IDLE, Ordering::Release);
-            }
-            _ => {}
+    }
+
+    fn finish(&self, writer: &Connection, pragma: &str) {
+        self.rounds.set(0);
+        if let Some(copied) = checkpoint(writer, pragma) {
+            self.help.copied.store(copied, Ordering::Relaxed);
         }
     }
 }
@@ -136,21 +188,147 @@ impl Drop for Checkpointer {
     }
 }
 
-fn help(connection: &Connection, woken: &Receiver<()>, state: &AtomicU8) {
-    while woken.recv().is_ok() {
-        checkpoint(connection, "PRAGMA wal_checkpoint(PASSIVE)");
-        state.store(CAUGHT_UP, Ordering::Release);
+impl Help {
+    fn run(&self, connection: &Connection, woken: &Receiver<()>) {
+        while woken.recv().is_ok() {
+            if let Some(copied) = checkpoint(connection, PASSIVE) {
+                self.copied.store(copied, Ordering::Relaxed);
+            }
+            self.is_running.store(false, Ordering::Release);
+        }
     }
 }
 
-/// A checkpoint that fails, on a full disk say, leaves everything in the log, where it is safe
-/// and readable; the next one tries again.
-fn checkpoint(connection: &Connection, pragma: &str) {
-    if let Err(error) = connection.query_row(pragma, [], |row| row.get::<_, i64>(0)) {
-        let error = StoreError::from(error);
-        tracing::warn!(
-            cause = groupware_text::chain(&error),
-            "the log can't be copied into the database"
-        );
+/// How many pages of the log are in the file then. A checkpoint that fails, on a full disk say, leaves
+/// everything in the log, where it is safe and readable; the next one tries again.
+fn checkpoint(connection: &Connection, pragma: &str) -> Option<u32> {
+    match connection.query_row(pragma, [], |row| row.get::<_, i64>(2)) {
+        Ok(copied) => u32::try_from(copied).ok(),
+        Err(error) => {
+            let error = StoreError::from(error);
+            tracing::warn!(
+                cause = groupware_text::chain(&error),
+                "the log can't be copied into the database"
+            );
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use plimsoll_tests::wait_until;
+
+    use super::*;
+
+    /// A database with a log, whose writer tells after each commit how long that is.
+    struct Written {
+        _folder: tempfile::TempDir,
+        writer: Connection,
+        checkpointer: Checkpointer,
+    }
+
+    impl Written {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let file = folder.path().join("file");
+            let writer = Connection::open(&file).unwrap();
+            let tune = format!(
+                "PRAGMA page_size = {PAGE_BYTES}; PRAGMA journal_mode = wal;
+                PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = off;
+                CREATE TABLE t (value BLOB)"
+            );
+            writer.execute_batch(&tune).unwrap();
+            watch_log(&writer);
+            let checkpointer = Checkpointer::start(&file).unwrap();
+            Self {
+                _folder: folder,
+                writer,
+                checkpointer,
+            }
+        }
+
+        /// Commits so many bytes, and has the checkpointer look; the log's length before that.
+        fn commit(&self, bytes: u32, is_bulk: bool) -> u32 {
+            let insert = "INSERT INTO t VALUES (zeroblob(?1))";
+            self.writer.execute(insert, [bytes]).unwrap();
+            let pages = written_log().unwrap();
+            self.checkpointer.tend(&self.writer, Log { pages, is_bulk });
+            pages
+        }
+
+        /// Somebody who keeps looking at the state of this moment.
+        fn reader(&self) -> Connection {
+            let reader = open_helper(Path::new(self.writer.path().unwrap())).unwrap();
+            reader.execute_batch("BEGIN").unwrap();
+            let count = "SELECT count(*) FROM t";
+            let count: i64 = reader.query_row(count, [], |row| row.get(0)).unwrap();
+            assert_eq!(count, 1);
+            reader
+        }
+
+        /// Waits until the helper has nothing to do; how many pages of the log are in the file.
+        fn copied(&self) -> u32 {
+            let help = &self.checkpointer.help;
+            wait_until(Duration::from_secs(120), "the helper is done", || {
+                !help.is_running.load(Ordering::Acquire)
+            });
+            help.copied.load(Ordering::Relaxed)
+        }
+    }
+
+    #[test]
+    fn the_helper_copies_what_is_much_and_the_writer_the_last_of_it() {
+        let written = Written::new();
+        written.commit((31 << 20) + (512 << 10), false);
+        assert_eq!(written.copied(), 0);
+        let reader = written.reader();
+        let long = written.commit(768 << 10, false);
+        let copied = written.copied();
+        assert!(copied > 4000 && copied < long && long <= copied + FINISH_PAGES);
+        reader.execute_batch("COMMIT").unwrap();
+        let longer = written.commit(8 << 10, false);
+        let help = &written.checkpointer.help;
+        assert!(!help.is_running.load(Ordering::Acquire));
+        assert_eq!(written.copied(), longer);
+        // It starts over, and nothing of what comes then is copied.
+        assert!(written.commit(8 << 10, false) < 10);
+        assert_eq!(written.copied(), 0);
+    }
+
+    #[test]
+    fn of_very_many_changes_a_little_is_copied_at_a_time() {
+        let written = Written::new();
+        written.commit(3 << 20, true);
+        assert_eq!(written.copied(), 0);
+        written.commit(2 << 20, false);
+        assert_eq!(written.copied(), 0);
+        let long = written.commit(8 << 10, true);
+        assert_eq!(written.copied(), long);
+        // All of it is in the file: it starts over by itself.
+        assert!(written.commit(8 << 10, true) < 10);
+        assert_eq!(written.copied(), 0);
+    }
+
+    /// Who still reads an old state keeps the log from starting over, and nobody waits for that.
+    #[test]
+    fn a_reader_keeps_the_log() {
+        let written = Written::new();
+        written.commit(1 << 20, false);
+        let reader = written.reader();
+        let mut long = written.commit(32 << 20, false);
+        for _ in 0..ROUNDS + 4 {
+            assert!(written.copied() < long);
+            long = written.commit(8 << 10, false);
+        }
+        reader.execute_batch("COMMIT").unwrap();
+        // The first has what is left copied, and the next finds little to do.
+        for _ in 0..ROUNDS + 2 {
+            written.commit(8 << 10, false);
+            written.copied();
+        }
+        assert!(written.commit(8 << 10, false) < 100);
     }
 }

@@ -13,8 +13,8 @@ const LEAVE_PAGES: u32 = 256;
 /// With fewer free pages than this, and than one in so many of all, nothing is done.
 const BEGIN_PAGES: u32 = 1024;
 const BEGIN_ONE_IN: u32 = 16;
-/// Pages that are given back at once: half a MiB. Whoever writes waits for so many at most.
-pub(super) const STEP_PAGES: u32 = 64;
+/// Pages that are given back at once: 128 KiB. Whoever writes waits for so many at most.
+pub(super) const STEP_PAGES: u32 = 16;
 
 /// Records that are removed before it is looked at: to look after each would wake the writer's thread for
 /// nothing.

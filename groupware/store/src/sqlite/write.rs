@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Params, ToSql};
 
-use super::checkpoint::{Checkpointer, watch_log, written_log};
+use super::checkpoint::{Checkpointer, Log, watch_log, written_log};
 use super::connect::INLINE_BYTES;
 use super::fault;
 use super::log_ahead::LogAhead;
@@ -59,6 +59,8 @@ pub(crate) struct SqliteWriter {
     vacuum: Vacuum,
     /// Pages in the log after a commit that wrote any, until it is tended.
     written_pages: Option<u32>,
+    /// Whether the last group removed ranges, or pages were moved after it: many more like it may come.
+    is_bulk: bool,
     /// The last revision used.
     revision: u64,
     /// The last revision that may be used before the next run is reserved.
@@ -153,6 +155,7 @@ impl SqliteWriter {
             log_ahead,
             changes,
             written_pages: None,
+            is_bulk: false,
             revision: limit,
             revision_limit: limit,
             has_large,
@@ -162,6 +165,7 @@ impl SqliteWriter {
     /// One transaction for all batches.
     fn transact(&mut self, group: &[&Batch], outcomes: &mut Vec<Outcome>) -> Result<(), Broken> {
         let before = (self.revision, self.revision_limit);
+        self.is_bulk = false;
         let result = self.try_transact(group, outcomes);
         if result.is_err() {
             (self.revision, self.revision_limit) = before;
@@ -304,6 +308,7 @@ impl SqliteWriter {
                 to,
             } => {
                 looked.forget_all();
+                self.is_bulk = true;
                 self.remove_all(
                     (FREE_RANGE, DELETE_RANGE),
                     &[&&**partition, &&from[..], &&to[..]],
@@ -446,6 +451,12 @@ impl SqliteWriter {
 }
 
 impl SqliteWriter {
+    /// The log, if there was a commit since it was tended.
+    fn written(&self) -> Option<Log> {
+        let is_bulk = self.is_bulk;
+        self.written_pages.map(|pages| Log { pages, is_bulk })
+    }
+
     fn failed(&self, broken: Broken) -> CommitError {
         let file = self.connection.path().map(Path::new);
         match broken {
@@ -472,16 +483,17 @@ impl Writer for SqliteWriter {
     }
 
     fn wants_tending(&self) -> bool {
-        self.written_pages.is_some_and(|pages| {
-            self.checkpointer.wants_tending(pages) || self.log_ahead.wants_tending(pages)
+        self.written().is_some_and(|log| {
+            self.checkpointer.wants_tending(log) || self.log_ahead.wants_tending(log.pages)
         })
     }
 
     fn tend(&mut self) {
         // Twice for the same length would take a checkpoint of nothing for one that caught up.
-        if let Some(pages) = self.written_pages.take() {
-            self.checkpointer.tend(&self.connection, pages);
-            self.log_ahead.tend(pages);
+        if let Some(log) = self.written() {
+            self.written_pages = None;
+            self.checkpointer.tend(&self.connection, log);
+            self.log_ahead.tend(log.pages);
         }
     }
 
@@ -493,7 +505,10 @@ impl Writer for SqliteWriter {
         match self.vacuum.step(&self.connection) {
             // Only a copy of the log into the file makes the file shorter.
             Ok(true) => self.checkpointer.begin(),
-            Ok(false) => self.written_pages = written_log().or(self.written_pages),
+            Ok(false) => {
+                self.written_pages = written_log().or(self.written_pages);
+                self.is_bulk = true;
+            }
             Err(error) => {
                 self.vacuum.give_up();
                 fault::note_vacuum(error);

@@ -320,19 +320,14 @@ pub(crate) fn many_records_go_some_at_a_time(store: Store) {
             .put("q", "k0000", "");
     }));
     let groups = store.stats().groups;
-    let gone = store.remove_in_slices("p", b"k", Some(b"m"));
-    runtime.block_on(gone).unwrap();
+    store.remove_in_slices("p", b"k", Some(b"m")).unwrap();
     assert_eq!(keys(&store, "p", "", None, usize::MAX), "a z");
     assert_eq!(keys(&store, "q", "", None, usize::MAX), "k0000");
     // Thirty of 100 each, and large ones one by one.
     let slices = store.stats().groups - groups;
     assert!((34..=37).contains(&slices), "{slices}");
-    runtime
-        .block_on(store.remove_in_slices("p", b"", None))
-        .unwrap();
-    runtime
-        .block_on(store.remove_in_slices("p", b"", None))
-        .unwrap();
+    store.remove_in_slices("p", b"", None).unwrap();
+    store.remove_in_slices("p", b"", None).unwrap();
     assert_eq!(keys(&store, "p", "", None, usize::MAX), "");
 }
 
