@@ -21,11 +21,15 @@ use crate::stream::{FileBody, Streams};
 /// Memory for large answers that clients have yet to receive, and the same of those who are trusted.
 /// Small ones are bounded by the number of connections.
 const HELD_BYTES: [usize; 2] = [32 << 20, 256 << 20];
+/// Room on the disk for those that wait in files, and the same of those who are trusted. It is in nobody's
+/// quota: who fetches slowly need not have stored much.
+const FILED_BYTES: [usize; 2] = [1 << 30, 2 << 30];
 
 /// Where large answers wait for their clients.
 #[derive(Debug)]
 pub(crate) struct Answers {
     held: Pool,
+    filed: Pool,
     streams: Arc<Streams>,
     /// The folder of the files, on whose disk they are.
     folder: PathBuf,
@@ -35,14 +39,15 @@ impl Answers {
     pub(crate) fn new(streams: Arc<Streams>, folder: PathBuf) -> Self {
         Self {
             held: pool(HELD_BYTES),
+            filed: pool(FILED_BYTES),
             streams,
             folder,
         }
     }
 
-    /// Looks into the memory of those that wait.
-    pub(crate) fn gauge(&self) -> Gauge {
-        self.held.gauge()
+    /// Look into the memory of those that wait, and into the room of their files.
+    pub(crate) fn gauges(&self) -> [Gauge; 2] {
+        [self.held.gauge(), self.filed.gauge()]
     }
 
     /// Has a response take its memory from the client's share until the last byte of its body is sent or
@@ -78,6 +83,8 @@ impl Answers {
         source: &Source,
         bytes: Bytes,
     ) -> Result<FileBody, ApiError> {
+        let room = self.filed.try_take(source, units(bytes.len()));
+        let room = room.ok_or_else(no_room)?;
         let name = match source {
             Source::User(user) => user.to_string(),
             Source::Client(address) => format!("@{address}"),
@@ -96,12 +103,7 @@ impl Answers {
             .work(write)
             .await?
             .map_err(|_| no_room())?;
-        Ok(FileBody::new(
-            Arc::clone(&self.streams),
-            file,
-            (0, length),
-            slot,
-        ))
+        Ok(FileBody::new(Arc::clone(&self.streams), file, (0, length), slot).in_room(room))
     }
 }
 
@@ -160,6 +162,27 @@ mod tests {
         assert!(answers.held.free() < free, "a part of it is still there");
         drop(part);
         assert_eq!(answers.held.free(), free);
+    }
+
+    #[tokio::test]
+    async fn who_leaves_many_files_unread_gets_no_more() {
+        let answers = Answers::new(Arc::new(Streams::new()), std::env::temp_dir());
+        let caller = Caller::at(STRANGER.into());
+        let (source, size) = (caller.source(), SMALL_BYTES * 2);
+        let all = |pool: &Pool, but: usize| pool.try_take(&source, pool.most(&source) - but);
+        let _memory = all(&answers.held, 0).unwrap();
+        let _files = all(&answers.filed, units(size)).unwrap();
+        let free = answers.filed.free();
+        let last = answers.send(&caller, response(size)).await.unwrap();
+        assert_eq!(answers.filed.free(), free - units(size));
+        let refused = answers.send(&caller, response(size)).await.unwrap_err();
+        assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+        let other = Caller::at([192, 0, 2, 2].into());
+        assert!(answers.send(&other, response(size)).await.is_ok());
+        // Its room is there again once it is received.
+        assert_eq!(received(last).await.len(), size);
+        assert_eq!(answers.filed.free(), free);
+        assert!(answers.send(&caller, response(size)).await.is_ok());
     }
 
     #[tokio::test]

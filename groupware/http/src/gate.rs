@@ -162,11 +162,13 @@ impl Gate {
         let (permits, budget) = (Permits::new(requests_at_once), BodyBudget::new());
         let answers = Answers::new(streams, folder);
         let [small, large] = budget.gauges();
+        let [held, filed] = answers.gauges();
         for (name, gauge) in [
             ("requests", permits.gauge()),
             ("small_bodies_kib", small),
             ("large_bodies_kib", large),
-            ("answers_kib", answers.gauge()),
+            ("answers_kib", held),
+            ("answer_files_kib", filed),
             ("reading_kib", service.memory_gauge()),
             ("long_reads", service.aside_gauge()),
         ] {

@@ -12,8 +12,8 @@ const DOCUMENTS: &str = "/docs/mallory/notes/api/data/documents";
 const QUOTA_BYTES: u64 = (2 << 30) + (64 << 20);
 /// What one user may put into others' mailboxes at once (256 MiB), as much in her own, and its log.
 const MEETINGS_BYTES: u64 = 768 << 20;
-/// What waits in files for one client: 128 answers of 16 MiB.
-const UNREAD_BYTES: u64 = 2 << 30;
+/// What waits in files for one client, and a little more for what it is.
+const UNREAD_BYTES: u64 = (256 << 20) + (64 << 20);
 /// What one user may register at once (256 MiB), and its log.
 const REGISTERED_BYTES: u64 = 384 << 20;
 const OUTBOX: &str = "/mail/mallory/api/mail/outbox";

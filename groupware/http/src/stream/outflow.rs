@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use groupware_net::Permit;
 use hyper::body::{Body, Frame, SizeHint};
 
 use super::buffers::{BUFFER_BYTES, Buffer};
@@ -39,6 +40,7 @@ pub struct FileBody {
     wait: Duration,
     reading: Option<Reading>,
     _slot: StreamSlot,
+    _room: Option<Permit>,
 }
 
 impl FileBody {
@@ -57,6 +59,15 @@ impl FileBody {
             wait: WAIT,
             reading: None,
             _slot: slot,
+            _room: None,
+        }
+    }
+
+    /// Keeps the room that the file takes on the disk until it goes.
+    pub(crate) fn in_room(self, room: Permit) -> Self {
+        Self {
+            _room: Some(room),
+            ..self
         }
     }
 
