@@ -7,11 +7,12 @@ DUTY ?= 60
 SEED ?= 1
 KILLS ?= 1000
 FAULTS ?= 1000
+CRASHES ?= 1000
 ALIKE ?= studies/self.study.yaml
 SECONDS ?= 60
 KNOWN ?= 20
 
-.PHONY: abuse alike known browser nats test test-disturbed fmt lint docs tests measure bench crashes faults kills demo deny fuzz help deb
+.PHONY: abuse alike known browser nats test test-disturbed fmt lint docs tests measure bench crashes faults kills demo deny fuzz help deb crashes-server
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -61,8 +62,11 @@ demo: ## run the calendar study at 60 times real speed and print where its repor
 measure: ## whether measured times are the true ones, over real sockets; says where it can't tell
 	$(CARGO) run --release --locked --quiet --package plimsoll-bench --bin plimsoll-measure
 
-crashes: ## 1,000 seeded crashes of a disk that forgets, for each that keeps something (SEED=N for others)
-	PLIMSOLL_CRASHES=1000 PLIMSOLL_SEED=$(SEED) $(CARGO) test --locked --package plimsoll-forgetful -- survive nothing_acknowledged errors_of the_log_leads
+crashes: ## CRASHES (1,000) seeded crashes of a disk that forgets, for each that keeps something (SEED=N for others)
+	PLIMSOLL_CRASHES=$(CRASHES) PLIMSOLL_SEED=$(SEED) $(CARGO) test --locked --package plimsoll-forgetful -- survive nothing_acknowledged errors_of the_log_leads
+
+crashes-server: ## as many of the whole server alone, under a load of all services; says how far it is
+	PLIMSOLL_CRASHES=$(CRASHES) PLIMSOLL_SEED=$(SEED) $(CARGO) test --locked --package plimsoll-forgetful --test server -- --nocapture survives
 
 faults: ## FAULTS (1,000) faults by a seed against trials that agents drive: ways, processes, strangers; half an hour
 	PLIMSOLL_FAULTS=$(FAULTS) PLIMSOLL_SEED=$(SEED) $(CARGO) test --locked --package plimsoll-tests --test faults

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-use common::{Control, crash_while, disk, is_found_out, scratch, survives};
+use common::{Control, crash_while, disk, is_found_out, scratch, survives_by_turns};
 use nix::errno::Errno;
 use plimsoll_forgetful::{Call, Fault, Lie, Mounted, seed};
 use plimsoll_tests::mixed::{Ledger, World};
@@ -19,15 +19,17 @@ use serde_json::{Value, json};
 
 /// Most calls of the file system between two crashes: a change makes a dozen or two.
 const MOST_CALLS: u64 = 400;
+/// Crashes of one server: all that it has acknowledged is looked at after each.
+const OF_ONE: u64 = 20;
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Load of all services on this disk while it crashes so often; how many crashes left something wrong,
 /// and the first of them.
-fn run(disk: &Mounted, crashes: u64) -> (u64, Option<String>) {
+fn run(disk: &Mounted, crashes: u64, seed: u64) -> (u64, Option<String>) {
     let beside = scratch();
     let world = World::start(&disk.path().join("data"), beside.path());
     let (ledger, ends) = (Ledger::default(), AtomicBool::new(false));
-    let outcome = world.load(&ledger, ("disk", seed(1)), &ends, || {
+    let outcome = world.load(&ledger, ("disk", seed), &ends, || {
         let (over, beats) = sync_channel::<()>(1);
         let outcome = std::thread::scope(|scope| {
             // A server that has ended calls no file system, and its crashes would never come.
@@ -47,11 +49,9 @@ fn run(disk: &Mounted, crashes: u64) -> (u64, Option<String>) {
         ends.store(true, Relaxed);
         outcome
     });
-    println!("{crashes} crashes, {} things", ledger.acknowledged());
-    assert!(
-        ledger.acknowledged() > 0,
-        "the server was hardly written to"
-    );
+    let things = ledger.acknowledged();
+    println!("seed {seed}: {crashes} crashes, {things} things");
+    assert!(things > 0, "the server was hardly written to");
     outcome
 }
 
@@ -66,7 +66,7 @@ fn pulse(disk: &Mounted, beats: &Receiver<()>) {
 
 #[test]
 fn what_a_server_acknowledged_survives_and_nothing_is_there_in_part() {
-    survives(5, run);
+    survives_by_turns(5, OF_ONE, run);
 }
 
 /// Without the log's sync, acknowledged changes are lost: this test finds it.
@@ -76,7 +76,10 @@ fn a_server_whose_log_is_not_synced_is_found_out() {
         crashes: 6,
         by_chance: 1,
     };
-    is_found_out(seed(2), Lie::Files("-wal".to_owned()), control, run);
+    let lie = Lie::Files("-wal".to_owned());
+    is_found_out(seed(2), lie, control, |disk, crashes| {
+        run(disk, crashes, seed(1))
+    });
 }
 
 const JSON: (&str, &str) = ("content-type", "application/json");

@@ -90,3 +90,23 @@ pub(crate) fn survives(
     let (wrong, first) = run(&disk, crashes(usual_crashes));
     assert_eq!(wrong, 0, "seed {seed}: {first:?}");
 }
+
+/// The same where what is looked at grows with the crashes: after so many of them it begins anew, on another
+/// disk, with the next seed. `run` is given disk, crashes, and seed.
+pub(crate) fn survives_by_turns(
+    usual_crashes: u64,
+    in_a_turn: u64,
+    run: impl Fn(&Mounted, u64, u64) -> (u64, Option<String>),
+) {
+    let (mut left, mut seed) = (crashes(usual_crashes), seed(1));
+    while left > 0 {
+        let Some(disk) = disk(seed) else {
+            return;
+        };
+        let turn = left.min(in_a_turn);
+        let (wrong, first) = run(&disk, turn, seed);
+        let again = format!("PLIMSOLL_SEED={seed} PLIMSOLL_CRASHES={turn}");
+        assert_eq!(wrong, 0, "{again}: {first:?}");
+        (left, seed) = (left - turn, seed + 1);
+    }
+}
