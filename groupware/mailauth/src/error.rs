@@ -11,6 +11,9 @@ pub enum ResolverError {
     System(String),
     /// The program was built without it.
     #[cfg(not(feature = "dns"))]
-    #[error("this program was built without mail-auth")]
+    #[error(
+        "this program was built without what finds out where mail comes from (the feature mail-auth, which is \
+         on by default)"
+    )]
     Absent,
 }

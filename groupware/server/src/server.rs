@@ -313,6 +313,11 @@ fn smtp_server(
     shares.pool("smtp_messages_kib", smtp.memory_gauge());
     let is_exposed = config.smtp_listen.is_some_and(|it| !it.ip().is_loopback());
     let is_usual = is_exposed && groupware_mailauth::IS_THERE;
+    if is_exposed && !groupware_mailauth::IS_THERE && config.mail_auth.is_none() {
+        tracing::warn!(
+            "where mail comes from is not found out: this program was built without it (mail-auth)"
+        );
+    }
     if config.smtp_listen.is_some() && config.mail_auth.unwrap_or(is_usual) {
         smtp = smtp.with_mail_auth(MailAuth::new(&config.domain, &config.resolvers)?);
     }
