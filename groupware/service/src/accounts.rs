@@ -7,7 +7,7 @@ use groupware_people::{SecretHash, UserName, Users, hash_secret};
 use groupware_store::{Assert, Batch, CommitError, ReadError, Snapshot, Store, StoreError};
 use tokio::sync::Mutex;
 
-use crate::emptying::Emptying;
+use crate::emptying::{Emptying, NotEmptied};
 use crate::known::{Decided, Known};
 use crate::random;
 
@@ -417,7 +417,7 @@ impl Accounts {
             mailbox: Arc::clone(account.name.key()),
             departure: None,
         };
-        emptying.done().await
+        Ok(emptying.done().await?)
     }
 
     /// Removes every user's data, filler apart. Returns the number of users.
@@ -473,6 +473,15 @@ fn unreadable(error: ReadError) -> people::AccountError {
     match error {
         ReadError::Store(error) => error.into(),
         ReadError::Corrupt { key, .. } => people::AccountError::Damaged(key),
+    }
+}
+
+impl From<NotEmptied> for AccountsError {
+    fn from(error: NotEmptied) -> Self {
+        match error {
+            NotEmptied::Unreadable(why) => Self::Mailbox(why),
+            NotEmptied::Commit(error) => Self::Commit(error),
+        }
     }
 }
 

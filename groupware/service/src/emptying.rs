@@ -7,13 +7,27 @@ use groupware_mail::{keys, release_shared};
 use groupware_people as people;
 use groupware_store::{Assert, Batch, CommitError, Op, Snapshot, Store, StoreError};
 
-use crate::accounts::AccountsError;
 use crate::aside;
 
 /// Messages that let go at once of what they share.
 const AT_ONCE: usize = 100;
 /// Others may let go of the same at the same moment; each round one of them gets on.
 const ROUNDS: u32 = 1000;
+
+/// Why a mailbox could not be emptied.
+#[derive(Debug)]
+pub(crate) enum NotEmptied {
+    /// What it shares with others can't be read.
+    Unreadable(String),
+    /// The store did not take it.
+    Commit(CommitError),
+}
+
+impl From<CommitError> for NotEmptied {
+    fn from(error: CommitError) -> Self {
+        Self::Commit(error)
+    }
+}
 
 /// What is to be emptied.
 pub(crate) struct Emptying {
@@ -28,7 +42,7 @@ impl Emptying {
     ///
     /// # Errors
     /// The store's; then some may be gone.
-    pub(crate) async fn done(self) -> Result<(), AccountsError> {
+    pub(crate) async fn done(self) -> Result<(), NotEmptied> {
         let done = aside::elsewhere(move || self.empty()).await;
         done.unwrap_or_else(|error| {
             let error = StoreError::Thread(Arc::new(error));
@@ -36,7 +50,7 @@ impl Emptying {
         })
     }
 
-    fn empty(&self) -> Result<(), AccountsError> {
+    fn empty(&self) -> Result<(), NotEmptied> {
         self.let_go_of_shared()?;
         let (store, mailbox) = (&self.store, &self.mailbox);
         match &self.departure {
@@ -51,7 +65,7 @@ impl Emptying {
     }
 
     /// Lets go of what the mailbox shares with others.
-    fn let_go_of_shared(&self) -> Result<(), AccountsError> {
+    fn let_go_of_shared(&self) -> Result<(), NotEmptied> {
         let mut lost = 0;
         while lost < ROUNDS {
             let (mut batch, more) = self
@@ -61,7 +75,7 @@ impl Emptying {
                     read_before(snapshot, &batch)?;
                     Ok::<_, groupware_mail::MailError>((batch, more))
                 })
-                .map_err(|error| AccountsError::Mailbox(error.to_string()))?;
+                .map_err(|error| NotEmptied::Unreadable(error.to_string()))?;
             if batch.is_empty() {
                 return Ok(());
             }
