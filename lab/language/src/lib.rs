@@ -7,6 +7,7 @@ mod addresses;
 pub mod agents;
 mod error;
 mod file;
+pub mod kept;
 pub mod machine;
 mod nearest;
 pub mod node;

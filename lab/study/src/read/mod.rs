@@ -23,7 +23,6 @@ mod preparation;
 mod processes;
 mod published;
 mod reach;
-mod secrets;
 mod settings;
 mod stages;
 mod storage;

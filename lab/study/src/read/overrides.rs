@@ -1,11 +1,9 @@
 //! `--set key.path=value`: values from the command line put into the tree of a study file.
 
 use lab_language::{
-    Problem, Secrets, SourceFile, Span,
+    Problem, Secrets, SourceFile, Span, kept,
     node::{self, Key, Node, Value},
 };
-
-use super::secrets;
 
 /// Deepest path.
 const MAX_DEPTH: usize = 16;
@@ -38,7 +36,7 @@ pub(super) fn apply(
     }
     let value = parsed(&flag, path.len() + 1, value)?;
     if is_secret {
-        secrets::all(&value, secrets, &mut Vec::new());
+        kept::all(&value, secrets, &mut Vec::new());
     }
     let mut offset = 0;
     let mut at = root;

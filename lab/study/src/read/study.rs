@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::civil::Date;
 use lab_language::{
     Files, LoadError, Problem, Problems, Secrets, WorkloadFile, check_short_name, decode,
-    first_file,
+    first_file, kept,
     node::{self, Node},
     switch, units, unknown_name,
 };
@@ -19,7 +19,7 @@ use super::system;
 use super::thresholds::{thresholds, with_error_rate};
 use super::{
     abort, checks, decides, demand, duet, find, matrix, meaning, mix, overrides, parameters,
-    published, secrets, unused,
+    published, unused,
 };
 use crate::cell::CellTemplate;
 use crate::file::{At, Scalar, StudyFile, SystemFile};
@@ -39,9 +39,9 @@ pub(super) fn load(
     sets: &[(String, String)],
     age: unused::Age,
 ) -> Result<Loaded, LoadError> {
-    let mut secrets = Secrets::named(secrets::listed(&root));
-    let places = secrets::learn(&root, &mut secrets);
-    let bytes = secrets::without(&bytes, places);
+    let mut secrets = Secrets::named(kept::listed(&root));
+    let places = kept::learn(&root, &mut secrets);
+    let bytes = kept::without(&bytes, places);
     judged(path, files, (bytes, root), (sets, &mut secrets), age)
         .map_err(|error| error.without(&secrets))
         .map(|mut loaded| {
@@ -66,11 +66,11 @@ fn judged(
         overrides::apply(&mut root, key, value, secrets)?;
     }
     // Again, for what `--set` put in.
-    secrets::learn(&root, secrets);
+    kept::learn(&root, secrets);
     let file = decode::<StudyFile>(&root)?;
     let mut archived = vec![("study.yaml".to_owned(), bytes)];
     let mut problems = Problems::default();
-    secrets::check(file.secrets.as_ref(), &root, &mut problems);
+    kept::check(file.secrets.as_ref(), &root, &mut problems);
     let workloads = workloads(path, &file, files, &mut archived, &mut problems)?;
     for read in workloads.iter().flat_map(|workloads| &workloads.each) {
         let given = &read.workload.given;

@@ -1,9 +1,9 @@
-//! The secrets of a study file: where they stand in it, and the file without them.
+//! The secrets of a study file: where they stand in it, and the file as it is kept, without them.
 
 use std::ops::Range;
 
-use lab_language::node::{Node, Value};
-use lab_language::{OneOrMany, Problems, Secrets, password_of, unknown_name};
+use crate::node::{Node, Value};
+use crate::{OneOrMany, Problems, Secrets, password_of, unknown_name};
 
 /// What stands for a secret in the kept file, and for the part of a text that is one.
 const MASK: &[u8] = b"'***'";
@@ -15,7 +15,8 @@ const PARAMETERS: &str = "parameters";
 
 /// Names that the study lists under `secrets`, from the tree alone, so that they are known before
 /// anything is wrong with the file.
-pub(super) fn listed(root: &Node) -> Vec<String> {
+#[must_use]
+pub fn listed(root: &Node) -> Vec<String> {
     match root.get("secrets").map(|node| &node.value) {
         Some(Value::Text(one)) => vec![one.clone()],
         Some(Value::List(items)) => {
@@ -30,7 +31,7 @@ pub(super) fn listed(root: &Node) -> Vec<String> {
 }
 
 /// A listed name that no key has protects nothing.
-pub(super) fn check(listed: Option<&OneOrMany>, root: &Node, problems: &mut Problems) {
+pub fn check(listed: Option<&OneOrMany>, root: &Node, problems: &mut Problems) {
     let mut keys = Vec::new();
     all_keys(root, &mut keys);
     for name in listed.map_or(&[][..], OneOrMany::as_slice) {
@@ -58,14 +59,15 @@ fn all_keys<'n>(node: &'n Node, keys: &mut Vec<&'n str>) {
 }
 
 /// Where a secret stands in a file.
-pub(super) struct Place {
+#[derive(Debug)]
+pub struct Place {
     range: Range<usize>,
     /// It is part of a text.
     part: bool,
 }
 
 /// Finds the secrets below a node and learns them, with their places.
-pub(super) fn learn(root: &Node, secrets: &mut Secrets) -> Vec<Place> {
+pub fn learn(root: &Node, secrets: &mut Secrets) -> Vec<Place> {
     let mut places = Vec::new();
     below(root, "", secrets, &mut places);
     places
@@ -107,7 +109,7 @@ fn below(node: &Node, key: &str, secrets: &mut Secrets, places: &mut Vec<Place>)
 }
 
 /// All values of a node are secrets.
-pub(super) fn all(node: &Node, secrets: &mut Secrets, places: &mut Vec<Place>) {
+pub fn all(node: &Node, secrets: &mut Secrets, places: &mut Vec<Place>) {
     let text = match &node.value {
         Value::Map(entries) => {
             return entries
@@ -130,7 +132,8 @@ pub(super) fn all(node: &Node, secrets: &mut Secrets, places: &mut Vec<Place>) {
 }
 
 /// The file with something else in these places; a YAML file stays one.
-pub(super) fn without(bytes: &[u8], mut places: Vec<Place>) -> Vec<u8> {
+#[must_use]
+pub fn without(bytes: &[u8], mut places: Vec<Place>) -> Vec<u8> {
     places.sort_by_key(|place| place.range.start);
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;
@@ -152,7 +155,7 @@ pub(super) fn without(bytes: &[u8], mut places: Vec<Place>) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab_language::node;
+    use crate::node;
 
     #[test]
     fn a_file_without_its_secrets_says_the_same_otherwise() {
