@@ -94,8 +94,9 @@ pub(crate) const ALL: &[Target] = &[
     Target::new("sign_in", sign_in::run),
     Target::new("smtp", smtp::run),
     Target::new("smtp_reply", smtp_reply::run),
+    // A valid study of a few bytes loads a whole workload, which comes along.
     Target::new("study_file", study_file::run)
-        .base(128 << 10)
+        .base(384 << 10)
         .times(512),
     Target::new("template", template::run).times(64),
 ];
