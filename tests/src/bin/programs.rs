@@ -52,8 +52,7 @@ impl Ended {
 fn options(mut args: impl Iterator<Item = String>) -> Option<Options> {
     let cores = thread::available_parallelism().map_or(2, usize::from);
     let mut options = Options {
-        // One waits while others compute.
-        at_once: cores.max(2) + 1,
+        at_once: cores.max(2),
         cargo: Vec::new(),
     };
     while let Some(arg) = args.next() {
