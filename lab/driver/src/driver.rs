@@ -43,9 +43,7 @@ impl Driver {
         mix: impl Into<Mix>,
         events: SyncSender<DriverEvent>,
     ) -> Result<Self, DriverError> {
-        let mix = mix.into();
-        validate(&mix)?;
-        crew::speaking(&mix, Starting { mix: &mix, events })?
+        start(&mix.into(), events)
     }
 
     /// As [`Driver::start`], with the users spread over generators in processes of their own. The
@@ -197,6 +195,13 @@ impl Drop for Driver {
     fn drop(&mut self) {
         self.control.stop();
     }
+}
+
+/// As [`Driver::start`]. Apart, because what is generic is compiled once more by whoever calls it: all that drives
+/// load, for each protocol.
+fn start(mix: &Mix, events: SyncSender<DriverEvent>) -> Result<Driver, DriverError> {
+    validate(mix)?;
+    crew::speaking(mix, Starting { mix, events })?
 }
 
 /// A driver about to start, whatever its users speak.

@@ -89,7 +89,7 @@ fn work(
         control: &control,
         queue,
     };
-    let crew = crew::speaking(&mix, hiring)??;
+    let crew = hire(hiring)?;
     let stop = StopAtEnd(Arc::clone(&control));
     let (obeyed, answers) = (Arc::clone(&control), reports.clone());
     spawn("orders".to_owned(), move || {
@@ -108,6 +108,12 @@ fn work(
         return Err(DriverError::Panicked.into());
     }
     Ok(())
+}
+
+/// Starts the workers. Whoever calls [`generate`] has what is generic in it compiled once more; from here on, all
+/// that drives load, for each protocol, is compiled with this crate alone.
+fn hire(hiring: Hiring<'_>) -> Result<Crew, DriverError> {
+    crew::speaking(hiring.mix, hiring)?
 }
 
 /// Workers about to start, whatever their users speak.
