@@ -6,14 +6,14 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::among::{Among, touch};
+use crate::among::Among;
 use crate::pins::{Pin, SharedPins};
 use crate::scratch::Scratch;
 use crate::tail::with_tail;
 use crate::{ContentError, ContentHash};
 
 /// Bytes that are read at once to hash a file.
-const READ_BYTES: usize = 256 << 10;
+const READ_BYTES: usize = 64 << 10;
 /// Room is taken so far ahead of what has come in.
 const AHEAD_BYTES: u64 = 64 << 20;
 const FOLDER_MODE: u32 = 0o700;
@@ -213,35 +213,41 @@ impl ContentStore {
     ///
     /// The link comes first, so that one sync of the file and one of the folder do for both. A crash
     /// in between can leave a name with the wrong bytes behind it, to which nothing refers. Hence
-    /// what is found there is never trusted, but read: it is either right or replaced.
-    pub(crate) fn place(
-        &self,
-        from: &Path,
-        file: &File,
-        pin: &Pin,
-        bytes: u64,
-    ) -> Result<(), ContentError> {
-        let (hash, target) = (pin.hash(), self.path_of(pin.hash()));
-        let io = |error| ContentError::of(&target, error);
-        let folder = self.folder_of(hash.as_bytes()[0]);
+    /// what is found there is never trusted, but replaced. Nor is it read: how long that takes would tell
+    /// whoever sends a file whether somebody else has it.
+    pub(crate) fn place(&self, from: &Path, file: &File, pin: &Pin) -> Result<(), ContentError> {
+        let target = self.path_of(pin.hash());
+        let folder = self.folder_of(pin.hash().as_bytes()[0]);
         match fs::hard_link(from, &target) {
-            Ok(()) => return sync_both((from, file), &folder),
+            Ok(()) => sync_both((from, file), &folder),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let found = File::open(&target).map_err(io)?;
-                if is_whole(found.try_clone().map_err(io)?, hash, bytes).map_err(io)? {
-                    // Whoever put it there may not have come to this yet.
-                    found.sync_data().map_err(io)?;
-                    if self.among().is_some() {
-                        touch(&found).map_err(io)?;
-                    }
-                } else {
-                    fs::remove_file(&target).map_err(io)?;
-                    fs::hard_link(from, &target).map_err(io)?;
-                }
+                // Others may refer to what is there: its place is given to nothing that a crash may take.
+                let synced = file.sync_data();
+                synced.map_err(|error| ContentError::of(from, error))?;
+                let replaced = self.replace(from, &target);
+                replaced.map_err(|error| ContentError::of(&target, error))?;
+                sync_folder(&folder)
             }
-            Err(error) => return Err(io(error)),
+            Err(error) => Err(ContentError::of(&target, error)),
         }
-        sync_both((from, file), &folder)
+    }
+
+    /// Has a name be this file's, too, in the place of another's.
+    fn replace(&self, from: &Path, target: &Path) -> io::Result<()> {
+        let name = from.file_name().unwrap_or_default();
+        // What a crash leaves of it, the sweep takes as it takes an upload that nobody knows.
+        let again = self.uploads().join(format!("{}-again", name.display()));
+        match fs::remove_file(&again) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        fs::hard_link(from, &again)?;
+        fs::rename(&again, target)?;
+        // A rename among names of one file does nothing at all.
+        match fs::remove_file(&again) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::tail::{self, BLANK, Slot, slot_at, with_tail};
 use crate::{ContentError, ContentHash, ContentStore, Pin, decode_slot};
 
 /// Bytes that are read at once to hash what is there.
-const READ_BYTES: usize = 256 << 10;
+const READ_BYTES: usize = 64 << 10;
 /// What a write that passes the page cache by must be a multiple of, in memory and in the file: no disk
 /// asks for more.
 const BLOCK_BYTES: usize = 4096;
@@ -385,7 +385,7 @@ impl Upload {
             self.write_slot()?;
         }
         let pin = self.store.pin(self.hasher.finalize().into())?;
-        let placed = self.store.place(&self.path, &self.file, &pin, self.length);
+        let placed = self.store.place(&self.path, &self.file, &pin);
         // Also where it failed behind the link. What can't be told is taken for content.
         self.is_content |= is_linked(&self.file).unwrap_or(true);
         placed?;

@@ -76,8 +76,7 @@ impl Whole {
                 .map_err(|error| ContentError::of(&self.path, error))?;
         }
         let pin = self.store.pin(self.hasher.finalize().into())?;
-        self.store
-            .place(&self.path, &self.file, &pin, self.written)?;
+        self.store.place(&self.path, &self.file, &pin)?;
         Ok(pin)
     }
 }

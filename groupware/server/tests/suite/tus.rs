@@ -579,8 +579,11 @@ fn an_upload_that_came_to_nothing_reaches_no_content_of_others() {
         .join("content")
         .join(&text[..2])
         .join(&text[2..]);
-    let disk = std::fs::File::options().write(true).open(&stored).unwrap();
-    disk.set_len(9000).unwrap();
+    let name = path.rsplit('/').next().unwrap();
+    for file in [stored, folder.path().join("uploads").join(name)] {
+        let disk = std::fs::File::options().write(true).open(file).unwrap();
+        disk.set_len(9000).unwrap();
+    }
 
     let server = Server::start(on_disk()).unwrap();
     ada.address = server.address();
