@@ -305,11 +305,6 @@ impl<'a> Session<'a> {
         Ok(decode(line.trim_end()))
     }
 
-    /// Others than this machine's own programs don't speak for local users without signing in.
-    fn is_stranger(&self) -> bool {
-        self.shared.limits.limits_this_machine || !self.caller.is_of_this_machine()
-    }
-
     fn mail(&mut self, from: String, size: Option<usize>, asks_too_much: bool) -> &'static str {
         if self.helo.is_none() {
             return "503 5.5.1 Say EHLO first";
@@ -333,7 +328,7 @@ impl<'a> Session<'a> {
                 }
             }
             // Others than this machine don't speak for local users without signing in.
-            (Role::Receive, _) if local.is_some() && self.is_stranger() => {
+            (Role::Receive, _) if local.is_some() && self.shared.is_stranger(&self.caller) => {
                 return "530 5.7.1 Local users sign in to send";
             }
             (Role::Receive, _) => {}
@@ -359,10 +354,18 @@ impl<'a> Session<'a> {
             self.errors += 1;
             return "550 5.7.1 Mail to other servers is not passed on";
         };
+        // Right ones neither: else it would find them all the same. Users find each other anyway.
+        let is_known = self.user.is_some();
+        if !is_known && self.shared.tries_names(&self.caller) {
+            return "450 4.7.1 Too many names that nobody has here: try again later";
+        }
         let account = match self.shared.service.find(name) {
             Ok(Some(account)) => account,
             Ok(None) => {
                 self.errors += 1;
+                if !is_known {
+                    self.shared.note_wrong_name(&self.caller);
+                }
                 return "550 5.1.1 No such user here";
             }
             Err(_) => return "451 4.3.0 Not now: try again later",
@@ -418,7 +421,7 @@ impl<'a> Session<'a> {
             return "554 5.4.6 The message goes round in circles".to_owned();
         }
         if self.user.is_none()
-            && self.is_stranger()
+            && self.shared.is_stranger(&self.caller)
             && let Err(error) = mail::check_stranger(self.shared.domain(), &message)
         {
             return refusal(&ChangeError::Decided(error));
@@ -459,7 +462,7 @@ impl<'a> Session<'a> {
     /// The field that says whether a message comes from whom it says, if that is asked and it comes from
     /// elsewhere.
     async fn findings(&self, envelope: &Envelope, message: &Bytes) -> String {
-        let is_from_elsewhere = self.user.is_none() && self.is_stranger();
+        let is_from_elsewhere = self.user.is_none() && self.shared.is_stranger(&self.caller);
         let Some(asking) = self.shared.asking.as_ref().filter(|_| is_from_elsewhere) else {
             return String::new();
         };

@@ -16,6 +16,11 @@ const UNIT_BYTES: usize = 1 << 10;
 /// Most messages that are asked about at once.
 const ASKED_AT_ONCE: usize = 64;
 
+/// Names that one client from elsewhere may ask for in vain at once: mail goes round with wrong ones, too.
+const WRONG_NAMES: u32 = 100;
+/// The time in which one of them is forgiven.
+const WRONG_NAME_FORGIVEN: Duration = Duration::from_secs(6);
+
 /// So many times as much as others have those who are trusted.
 const TRUSTED_TIMES: usize = 4;
 
@@ -89,6 +94,7 @@ pub struct Smtp {
     pub(crate) asking: Option<Asking>,
     pub(crate) admission: Arc<Admission>,
     messages: Limiter<IpAddr>,
+    wrong_names: Limiter<IpAddr>,
 }
 
 impl Smtp {
@@ -114,6 +120,7 @@ impl Smtp {
                     .with_most_of_client(limits.connections_per_client),
             ),
             messages: Limiter::new(per_minute, Duration::from_secs(60) / per_minute),
+            wrong_names: Limiter::new(WRONG_NAMES, WRONG_NAME_FORGIVEN),
             limits,
         }
     }
@@ -162,10 +169,29 @@ impl Smtp {
     /// Counts a message of a client; whether it may send it. This machine's own programs may send
     /// as much as they like.
     pub(crate) fn may_send(&self, caller: &Caller) -> bool {
-        if caller.is_of_this_machine() && !self.limits.limits_this_machine {
+        if !self.is_stranger(caller) {
             return true;
         }
         let (client, now) = (Client::at(caller.peer()).address, self.service.uptime());
         self.limits.messages_per_minute > 0 && self.messages.admit(client, 1, now).is_ok()
+    }
+
+    /// Counts a name that a client has asked for in vain.
+    pub(crate) fn note_wrong_name(&self, caller: &Caller) {
+        if self.is_stranger(caller) {
+            let (client, now) = (Client::at(caller.peer()).address, self.service.uptime());
+            self.wrong_names.note(client, now);
+        }
+    }
+
+    /// Whether a client has asked for so many names in vain that it seems to look for right ones.
+    pub(crate) fn tries_names(&self, caller: &Caller) -> bool {
+        let (client, now) = (Client::at(caller.peer()).address, self.service.uptime());
+        self.wrong_names.wait(&client, now).is_some()
+    }
+
+    /// Others than this machine's own programs have bounds, and don't speak for local users without signing in.
+    pub(crate) fn is_stranger(&self, caller: &Caller) -> bool {
+        self.limits.limits_this_machine || !caller.is_of_this_machine()
     }
 }

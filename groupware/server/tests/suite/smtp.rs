@@ -379,6 +379,36 @@ fn senders_are_limited_by_the_minute() {
     assert!(codes.iter().any(|code| code == "450"), "{codes:?}");
 }
 
+#[test]
+fn who_tries_names_is_not_told_which_are_right() {
+    let world = world_with(|config| config.smtp_limits.limits_this_machine = true);
+    let mut answers = Vec::new();
+    for connection in 0..20 {
+        let mut client = world.receiver();
+        client.expect("EHLO x", "250");
+        client.expect("MAIL FROM:<a@b>", "250");
+        for number in 0..15 {
+            let wrong = client.say(&format!("RCPT TO:<n{connection}-{number}@localhost>"));
+            let right = client.say("RCPT TO:<ann@localhost>");
+            answers.push((wrong[..3].to_owned(), right[..3].to_owned()));
+        }
+    }
+    let count = |wrong: &str, right: &str| {
+        let alike = |(a, b): &&(String, String)| (&**a, &**b) == (wrong, right);
+        answers.iter().filter(alike).count()
+    };
+    // Some are forgiven meanwhile, on a slow machine more.
+    assert!(
+        count("550", "250") >= 99 && count("450", "450") > 0,
+        "{answers:?}"
+    );
+    assert_eq!(count("450", "550"), 0);
+    let mut user = world.submission();
+    user.expect("EHLO here", "250");
+    user.expect(&world.plain(0), "235");
+    user.begin("ann@localhost", "bob@localhost");
+}
+
 /// This machine's address sends for example.org, which asks that nobody else does.
 fn name_server() -> NameServer {
     let server = NameServer::start();
