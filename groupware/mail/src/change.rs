@@ -111,14 +111,22 @@ pub fn delete(
     })
 }
 
-/// Removes all messages of a folder for good, some thousand at a time: there may be
-/// [`more`](Decision::more).
+/// Removes all messages of a folder for good, some at a time: there may be [`more`](Decision::more).
 ///
 /// # Errors
 /// The store's.
 pub fn empty(context: &Context<'_>, folder: Folder) -> Result<Decision, MailError> {
     let limit = limits::SWEPT_AT_ONCE;
-    let found = mailbox::newest(context.snapshot, context.mailbox, folder, limit)?;
+    let mut found = mailbox::newest(context.snapshot, context.mailbox, folder, limit)?;
+    let all = found.len();
+    let mut bytes = 0_u64;
+    let fits = |held: &&Held| {
+        bytes = bytes.saturating_add(held.entry.size);
+        bytes <= limits::SWEPT_BYTES
+    };
+    // However large one is, it goes.
+    let fitting = found.iter().take_while(fits).count().max(1);
+    found.truncate(fitting);
     let mailbox: Arc<str> = context.mailbox.into();
     let mut changes = Changes::new(context.snapshot);
     for held in &found {
@@ -127,7 +135,7 @@ pub fn empty(context: &Context<'_>, folder: Folder) -> Result<Decision, MailErro
     Ok(Decision {
         batch: changes.into_batch()?,
         made: None,
-        more: found.len() == limit,
+        more: all == limit || found.len() < all,
     })
 }
 

@@ -27,8 +27,10 @@ pub const LOOKED_AT_AT_ONCE: usize = 500;
 pub const LARGE_BYTES: u64 = 256 << 10;
 /// Most messages that one change names.
 pub const AT_ONCE: usize = 1000;
-/// Most messages that one batch of a larger clean-up removes or moves.
-pub const SWEPT_AT_ONCE: usize = 5000;
+/// Most messages that one batch of a larger clean-up removes or moves, …
+pub const SWEPT_AT_ONCE: usize = 100;
+/// … and about how many bytes of messages it removes: whoever writes meanwhile waits for one batch.
+pub const SWEPT_BYTES: u64 = 16 << 20;
 /// Most folders of a user's own.
 pub const FOLDERS: usize = 100;
 /// Longest name of a folder, in bytes.

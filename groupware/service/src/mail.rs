@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use groupware_mail::{Context, Decision, Ids, MailError, Reason, Unid, limits};
-use groupware_store::{Batch, Snapshot};
+use groupware_store::{Batch, CommitError, Snapshot};
 
 use crate::caller::Caller;
 use crate::change::{self, ChangeError};
@@ -11,8 +11,10 @@ use crate::quotas::{Look, NoRoom};
 use crate::service::Service;
 use crate::user::User;
 
-/// How many batches one request may take to its end; each removes or moves some thousand messages.
-const BATCHES: u32 = 1000;
+/// How many batches one request may take to its end; each removes or moves a hundred messages at most.
+const BATCHES: u32 = 100_000;
+/// Others may change the same mailbox at the same moment; so often in a row they may be faster.
+const ROUNDS: u32 = 1000;
 
 /// Reads from one snapshot.
 ///
@@ -37,8 +39,7 @@ pub async fn change(
     change_in(service, (owner.caller(), owner.mailbox()), decide).await
 }
 
-/// Decides on a fresh snapshot and commits, until nobody else was faster and there is no more to
-/// do. Gives the message that came of it.
+/// Decides on a fresh snapshot and commits, until nobody else was faster. Gives the message that came of it.
 ///
 /// # Errors
 /// See [`ChangeError`].
@@ -47,21 +48,66 @@ pub async fn change_in(
     (caller, mailbox): (&Caller, &str),
     decide: impl Fn(&Context<'_>) -> Result<Decision, MailError>,
 ) -> Result<Option<Unid>, ChangeError<MailError>> {
-    let at = (caller, mailbox);
-    let (now_us, uptime) = (service.now_us(), service.uptime());
-    for _ in 0..BATCHES {
-        let round = Round::new(service, now_us, uptime);
-        let changed = change::change(service, caller, |snapshot| {
-            round.decide(service, at, snapshot, &decide)
-        });
-        let (made, more) = changed.await?;
-        if !more {
-            return Ok(made);
-        }
-        // A commit need not have waited: whoever came to this thread meanwhile has a turn.
-        tokio::task::yield_now().await;
+    let (made, _) = change_once(service, (caller, mailbox), &decide).await?;
+    Ok(made)
+}
+
+/// What comes of a change, and whether there is more to do.
+async fn change_once(
+    service: &Service,
+    (caller, mailbox): (&Caller, &str),
+    decide: impl Fn(&Context<'_>) -> Result<Decision, MailError>,
+) -> Result<(Option<Unid>, bool), ChangeError<MailError>> {
+    let round = Round::new(service, service.now_us(), service.uptime());
+    let decide =
+        |snapshot: &dyn Snapshot| round.decide(service, (caller, mailbox), snapshot, &decide);
+    change::change(service, caller, decide).await
+}
+
+/// Decides about a user's own mailbox and commits until there is no more to do: what one batch doesn't do is done
+/// apart from whoever else is served, in batches behind all that others write. What is begun is done to its
+/// end, whether somebody waits or not.
+///
+/// # Errors
+/// See [`ChangeError`]; then some may be done.
+pub async fn change_in_slices(
+    service: &Service,
+    owner: &User,
+    decide: impl Fn(&Context<'_>) -> Result<Decision, MailError> + Send + Sync + 'static,
+) -> Result<(), ChangeError<MailError>> {
+    let at = (owner.caller(), owner.mailbox());
+    let (_, more) = change_once(service, at, &decide).await?;
+    if !more {
+        return Ok(());
     }
-    Ok(None)
+    let (there, caller, mailbox) = (service.clone(), at.0.clone(), at.1.to_owned());
+    let slices = move || all_slices(&there, (&caller, &mailbox), decide);
+    service.clear(at.0, slices).await
+}
+
+fn all_slices(
+    service: &Service,
+    at: (&Caller, &str),
+    decide: impl Fn(&Context<'_>) -> Result<Decision, MailError>,
+) -> Result<(), ChangeError<MailError>> {
+    let mut lost = 0;
+    for _ in 0..BATCHES {
+        let round = Round::new(service, service.now_us(), service.uptime());
+        let read = |snapshot: &dyn Snapshot| round.decide(service, at, snapshot, &decide);
+        let decided = service.store().read(read).map_err(ChangeError::Decided)?;
+        let (batch, (_, more)) = decided;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        match service.store().commit_patiently(batch) {
+            Ok(_) if !more => return Ok(()),
+            Ok(_) => lost = 0,
+            Err(CommitError::Conflict { .. }) if lost < ROUNDS => lost += 1,
+            Err(CommitError::Conflict { .. }) => return Err(ChangeError::Contended),
+            Err(error) => return Err(ChangeError::Commit(error)),
+        }
+    }
+    Ok(())
 }
 
 /// Decides as [`change_in`] does about a message of so many bytes, and where these are many apart from whoever

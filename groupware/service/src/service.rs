@@ -100,6 +100,8 @@ pub struct Parts {
     /// For large things that are read to be answered with, in KiB.
     memory: Pool,
     aside: Aside,
+    /// For what removes or moves very much, a little at a time, and takes long at that.
+    clearing: Aside,
     clock: Clock,
     settings: RwLock<Arc<Settings>>,
 }
@@ -123,6 +125,7 @@ impl Service {
             quotas: Quotas::new(store.clone(), settings.quota_bytes),
             memory: Pool::new(MEMORY_BYTES[0] >> 10).with_trusted(MEMORY_BYTES[1] >> 10),
             aside: Aside::new(),
+            clearing: Aside::new(),
             clock: Clock::start(),
             settings: RwLock::new(Arc::new(settings)),
             store,
@@ -251,6 +254,16 @@ impl Service {
         }
     }
 
+    /// Removes or moves very much in the caller's turn, apart from whoever else is served, and from what is
+    /// worked on for others meanwhile.
+    pub(crate) async fn clear<T: Send + 'static>(
+        &self,
+        caller: &Caller,
+        clear: impl FnOnce() -> T + Send + 'static,
+    ) -> T {
+        self.0.clearing.work(caller, clear).await
+    }
+
     /// Reads from one snapshot, and what takes long to read in the caller's turn, apart from whoever else is
     /// served.
     ///
@@ -273,6 +286,11 @@ impl Service {
     /// Looks into the turns of such work.
     pub fn aside_gauge(&self) -> Gauge {
         self.0.aside.gauge()
+    }
+
+    /// Looks into the turns of removing or moving very much.
+    pub fn clearing_gauge(&self) -> Gauge {
+        self.0.clearing.gauge()
     }
 
     /// Looks into the memory for what is read to be answered with, in KiB.

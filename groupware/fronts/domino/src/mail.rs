@@ -13,7 +13,7 @@ use groupware_http::{ApiError, Gate, Owner, Query};
 use groupware_mail::{
     self as mail, Folder, ListQuery, MailError, Parcel, Reason, Unid, drafts, folders, keys, limits,
 };
-use groupware_service::mail::{change, change_with_message, read};
+use groupware_service::mail::{change, change_in_slices, change_with_message, read};
 use groupware_service::{Caller, ChangeError, Service};
 use serde::{Deserialize, Serialize};
 
@@ -340,7 +340,7 @@ async fn delete_from_trash(
 }
 
 async fn empty_trash(State(service): State<Service>, owner: Owner) -> Reply {
-    change(&service, &owner, |context| {
+    change_in_slices(&service, &owner, |context| {
         mail::empty(context, Folder::Trash)
     })
     .await?;
@@ -465,7 +465,8 @@ async fn rename_folder(
 
 async fn delete_folder(State(service): State<Service>, owner: Owner, folder: InFolder) -> Reply {
     let unid = folder.own()?;
-    change(&service, &owner, |context| folders::delete(context, unid)).await?;
+    let delete = move |context: &mail::Context<'_>| folders::delete(context, unid);
+    change_in_slices(&service, &owner, delete).await?;
     Ok(nothing())
 }
 

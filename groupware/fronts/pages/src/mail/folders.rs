@@ -3,10 +3,10 @@
 use axum::extract::{Path, State};
 use axum::response::Response;
 use groupware_mail::folders::{self, OwnFolder};
-use groupware_mail::{Folder, MailError, Unid};
+use groupware_mail::{Context, Folder, MailError, Unid};
 use groupware_service::ChangeError;
 use groupware_service::Service;
-use groupware_service::mail::{change as commit, read};
+use groupware_service::mail::{change as commit, change_in_slices, read};
 use http::StatusCode;
 use maud::html;
 
@@ -149,10 +149,9 @@ pub(crate) async fn change(
     let name = fields.trimmed("name");
     match fields.get("do") {
         "delete" => {
-            commit(&service, &visitor.owner, |context| {
-                folders::delete(context, folder.unid)
-            })
-            .await?;
+            let unid = folder.unid;
+            let delete = move |context: &Context<'_>| folders::delete(context, unid);
+            change_in_slices(&service, &visitor.owner, delete).await?;
             Ok(layout::done("/folders", Notice::FolderDeleted))
         }
         "rename" => {

@@ -5,7 +5,7 @@ use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use groupware_mail::{self as mail, Folder, FolderLine, ListQuery, Listed, MailError, Page, Unid};
 use groupware_service::Service;
-use groupware_service::mail::{change as commit, read};
+use groupware_service::mail::{change as commit, change_in_slices, read};
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -400,7 +400,7 @@ pub(crate) async fn empty_trash(State(service): State<Service>, sent: Sent) -> R
             &main,
         );
     }
-    commit(&service, &visitor.owner, |context| {
+    change_in_slices(&service, &visitor.owner, |context| {
         mail::empty(context, Folder::Trash)
     })
     .await?;
