@@ -24,12 +24,16 @@ const HELD_BYTES: [usize; 2] = [32 << 20, 256 << 20];
 /// Room on the disk for those that wait in files, and the same of those who are trusted. It is in nobody's
 /// quota: who fetches slowly need not have stored much.
 const FILED_BYTES: [usize; 2] = [1 << 30, 2 << 30];
+/// Memory for those that are on their way into files, and the same of those who are trusted: where the disk is
+/// slow, they wait for it.
+const FILING_BYTES: [usize; 2] = [64 << 20, 256 << 20];
 
 /// Where large answers wait for their clients.
 #[derive(Debug)]
 pub(crate) struct Answers {
     held: Pool,
     filed: Pool,
+    filing: Pool,
     streams: Arc<Streams>,
     /// The folder of the files, on whose disk they are.
     folder: PathBuf,
@@ -40,21 +44,24 @@ impl Answers {
         Self {
             held: pool(HELD_BYTES),
             filed: pool(FILED_BYTES),
+            filing: pool(FILING_BYTES),
             streams,
             folder,
         }
     }
 
-    /// Look into the memory of those that wait, and into the room of their files.
-    pub(crate) fn gauges(&self) -> [Gauge; 2] {
-        [self.held.gauge(), self.filed.gauge()]
+    /// Look into the memory of those that wait, into the room of their files, and into the memory of those on
+    /// the way there.
+    pub(crate) fn gauges(&self) -> [Gauge; 3] {
+        [self.held.gauge(), self.filed.gauge(), self.filing.gauge()]
     }
 
     /// Has a response take its memory from the client's share until the last byte of its body is sent or
     /// given up, or be sent from a file.
     ///
     /// # Errors
-    /// 503 if the client leaves too many files unread, or there is no room for another.
+    /// 503 if the client leaves too many files unread, has the disk write too many at once, or there is no room
+    /// for another.
     pub(crate) async fn send(
         &self,
         caller: &Caller,
@@ -85,6 +92,9 @@ impl Answers {
     ) -> Result<FileBody, ApiError> {
         let room = self.filed.try_take(source, units(bytes.len()));
         let room = room.ok_or_else(no_room)?;
+        // One that is larger than a share goes alone.
+        let memory = units(bytes.len()).min(self.filing.most(source));
+        let memory = self.filing.try_take(source, memory).ok_or_else(no_room)?;
         let name = match source {
             Source::User(user) => user.to_string(),
             Source::Client(address) => format!("@{address}"),
@@ -95,6 +105,7 @@ impl Answers {
         let write = move || {
             let mut file = tempfile::tempfile_in(folder)?;
             file.write_all(&bytes)?;
+            drop((bytes, memory));
             Ok::<_, std::io::Error>(file)
         };
         let file = self
@@ -183,6 +194,29 @@ mod tests {
         assert_eq!(received(last).await.len(), size);
         assert_eq!(answers.filed.free(), free);
         assert!(answers.send(&caller, response(size)).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn what_waits_for_a_slow_disk_has_a_bound() {
+        let answers = Answers::new(Arc::new(Streams::new()), std::env::temp_dir());
+        let caller = Caller::at(STRANGER.into());
+        let (source, size) = (caller.source(), SMALL_BYTES * 2);
+        let all = |pool: &Pool, but: usize| pool.try_take(&source, pool.most(&source) - but);
+        let _memory = all(&answers.held, 0).unwrap();
+        let free = answers.filing.free();
+        // As if others of the client's were being written.
+        let writing = all(&answers.filing, units(size)).unwrap();
+        let last = answers.send(&caller, response(size)).await.unwrap();
+        assert_eq!(received(last).await.len(), size);
+        let too_many = answers.send(&caller, response(size + 1)).await;
+        let refused = too_many.unwrap_err().status();
+        assert_eq!(refused, StatusCode::SERVICE_UNAVAILABLE);
+        drop(writing);
+        // However large it is, it is sent once nothing else of the client's is on the way.
+        let share = FILING_BYTES[0] / 4;
+        let large = answers.send(&caller, response(share + 1)).await.unwrap();
+        assert_eq!(answers.filing.free(), free, "it is in its file");
+        assert_eq!(received(large).await.len(), share + 1);
     }
 
     #[tokio::test]

@@ -162,15 +162,17 @@ impl Gate {
         let (permits, budget) = (Permits::new(requests_at_once), BodyBudget::new());
         let answers = Answers::new(streams, folder);
         let [small, large] = budget.gauges();
-        let [held, filed] = answers.gauges();
+        let [held, filed, filing] = answers.gauges();
         for (name, gauge) in [
             ("requests", permits.gauge()),
             ("small_bodies_kib", small),
             ("large_bodies_kib", large),
             ("answers_kib", held),
             ("answer_files_kib", filed),
+            ("answer_writes_kib", filing),
             ("reading_kib", service.memory_gauge()),
             ("long_reads", service.aside_gauge()),
+            ("long_removals", service.clearing_gauge()),
         ] {
             metrics.shares.pool(name, gauge);
         }
