@@ -1,6 +1,6 @@
 //! Removes what nothing refers to: expired uploads, files of uploads that were given up, and content.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::error::Error;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -44,23 +44,33 @@ pub struct ContentSweep<O> {
     pub interval: Duration,
     /// Who is told of it.
     pub observer: O,
+    /// The files of uploads that were there before any could be begun, until the first sweep.
+    left_over: Option<HashSet<String>>,
     told: Told,
 }
 
 impl<O> ContentSweep<O> {
-    /// A sweep of this content, of uploads given up after so many seconds.
+    /// A sweep of this content, of uploads given up after so many seconds. Nobody may begin one yet: what has no
+    /// record now is left of a server before.
     pub fn new(
         service: Service,
         content: ContentStore,
         (upload_lifetime_s, interval): (i64, Duration),
         observer: O,
     ) -> Self {
+        // Another server's may be under way; what can't be listed now is found when it is old.
+        let files = match content.is_shared() {
+            true => Vec::new(),
+            false => content.upload_files().unwrap_or_default(),
+        };
+        let left_over = files.into_iter().map(|file| file.name).collect();
         Self {
             service,
             content,
             upload_lifetime_s,
             interval,
             observer,
+            left_over: Some(left_over),
             told: Told::default(),
         }
     }
@@ -73,23 +83,19 @@ struct Told {
     /// Failures of this sweep.
     count: u32,
     is_told: bool,
-    has_swept: bool,
 }
 
 impl<O: SweepObserver> Job for ContentSweep<O> {
     const NAME: &'static str = "content-sweep";
 
-    /// At once, when no upload is under way yet, unless it is at another server.
+    /// At once: a crash may have left much.
     fn first_pause(&self) -> Duration {
         Duration::ZERO
     }
 
     fn run(&mut self, stop: &Stop) -> Duration {
-        let orphan_age = match self.told.has_swept || self.content.is_shared() {
-            true => ORPHAN_AGE,
-            false => Duration::ZERO,
-        };
-        let swept = self.sweep_uploads(orphan_age);
+        let left_over = self.left_over.take().unwrap_or_default();
+        let swept = self.sweep_uploads(&left_over);
         self.note(swept, &mut warn);
         let mut next = Some(0);
         while let Some(first) = next.filter(|_| !stop.is_asked()) {
@@ -118,14 +124,13 @@ impl<O: SweepObserver> ContentSweep<O> {
         self.told = Told {
             count: 0,
             is_told: self.told.is_told && self.told.count > 0,
-            has_swept: true,
         };
     }
 
     /// Forgets uploads that expired, and removes the files of those that there is no record of.
-    fn sweep_uploads(&self, orphan_age: Duration) -> Result<(), Failed> {
+    fn sweep_uploads(&self, left_over: &HashSet<String>) -> Result<(), Failed> {
         let now = self.service.now_s();
-        let before = now - i64::try_from(orphan_age.as_secs()).unwrap_or(i64::MAX);
+        let before = now - i64::try_from(ORPHAN_AGE.as_secs()).unwrap_or(i64::MAX);
         // Listed before the records are read: what is begun meanwhile is not on the list.
         let files = self.content.upload_files()?.into_iter();
         let mut files: HashMap<String, i64> = files
@@ -152,7 +157,7 @@ impl<O: SweepObserver> ContentSweep<O> {
             }
         }
         for (name, written) in files {
-            if written <= before {
+            if written <= before || left_over.contains(&name) {
                 self.content.remove_upload(&name)?;
             }
         }
@@ -279,6 +284,24 @@ mod tests {
         let (last, swept) = sweep.sweep_content(0);
         assert!(last == u8::MAX && swept.is_ok());
         assert_eq!(kept(&content), 0);
+    }
+
+    #[test]
+    fn the_first_sweep_takes_what_was_left_and_nothing_that_is_begun() {
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        let service = Service::start(store, Settings::default()).unwrap();
+        let content = ContentStore::scratch().unwrap();
+        let begin = |name| drop(content.create_upload(name, 1).unwrap());
+        begin("left");
+        let count = Count(Arc::default());
+        let times = (1, Duration::ZERO);
+        let mut sweep = ContentSweep::new(service, content.clone(), times, count);
+        // Its record comes later.
+        begin("begun");
+        let left_over = sweep.left_over.take().unwrap();
+        assert!(sweep.sweep_uploads(&left_over).is_ok());
+        let files = content.upload_files().unwrap().into_iter();
+        assert_eq!(files.map(|file| file.name).collect::<Vec<_>>(), ["begun"]);
     }
 
     #[test]
