@@ -14,6 +14,7 @@ mod fleeting;
 mod history;
 mod interrupt;
 mod length;
+mod memory;
 mod operating;
 mod outlets;
 mod panel;

@@ -14,6 +14,7 @@ use crate::commands::print;
 use crate::config_file;
 use crate::database::database;
 use crate::exit::{Exit, Failure};
+use crate::memory;
 
 pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     let effective = config_file::effective(args.config.as_deref())?;
@@ -26,6 +27,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     if args.check {
         return check(&data(args)?, args.json);
     }
+    memory::give_back_large();
     let serve = match args.demo {
         true => groupware_server::run_demo,
         false => groupware_server::run,
