@@ -63,6 +63,12 @@ impl LookupError {
         Self::refused(Reason::NotFound, "Record does not exist.")
     }
 
+    pub(crate) fn too_wide() -> Self {
+        let message = "The query is too wide: it would have to look at too many records. \
+                       Name an address, a host, or a locator.";
+        Self::refused(Reason::TooWide, message)
+    }
+
     /// The kind of refusal; `None` for a fault of ours.
     pub fn reason(&self) -> Option<Reason> {
         match self {

@@ -38,6 +38,6 @@ pub use query::Query;
 pub use record::{NewRecord, Record};
 pub use records::{
     BulkRenewal, Results, delete, get, get_key, parse_renewal, query, register, register_bulk,
-    renew, renew_bulk,
+    renew, renew_bulk, size,
 };
 pub use registration::State;

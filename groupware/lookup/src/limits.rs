@@ -5,12 +5,17 @@
 pub const BODY_BYTES: usize = 8 << 20;
 /// A longer body takes too long to read for others to wait for it; so does a longer answer to make.
 pub const LARGE_BYTES: usize = 256 << 10;
+/// More than this of what is kept takes too long to read.
+pub const READ_BYTES: usize = 1 << 20;
 /// Most keys of a record.
 pub const KEYS: usize = 256;
 /// Longest key.
 pub const KEY_BYTES: usize = 128;
 /// Most values of a record, all keys together.
 pub const VALUES: usize = 60_000;
+/// Most rows of the index that one change may write; addresses that lie side by side share one by tens. Others'
+/// changes wait meanwhile, about as long as for a meeting of very many.
+pub const INDEX_ROWS: usize = 20_000;
 /// Longest value.
 pub const VALUE_BYTES: usize = 4096;
 /// Most records in one bulk call, and most URIs in one bulk renewal.
@@ -23,8 +28,8 @@ pub const REGISTERED_BYTES: i64 = 16 << 30;
 pub const USERS_REGISTRATIONS: i64 = REGISTRATIONS / 4;
 /// … and most bytes of them.
 pub const USERS_BYTES: i64 = 256 << 20;
-/// Most results of one query.
-pub const RESULTS: usize = 1000;
+/// Most results of one query. perfSONAR's clients ask for no page, and take what they get for all that there is.
+pub const RESULTS: usize = 100_000;
 /// A query's results end once they have so many bytes; a message of several queries has no more either.
 pub const RESULT_BYTES: usize = 16 << 20;
 /// Most conditions of a query, the values of its lists counted one by one.
@@ -35,6 +40,8 @@ pub const VISITS: usize = 200_000;
 pub const VISITS_AT_ONCE: usize = 1000;
 /// Most bytes of records that a query may look at.
 pub const VISIT_BYTES: usize = 512 << 20;
+/// Most bytes of values that it may compare, once with each of its patterns that have to be.
+pub const COMPARED_BYTES: usize = 1 << 30;
 
 /// Longest lease, in seconds: 30 days. This and the next two are the simple lookup service's own.
 pub const MAX_LEASE_S: i64 = 2_592_000;

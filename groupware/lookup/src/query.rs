@@ -1,6 +1,8 @@
 //! What a query asks for, and whether a registration is that.
 
-use crate::limits::{CONDITIONS, RESULTS, VISITS};
+use memchr::memmem;
+
+use crate::limits::{COMPARED_BYTES, CONDITIONS, RESULTS, VISITS};
 use crate::registration::Registration;
 use crate::{Id, LookupError};
 
@@ -36,6 +38,33 @@ struct Condition {
 /// A text in which each `*` stands for any text: what lies between the stars, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Pattern(Vec<String>);
+
+/// What may still be compared to find out what a query matches: few records can have much to compare, and one
+/// query many patterns to compare it with.
+#[derive(Debug)]
+pub(crate) struct Effort {
+    left: usize,
+}
+
+impl Effort {
+    /// As much as goes with what the query may look at.
+    pub(crate) fn of(query: &Query) -> Self {
+        Self {
+            left: query.visits.saturating_mul(COMPARED_BYTES / VISITS),
+        }
+    }
+
+    /// Whether there is none left: what was compared last counts for nothing.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Takes so many bytes; whether there are some left.
+    fn spend(&mut self, bytes: usize) -> bool {
+        self.left = self.left.saturating_sub(bytes);
+        !self.is_spent()
+    }
+}
 
 /// Where an index may find what a query asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,9 +144,9 @@ impl Query {
         Ok(())
     }
 
-    /// Whether the registration is asked for, whatever its lease.
-    pub(crate) fn matches(&self, found: &Registration) -> bool {
-        let met = |condition: &Condition| condition.is_met(found);
+    /// Whether the registration is asked for, whatever its lease; not so once the effort is spent.
+    pub(crate) fn matches(&self, found: &Registration, effort: &mut Effort) -> bool {
+        let met = |condition: &Condition| condition.is_met(found, effort);
         match self.any {
             true => self.conditions.is_empty() || self.conditions.iter().any(met),
             false => self.conditions.iter().all(met),
@@ -157,13 +186,13 @@ fn paths_of<'a>(
 }
 
 impl Condition {
-    fn is_met(&self, found: &Registration) -> bool {
+    fn is_met(&self, found: &Registration, effort: &mut Effort) -> bool {
         let values = |pattern: &Pattern| match self.key.as_str() {
-            "uri" => pattern.matches(&found.uri()),
-            "state" => pattern.matches(found.head.state.text()),
+            "uri" => pattern.matches(&found.uri(), effort),
+            "state" => pattern.matches(found.head.state.text(), effort),
             key => {
                 let values = found.content.record.values(key);
-                values.iter().any(|value| pattern.matches(value))
+                values.iter().any(|value| pattern.matches(value, effort))
             }
         };
         match self.any {
@@ -208,43 +237,57 @@ impl Pattern {
         }
     }
 
-    fn matches(&self, value: &str) -> bool {
+    fn matches(&self, value: &str, effort: &mut Effort) -> bool {
         let value = value.as_bytes();
         let (first, last) = match self.0.as_slice() {
             [] => return false,
-            [only] => return value.eq_ignore_ascii_case(only.as_bytes()),
+            // Others are told by their length.
+            [only] => {
+                return value.len() == only.len()
+                    && effort.spend(value.len() + 1)
+                    && value.eq_ignore_ascii_case(only.as_bytes());
+            }
             [first, .., last] => (first.as_bytes(), last.as_bytes()),
         };
-        if value.len() < first.len() + last.len() {
+        let inner = &self.0[1..self.0.len() - 1];
+        let least = self.0.iter().map(String::len).sum::<usize>();
+        if value.len() < least {
+            return false;
+        }
+        let compared = match inner.is_empty() {
+            true => least,
+            false => value.len(),
+        };
+        if !effort.spend(compared + 1) {
             return false;
         }
         let (head, rest) = value.split_at(first.len());
-        let (mut rest, tail) = rest.split_at(rest.len() - last.len());
+        let (rest, tail) = rest.split_at(rest.len() - last.len());
         if !head.eq_ignore_ascii_case(first) || !tail.eq_ignore_ascii_case(last) {
             return false;
         }
-        for part in &self.0[1..self.0.len() - 1] {
-            match find(rest, part.as_bytes()) {
-                Some(at) => rest = &rest[at + part.len()..],
-                None => return false,
-            }
+        inner.is_empty() || are_in(inner, &rest.to_ascii_lowercase())
+    }
+}
+
+/// Whether a text in lower case has all these parts, one behind the other. It takes as long as the text is, whatever is
+/// alike in it.
+fn are_in(parts: &[String], text: &[u8]) -> bool {
+    let mut rest = text;
+    for part in parts {
+        match memmem::find(rest, part.as_bytes()) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
         }
-        true
     }
+    true
 }
 
-fn find(text: &[u8], part: &[u8]) -> Option<usize> {
-    if part.is_empty() {
-        return Some(0);
-    }
-    text.windows(part.len())
-        .position(|window| window.eq_ignore_ascii_case(part))
-}
-
+/// In whatever case: perfSONAR's client checks what it is given, and sends it on as it was written.
 fn is_any(operator: &str) -> Result<bool, LookupError> {
     match operator {
-        "any" => Ok(true),
-        "all" => Ok(false),
+        any if any.eq_ignore_ascii_case("any") => Ok(true),
+        all if all.eq_ignore_ascii_case("all") => Ok(false),
         _ => Err(LookupError::bad("An operator is any or all.")),
     }
 }
@@ -272,7 +315,8 @@ mod tests {
     fn stars_stand_for_any_text() {
         let check = |pattern: &str, value: &str, expected| {
             let pattern = Pattern::parse(pattern).unwrap();
-            assert_eq!(pattern.matches(value), expected, "{pattern:?} {value}");
+            let found = pattern.matches(value, &mut Effort { left: 1000 });
+            assert_eq!(found, expected, "{pattern:?} {value}");
         };
         check("", "", true);
         check("abc", "ABC", true);
@@ -286,12 +330,33 @@ mod tests {
         check("*b*b*", "abba", true);
         check("*b*b*b*", "abba", false);
         check("**", "x", true);
+        check("*BC*d*", "abcXD", true);
+        check("*b*b", "ab", false);
+    }
+
+    #[test]
+    fn what_is_alike_takes_no_longer() {
+        let value = "a".repeat(4000);
+        let pattern = Pattern::parse(&format!("*{}b*", "a".repeat(500))).unwrap();
+        let mut effort = Effort { left: 100_000 };
+        for left in (1..=24).map(|number| 100_000 - number * 4001) {
+            assert!(!pattern.matches(&value, &mut effort));
+            assert_eq!(effort.left, left);
+        }
+        let value = value + &"a".repeat(500) + "b";
+        assert!(!pattern.matches(&value, &mut effort) && effort.is_spent());
+        assert!(pattern.matches(&value, &mut Effort { left: 4503 }));
     }
 
     #[test]
     fn operators_and_numbers_are_checked() {
         assert!(query(&[("operator", "some")]).is_err());
         assert!(query(&[("a", "b"), ("a-operator", "")]).is_err());
+        let any = |name| query(&[("operator", name)]).map(|query| query.any).ok();
+        assert_eq!(
+            ["any", "ANY", "All", "anyone"].map(any),
+            [Some(true), Some(true), Some(false), None]
+        );
         for wrong in ["-1", "x", "99999999999999", ""] {
             assert!(query(&[("skip", wrong)]).is_err(), "{wrong}");
             assert!(query(&[("maxresults", wrong)]).is_err(), "{wrong}");

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use crate::context::{Context, Decision};
 use crate::layout::Change;
 use crate::limits::{BULK, RESULT_BYTES};
+use crate::query::Effort;
 use crate::record::{NewRecord, Values, not_json};
 use crate::registration::{Content, Registration, State};
 use crate::render;
@@ -85,6 +86,17 @@ fn find(context: &Context<'_>, kind: &str, id: &str) -> Result<Registration, Loo
     found
         .filter(|found| found.head.kind == kind)
         .ok_or_else(LookupError::not_found)
+}
+
+/// About how many bytes a record has, lease ended or not; 0 where there is none, or that can't be told at once.
+///
+/// # Errors
+/// When the store fails.
+pub fn size(snapshot: &dyn Snapshot, layout: Layout, id: &str) -> Result<u64, LookupError> {
+    match Id::parse(id) {
+        Some(id) => layout.keep().size(snapshot, id),
+        None => Ok(0),
+    }
 }
 
 /// The record, with its URI, state, and lease.
@@ -286,11 +298,16 @@ pub fn query(
 ) -> Result<Results, LookupError> {
     let mut body = vec![b'['];
     let (mut found, mut next) = (0_usize, None);
+    let mut effort = Effort::of(query);
     layout
         .keep()
         .candidates(snapshot, query, &mut |candidate| {
-            if !candidate.head.lease.is_valid(now) || !query.matches(&candidate) {
-                return ControlFlow::Continue(());
+            let is_valid = candidate.head.lease.is_valid(now);
+            if !is_valid || !query.matches(&candidate, &mut effort) {
+                return match effort.is_spent() {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                };
             }
             found += 1;
             if found <= query.skip {
@@ -306,6 +323,9 @@ pub fn query(
             render::write_record(&candidate, None, &mut body);
             ControlFlow::Continue(())
         })?;
+    if effort.is_spent() {
+        return Err(LookupError::too_wide());
+    }
     body.push(b']');
     Ok(Results { body, next })
 }

@@ -247,6 +247,28 @@ fn leases_come_in_seconds() {
     }
 }
 
+/// As perfSONAR's client writes it: without that, it asks for nothing else.
+#[test]
+fn a_service_that_is_there_says_so() {
+    let echo = r#"<nmwg:message type="EchoRequest" id="message.7" xmlns:nmwg="http://ggf.org/ns/nmwg/base/2.0/">
+        <nmwg:metadata id="metadata.8">
+        <nmwg:eventType>http://schemas.perfsonar.net/tools/admin/echo/2.0</nmwg:eventType>
+        </nmwg:metadata><nmwg:data id="data.9" metadataIdRef="metadata.8"/></nmwg:message>"#;
+    let reply = Service::new(Layout::Indexed).message(echo);
+    assert!(reply.contains(r#"type="EchoResponse""#), "{reply}");
+    assert!(
+        reply.contains("success.echo") && !reply.contains("success.ls"),
+        "{reply}"
+    );
+    let service = &mut Service::new(Layout::Indexed);
+    let wrong = message("Echo", &with("", ""));
+    assert!(xml::Message::parse(wrong.as_bytes()).is_err());
+    let key = register(service, "http://a", 0..1);
+    let asked = service.message(&message("Key", &with(&subject("http://a"), "")));
+    let data = asked.split("<nmwg:data ").nth(1).unwrap();
+    assert!(data.contains(&format!("name=\"lsKey\">{key}<")), "{asked}");
+}
+
 #[test]
 fn what_a_message_asks_wrongly_is_told_in_the_answer() {
     each(|service| {

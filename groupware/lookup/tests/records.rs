@@ -223,6 +223,21 @@ fn queries_take_operators_lists_and_wildcards() {
 }
 
 #[test]
+fn who_asks_for_no_page_gets_all_that_there_is() {
+    let mut service = Service::new(Layout::Indexed);
+    for part in 0..3 {
+        let record = |n| json!({ "type": "host", "host-name": format!("h{part}-{n}") }).to_string();
+        let all = (0..limits::BULK).map(|n| NewRecord::parse(record(n).as_bytes()));
+        let all: Vec<_> = all.collect();
+        let made = service.change(|context| groupware_lookup::register_bulk(context, all));
+        made.unwrap();
+    }
+    let page = service.page(&[("type", "host")]).unwrap();
+    let found: Vec<Value> = serde_json::from_slice(&page.body).unwrap();
+    assert_eq!((found.len(), page.next), (3 * limits::BULK, None));
+}
+
+#[test]
 fn ten_thousand_interfaces_are_one_registration() {
     each(|service| {
         let address = |n: usize| format!("10.{}.{}.{}", n >> 16, n >> 8 & 255, n & 255);
@@ -420,14 +435,16 @@ fn names_that_are_none_are_not_found() {
 #[test]
 fn wide_queries_are_bounded() {
     let mut service = Service::new(Layout::Indexed);
-    // Half a million addresses, each in a row of its own: more than a query may look at.
-    for number in 0..10 {
-        let body = with_addresses(
-            &number.to_string(),
-            (0..50_000).map(|n| format!("{number}-{n}x")),
-        );
-        service.register(&body).unwrap();
+    // Addresses in a row each, more of them than a query may look at.
+    let apart = |number: usize, addresses: usize| {
+        let addresses = (0..addresses).map(|n| format!("{}-{number}-{n}x", number % 10));
+        with_addresses(&number.to_string(), addresses)
+    };
+    for number in 0..12 {
+        service.register(&apart(number, 19_000)).unwrap();
     }
+    let too_many = service.register(&apart(12, limits::INDEX_ROWS + 1));
+    assert_eq!(status(too_many), 413);
     let wide = [("interface-addresses", "*"), ("service-name", "none")];
     assert!(service.query(&wide).is_empty(), "a name leads to nothing");
     let any = ("interface-addresses-operator", "any");

@@ -21,6 +21,7 @@ pub(crate) fn rows() -> Vec<Row> {
         Row::new("large mails, drafted and sent over HTTP", large_mails).keeps(2 << 30),
         Row::new("a file of a mail, taken along many times", files_many_times).keeps(1 << 30),
         Row::new("a message of many queries for much", queries_for_much),
+        Row::new("a large service, changed a little", little_changes).keeps(512 << 20),
     ]
 }
 
@@ -117,8 +118,16 @@ fn files_many_times(stage: &Stage) {
     });
 }
 
-/// A registration of 4 MB, asked for a hundred times in one message.
-fn queries_for_much(stage: &Stage) {
+fn metadata(content: &str) -> String {
+    format!(r#"<nmwg:metadata id="m">{content}</nmwg:metadata>"#)
+}
+
+fn trigger(content: &str) -> String {
+    format!(r#"<nmwg:data id="d" metadataIdRef="m">{content}</nmwg:data>"#)
+}
+
+/// Registers a service of 4 MB, and gives its key.
+fn large_service(stage: &Stage) -> String {
     let blocks: String = (0..10_000)
         .map(|number| {
             let name = format!("eth{number}-{}", "x".repeat(200));
@@ -128,9 +137,6 @@ fn queries_for_much(stage: &Stage) {
     let service = r#"<p:subject id="s"><v:service id="p"><v:serviceName>MA</v:serviceName>
         <v:accessPoint>http://mallory</v:accessPoint><v:serviceType>MA</v:serviceType>
         </v:service></p:subject>"#;
-    let metadata = |content: &str| format!(r#"<nmwg:metadata id="m">{content}</nmwg:metadata>"#);
-    let trigger =
-        |content: &str| format!(r#"<nmwg:data id="d" metadataIdRef="m">{content}</nmwg:data>"#);
     let mut mallory = stage.mallory();
     let registered = ask(
         &mut mallory,
@@ -138,11 +144,13 @@ fn queries_for_much(stage: &Stage) {
         &(metadata(service) + &trigger(&blocks)),
     );
     let key = registered.split("name=\"lsKey\">").nth(1);
-    let key = key
-        .expect("the service gets a key")
-        .split('<')
-        .next()
-        .unwrap();
+    let key = key.expect("the service gets a key").split('<').next();
+    key.unwrap().to_owned()
+}
+
+/// Has all of it sent a hundred times in one message.
+fn queries_for_much(stage: &Stage) {
+    let key = large_service(stage);
     let query = format!(
         r#"<x:subject id="s">/nmwg:store[@type='LSStore']/nmwg:data[@metadataIdRef='{key}']</x:subject>
         <nmwg:eventType>http://ggf.org/ns/nmwg/tools/org/perfsonar/service/lookup/xquery/1.0</nmwg:eventType>"#
@@ -153,6 +161,28 @@ fn queries_for_much(stage: &Stage) {
             scope.spawn(|| {
                 for _ in 0..stage.size(1, 10) {
                     ask(&mut stage.mallory(), "Query", &queries);
+                }
+            });
+        }
+        stage.let_the_neighbour_work();
+    });
+}
+
+/// A block more, and the same one less, again and again: each has all others read.
+fn little_changes(stage: &Stage) {
+    let key = large_service(stage);
+    let key = metadata(&format!(
+        r#"<nmwg:key id="k"><nmwg:parameters id="p"><nmwg:parameter name="lsKey">{key}</nmwg:parameter></nmwg:parameters></nmwg:key>"#
+    ));
+    let block = r#"<nmwg:metadata id="m0"><n:subject id="s"><t:interface><t:ifName>one more</t:ifName></t:interface></n:subject></nmwg:metadata>"#;
+    std::thread::scope(|scope| {
+        for _ in 0..stage.size(2, 8) {
+            scope.spawn(|| {
+                for _ in 0..stage.size(1, 10) {
+                    for (kind, data) in [("Register", block), ("Key", ""), ("Deregister", block)] {
+                        let message = key.clone() + &trigger(data);
+                        ask(&mut stage.mallory(), kind, &message);
+                    }
                 }
             });
         }

@@ -30,11 +30,19 @@ pub(crate) fn rows() -> Vec<Row> {
         Row::new("the removal of a large mailbox", removal)
             .after(huge_mailbox)
             .holding_up_no_change(),
+        Row::new("a large folder removed, a large trash emptied", clear_out)
+            .after(large_folder_and_trash)
+            .holding_up_no_change(),
         Row::new("folders of one name, made at once", same_folder),
         Row::new("files beside very many meetings", files_beside_meetings)
             .after(many_meetings)
             .keeps(512 << 20),
         Row::new("registrations without end", registrations).keeps(REGISTERED_BYTES),
+        Row::new(
+            "large registrations, read by many at once",
+            large_registrations,
+        )
+        .keeps(UNREAD_BYTES + (128 << 20)),
         Row::new("archives that nobody reads", archives).after(large_mailbox),
     ]
 }
@@ -255,21 +263,75 @@ fn removal(stage: &Stage) {
     stage.let_the_neighbour_work();
 }
 
+const FOLDERS: &str = "/mail/mallory/api/mail/folders";
+
+/// Puts all messages of the inbox into a folder, and some of them into the trash.
+fn large_folder_and_trash(stage: &Stage) {
+    fill(stage, stage.size(1_000, 50_000));
+    let mut mallory = stage.mallory();
+    let made = mallory.request("POST", FOLDERS, &json!({ "name": "old" }));
+    assert_eq!(made.unwrap().status, 201);
+    let folder = the_folder(stage);
+    for number in 0.. {
+        let inbox = "/mail/mallory/api/mail/inbox?count=1000";
+        let list = mallory.request("GET", inbox, &json!(null)).unwrap();
+        let lines = list.body.as_array().unwrap();
+        if lines.is_empty() {
+            break;
+        }
+        let names = lines.iter().map(|line| {
+            let href = line["href"].as_str().unwrap();
+            href.rsplit('/').next().unwrap()
+        });
+        let names: Vec<_> = names.collect();
+        if number % 5 == 0 {
+            for name in &names {
+                let path = format!("/mail/mallory/api/mail/messages/{name}");
+                let gone = mallory.request("DELETE", &path, &json!(null)).unwrap();
+                assert_eq!(gone.status, 200);
+            }
+            continue;
+        }
+        let path = format!("{folder}/messages");
+        let moved = mallory.request("PUT", &path, &json!({ "add": names }));
+        assert_eq!(moved.unwrap().status, 200);
+    }
+}
+
+fn the_folder(stage: &Stage) -> String {
+    let list = stage.mallory().request("GET", FOLDERS, &json!(null));
+    let list = list.unwrap().body;
+    let mut folders = list.as_array().unwrap().iter();
+    let own = folders.find(|folder| folder["name"] == "old");
+    own.unwrap()["href"].as_str().unwrap().to_owned()
+}
+
+/// As far as anybody waits for it, and to its end.
+fn clear_out(stage: &Stage) {
+    let folder = the_folder(stage);
+    let mut mallory = stage.mallory();
+    for path in [&*folder, "/mail/mallory/api/mail/trash"] {
+        let gone = mallory.request("DELETE", path, &json!(null)).unwrap();
+        assert!(matches!(gone.status, 200 | 503), "{}", gone.status);
+    }
+    stage.let_the_neighbour_work();
+}
+
 fn same_folder(stage: &Stage) {
-    let path = "/mail/mallory/api/mail/folders";
     std::thread::scope(|scope| {
         for _ in 0..stage.size(16, 50) {
             scope.spawn(|| {
                 let mut mallory = stage.mallory();
                 for name in 0..stage.size(10, 80) {
                     let folder = json!({ "name": format!("folder {name}") });
-                    let made = mallory.request("POST", path, &folder).unwrap();
+                    let made = mallory.request("POST", FOLDERS, &folder).unwrap();
                     assert!(matches!(made.status, 201 | 409 | 503), "{made:?}");
                 }
             });
         }
     });
-    let list = stage.mallory().request("GET", path, &json!(null)).unwrap();
+    let list = stage.mallory().request("GET", FOLDERS, &json!(null));
+    let list = list.unwrap();
     let names = list
         .body
         .as_array()
@@ -339,6 +401,43 @@ fn registrations(stage: &Stage) {
     // All that one may register at once, and no more of it.
     assert!((125..=160).contains(&taken), "{taken} registrations");
     stage.let_the_neighbour_work();
+}
+
+/// Of nearly 8 MB each, asked for whole, by a key, and in lists: by strangers who read nothing of what they get, and
+/// by a user who reads it.
+fn large_registrations(stage: &Stage) {
+    let values: Vec<_> = (0..1900).map(|_| "x".repeat(4000)).collect();
+    let mut paths = vec!["/lookup/records?type=host".to_owned()];
+    for number in 0..2 {
+        let record =
+            json!({ "type": "host", "host-name": number.to_string(), "group-domains": values });
+        let made = stage.mallory().request("POST", "/lookup/records", &record);
+        let made = made.unwrap();
+        assert_eq!(made.status, 200);
+        let uri = made.body["uri"].as_str().unwrap();
+        paths.extend([format!("/{uri}"), format!("/{uri}/group-domains")]);
+    }
+    let path = |number: usize| &paths[number % paths.len()];
+    let ask = |number: usize| {
+        let request = format!("GET {} HTTP/1.1\r\nhost: localhost\r\n\r\n", path(number));
+        stage.stranger(request.as_bytes())
+    };
+    let held: Vec<_> = (0..stage.size(20, 300)).filter_map(ask).collect();
+    stage.let_the_neighbour_work();
+    drop(held);
+    std::thread::scope(|scope| {
+        for number in 0..stage.size(5, 50) {
+            scope.spawn(move || {
+                for _ in 0..stage.size(1, 5) {
+                    let read = stage.mallory().send("GET", path(number), &[], b"");
+                    if let Ok(answer) = read {
+                        assert!(matches!(answer.status, 200 | 503), "{}", answer.status);
+                    }
+                }
+            });
+        }
+        stage.let_the_neighbour_work();
+    });
 }
 
 fn archives(stage: &Stage) {

@@ -140,7 +140,7 @@ async fn query(
             let look = move |snapshot: &dyn Snapshot| {
                 groupware_lookup::query(snapshot, layout, &query, now)
             };
-            lookup.service.read(&caller, true, look).await
+            read_much(&lookup, &caller, look).await
         }
         found => found,
     };
@@ -154,24 +154,31 @@ fn record_path(path: RecordPath) -> Result<(String, String), LookupFailure> {
         .map_err(|_| LookupFailure::unreadable("The path can't be read."))
 }
 
-async fn read(State(lookup): State<Lookup>, path: RecordPath) -> Reply {
+async fn read(
+    State(lookup): State<Lookup>,
+    Extension(caller): Extension<Caller>,
+    path: RecordPath,
+) -> Reply {
     let (kind, id) = record_path(path)?;
-    let found = look(&lookup, |context| {
+    let is_long = make_room(&lookup, &caller, &id).await?;
+    let found = look(&lookup, &caller, is_long, move |context| {
         groupware_lookup::get(context, &kind, &id)
     });
-    Ok(reply::json(found?))
+    Ok(reply::json(found.await?))
 }
 
 async fn read_key(
     State(lookup): State<Lookup>,
+    Extension(caller): Extension<Caller>,
     path: Result<Path<(String, String, String)>, axum::extract::rejection::PathRejection>,
 ) -> Reply {
     let Path((kind, id, key)) =
         path.map_err(|_| LookupFailure::unreadable("The path can't be read."))?;
-    let found = look(&lookup, |context| {
+    let is_long = make_room(&lookup, &caller, &id).await?;
+    let found = look(&lookup, &caller, is_long, move |context| {
         groupware_lookup::get_key(context, (&kind, &id, &key))
     });
-    Ok(reply::json(found?))
+    Ok(reply::json(found.await?))
 }
 
 async fn renew(
@@ -184,7 +191,8 @@ async fn renew(
     let (kind, id) = record_path(path)?;
     let who = registrant(&lookup, &caller, &headers).await?;
     let asked = groupware_lookup::parse_renewal(&body)?;
-    let renewed = change(&lookup, (&caller, who), false, move |context| {
+    let is_long = make_room(&lookup, &caller, &id).await?;
+    let renewed = change(&lookup, (&caller, who), is_long, move |context| {
         groupware_lookup::renew(context, (&kind, &id), asked)
     });
     Ok(reply::json(renewed.await?))
@@ -198,7 +206,8 @@ async fn delete(
 ) -> Reply {
     let (kind, id) = record_path(path)?;
     let who = registrant(&lookup, &caller, &headers).await?;
-    let gone = change(&lookup, (&caller, who), false, move |context| {
+    let is_long = make_room(&lookup, &caller, &id).await?;
+    let gone = change(&lookup, (&caller, who), is_long, move |context| {
         groupware_lookup::delete(context, &kind, &id)
     });
     Ok(reply::json(gone.await?))
@@ -221,6 +230,10 @@ async fn message(
         Ok(message) => message,
         Err(error) => return reply::fault(xml::fault(&error)),
     };
+    let is_long = match make_room_for(&lookup, &caller, &message).await {
+        Ok(is_much) => is_much || is_long,
+        Err(error) => return failed(error.into()),
+    };
     let decided = match message.is_change() {
         true => match registrant(&lookup, &caller, &headers).await {
             Ok(who) => {
@@ -230,13 +243,19 @@ async fn message(
             }
             Err(error) => return error.into_response(),
         },
-        false => ask(&lookup, &caller, message).await.map_err(Into::into),
+        false => ask(&lookup, &caller, message, is_long)
+            .await
+            .map_err(Into::into),
     };
-    match decided {
-        Ok(answer) => reply::xml(answer),
-        Err(LookupFailure::Lookup(error)) => reply::fault(xml::failure(&error)),
-        Err(LookupFailure::Unread(error, fault)) => fault.on(reply::fault(xml::failure(&error))),
-        Err(failure) => failure.into_response(),
+    decided.map_or_else(failed, reply::xml)
+}
+
+/// Why a message is not answered, in its protocol as far as that has words for it.
+fn failed(failure: LookupFailure) -> Response {
+    match failure {
+        LookupFailure::Lookup(error) => reply::fault(xml::failure(&error)),
+        LookupFailure::Unread(error, fault) => fault.on(reply::fault(xml::failure(&error))),
+        failure => failure.into_response(),
     }
 }
 
@@ -247,7 +266,12 @@ fn admit_more(lookup: &Lookup, caller: &Caller, records: usize) -> Result<(), Lo
 }
 
 /// Answers a message that changes nothing: what takes long apart from whoever else is served.
-async fn ask(lookup: &Lookup, caller: &Caller, message: Message) -> Result<Vec<u8>, LookupError> {
+async fn ask(
+    lookup: &Lookup,
+    caller: &Caller,
+    message: Message,
+    is_long: bool,
+) -> Result<Vec<u8>, LookupError> {
     let message = Arc::new(message);
     let (layout, now) = (lookup.layout, lookup.service.now_s());
     let random = lookup.service.random_bits();
@@ -264,10 +288,13 @@ async fn ask(lookup: &Lookup, caller: &Caller, message: Message) -> Result<Vec<u
             xml::decide(&context, &message, reach).map(|decision| decision.reply)
         }
     };
+    if is_long {
+        return read_much(lookup, caller, look(Reach::WHOLE)).await;
+    }
     match lookup.service.store().read(look(Reach::QUICK)) {
         // Begun anew: as much again as it has looked at is little.
         Err(error) if error.reason() == Some(Reason::TooWide) => {
-            lookup.service.read(caller, true, look(Reach::WHOLE)).await
+            read_much(lookup, caller, look(Reach::WHOLE)).await
         }
         answered => answered,
     }
@@ -278,20 +305,69 @@ fn is_long(body: &Bytes) -> bool {
     body.len() > limits::LARGE_BYTES
 }
 
-/// Reads from one snapshot.
-fn look<T>(
+/// Waits until the caller may have a record in hand, and the answer that is made of it; whether that takes so
+/// long that others should not wait for it.
+async fn make_room(lookup: &Lookup, caller: &Caller, id: &str) -> Result<bool, LookupError> {
+    let store = lookup.service.store();
+    let bytes = store.read(|snapshot| groupware_lookup::size(snapshot, lookup.layout, id))?;
+    Ok(take_room(lookup, caller, bytes, limits::READ_BYTES).await)
+}
+
+/// The same for all that a message has read. Blocks that come are compared with those that are there, which
+/// takes as long as to read these from a body.
+async fn make_room_for(
     lookup: &Lookup,
-    look: impl Fn(&Context<'_>) -> Result<T, LookupError>,
+    caller: &Caller,
+    message: &Message,
+) -> Result<bool, LookupError> {
+    let store = lookup.service.store();
+    let bytes = store.read(|snapshot| xml::size(snapshot, lookup.layout, message))?;
+    let brings_some = message.data.iter().any(|data| !data.blocks.is_empty());
+    let at_once = match brings_some {
+        true => limits::LARGE_BYTES,
+        false => limits::READ_BYTES,
+    };
+    Ok(take_room(lookup, caller, bytes, at_once).await)
+}
+
+async fn take_room(lookup: &Lookup, caller: &Caller, bytes: u64, at_once: usize) -> bool {
+    let is_long = bytes > at_once as u64;
+    if is_long {
+        let with_answer = bytes.saturating_mul(2);
+        lookup.service.make_room(caller, with_answer).await;
+    }
+    is_long
+}
+
+/// Reads what may be as much as there ever is in an answer, apart from whoever else is served.
+async fn read_much<T: Send + 'static>(
+    lookup: &Lookup,
+    caller: &Caller,
+    read: impl FnOnce(&dyn Snapshot) -> Result<T, LookupError> + Send + 'static,
 ) -> Result<T, LookupError> {
-    lookup.service.store().read(|snapshot| {
+    let most = limits::RESULT_BYTES as u64;
+    lookup.service.make_room(caller, most).await;
+    lookup.service.read(caller, true, read).await
+}
+
+/// Reads from one snapshot; what takes long apart from whoever else is served.
+async fn look<T: Send + 'static>(
+    lookup: &Lookup,
+    caller: &Caller,
+    is_long: bool,
+    look: impl FnOnce(&Context<'_>) -> Result<T, LookupError> + Send + 'static,
+) -> Result<T, LookupError> {
+    let (layout, now) = (lookup.layout, lookup.service.now_s());
+    let read = move |snapshot: &dyn Snapshot| {
         look(&Context {
             snapshot,
-            layout: lookup.layout,
-            now: lookup.service.now_s(),
+            layout,
+            now,
             random: 0,
             who: &Registrant::Anybody,
         })
-    })
+    };
+    lookup.service.read(caller, is_long, read).await
 }
 
 /// Decides on a fresh snapshot and commits, until nobody else was faster; what takes long apart from whoever

@@ -27,10 +27,11 @@ use groupware_store::{Batch, Snapshot, StoreError};
 use super::Held;
 use super::keep::{Budget, Change, Keep, Visit};
 use super::tally::{Sums, Tally};
+use crate::limits::INDEX_ROWS;
 use crate::query::{Path, Query};
 use crate::record::Record;
 use crate::registration::{Content, Head, Registration};
-use crate::{Id, LookupError};
+use crate::{Id, LookupError, Reason};
 
 const PARTITION: &str = "$lookup/indexed";
 /// What was kept before had a row for each value. Leases end, and services register again: it is
@@ -79,6 +80,11 @@ impl Keep for Indexed {
         found
             .map(|found| Head::decode(&mut &found.value[..]))
             .transpose()
+    }
+
+    fn size(&self, snapshot: &dyn Snapshot, id: Id) -> Result<u64, LookupError> {
+        let head = self.head(snapshot, id)?;
+        Ok(head.map_or(0, |head| head.bytes.into()))
     }
 
     fn get(&self, snapshot: &dyn Snapshot, id: Id) -> Result<Option<Registration>, LookupError> {
@@ -136,6 +142,7 @@ impl Keep for Indexed {
             snapshot,
             batch: Batch::new(),
             tally: Tally::default(),
+            rows: 0,
         };
         for change in changes {
             writing.change(change)?;
@@ -291,6 +298,8 @@ struct Writing<'a> {
     batch: Batch,
     /// How much more there will be.
     tally: Tally,
+    /// Of the index, so far.
+    rows: usize,
 }
 
 impl Writing<'_> {
@@ -356,7 +365,14 @@ impl Writing<'_> {
             self.batch.put(PARTITION, same, new.id.to_bytes().to_vec());
         }
         let partition: std::sync::Arc<str> = PARTITION.into();
-        for (key, last_bytes) in index_rows(&new.content.record, version) {
+        let rows = index_rows(&new.content.record, version);
+        self.rows += rows.len();
+        if self.rows > INDEX_ROWS {
+            let message =
+                "There are too many addresses and names to find it by: register it in parts.";
+            return Err(LookupError::refused(Reason::TooLarge, message));
+        }
+        for (key, last_bytes) in rows {
             let entry = [&new.id.to_bytes()[..], &last_bytes].concat();
             self.batch
                 .put(std::sync::Arc::clone(&partition), key, entry);
@@ -495,8 +511,11 @@ impl Search<'_, '_> {
         if version.is_some_and(|version| version != head.version) {
             return Ok(ControlFlow::Continue(()));
         }
+        // Before it is read; an older version said nothing of it.
+        let told = head.bytes as usize;
+        self.budget.spend(1, told)?;
         let (content, bytes) = content(self.snapshot, &head)?;
-        self.budget.spend(1, bytes)?;
+        self.budget.spend(0, bytes.saturating_sub(told))?;
         self.seen.insert(id);
         Ok((self.visit)(Registration { id, head, content }))
     }

@@ -8,7 +8,7 @@ use super::Held;
 use crate::limits::{VISIT_BYTES, VISITS};
 use crate::query::Query;
 use crate::registration::{Head, Registration};
-use crate::{Id, LookupError, Reason};
+use crate::{Id, LookupError};
 
 /// A change of one registration.
 #[derive(Debug, Clone)]
@@ -41,6 +41,11 @@ pub(crate) trait Keep {
 
     /// What is known of a registration besides its content.
     fn head(&self, snapshot: &dyn Snapshot, id: Id) -> Result<Option<Head>, LookupError>;
+
+    /// About how many bytes a registration has, where that is told by less than all of it; else 0.
+    fn size(&self, _: &dyn Snapshot, _: Id) -> Result<u64, LookupError> {
+        Ok(0)
+    }
 
     /// The registration.
     fn get(&self, snapshot: &dyn Snapshot, id: Id) -> Result<Option<Registration>, LookupError>;
@@ -88,11 +93,7 @@ impl Budget {
             .visits
             .checked_sub(visits)
             .zip(self.bytes.checked_sub(bytes));
-        let (visits, bytes) = left.ok_or_else(|| {
-            let message = "The query is too wide: it would have to look at too many records. \
-                           Name an address, a host, or a locator.";
-            LookupError::refused(Reason::TooWide, message)
-        })?;
+        let (visits, bytes) = left.ok_or_else(LookupError::too_wide)?;
         (self.visits, self.bytes) = (visits, bytes);
         Ok(())
     }

@@ -8,13 +8,15 @@ use groupware_proto_lookup::{
     Kind, LsError, Message, Metadata, NMWG, Outcome, Raw, Wanted, XQUERY_EVENT, canonical,
     parse_query, response,
 };
+use groupware_store::Snapshot;
 
 use crate::context::{Context, Decision};
 use crate::layout::Change;
 use crate::limits::{LARGE_BYTES, RESULT_BYTES, VISITS, VISITS_AT_ONCE};
+use crate::query::Effort;
 use crate::record::Record;
 use crate::registration::{Content, Registration, Xml};
-use crate::{Id, LookupError, Query, Reason, records};
+use crate::{Id, Layout, LookupError, Query, Reason, records};
 
 /// How far the queries of a message may reach, all together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +40,49 @@ impl Reach {
         result_bytes: RESULT_BYTES,
         is_tried: false,
     };
+}
+
+/// About how many bytes the services have that a message has read, each as often as it does; 0 for those of which
+/// that can't be told at once.
+///
+/// # Errors
+/// When the store fails.
+pub fn size(
+    snapshot: &dyn Snapshot,
+    layout: Layout,
+    message: &Message,
+) -> Result<u64, LookupError> {
+    let mut bytes = 0_u64;
+    if matches!(message.kind, Kind::Keepalive | Kind::Echo) {
+        return Ok(bytes);
+    }
+    for data in &message.data {
+        let is_its = |metadata: &&Metadata| metadata.id == data.id_ref;
+        for id in message
+            .metadata
+            .iter()
+            .find(is_its)
+            .map(named)
+            .into_iter()
+            .flatten()
+        {
+            bytes = bytes.saturating_add(layout.keep().size(snapshot, id)?);
+        }
+    }
+    Ok(bytes)
+}
+
+/// The services that metadata name: by key, as they are, or in a query.
+fn named(metadata: &Metadata) -> impl Iterator<Item = Id> {
+    let key = metadata.key.as_deref().map(Id::of_key);
+    let subject = metadata.subject.as_ref();
+    let subject = subject.and_then(|subject| service_id(subject).ok());
+    let query = metadata.query.as_deref().and_then(parse_query);
+    let query = query.and_then(|wanted| match wanted {
+        Wanted::Service(key) | Wanted::Data(key) | Wanted::Blocks(key) => Some(Id::of_key(&key)),
+        Wanted::ByAddress(_) => None,
+    });
+    key.into_iter().chain(subject).chain(query)
 }
 
 /// A trigger's end: what the client is told, or a fault of ours.
@@ -147,6 +192,7 @@ impl Trigger<'_> {
             Kind::Keepalive => self.keepalive(),
             Kind::Key => self.key(),
             Kind::Query => self.query().map(|outcome| (None, outcome)),
+            Kind::Echo => Ok((None, Outcome::Echoed)),
         }
     }
 
@@ -425,21 +471,26 @@ impl Trigger<'_> {
         let query = Query::parse([("interface-addresses", address)].into_iter())?;
         let query = query.looking_at(visits);
         let (snapshot, now) = (self.context.snapshot, self.context.now);
+        let mut effort = Effort::of(&query);
         let seen = self
             .context
             .keep()
             .candidates(snapshot, &query, &mut |found| {
                 if found.head.lease.is_valid(now)
-                    && query.matches(&found)
+                    && query.matches(&found, &mut effort)
                     && let Some(xml) = &found.content.xml
                 {
                     write_data(&found.id.key(), xml, out);
                 }
-                match out.len() > self.room {
+                match out.len() > self.room || effort.is_spent() {
                     true => ControlFlow::Break(()),
                     false => ControlFlow::Continue(()),
                 }
             });
+        let seen = match effort.is_spent() {
+            true => Err(LookupError::too_wide()),
+            false => seen,
+        };
         match seen {
             Err(error) if self.reach.is_tried && error.reason() == Some(Reason::TooWide) => {
                 Err(Refusal::Fault(error))

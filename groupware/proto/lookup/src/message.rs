@@ -17,6 +17,8 @@ pub enum Kind {
     Key,
     /// What is known of services.
     Query,
+    /// Whether the service is there, which perfSONAR's clients ask before anything else.
+    Echo,
 }
 
 /// A message, read.
@@ -69,22 +71,33 @@ impl Kind {
             Self::Keepalive => "Keepalive",
             Self::Key => "Key",
             Self::Query => "Query",
+            Self::Echo => "Echo",
         }
     }
 
-    /// From `LSRegisterRequest`, or the URI of it with a version.
+    /// What is before the name in the names of messages.
+    pub(crate) fn prefix(self) -> &'static str {
+        match self {
+            Self::Echo => "",
+            _ => "LS",
+        }
+    }
+
+    /// From `LSRegisterRequest` or `EchoRequest`, or the URI of it with a version.
     fn parse(name: &str) -> Option<Self> {
         let uri = name.strip_prefix("http://schemas.perfsonar.net/messages/");
         let name = uri.and_then(|rest| rest.split('/').next()).unwrap_or(name);
-        let name = name.strip_prefix("LS")?.strip_suffix("Request")?;
+        let name = name.strip_suffix("Request")?;
         let all = [
             Self::Register,
             Self::Deregister,
             Self::Keepalive,
             Self::Key,
             Self::Query,
+            Self::Echo,
         ];
-        all.into_iter().find(|kind| kind.name() == name)
+        let is_it = |kind: &Self| name.strip_prefix(kind.prefix()) == Some(kind.name());
+        all.into_iter().find(is_it)
     }
 }
 

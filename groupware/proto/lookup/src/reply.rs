@@ -2,7 +2,7 @@
 
 use quick_xml::escape::escape;
 
-use crate::message::Message;
+use crate::message::{Kind, Message};
 use crate::names::{NMWG, NMWGR, PSSERVICE, SOAP};
 use crate::reader::XmlError;
 
@@ -25,6 +25,8 @@ pub enum Outcome {
         /// Whether it is told as XML, rather than as its text.
         is_native: bool,
     },
+    /// The service is there.
+    Echoed,
     /// It was not done.
     Failed(LsError),
 }
@@ -56,23 +58,27 @@ pub fn response(message: &Message, outcomes: &[(String, Outcome)], random: u128)
     out.extend([
         "<nmwg:message xmlns:nmwg=\"",
         NMWG,
+        // perfSONAR's clients look for what has it by the names that are known here.
+        "\" xmlns:nmwgr=\"",
+        NMWGR,
         "\" id=\"message.",
         &format!("{:016x}", random as u64),
         "\" messageIdRef=\"",
         &escape(id_ref),
-        "\" type=\"LS",
+        "\" type=\"",
+        message.kind.prefix(),
         message.kind.name(),
         "Response\">",
     ]);
     for (number, (metadata, outcome)) in outcomes.iter().enumerate() {
-        trigger(&mut out, number, metadata, outcome);
+        trigger(&mut out, message.kind, (number, metadata), outcome);
     }
     out.push_str("</nmwg:message>");
     end(&mut out);
     out.into_bytes()
 }
 
-fn trigger(out: &mut String, number: usize, metadata: &str, outcome: &Outcome) {
+fn trigger(out: &mut String, kind: Kind, (number, metadata): (usize, &str), outcome: &Outcome) {
     let metadata = escape(metadata);
     let (status, key, text) = match outcome {
         Outcome::Done { event, key, text } => {
@@ -84,22 +90,25 @@ fn trigger(out: &mut String, number: usize, metadata: &str, outcome: &Outcome) {
             error.text.as_str(),
         ),
         Outcome::Found { .. } => ("success.ls.query".to_owned(), None, ""),
+        Outcome::Echoed => (
+            "success.echo".to_owned(),
+            None,
+            "The echo request has passed.",
+        ),
     };
     out.push_str(&format!(
         "<nmwg:metadata id=\"metadata.{number}\" metadataIdRef=\"{metadata}\">"
     ));
-    if let Some(key) = key {
-        out.extend([
-            "<nmwg:key id=\"key.0\"><nmwg:parameters id=\"param.0\"><nmwg:parameter name=\"lsKey\">",
-            &escape(key),
-            "</nmwg:parameter></nmwg:parameters></nmwg:key>",
-        ]);
-    }
+    write_key(out, key);
     out.push_str(&format!(
         "<nmwg:eventType>{}</nmwg:eventType></nmwg:metadata>\
          <nmwg:data id=\"data.{number}\" metadataIdRef=\"metadata.{number}\">",
         escape(&status)
     ));
+    if kind == Kind::Key {
+        // Who asks for it looks for it among the data.
+        write_key(out, key);
+    }
     match outcome {
         Outcome::Found { xml, is_native } => {
             out.extend(["<psservice:datum xmlns:psservice=\"", PSSERVICE, "\">"]);
@@ -115,6 +124,16 @@ fn trigger(out: &mut String, number: usize, metadata: &str, outcome: &Outcome) {
         }
     }
     out.push_str("</nmwg:data>");
+}
+
+fn write_key(out: &mut String, key: Option<&str>) {
+    if let Some(key) = key {
+        out.extend([
+            "<nmwg:key id=\"key.0\"><nmwg:parameters id=\"param.0\"><nmwg:parameter name=\"lsKey\">",
+            &escape(key),
+            "</nmwg:parameter></nmwg:parameters></nmwg:key>",
+        ]);
+    }
 }
 
 /// The answer to a body that is no message: a SOAP fault.
