@@ -1,6 +1,7 @@
 //! Writes events and notices in Domino's JSON: here is all that knows its form.
 //!
-//! List lines are rendered when an entry is written, so that reading a list is one range scan.
+//! List lines are rendered when an entry is written, so that reading a list is one range scan; they are stored
+//! in a short form.
 
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
@@ -9,9 +10,40 @@ use crate::{
     Answer, Attendee, Event, Moment, Role, Status, Transparency, UserType,
     entry::{Entry, State},
     event::is_default,
-    keys, limits, time,
+    keys,
+    lean::{Lean, NoShortForm},
+    limits, time,
     zones::{self, Zone},
 };
+
+/// What recurs in the lines of lists.
+const LINES: Lean = Lean::new(&[
+    r#","summary":""#,
+    r#"","location":""#,
+    r#"","start":{"date":""#,
+    r#"","time":""#,
+    r#"","utc":true},"end":{"date":""#,
+    concat!(
+        r#"","utc":true},"class":"public","transparency":"opaque","status":"confirmed""#,
+        r#","sequence":0,"last-modified":""#
+    ),
+    r#"","utc":true},"class":""#,
+    r#""},"end":{"date":""#,
+    r#""},"class":""#,
+    r#"","transparency":""#,
+    r#"","status":""#,
+    r#"","sequence":"#,
+    r#","last-modified":""#,
+    r#"","x-lotus-appttype":{"data":"3"},"x-lotus-organizer":{"data":""#,
+    r#"","x-lotus-appttype":{"data":""#,
+    r#""},"x-lotus-organizer":{"data":""#,
+    r#""},"x-lotus-noticetype":{"data":"I"}}"#,
+    r#"","tzid":""#,
+    r#"{"summary":""#,
+    r#","start":{"date":""#,
+]);
+/// Few lines are longer when they are stored.
+const USUAL_BYTES: usize = 192;
 
 /// A property of Domino's own: `{"data":"3"}`.
 #[derive(Serialize)]
@@ -162,12 +194,13 @@ struct Line<'a> {
     notice_type: Option<Data<'a>>,
 }
 
-/// The entry's line in the event list. An unanswered invitation is a ghost: its line says
+/// The entry's line in the event list, as it is stored. An unanswered invitation is a ghost: its line says
 /// `"x-lotus-noticetype":{"data":"I"}`.
 pub(crate) fn event_line(mailbox: &str, entry: &Entry) -> Vec<u8> {
     let event = &entry.event;
     let href = keys::event_path(mailbox, &event.uid);
-    to_json(&Line {
+    let own = EventLines::of(mailbox).opening(&event.uid);
+    let line = to_json(&Line {
         head: Head::for_line(entry, href),
         appointment_type: Data {
             data: appointment_type(event),
@@ -176,7 +209,42 @@ pub(crate) fn event_line(mailbox: &str, entry: &Entry) -> Vec<u8> {
             data: &event.organizer.email,
         },
         notice_type: entry.notice().map(|_| Data { data: "I" }),
-    })
+    });
+    let mut short = Vec::with_capacity(USUAL_BYTES);
+    LINES.shorten(&mut short, &line, &own);
+    short
+}
+
+/// The lines of a mailbox's event list, from their stored form.
+pub(crate) struct EventLines {
+    /// How all begin.
+    opening: String,
+}
+
+impl EventLines {
+    pub(crate) fn of(mailbox: &str) -> Self {
+        let paths = keys::event_path(mailbox, "");
+        let opening = format!(r#"{{"href":"{paths}"#);
+        Self { opening }
+    }
+
+    /// Adds a line to an answer.
+    pub(crate) fn push(
+        &self,
+        to: &mut Vec<u8>,
+        uid: &str,
+        stored: &[u8],
+    ) -> Result<(), NoShortForm> {
+        LINES.restore(to, stored, &|to| {
+            to.extend_from_slice(self.opening(uid).as_bytes());
+        })
+    }
+
+    /// How the line of an event begins, whose identifier its key says.
+    fn opening(&self, uid: &str) -> String {
+        let segment = keys::segment(uid);
+        [&*self.opening, &*segment, r#"","id":""#, uid, r#"""#].concat()
+    }
 }
 
 /// Domino's numbers: 0 appointment, 2 all-day event, 3 meeting.
@@ -334,11 +402,32 @@ const REQUEST: &str = "request";
 /// Bytes before a notice line's JSON: the event's start, which the list filters by.
 pub(crate) const NOTICE_START_BYTES: usize = 16;
 
-/// An invitation's line in the notice list: the event's start, then the JSON.
+/// An invitation's line in the notice list, as it is stored: the event's start, then the JSON.
 pub(crate) fn notice_line(mailbox: &str, id: &str, event: &Event) -> Vec<u8> {
-    let mut line = time::compact(event.details.start.instant()).into_bytes();
-    line.extend_from_slice(&notice_summary(mailbox, id, event));
-    line
+    let mut short = Vec::with_capacity(USUAL_BYTES);
+    short.extend_from_slice(time::compact(event.details.start.instant()).as_bytes());
+    let own = closing(mailbox, id);
+    LINES.shorten(&mut short, &notice_summary(mailbox, id, event), &own);
+    short
+}
+
+/// A line of the notice list, from what is stored after the start.
+pub(crate) fn whole_notice_line(
+    mailbox: &str,
+    id: &str,
+    stored: &[u8],
+) -> Result<Vec<u8>, NoShortForm> {
+    let mut line = Vec::with_capacity(2 * USUAL_BYTES);
+    LINES.restore(&mut line, stored, &|to| {
+        to.extend_from_slice(closing(mailbox, id).as_bytes());
+    })?;
+    Ok(line)
+}
+
+/// How the line of a notice ends, whose path its key says.
+fn closing(mailbox: &str, id: &str) -> String {
+    let href = keys::notice_path(mailbox, id);
+    format!(r#"","scheduleMethod":"{REQUEST}","href":"{href}"}}"#)
 }
 
 /// `{"summary","scheduleMethod","href"}`.

@@ -1,12 +1,56 @@
 //! The entry: an event and what the owner of the calendar has to do with it; its stored form.
 
+use std::borrow::Cow;
+
 use groupware_store::ReadError;
 use serde::{Deserialize, Serialize};
 
-use crate::{CalendarError, Event, limits};
+use crate::{
+    CalendarError, Event,
+    lean::{Lean, NoShortForm},
+    limits,
+};
 
 /// Version of the stored form. A reader refuses what it doesn't know.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
+/// The version before it: the JSON of the whole entry, which is read as ever.
+const WHOLE: u8 = 1;
+/// Between the state and the event, in neither of which it can be.
+const BORDER: u8 = 0;
+
+/// What recurs in the JSON of events.
+const EVENTS: Lean = Lean::new(&[
+    r#"{"id":""#,
+    r#"","cr":"#,
+    r#","mo":"#,
+    r#","or":{"u":""#,
+    r#"","m":""#,
+    r#"","n":""#,
+    r#""},"at":[{"u":""#,
+    r#""},{"u":""#,
+    r#"","q":true},{"u":""#,
+    r#"","a":"accepted","q":true},{"u":""#,
+    r#"","a":"declined","q":true},{"u":""#,
+    r#"","a":"tentative","q":true},{"u":""#,
+    r#"","q":true}],"in":{"sm":""#,
+    r#"","a":"accepted","q":true}],"in":{"sm":""#,
+    r#"","a":"declined","q":true}],"in":{"sm":""#,
+    r#""}],"in":{"sm":""#,
+    r#""},"in":{"sm":""#,
+    r#"","lo":""#,
+    r#"","st":{"utc":""#,
+    r#""},"en":{"utc":""#,
+    r#""}}}"#,
+    r#"","a":"delegated","q":true"#,
+    r#"","dt":""#,
+    r#"","df":""#,
+    r#"","a":""#,
+    r#"","q":true"#,
+    r#"},{"u":""#,
+    r#"}],"in":{"sm":""#,
+]);
+/// Few events are longer when they are stored.
+const USUAL_BYTES: usize = 384;
 
 /// What the owner of the calendar has to do with an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,42 +91,103 @@ pub struct Entry {
     pub event: Event,
 }
 
-impl Entry {
-    /// The stored form: a version byte, then JSON with short names.
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(1024);
+/// The stored form of an event, which is the same in all calendars that hold the same.
+pub(crate) fn encode_event(event: &Event) -> Vec<u8> {
+    let domain = event.organizer.email.rfind('@');
+    let domain = domain.map_or("", |at| &event.organizer.email[at..]);
+    let (domain, length) = match u8::try_from(domain.len()) {
+        Ok(length) => (domain, length),
+        Err(_) => ("", 0),
+    };
+    let mut bytes = Vec::with_capacity(USUAL_BYTES);
+    bytes.push(length);
+    bytes.extend_from_slice(domain.as_bytes());
+    EVENTS.shorten(&mut bytes, &to_json(event), domain);
+    bytes
+}
+
+impl State {
+    /// The stored form of an entry: a version byte, the state as JSON, and the event with short names, and
+    /// what recurs in it as bytes.
+    pub(crate) fn encode_with(&self, event: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(event.len() + 80);
         bytes.push(FORMAT);
-        serde_json::to_writer(&mut bytes, self).expect("an entry always serialises to memory");
+        serde_json::to_writer(&mut bytes, self).expect("a state always serialises to memory");
+        bytes.push(BORDER);
+        bytes.extend_from_slice(event);
         bytes
     }
+}
 
+fn to_json(value: &impl Serialize) -> Vec<u8> {
+    let mut json = Vec::with_capacity(1024);
+    serde_json::to_writer(&mut json, value).expect("it always serialises to memory");
+    json
+}
+
+/// The JSON of an entry, from its stored form.
+///
+/// # Errors
+/// [`CalendarError::Unreadable`] if it is of another version or damaged.
+pub(crate) fn json<'a>(key: &[u8], bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, CalendarError> {
+    let corrupt = |cause: String| CalendarError::from(ReadError::corrupt(key, cause));
+    match bytes.split_first() {
+        Some((&FORMAT, parts)) => match restored(parts) {
+            Ok(json) => Ok(Cow::Owned(json)),
+            Err(error) => Err(corrupt(error.to_string())),
+        },
+        Some((&WHOLE, json)) => Ok(Cow::Borrowed(json)),
+        Some((other, _)) => Err(corrupt(format!("format {other}, expected {FORMAT}"))),
+        None => Err(corrupt("empty".to_owned())),
+    }
+}
+
+fn restored(parts: &[u8]) -> Result<Vec<u8>, NoShortForm> {
+    let border = parts.iter().position(|byte| *byte == BORDER);
+    let (state, event) = parts.split_at(border.ok_or(NoShortForm)?);
+    let (length, event) = event[1..].split_first().ok_or(NoShortForm)?;
+    let (domain, event) = event
+        .split_at_checked(usize::from(*length))
+        .ok_or(NoShortForm)?;
+    let mut json = Vec::with_capacity(1024);
+    json.extend_from_slice(br#"{"s":"#);
+    json.extend_from_slice(state);
+    json.extend_from_slice(br#","e":"#);
+    EVENTS.restore(&mut json, event, &|to| to.extend_from_slice(domain))?;
+    json.push(b'}');
+    Ok(json)
+}
+
+impl Entry {
     /// Reads the stored form.
     ///
     /// # Errors
     /// [`CalendarError::Unreadable`] if it is of another version or damaged.
     pub(crate) fn decode(key: &[u8], bytes: &[u8]) -> Result<Self, CalendarError> {
-        let corrupt = |cause: String| CalendarError::from(ReadError::corrupt(key, cause));
-        match bytes.split_first() {
-            Some((&FORMAT, json)) => {
-                serde_json::from_slice(json).map_err(|error| corrupt(error.to_string()))
-            }
-            Some((other, _)) => Err(corrupt(format!("format {other}, expected {FORMAT}"))),
-            None => Err(corrupt("empty".to_owned())),
-        }
+        Self::from_json(key, &json(key, bytes)?)
+    }
+
+    /// Reads the JSON of an entry.
+    ///
+    /// # Errors
+    /// [`CalendarError::Unreadable`] if it is damaged.
+    pub(crate) fn from_json(key: &[u8], json: &[u8]) -> Result<Self, CalendarError> {
+        serde_json::from_slice(json)
+            .map_err(|error| ReadError::corrupt(key, error.to_string()).into())
     }
 
     /// Refuses an event that is larger than one may be, or whose stored form could not be read
     /// again. Called where a client's text comes in; an answer, which adds some bytes, is never
     /// refused for size.
     pub(crate) fn check_storable(&self) -> Result<(), CalendarError> {
-        let bytes = self.encode();
-        if bytes.len() > limits::EVENT_BYTES {
+        let json = to_json(self);
+        if json.len() >= limits::EVENT_BYTES {
             return Err(CalendarError::bad_request(format!(
                 "The event is larger than {} KiB.",
                 limits::EVENT_BYTES / 1024
             )));
         }
-        match Self::decode(b"", &bytes) {
+        match Self::from_json(b"", &json) {
             Ok(_) => Ok(()),
             Err(_) => Err(CalendarError::bad_request("The event can't be stored.")),
         }
@@ -103,7 +208,18 @@ mod tests {
 
     #[test]
     fn other_versions_and_damage_are_told_apart_from_absence() {
-        for bytes in [&b""[..], b"\x02{}", b"\x01{", b"\x01{}"] {
+        let forms = [
+            &b""[..],
+            b"\x03{}",
+            b"\x01{",
+            b"\x01{}",
+            b"\x02\"o\"",
+            b"\x02\"o\"\0",
+            b"\x02\"o\"\0\x02@",
+            b"\x02\"o\"\0\0{}",
+            b"\x02\"o\"\0\0\x1F",
+        ];
+        for bytes in forms {
             let error = Entry::decode(b"c/e/x", bytes).unwrap_err();
             assert!(
                 matches!(error, CalendarError::Unreadable(ReadError::Corrupt { .. })),

@@ -2,12 +2,14 @@
 //!
 //! ```text
 //! c/e/{uid}              the entry: state and event; its revision guards all that is derived
-//! c/i/{start}/{uid}      derived: the entry's line in the event list, rendered JSON
+//! c/i/{start}/{uid}      derived: the entry's line in the event list, rendered JSON in a short form
 //! c/l/{end}/{uid}        derived, of an event that lasts long: how who looks at a later week finds it
 //! c/n/{received}/{id}    derived: an invitation's line in the notice list
 //! c/m/{id}               derived: which entry the notice {id} is about
 //! ```
 //! Times are sixteen bytes that sort as moments do. Every calendar key starts with `c/`.
+
+use std::borrow::Cow;
 
 use groupware_text::push_encoded;
 
@@ -45,7 +47,7 @@ pub(crate) fn lines_from(start: i64) -> Vec<u8> {
     joined("c/i/", &compact(start))
 }
 
-/// Length of a line's key before the UID begins, in either list.
+/// Length of a line's key before the UID begins, or the notice's name, in each list.
 pub(crate) const LINE_UID_AT: usize = "c/i/20260105T090000Z/".len();
 
 /// Key of a long event's line in the list by ends.
@@ -93,13 +95,24 @@ pub fn notice_path(mailbox: &str, id: &str) -> String {
     resource(mailbox, "notices/", id)
 }
 
+/// An identifier as a segment of a path.
+pub(crate) fn segment(id: &str) -> Cow<'_, str> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    if id.bytes().all(is_plain) {
+        return Cow::Borrowed(id);
+    }
+    let mut encoded = String::with_capacity(id.len() + 24);
+    push_encoded(&mut encoded, id, SEGMENT);
+    Cow::Owned(encoded)
+}
+
 fn resource(mailbox: &str, family: &str, id: &str) -> String {
     let mut path = String::with_capacity(mailbox.len() + family.len() + id.len() + 24);
     path.push_str("/mail/");
     push_encoded(&mut path, mailbox, SEGMENT);
     path.push_str("/api/calendar/");
     path.push_str(family);
-    push_encoded(&mut path, id, SEGMENT);
+    path.push_str(&segment(id));
     path
 }
 
@@ -117,6 +130,7 @@ mod tests {
             notice_path("ann@x", "F0"),
             "/mail/ann@x/api/calendar/notices/F0"
         );
+        assert_eq!(segment("a@b.c/d"), "a@b.c%2Fd");
     }
 
     #[test]

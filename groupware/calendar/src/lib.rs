@@ -28,6 +28,7 @@ mod event;
 mod icalendar;
 mod json;
 mod keys;
+mod lean;
 pub mod limits;
 mod list;
 mod look;

@@ -7,7 +7,7 @@
 pub const UID_BYTES: usize = 255;
 /// Most attendees of one event, delegates included.
 pub const ATTENDEES: usize = 200;
-/// Largest event, in its stored form.
+/// Largest event, as the JSON that it is stored as when nothing recurs in it.
 pub const EVENT_BYTES: usize = 64 * 1024;
 /// Largest request body that the parsers look at.
 pub const BODY_BYTES: usize = 256 * 1024;
@@ -26,8 +26,8 @@ pub const NOTICES: usize = 5_000;
 /// A list of more notices takes too long for others to wait for it.
 pub const NOTICES_AT_ONCE: usize = 1_000;
 /// Largest answer of a list, about. A page of events ends before it, and `Content-Range` says
-/// where; of notices, older ones are left out. A list in iCalendar counts its events in their
-/// stored form, which is of the same order.
+/// where; of notices, older ones are left out. A list in iCalendar counts its events as the JSON
+/// that they are stored as, which is of the same order.
 pub const LIST_BYTES: usize = 4 * 1024 * 1024;
 /// Longest text of a list's line: summary, location, and all categories together are cut to it, at
 /// a character, and a longer link is left out. The event itself has them whole.

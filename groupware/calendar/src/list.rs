@@ -117,21 +117,25 @@ fn json_events(
     let mut body = Vec::with_capacity(USUAL_LINE_BYTES * query.count.min(32));
     body.extend_from_slice(br#"{"events":["#);
     let empty = body.len();
-    let mut room = Room::new();
-    let found = page(snapshot, mailbox, query, |key, line| {
-        if !room.take(line.len()) {
-            return Ok(Taken::Full);
-        }
-        if body.len() > empty {
+    let (mut room, lines) = (Room::new(), domino::EventLines::of(mailbox));
+    let found = page(snapshot, mailbox, query, |key, stored| {
+        let before = body.len();
+        if before > empty {
             body.push(b',');
         }
-        match &query.fields {
-            None => body.extend_from_slice(line),
-            Some(fields) => {
-                let picked = domino::pick_fields(line, fields)
-                    .map_err(|error| corrupt(key, &error.to_string()))?;
-                body.extend_from_slice(&picked);
-            }
+        let begin = body.len();
+        lines
+            .push(&mut body, name(key)?, stored)
+            .map_err(|error| corrupt(key, &error.to_string()))?;
+        if !room.take(body.len() - begin) {
+            body.truncate(before);
+            return Ok(Taken::Full);
+        }
+        if let Some(fields) = &query.fields {
+            let picked = domino::pick_fields(&body[begin..], fields)
+                .map_err(|error| corrupt(key, &error.to_string()))?;
+            body.truncate(begin);
+            body.extend_from_slice(&picked);
         }
         Ok(Taken::Yes)
     })?;
@@ -148,11 +152,7 @@ fn icalendar_events(
     let mut entries: Vec<Entry> = Vec::new();
     let mut room = Room::new();
     let found = page(snapshot, mailbox, query, |key, _| {
-        let uid = key
-            .get(keys::LINE_UID_AT..)
-            .and_then(|uid| std::str::from_utf8(uid).ok())
-            .ok_or_else(|| corrupt(key, "no identifier"))?;
-        let held = mailbox::load(snapshot, mailbox, uid)?
+        let held = mailbox::load(snapshot, mailbox, name(key)?)?
             .ok_or_else(|| corrupt(key, "a line without its entry"))?;
         if !room.take(held.bytes) {
             return Ok(Taken::Full);
@@ -161,6 +161,13 @@ fn icalendar_events(
         Ok(Taken::Yes)
     })?;
     Ok((icalendar::write_icalendar(&entries).into_bytes(), found))
+}
+
+/// What a line's key names: an event, or a notice.
+fn name(key: &[u8]) -> Result<&str, CalendarError> {
+    let name = key.get(keys::LINE_UID_AT..);
+    name.and_then(|name| std::str::from_utf8(name).ok())
+        .ok_or_else(|| corrupt(key, "no identifier"))
 }
 
 /// A list of invitations.
@@ -192,30 +199,45 @@ pub fn invitations(
     let to = keys::notice_lines_end();
     let since = query.since.map(time::compact);
     let mut newest = Newest::new(limits::NOTICES, limits::LIST_BYTES);
-    let (mut seen, limit) = (0, most.saturating_add(1));
-    mailbox::scan(snapshot, mailbox, (&from, &to), limit, |_, line| {
+    let (mut seen, mut failure, limit) = (0, None, most.saturating_add(1));
+    mailbox::scan(snapshot, mailbox, (&from, &to), limit, |key, record| {
         seen += 1;
-        let (start, _) = parts(&line);
-        if since.as_ref().is_none_or(|since| start >= since.as_bytes()) {
-            newest.push(line);
+        let (start, stored) = parts(&record);
+        if since.as_ref().is_some_and(|since| start < since.as_bytes()) {
+            return ControlFlow::Continue(());
         }
-        ControlFlow::Continue(())
+        match notice_line(mailbox, key, stored) {
+            Ok(line) => {
+                newest.push(line);
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                failure = Some(error);
+                ControlFlow::Break(())
+            }
+        }
     })?;
-    Ok(match seen > most {
-        true => Invitations::Many,
-        false => Invitations::List(newest.into_body()),
-    })
+    match failure {
+        Some(error) => Err(error),
+        None if seen > most => Ok(Invitations::Many),
+        None => Ok(Invitations::List(newest.into_body())),
+    }
 }
 
-/// A notice line's parts: the event's start, and the JSON.
-fn parts(line: &Record) -> (&[u8], &[u8]) {
-    let line = &line.value;
+/// A stored notice line's parts: the event's start, and the JSON in its short form.
+fn parts(record: &Record) -> (&[u8], &[u8]) {
+    let line = &record.value;
     line.split_at(domino::NOTICE_START_BYTES.min(line.len()))
+}
+
+fn notice_line(mailbox: &str, key: &[u8], stored: &[u8]) -> Result<Vec<u8>, CalendarError> {
+    domino::whole_notice_line(mailbox, name(key)?, stored)
+        .map_err(|error| corrupt(key, &error.to_string()))
 }
 
 /// The last of the lines that are pushed, as many as an answer may have.
 struct Newest {
-    lines: VecDeque<Record>,
+    lines: VecDeque<Vec<u8>>,
     bytes: usize,
     max_lines: usize,
     max_bytes: usize,
@@ -231,14 +253,14 @@ impl Newest {
         }
     }
 
-    fn push(&mut self, line: Record) {
-        self.bytes += line.value.len();
+    fn push(&mut self, line: Vec<u8>) {
+        self.bytes += line.len();
         self.lines.push_back(line);
         while self.lines.len() > self.max_lines || self.bytes > self.max_bytes {
             let Some(oldest) = self.lines.pop_front() else {
                 break;
             };
-            self.bytes -= oldest.value.len();
+            self.bytes -= oldest.len();
         }
     }
 
@@ -246,13 +268,13 @@ impl Newest {
         if self.lines.is_empty() {
             return None;
         }
-        let mut body = Vec::with_capacity(self.bytes + 16);
+        let mut body = Vec::with_capacity(self.bytes + self.lines.len() + 16);
         body.extend_from_slice(br#"{"notices":["#);
         for (at, line) in self.lines.iter().enumerate() {
             if at > 0 {
                 body.push(b',');
             }
-            body.extend_from_slice(parts(line).1);
+            body.extend_from_slice(line);
         }
         body.extend_from_slice(b"]}");
         Some(body)

@@ -10,7 +10,7 @@ use groupware_store::{Batch, ReadError, Record, Snapshot, Soon};
 
 use crate::{
     CalendarError, Event, domino,
-    entry::{Entry, State},
+    entry::{self, Entry, State},
     keys, limits,
 };
 
@@ -19,7 +19,7 @@ use crate::{
 pub(crate) struct Held {
     pub(crate) entry: Entry,
     pub(crate) revision: u64,
-    /// Size of the stored form.
+    /// Size of its JSON.
     pub(crate) bytes: usize,
 }
 
@@ -33,10 +33,11 @@ pub(crate) fn load(
     let Some(record) = snapshot.get(mailbox, &key)? else {
         return Ok(None);
     };
+    let json = entry::json(&key, &record.value)?;
     Ok(Some(Held {
-        entry: Entry::decode(&key, &record.value)?,
+        entry: Entry::from_json(&key, &json)?,
         revision: record.revision,
-        bytes: record.value.len(),
+        bytes: json.len(),
     }))
 }
 
@@ -123,6 +124,8 @@ pub(crate) fn scan(
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     batch: Batch,
+    /// The event that was put last, and its stored form: most copies of a meeting are alike.
+    encoded: Option<(Event, Vec<u8>)>,
 }
 
 impl Changes {
@@ -148,29 +151,46 @@ impl Changes {
             .is_some_and(|(old, new)| derive_alike(&old.entry, new));
         debug_assert!(
             !is_alike
-                || old.map(|held| derived(mailbox, &held.entry))
-                    == new.map(|entry| derived(mailbox, entry)),
+                || old.map(|held| records(mailbox, &held.entry))
+                    == new.map(|entry| records(mailbox, entry)),
             "what a record is derived from is compared"
         );
         let all = |entry: Option<&Entry>| match entry {
-            Some(entry) if !is_alike => derived(mailbox, entry),
+            Some(entry) if !is_alike => derived(entry),
             _ => Vec::new(),
         };
         let (before, after) = (all(old.map(|held| &held.entry)), all(new));
-        for (gone, _) in &before {
-            if !after.iter().any(|(kept, _)| kept == gone) {
-                self.batch.delete(partition.clone(), gone.clone());
-            }
+        for gone in before.iter().filter(|gone| !after.contains(gone)) {
+            self.batch.delete(partition.clone(), gone.1.clone());
         }
         match new {
-            Some(entry) => self.batch.put(partition.clone(), key, entry.encode()),
+            Some(entry) => {
+                let stored = self.encode(entry);
+                self.batch.put(partition.clone(), key, stored)
+            }
             None => self.batch.delete(partition.clone(), key),
         };
         for record in after {
-            if !before.contains(&record) {
-                self.batch.put(partition.clone(), record.0, record.1);
-            }
+            let known = old.filter(|_| before.contains(&record));
+            let (derived, key) = record;
+            let Some(entry) = new.filter(|new| !derived.is_as_in(known, new)) else {
+                debug_assert_eq!(
+                    known.map(|held| derived.value(mailbox, &held.entry)),
+                    new.map(|entry| derived.value(mailbox, entry)),
+                );
+                continue;
+            };
+            let value = derived.value(mailbox, entry);
+            self.batch.put(partition.clone(), key, value);
         }
+    }
+
+    fn encode(&mut self, entry: &Entry) -> Vec<u8> {
+        let Entry { state, event } = entry;
+        let known = self.encoded.take().filter(|(known, _)| known == event);
+        let known = known.unwrap_or_else(|| (event.clone(), entry::encode_event(event)));
+        let (_, stored) = self.encoded.insert(known);
+        state.encode_with(stored)
     }
 
     /// The finished batch.
@@ -202,23 +222,57 @@ fn derive_alike(one: &Entry, other: &Entry) -> bool {
         && details == &it.details
 }
 
-/// The records derived from an entry.
-fn derived(mailbox: &str, entry: &Entry) -> Vec<(Vec<u8>, Vec<u8>)> {
+/// A record that is derived from an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Derived {
+    Line,
+    LongLine,
+    NoticeLine,
+    Notice,
+}
+
+impl Derived {
+    /// Whether the record with the same key, of an entry that isn't quite alike, has the same value.
+    fn is_as_in(self, old: Option<&Held>, new: &Entry) -> bool {
+        old.is_some_and(|held| match self {
+            Self::Line => false,
+            Self::LongLine | Self::Notice => true,
+            Self::NoticeLine => {
+                let (old, new) = (&held.entry.event.details, &new.event.details);
+                old.summary == new.summary && old.start.instant() == new.start.instant()
+            }
+        })
+    }
+
+    fn value(self, mailbox: &str, entry: &Entry) -> Vec<u8> {
+        match (self, entry.notice()) {
+            (Self::Line, _) => domino::event_line(mailbox, entry),
+            (Self::NoticeLine, Some(notice)) => domino::notice_line(mailbox, notice, &entry.event),
+            (Self::Notice, _) => entry.event.uid.clone().into_bytes(),
+            (Self::LongLine | Self::NoticeLine, _) => Vec::new(),
+        }
+    }
+}
+
+/// The records derived from an entry, with their keys.
+fn derived(entry: &Entry) -> Vec<(Derived, Vec<u8>)> {
     let event = &entry.event;
     let (start, end) = (event.details.start.instant(), event.details.end.instant());
-    let mut records = vec![(
-        keys::line(start, &event.uid),
-        domino::event_line(mailbox, entry),
-    )];
+    let mut all = vec![(Derived::Line, keys::line(start, &event.uid))];
     if end.saturating_sub(start) > LONG_S {
-        records.push((keys::long_line(end, &event.uid), Vec::new()));
+        all.push((Derived::LongLine, keys::long_line(end, &event.uid)));
     }
     if let State::Invited { notice, received } = &entry.state {
-        records.push((
-            keys::notice_line(*received, notice),
-            domino::notice_line(mailbox, notice, event),
-        ));
-        records.push((keys::notice(notice), event.uid.clone().into_bytes()));
+        let line = keys::notice_line(*received, notice);
+        all.push((Derived::NoticeLine, line));
+        all.push((Derived::Notice, keys::notice(notice)));
     }
-    records
+    all
+}
+
+/// Their keys and values.
+fn records(mailbox: &str, entry: &Entry) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let all = derived(entry).into_iter();
+    all.map(|(derived, key)| (key, derived.value(mailbox, entry)))
+        .collect()
 }
