@@ -96,6 +96,7 @@ async fn schedule(store: &Store, number: u32) -> Result<(), Error> {
                 mailbox: &mailbox,
                 now: 1_767_225_600 + i64::from(number),
                 ids: Ids::from_random(u128::from(blend(number.into())) << 64 | u128::from(number)),
+                presumes_absent: true,
             };
             create(&context, meeting(number), true).map(|decision| decision.batch)
         })

@@ -227,12 +227,20 @@ fn delegate(
         .ok_or_else(|| bad_action("The organizer no longer has this meeting."))?;
     let mut entry = organizers.entry.clone();
     let delegate = find_delegate(context, body, &entry.event)?;
-    note_delegation(context.mailbox, &mut entry.event, &delegate)?;
     let uid = entry.event.uid.clone();
+    let delegates = match &delegate.user {
+        Some(user) if entry.event.attendee(user).is_none() => {
+            mailbox::load_new(context, user, &uid)?
+        }
+        Some(user) => mailbox::load(context.snapshot, user, &uid)?,
+        None => None,
+    };
+    note_delegation(context.mailbox, &mut entry.event, &delegate)?;
     let mut changes = Changes::default();
     changes.replace(context.mailbox, &uid, Some(held), None);
     if let Some(user) = &delegate.user {
-        inform_delegate(context, &mut changes, &mut entry.event, user)?;
+        let delegate = (&**user, delegates.as_ref());
+        inform_delegate(context, &mut changes, &mut entry.event, delegate);
     }
     let organizer = entry.event.organizer.user.clone();
     changes.replace(&organizer, &uid, Some(&organizers), Some(&entry));
@@ -310,30 +318,25 @@ fn inform_delegate(
     context: &Context<'_>,
     changes: &mut Changes,
     event: &mut Event,
-    user: &str,
-) -> Result<(), CalendarError> {
-    let held = mailbox::load(context.snapshot, user, &event.uid)?.filter(|held| {
+    (user, held): (&str, Option<&Held>),
+) {
+    let copied = held.filter(|held| {
         held.entry.event.organizer.user == event.organizer.user
             && held.entry.state != State::Cancelled
     });
-    match held {
-        Some(held) => {
-            let copy = Entry {
-                state: held.entry.state.clone(),
-                event: event.for_attendee(),
-            };
-            changes.replace(user, &event.uid, Some(&held), Some(&copy));
-            Ok(())
-        }
-        None => {
-            if let Some(attendee) = event.attendee_mut(user) {
-                attendee.status = Answer::NeedsAction;
-                attendee.delegated_to = None;
-            }
-            let mut ids = context.ids;
-            invite(context, changes, event, user, &mut ids)
-        }
+    if let Some(held) = copied {
+        let copy = Entry {
+            state: held.entry.state.clone(),
+            event: event.for_attendee(),
+        };
+        return changes.replace(user, &event.uid, Some(held), Some(&copy));
     }
+    if let Some(attendee) = event.attendee_mut(user) {
+        attendee.status = Answer::NeedsAction;
+        attendee.delegated_to = None;
+    }
+    let mut ids = context.ids;
+    invite(context, changes, event, (user, held), &mut ids);
 }
 
 /// Refuses to answer what nobody asks the owner about.

@@ -20,6 +20,9 @@ pub struct Context<'a> {
     pub now: i64,
     /// New identifiers. Deciding again may start from the same.
     pub ids: Ids,
+    /// Who is invited to an event for the first time is taken not to hold it, without a look: the batch asserts
+    /// that. Whoever has lost the commit decides again without this.
+    pub presumes_absent: bool,
 }
 
 /// What is to be committed, and what the owner's calendar then holds.

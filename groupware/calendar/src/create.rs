@@ -6,7 +6,7 @@ use groupware_text::shortened;
 use crate::{
     Answer, Attendee, CalendarError, Context, Decision, Entry, Event, Ids, NewAttendee, NewEvent,
     Organizer, Reason, Role, State, limits,
-    mailbox::{self, Changes},
+    mailbox::{self, Changes, Held},
 };
 
 /// Puts a new event on the owner's calendar and, if `workflow`, an invitation into the calendar
@@ -29,17 +29,21 @@ pub fn create(
     };
     entry.check_storable()?;
     let uid = entry.event.uid.as_str();
-    let own = std::iter::once(context.mailbox);
-    let invited = entry.event.invited_users().filter(|_| workflow);
-    mailbox::prefetch(context.snapshot, own.chain(invited), uid)?;
-    if mailbox::load(context.snapshot, context.mailbox, uid)?.is_some() {
+    if !context.presumes_absent {
+        let own = std::iter::once(context.mailbox);
+        let invited = entry.event.invited_users().filter(|_| workflow);
+        mailbox::prefetch(context.snapshot, own.chain(invited), uid)?;
+    }
+    if mailbox::load_new(context, context.mailbox, uid)?.is_some() {
         return Err(entry_exists(uid));
     }
     let mut changes = Changes::default();
     changes.replace(context.mailbox, uid, None, Some(&entry));
     if workflow {
         for user in entry.event.invited_users() {
-            invite(context, &mut changes, &entry.event, user, &mut ids)?;
+            let held = mailbox::load_new(context, user, uid)?;
+            let invited = (user, held.as_ref());
+            invite(context, &mut changes, &entry.event, invited, &mut ids);
         }
     }
     Ok(Decision {
@@ -140,24 +144,20 @@ fn resolve(
     })
 }
 
-/// Puts an unanswered invitation into a user's calendar, in place of whatever they held of the
+/// Puts an unanswered invitation into a user's calendar, in place of what they held of the
 /// same meeting. Who holds another's event, or one of their own, under this UID keeps that and
 /// is not told: they must not be able to stand in the organizer's way, nor lose what is theirs.
-///
-/// # Errors
-/// The store's.
 pub(crate) fn invite(
     context: &Context<'_>,
     changes: &mut Changes,
     event: &Event,
-    user: &str,
+    (user, held): (&str, Option<&Held>),
     ids: &mut Ids,
-) -> Result<(), CalendarError> {
-    let held = mailbox::load(context.snapshot, user, &event.uid)?;
-    if let Some(held) = &held
+) {
+    if let Some(held) = held
         && held.entry.event.organizer.user != event.organizer.user
     {
-        return Ok(());
+        return;
     }
     let invitation = Entry {
         state: State::Invited {
@@ -166,8 +166,7 @@ pub(crate) fn invite(
         },
         event: event.for_attendee(),
     };
-    changes.replace(user, &event.uid, held.as_ref(), Some(&invitation));
-    Ok(())
+    changes.replace(user, &event.uid, held, Some(&invitation));
 }
 
 pub(crate) fn too_many_attendees() -> CalendarError {

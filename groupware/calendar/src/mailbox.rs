@@ -9,7 +9,7 @@ use std::{ops::ControlFlow, sync::Arc};
 use groupware_store::{Batch, ReadError, Record, Snapshot, Soon};
 
 use crate::{
-    CalendarError, Event, domino,
+    CalendarError, Context, Event, domino,
     entry::{self, Entry, State},
     keys, limits,
 };
@@ -39,6 +39,18 @@ pub(crate) fn load(
         revision: record.revision,
         bytes: json.len(),
     }))
+}
+
+/// Reads an entry that is hardly there yet; where that is presumed, it isn't looked for.
+pub(crate) fn load_new(
+    context: &Context<'_>,
+    mailbox: &str,
+    uid: &str,
+) -> Result<Option<Held>, CalendarError> {
+    match context.presumes_absent {
+        true => Ok(None),
+        false => load(context.snapshot, mailbox, uid),
+    }
 }
 
 /// Has what several mailboxes hold of a meeting fetched at once, where each look is a question to another

@@ -191,7 +191,8 @@ fn tell(
             continue;
         }
         if asked_again || old.attendee(user).is_none() {
-            invite(context, changes, new, user, &mut ids)?;
+            let held = mailbox::load(context.snapshot, user, &new.uid)?;
+            invite(context, changes, new, (user, held.as_ref()), &mut ids);
         } else {
             refresh(context, changes, new, user, &mut ids)?;
         }
@@ -214,23 +215,26 @@ fn refresh(
     user: &str,
     ids: &mut Ids,
 ) -> Result<(), CalendarError> {
-    let held = mailbox::load(context.snapshot, user, &event.uid)?
-        .filter(|held| held.entry.event.organizer.user == event.organizer.user);
+    let held = mailbox::load(context.snapshot, user, &event.uid)?;
+    let is_copy = held.as_ref().is_some_and(|held| {
+        held.entry.event.organizer.user == event.organizer.user
+            && held.entry.state != State::Cancelled
+    });
     let unanswered = event
         .attendee(user)
         .is_some_and(|attendee| attendee.status == Answer::NeedsAction);
     match held {
-        Some(held) if held.entry.state != State::Cancelled => {
+        Some(held) if is_copy => {
             let copy = Entry {
                 state: held.entry.state.clone(),
                 event: event.for_attendee(),
             };
             changes.replace(user, &event.uid, Some(&held), Some(&copy));
-            Ok(())
         }
-        _ if unanswered => invite(context, changes, event, user, ids),
-        _ => Ok(()),
+        held if unanswered => invite(context, changes, event, (user, held.as_ref()), ids),
+        _ => {}
     }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -151,7 +151,7 @@ fn a_stored_event_is_written_and_read_back_alike() {
     let new = parsed(MEETING);
     let again = new.clone();
     world
-        .change(&user(0), |context| create(context, new, true))
+        .change(&user(0), |context| create(context, new.clone(), true))
         .unwrap();
     let text = world
         .store

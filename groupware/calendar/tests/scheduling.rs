@@ -575,6 +575,41 @@ fn bounds_are_kept() {
 }
 
 #[test]
+fn what_is_presumed_not_to_be_there_is_asserted() {
+    use groupware_calendar::{Context, Ids, create, parse_json_events};
+    let mut world = World::new(3);
+    let mut event = meeting(5, &[]);
+    event["id"] = json!("taken");
+    world.create(1, &event).unwrap();
+    event["attendees"] = meeting(5, &[1, 2])["attendees"].clone();
+    let new = parse_json_events(event.to_string().as_bytes()).unwrap();
+    let decided = |presumes_absent| {
+        let decision = world.store.read(|snapshot| {
+            let context = Context {
+                snapshot,
+                directory: &world.users,
+                mailbox: "user00000",
+                now: world.now,
+                ids: Ids::from_random(9),
+                presumes_absent,
+            };
+            create(&context, new[0].clone(), true)
+        });
+        decision.unwrap().batch
+    };
+    let lost = world.store.commit_blocking(decided(true)).unwrap_err();
+    let index = match lost {
+        groupware_store::CommitError::Conflict { index } => index,
+        other => panic!("{other}"),
+    };
+    assert_eq!(index, 1);
+    world.store.commit_blocking(decided(false)).unwrap();
+    // Who holds an own event with this name keeps it, and the others are invited.
+    assert!(world.notice_ids(1).is_empty());
+    assert_eq!(world.notice_ids(2).len(), 1);
+}
+
+#[test]
 fn an_older_decision_loses_the_commit() {
     use groupware_calendar::{Action, ActionBody, Context, Ids, answer};
     let (world, uid) = two_invited();
@@ -587,6 +622,7 @@ fn an_older_decision_loses_the_commit() {
                 mailbox: &mailbox,
                 now: world.now,
                 ids: Ids::from_random(9),
+                presumes_absent: true,
             };
             answer(
                 &context,

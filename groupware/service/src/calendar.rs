@@ -1,5 +1,7 @@
 //! The calendar's decisions on the way to the store.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 pub use groupware_calendar::PREFIX;
 use groupware_calendar::{CalendarError, Context, Decision, Entry, Ids, Reason};
 use groupware_store::Snapshot;
@@ -33,6 +35,7 @@ pub async fn change(
     let ids = Ids::from_random(service.random_bits());
     let (caller, mailbox) = (owner.caller(), owner.mailbox());
     let look = Look::new(uptime);
+    let is_first = AtomicBool::new(true);
     let changed = change::change(service, caller, |snapshot| {
         let decision = decide(&Context {
             snapshot,
@@ -40,6 +43,7 @@ pub async fn change(
             mailbox,
             now,
             ids,
+            presumes_absent: is_first.swap(false, Relaxed),
         })?;
         look.at(
             &service.quotas,

@@ -7,7 +7,7 @@ use groupware_calendar::{
     invitations, notice, parse_json_events, update,
 };
 use groupware_people::Directory;
-use groupware_store::{Store, StoreError, StoreOptions};
+use groupware_store::{CommitError, Store, StoreError, StoreOptions};
 use serde_json::{Value, json};
 
 /// 2026-01-01T00:00:00Z.
@@ -72,27 +72,37 @@ impl World {
         }
     }
 
-    /// Decides on a fresh snapshot and commits.
+    /// Decides on a fresh snapshot and commits, and again without presuming anything if that is lost.
     pub(crate) fn change(
         &mut self,
         mailbox: &str,
-        decide: impl FnOnce(&Context<'_>) -> Result<Decision, CalendarError>,
+        decide: impl Fn(&Context<'_>) -> Result<Decision, CalendarError>,
     ) -> Result<Option<Entry>, CalendarError> {
         self.seed = self
             .seed
             .wrapping_mul(0x2545_F491_4F6C_DD1D)
             .wrapping_add(11);
         let ids = Ids::from_random(self.seed);
-        let decision = self.store.read(|snapshot| {
-            decide(&Context {
-                snapshot,
-                directory: &self.users,
-                mailbox,
-                now: self.now,
-                ids,
+        let decided = |presumes_absent| {
+            self.store.read(|snapshot| {
+                decide(&Context {
+                    snapshot,
+                    directory: &self.users,
+                    mailbox,
+                    now: self.now,
+                    ids,
+                    presumes_absent,
+                })
             })
-        })?;
-        self.store.commit_blocking(decision.batch).unwrap();
+        };
+        let mut decision = decided(true)?;
+        let first = std::mem::take(&mut decision.batch);
+        if let Err(error) = self.store.commit_blocking(first) {
+            assert!(matches!(error, CommitError::Conflict { .. }), "{error}");
+            decision = decided(false)?;
+            let second = std::mem::take(&mut decision.batch);
+            self.store.commit_blocking(second).unwrap();
+        }
         Ok(decision.entry)
     }
 
@@ -111,7 +121,9 @@ impl World {
         workflow: bool,
     ) -> Result<String, CalendarError> {
         let new = parse_json_events(event.to_string().as_bytes())?.remove(0);
-        let entry = self.change(&user(organizer), |context| create(context, new, workflow))?;
+        let entry = self.change(&user(organizer), |context| {
+            create(context, new.clone(), workflow)
+        })?;
         Ok(entry.unwrap().event.uid)
     }
 
@@ -123,7 +135,9 @@ impl World {
         options: UpdateOptions,
     ) -> Result<Entry, CalendarError> {
         let new = parse_json_events(event.to_string().as_bytes())?.remove(0);
-        let entry = self.change(&user(owner), |context| update(context, uid, new, options))?;
+        let entry = self.change(&user(owner), |context| {
+            update(context, uid, new.clone(), options)
+        })?;
         Ok(entry.unwrap())
     }
 
