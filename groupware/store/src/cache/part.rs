@@ -10,8 +10,9 @@ use crate::batch::added;
 
 /// What a record takes besides its key and value, and what a span of keys takes besides its ends, about.
 const AROUND_BYTES: usize = 160;
-/// Most spans; a partition that comes to have more is forgotten.
-const MOST_SPANS: usize = 1024;
+/// Most spans, and most keys outside them that are known to have no record; a partition that comes to have more
+/// is forgotten.
+const MOST_PIECES: usize = 1024;
 
 /// Keys from the first one to before the second.
 type Span = (Bytes, Bytes);
@@ -23,8 +24,12 @@ pub(super) struct Part {
     pub(super) group: u64,
     /// Somebody has read here since it was last looked at for that.
     pub(super) is_in_use: bool,
-    records: BTreeMap<Bytes, Record>,
-    /// The spans of which every record is here, in order; between two of them are keys that aren't known.
+    /// What a key is known to hold: a record, or none.
+    records: BTreeMap<Bytes, Option<Record>>,
+    /// How many are known to hold none.
+    absent: usize,
+    /// The spans of which every record is here, in order; what keys between two of them hold isn't known unless
+    /// it is here.
     known: Vec<Span>,
     bytes: usize,
 }
@@ -44,12 +49,15 @@ impl Part {
 
     /// Whether it has come to be in so many pieces that it is of little use.
     pub(super) fn is_in_pieces(&self) -> bool {
-        self.known.len() > MOST_SPANS
+        self.known.len().max(self.absent) > MOST_PIECES
     }
 
     /// The record of a key, if there is one; `None` where that isn't known.
     pub(super) fn get(&self, key: &[u8]) -> Option<Option<Record>> {
-        self.knows(key).then(|| self.records.get(key).cloned())
+        match self.records.get(key) {
+            Some(found) => Some(found.clone()),
+            None => self.span_of(key).map(|_| None),
+        }
     }
 
     /// The first records of a span with their keys, at most so many; `None` where not all are known.
@@ -67,8 +75,9 @@ impl Part {
             return Some(Vec::new());
         }
         let range = (Bound::Included(from), Bound::Excluded(to));
-        let found = self.records.range::<[u8], _>(range).take(limit);
-        Some(found.map(|(key, it)| (key.clone(), it.clone())).collect())
+        let all = self.records.range::<[u8], _>(range);
+        let found = all.filter_map(|(key, it)| Some((key.clone(), it.clone()?)));
+        Some(found.take(limit).collect())
     }
 
     /// From now on the records of a span are known: these.
@@ -76,19 +85,20 @@ impl Part {
         if from >= to {
             return;
         }
-        self.join(from, to);
+        let is_of_one = to.strip_prefix(from) == Some(&[0][..]);
+        if !is_of_one {
+            self.join(from, to);
+        } else if records.is_empty() {
+            self.remove(from);
+        }
         for (key, record) in records {
-            self.insert(key, record);
+            self.insert(key, Some(record));
         }
     }
 
     /// A record was written.
     pub(super) fn put(&mut self, key: &[u8], record: Record) {
-        let bytes = Bytes::copy_from_slice(key);
-        if !self.knows(key) {
-            self.join(key, &behind(key));
-        }
-        self.insert(bytes, record);
+        self.insert(Bytes::copy_from_slice(key), Some(record));
     }
 
     /// Something was added to a record of counters.
@@ -96,20 +106,22 @@ impl Part {
         if let Some(found) = self.get(key) {
             let old = found.map(|it| it.value).unwrap_or_default();
             let value = added(&old, by).into();
-            self.insert(Bytes::copy_from_slice(key), Record { value, revision });
+            let record = Record { value, revision };
+            self.insert(Bytes::copy_from_slice(key), Some(record));
         }
     }
 
-    /// A record was removed, or what it holds is too large to be kept here.
+    /// A record was removed.
     pub(super) fn remove(&mut self, key: &[u8]) {
-        if let Some((key, record)) = self.records.remove_entry(key) {
-            self.bytes -= size(&key, &record);
+        match self.span_of(key).is_some() {
+            true => self.drop_record(key),
+            false => self.insert(Bytes::copy_from_slice(key), None),
         }
     }
 
     /// What a key holds isn't known from now on.
     pub(super) fn forget(&mut self, key: &[u8]) {
-        self.remove(key);
+        self.drop_record(key);
         let Some((from, to)) = self.span_of(key).cloned() else {
             return;
         };
@@ -121,10 +133,6 @@ impl Part {
                 self.join(&from, &to);
             }
         }
-    }
-
-    fn knows(&self, key: &[u8]) -> bool {
-        self.span_of(key).is_some()
     }
 
     /// The span that a key lies in.
@@ -155,11 +163,28 @@ impl Part {
         self.known.splice(first..behind, [span]);
     }
 
-    fn insert(&mut self, key: Bytes, record: Record) {
-        self.bytes += size(&key, &record);
-        if let Some(old) = self.records.insert(key.clone(), record) {
-            self.bytes -= size(&key, &old);
+    fn insert(&mut self, key: Bytes, record: Option<Record>) {
+        let length = key.len();
+        self.count(length, record.as_ref());
+        if let Some(old) = self.records.insert(key, record) {
+            self.discount(length, old.as_ref());
         }
+    }
+
+    fn drop_record(&mut self, key: &[u8]) {
+        if let Some(old) = self.records.remove(key) {
+            self.discount(key.len(), old.as_ref());
+        }
+    }
+
+    fn count(&mut self, key: usize, record: Option<&Record>) {
+        self.bytes += size(key, record);
+        self.absent += usize::from(record.is_none());
+    }
+
+    fn discount(&mut self, key: usize, record: Option<&Record>) {
+        self.bytes -= size(key, record);
+        self.absent -= usize::from(record.is_none());
     }
 }
 
@@ -171,8 +196,8 @@ pub(super) fn behind(key: &[u8]) -> Bytes {
     behind.into()
 }
 
-fn size(key: &[u8], record: &Record) -> usize {
-    key.len() + record.value.len() + AROUND_BYTES
+fn size(key: usize, record: Option<&Record>) -> usize {
+    key + record.map_or(0, |record| record.value.len()) + AROUND_BYTES
 }
 
 fn span_size(from: &[u8], to: &[u8]) -> usize {
@@ -190,6 +215,7 @@ mod tests {
     #[derive(Debug, Clone)]
     enum Step {
         Learn(u8, u8),
+        LearnOne(u8),
         Put(u8),
         Remove(u8),
         Forget(u8),
@@ -199,6 +225,7 @@ mod tests {
         let key = 0..12_u8;
         prop_oneof![
             (key.clone(), key.clone()).prop_map(|(from, to)| Step::Learn(from, to)),
+            key.clone().prop_map(Step::LearnOne),
             key.clone().prop_map(Step::Put),
             key.clone().prop_map(Step::Remove),
             key.prop_map(Step::Forget),
@@ -226,6 +253,12 @@ mod tests {
                         part.learn(&[from], &[to], records.collect());
                         known.extend(from..to);
                     }
+                    Step::LearnOne(key) => {
+                        let record = truth.get(&key).cloned();
+                        let records = record.into_iter().map(|it| (vec![key].into(), it));
+                        part.learn(&[key], &[key, 0], records.collect());
+                        known.insert(key);
+                    }
                     Step::Put(key) => {
                         truth.insert(key, record(revision));
                         part.put(&[key], record(revision));
@@ -234,6 +267,7 @@ mod tests {
                     Step::Remove(key) => {
                         truth.remove(&key);
                         part.remove(&[key]);
+                        known.insert(key);
                     }
                     Step::Forget(key) => {
                         part.forget(&[key]);
@@ -244,7 +278,10 @@ mod tests {
                     let expected = known.contains(&key).then(|| truth.get(&key).cloned());
                     prop_assert_eq!(part.get(&[key]), expected, "{} of {:?}", key, part);
                 }
-                let bytes: usize = part.records.iter().map(|(key, it)| size(key, it)).sum();
+                let sizes = part.records.iter().map(|(key, it)| size(key.len(), it.as_ref()));
+                let bytes: usize = sizes.sum();
+                let absent = part.records.values().filter(|it| it.is_none()).count();
+                prop_assert_eq!(part.absent, absent);
                 let spans: usize = part.known.iter().map(|(from, to)| span_size(from, to)).sum();
                 prop_assert_eq!(part.bytes, bytes + spans);
                 for (from, to) in [(0, 12), (2, 6), (3, 4), (5, 5)] {
