@@ -3,6 +3,7 @@
 
 mod accounts;
 mod aside;
+mod begun;
 mod cache;
 pub mod calendar;
 mod caller;

@@ -9,6 +9,7 @@ use groupware_store::{Batch, CommitError, ReadError, Store, StoreError};
 use tokio::sync::oneshot::{self, error::TryRecvError};
 
 use crate::accounts::AccountsError;
+use crate::begun::Begun;
 use crate::cache::Cached;
 use crate::known::{Changing, Decided, Known};
 use crate::random;
@@ -78,6 +79,8 @@ pub struct Sessions {
     store: Store,
     known: Arc<Known>,
     lifetime: Lifetime,
+    /// Nobody is on record where other servers begin sessions, too.
+    begun: Begun,
     /// Those who come while others are ended are ended together.
     ending: Mutex<Vec<Ending>>,
     /// Uses that are to be stored.
@@ -90,6 +93,7 @@ impl Sessions {
             store,
             known,
             lifetime,
+            begun: Begun::new(MOST_OF_USER),
             ending: Mutex::default(),
             to_note: Mutex::default(),
         }
@@ -114,17 +118,7 @@ impl Sessions {
         };
         let mut batch = Batch::new();
         session.begin(&mut batch, user, &hash);
-        let mut live = Vec::new();
-        for held in self.all_of(user)? {
-            match self.is_over(account, &held.session, now) {
-                true => held.end(&mut batch),
-                false => live.push(held),
-            }
-        }
-        let too_many = (live.len() + 1).saturating_sub(MOST_OF_USER);
-        for oldest in live.into_iter().take(too_many) {
-            self.end_held(oldest).await?;
-        }
+        self.make_room(account, now, &mut batch).await?;
         match self.store.commit(batch).await {
             Ok(_) => {}
             // Whoever makes room has to sign in first. It ends with this server.
@@ -138,6 +132,34 @@ impl Sessions {
         };
         self.known.sessions.remember(hash, cached, moment);
         Ok(token)
+    }
+
+    /// Makes room for one more session of a user. Those that are over may go with the batch.
+    async fn make_room(
+        &self,
+        account: &Account,
+        now: i64,
+        batch: &mut Batch,
+    ) -> Result<(), CommitError> {
+        let user = account.name.key();
+        let Err(before) = self.begun.begin(user) else {
+            return Ok(());
+        };
+        let mut live = Vec::new();
+        for held in self.all_of(user)? {
+            match self.is_over(account, &held.session, now) {
+                true => held.end(batch),
+                false => live.push(held),
+            }
+        }
+        let too_many = (live.len() + 1).saturating_sub(MOST_OF_USER);
+        if !self.known.is_shared() {
+            self.begun.looked(user, before, live.len() - too_many);
+        }
+        for oldest in live.into_iter().take(too_many) {
+            self.end_held(oldest).await?;
+        }
+        Ok(())
     }
 
     /// The account of a session that isn't over.
