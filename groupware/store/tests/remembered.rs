@@ -255,3 +255,19 @@ fn nothing_is_half_visible_on_sqlite() {
     let (store, _folder) = on_disk();
     nothing_is_half_visible(&store);
 }
+
+/// Who reads it first needs no engine, either.
+#[test]
+fn what_is_written_is_remembered_where_nobody_has_read() {
+    let (store, _folder) = on_disk();
+    let mut batch = Batch::new();
+    batch.put("ada", "c/e", "new").put("ada", "d", "not kept");
+    store.commit_blocking(batch).unwrap();
+    let found: Result<_, StoreError> = store.look(|snapshot| snapshot.get("ada", b"c/e"));
+    assert_eq!(&found.unwrap().unwrap().value[..], b"new");
+    let stats = store.stats();
+    assert_eq!((stats.looks, stats.looks_remembered), (1, 1));
+    let absent: Result<_, StoreError> = store.look(|snapshot| snapshot.get("ada", b"c/f"));
+    assert!(absent.unwrap().is_none());
+    assert_eq!(store.stats().looks_remembered, 1);
+}

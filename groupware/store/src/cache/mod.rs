@@ -153,9 +153,12 @@ impl Cache {
             return self.forget(partition);
         }
         let mut shard = self.shard(self.home(partition));
-        let Some(part) = shard.parts.get_mut(partition) else {
+        // What is written is read soon, by whom it is for. Of who never reads, it is the first to be forgotten.
+        let is_kept = matches!(op, Op::Put { value, .. } if value.len() <= LONGEST_BYTES);
+        if !is_kept && !shard.parts.contains_key(partition) {
             return;
-        };
+        }
+        let part = shard.part(partition, number);
         let before = part.bytes();
         part.group = number;
         match op {
