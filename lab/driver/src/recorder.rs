@@ -105,6 +105,11 @@ impl Recorder {
         now.min(self.end)
     }
 
+    /// The end of the trial.
+    pub(crate) fn end(&self) -> Nanos {
+        self.end
+    }
+
     /// Whether the trial is over at `now`.
     pub(crate) fn over(&self, now: Nanos) -> bool {
         now >= self.end

@@ -171,6 +171,7 @@ impl<C: Client> Shared<C> {
         let mut left = retry.map_or(0, |retry| retry.at_most);
         let mut sent = false;
         loop {
+            self.within_trial(due.meant).await;
             let meant = due.planned.unwrap_or(due.meant);
             self.under_way(walk.user.place).set(meant.max(1));
             let mut exchange = self.send(walk.user, request, walk.clocks).await;

@@ -47,9 +47,18 @@ pub(crate) struct Shared<C> {
     pub(crate) pool: SharedPool,
     /// The worker's number in this program.
     pub(crate) worker: usize,
+    /// The end of the trial, once it runs: what is due then, or later, is not sent, as no plan has it.
+    pub(crate) end: Cell<Nanos>,
 }
 
 impl<C> Shared<C> {
+    /// Goes on with what is due within the trial; what isn't waits until the trial is cut.
+    pub(crate) async fn within_trial(&self, due: Nanos) {
+        if due >= self.end.get() {
+            std::future::pending::<()>().await;
+        }
+    }
+
     pub(crate) fn under_way(&self, place: usize) -> &Cell<Nanos> {
         &self.under_way[place]
     }

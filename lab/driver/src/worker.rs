@@ -31,7 +31,7 @@ use crate::report::{Outbox, Report, SetupCounts, WorkerWindow};
 use crate::timers::Timers;
 use crate::user::{Shared, User, unanswered};
 use lab_client::Exchange;
-use lab_client::time::nanos;
+use lab_client::time::{Nanos, nanos};
 use lab_client::{ClientCounts, ErrorClass};
 
 /// How often a worker tells how far setup is.
@@ -191,6 +191,7 @@ impl Worker {
             open,
             pool: crowd.pool.clone(),
             worker: self.number,
+            end: Cell::new(Nanos::MAX),
         });
         let users: Result<Vec<_>, _> = (0..)
             .zip(mine)
@@ -272,6 +273,7 @@ impl Worker {
         recorder.borrow_mut().begin(zero, drive.window, length);
         let mut sessions = JoinSet::new();
         for of in present {
+            of.shared.end.set(recorder.borrow().end());
             of.spawn_probe(zero, &mut sessions);
             of.spawn_load(zero, &mut sessions);
         }

@@ -7,7 +7,6 @@
 
 use std::future::poll_fn;
 use std::rc::Rc;
-use std::time::Duration;
 
 use lab_workload::timing::{ArrivalStream, ChoiceStream, TimingStream};
 
@@ -35,11 +34,9 @@ pub(crate) async fn run_arrivals<C: Client>(
     let pause = shared.timers.timer();
     for arrival in source.stream.filter(|arrival| slice.has(arrival.number)) {
         let at = zero.saturating_add(nanos(arrival.at));
+        // Behind it may come no other: a stream ends with the end of time.
+        shared.within_trial(at).await;
         pause.sleep_until(at).await;
-        if arrival.at == Duration::MAX {
-            // Beyond any trial: the stream has come to the end of time.
-            std::future::pending::<()>().await;
-        }
         let number = arrival.number;
         let worker = shared.worker;
         let arrived = Arrived { number, at, worker };

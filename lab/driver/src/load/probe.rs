@@ -31,6 +31,7 @@ pub(crate) async fn run_probe<C: Client>(
             retry: None,
         };
         loop {
+            shared.within_trial(due.meant).await;
             let exchange = shared.send(&mut user, request, &clocks).await;
             let redirected = exchange.redirected();
             let ended = shared.record((exchange, Vec::new()), step, due);

@@ -8,6 +8,7 @@ mod arrivals;
 mod closed;
 mod control;
 mod drive;
+mod ends;
 mod lateness;
 mod mix;
 mod sequence;

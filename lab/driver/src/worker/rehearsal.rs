@@ -152,6 +152,7 @@ impl<C: Client> Rehearsal<C> {
             open: false,
             pool: SharedPool::new(1, 0),
             worker: 0,
+            end: Cell::new(Nanos::MAX),
         });
         Self { shared, outbox }
     }
