@@ -8,13 +8,13 @@ use lab_study::{Files, load_study, load_workload};
 use lab_workload::template::{FILTERS, FUNCTIONS};
 use miette::{GraphicalReportHandler, GraphicalTheme};
 
-fn page(path: &str) -> String {
+pub(crate) fn page(path: &str) -> String {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
     std::fs::read_to_string(root.join(path)).expect(path)
 }
 
 /// What stands behind the opening of each block of YAML, and its text.
-fn examples(page: &str) -> Vec<(&str, &str)> {
+pub(crate) fn examples(page: &str) -> Vec<(&str, &str)> {
     let blocks = page.split("\n```yaml").skip(1);
     let parted = blocks.map(|block| {
         let (kind, rest) = block.split_once('\n').expect("a line");
@@ -93,7 +93,7 @@ impl Files for Folder {
 }
 
 /// An example as a whole workload: that of steps becomes a session.
-fn whole(kind: &str, text: &str) -> String {
+pub(crate) fn whole(kind: &str, text: &str) -> String {
     match kind {
         "step" => {
             let steps: String = text.lines().map(|line| format!("    {line}\n")).collect();
@@ -114,7 +114,7 @@ const STUDY: [(&str, &str); 5] = [
 
 /// An example of a few keys as a whole study: users that it varies are the load's, and other factors that
 /// it names nowhere change a timeout.
-fn whole_study(text: &str) -> String {
+pub(crate) fn whole_study(text: &str) -> String {
     let says = |key: &str| {
         text.lines()
             .any(|line| line.starts_with(&format!("{key}:")))
@@ -144,11 +144,12 @@ fn right<T>(loaded: Result<T, impl miette::Diagnostic>, text: &str) {
 
 #[test]
 fn every_example_of_a_workload_is_a_right_one() {
-    let (workloads, clients) = (page("docs/workloads.md"), page("docs/clients.md"));
-    let (workloads, clients) = (examples(&workloads), examples(&clients));
-    let counts = (workloads.len(), clients.len());
-    assert!(counts.0 >= 6 && counts.1 >= 2, "{counts:?} examples found");
-    for (kind, text) in workloads.into_iter().chain(clients) {
+    let pages = ["docs/workloads.md", "docs/clients.md", "docs/recipes.md"].map(page);
+    let found = pages.each_ref().map(|page| examples(page));
+    let counts = found.each_ref().map(Vec::len);
+    assert!(counts.iter().all(|count| *count > 5), "{counts:?} examples");
+    let all = found.concat().into_iter();
+    for (kind, text) in all.filter(|(kind, _)| *kind != "study") {
         let text = whole(kind, text);
         let loaded = load_workload("example.workload.yaml", &Example(text.clone()));
         right(loaded, &text);
@@ -157,8 +158,14 @@ fn every_example_of_a_workload_is_a_right_one() {
 
 #[test]
 fn every_example_of_a_study_is_a_right_one() {
-    let (studies, readme) = (page("docs/studies.md"), page("README.md"));
-    let blocks = [examples(&studies), examples(&readme)].concat();
+    let paths = [
+        "docs/studies.md",
+        "docs/clients.md",
+        "docs/recipes.md",
+        "README.md",
+    ];
+    let pages = paths.map(page);
+    let blocks = pages.each_ref().map(|page| examples(page)).concat();
     let blocks: Vec<&str> = blocks
         .iter()
         .filter(|(kind, _)| *kind == "study")
