@@ -16,6 +16,7 @@ mod reading;
 mod resolve;
 mod server;
 mod sources;
+mod streams;
 mod tap;
 pub mod time;
 pub mod tls;

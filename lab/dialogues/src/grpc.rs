@@ -5,8 +5,10 @@
 mod line;
 mod messages;
 mod status;
+mod streams;
 
 use std::collections::VecDeque;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,10 +17,10 @@ use http::uri::{PathAndQuery, Scheme, Uri};
 use http::{HeaderMap, Method as HttpMethod, Request, Version};
 use lab_workload::{Call, Events, Method, Said, Speech, Template, UserScope, Workload};
 
-use lab_client::dialogue::{Dialogue, Out, Reply, Turn};
+use lab_client::dialogue::{Dialogue, Out, Reply, Streams, Turn};
 use lab_client::{BaseUrl, RequestId, Side, Unmade};
 
-use line::{Begun, Broken, Http, Stream};
+use line::{Begun, Broken, Http, Stream, context};
 pub use messages::GrpcMessages;
 use messages::framed;
 use status::{Status, UNAVAILABLE};
@@ -54,7 +56,8 @@ struct Asked {
     is_read: bool,
 }
 
-/// What is kept of a connection: HTTP/2 on it, the call under way, and calls that later requests go on with.
+/// What is kept of a connection: HTTP/2 on it, the call under way, and calls that later requests go on with. Of a
+/// user who shares connections, those calls alone.
 #[derive(Default)]
 pub struct GrpcLine {
     http: Option<Http>,
@@ -70,6 +73,8 @@ pub struct GrpcTalk {
     head: Option<Request<()>>,
     said: VecDeque<Bytes>,
     is_said: bool,
+    /// Whether the call begins with it, and doesn't go on.
+    is_new: bool,
     until: Option<String>,
     count: Option<u32>,
     at_most: u32,
@@ -115,6 +120,11 @@ impl Grpc {
             metadata,
             asked: asked.collect(),
         }
+    }
+
+    /// What a talk is about.
+    fn asked(&self, talk: &GrpcTalk) -> Option<&Asked> {
+        self.asked.get(talk.request? as usize)
     }
 
     /// What a call begins with.
@@ -191,10 +201,10 @@ impl Grpc {
         request: RequestId,
     ) -> Result<Begins, String> {
         let asked = &self.asked[request as usize];
-        let open = line.open.iter().position(|(of, _)| *of == asked.whose);
+        let open = line.take_open(asked);
         let http = line.http.as_mut().ok_or("the connection isn't open")?;
         let mut stream = match open {
-            Some(at) => line.open.swap_remove(at).1,
+            Some(open) => open,
             None => match http.call(&mut talk.head)? {
                 Begun::Yes(stream) => stream,
                 Begun::NotYet => return Ok(Begins::Later),
@@ -213,36 +223,22 @@ impl Grpc {
         (talk, asked): (&mut GrpcTalk, &Asked),
         out: &mut Out,
     ) -> Result<Option<Reply>, String> {
-        let method = asked.method.as_ref().ok_or("there is no such method")?;
         let http = line.http.as_mut().ok_or("the connection isn't open")?;
         let stream = line.now.as_mut().ok_or("there is no call")?;
         loop {
             http.turn()?;
-            stream.send();
-            while !talk.has_enough(out)
-                && let Some(message) = stream.messages.take()?
-            {
-                heard(message, asked, method, talk, out)?;
-            }
-            if talk.has_enough(out) && stream.has_said() {
-                http.turn()?;
-                return Ok(Some(Reply::status(
-                    Status::new(status::OK, ""),
-                    http.has_ended,
-                )));
-            }
-            if let Some(status) = stream.status() {
-                if stream.messages.is_within() {
-                    return Err("the call ended within a message".to_owned());
+            match asked.step(&mut context(), stream, talk, out) {
+                Ok(Step::On) => {}
+                Ok(Step::Waits) => break,
+                Ok(Step::Over(reply)) => {
+                    http.turn()?;
+                    let ends = http.has_ended;
+                    return Ok(Some(Reply { ends, ..reply }));
                 }
-                let status = status.clone();
-                return ended(method, talk, out, status, http.has_ended).map(Some);
-            }
-            match stream.hear() {
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(Broken::Ended(status, ends)) => return Ok(Some(Reply::status(status, ends))),
-                Err(Broken::Fault(what)) => return Err(what),
+                Err(Broken::Ended(end)) => {
+                    return Ok(Some(Reply::status(end.status, end.leaves)));
+                }
+                Err(Broken::Connection(what) | Broken::Fault(what)) => return Err(what),
             }
         }
         http.turn()?;
@@ -252,7 +248,7 @@ impl Grpc {
     /// Tells who looks what is called, with what; on an open call only the messages are said.
     fn tell(&self, line: &GrpcLine, (talk, asked): (&GrpcTalk, &Asked), out: &mut Out) {
         let mut lines = vec![asked.call.method.clone()];
-        let is_open = line.open.iter().any(|(of, _)| *of == asked.whose);
+        let is_open = line.has_open(asked);
         if is_open {
             lines[0].push_str(" (on the open call)");
         }
@@ -298,6 +294,86 @@ impl Grpc {
             out.body
                 .extend_from_slice(if is_empty { b"[]" } else { b"]" });
         }
+    }
+}
+
+/// How far a step brings a call.
+enum Step {
+    /// To its end, as far as the request goes.
+    Over(Reply),
+    /// There may be more at once.
+    On,
+    /// Until something comes.
+    Waits,
+}
+
+impl Asked {
+    /// Says what can be said of a call, and takes in what came.
+    fn step(
+        &self,
+        cx: &mut Context<'_>,
+        stream: &mut Stream,
+        talk: &mut GrpcTalk,
+        out: &mut Out,
+    ) -> Result<Step, Broken> {
+        let fault = |what: &str| Broken::Fault(what.to_owned());
+        let method = self.method.as_ref();
+        let method = method.ok_or_else(|| fault("there is no such method"))?;
+        stream.send(cx);
+        while !talk.has_enough(out)
+            && let Some(message) = stream.messages.take().map_err(Broken::Fault)?
+        {
+            heard(message, self, method, talk, out).map_err(Broken::Fault)?;
+        }
+        if talk.has_enough(out) && stream.has_said() {
+            return Ok(Step::Over(Reply::status(
+                Status::new(status::OK, ""),
+                false,
+            )));
+        }
+        if let Some(status) = stream.status() {
+            if stream.messages.is_within() {
+                return Err(fault("the call ended within a message"));
+            }
+            let reply = ended(method, talk, out, status.clone());
+            return reply.map(Step::Over).map_err(Broken::Fault);
+        }
+        Ok(match stream.hear(cx)? {
+            true => Step::On,
+            false => Step::Waits,
+        })
+    }
+
+    /// All steps of a call that can be done now.
+    fn poll(
+        &self,
+        cx: &mut Context<'_>,
+        stream: &mut Stream,
+        talk: &mut GrpcTalk,
+        out: &mut Out,
+    ) -> Poll<Result<Reply, Broken>> {
+        loop {
+            let step = self.step(cx, stream, talk, out);
+            out.came = stream.came;
+            match step {
+                Ok(Step::On) => {}
+                Ok(Step::Waits) => return Poll::Pending,
+                Ok(Step::Over(reply)) => return Poll::Ready(Ok(reply)),
+                Err(broken) => return Poll::Ready(Err(broken)),
+            }
+        }
+    }
+}
+
+impl GrpcLine {
+    /// Whether a call is open that the request goes on with.
+    fn has_open(&self, asked: &Asked) -> bool {
+        self.open.iter().any(|(of, _)| *of == asked.whose)
+    }
+
+    fn take_open(&mut self, asked: &Asked) -> Option<Box<Stream>> {
+        let at = self.open.iter().position(|(of, _)| *of == asked.whose)?;
+        Some(self.open.swap_remove(at).1)
     }
 }
 
@@ -390,22 +466,16 @@ fn too_many(talk: &GrpcTalk, out: &Out) -> Result<(), String> {
 }
 
 /// The server has ended the call.
-fn ended(
-    method: &Method,
-    talk: &GrpcTalk,
-    out: &Out,
-    status: Status,
-    ends: bool,
-) -> Result<Reply, String> {
+fn ended(method: &Method, talk: &GrpcTalk, out: &Out, status: Status) -> Result<Reply, String> {
     if status.code != status::OK {
-        return Ok(Reply::status(status, ends));
+        return Ok(Reply::status(status, false));
     }
     if talk.until.is_some() || talk.count.is_some() {
         let text = format!("the server ended the call after {} messages", out.messages);
         return Ok(Reply {
             status: None,
             refused: Some(text.into()),
-            ends,
+            ends: false,
         });
     }
     if !method.hears_many && out.messages != 1 {
@@ -414,7 +484,7 @@ fn ended(
             out.messages
         ));
     }
-    Ok(Reply::status(status, ends))
+    Ok(Reply::status(status, false))
 }
 
 /// A reply by a status.
@@ -549,5 +619,9 @@ impl Dialogue for Grpc {
     fn spell(&self, _: Side, _: &[u8]) -> String {
         // What is said is told as calls and messages: the bytes are compressed headers.
         String::new()
+    }
+
+    fn streams(&self) -> Option<&dyn Streams<GrpcLine, GrpcTalk>> {
+        Some(self)
     }
 }

@@ -389,3 +389,14 @@ conforms!(smtp, super::subjects::MailServer);
 conforms!(imap, super::subjects::MailReader);
 conforms!(postgres, super::subjects::Database);
 conforms!(grpc, super::subjects::Calls);
+/// Who shares a connection leaves a call, and not the connection.
+mod grpc_shared {
+    conforms!(@ super::subjects::SharedCalls:
+        one_operation_is_one_exchange,
+        a_connection_is_used_again,
+        what_is_not_of_the_protocol_is_no_answer,
+        a_connection_that_breaks_is_a_reset,
+        a_closed_port_is_no_connection,
+        a_connection_that_ended_while_idle_is_no_error,
+    );
+}

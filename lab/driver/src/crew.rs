@@ -144,10 +144,7 @@ pub(crate) fn speaking<S: Speaking>(mix: &Mix, next: S) -> Result<S::Output, Dri
 fn http(mix: &Mix) -> Result<impl Make<HttpClient<Timers>>, DriverError> {
     let server = server(mix)?;
     Ok(move |drive: &Arc<Drive>, number: usize, timers: &Timers| {
-        let server = Server {
-            protocol: drive.protocol_of_worker(number),
-            ..server.clone()
-        };
+        let server = of_worker(&server, drive, number);
         let client = HttpClient::new(&drive.workload, server, timers.clone());
         Ok(client.retrying(retried(&drive.workload)))
     })
@@ -159,11 +156,20 @@ fn dialogue<D: Dialogue>(
     new: impl Fn(&Workload) -> D + Clone + Send + 'static,
 ) -> Result<impl Make<DialogueClient<D, Timers>>, DriverError> {
     let server = server(mix)?;
-    Ok(move |drive: &Arc<Drive>, _: usize, timers: &Timers| {
-        let (workload, server) = (&drive.workload, server.clone());
+    Ok(move |drive: &Arc<Drive>, number: usize, timers: &Timers| {
+        let workload = &drive.workload;
+        let server = of_worker(&server, drive, number);
         let client = DialogueClient::new(workload, new(workload), server, timers.clone());
         Ok(client)
     })
+}
+
+/// The same server for one worker, which has its part of shared connections.
+fn of_worker(server: &Server, drive: &Drive, number: usize) -> Server {
+    Server {
+        protocol: drive.protocol_of_worker(number),
+        ..server.clone()
+    }
 }
 
 /// Where the requests go; the server's name is looked up now, once.

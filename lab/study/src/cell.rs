@@ -8,7 +8,7 @@ use lab_language::{CellError, Optional};
 use crate::demand::LoadTemplate;
 use crate::model::{Cell, VARIANT};
 use crate::parameters::ParametersTemplate;
-use crate::reach::{self, ReachSpec};
+use crate::reach::{self, HttpVersion, ReachSpec};
 use crate::system::SystemsTemplate;
 
 /// The settings of a study, still with references to factors.
@@ -27,6 +27,9 @@ impl CellTemplate {
         let connections = |text: &str| reach::load_connections(text, http);
         if let Some(connections) = self.load.connections.value(cell, connections)? {
             reach.http.shared = Some(connections);
+        }
+        if self.load.over_http2 && reach.http.shared.is_some() {
+            reach.http.version = HttpVersion::Two;
         }
         reach.sources.clone_from(&self.load.sources);
         Ok(reach)

@@ -34,6 +34,8 @@ pub(crate) struct LoadTemplate {
     pub(crate) time_limit: Option<Setting>,
     pub(crate) generators: GeneratorsTemplate,
     pub(crate) connections: Option<Setting>,
+    /// Whether what users speak goes over HTTP/2 anyhow.
+    pub(crate) over_http2: bool,
     pub(crate) sources: Vec<AddressRange>,
 }
 

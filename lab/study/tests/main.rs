@@ -20,6 +20,7 @@ mod plan;
 mod published;
 mod reference;
 mod schema;
+mod shares;
 mod template;
 mod template_law;
 mod transfer;

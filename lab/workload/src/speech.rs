@@ -179,6 +179,12 @@ impl<T> Speech<T> {
         matches!(self, Self::Http)
     }
 
+    /// Whether it is spoken over HTTP/2, and over nothing else.
+    #[must_use]
+    pub fn is_over_http2(&self) -> bool {
+        matches!(self, Self::Grpc { .. })
+    }
+
     pub(crate) fn try_map<U, E>(
         &self,
         map: &mut impl FnMut(&T) -> Result<U, E>,

@@ -143,6 +143,29 @@ fn each_call_is_counted_as_the_server_counts_it() {
 }
 
 #[test]
+fn calls_of_users_who_share_connections_are_counted_so_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some((_running, port)) = server(folder.path()) else {
+        return;
+    };
+    describe(folder.path());
+    let shared = "{ users: 6, hold: 2s, connections: 2 }";
+    let study = study(port).replace("{ sequence: { sessions: 10 } }", shared);
+    let trial = measured(folder.path(), &study, WORKLOAD);
+    let connections = &trial["connections"];
+    assert_eq!(connections["opened"], 2, "{trial:#}");
+    assert_eq!(connections["http2"], 2, "{trial:#}");
+    let counted = by_step(&trial)[3];
+    let (reads, _) = calls(port, "Range");
+    // What was under way at the end has no answer.
+    assert!((counted..=counted + 6).contains(&reads), "{reads}");
+    assert!(counted > 6, "{trial:#}");
+    // Each user's own, on whichever connection.
+    let (watches, _) = calls(port, "Watch");
+    assert_eq!(watches, 6);
+}
+
+#[test]
 fn calls_are_shown_as_they_are_meant() {
     let folder = tempfile::tempdir().expect("a folder");
     let Some((_running, port)) = server(folder.path()) else {

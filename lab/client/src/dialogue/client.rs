@@ -3,21 +3,22 @@
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
-use std::ops::RangeInclusive;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use lab_workload::{Capture, Expectation, Request, UserScope, Workload};
+use lab_workload::{UserScope, Workload};
 
+use super::judged::Judged;
+use super::seat::Seat;
 use super::{Dialogue, Out, Reply, Turn};
 use crate::connection::{Connection, Route};
 use crate::exchange::{
     Client, ClientCounts, Details, ErrorClass, EventTimes, Exchange, Failure, Phase, Phases,
     RequestId, Sizes, Unmade,
 };
-use crate::reading::{HeaderFinds, Wanted, Whole, read_answer};
 use crate::server::{Limits, Server};
+use crate::streams::{Sharing, Windows, builder};
 use crate::tap::{Side, Tap};
 use crate::time::{Nanos, Time, nanos, or_late, within};
 use crate::tls::{self, Tls, TlsError};
@@ -30,28 +31,39 @@ const KEPT: usize = 256;
 const KEPT_BYTES: usize = 64 << 10;
 /// A connection idle for longer is looked at before it is used.
 const LOOK_AFTER: Nanos = 1_000_000;
-/// How much of an answer an error shows.
-const SHOWN: usize = 200;
+/// So much of an answer, and of all answers on a connection that users share: some of them may leave unread what
+/// comes to them unasked, as much as fits, without that the others hear less.
+const WINDOWS: Windows = Windows {
+    stream: 1 << 20,
+    connection: (1 << 31) - 1,
+    tiny_frames: 64 << 20,
+};
 
 /// One worker's client of a dialogue.
 pub struct DialogueClient<D: Dialogue, T: Time> {
-    dialogue: D,
+    pub(super) dialogue: D,
     requests: Vec<Judged>,
     base: BaseUrl,
     route: Result<Route, Box<str>>,
     tls: Tls,
-    limits: Limits,
-    time: T,
+    pub(super) limits: Limits,
+    /// Connections that all users share.
+    pub(super) sharing: Option<Sharing>,
+    /// They begin with it.
+    pub(super) builder: h2::client::Builder,
+    pub(super) time: T,
     counts: Cell<ClientCounts>,
-    details: Details,
+    pub(super) details: Details,
     read: RefCell<Box<[u8]>>,
     desks: RefCell<Vec<Desk<D::Talk>>>,
-    tap: Option<Rc<dyn Tap>>,
+    pub(super) tap: Option<Rc<dyn Tap>>,
 }
 
 /// What is kept of a user between requests.
 pub struct DialogueSession<D: Dialogue> {
     link: Option<Link<D::Line>>,
+    /// Where it has no connection of its own.
+    seat: Option<Box<Seat<D::Line>>>,
 }
 
 /// A connection that the protocol has opened.
@@ -62,39 +74,32 @@ struct Link<L> {
     rest: Vec<u8>,
 }
 
-/// What a request is judged by.
-struct Judged {
-    expect: Vec<RangeInclusive<u16>>,
-    answer: Vec<Expectation>,
-    captures: Vec<Capture>,
-}
-
 /// What an exchange works with, used by one after the other.
 #[derive(Default)]
-struct Desk<K> {
-    talk: K,
+pub(super) struct Desk<K> {
+    pub(super) talk: K,
     opening: K,
-    out: Out,
+    pub(super) out: Out,
 }
 
 /// A talk under way.
-struct Call<'a, T> {
-    deadline: &'a T,
+pub(super) struct Call<'a, T> {
+    pub(super) deadline: &'a T,
     /// When it began to be said, on a connection that is open.
-    began: Nanos,
+    pub(super) began: Nanos,
     /// When the first byte came after what was said last; what is said between messages changes it no more.
-    first: Option<Nanos>,
+    pub(super) first: Option<Nanos>,
     /// Something was said since: what is kept may be its answer.
     anew: bool,
     /// Bytes that came.
     came: u64,
     /// When messages came, of a protocol whose answers have several.
-    times: EventTimes,
+    pub(super) times: EventTimes,
     last: Nanos,
 }
 
 impl<T> Call<'_, T> {
-    fn new(deadline: &T, began: Nanos) -> Call<'_, T> {
+    pub(super) fn new(deadline: &T, began: Nanos) -> Call<'_, T> {
         Call {
             deadline,
             began,
@@ -107,7 +112,7 @@ impl<T> Call<'_, T> {
     }
 
     /// So many messages are there now.
-    fn has_heard(&mut self, messages: u32, now: Nanos) {
+    pub(super) fn has_heard(&mut self, messages: u32, now: Nanos) {
         while self.times.count() < u64::from(messages) {
             match self.times.first {
                 None => self.times.first = Some(now),
@@ -131,26 +136,6 @@ enum Ended {
     Secure,
 }
 
-impl Judged {
-    fn new(request: &Request) -> Self {
-        Self {
-            expect: request.expect.clone(),
-            answer: request.answer.clone(),
-            captures: request.captures.clone(),
-        }
-    }
-
-    /// Whether the server refuses what it was not expected to.
-    fn refused<'a>(&self, reply: &'a Reply) -> Option<&'a str> {
-        let expected = |status| self.expect.iter().any(|range| range.contains(&status));
-        match reply.status {
-            Some(status) if expected(status) => None,
-            Some(_) => Some(reply.refused.as_deref().unwrap_or_default()),
-            None => reply.refused.as_deref(),
-        }
-    }
-}
-
 impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     /// A client for the workload's requests, by their place among them.
     pub fn new(workload: &Workload, dialogue: D, server: Server, time: T) -> Self {
@@ -160,7 +145,8 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
             tls,
             limits,
             sources,
-            ..
+            protocol,
+            resolve: _,
         } = server;
         let secure = || Ok((tls.config()?, tls.name_of(&base)?));
         let route = base.secure.then(secure).transpose();
@@ -171,7 +157,10 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
                 sources,
             })
             .map_err(|error: TlsError| error.to_string().into());
+        let sharing = protocol.shared.filter(|_| dialogue.streams().is_some());
         Self {
+            sharing: sharing.map(Sharing::new),
+            builder: builder(&limits, &WINDOWS),
             dialogue,
             requests: workload.requests().map(Judged::new).collect(),
             base,
@@ -196,7 +185,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         desk: &mut Desk<D::Talk>,
     ) -> Result<(), Unmade> {
         self.dialogue.ask(request, scope, &mut desk.talk)?;
-        if session.link.is_none() {
+        if session.link.is_none() && session.seat.is_none() {
             self.dialogue.open(scope, &mut desk.opening)?;
         }
         Ok(())
@@ -248,34 +237,43 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     }
 
     /// Tells who looks what a turn was about.
-    fn tell(&self, out: &mut Out) {
+    pub(super) fn tell(&self, out: &mut Out) {
         let Some(tap) = &self.tap else { return };
         for (side, text) in out.told.drain(..) {
             tap.spoke(self.time.now(), side, &text);
         }
     }
 
-    /// Opens a connection, and whatever the protocol says on it first, within the connect timeout.
+    /// Opens a connection by the deadline.
+    pub(super) async fn reach(
+        &self,
+        deadline: &T::Timer,
+        phases: &mut Phases,
+    ) -> Result<Connection, String> {
+        let route = self.route.as_ref().map_err(|text| text.to_string())?;
+        let began = self.time.now();
+        let open = Connection::open(route, None, &self.time, phases);
+        let connection = match within(deadline, open).await {
+            Some(Ok(connection)) => connection,
+            Some(Err(error)) => return Err(tls::in_words(&error)),
+            None => return Err("no connection within the connect timeout".to_owned()),
+        };
+        self.count(|counts| counts.connects += 1);
+        if let Some(tap) = &self.tap {
+            tap.connected(&self.base, began, self.time.now());
+        }
+        Ok(connection)
+    }
+
+    /// Opens a connection, and says on it whatever the protocol says first, within the connect timeout.
     async fn connect(
         &self,
         desk: &mut Desk<D::Talk>,
         call: &mut Call<'_, T::Timer>,
         phases: &mut Phases,
     ) -> Result<Link<D::Line>, String> {
-        let route = self.route.as_ref().map_err(|text| text.to_string())?;
-        let began = self.time.now();
-        let open = Connection::open(route, None, &self.time, phases);
-        let connection = match within(call.deadline, open).await {
-            Some(Ok(connection)) => connection,
-            Some(Err(error)) => return Err(tls::in_words(&error)),
-            None => return Err("no connection within the connect timeout".to_owned()),
-        };
-        self.count_connect();
-        if let Some(tap) = &self.tap {
-            tap.connected(&self.base, began, self.time.now());
-        }
         let mut link = Link {
-            connection,
+            connection: self.reach(call.deadline, phases).await?,
             line: D::Line::default(),
             rest: Vec::new(),
         };
@@ -482,42 +480,9 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         turn
     }
 
-    /// Judges a whole answer, after its time was taken, and keeps its captures.
-    fn judge(
-        &self,
-        request: RequestId,
-        reply: &Reply,
-        body: &[u8],
-        scope: &mut UserScope,
-    ) -> Result<(), Failure> {
-        let judged = &self.requests[request as usize];
-        if let Some(why) = judged.refused(reply) {
-            let detail = || shown(why.as_bytes());
-            return Err(self.details.failure(ErrorClass::Status, detail));
-        }
-        if judged.captures.is_empty() && judged.answer.is_empty() {
-            return Ok(());
-        }
-        let wanted = Wanted {
-            captures: &judged.captures,
-            answer: &judged.answer,
-        };
-        let whole = Whole {
-            status: reply.status.unwrap_or_default(),
-            body,
-            size: body.len() as u64,
-        };
-        let read = read_answer(&wanted, whole, &HeaderFinds::default(), "", scope);
-        read.map_err(|cause| {
-            self.details.failure(ErrorClass::Check, || {
-                format!("{cause}; the answer is {}", shown(body))
-            })
-        })
-    }
-
-    fn count_connect(&self) {
+    pub(super) fn count(&self, change: impl FnOnce(&mut ClientCounts)) {
         let mut counts = self.counts.get();
-        counts.connects += 1;
+        change(&mut counts);
         self.counts.set(counts);
     }
 
@@ -530,17 +495,6 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
             }
             desks.push(desk);
         }
-    }
-}
-
-/// The beginning of an answer, in a line.
-fn shown(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN)]);
-    let plain = |c: char| if c.is_control() { ' ' } else { c };
-    let text: String = text.chars().map(plain).collect();
-    match text.trim() {
-        "" => "empty".to_owned(),
-        text => text.to_owned(),
     }
 }
 
@@ -621,11 +575,18 @@ impl<D: Dialogue, T: Time> Client for DialogueClient<D, T> {
     type Session = DialogueSession<D>;
 
     fn session(&self) -> DialogueSession<D> {
-        DialogueSession { link: None }
+        let seat = self.sharing.as_ref().map(Sharing::deal);
+        DialogueSession {
+            link: None,
+            seat: seat.map(|place| Box::new(Seat::at(place))),
+        }
     }
 
     fn sibling(&self, _: &DialogueSession<D>) -> DialogueSession<D> {
-        self.session()
+        DialogueSession {
+            link: None,
+            seat: None,
+        }
     }
 
     async fn exchange(
@@ -649,9 +610,17 @@ impl<D: Dialogue, T: Time> Client for DialogueClient<D, T> {
         let longest = self.limits.request_timeout;
         let patience = self.dialogue.patience(request);
         let patience = patience.map_or(longest, |own| own.min(longest));
-        let answered = self.answered(session, &mut desk, measured, (deadline, patience));
-        let (ended, sizes, reply) = answered.await;
-        let result = reply.and_then(|reply| self.judge(request, &reply, &desk.out.body, scope));
+        let time = (deadline, patience);
+        let (ended, sizes, reply) = match (&mut session.seat, self.dialogue.streams()) {
+            (Some(seat), Some(streams)) => {
+                let answered = self.answered_in_stream((seat, streams), &mut desk, measured, time);
+                Box::pin(answered).await
+            }
+            _ => self.answered(session, &mut desk, measured, time).await,
+        };
+        let judged = &self.requests[request as usize];
+        let result =
+            reply.and_then(|reply| judged.judge((&reply, &desk.out.body), scope, &self.details));
         self.give_back(desk);
         Exchange::Done {
             sent,
@@ -669,9 +638,7 @@ impl<D: Dialogue, T: Time> Client for DialogueClient<D, T> {
     }
 
     fn forget(&self, request: RequestId, scope: &mut UserScope) {
-        for capture in &self.requests[request as usize].captures {
-            scope.clear(capture.slot);
-        }
+        self.requests[request as usize].forget(scope);
     }
 
     fn tapped(self, tap: Rc<dyn Tap>) -> Self {

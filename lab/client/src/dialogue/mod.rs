@@ -6,12 +6,13 @@
 //! The rules that show in the results:
 //!
 //! - One connection per user, opened when the user has something to say and kept as long as the server
-//!   keeps it and at most [`crate::Limits::keep_alive_idle`] idle. Opening it, with all that the protocol
-//!   says before the first request (a greeting, a sign-in, TLS), is part of the request's time, as phases
-//!   of their own.
+//!   keeps it and at most [`crate::Limits::keep_alive_idle`] idle; or so many for all users, of a protocol
+//!   whose requests go by [`Streams`]. Opening it, with all that the protocol says before the first
+//!   request (a greeting, a sign-in, TLS), is part of the request's time, as phases of their own.
 //! - One request is one transaction, however many turns it takes: a mail is one.
-//! - Nothing is sent twice. A connection that the server closed while it was idle is found out before it
-//!   is used, as far as that can be known; one that breaks later is an error.
+//! - Nothing is sent twice, but once more in a stream where the server says that it did nothing with it. A
+//!   connection that the server closed while it was idle is found out before it is used, as far as that
+//!   can be known; one that breaks later is an error.
 //! - Classes of errors: no connection, or none that the server signs the user in on, is *connect*; no
 //!   whole answer in time is *timeout*; a connection that ends after sending began is *reset*; an answer
 //!   that breaks the protocol or a limit, or lacks what is expected or captured, is *check*; an answer
@@ -19,11 +20,18 @@
 //!   way could be taken for the answer to something else.
 
 mod client;
+mod judged;
+mod seat;
+mod stream;
 
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
+use h2::client::SendRequest;
 use lab_workload::UserScope;
 
+pub use crate::streams::Place;
 pub use client::{DialogueClient, DialogueSession};
 
 use crate::exchange::{RequestId, Unmade};
@@ -89,6 +97,57 @@ pub trait Dialogue: 'static {
     /// Bytes as a person reads them, without secrets; for who looks at a few requests. Empty where the protocol
     /// tells by `out.told` what is said.
     fn spell(&self, side: Side, bytes: &[u8]) -> String;
+
+    /// How requests go by streams, of a protocol that has some: then users may share connections.
+    fn streams(&self) -> Option<&dyn Streams<Self::Line, Self::Talk>> {
+        None
+    }
+}
+
+/// A protocol each of whose requests has a stream of HTTP/2, so that users may share a connection. A line has
+/// what is one user's alone then, such as a stream that goes on with the next request, and nothing is said before
+/// the first one.
+pub trait Streams<L, K> {
+    /// Whether what was asked goes on in a stream that the line has: then it needs no other.
+    fn goes_on(&self, line: &L, talk: &K) -> bool;
+
+    /// Begins what was asked, in a stream of its own where it needs one: `place` is kept as long as that is. It may
+    /// be begun again after [`StreamEnd::Unsent`] and [`StreamEnd::Unprocessed`].
+    ///
+    /// # Errors
+    /// Why it doesn't begin.
+    fn begin(
+        &self,
+        line: &mut L,
+        talk: &mut K,
+        place: Option<(&mut SendRequest<Bytes>, Place)>,
+        out: &mut Out,
+    ) -> Result<(), StreamEnd>;
+
+    /// Goes on as far as that is possible now, and tells in `out` what came. The task is woken when there is more.
+    fn poll(
+        &self,
+        cx: &mut Context<'_>,
+        line: &mut L,
+        talk: &mut K,
+        out: &mut Out,
+    ) -> Poll<Result<Reply, StreamEnd>>;
+
+    /// Gives up what is under way: its server is told that nobody waits for the rest.
+    fn give_up(&self, line: &mut L);
+}
+
+/// What ends a request in a stream in the place of a reply.
+#[derive(Debug, PartialEq, Eq)]
+pub enum StreamEnd {
+    /// It never went out: the connection takes no more.
+    Unsent(String),
+    /// The server says that it did nothing with it. What that comes to where it isn't sent again.
+    Unprocessed(Reply),
+    /// The connection ended.
+    Broken(String),
+    /// What came is not of this protocol.
+    Fault(String),
 }
 
 /// What a turn leaves behind.
@@ -105,6 +164,8 @@ pub struct Out {
     pub looked_at: bool,
     /// What was said since it was looked at last.
     pub told: Vec<(Side, String)>,
+    /// How many bytes of the answer came, of a request in a stream; `None` before its head.
+    pub came: Option<u64>,
 }
 
 /// What comes next.

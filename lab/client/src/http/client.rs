@@ -19,7 +19,7 @@ use super::message::Message;
 use super::pool::Pool;
 use super::redirect::{Hop, Sent, follow};
 use super::request::{Prepared, Scratch};
-use super::two::{Held, Sharing, builder};
+use super::two::WINDOWS;
 use crate::clock;
 use crate::connection::{Connection, Route};
 use crate::exchange::{Client, ClientCounts, Details, ErrorClass, Exchange, Failure};
@@ -27,6 +27,7 @@ use crate::exchange::{Phase, Phases, RequestId, Sizes, Unmade};
 use crate::resolve::Resolve;
 use crate::server::{Limits, Server};
 use crate::sources::Sources;
+use crate::streams::{Held, Sharing, builder};
 use crate::tap::Tap;
 use crate::time::{Nanos, Time, Timer, nanos, or_late, within};
 use crate::tls::{self, Tls, TlsError};
@@ -153,7 +154,7 @@ impl<T: Time> HttpClient<T> {
             connect_timeout: nanos(limits.connect_timeout),
             idle_limit: nanos(limits.keep_alive_idle),
             offer,
-            builder: builder(&limits),
+            builder: builder(&limits, &WINDOWS),
             sharing: shared.filter(|_| offer != Offer::One).map(Sharing::new),
             pool: shared.filter(|_| offer == Offer::One).map(Pool::new),
             limits,

@@ -11,9 +11,10 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use h2::client::{Builder, Connection, ResponseFuture, SendRequest};
-use h2::{RecvStream, SendStream};
+use h2::{Reason, RecvStream, SendStream};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Request, StatusCode};
+use lab_client::dialogue::{Place, StreamEnd};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::messages::GrpcMessages;
@@ -53,6 +54,10 @@ pub(super) struct Stream {
     has_ended: bool,
     answer: Answering,
     pub(super) messages: GrpcMessages,
+    /// How many bytes of the answer came; `None` before its head.
+    pub(super) came: Option<u64>,
+    /// On a connection that users share.
+    _place: Option<Place>,
 }
 
 enum Answering {
@@ -72,10 +77,21 @@ pub(super) enum Begun {
 
 /// What ended a stream, in the place of its trailers.
 pub(super) enum Broken {
-    /// The server, which said so; whether it ends the connection with it.
-    Ended(Status, bool),
+    /// The server, which said so.
+    Ended(Ended),
+    /// Its connection has ended.
+    Connection(String),
     /// What came is of no use.
     Fault(String),
+}
+
+/// How a server ends a stream.
+pub(super) struct Ended {
+    pub(super) status: Status,
+    /// Whether it ends the connection with it.
+    pub(super) leaves: bool,
+    /// Whether it says that it did nothing with the call (RFC 9113, section 8.7).
+    pub(super) did_nothing: bool,
 }
 
 impl Http {
@@ -154,18 +170,39 @@ impl Http {
             Err(error) if error.is_remote() => return Ok(Begun::No),
             Err(error) => return Err(format!("the call can't be said: {error}")),
         };
-        Ok(Begun::Yes(Box::new(Stream {
+        Ok(Begun::Yes(Box::new(Stream::new(answer, sending, None))))
+    }
+}
+
+impl Stream {
+    fn new(answer: ResponseFuture, sending: SendStream<Bytes>, place: Option<Place>) -> Self {
+        Self {
             sending,
             left: VecDeque::new(),
             ends: false,
             has_ended: false,
             answer: Answering::Head(answer),
             messages: GrpcMessages::default(),
-        })))
+            came: None,
+            _place: place,
+        }
     }
-}
 
-impl Stream {
+    /// Begins a call on a connection that users share.
+    pub(super) fn begin(
+        to: &mut SendRequest<Bytes>,
+        place: Place,
+        head: Request<()>,
+    ) -> Result<Box<Self>, StreamEnd> {
+        let (answer, sending) = to.send_request(head, false).map_err(|error| {
+            match error.is_io() || error.is_go_away() {
+                true => StreamEnd::Unsent(format!("the connection takes no more calls: {error}")),
+                false => StreamEnd::Fault(format!("the call can't be said: {error}")),
+            }
+        })?;
+        Ok(Box::new(Self::new(answer, sending, Some(place))))
+    }
+
     /// Says this, and whether it is the last.
     pub(super) fn say(&mut self, pieces: &mut VecDeque<Bytes>, ends: bool) {
         self.left.append(pieces);
@@ -188,10 +225,10 @@ impl Stream {
     }
 
     /// Sends what the server's windows take. Where sending fails, the answer's end says why.
-    pub(super) fn send(&mut self) {
+    pub(super) fn send(&mut self, cx: &mut Context<'_>) {
         while let Some(first) = self.left.front_mut() {
             let room = match self.sending.capacity() {
-                0 => match self.sending.poll_capacity(&mut context()) {
+                0 => match self.sending.poll_capacity(cx) {
                     Poll::Ready(Some(Ok(room @ 1..))) => room,
                     Poll::Pending | Poll::Ready(Some(Ok(0))) => return,
                     Poll::Ready(_) => return self.give_up(),
@@ -220,19 +257,20 @@ impl Stream {
     }
 
     /// Takes in what came of the answer; whether something did.
-    pub(super) fn hear(&mut self) -> Result<bool, Broken> {
+    pub(super) fn hear(&mut self, cx: &mut Context<'_>) -> Result<bool, Broken> {
         let heard = match &mut self.answer {
             Answering::Over(_) => return Ok(false),
-            Answering::Head(head) => match Pin::new(head).poll(&mut context()) {
+            Answering::Head(head) => match Pin::new(head).poll(cx) {
                 Poll::Pending => return Ok(false),
                 Poll::Ready(head) => head.map(|head| {
                     let (head, body) = head.into_parts();
                     (head.status, head.headers, body)
                 }),
             },
-            Answering::Body(_) => return self.hear_body(),
+            Answering::Body(_) => return self.hear_body(cx),
         };
-        let (status, headers, body) = heard.map_err(|error| broken(&error))?;
+        let (status, headers, body) = heard.map_err(Broken::of)?;
+        self.came = Some(0);
         self.answer = match headed(status, &headers, body.is_end_stream())? {
             Some(status) => Answering::Over(status),
             None => Answering::Body(body),
@@ -240,24 +278,25 @@ impl Stream {
         Ok(true)
     }
 
-    fn hear_body(&mut self) -> Result<bool, Broken> {
+    fn hear_body(&mut self, cx: &mut Context<'_>) -> Result<bool, Broken> {
         let Answering::Body(body) = &mut self.answer else {
             return Ok(false);
         };
-        match body.poll_data(&mut context()) {
+        match body.poll_data(cx) {
             Poll::Pending => return Ok(false),
             Poll::Ready(Some(data)) => {
-                let data = data.map_err(|error| broken(&error))?;
+                let data = data.map_err(Broken::of)?;
                 // It fails for more than there was, which this is not.
                 let _released = body.flow_control().release_capacity(data.len());
                 self.messages.hear(&data);
+                self.came = Some(self.came.unwrap_or_default() + data.len() as u64);
                 return Ok(true);
             }
             Poll::Ready(None) => {}
         }
-        let trailers = match body.poll_trailers(&mut context()) {
+        let trailers = match body.poll_trailers(cx) {
             Poll::Pending => return Ok(false),
-            Poll::Ready(trailers) => trailers.map_err(|error| broken(&error))?,
+            Poll::Ready(trailers) => trailers.map_err(Broken::of)?,
         };
         let trailers = trailers.unwrap_or_default();
         let status = Status::of_trailers(&trailers).map_err(Broken::Fault)?;
@@ -285,16 +324,32 @@ fn headed(status: StatusCode, headers: &HeaderMap, is_all: bool) -> Result<Optio
     status.ok_or_else(missing).map(Some)
 }
 
-/// What an error of a stream means.
-fn broken(error: &h2::Error) -> Broken {
-    let reason = error.reason().filter(|_| error.is_remote());
-    match reason {
-        Some(reason) if error.is_reset() => Broken::Ended(Status::of_reset(reason), false),
-        Some(reason) => {
-            let words = format!("the server ends the connection: {}", reason.description());
-            Broken::Ended(Status::new(super::status::UNAVAILABLE, words), true)
+impl Broken {
+    /// What an error of a stream means.
+    fn of(error: h2::Error) -> Self {
+        let reason = error.reason().filter(|_| error.is_remote());
+        let refused = reason == Some(Reason::REFUSED_STREAM);
+        match reason {
+            Some(reason) if error.is_reset() => Self::Ended(Ended {
+                status: Status::of_reset(reason),
+                leaves: false,
+                did_nothing: refused,
+            }),
+            Some(reason) => {
+                let words = format!("the server ends the connection: {}", reason.description());
+                Self::Ended(Ended {
+                    status: Status::new(super::status::UNAVAILABLE, words),
+                    leaves: true,
+                    did_nothing: true,
+                })
+            }
+            None => match error.get_io() {
+                Some(cause) => Self::Connection(format!(
+                    "the connection ended before the answer was whole: {cause}"
+                )),
+                None => Self::Fault(foreign(&error)),
+            },
         }
-        None => Broken::Fault(foreign(error)),
     }
 }
 
@@ -303,7 +358,7 @@ fn foreign(error: &h2::Error) -> String {
 }
 
 /// Nobody is woken: whoever hears something comes again.
-fn context() -> Context<'static> {
+pub(super) fn context() -> Context<'static> {
     Context::from_waker(Waker::noop())
 }
 

@@ -13,9 +13,9 @@ use protox::file::{File, FileResolver};
 
 use super::{Act, Subject, request};
 use crate::time::tokios::TokioTime;
-use lab_client::Server;
 use lab_client::dialogue::DialogueClient;
 use lab_client::http::HttpClient;
+use lab_client::{Protocol, Server};
 use lab_dialogues::{Grpc, Imap, Postgres, Redis, Smtp};
 
 /// Reads until `end` comes; false where the connection ends before anything.
@@ -455,5 +455,36 @@ impl Subject for Calls {
             Act::Half => [begun, frame(DATA, 0, call, &note[..9])].concat(),
             Act::Silence => Vec::new(),
         })
+    }
+}
+
+/// Calls of users who share connections.
+pub(super) struct SharedCalls;
+
+impl Subject for SharedCalls {
+    type Client = DialogueClient<Grpc, TokioTime>;
+
+    fn request() -> (Request, Speech) {
+        Calls::request()
+    }
+
+    fn client(workload: &Workload, server: Server, time: TokioTime) -> Self::Client {
+        let protocol = Protocol {
+            shared: Some(1),
+            ..server.protocol
+        };
+        Calls::client(workload, Server { protocol, ..server }, time)
+    }
+
+    fn greet(stream: &mut TcpStream) -> io::Result<()> {
+        Calls::greet(stream)
+    }
+
+    fn hear(stream: &mut TcpStream) -> io::Result<bool> {
+        Calls::hear(stream)
+    }
+
+    fn act(stream: &mut TcpStream, act: Act) -> io::Result<()> {
+        Calls::act(stream, act)
     }
 }

@@ -32,6 +32,9 @@ const NOTES: &str = r#"
     }
 "#;
 
+/// How many notes of 10 kB a flood has: twice what may wait unread for one user.
+const FLOOD: usize = 210;
+
 static DESCRIPTORS: LazyLock<Descriptors> = LazyLock::new(|| {
     struct Only;
     impl FileResolver for Only {
@@ -90,7 +93,7 @@ fn end(mut stream: SendStream<Bytes>, code: &str, words: &str) {
 }
 
 /// A service that does as its methods' names and its notes' texts say.
-fn notes(
+pub(crate) fn notes(
     head: Head<RecvStream>,
     respond: SendResponse<Bytes>,
 ) -> Pin<Box<dyn Future<Output = ()>>> {
@@ -190,16 +193,23 @@ async fn talk(heard: &mut Heard, mut respond: SendResponse<Bytes>) {
         if note["text"] == "enough" {
             return end(stream, "8", "that was enough");
         }
+        if note["text"] == "flood" {
+            let much = serde_json::json!({ "text": "x".repeat(10_000) });
+            let much = framed(&much.to_string());
+            (0..FLOOD).for_each(|_| {
+                let _gone = stream.send_data(much.clone(), false);
+            });
+        }
         let _gone = stream.send_data(framed(&note.to_string()), false);
     }
     end(stream, "0", "");
 }
 
-fn by_notes(_: usize, _: &str) -> Does {
+pub(crate) fn by_notes(_: usize, _: &str) -> Does {
     Does::By(notes)
 }
 
-fn make(variables: &[&str]) -> Make {
+pub(crate) fn make(variables: &[&str]) -> Make {
     let mut make = Make::new(variables);
     make.workload.speech = Speech::Grpc {
         descriptors: DESCRIPTORS.clone(),
@@ -209,7 +219,7 @@ fn make(variables: &[&str]) -> Make {
 }
 
 /// A call that says these.
-fn saying(make: &Make, method: &str, messages: &[&str]) -> Request {
+pub(crate) fn saying(make: &Make, method: &str, messages: &[&str]) -> Request {
     let call = Call {
         messages: messages.iter().map(|text| make.template(text)).collect(),
         ..Call::of(&format!("notes.Notes/{method}"))
@@ -222,14 +232,14 @@ fn saying(make: &Make, method: &str, messages: &[&str]) -> Request {
     }
 }
 
-fn changed(mut request: Request, change: impl FnOnce(&mut Call)) -> Request {
+pub(crate) fn changed(mut request: Request, change: impl FnOnce(&mut Call)) -> Request {
     if let Some(Said::Call(call)) = request.said.as_deref_mut() {
         change(call);
     }
     request
 }
 
-fn holds(path: &str, value: &str) -> Vec<Expectation> {
+pub(crate) fn holds(path: &str, value: &str) -> Vec<Expectation> {
     vec![Expectation::Json {
         path: Box::new(JsonPath::parse(path).unwrap()),
         value: Template::literal(value),
@@ -308,7 +318,7 @@ fn each_message_of_a_stream_has_its_moment() {
     }
 }
 
-fn listening(until: Option<&str>, count: Option<u32>) -> Events {
+pub(crate) fn listening(until: Option<&str>, count: Option<u32>) -> Events {
     Events {
         until: until.map(Template::literal),
         named: None,

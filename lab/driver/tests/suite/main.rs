@@ -9,6 +9,7 @@ mod events;
 mod faults;
 mod framing;
 mod grpc;
+mod grpc_shared;
 mod measures;
 mod messages;
 mod open;

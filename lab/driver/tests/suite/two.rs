@@ -144,6 +144,11 @@ impl Two {
         self.saw.requests.lock().unwrap().clone()
     }
 
+    /// The most requests that it had at once.
+    pub(crate) fn most(&self) -> usize {
+        self.saw.most.load(Ordering::SeqCst)
+    }
+
     /// A drive that speaks HTTP/2 with it.
     pub(crate) fn drive(&self, make: Make) -> Drive {
         let mut drive = make.drive(&self.base());
@@ -284,7 +289,7 @@ fn at_once(_: usize, _: &str) -> Does {
     Does::Answers(10, Duration::ZERO)
 }
 
-fn phase(told: &Told, phase: Phase) -> u64 {
+pub(crate) fn phase(told: &Told, phase: Phase) -> u64 {
     let windows = told.windows.iter();
     windows
         .map(|w| w.steps[0].phases[phase as usize].len())
@@ -293,7 +298,7 @@ fn phase(told: &Told, phase: Phase) -> u64 {
 
 /// Requests that the server had, against those that the drive counts and the one that may have been cut.
 #[track_caller]
-fn counted(server: &Two, told: &Told, users: usize) {
+pub(crate) fn counted(server: &Two, told: &Told, users: usize) {
     let had = server.requests().len() as u64;
     let sum = &told.summary;
     let sent = sum.transactions + sum.errors + sum.stale_retries;
@@ -378,7 +383,7 @@ fn shared_connections_carry_as_much_as_the_server_allows_and_no_more() {
     let told = run_until(drive, |told| told.done() >= 200);
     assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
     assert_eq!((server.connections(), told.summary.http2_connects), (2, 2));
-    assert_eq!(server.saw.most.load(Ordering::SeqCst), 8);
+    assert_eq!(server.most(), 8);
     counted(&server, &told, 20);
     // Ten users to a connection that takes four: most requests wait, and it is told apart.
     let blocked = phase(&told, Phase::Blocked);

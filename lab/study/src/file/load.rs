@@ -74,8 +74,9 @@ pub(crate) struct LoadFile {
     #[schemars(with = "Option<GeneratorsFile>")]
     pub(crate) generators: Option<At<GeneratorsFile>>,
     /// Connections that all users share, 1 to 1,000,000, where there are more users than connections to be
-    /// had: each request takes the one that has been free for longest, and waits where none is. Each user
-    /// has one of its own unless said.
+    /// had: each request takes the one that has been free for longest, and waits where none is. Over HTTP/2,
+    /// and so with gRPC, each carries many requests at a time, and users stay with theirs. Each user has
+    /// one of its own unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) connections: Option<At<Scalar>>,

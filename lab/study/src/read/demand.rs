@@ -42,9 +42,9 @@ pub(super) fn template(
     let time_limit = settings.optional("time_limit", load.time_limit.as_ref());
     let generators = generators::template(load.generators.as_ref(), settings);
     let connections = match &load.connections {
-        Some(at) if !workload.speech.is_http() => {
+        Some(at) if !workload.speech.is_http() && !workload.speech.is_over_http2() => {
             let help = "leave `connections` out: each user has one of its own";
-            let message = "users share connections over HTTP alone";
+            let message = "users share connections over HTTP and gRPC alone";
             note(&at.span, message, help, settings)
         }
         connections => settings.optional("connections", connections.as_ref()),
@@ -58,6 +58,7 @@ pub(super) fn template(
         time_limit: time_limit?,
         generators: generators?,
         connections: connections?,
+        over_http2: workload.speech.is_over_http2(),
         sources: sources?,
     })
 }

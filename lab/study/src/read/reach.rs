@@ -1,13 +1,18 @@
 //! How users reach a system of a study: its settings as templates, each with its place.
 
 use lab_language::{At, Problem, Scalar, Span};
+use lab_workload::Workload;
 
-use super::settings::Settings;
+use super::settings::{Settings, note};
 use crate::file::{HttpFile, SystemFile};
 use crate::reach::{HttpTemplate, ReachTemplate};
 
 /// How the users of `system` reach it; `None` when a problem was noted.
-pub(super) fn template(system: &SystemFile, settings: &mut Settings<'_>) -> Option<ReachTemplate> {
+pub(super) fn template(
+    system: &SystemFile,
+    workload: &Workload,
+    settings: &mut Settings<'_>,
+) -> Option<ReachTemplate> {
     fitting(system, settings)?;
     let mut known = settings.known.to_vec();
     if system.command.is_some() || system.processes.is_some() {
@@ -26,7 +31,7 @@ pub(super) fn template(system: &SystemFile, settings: &mut Settings<'_>) -> Opti
     let insecure = settings.optional("insecure", tls.insecure.as_ref());
     let http = match &system.http {
         None => None,
-        Some(http) => Some(speech(http, settings)?),
+        Some(http) => Some(speech(http, workload, settings)?),
     };
     let resolve: Vec<_> = system
         .resolve
@@ -47,7 +52,11 @@ pub(super) fn template(system: &SystemFile, settings: &mut Settings<'_>) -> Opti
     })
 }
 
-fn speech(http: &HttpFile, settings: &mut Settings<'_>) -> Option<HttpTemplate> {
+fn speech(
+    http: &HttpFile,
+    workload: &Workload,
+    settings: &mut Settings<'_>,
+) -> Option<HttpTemplate> {
     let (version, share, connections) = match http {
         HttpFile::Version(version) => (version, None, None),
         HttpFile::Full(full) => (
@@ -56,6 +65,14 @@ fn speech(http: &HttpFile, settings: &mut Settings<'_>) -> Option<HttpTemplate> 
             full.connections.as_ref(),
         ),
     };
+    let speech = &workload.speech;
+    if !speech.is_http() && !speech.is_over_http2() {
+        let message = format!(
+            "the users of this workload speak {}, not HTTP",
+            speech.name()
+        );
+        return note(&version.span, &message, "leave `http` out", settings);
+    }
     let version = settings.required("http", version);
     let share = settings.optional("share", share);
     let connections = settings.optional("connections", connections);

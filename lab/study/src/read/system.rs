@@ -64,7 +64,7 @@ fn template(
     let kernel = kernel(&system.kernel, settings);
     let cpus = settings.optional("cpus", system.cpus.as_ref());
     let storage = storage::template(system.storage.as_ref(), settings);
-    let reach = super::reach::template(system, settings);
+    let reach = super::reach::template(system, workload, settings);
     Some(SystemTemplate {
         reach: reach?,
         kind: kind?,

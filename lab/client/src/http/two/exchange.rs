@@ -6,7 +6,6 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use http::{HeaderMap, StatusCode};
-use tokio::sync::{Mutex, OwnedSemaphorePermit};
 
 use super::super::call::{Answer, Call, broken, keeps, timeout_text};
 use super::super::client::{HttpClient, HttpSession, Outcome};
@@ -14,12 +13,11 @@ use super::super::cookie::Jar;
 use super::super::head::Fault;
 use super::super::response::{Complete, KeptBody};
 use super::error::{Lost, sort};
-use super::link::{Held, Link};
 use super::message;
-use super::shared::Slot;
 use super::talk::{Came, Talk};
 use crate::connection::Connection;
 use crate::exchange::{ErrorClass, Phase};
+use crate::streams::{Held, Link, Place};
 use crate::time::{Nanos, Time, Timer, or_late, within};
 use crate::url::BaseUrl;
 use crate::version::{Offer, Version};
@@ -149,8 +147,16 @@ impl<T: Time> HttpClient<T> {
     ) -> Result<(), (ErrorClass, String)> {
         let refused = |why| (ErrorClass::Connect, why);
         if let (Some(sharing), Some(place), None) = (&self.sharing, session.place, other) {
-            let held = self.join(sharing.slot(place), call).await?;
-            session.two = Some(Box::new(held));
+            let (time, deadline) = (&self.time, call.deadline);
+            let open = async {
+                let connection = self.open(call, &None).await?;
+                Ok::<_, String>(self.begin(connection, call).await?.0)
+            };
+            let (blocked, joined) = sharing.join(place, (time, deadline), open).await;
+            if let Some(blocked) = blocked {
+                call.phases.add(Phase::Blocked, blocked);
+            }
+            session.two = Some(Box::new(joined?));
             return Ok(());
         }
         let connection = self.open(call, other).await.map_err(refused)?;
@@ -161,50 +167,6 @@ impl<T: Time> HttpClient<T> {
         let (link, other) = self.begin(connection, call).await.map_err(refused)?;
         session.two = Some(Box::new(link.held(other)));
         Ok(())
-    }
-
-    /// A hold on the connection of a slot, which is opened where there is none.
-    async fn join(
-        &self,
-        slot: &Mutex<Slot>,
-        call: &mut Call<'_, T::Timer>,
-    ) -> Result<Held, (ErrorClass, String)> {
-        let asked = self.time.now();
-        let mut slot = match slot.try_lock() {
-            Ok(slot) => slot,
-            Err(_) => {
-                let locked = within(call.deadline, slot.lock()).await;
-                call.phases.add(Phase::Blocked, self.time.now() - asked);
-                let late = "the shared connection was not open in time";
-                locked.ok_or_else(|| (ErrorClass::Timeout, late.to_owned()))?
-            }
-        };
-        if let Some((at, why)) = &slot.failed
-            && *at >= asked
-        {
-            return Err((ErrorClass::Connect, why.to_string()));
-        }
-        if let Some(link) = &slot.link {
-            let mut held = link.held(None);
-            if !held.is_unusable().await {
-                return Ok(held);
-            }
-            slot.link = None;
-        }
-        let opened = match self.open(call, &None).await {
-            Ok(connection) => self.begin(connection, call).await,
-            Err(why) => Err(why),
-        };
-        match opened {
-            Ok((link, _)) => {
-                slot.link = Some(Rc::clone(&link));
-                Ok(link.held(None))
-            }
-            Err(why) => {
-                slot.failed = Some((self.time.now(), why.as_str().into()));
-                Err((ErrorClass::Connect, why))
-            }
-        }
     }
 
     /// Begins HTTP/2 on a connection that was just opened.
@@ -257,6 +219,7 @@ impl<T: Time> HttpClient<T> {
             }
             Err(error) => return Err(Lost::Failed(ErrorClass::Check, error.to_string())),
         };
+        held.last = None;
         let mut talk = Talk::new(answer, stream, body);
         let mut coming = Coming::default();
         let come = poll_fn(|cx| {
@@ -287,6 +250,7 @@ impl<T: Time> HttpClient<T> {
                 if let Answer::Whole { at, .. } = &answer {
                     link.hear(*at);
                 }
+                held.last = talk.into_rest().filter(|_| !held.is_shared);
                 Ok(answer)
             }
         }
@@ -295,9 +259,9 @@ impl<T: Time> HttpClient<T> {
     /// Waits until the server allows one more request on the connection.
     async fn await_place(
         &self,
-        link: &Link,
+        link: &Rc<Link>,
         call: &mut Call<'_, T::Timer>,
-    ) -> Result<OwnedSemaphorePermit, Lost> {
+    ) -> Result<Place, Lost> {
         let asked = self.time.now();
         let got = within(call.deadline, link.place()).await;
         call.phases.add(Phase::Blocked, self.time.now() - asked);

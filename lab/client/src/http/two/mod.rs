@@ -2,10 +2,8 @@
 //!
 //! - A message is rendered as for HTTP/1.1 and sent as HTTP/2 has it ([`message`]); its answer is judged
 //!   by the same rules.
-//! - A connection serves itself ([`link`]): it answers pings, takes settings, and opens windows also
-//!   while its users think. It lets in as many requests as the server allows at once; the others wait in
-//!   their order, which is [`crate::Phase::Blocked`].
-//! - Users may share connections ([`shared`]).
+//! - Connections, and who shares them, are those of [`crate::streams`]. Waiting for a place on one is
+//!   [`crate::Phase::Blocked`].
 //! - What the server says that it did nothing with is sent again, once, by whatever method: a refused
 //!   stream, and one beyond the last that a GOAWAY names (RFC 9113, section 8.7). Where a connection
 //!   ended, the rule for stale ones holds. Any other end of a stream is a *reset*, and an answer that
@@ -13,10 +11,14 @@
 
 mod error;
 mod exchange;
-mod link;
 mod message;
-mod shared;
 mod talk;
 
-pub(super) use link::{Held, builder};
-pub(super) use shared::Sharing;
+use crate::streams::Windows;
+
+/// As browsers have it (Chromium's), so that a server is measured by its own speed.
+pub(super) const WINDOWS: Windows = Windows {
+    stream: 6 << 20,
+    connection: 15 << 20,
+    tiny_frames: 4 << 20,
+};

@@ -22,7 +22,7 @@ enum Answering {
     Head(ResponseFuture),
     Body(RecvStream),
     Trailers(RecvStream),
-    Over,
+    Over(Option<RecvStream>),
 }
 
 /// The next part of an answer.
@@ -60,36 +60,44 @@ impl Talk {
                 Answering::Head(future) => {
                     let (head, body) = ready!(Pin::new(future).poll(cx))?.into_parts();
                     self.answer = match body.is_end_stream() {
-                        true => Answering::Over,
+                        true => Answering::Over(Some(body)),
                         false => Answering::Body(body),
                     };
                     return Poll::Ready(Ok(Came::Head(head.status, head.headers)));
                 }
                 Answering::Body(body) => {
                     let Some(data) = ready!(body.poll_data(cx)).transpose()? else {
-                        self.next_is_trailers();
+                        self.next(Answering::Trailers);
                         continue;
                     };
                     // It fails for more than there was, which this is not.
                     let _released = body.flow_control().release_capacity(data.len());
                     if body.is_end_stream() {
-                        self.answer = Answering::Over;
+                        self.next(|body| Answering::Over(Some(body)));
                     }
                     return Poll::Ready(Ok(Came::Data(data)));
                 }
                 Answering::Trailers(body) => {
                     ready!(body.poll_trailers(cx))?;
-                    self.answer = Answering::Over;
+                    self.next(|body| Answering::Over(Some(body)));
                 }
-                Answering::Over => return Poll::Ready(Ok(Came::End)),
+                Answering::Over(_) => return Poll::Ready(Ok(Came::End)),
             }
         }
     }
 
-    fn next_is_trailers(&mut self) {
-        let before = std::mem::replace(&mut self.answer, Answering::Over);
-        if let Answering::Body(body) = before {
-            self.answer = Answering::Trailers(body);
+    /// What is left of an answer that is over.
+    pub(super) fn into_rest(self) -> Option<RecvStream> {
+        match self.answer {
+            Answering::Over(rest) => rest,
+            _ => None,
+        }
+    }
+
+    fn next(&mut self, is: fn(RecvStream) -> Answering) {
+        let before = std::mem::replace(&mut self.answer, Answering::Over(None));
+        if let Answering::Body(body) | Answering::Trailers(body) = before {
+            self.answer = is(body);
         }
     }
 

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
+use ::h2::RecvStream;
 use ::h2::client::{Builder, SendRequest};
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -17,12 +18,6 @@ use crate::server::Limits;
 use crate::time::Nanos;
 use crate::url::BaseUrl;
 
-/// What may be on its way to this side, bytes: of one answer, and of all on a connection. As browsers
-/// have it (Chromium's), so that a server is measured by its own speed.
-const STREAM_WINDOW: u32 = 6 << 20;
-const CONNECTION_WINDOW: u32 = 15 << 20;
-/// What tiny frames of unread answers may take, bytes: streams of events consist of them.
-const TINY_FRAMES: usize = 4 << 20;
 /// What h2 has for the server's limit before the server says one: no server says this.
 const UNSAID: usize = (1 << 30) + 0x5eed;
 /// Most requests at once on one connection, whatever more a server allows.
@@ -49,34 +44,57 @@ struct State {
     allowed: Cell<usize>,
     /// What the server said of it.
     said: Cell<usize>,
+    /// Closed once it has greeted, or ended.
+    greeting: Semaphore,
 }
 
 /// A user's hold on a connection.
 pub(crate) struct Held {
-    pub(super) link: Rc<Link>,
-    pub(super) send: SendRequest<Bytes>,
+    pub(crate) link: Rc<Link>,
+    pub(crate) send: SendRequest<Bytes>,
+    /// The stream of its last answer, on a connection of its own. Whoever drops one wakes the connection, and so
+    /// does who sends: what is dropped behind the next request wakes nobody once more.
+    pub(crate) last: Option<RecvStream>,
+    /// Whether others use the connection, too.
+    pub(crate) is_shared: bool,
     /// The server, where it is another than the drive's.
-    pub(super) other: Option<Box<BaseUrl>>,
+    pub(crate) other: Option<Box<BaseUrl>>,
     /// When its last answer was whole; `None` before its first.
     pub(crate) idle_since: Option<Nanos>,
 }
 
+/// A place for one stream on a connection. As long as anybody has one, the connection goes on.
+pub struct Place {
+    _permit: OwnedSemaphorePermit,
+    _link: Rc<Link>,
+}
+
+/// What may be on its way to this side, bytes.
+pub(crate) struct Windows {
+    /// Of one answer.
+    pub(crate) stream: u32,
+    /// Of all on a connection.
+    pub(crate) connection: u32,
+    /// What tiny frames of unread answers may take: streams of events and of messages consist of them.
+    pub(crate) tiny_frames: usize,
+}
+
 /// What connections of a worker begin with.
-pub(crate) fn builder(limits: &Limits) -> Builder {
+pub(crate) fn builder(limits: &Limits, windows: &Windows) -> Builder {
     let mut builder = Builder::new();
     builder
         .enable_push(false)
-        .initial_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
+        .initial_window_size(windows.stream)
+        .initial_connection_window_size(windows.connection)
         .max_header_list_size(u32::try_from(limits.max_header_bytes).unwrap_or(u32::MAX))
-        .data_frame_budget(TINY_FRAMES)
+        .data_frame_budget(windows.tiny_frames)
         .initial_max_send_streams(UNSAID);
     builder
 }
 
 impl Link {
     /// Begins HTTP/2 on a connection, and a task that serves it from now on.
-    pub(super) async fn begin(
+    pub(crate) async fn begin(
         builder: &Builder,
         connection: Connection,
     ) -> Result<(Rc<Self>, Option<Box<BaseUrl>>), ::h2::Error> {
@@ -90,6 +108,7 @@ impl Link {
             places: Arc::new(Semaphore::new(1)),
             allowed: Cell::new(1),
             said: Cell::new(1),
+            greeting: Semaphore::new(0),
         });
         let task = tokio::task::spawn_local(serve(connection, Rc::clone(&state)));
         let link = Self {
@@ -100,54 +119,79 @@ impl Link {
         Ok((Rc::new(link), other))
     }
 
-    /// A hold on it, for one user.
-    pub(super) fn held(self: &Rc<Self>, other: Option<Box<BaseUrl>>) -> Held {
+    /// A hold on it, for its only user.
+    pub(crate) fn held(self: &Rc<Self>, other: Option<Box<BaseUrl>>) -> Held {
         Held {
             link: Rc::clone(self),
             send: self.send.clone(),
+            last: None,
+            is_shared: false,
             other,
             idle_since: None,
         }
     }
 
+    /// A hold on it, for one user of several.
+    pub(crate) fn shared(self: &Rc<Self>) -> Held {
+        Held {
+            is_shared: true,
+            ..self.held(None)
+        }
+    }
+
     /// Whether no more requests may be sent on it.
-    pub(super) fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.state.ended.get()
     }
 
     /// No more requests are sent on it; those under way go on.
-    pub(super) fn retire(&self) {
+    pub(crate) fn retire(&self) {
         self.state.ended.set(true);
     }
 
     /// Whether the server has said anything in HTTP/2.
-    pub(super) fn is_greeted(&self) -> bool {
+    pub(crate) fn is_greeted(&self) -> bool {
         self.state.greeted.get()
     }
 
+    /// Awaits the server's first word; whether it is one of HTTP/2.
+    pub(crate) async fn greeting(&self) -> bool {
+        let _closed = self.state.greeting.acquire().await;
+        self.is_greeted()
+    }
+
     /// A part of an answer came.
-    pub(super) fn hear(&self, at: Nanos) {
+    pub(crate) fn hear(&self, at: Nanos) {
         self.state.heard.set(at);
     }
 
     /// When a part of any answer came last.
-    pub(super) fn heard(&self) -> Nanos {
+    pub(crate) fn heard(&self) -> Nanos {
         self.state.heard.get()
     }
 
     /// How many requests the server allows at once.
-    pub(super) fn allowed(&self) -> usize {
+    pub(crate) fn allowed(&self) -> usize {
         self.state.said.get()
     }
 
-    /// A place for one request, if one is free.
-    pub(super) fn try_place(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.state.places).try_acquire_owned().ok()
+    /// A place for one stream, if one is free.
+    pub(crate) fn try_place(self: &Rc<Self>) -> Option<Place> {
+        let permit = Arc::clone(&self.state.places).try_acquire_owned().ok()?;
+        Some(self.kept_by(permit))
     }
 
-    /// A place for one request, in the order of those who ask; `None` when the connection ended.
-    pub(super) async fn place(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.state.places).acquire_owned().await.ok()
+    /// A place for one stream, in the order of those who ask; `None` when the connection ended.
+    pub(crate) async fn place(self: &Rc<Self>) -> Option<Place> {
+        let permit = Arc::clone(&self.state.places).acquire_owned().await.ok()?;
+        Some(self.kept_by(permit))
+    }
+
+    fn kept_by(self: &Rc<Self>, permit: OwnedSemaphorePermit) -> Place {
+        Place {
+            _permit: permit,
+            _link: Rc::clone(self),
+        }
     }
 }
 
@@ -159,7 +203,7 @@ impl Drop for Link {
 
 impl Held {
     /// Whether nothing more can be sent on it, because the server said so or the connection ended.
-    pub(super) async fn is_unusable(&mut self) -> bool {
+    pub(crate) async fn is_unusable(&mut self) -> bool {
         if self.link.has_ended() {
             return true;
         }
@@ -178,6 +222,7 @@ async fn serve(mut connection: ::h2::client::Connection<Stream, Bytes>, state: R
     let _ended = served.await;
     state.ended.set(true);
     state.places.close();
+    state.greeting.close();
 }
 
 impl State {
@@ -186,7 +231,9 @@ impl State {
         if said == UNSAID {
             return;
         }
-        self.greeted.set(true);
+        if !self.greeted.replace(true) {
+            self.greeting.close();
+        }
         self.said.set(said);
         let (now, wanted) = (self.allowed.get(), said.min(MAX_AT_ONCE));
         if wanted > now {

@@ -1,0 +1,24 @@
+//! What a user has of connections that all share. It knows no protocol.
+
+use crate::streams::Held;
+
+/// A user's place among shared connections.
+pub(super) struct Seat<L> {
+    /// Which of them is its own.
+    pub(super) place: usize,
+    /// The hold on it, once it was used.
+    pub(super) held: Option<Held>,
+    /// What the protocol keeps of the user.
+    pub(super) line: L,
+}
+
+impl<L: Default> Seat<L> {
+    /// On the connection of this place.
+    pub(super) fn at(place: usize) -> Self {
+        Self {
+            place,
+            held: None,
+            line: L::default(),
+        }
+    }
+}

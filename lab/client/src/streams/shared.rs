@@ -1,0 +1,102 @@
+//! Connections that all users of a worker share. It knows nothing of what is said on them.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::rc::Rc;
+
+use tokio::sync::Mutex;
+
+use super::link::{Held, Link};
+use crate::exchange::ErrorClass;
+use crate::time::{Nanos, Time, within};
+
+/// A worker's shared connections. Users are dealt to them in turn, and stay.
+pub(crate) struct Sharing {
+    slots: Box<[Mutex<Slot>]>,
+    next: Cell<usize>,
+}
+
+/// A place for a connection: held by who opens it, while others wait.
+#[derive(Default)]
+struct Slot {
+    link: Option<Rc<Link>>,
+    /// When the last attempt to open one failed, and why: who waited for it meanwhile fails, too.
+    failed: Option<(Nanos, Rc<str>)>,
+}
+
+/// A hold on a shared connection, or why there is none.
+pub(crate) type Joined = Result<Held, (ErrorClass, String)>;
+
+impl Sharing {
+    /// Places for so many connections.
+    pub(crate) fn new(connections: u32) -> Self {
+        Self {
+            slots: (0..connections.max(1)).map(|_| Mutex::default()).collect(),
+            next: Cell::new(0),
+        }
+    }
+
+    /// The place of the next user.
+    pub(crate) fn deal(&self) -> usize {
+        let place = self.next.get();
+        self.next.set((place + 1) % self.slots.len());
+        place
+    }
+
+    /// A hold on the connection of a place that was dealt, by the deadline. Where there is none, one user opens it,
+    /// and how long another waited for that is told beside.
+    pub(crate) async fn join<T: Time>(
+        &self,
+        place: usize,
+        (time, deadline): (&T, &T::Timer),
+        open: impl Future<Output = Result<Rc<Link>, String>>,
+    ) -> (Option<Nanos>, Joined) {
+        let slot = &self.slots[place % self.slots.len()];
+        let asked = time.now();
+        let (blocked, mut slot) = match slot.try_lock() {
+            Ok(slot) => (None, slot),
+            Err(_) => {
+                let locked = within(deadline, slot.lock()).await;
+                let blocked = Some(time.now().saturating_sub(asked));
+                let Some(slot) = locked else {
+                    let late = "the shared connection was not open in time".to_owned();
+                    return (blocked, Err((ErrorClass::Timeout, late)));
+                };
+                (blocked, slot)
+            }
+        };
+        if let Some((at, why)) = &slot.failed
+            && *at >= asked
+        {
+            return (blocked, Err((ErrorClass::Connect, why.to_string())));
+        }
+        if let Some(link) = &slot.link {
+            let mut held = link.shared();
+            if !held.is_unusable().await {
+                return (blocked, Ok(held));
+            }
+            slot.link = None;
+        }
+        let opened = match open.await {
+            Ok(link) => Ok(slot.link.insert(link).shared()),
+            Err(why) => {
+                slot.failed = Some((time.now(), why.as_str().into()));
+                Err((ErrorClass::Connect, why))
+            }
+        };
+        (blocked, opened)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_are_dealt_in_turn() {
+        let sharing = Sharing::new(3);
+        let dealt: Vec<usize> = (0..7).map(|_| sharing.deal()).collect();
+        assert_eq!(dealt, [0, 1, 2, 0, 1, 2, 0]);
+        assert_eq!(Sharing::new(0).deal(), 0);
+    }
+}

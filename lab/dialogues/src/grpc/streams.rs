@@ -1,0 +1,77 @@
+//! Calls of users who share connections: each in a stream of a connection that is others', too. It knows nothing
+//! of whose.
+
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use h2::client::SendRequest;
+use lab_client::dialogue::{Out, Place, Reply, StreamEnd, Streams};
+
+use super::line::{Broken, Stream};
+use super::{Grpc, GrpcLine, GrpcTalk, OfStatus};
+
+impl Streams<GrpcLine, GrpcTalk> for Grpc {
+    fn goes_on(&self, line: &GrpcLine, talk: &GrpcTalk) -> bool {
+        self.asked(talk).is_some_and(|asked| line.has_open(asked))
+    }
+
+    fn begin(
+        &self,
+        line: &mut GrpcLine,
+        talk: &mut GrpcTalk,
+        place: Option<(&mut SendRequest<Bytes>, Place)>,
+        out: &mut Out,
+    ) -> Result<(), StreamEnd> {
+        let nothing = || StreamEnd::Fault("there is nothing to call".to_owned());
+        let asked = self.asked(talk).ok_or_else(nothing)?;
+        if out.looked_at {
+            self.tell(line, (talk, asked), out);
+        }
+        talk.is_new = place.is_some();
+        let mut stream = match place {
+            Some((to, place)) => {
+                let head = talk.head.clone().ok_or_else(nothing)?;
+                Stream::begin(to, place, head)?
+            }
+            None => line.take_open(asked).ok_or_else(nothing)?,
+        };
+        if !talk.is_new {
+            // What came of it before was other requests'.
+            stream.came = None;
+        }
+        // It may have to be said again.
+        stream.say(&mut talk.said.clone(), !asked.call.stays_open);
+        line.now = Some(stream);
+        Ok(())
+    }
+
+    fn poll(
+        &self,
+        cx: &mut Context<'_>,
+        line: &mut GrpcLine,
+        talk: &mut GrpcTalk,
+        out: &mut Out,
+    ) -> Poll<Result<Reply, StreamEnd>> {
+        let (Some(asked), Some(stream)) = (self.asked(talk), &mut line.now) else {
+            return Poll::Ready(Err(StreamEnd::Fault("there is no call".to_owned())));
+        };
+        let reply = match ready!(asked.poll(cx, stream, talk, out)) {
+            Ok(reply) => reply,
+            Err(Broken::Ended(end)) => {
+                let reply = Reply::status(end.status, false);
+                if talk.is_new && end.did_nothing {
+                    return Poll::Ready(Err(StreamEnd::Unprocessed(reply)));
+                }
+                reply
+            }
+            Err(Broken::Connection(why)) => return Poll::Ready(Err(StreamEnd::Broken(why))),
+            Err(Broken::Fault(what)) => return Poll::Ready(Err(StreamEnd::Fault(what))),
+        };
+        self.close(line, asked, &reply, out);
+        Poll::Ready(Ok(reply))
+    }
+
+    fn give_up(&self, line: &mut GrpcLine) {
+        line.now = None;
+    }
+}

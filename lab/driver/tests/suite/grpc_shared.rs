@@ -1,0 +1,299 @@
+//! Users who share connections of gRPC: each call is counted once, with its own end, whatever becomes of the
+//! connection.
+
+use std::io::Read;
+use std::net::TcpStream;
+
+use h2::Reason;
+use h2::server::Builder;
+use lab_driver::{Drive, ErrorClass, Phase};
+use lab_workload::{Expectation, JsonPath, Request, Wait};
+use proptest::prelude::*;
+
+use crate::common::{Make, Peer, Server, Told, ms, run_until};
+use crate::grpc::{by_notes, changed, holds, make, notes, saying};
+use crate::two::{Does, Two, counted, phase};
+
+/// So many users on so many connections, who do this again and again.
+fn sharing(
+    server: &Two,
+    (users, connections): (u32, u32),
+    request: impl FnOnce(&Make) -> Request,
+) -> Drive {
+    let make = make(&[]).step_with(Wait::Constant(ms(1)), "GET /", |_, make| request(make));
+    shared(make, server, (users, connections))
+}
+
+fn shared(make: Make, server: &Two, (users, connections): (u32, u32)) -> Drive {
+    let mut drive = make.drive(&server.base());
+    drive.tls = server.trusted();
+    drive.users = users;
+    drive.protocol.shared = Some(connections);
+    drive
+}
+
+/// A note is said, which its server takes as its text has it.
+fn say(make: &Make, text: &str) -> Request {
+    saying(make, "Say", &[&format!("{{\"text\": \"{text}\"}}")])
+}
+
+/// A note is said on a call that stays open.
+fn talk(make: &Make, text: &str) -> Request {
+    let request = saying(make, "Talk", &[&format!("{{\"text\": \"{text}\"}}")]);
+    changed(request, |call| call.stays_open = true)
+}
+
+#[test]
+fn connections_carry_as_many_calls_as_the_server_allows_and_no_more() {
+    let mut builder = Builder::new();
+    builder.max_concurrent_streams(4);
+    let server = Two::start(builder, by_notes);
+    let drive = sharing(&server, (20, 2), |make| Request {
+        answer: holds("$[0].number", "1"),
+        ..saying(make, "Count", &[r#"{"number": 1}"#])
+    });
+    let told = run_until(drive, |told| told.done() >= 80);
+    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    assert_eq!((server.connections(), told.summary.connects), (2, 2));
+    assert_eq!(told.summary.http2_connects, 2);
+    assert_eq!(server.most(), 8);
+    counted(&server, &told, 20);
+    // Ten users to a connection that takes four: most calls wait, and it is told apart.
+    let blocked = phase(&told, Phase::Blocked);
+    assert!(blocked * 2 > told.transactions(0), "{blocked}");
+}
+
+#[test]
+fn what_the_server_did_nothing_with_is_called_again_once() {
+    // Each other attempt is refused.
+    let server = Two::start(Builder::new(), |number, _| match number % 2 {
+        0 => Does::Resets(Reason::REFUSED_STREAM),
+        _ => Does::By(notes),
+    });
+    let drive = sharing(&server, (1, 1), |make| Request {
+        answer: holds("$.text", "user: hi"),
+        ..say(make, "hi")
+    });
+    let told = run_until(drive, |told| told.done() >= 10);
+    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    let (done, again) = (told.summary.transactions, told.summary.stale_retries);
+    assert!(again == done || again == done + 1, "{again} of {done}");
+    assert_eq!(server.connections(), 1);
+
+    let server = Two::start(Builder::new(), |_, _| Does::Resets(Reason::REFUSED_STREAM));
+    let drive = sharing(&server, (1, 1), |make| say(make, "hi"));
+    let told = run_until(drive, |told| told.done() >= 3);
+    assert_eq!(told.errors(ErrorClass::Status), told.done());
+    assert!(
+        told.examples[0].1.contains("UNAVAILABLE"),
+        "{:?}",
+        told.examples
+    );
+    counted(&server, &told, 1);
+}
+
+#[test]
+fn a_server_that_leaves_loses_no_call() {
+    let server = Two::start(Builder::new(), |number, _| match number % 5 {
+        4 => Does::LeavesBy(notes),
+        _ => Does::By(notes),
+    });
+    let drive = sharing(&server, (4, 1), |make| say(make, "hi"));
+    let told = run_until(drive, |told| told.done() >= 60);
+    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    assert!(server.connections() > 4, "{}", server.connections());
+    counted(&server, &told, 4);
+}
+
+#[test]
+fn a_connection_that_dies_under_several_users_is_an_error_of_each() {
+    // Of six calls five hang when the sixth has the connection break.
+    let server = Two::start(Builder::new(), |number, _| match number % 6 {
+        5 => Does::Breaks,
+        _ => Does::By(notes),
+    });
+    let drive = sharing(&server, (6, 1), |make| say(make, "hang"));
+    let told = run_until(drive, |told| told.errors(ErrorClass::Reset) >= 12);
+    let (reset, status) = (
+        told.errors(ErrorClass::Reset),
+        told.errors(ErrorClass::Status),
+    );
+    // The one that was answered with what is no gRPC.
+    assert!(status >= 1, "{:?}", told.examples);
+    assert_eq!(reset + status, told.done(), "{:?}", told.examples);
+    let whole = |(_, why): &(ErrorClass, String)| why.contains("before the answer was whole");
+    assert!(told.examples.iter().any(whole), "{:?}", told.examples);
+    assert_eq!(told.summary.stale_retries, 0);
+    counted(&server, &told, 6);
+}
+
+#[test]
+fn calls_that_hang_hold_up_no_other_and_no_place_for_long() {
+    let mut builder = Builder::new();
+    builder.max_concurrent_streams(2);
+    let server = Two::start(builder, by_notes);
+    let make = make(&[])
+        .step_with(Wait::None, "GET /", |_, make| {
+            changed(say(make, "hang"), |call| call.deadline = Some(ms(100)))
+        })
+        .step_with(Wait::Constant(ms(1)), "GET /", |_, make| say(make, "hi"));
+    let told = run_until(shared(make, &server, (5, 1)), |told| {
+        told.errors(ErrorClass::Timeout) >= 3 && told.transactions(1) >= 3
+    });
+    let timeouts = told.errors(ErrorClass::Timeout);
+    assert_eq!(told.summary.errors, timeouts, "{:?}", told.examples);
+    // A call's own deadline tells nothing about the connection.
+    assert_eq!(told.summary.connects, 1);
+}
+
+#[test]
+fn a_connection_on_which_nothing_is_heard_is_replaced() {
+    let server = Two::start(Builder::new(), by_notes);
+    let mut drive = sharing(&server, (1, 1), |make| say(make, "hang"));
+    drive.limits.request_timeout = ms(150);
+    let told = run_until(drive, |told| told.errors(ErrorClass::Timeout) >= 4);
+    assert_eq!(told.summary.transactions, 0);
+    assert!(told.summary.connects >= 2, "{}", told.summary.connects);
+}
+
+#[test]
+fn messages_of_several_users_are_larger_than_any_window() {
+    let mut builder = Builder::new();
+    builder
+        .initial_window_size(1_000)
+        .initial_connection_window_size(70_000);
+    let server = Two::start(builder, by_notes);
+    let drive = sharing(&server, (3, 1), |make| Request {
+        answer: holds("$.number", "300000"),
+        ..say(make, &"x".repeat(300_000))
+    });
+    let told = run_until(drive, |told| told.done() >= 6);
+    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    assert_eq!(told.summary.connects, 1);
+}
+
+#[test]
+fn calls_that_stay_open_are_each_users_own() {
+    let server = Two::start(Builder::new(), by_notes);
+    let expected = |make: &Make, text: &str, stays_open| {
+        let request = changed(talk(make, text), |call| call.stays_open = stays_open);
+        let said = Expectation::Json {
+            path: Box::new(JsonPath::parse("$[0].text").unwrap()),
+            value: make.template(text),
+        };
+        let answer = vec![said];
+        Request { answer, ..request }
+    };
+    let make = make(&[])
+        .step_with(Wait::Constant(ms(2)), "GET /1", |_, make| {
+            expected(make, "one of {{ index }}", true)
+        })
+        .step_with(Wait::Constant(ms(2)), "GET /2", |_, make| {
+            expected(make, "two of {{ index }}", true)
+        })
+        .step_with(Wait::Constant(ms(2)), "GET /3", |_, make| {
+            expected(make, "three of {{ index }}", false)
+        });
+    let told = run_until(shared(make, &server, (3, 1)), |told| told.done() >= 45);
+    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    assert_eq!(told.summary.connects, 1);
+    let calls = server.requests().len() as u64;
+    let sessions = told.transactions(2);
+    assert!(
+        (sessions..=sessions + 6).contains(&calls),
+        "{calls} calls in {sessions} sessions"
+    );
+}
+
+#[test]
+fn what_one_user_leaves_unread_holds_up_no_other() {
+    let server = Two::start(Builder::new(), by_notes);
+    // More than what a browser lets wait on a connection: 20 times 1 MiB.
+    let make = make(&[])
+        .step_with(Wait::None, "GET /", |_, make| talk(make, "flood"))
+        .step_with(Wait::Constant(ms(200)), "GET /", |_, make| say(make, "hi"))
+        .step_with(Wait::Constant(ms(60_000)), "GET /", |_, make| {
+            say(make, "never")
+        });
+    let told = run_until(shared(make, &server, (20, 1)), |told| {
+        told.transactions(1) >= 20
+    });
+    assert_eq!((told.summary.errors, told.transactions(1)), (0, 20));
+    assert_eq!(told.summary.connects, 1);
+}
+
+#[test]
+fn connections_over_tls_are_shared_too() {
+    let server = Two::secure(&["h2"], by_notes);
+    let drive = sharing(&server, (6, 2), |make| say(make, "hi"));
+    let told = run_until(drive, |told| told.done() >= 20);
+    assert_eq!((told.summary.errors, told.summary.connects), (0, 2));
+}
+
+#[test]
+fn who_speaks_http_1_is_told_to_each_user() {
+    let server = Server::start(|mut peer: Peer<TcpStream>| {
+        let heard = peer.stream.read(&mut [0; 64]);
+        assert!(heard.is_ok_and(|count| count > 0));
+        peer.send("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+        while peer.stream.read(&mut [0; 64]).is_ok_and(|count| count > 0) {}
+    });
+    let make = make(&[]).step_with(Wait::Constant(ms(1)), "GET /", |_, make| say(make, "hi"));
+    let mut drive = make.drive(&server.base());
+    drive.users = 3;
+    drive.protocol.shared = Some(1);
+    let told = run_until(drive, |told| told.done() >= 6);
+    let refused = told.errors(ErrorClass::Connect);
+    assert_eq!(refused, told.done(), "{:?}", told.examples);
+    assert!(
+        told.examples[0].1.contains("speaks no HTTP/2"),
+        "{:?}",
+        told.examples
+    );
+}
+
+#[test]
+fn who_allows_no_call_is_named_as_the_cause() {
+    let mut builder = Builder::new();
+    builder.max_concurrent_streams(0);
+    let server = Two::start(builder, by_notes);
+    let mut drive = sharing(&server, (2, 1), |make| say(make, "hi"));
+    drive.limits.request_timeout = ms(200);
+    let told = run_until(drive, |told| told.errors(ErrorClass::Timeout) >= 3);
+    let named = |told: &Told| {
+        let mut all = told.examples.iter();
+        all.any(|(_, why)| why.contains("allows 0 calls at once"))
+    };
+    assert!(named(&told), "{:?}", told.examples);
+    assert_eq!(server.requests().len(), 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// Whatever a server does with the calls of whoever shares whatever: it had what is counted.
+    #[test]
+    fn each_call_is_counted_once(
+        acts in proptest::collection::vec(0u8..6, 5..40),
+        users in 1u32..7,
+        connections in 1u32..4,
+    ) {
+        let refused = acts.iter().filter(|act| **act == 1).count() as u64;
+        let broken = acts.iter().filter(|act| **act == 2).count() as u64;
+        let enough = acts.len() as u64;
+        let server = Two::start(Builder::new(), move |number, _| match acts.get(number) {
+            Some(1) => Does::Resets(Reason::REFUSED_STREAM),
+            Some(2) => Does::Resets(Reason::INTERNAL_ERROR),
+            Some(3) => Does::LeavesBy(notes),
+            _ => Does::By(notes),
+        });
+        let drive = sharing(&server, (users, connections), |make| say(make, "hi"));
+        let told = run_until(drive, |told| told.done() >= enough);
+        counted(&server, &told, users as usize);
+        let errors = told.summary.errors;
+        prop_assert_eq!(errors, told.errors(ErrorClass::Status), "{:?}", &told.examples);
+        // Each refused call is called again, and refused no more than that.
+        prop_assert!(errors <= broken + refused / 2, "{} of {:?}", errors, &told.examples);
+        prop_assert!(told.summary.stale_retries <= refused);
+    }
+}
