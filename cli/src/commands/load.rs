@@ -84,5 +84,16 @@ pub(crate) fn bad_file(error: &LoadError) -> Failure {
     if handler.render_report(&mut report, error).is_err() {
         report = error.to_string();
     }
+    report.push_str(&format!("\n{}", where_to_read(error)));
     Failure::rendered(Exit::BadInput, report)
+}
+
+/// The pages of the book about the files that are wrong.
+fn where_to_read(error: &LoadError) -> String {
+    let mut files = error.problems().iter().map(|problem| &problem.file);
+    let page = match files.any(|file| file.ends_with(".workload.yaml")) {
+        true => "docs/workloads.md",
+        false => "docs/studies.md",
+    };
+    format!("See {page}; docs/reference.md has every key.")
 }
