@@ -1,7 +1,7 @@
 //! Answers: read as they come, decoded, judged, and their captures kept. It opens no connection and sends
 //! nothing.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::io;
 use std::task::{Context, Poll};
 
@@ -27,7 +27,7 @@ impl<T: Time> HttpClient<T> {
         &self,
         cx: &mut Context<'_>,
         connection: &mut Connection,
-        jar: &RefCell<Jar>,
+        jar: &Jar,
         call: &mut Call<'_, T::Timer>,
         reader: &mut Option<Box<ResponseReader>>,
     ) -> Poll<Answer> {
@@ -121,7 +121,7 @@ impl<T: Time> HttpClient<T> {
         &self,
         reader: &mut ResponseReader,
         input: &[u8],
-        jar: &RefCell<Jar>,
+        jar: &Jar,
         call: &mut Call<'_, T::Timer>,
     ) -> Result<Option<Complete>, Fault> {
         let prepared = call.prepared;
@@ -140,7 +140,7 @@ impl<T: Time> HttpClient<T> {
         &self,
         (name, value): (&str, &[u8]),
         coding: &Cell<Coding>,
-        jar: &RefCell<Jar>,
+        jar: &Jar,
         call: &mut Call<'_, T::Timer>,
     ) {
         let prepared = call.prepared;
@@ -167,9 +167,8 @@ impl<T: Time> HttpClient<T> {
                 return;
             };
             // Another server's cookies are looked at and not kept.
-            let mut passing = Jar::default();
-            let mut own = jar.borrow_mut();
-            let jar = if call.other { &mut passing } else { &mut *own };
+            let passing = Jar::default();
+            let jar = if call.other { &passing } else { jar };
             let host = prepared.host_at(&self.base);
             if let Some((name, value)) = jar.store(value, host, path_of(&call.message.text)) {
                 call.finds.cookie(&prepared.captures, name, value);

@@ -78,14 +78,15 @@ pub struct HttpClient<T: Time> {
 /// What is kept of a user between requests.
 #[derive(Default)]
 pub struct HttpSession {
-    pub(super) connection: Option<Connection>,
+    /// On the heap, so that who has none takes little.
+    pub(super) connection: Option<Box<Connection>>,
     /// Or a hold on one that speaks HTTP/2.
     pub(super) two: Option<Box<Held>>,
     /// Which of the shared connections is its own, if it shares any.
-    pub(super) place: Option<usize>,
+    pub(super) place: Option<u32>,
     /// It uses what is free of the shared connections.
     pooled: bool,
-    pub(super) jar: Rc<RefCell<Jar>>,
+    pub(super) jar: Jar,
     /// Where a request was redirected to, until it goes there.
     hop: Option<Box<(RequestId, Hop)>>,
     /// What a request sent that failed just now, where it may be sent again.
@@ -213,8 +214,7 @@ impl<T: Time> HttpClient<T> {
         message.trace = tracing.and_then(|tracing| scope.begin_trace(tracing, request));
         let rendered = {
             let scratch = &mut *self.scratch.borrow_mut();
-            let jar = &mut *session.jar.borrow_mut();
-            prepared.render(&self.base, scope, jar, scratch, &mut message)
+            prepared.render(&self.base, scope, &session.jar, scratch, &mut message)
         };
         match rendered {
             Ok(other) => Ok(Hop {
@@ -243,7 +243,7 @@ impl<T: Time> HttpClient<T> {
             base: &self.base,
             host: self.requests[request as usize].host_at(&self.base),
         };
-        let (message, other) = follow(&sent, status, location, &mut session.jar.borrow_mut())?;
+        let (message, other) = follow(&sent, status, location, &session.jar)?;
         let left = left.saturating_sub(1);
         let hop = Hop {
             message,
@@ -368,7 +368,7 @@ impl<T: Time> HttpClient<T> {
         call: &mut Call<'_, T::Timer>,
         other: &Option<Box<BaseUrl>>,
     ) -> Result<(), String> {
-        session.connection = Some(self.open(call, other).await?);
+        session.connection = Some(Box::new(self.open(call, other).await?));
         Ok(())
     }
 
@@ -430,7 +430,7 @@ impl<T: Time> HttpClient<T> {
     pub(super) async fn once(
         &self,
         connection: &mut Connection,
-        jar: &RefCell<Jar>,
+        jar: &Jar,
         call: &mut Call<'_, T::Timer>,
     ) -> Answer {
         let (mut written, mut reader) = (0, None);
@@ -528,7 +528,7 @@ impl<T: Time> Client for HttpClient<T> {
 
     fn sibling(&self, session: &HttpSession) -> HttpSession {
         HttpSession {
-            jar: Rc::clone(&session.jar),
+            jar: session.jar.share(),
             ..HttpSession::default()
         }
     }

@@ -3,6 +3,9 @@
 //! Follows RFC 6265 where it matters to a session: path, `Secure`, and removal by `Max-Age` or
 //! `Expires`. It knows neither connections nor users.
 
+use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
+
 use crate::clock::unix_seconds;
 
 /// Most cookies per user; the oldest gives way.
@@ -10,10 +13,10 @@ const MAX_COOKIES: usize = 32;
 /// Longest name and value; longer ones are ignored.
 const MAX_COOKIE_BYTES: usize = 4096;
 
-/// One user's cookies.
+/// One user's cookies. Of a user without any it takes no room but this.
 #[derive(Debug, Default)]
 pub(crate) struct Jar {
-    cookies: Vec<Cookie>,
+    cookies: OnceCell<Rc<RefCell<Vec<Cookie>>>>,
 }
 
 #[derive(Debug)]
@@ -38,10 +41,16 @@ impl Cookie {
 }
 
 impl Jar {
+    /// The same cookies, from now on, for whoever has another connection as the same user.
+    pub(crate) fn share(&self) -> Self {
+        let cookies = OnceCell::from(Rc::clone(self.cookies.get_or_init(Rc::default)));
+        Self { cookies }
+    }
+
     /// Takes a `Set-Cookie` value from an answer to a request for `path` on `host`. Gives the
     /// cookie's name and value, also when the cookie is removed or not for us.
     pub(crate) fn store<'a>(
-        &mut self,
+        &self,
         value: &'a str,
         host: &str,
         path: &str,
@@ -72,36 +81,32 @@ impl Jar {
         Some((name, text))
     }
 
-    fn put(&mut self, cookie: Cookie) {
-        self.cookies
-            .retain(|c| c.name() != cookie.name() || c.path != cookie.path);
+    fn put(&self, cookie: Cookie) {
+        let mut cookies = self.cookies.get_or_init(Rc::default).borrow_mut();
+        cookies.retain(|c| c.name() != cookie.name() || c.path != cookie.path);
         if cookie.expires.is_some_and(|at| at <= unix_seconds()) {
             return;
         }
-        if self.cookies.len() == MAX_COOKIES {
-            self.cookies.remove(0);
+        if cookies.len() == MAX_COOKIES {
+            cookies.remove(0);
         }
-        self.cookies.push(cookie);
-        self.cookies.shrink_to_fit();
+        cookies.push(cookie);
+        cookies.shrink_to_fit();
     }
 
     /// Appends `Cookie: …` with its line end, if there is any cookie for this request.
-    pub(crate) fn write(&mut self, secure: bool, path: &str, out: &mut String) {
-        if self.cookies.is_empty() {
+    pub(crate) fn write(&self, secure: bool, path: &str, out: &mut String) {
+        let Some(cookies) = self.cookies.get() else {
             return;
-        }
-        if self.cookies.iter().any(|cookie| cookie.expires.is_some()) {
+        };
+        let mut cookies = cookies.borrow_mut();
+        if cookies.iter().any(|cookie| cookie.expires.is_some()) {
             let now = unix_seconds();
-            self.cookies
-                .retain(|cookie| cookie.expires.is_none_or(|at| at > now));
+            cookies.retain(|cookie| cookie.expires.is_none_or(|at| at > now));
         }
         let path = path.split(['?', '#']).next().unwrap_or(path);
         let mut lead = "Cookie: ";
-        for cookie in self
-            .cookies
-            .iter()
-            .filter(|cookie| cookie.matches(secure, path))
-        {
+        for cookie in cookies.iter().filter(|cookie| cookie.matches(secure, path)) {
             out.push_str(lead);
             out.push_str(&cookie.pair);
             lead = "; ";
@@ -215,7 +220,13 @@ fn clock_time(token: &str) -> Option<(i8, i8, i8)> {
 mod tests {
     use super::*;
 
-    fn sent(jar: &mut Jar, secure: bool, path: &str) -> String {
+    fn kept(jar: &Jar) -> Vec<String> {
+        let cookies = jar.cookies.get().map(|cookies| cookies.borrow());
+        let names = cookies.iter().flat_map(|all| all.iter());
+        names.map(|cookie| cookie.name().to_owned()).collect()
+    }
+
+    fn sent(jar: &Jar, secure: bool, path: &str) -> String {
         let mut out = String::new();
         jar.write(secure, path, &mut out);
         out
@@ -223,17 +234,17 @@ mod tests {
 
     #[test]
     fn a_cookie_comes_back_under_its_path() {
-        let mut jar = Jar::default();
+        let jar = Jar::default();
         assert_eq!(
             jar.store("s=1; Path=/mail", "h", "/login"),
             Some(("s", "1"))
         );
-        assert_eq!(sent(&mut jar, false, "/mail/a?x=/b"), "Cookie: s=1\r\n");
-        assert_eq!(sent(&mut jar, false, "/mailbox"), "");
+        assert_eq!(sent(&jar, false, "/mail/a?x=/b"), "Cookie: s=1\r\n");
+        assert_eq!(sent(&jar, false, "/mailbox"), "");
         jar.store("t=2; HttpOnly; SameSite=Lax", "h", "/mail/login?next=/x");
-        assert_eq!(sent(&mut jar, false, "/mail/a"), "Cookie: s=1; t=2\r\n");
+        assert_eq!(sent(&jar, false, "/mail/a"), "Cookie: s=1; t=2\r\n");
         jar.store("s=3; Path=/mail", "h", "/");
-        assert_eq!(sent(&mut jar, false, "/mail"), "Cookie: t=2; s=3\r\n");
+        assert_eq!(sent(&jar, false, "/mail"), "Cookie: t=2; s=3\r\n");
     }
 
     #[test]
@@ -245,39 +256,51 @@ mod tests {
             "s=x; path=/; expires=Thursday, 01-Jan-70 00:00:01 GMT",
             "s=x; path=/; expires=Thu Jan  1 00:00:01 1970",
         ] {
-            let mut jar = Jar::default();
+            let jar = Jar::default();
             jar.store("s=1; Path=/; Max-Age=1000", "h", "/");
-            assert_eq!(sent(&mut jar, false, "/"), "Cookie: s=1\r\n");
+            assert_eq!(sent(&jar, false, "/"), "Cookie: s=1\r\n");
             jar.store(gone, "h", "/");
-            assert!(jar.cookies.is_empty(), "{gone}");
+            assert_eq!(kept(&jar), [""; 0], "{gone}");
         }
     }
 
     #[test]
     fn secure_and_foreign_cookies_stay_at_home() {
-        let mut jar = Jar::default();
+        let jar = Jar::default();
         jar.store("a=1; Secure; Path=/", "h", "/");
-        assert_eq!(sent(&mut jar, false, "/"), "");
-        assert_eq!(sent(&mut jar, true, "/"), "Cookie: a=1\r\n");
+        assert_eq!(sent(&jar, false, "/"), "");
+        assert_eq!(sent(&jar, true, "/"), "Cookie: a=1\r\n");
         assert_eq!(
             jar.store("b=1; Domain=other.org", "h.org", "/"),
             Some(("b", "1"))
         );
         jar.store("c=1; Domain=.h.org; Path=/", "www.h.org", "/");
-        assert_eq!(sent(&mut jar, true, "/"), "Cookie: a=1; c=1\r\n");
+        assert_eq!(sent(&jar, true, "/"), "Cookie: a=1; c=1\r\n");
     }
 
     #[test]
     fn nonsense_is_ignored_and_the_number_limited() {
-        let mut jar = Jar::default();
+        let jar = Jar::default();
         for value in ["", "=x", "novalue", "a\n=b", "; Path=/"] {
             assert_eq!(jar.store(value, "h", "/"), None, "{value:?}");
         }
         for i in 0..100 {
             jar.store(&format!("c{i}=1"), "h", "/");
         }
-        assert_eq!(jar.cookies.len(), MAX_COOKIES);
-        assert_eq!(jar.cookies[MAX_COOKIES - 1].name(), "c99");
+        let kept = kept(&jar);
+        assert_eq!(kept.len(), MAX_COOKIES);
+        assert_eq!(kept[MAX_COOKIES - 1], "c99");
+    }
+
+    #[test]
+    fn who_shares_a_jar_has_what_either_is_given() {
+        let first = Jar::default();
+        let other = first.share();
+        first.store("a=1; Path=/", "h", "/");
+        other.store("b=2; Path=/", "h", "/");
+        for jar in [&first, &other] {
+            assert_eq!(sent(jar, false, "/"), "Cookie: a=1; b=2\r\n");
+        }
     }
 
     #[test]

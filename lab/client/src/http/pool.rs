@@ -11,7 +11,7 @@ use crate::connection::Connection;
 /// A worker's shared connections. All of them are opened before one is used again, and then the one that
 /// has been free for longest is taken, so that all are kept in use.
 pub(super) struct Pool {
-    free: RefCell<VecDeque<Connection>>,
+    free: RefCell<VecDeque<Box<Connection>>>,
     /// One for each request under way.
     places: Semaphore,
     most: usize,
@@ -40,7 +40,7 @@ impl Pool {
     }
 
     /// A connection for who has a place; `None` where one more may be opened.
-    pub(super) fn take(&self) -> Option<Connection> {
+    pub(super) fn take(&self) -> Option<Box<Connection>> {
         let mut free = self.free.borrow_mut();
         let taken = self.most - self.places.available_permits();
         // The taker's own is among those taken, and not open yet.
@@ -51,7 +51,7 @@ impl Pool {
     }
 
     /// Takes a connection back that may be used again.
-    pub(super) fn give_back(&self, connection: Connection) {
+    pub(super) fn give_back(&self, connection: Box<Connection>) {
         self.free.borrow_mut().push_back(connection);
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn follow(
     sent: &Sent<'_>,
     status: u16,
     location: &str,
-    jar: &mut Jar,
+    jar: &Jar,
 ) -> Result<(Message, Option<Box<BaseUrl>>), String> {
     let text = &sent.message.text;
     let end = text.find("\r\n\r\n");
@@ -158,9 +158,9 @@ mod tests {
             base: &base,
             host: "h",
         };
-        let mut jar = Jar::default();
+        let jar = Jar::default();
         jar.store("new=2; Path=/", "h", "/");
-        let (message, other) = follow(&sent, status, location, &mut jar)?;
+        let (message, other) = follow(&sent, status, location, &jar)?;
         Ok((message.text, other.map(|other| other.to_string())))
     }
 

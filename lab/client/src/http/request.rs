@@ -236,7 +236,7 @@ impl Prepared {
         &self,
         base: &BaseUrl,
         scope: &mut UserScope,
-        jar: &mut Jar,
+        jar: &Jar,
         scratch: &mut Scratch,
         message: &mut Message,
     ) -> Result<Option<Box<BaseUrl>>, Unmade> {

@@ -37,21 +37,21 @@ impl Sharing {
     }
 
     /// The place of the next user.
-    pub(crate) fn deal(&self) -> usize {
+    pub(crate) fn deal(&self) -> u32 {
         let place = self.next.get();
         self.next.set((place + 1) % self.slots.len());
-        place
+        place as u32
     }
 
     /// A hold on the connection of a place that was dealt, by the deadline. Where there is none, one user opens it,
     /// and how long another waited for that is told beside.
     pub(crate) async fn join<T: Time>(
         &self,
-        place: usize,
+        place: u32,
         (time, deadline): (&T, &T::Timer),
         open: impl Future<Output = Result<Rc<Link>, String>>,
     ) -> (Option<Nanos>, Joined) {
-        let slot = &self.slots[place % self.slots.len()];
+        let slot = &self.slots[place as usize % self.slots.len()];
         let asked = time.now();
         let (blocked, mut slot) = match slot.try_lock() {
             Ok(slot) => (None, slot),
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn users_are_dealt_in_turn() {
         let sharing = Sharing::new(3);
-        let dealt: Vec<usize> = (0..7).map(|_| sharing.deal()).collect();
+        let dealt: Vec<u32> = (0..7).map(|_| sharing.deal()).collect();
         assert_eq!(dealt, [0, 1, 2, 0, 1, 2, 0]);
         assert_eq!(Sharing::new(0).deal(), 0);
     }

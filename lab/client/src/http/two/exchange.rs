@@ -1,6 +1,6 @@
 //! Requests of users who may speak HTTP/2: on whose connection, how often, and what their answers come to.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -161,7 +161,7 @@ impl<T: Time> HttpClient<T> {
         }
         let connection = self.open(call, other).await.map_err(refused)?;
         if self.offer == Offer::Auto && !connection.chose_two() {
-            session.connection = Some(connection);
+            session.connection = Some(Box::new(connection));
             return Ok(());
         }
         let (link, other) = self.begin(connection, call).await.map_err(refused)?;
@@ -197,7 +197,7 @@ impl<T: Time> HttpClient<T> {
     async fn once_in_stream(
         &self,
         held: &mut Held,
-        jar: &RefCell<Jar>,
+        jar: &Jar,
         call: &mut Call<'_, T::Timer>,
     ) -> Result<Answer, Lost> {
         let place = match held.link.try_place() {
@@ -280,7 +280,7 @@ impl<T: Time> HttpClient<T> {
         cx: &mut Context<'_>,
         talk: &mut Talk,
         coming: &mut Coming,
-        jar: &RefCell<Jar>,
+        jar: &Jar,
         call: &mut Call<'_, T::Timer>,
     ) -> Poll<Result<(), Ended>> {
         loop {
@@ -326,7 +326,7 @@ impl<T: Time> HttpClient<T> {
         status: StatusCode,
         headers: &HeaderMap,
         coming: &mut Coming,
-        jar: &RefCell<Jar>,
+        jar: &Jar,
         call: &mut Call<'_, T::Timer>,
     ) {
         coming.head_at = self.time.now();
