@@ -45,13 +45,10 @@ pub struct UserScope {
     names: Arc<[String]>,
     given: Arc<Given>,
     data: Option<Arc<Data>>,
-    /// Why the user has no row, if it has none.
-    no_row: Option<Box<str>>,
     /// The number of the session that arrived, if sessions do.
     session: Option<u64>,
     values: Box<[Stored]>,
-    /// The values before the first session, where each session is somebody new.
-    first_values: Option<Box<[Stored]>>,
+    rare: Option<Box<Rare>>,
     index: u32,
     users: u32,
     first: u32,
@@ -60,11 +57,21 @@ pub struct UserScope {
     round: u32,
     /// One more than the session under way; 0 before the first.
     cycles: u64,
-    /// Of the block, and how many draws by strata the user had.
-    seed: (u64, u32),
+    seed: u64,
+    block: u32,
+    /// How many draws by strata the user had.
     strata: u32,
     /// How many traces it was asked for; since the session arrived, if sessions do.
     traces: u64,
+}
+
+/// What few users have: a million of those who have not take no room for it.
+#[derive(Debug, Clone, Default)]
+struct Rare {
+    /// Why the user has no row, if it has none.
+    no_row: Option<Box<str>>,
+    /// The values before the first session, where each session is somebody new.
+    first_values: Option<Box<[Stored]>>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -86,10 +93,9 @@ impl UserScope {
             names: Arc::clone(names),
             given: Arc::clone(given),
             data: data.map(Arc::clone),
-            no_row: None,
             session: None,
             values: names.iter().map(|_| Stored::Unset).collect(),
-            first_values: None,
+            rare: None,
             index: user.index,
             users: user.users.max(1),
             first: user.first,
@@ -97,7 +103,8 @@ impl UserScope {
             choice: ChoiceStream::new(user.seed, user.block, user.index),
             round: 0,
             cycles: 0,
-            seed: (user.seed, user.block),
+            seed: user.seed,
+            block: user.block,
             strata: 0,
             traces: 0,
         }
@@ -141,9 +148,10 @@ impl UserScope {
 
     /// Makes it a new visitor, whose variables are as they were when this was called first.
     pub fn renew(&mut self) {
-        match &self.first_values {
+        let rare = self.rare.get_or_insert_default();
+        match &rare.first_values {
             Some(first) => self.values.clone_from(first),
-            None => self.first_values = Some(self.values.clone()),
+            None => rare.first_values = Some(self.values.clone()),
         }
     }
 
@@ -225,7 +233,7 @@ impl UserScope {
         let count = self.traces;
         self.traces += 1;
         tracing.draw(Traced {
-            seed: self.seed,
+            seed: (self.seed, self.block),
             whose: match self.session {
                 Some(session) => (true, session),
                 None => (false, u64::from(self.index)),
@@ -240,16 +248,18 @@ impl UserScope {
         let Some(data) = self.data.clone().filter(|data| data.each == each) else {
             return;
         };
-        let (seed, block) = self.seed;
+        let (seed, block) = (self.seed, self.block);
         match data.row(number, seed, block) {
             Ok(values) => {
-                self.no_row = None;
+                if let Some(rare) = &mut self.rare {
+                    rare.no_row = None;
+                }
                 for ((_, slot), value) in data.columns.iter().zip(values) {
                     self.set_text(*slot, &value);
                 }
             }
             Err(cause) => {
-                self.no_row = Some(cause.into());
+                self.rare.get_or_insert_default().no_row = Some(cause.into());
                 data.columns.iter().for_each(|(_, slot)| self.clear(*slot));
             }
         }
@@ -276,7 +286,7 @@ impl UserScope {
     pub(crate) fn next_stratum(&mut self) -> f64 {
         let drawn = self.strata;
         self.strata = self.strata.wrapping_add(1);
-        let (seed, block) = self.seed;
+        let (seed, block) = (self.seed, self.block);
         timing::stratum(seed, block, (self.index, self.users), drawn)
     }
 
@@ -303,10 +313,12 @@ impl UserScope {
             Stored::Text(text) => text.len(),
             Stored::List(list) => size_of::<TextList>() + list.text.len() + list.ends.len() * 4,
         };
+        let rare = self.rare.as_ref();
+        let first_values = rare.and_then(|rare| rare.first_values.as_ref()).into_iter();
         size_of::<Self>()
             + self.values.len() * size_of::<Stored>()
             + self.values.iter().map(heap).sum::<usize>()
-            + self.first_values.iter().flatten().map(heap).sum::<usize>()
+            + first_values.flatten().map(heap).sum::<usize>()
     }
 
     /// Why a variable has nothing to give: a captured value is used up, or a value that the system
@@ -314,9 +326,9 @@ impl UserScope {
     pub(crate) fn missing(&self, slot: Slot) -> RenderError {
         let variable = self.name(slot).to_owned();
         let columns = self.data.as_ref().map_or(&[][..], |data| &data.columns);
-        if let Some(cause) = self
-            .no_row
-            .as_deref()
+        let rare = self.rare.as_ref();
+        if let Some(cause) = rare
+            .and_then(|rare| rare.no_row.as_deref())
             .filter(|_| columns.iter().any(|(_, of)| *of == slot))
         {
             let cause = cause.to_owned();
@@ -409,10 +421,9 @@ impl Default for UserScope {
             names: Arc::from([]),
             given: Arc::default(),
             data: None,
-            no_row: None,
             session: None,
             values: Box::from([]),
-            first_values: None,
+            rare: None,
             index: 0,
             users: 1,
             first: 0,
@@ -420,7 +431,8 @@ impl Default for UserScope {
             choice: ChoiceStream::new(0, 0, 0),
             round: 0,
             cycles: 0,
-            seed: (0, 0),
+            seed: 0,
+            block: 0,
             strata: 0,
             traces: 0,
         }

@@ -36,7 +36,26 @@ enum Purpose {
 #[derive(Debug, Clone)]
 pub struct TimingStream {
     planned: Xoshiro256PlusPlus,
-    unplanned: Xoshiro256PlusPlus,
+    unplanned: Later,
+}
+
+/// A generator that is made when it is first asked for: few users ever do.
+#[derive(Debug, Clone)]
+struct Later {
+    seed: u64,
+    made: Option<Box<Xoshiro256PlusPlus>>,
+}
+
+impl Later {
+    fn of(seed: u64) -> Self {
+        Self { seed, made: None }
+    }
+
+    fn generator(&mut self) -> &mut Xoshiro256PlusPlus {
+        let seed = self.seed;
+        let make = || Box::new(Xoshiro256PlusPlus::seed_from_u64(seed));
+        self.made.get_or_insert_with(make)
+    }
 }
 
 impl TimingStream {
@@ -45,7 +64,7 @@ impl TimingStream {
     pub fn new(seed: u64, block: u32, index: u32) -> Self {
         Self {
             planned: generator(seed, block, index, Purpose::Timing),
-            unplanned: generator(seed, block, index, Purpose::Unplanned),
+            unplanned: Later::of(of_user(seed, block, index, Purpose::Unplanned)),
         }
     }
 
@@ -64,8 +83,8 @@ impl TimingStream {
     #[must_use]
     pub fn of_session(seed: u64, block: u32, number: u64) -> Self {
         Self {
-            planned: of_session(seed, block, number, Purpose::SessionTiming),
-            unplanned: of_session(seed, block, number, Purpose::SessionUnplanned),
+            planned: session_generator(seed, block, number, Purpose::SessionTiming),
+            unplanned: Later::of(of_session(seed, block, number, Purpose::SessionUnplanned)),
         }
     }
 
@@ -77,7 +96,7 @@ impl TimingStream {
 
     /// The next wait that no plan knows of; takes one draw of their own stream.
     pub fn next_unplanned(&mut self, wait: &Wait) -> Duration {
-        sample(wait, unit(&mut self.unplanned))
+        sample(wait, unit(self.unplanned.generator()))
     }
 
     /// Passes so many planned waits over: those of a step that is left out for what came.
@@ -122,7 +141,12 @@ impl ChoiceStream {
     /// The stream of a session that arrives, by its [`Arrival::number`].
     #[must_use]
     pub fn of_session(seed: u64, block: u32, number: u64) -> Self {
-        Self(of_session(seed, block, number, Purpose::SessionChoice))
+        Self(session_generator(
+            seed,
+            block,
+            number,
+            Purpose::SessionChoice,
+        ))
     }
 
     /// A number in `0..bound`; 0 when `bound` is 0.
@@ -161,15 +185,23 @@ pub(crate) fn stratum(seed: u64, block: u32, (index, users): (u32, u32), drawn: 
 }
 
 fn generator(seed: u64, block: u32, index: u32, purpose: Purpose) -> Xoshiro256PlusPlus {
-    let place = (u64::from(block) << 32) | u64::from(index);
-    let mixed = mix(mix(mix(seed) ^ place) ^ purpose as u64);
-    Xoshiro256PlusPlus::seed_from_u64(mixed)
+    Xoshiro256PlusPlus::seed_from_u64(of_user(seed, block, index, purpose))
 }
 
-/// Session numbers need all 64 bits, so the block is mixed in beside them.
-fn of_session(seed: u64, block: u32, number: u64, purpose: Purpose) -> Xoshiro256PlusPlus {
+/// The seed of a user's stream.
+fn of_user(seed: u64, block: u32, index: u32, purpose: Purpose) -> u64 {
+    let place = (u64::from(block) << 32) | u64::from(index);
+    mix(mix(mix(seed) ^ place) ^ purpose as u64)
+}
+
+fn session_generator(seed: u64, block: u32, number: u64, purpose: Purpose) -> Xoshiro256PlusPlus {
+    Xoshiro256PlusPlus::seed_from_u64(of_session(seed, block, number, purpose))
+}
+
+/// The seed of a session's stream. Session numbers need all 64 bits, so the block is mixed in beside them.
+fn of_session(seed: u64, block: u32, number: u64, purpose: Purpose) -> u64 {
     let mixed = mix(mix(mix(seed) ^ u64::from(block)) ^ number);
-    Xoshiro256PlusPlus::seed_from_u64(mix(mixed ^ purpose as u64))
+    mix(mixed ^ purpose as u64)
 }
 
 /// SplitMix64's output function (Steele, Lea, Flood 2014): neighbouring inputs, unrelated outputs.
