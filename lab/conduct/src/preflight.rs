@@ -13,7 +13,7 @@ use crate::{reach, state};
 /// Open files beside the users' connections: listeners, the store, the archive, libraries.
 const FILE_RESERVE: u64 = 200;
 /// Memory of one virtual user who waits, as measured with a million of them, rounded up.
-const USER_BYTES: u64 = 2 << 10;
+const USER_BYTES: u64 = 1 << 10;
 /// What a connection adds to it in the generator, as measured at 15,000, rounded up.
 const CONNECTION_BYTES: u64 = 18 << 10;
 /// Of the archive for each window: 3000 users for an hour write some 20 MB in 3600 of them.

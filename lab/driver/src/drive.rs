@@ -10,7 +10,6 @@ use lab_workload::timing::Profile;
 use lab_workload::{LoadKind, Stage, Timeline, Visit, Workload, visits};
 use serde::{Deserialize, Serialize};
 
-use crate::load::start_offset;
 use crate::part::Part;
 
 /// One trial's worth of driving; of a [`crate::Mix`], one of its populations.
@@ -108,6 +107,12 @@ impl Drive {
     }
 }
 
+/// When user `index` of `users` starts, after the trial's 0.
+fn start_offset(ramp: Duration, index: u32, users: u32) -> Nanos {
+    let offset = ramp.as_nanos() * u128::from(index) / u128::from(users.max(1));
+    Nanos::try_from(offset).unwrap_or(Nanos::MAX)
+}
+
 /// Bounds on what a request may take.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
@@ -159,5 +164,19 @@ impl Limits {
             max_header_bytes: self.max_header_bytes,
             keep_alive_idle: self.keep_alive_idle,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_start_evenly_over_the_ramp() {
+        let ramp = Duration::from_secs(12);
+        assert_eq!(start_offset(ramp, 0, 3), 0);
+        assert_eq!(start_offset(ramp, 1, 3), 4_000_000_000);
+        assert_eq!(start_offset(ramp, 2, 3), 8_000_000_000);
+        assert_eq!(start_offset(Duration::MAX, 1, 2), Nanos::MAX);
     }
 }

@@ -28,6 +28,7 @@ mod script;
 mod session;
 #[cfg(test)]
 mod simulation;
+mod tasks;
 mod timers;
 mod user;
 mod worker;

@@ -36,6 +36,14 @@ pub(crate) struct ScriptStep {
     pub(crate) measures: Vec<Measure>,
 }
 
+impl ScriptStep {
+    /// What controls it, where a condition ends its loop.
+    pub(crate) fn looped(&self) -> Option<&Control> {
+        let control = self.control.as_deref();
+        control.filter(|control| control.until.is_some())
+    }
+}
+
 impl Script {
     pub(crate) fn new(workload: &Workload) -> Self {
         let mut next = 0;

@@ -1,13 +1,14 @@
 //! What a session does next: its steps in order, those that a draw or a condition leaves out, loops, and
 //! retries. It knows no protocol, and not what makes a session begin: see [`crate::load`].
 
+use std::future::Future;
 use std::ops::Range;
 
 use lab_workload::timing::SessionChoice;
 use lab_workload::{Control, Template, Visitor};
 
 use crate::client::Client;
-use crate::user::{Clocks, Due, Ended, Progress, Shared, User};
+use crate::user::{Due, Ended, Life, Shared, User, Waiting};
 use lab_client::{ErrorClass, Exchange, Failure, RequestId};
 
 /// How a round went.
@@ -18,142 +19,175 @@ struct Went {
     timed_out: bool,
 }
 
-/// A session under way.
-struct Walk<'a, C: Client> {
-    user: &'a mut User<C>,
-    state: &'a mut Progress,
-    clocks: &'a Clocks,
-    choice: SessionChoice,
-}
-
 /// Where in its session, and by whose doing.
 #[derive(Clone, Copy)]
 struct Place {
     /// The step.
-    index: usize,
+    step: u32,
     /// The round of its group, from 0.
     round: u32,
     /// Whether the plan knows of it.
     planned: bool,
 }
 
+impl Place {
+    fn of(step: usize) -> Self {
+        Self {
+            step: step as u32,
+            round: 0,
+            planned: true,
+        }
+    }
+
+    fn index(self) -> usize {
+        self.step as usize
+    }
+}
+
 impl<C: Client> Shared<C> {
     /// All steps of a session, once.
-    pub(crate) async fn cycle(&self, user: &mut User<C>, state: &mut Progress, clocks: &Clocks) {
-        if self.script.visitor == Visitor::New {
-            user.session = self.client.session();
-            user.scope.renew();
-        }
-        user.scope.next_cycle();
-        state.well = true;
-        let mut walk = Walk {
-            user,
-            state,
-            clocks,
-            choice: SessionChoice::default(),
-        };
-        for (steps, control) in &self.script.blocks {
-            match control {
-                Some(control) => Box::pin(self.group(&mut walk, steps.clone(), control)).await,
-                None => {
-                    for index in steps.clone() {
-                        let place = Place {
-                            index,
-                            round: 0,
-                            planned: true,
-                        };
-                        self.rounds(&mut walk, place).await;
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "an async fn keeps its arguments twice, in each user who waits"
+    )]
+    pub(crate) fn cycle(&self, life: &mut Life<C>) -> impl Future<Output = ()> {
+        async move {
+            self.begin_session(life);
+            for (steps, control) in &self.script.blocks {
+                match control {
+                    Some(control) => Box::pin(self.group(life, steps.clone(), control)).await,
+                    // It is one step.
+                    None => {
+                        self.rounds(life, Place::of(steps.start)).await;
                     }
                 }
             }
         }
     }
 
+    fn begin_session(&self, life: &mut Life<C>) {
+        let user = &mut *life.user;
+        if self.script.visitor == Visitor::New {
+            user.session = self.client.session();
+            user.scope.renew();
+        }
+        user.scope.next_cycle();
+        life.state.well = true;
+        life.choice = SessionChoice::default();
+    }
+
     /// A group of steps, as often as it is done.
-    async fn group(&self, walk: &mut Walk<'_, C>, steps: Range<usize>, control: &Control) {
+    async fn group(&self, life: &mut Life<C>, steps: Range<usize>, control: &Control) {
         let first = steps.start;
-        if !self.is_chosen(walk, first) {
+        if !self.is_chosen(life, first) {
             return;
         }
-        if !self.begins(walk, first, control) {
-            return steps.for_each(|index| self.leave_out(walk, index, true));
+        if !self.begins(life, first, control) {
+            return steps.for_each(|index| self.leave_out(life, index, true));
         }
         for round in 0..control.most_rounds(1) {
             let mut sent = false;
             for index in steps.clone() {
                 let place = Place {
-                    index,
                     round,
                     planned: round == 0,
+                    ..Place::of(index)
                 };
-                sent |= self.rounds(walk, place).await;
+                sent |= self.rounds(life, place).await;
             }
-            walk.user.scope.set_round(round);
+            life.user.scope.set_round(round);
             // A round in which nothing could be sent would be followed by others like it.
-            if !sent || walk.state.leaves() || self.is_over(walk, first, control) {
+            if !sent || life.state.leaves() || self.is_over(life, first, control) {
                 return;
             }
         }
         self.cut_off(first, control);
     }
 
-    /// A step, as often as it is done. Tells whether anything was sent.
-    async fn rounds(&self, walk: &mut Walk<'_, C>, place: Place) -> bool {
-        let index = place.index;
-        let step = &self.script.session[index];
-        if walk.state.leaves() || !self.is_chosen(walk, index) {
-            return false;
-        }
-        let control = step.control.as_deref();
-        if control.is_some_and(|control| !self.begins(walk, index, control)) {
-            self.leave_out(walk, index, place.planned);
-            return false;
-        }
-        let most = control.map_or(step.repeat, |control| control.most_rounds(step.repeat));
-        let looped = control.filter(|control| control.until.is_some());
-        let mut sent = false;
-        for round in 0..most {
-            let shown = if most == 1 { place.round } else { round };
-            walk.user.scope.set_round(shown);
-            let planned = place.planned && round < step.planned_rounds;
-            let went = self.step(walk, index, planned).await;
-            sent |= went.sent;
-            if walk.state.leaves() || (went.timed_out && self.timeout_ends_step) {
-                return sent;
+    /// A step, as often as it is done: its wait each time, then its requests. Tells whether anything was sent.
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "an async fn keeps its arguments twice, in each user who waits"
+    )]
+    fn rounds(&self, life: &mut Life<C>, place: Place) -> impl Future<Output = bool> {
+        async move {
+            let Some(most) = self.most_rounds(life, place) else {
+                return false;
+            };
+            let (mut round, mut sent) = (0, false);
+            while round < most {
+                let waiting = self.begin_round(life, place, (round, most));
+                if let Some(until) = Self::sleeps_until(life, &waiting) {
+                    life.pause.sleep_until(until).await;
+                }
+                let went = match self.end_wait(life, place.index(), &waiting) {
+                    // On the heap, so that a user who waits is small: most wait most of the time.
+                    Some(due) => Box::pin(self.requests(life, place.index(), due)).await,
+                    None => Went::default(),
+                };
+                sent |= went.sent;
+                if self.was_last(life, place.index(), went) {
+                    return sent;
+                }
+                round += 1;
             }
-            if let Some(control) = looped
-                && (!went.sent || self.is_over(walk, index, control))
-            {
-                return sent;
+            if let Some(control) = self.script.session[place.index()].looped() {
+                self.cut_off(place.index(), control);
             }
+            sent
         }
-        if let Some(control) = looped {
-            self.cut_off(index, control);
-        }
-        sent
     }
 
-    /// One step: its wait, then its requests one after the other until one is skipped or fails.
-    async fn step(&self, walk: &mut Walk<'_, C>, index: usize, planned: bool) -> Went {
+    /// Begins a round, of so many, with its wait.
+    fn begin_round(&self, life: &mut Life<C>, place: Place, (round, most): (u32, u32)) -> Waiting {
+        let shown = if most == 1 { place.round } else { round };
+        life.user.scope.set_round(shown);
+        let step = &self.script.session[place.index()];
+        let planned = place.planned && round < step.planned_rounds;
+        self.begin_wait(life, (place.index(), planned))
+    }
+
+    /// How often a step is done at most; `None` where it isn't begun.
+    fn most_rounds(&self, life: &mut Life<C>, place: Place) -> Option<u32> {
+        let index = place.index();
         let step = &self.script.session[index];
-        let pause = &walk.clocks.pause;
-        let due = self.wait(walk.user, (index, planned), walk.state, pause);
-        let Some(mut due) = due.await else {
-            return Went::default();
+        if life.state.leaves() || !self.is_chosen(life, index) {
+            return None;
+        }
+        let Some(control) = step.control.as_deref() else {
+            return Some(step.repeat);
         };
+        if !self.begins(life, index, control) {
+            self.leave_out(life, index, place.planned);
+            return None;
+        }
+        Some(control.most_rounds(step.repeat))
+    }
+
+    /// Whether no round of a step follows one that went so.
+    fn was_last(&self, life: &mut Life<C>, index: usize, went: Went) -> bool {
+        if life.state.leaves() || (went.timed_out && self.timeout_ends_step) {
+            return true;
+        }
+        let looped = self.script.session[index].looped();
+        looped.is_some_and(|control| !went.sent || self.is_over(life, index, control))
+    }
+
+    /// The requests of a step, one after the other until one is skipped or fails.
+    async fn requests(&self, life: &mut Life<C>, index: usize, mut due: Due) -> Went {
+        let step = &self.script.session[index];
         let mut went = Went::default();
         for request in step.requests.clone() {
-            // On the heap, so that a user who waits is small: most wait most of the time.
-            let ended = Box::pin(self.request(walk, index, (request, due))).await;
+            let ended = self.request(life, index, (request, due)).await;
             went.sent |= ended.sent;
-            if !ended.well || walk.state.leaves() {
-                self.forget_rest(step, request, &mut walk.user.scope);
+            if !ended.well || life.state.leaves() {
+                self.forget_rest(step, request, &mut life.user.scope);
                 went.timed_out = ended.timed_out;
                 return went;
             }
             due = Due {
                 planned: None,
-                meant: walk.state.at,
+                meant: life.state.at,
                 retry: None,
             };
         }
@@ -163,7 +197,7 @@ impl<C: Client> Shared<C> {
     /// One request with its redirects, and with its retries where it fails.
     async fn request(
         &self,
-        walk: &mut Walk<'_, C>,
+        life: &mut Life<C>,
         index: usize,
         (request, mut due): (RequestId, Due),
     ) -> Requested {
@@ -173,30 +207,28 @@ impl<C: Client> Shared<C> {
         loop {
             self.within_trial(due.meant).await;
             let meant = due.planned.unwrap_or(due.meant);
-            self.under_way(walk.user.place).set(meant.max(1));
-            let mut exchange = self.send(walk.user, request, walk.clocks).await;
-            self.under_way(walk.user.place).set(0);
+            self.under_way(life.user.place).set(meant.max(1));
+            let mut exchange = self.send(&mut life.user, request).await;
+            self.under_way(life.user.place).set(0);
             let redirected = exchange.redirected();
-            let measured = self.measured(walk.user, (index, request), &mut exchange);
+            let measured = self.measured(&life.user, (index, request), &mut exchange);
             let ended = self.record((exchange, measured), index, due);
-            walk.state.take(&ended, due);
+            life.state.take(&ended, due);
             sent |= ended.at.is_some();
-            let goes_on = !walk.state.leaves();
+            let goes_on = !life.state.leaves();
             match retry.filter(|_| goes_on && !ended.well && ended.at.is_some() && left > 0) {
                 Some(retry) => {
                     left -= 1;
-                    let pause = &walk.clocks.pause;
-                    let waited = self.wait_to_retry(walk.user, &retry.wait, walk.state, pause);
-                    due = waited.await;
-                    if walk.state.leaves() {
+                    due = self.wait_to_retry(life, &retry.wait).await;
+                    if life.state.leaves() {
                         return Requested::of(sent, &ended);
                     }
-                    self.client.again(&mut walk.user.session, request);
+                    self.client.again(&mut life.user.session, request);
                 }
                 None if ended.well && redirected && goes_on => {
                     due = Due {
                         planned: None,
-                        meant: walk.state.at,
+                        meant: life.state.at,
                         retry: None,
                     };
                 }
@@ -237,42 +269,42 @@ impl<C: Client> Shared<C> {
     }
 
     /// Whether the session's draws have it do this step.
-    fn is_chosen(&self, walk: &mut Walk<'_, C>, index: usize) -> bool {
+    fn is_chosen(&self, life: &mut Life<C>, index: usize) -> bool {
         let chance = self.script.session[index].chance.as_ref();
-        walk.choice.does(chance, &mut walk.user.timing)
+        life.choice.does(chance, &mut life.user.timing)
     }
 
     /// Whether what is controlled, from this step on, begins at all.
-    fn begins(&self, walk: &mut Walk<'_, C>, index: usize, control: &Control) -> bool {
+    fn begins(&self, life: &mut Life<C>, index: usize, control: &Control) -> bool {
         let Some(when) = &control.when else {
             return true;
         };
-        self.holds(walk, index, when).unwrap_or(false)
+        self.holds(life, index, when).unwrap_or(false)
     }
 
     /// Leaves a step out for what came. Its waits are passed over, so that later ones are the plan's.
-    fn leave_out(&self, walk: &mut Walk<'_, C>, index: usize, planned: bool) {
+    fn leave_out(&self, life: &mut Life<C>, index: usize, planned: bool) {
         let step = &self.script.session[index];
         if planned {
-            walk.user.timing.pass_over(step.planned_rounds);
+            life.user.timing.pass_over(step.planned_rounds);
         }
         self.client.left_out(step.requests.start);
     }
 
     /// Whether a round was the last one by its condition.
-    fn is_over(&self, walk: &mut Walk<'_, C>, index: usize, control: &Control) -> bool {
+    fn is_over(&self, life: &mut Life<C>, index: usize, control: &Control) -> bool {
         match &control.until {
-            Some(until) => self.holds(walk, index, &until.condition).unwrap_or(true),
+            Some(until) => self.holds(life, index, &until.condition).unwrap_or(true),
             None => true,
         }
     }
 
     /// Whether a condition holds; `None`, and a failed request, where it can't be judged.
-    fn holds(&self, walk: &mut Walk<'_, C>, index: usize, condition: &Template) -> Option<bool> {
+    fn holds(&self, life: &mut Life<C>, index: usize, condition: &Template) -> Option<bool> {
         condition
-            .holds(&mut walk.user.scope)
+            .holds(&mut life.user.scope)
             .map_err(|error| {
-                walk.state.well = false;
+                life.state.well = false;
                 let detail = error.to_string().into();
                 let now = self.clock.nanos();
                 let step = self.first_step + index;

@@ -11,8 +11,9 @@
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::future::poll_fn;
+use std::future::Future;
 use std::io;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
@@ -21,6 +22,13 @@ use crate::clock::Clock;
 use lab_client::Nanos;
 
 const NEVER: Nanos = Nanos::MAX;
+/// In the place of when a timer is due: that it has fired; of a sleep: that its timer is set.
+const FIRED: Nanos = NEVER - 1;
+
+/// The moment as one that a timer can be set to. Nobody lives to see the difference.
+fn settable(due: Nanos) -> Nanos {
+    if due == FIRED { NEVER } else { due }
+}
 
 /// The timers of one worker. Cheap to clone.
 #[derive(Clone)]
@@ -45,11 +53,10 @@ struct State {
 }
 
 struct Slot {
-    /// When to wake; `NEVER` = not set.
+    /// When to wake; `NEVER` = not set, `FIRED` = it has.
     due: Nanos,
     /// The earliest entry that the heap has for this slot; `NEVER` = none. Later ones are stale.
     queued: Nanos,
-    fired: bool,
     waker: Option<Waker>,
 }
 
@@ -58,7 +65,6 @@ impl State {
         let slot = Slot {
             due: NEVER,
             queued: NEVER,
-            fired: false,
             waker: None,
         };
         if let Some(index) = self.free.pop() {
@@ -72,9 +78,9 @@ impl State {
     }
 
     fn set(&mut self, index: u32, due: Nanos) {
+        let due = settable(due);
         let slot = &mut self.slots[index as usize];
         slot.due = due;
-        slot.fired = false;
         if due < slot.queued {
             slot.queued = due;
             self.heap.push(Reverse((due, index)));
@@ -94,12 +100,11 @@ impl State {
             }
             slot.queued = NEVER;
             if slot.due <= now {
-                slot.due = NEVER;
-                slot.fired = true;
+                slot.due = FIRED;
                 if let Some(waker) = slot.waker.take() {
                     waker.wake();
                 }
-            } else if slot.due != NEVER {
+            } else if slot.due < FIRED {
                 slot.queued = slot.due;
                 self.heap.push(Reverse((slot.due, index)));
             }
@@ -185,7 +190,7 @@ impl Timer {
     pub(crate) fn poll_fired(&self, cx: &Context<'_>) -> Poll<()> {
         let mut state = self.timers.inner.state.borrow_mut();
         let slot = &mut state.slots[self.slot as usize];
-        if slot.fired {
+        if slot.due == FIRED {
             return Poll::Ready(());
         }
         match &mut slot.waker {
@@ -196,12 +201,34 @@ impl Timer {
     }
 
     /// Waits until `due`; at once if that has passed.
-    pub(crate) async fn sleep_until(&self, due: Nanos) {
-        if self.timers.inner.clock.nanos() >= due {
-            return;
+    pub(crate) fn sleep_until(&self, due: Nanos) -> Sleep<'_> {
+        Sleep {
+            timer: self,
+            due: settable(due),
         }
-        self.set(due);
-        poll_fn(|cx| self.poll_fired(cx)).await;
+    }
+}
+
+/// A wait: written out, since each user who waits has one, and what the compiler makes of an async fn is twice as
+/// large.
+pub(crate) struct Sleep<'a> {
+    timer: &'a Timer,
+    /// `FIRED` once the timer is set.
+    due: Nanos,
+}
+
+impl Future for Sleep<'_> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if self.due != FIRED {
+            if self.timer.timers.inner.clock.nanos() >= self.due {
+                return Poll::Ready(());
+            }
+            self.timer.set(self.due);
+            self.due = FIRED;
+        }
+        self.timer.poll_fired(cx)
     }
 }
 
@@ -274,7 +301,7 @@ mod tests {
         assert_eq!(woken(&count), 0);
         state.fire(100);
         assert_eq!(woken(&count), 1);
-        assert!(state.slots[a as usize].fired && state.heap.is_empty());
+        assert!(state.slots[a as usize].due == FIRED && state.heap.is_empty());
     }
 
     #[test]

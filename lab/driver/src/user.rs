@@ -2,16 +2,18 @@
 //! what its session does next (see [`crate::session`]), and not what makes one begin: see [`crate::load`].
 
 use std::cell::{Cell, RefCell};
+use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lab_workload::UserScope;
-use lab_workload::Wait;
-use lab_workload::timing::TimingStream;
+use lab_workload::timing::{SessionChoice, TimingStream};
+use lab_workload::{LoadKind, UserScope, Visit, Wait};
+use tokio::sync::Notify;
 
 use crate::client::Client;
 use crate::clock::Clock;
+use crate::drive::Drive;
 use crate::event::Unanswered;
 use crate::load::{Pool, SharedPool};
 use crate::recorder::{Events, Recorder, Sample};
@@ -24,6 +26,7 @@ use lab_client::{Exchange, RequestId};
 /// What all users of a worker share that are of one population.
 pub(crate) struct Shared<C> {
     pub(crate) client: C,
+    pub(crate) drive: Arc<Drive>,
     pub(crate) script: Arc<Script>,
     pub(crate) timers: Timers,
     pub(crate) clock: Clock,
@@ -47,8 +50,35 @@ pub(crate) struct Shared<C> {
     pub(crate) pool: SharedPool,
     /// The worker's number in this program.
     pub(crate) worker: usize,
+    /// The trial's 0, once it is known.
+    pub(crate) zero: Cell<Nanos>,
     /// The end of the trial, once it runs: what is due then, or later, is not sent, as no plan has it.
     pub(crate) end: Cell<Nanos>,
+    /// Told when a task of the worker ends.
+    pub(crate) ended: Rc<Notify>,
+}
+
+/// What a task holds of it, until it ends: then [`Shared::ended`] is told, after a panic as well.
+pub(crate) struct Member<C>(Rc<Shared<C>>);
+
+impl<C> Member<C> {
+    pub(crate) fn of(shared: &Rc<Shared<C>>) -> Self {
+        Self(Rc::clone(shared))
+    }
+}
+
+impl<C> Deref for Member<C> {
+    type Target = Shared<C>;
+
+    fn deref(&self) -> &Shared<C> {
+        &self.0
+    }
+}
+
+impl<C> Drop for Member<C> {
+    fn drop(&mut self) {
+        self.0.ended.notify_one();
+    }
 }
 
 impl<C> Shared<C> {
@@ -61,6 +91,24 @@ impl<C> Shared<C> {
 
     pub(crate) fn under_way(&self, place: usize) -> &Cell<Nanos> {
         &self.under_way[place]
+    }
+
+    /// How many sessions each user has, where that is said.
+    pub(crate) fn sessions(&self) -> Option<u32> {
+        match self.drive.kind {
+            LoadKind::Sequence { sessions } => Some(sessions),
+            LoadKind::Users | LoadKind::Arrival { .. } => None,
+        }
+    }
+
+    /// When a user is there for the so-manieth time, from 0. Users come back too rarely for each to keep that.
+    pub(crate) fn visit(&self, index: u32, number: u32) -> Option<Visit> {
+        let Visit { from, until } = *self.drive.visits(index).get(number as usize)?;
+        let zero = self.zero.get();
+        Some(Visit {
+            from: zero.saturating_add(from),
+            until: zero.saturating_add(until),
+        })
     }
 
     /// How many sessions wait for a connection, as this worker's windows tell it: the first one's tell
@@ -99,17 +147,23 @@ pub(crate) struct User<C: Client> {
     pub(crate) session: C::Session,
 }
 
-/// A user's two timers.
-pub(crate) struct Clocks {
+/// A user as it lives through a trial. A million of them wait at the same time, each within all that led to its
+/// wait: that is kept here, once, and what a request needs is had while one is under way alone.
+pub(crate) struct Life<C: Client> {
+    pub(crate) user: Box<User<C>>,
+    pub(crate) state: Progress,
+    /// Of the session under way.
+    pub(crate) choice: SessionChoice,
     pub(crate) pause: Timer,
-    deadline: Timer,
 }
 
-impl Clocks {
-    pub(crate) fn new(timers: &Timers) -> Self {
+impl<C: Client> Life<C> {
+    pub(crate) fn new(user: Box<User<C>>, timers: &Timers) -> Self {
         Self {
+            user,
+            state: Progress::from(0),
+            choice: SessionChoice::default(),
             pause: timers.timer(),
-            deadline: timers.timer(),
         }
     }
 }
@@ -162,6 +216,15 @@ impl Progress {
     }
 }
 
+/// A wait before a step, as it begins.
+pub(crate) struct Waiting {
+    wait: Nanos,
+    /// When the plan has it end, whatever else happens.
+    planned: Option<Nanos>,
+    /// When it is to end.
+    meant: Nanos,
+}
+
 /// When a request is to go out.
 #[derive(Clone, Copy)]
 pub(crate) struct Due {
@@ -186,55 +249,70 @@ pub(crate) struct Ended {
 }
 
 impl<C: Client> Shared<C> {
-    pub(crate) async fn send(
-        &self,
-        user: &mut User<C>,
-        request: RequestId,
-        clocks: &Clocks,
-    ) -> Exchange {
+    pub(crate) async fn send(&self, user: &mut User<C>, request: RequestId) -> Exchange {
+        let deadline = self.timers.timer();
         let (session, scope) = (&mut user.session, &mut user.scope);
-        let exchange = self
-            .client
-            .exchange(session, request, scope, &clocks.deadline);
+        let exchange = self.client.exchange(session, request, scope, &deadline);
         exchange.await
     }
 
-    /// The pause after a session in which nothing was sent; gives its end.
-    pub(crate) async fn idle(&self, pause: &Timer) -> Nanos {
-        let until = self.clock.nanos() + self.failure_pause.max(1_000_000);
-        pause.sleep_until(until).await;
-        until
+    /// When the pause after a session in which nothing was sent ends.
+    pub(crate) fn idle_until(&self) -> Nanos {
+        self.clock.nanos() + self.failure_pause.max(1_000_000)
     }
 
-    /// The wait before a step; `None` where the user leaves before its end.
-    pub(crate) async fn wait(
+    /// Begins the wait before a step.
+    pub(crate) fn begin_wait(
         &self,
-        user: &mut User<C>,
+        life: &mut Life<C>,
         (index, planned): (usize, bool),
-        state: &mut Progress,
-        pause: &Timer,
-    ) -> Option<Due> {
+    ) -> Waiting {
         let step = &self.script.session[index];
+        let (timing, state) = (&mut life.user.timing, &mut life.state);
         let wait = nanos(match planned {
-            true => user.timing.next_wait(&step.wait),
-            false => user.timing.next_unplanned(&step.wait),
+            true => timing.next_wait(&step.wait),
+            false => timing.next_unplanned(&step.wait),
         });
         let planned = state.arrived.take().map(|at| at.saturating_add(wait));
         // Whoever waited for a connection has thought meanwhile.
         let ready = planned.map_or(state.at.saturating_add(wait), |at| at.max(state.at));
         let meant = ready.max(state.not_before);
         if let Some(planned) = planned.filter(|planned| *planned < meant) {
-            self.under_way(user.place).set(planned.max(1));
+            self.under_way(life.user.place).set(planned.max(1));
         }
+        Waiting {
+            wait,
+            planned,
+            meant,
+        }
+    }
+
+    /// Until when it is slept in it; `None` where there is no wait.
+    pub(crate) fn sleeps_until(life: &Life<C>, waiting: &Waiting) -> Option<Nanos> {
+        let state = &life.state;
+        let leaves = waiting.meant >= state.until;
+        let until = waiting.meant.min(state.until);
+        (leaves || until > state.at).then_some(until)
+    }
+
+    /// The end of the wait; `None` where the user left before that.
+    pub(crate) fn end_wait(
+        &self,
+        life: &mut Life<C>,
+        index: usize,
+        waiting: &Waiting,
+    ) -> Option<Due> {
+        let (step, state) = (&self.script.session[index], &mut life.state);
+        let Waiting {
+            wait,
+            planned,
+            meant,
+        } = *waiting;
         if meant >= state.until {
-            pause.sleep_until(state.until).await;
             state.at = state.at.max(state.until);
             return None;
         }
-        if meant > state.at {
-            pause.sleep_until(meant).await;
-            state.moved = true;
-        }
+        state.moved |= meant > state.at;
         if step.wait != Wait::None {
             let now = self.clock.nanos();
             // A pause after a failure, or a wait for a connection, is no think time.
@@ -251,15 +329,10 @@ impl<C: Client> Shared<C> {
     }
 
     /// The wait before a failed request is sent again.
-    pub(crate) async fn wait_to_retry(
-        &self,
-        user: &mut User<C>,
-        wait: &Wait,
-        state: &mut Progress,
-        pause: &Timer,
-    ) -> Due {
+    pub(crate) async fn wait_to_retry(&self, life: &mut Life<C>, wait: &Wait) -> Due {
+        let wait = nanos(life.user.timing.next_unplanned(wait));
+        let (state, pause) = (&mut life.state, &life.pause);
         let failed = state.at;
-        let wait = nanos(user.timing.next_unplanned(wait));
         let meant = failed.saturating_add(wait).max(state.not_before);
         if meant > failed {
             pause.sleep_until(meant.min(state.until)).await;

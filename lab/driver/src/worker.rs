@@ -14,7 +14,7 @@ use lab_workload::{User as Identity, UserScope};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::{Pid, gettid};
 use rustix::process::setpriority_process;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::{JoinError, JoinSet, LocalSet};
 
 use crate::client::Client;
@@ -24,12 +24,13 @@ use crate::crowd::Crowd;
 use crate::drive::Drive;
 use crate::error::DriverError;
 use crate::event::Unanswered;
-use crate::load::{Plan, Source, run_arrivals, run_probe, run_slot, run_user};
+use crate::load::{run_arrivals, run_probe, run_slot, run_user};
 use crate::part::Slice;
 use crate::recorder::Recorder;
 use crate::report::{Outbox, Report, SetupCounts, WorkerWindow};
+use crate::tasks::Tasks;
 use crate::timers::Timers;
-use crate::user::{Shared, User, unanswered};
+use crate::user::{Member, Shared, User, unanswered};
 use lab_client::Exchange;
 use lab_client::time::{Nanos, nanos};
 use lab_client::{ClientCounts, ErrorClass};
@@ -152,10 +153,10 @@ impl Worker {
         let probes = self.crowds.iter().any(|crowd| crowd.script.probe.is_some());
         let recorded = (self.crowds.len(), steps + usize::from(probes));
         let recorder = Recorder::new(recorded, self.outbox.clone(), emptied);
-        let recorder = Rc::new(RefCell::new(recorder));
+        let (recorder, ended) = (Rc::new(RefCell::new(recorder)), Rc::default());
         let present = self.crowds.iter().map(|crowd| {
             let client = make(&crowd.drive, &timers)?;
-            self.present(crowd, client, (&timers, &recorder), steps)
+            self.present(crowd, client, (&timers, &recorder, &ended), steps)
         });
         let present = present.collect::<Result<_, DriverError>>()?;
         Ok((timers, present))
@@ -166,7 +167,7 @@ impl Worker {
         &self,
         crowd: &Crowd,
         client: C,
-        (timers, recorder): (&Timers, &Rc<RefCell<Recorder>>),
+        (timers, recorder, ended): (&Timers, &Rc<RefCell<Recorder>>, &Rc<Notify>),
         steps: usize,
     ) -> Result<Present<C>, DriverError> {
         let drive = &crowd.drive;
@@ -178,6 +179,7 @@ impl Worker {
         }
         let shared = Rc::new(Shared {
             client,
+            drive: Arc::clone(drive),
             script: Arc::clone(&crowd.script),
             timers: timers.clone(),
             clock: self.clock,
@@ -192,6 +194,8 @@ impl Worker {
             pool: crowd.pool.clone(),
             worker: self.number,
             end: Cell::new(Nanos::MAX),
+            zero: Cell::new(0),
+            ended: Rc::clone(ended),
         });
         let users: Result<Vec<_>, _> = (0..)
             .zip(mine)
@@ -271,13 +275,14 @@ impl Worker {
         let (drive, recorder) = (&first.crowd.drive, &first.shared.recorder);
         let length = drive.ramp.saturating_add(drive.hold);
         recorder.borrow_mut().begin(zero, drive.window, length);
-        let mut sessions = JoinSet::new();
+        let mut tasks = Tasks::new(&first.shared.ended);
         for of in present {
+            of.shared.zero.set(zero);
             of.shared.end.set(recorder.borrow().end());
-            of.spawn_probe(zero, &mut sessions);
-            of.spawn_load(zero, &mut sessions);
+            of.spawn_probe(&mut tasks);
+            of.spawn_load(&mut tasks);
         }
-        sessions.spawn_local(watch_loop(Rc::clone(&first.shared), zero));
+        tasks.spawn(watch_loop(Member::of(&first.shared)));
         let counts = || {
             let each = present.iter().map(|of| of.shared.client.take_counts());
             each.fold(ClientCounts::default(), ClientCounts::and)
@@ -297,7 +302,7 @@ impl Worker {
             cut = over => cut,
             _ = self.orders.wait_for(|order| order.stop) => false,
             // Only a sequence ends on its own.
-            Some(ended) = sessions.join_next() => no_panic(ended),
+            ended = tasks.join_next() => no_panic(ended),
         };
         let now = self.clock.nanos();
         let at = recorder.borrow().cut(now);
@@ -311,63 +316,40 @@ impl Worker {
 }
 
 impl<C: Client> Present<C> {
-    fn spawn_load(&self, zero: u64, tasks: &mut JoinSet<()>) {
-        let drive = &self.crowd.drive;
-        let source = self.source();
-        for user in self.users.borrow_mut().drain(..).flatten() {
-            let shared = Rc::clone(&self.shared);
-            if let Some(source) = source.clone() {
-                tasks.spawn_local(run_slot(shared, user, source));
-                continue;
+    fn spawn_load(&self, tasks: &mut Tasks) {
+        let arrivals = self.arrivals();
+        for user in self.users.take().into_iter().flatten() {
+            let shared = Member::of(&self.shared);
+            match arrivals {
+                Some(_) => tasks.spawn(run_slot(shared, user)),
+                None => tasks.spawn(run_user(shared, user)),
             }
-            let mut visits = drive.visits(user.index);
-            for visit in &mut visits {
-                visit.from = visit.from.saturating_add(zero);
-                visit.until = visit.until.saturating_add(zero);
-            }
-            let sessions = match drive.kind {
-                LoadKind::Sequence { sessions } => Some(sessions),
-                _ => None,
-            };
-            let plan = Plan {
-                visits,
-                sessions,
-                seed: drive.seed,
-                block: drive.block,
-            };
-            tasks.spawn_local(run_user(shared, user, plan));
         }
-        if let Some(source) = source {
+        if let Some(stream) = arrivals {
             // After the slots, so that they are free when the first session comes.
-            let (shared, slice) = (Rc::clone(&self.shared), self.slice.clone());
-            tasks.spawn_local(run_arrivals(shared, source, zero, slice));
+            let (shared, slice) = (Member::of(&self.shared), self.slice.clone());
+            tasks.spawn(run_arrivals(shared, stream, slice));
         }
     }
 
-    /// Of sessions that arrive.
-    fn source(&self) -> Option<Source> {
+    /// The sessions that arrive, where they do.
+    fn arrivals(&self) -> Option<ArrivalStream> {
         let drive = &self.crowd.drive;
         let Drive { seed, block, .. } = **drive;
         match drive.kind {
             LoadKind::Arrival {
                 rate_per_s,
                 spacing,
-            } => Some(Source {
-                seed,
-                block,
-                stream: match &drive.timeline {
-                    Some(timeline) => {
-                        ArrivalStream::recorded(timeline, drive.workload.data.as_ref())
-                    }
-                    None => ArrivalStream::new(seed, block, spacing, drive.profile(rate_per_s)),
-                },
+            } => Some(match &drive.timeline {
+                Some(timeline) => ArrivalStream::recorded(timeline, drive.workload.data.as_ref()),
+                None => ArrivalStream::new(seed, block, spacing, drive.profile(rate_per_s)),
             }),
             LoadKind::Users | LoadKind::Sequence { .. } => None,
         }
     }
 
     /// The probe belongs to the worker of user 0, whose name and cookies it goes by.
-    fn spawn_probe(&self, zero: u64, tasks: &mut JoinSet<()>) {
+    fn spawn_probe(&self, tasks: &mut Tasks) {
         let (drive, shared) = (&self.crowd.drive, &self.shared);
         let Some(probe) = shared.script.probe.filter(|_| self.slice.has(0)) else {
             return;
@@ -387,7 +369,7 @@ impl<C: Client> Present<C> {
             timing: TimingStream::new(drive.seed, drive.block, 0),
             session: shared.client.sibling(&first.session),
         });
-        tasks.spawn_local(run_probe(Rc::clone(shared), user, probe, zero));
+        tasks.spawn(run_probe(Member::of(shared), user, probe));
     }
 }
 
@@ -432,9 +414,9 @@ const LOOP_LAG_EVERY: u64 = 9_973_000;
 /// Samples how long something that became readable waits until it is read, until the task is dropped:
 /// a timer becomes readable at a moment that is known, and is read by the loop like any answer. An
 /// answer's own moment only the kernel knows.
-async fn watch_loop<C: Client>(shared: Rc<Shared<C>>, zero: u64) {
+async fn watch_loop<C: Client>(shared: Member<C>) {
     let timer = shared.timers.timer();
-    let mut at = zero;
+    let mut at = shared.zero.get();
     loop {
         at = at.saturating_add(LOOP_LAG_EVERY);
         timer.sleep_until(at).await;

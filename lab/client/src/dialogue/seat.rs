@@ -5,7 +5,7 @@ use crate::streams::Held;
 /// A user's place among shared connections.
 pub(super) struct Seat<L> {
     /// Which of them is its own.
-    pub(super) place: usize,
+    pub(super) place: u32,
     /// The hold on it, once it was used.
     pub(super) held: Option<Held>,
     /// What the protocol keeps of the user.
@@ -14,7 +14,7 @@ pub(super) struct Seat<L> {
 
 impl<L: Default> Seat<L> {
     /// On the connection of this place.
-    pub(super) fn at(place: usize) -> Self {
+    pub(super) fn at(place: u32) -> Self {
         Self {
             place,
             held: None,

@@ -5,35 +5,25 @@
 //! first wait), so that the waiting is response time: leaving it out would hide how far an
 //! overloaded server is behind. It is no lateness, for the generator could not have sent earlier.
 
-use std::future::poll_fn;
-use std::rc::Rc;
+use std::future::{Future, poll_fn};
 
 use lab_workload::timing::{ArrivalStream, ChoiceStream, TimingStream};
 
-use super::pool::{Arrived, Fate};
+use super::pool::{Arrived, Fate, Place};
 use crate::client::Client;
 use crate::part::Slice;
-use crate::user::{Clocks, Progress, Shared, User};
-use lab_client::time::{Nanos, nanos};
-
-/// What the sessions of a trial are drawn from.
-#[derive(Debug, Clone)]
-pub(crate) struct Source {
-    pub(crate) seed: u64,
-    pub(crate) block: u32,
-    pub(crate) stream: ArrivalStream,
-}
+use crate::user::{Life, Member, Shared, User};
+use lab_client::time::nanos;
 
 /// Lets the sessions arrive that are this worker's.
 pub(crate) async fn run_arrivals<C: Client>(
-    shared: Rc<Shared<C>>,
-    source: Source,
-    zero: Nanos,
+    shared: Member<C>,
+    stream: ArrivalStream,
     slice: Slice,
 ) {
     let pause = shared.timers.timer();
-    for arrival in source.stream.filter(|arrival| slice.has(arrival.number)) {
-        let at = zero.saturating_add(nanos(arrival.at));
+    for arrival in stream.filter(|arrival| slice.has(arrival.number)) {
+        let at = shared.zero.get().saturating_add(nanos(arrival.at));
         // Behind it may come no other: a stream ends with the end of time.
         shared.within_trial(at).await;
         pause.sleep_until(at).await;
@@ -55,41 +45,53 @@ pub(crate) async fn run_arrivals<C: Client>(
 }
 
 /// Carries out session after session on the user's connection, until the task is dropped.
-pub(crate) async fn run_slot<C: Client>(
-    shared: Rc<Shared<C>>,
-    mut user: Box<User<C>>,
-    source: Source,
-) {
-    let clocks = Clocks::new(&shared.timers);
-    let slot = (shared.worker, user.place);
-    let mut state = Progress::from(0);
-    loop {
-        let waiting = {
-            let mut pool = shared.pool.lock();
-            pool.release(slot);
-            shared.waiting(&pool)
-        };
-        let waiting = (shared.population, waiting);
-        shared.recorder.borrow_mut().waiting(waiting);
-        let given = poll_fn(|cx| shared.pool.lock().poll_session(slot, cx));
-        let Arrived { number, at, .. } = given.await;
-        user.timing = TimingStream::of_session(source.seed, source.block, number);
-        let choice = ChoiceStream::of_session(source.seed, source.block, number);
-        user.scope.begin_session(number, choice);
-        state.at = state.at.max(at);
-        // The pause after another session's failure isn't this one's: arrivals bound the rate.
-        state.not_before = 0;
-        state.arrived = Some(at);
-        state.moved = false;
-        {
-            let mut recorder = shared.recorder.borrow_mut();
-            recorder.user_started();
-            recorder.cycle(state.at);
-        }
-        shared.cycle(&mut user, &mut state, &clocks).await;
-        shared.recorder.borrow_mut().user_left();
-        if !state.moved {
-            state.at = shared.idle(&clocks.pause).await;
+pub(crate) fn run_slot<C: Client>(
+    shared: Member<C>,
+    user: Box<User<C>>,
+) -> impl Future<Output = ()> {
+    let mut life = Life::new(user, &shared.timers);
+    async move {
+        loop {
+            let slot = (shared.worker, life.user.place);
+            free(&shared, slot);
+            let given = poll_fn(|cx| shared.pool.lock().poll_session(slot, cx)).await;
+            begin(&shared, &mut life, given);
+            shared.cycle(&mut life).await;
+            shared.recorder.borrow_mut().user_left();
+            if !life.state.moved {
+                let until = shared.idle_until();
+                life.pause.sleep_until(until).await;
+                life.state.at = until;
+            }
         }
     }
+}
+
+/// The slot is there for the next session.
+fn free<C>(shared: &Shared<C>, slot: Place) {
+    let waiting = {
+        let mut pool = shared.pool.lock();
+        pool.release(slot);
+        shared.waiting(&pool)
+    };
+    let waiting = (shared.population, waiting);
+    shared.recorder.borrow_mut().waiting(waiting);
+}
+
+/// A session begins that has arrived.
+fn begin<C: Client>(shared: &Shared<C>, life: &mut Life<C>, given: Arrived) {
+    let Arrived { number, at, .. } = given;
+    let (user, state) = (&mut *life.user, &mut life.state);
+    let (seed, block) = (shared.drive.seed, shared.drive.block);
+    user.timing = TimingStream::of_session(seed, block, number);
+    let choice = ChoiceStream::of_session(seed, block, number);
+    user.scope.begin_session(number, choice);
+    state.at = state.at.max(at);
+    // The pause after another session's failure isn't this one's: arrivals bound the rate.
+    state.not_before = 0;
+    state.arrived = Some(at);
+    state.moved = false;
+    let mut recorder = shared.recorder.borrow_mut();
+    recorder.user_started();
+    recorder.cycle(state.at);
 }

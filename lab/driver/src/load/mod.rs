@@ -6,7 +6,7 @@ mod closed;
 mod pool;
 mod probe;
 
-pub(crate) use arrivals::{Source, run_arrivals, run_slot};
-pub(crate) use closed::{Plan, run_user, start_offset};
+pub(crate) use arrivals::{run_arrivals, run_slot};
+pub(crate) use closed::run_user;
 pub(crate) use pool::{Pool, SharedPool};
 pub(crate) use probe::run_probe;

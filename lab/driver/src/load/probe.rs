@@ -1,30 +1,28 @@
 //! The probe: one request at its own fixed times beside the load.
 
-use std::rc::Rc;
 use std::time::Duration;
 
 use crate::client::Client;
-use crate::user::{Clocks, Due, Shared, User};
+use crate::user::{Due, Member, User};
 use lab_client::RequestId;
-use lab_client::time::{Nanos, nanos};
+use lab_client::time::nanos;
 
-/// Sends the probe at its planned times from `zero` on, until the task is dropped. Response times
+/// Sends the probe at its planned times from the trial's 0 on, until the task is dropped. Response times
 /// count from the planned time, also where the answer before came too late to send then.
 pub(crate) async fn run_probe<C: Client>(
-    shared: Rc<Shared<C>>,
+    shared: Member<C>,
     mut user: Box<User<C>>,
     (request, every): (RequestId, Duration),
-    zero: Nanos,
 ) {
-    let clocks = Clocks::new(&shared.timers);
+    let pause = shared.timers.timer();
     let every = nanos(every).max(1_000);
     let step = shared.probe_step;
-    let mut planned = zero;
-    let mut free_from = zero;
+    let mut planned = shared.zero.get();
+    let mut free_from = planned;
     loop {
         planned = planned.saturating_add(every);
         let meant = planned.max(free_from);
-        clocks.pause.sleep_until(meant).await;
+        pause.sleep_until(meant).await;
         let mut due = Due {
             planned: Some(planned),
             meant,
@@ -32,7 +30,7 @@ pub(crate) async fn run_probe<C: Client>(
         };
         loop {
             shared.within_trial(due.meant).await;
-            let exchange = shared.send(&mut user, request, &clocks).await;
+            let exchange = shared.send(&mut user, request).await;
             let redirected = exchange.redirected();
             let ended = shared.record((exchange, Vec::new()), step, due);
             let Some(at) = ended.at else { break };

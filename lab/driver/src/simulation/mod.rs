@@ -10,6 +10,7 @@ mod control;
 mod drive;
 mod ends;
 mod lateness;
+mod memory;
 mod mix;
 mod sequence;
 mod stages;
@@ -37,6 +38,8 @@ use crate::clock::Clock;
 use crate::control::Control;
 use crate::crew::hire;
 use crate::crowd::crowds;
+use crate::drive::Drive;
+use crate::error::DriverError;
 use crate::event::{DriveSummary, DriverEvent, StepWindow, Window, new_histogram};
 use crate::merger::Merger;
 use crate::mix::Mix;
@@ -236,6 +239,14 @@ impl Wake for Flag {
     }
 }
 
+/// Makes the client of a worker, by its number; unlike [`Make`](crate::crew::Make) it stays on this thread.
+trait Makes<C>: Fn(&Arc<Drive>, usize, &Timers) -> Result<C, DriverError> + Clone + 'static {}
+
+impl<C, F> Makes<C> for F where
+    F: Fn(&Arc<Drive>, usize, &Timers) -> Result<C, DriverError> + Clone + 'static
+{
+}
+
 /// A worker under way, on this thread.
 struct Running {
     /// True when cut at the trial's end.
@@ -246,11 +257,12 @@ struct Running {
 }
 
 impl Running {
-    fn new(worker: Worker, client: impl Client + Clone) -> Self {
-        let outbox = worker.outbox.clone();
+    fn new<C: Client>(worker: Worker, make: impl Makes<C>) -> Self {
+        let (outbox, number) = (worker.outbox.clone(), worker.number);
         let life = async move {
             let (ready, _started) = sync_channel(1);
-            let work = worker.work(|_, _: &Timers| Ok(client.clone()), &ready);
+            let make = |drive: &Arc<Drive>, timers: &Timers| make(drive, number, timers);
+            let work = worker.work(make, &ready);
             LocalSet::new().run_until(work).await
         };
         Self {
@@ -292,26 +304,34 @@ fn begin() -> Over {
 /// Drives to the end of the hold.
 pub(crate) fn simulate(mix: impl Into<Mix>, server: impl FnMut(Asked) -> Answer + 'static) -> Told {
     let _over = begin();
-    let (server, sent, forgotten) = (Rc::new(RefCell::new(server)), Rc::default(), Rc::default());
+    let clock = Clock::start();
+    let client = Simulated {
+        clock,
+        server: Rc::new(RefCell::new(server)),
+        sent: Rc::default(),
+        forgotten: Rc::default(),
+    };
+    let make = {
+        let client = client.clone();
+        move |_: &Arc<Drive>, _: usize, _: &Timers| Ok(client.clone())
+    };
+    let mut story = live(&mix.into(), clock, make);
+    (story.sent, story.forgotten) = (client.sent.take(), client.forgotten.take());
+    story
+}
+
+/// Lets the workers live through a drive by these clients.
+fn live<C: Client>(mix: &Mix, clock: Clock, make: impl Makes<C>) -> Told {
     let (queue, reports) = sync_channel(QUEUE);
     let (events, told) = sync_channel(QUEUE);
-    let mix = mix.into();
-    let outline = Arc::new(Outline::of(&mix));
-    let (clock, control) = (Clock::start(), Arc::new(Control::new()));
-    let crowds = crowds(&mix);
+    let outline = Arc::new(Outline::of(mix));
+    let control = Arc::new(Control::new());
+    let crowds = crowds(mix);
     let hired =
         (0..mix.first().workers()).map(|number| hire(number, &crowds, clock, &control, &queue));
     let (workers, emptied): (Vec<Worker>, Vec<_>) = hired.unzip();
-    let client = Simulated {
-        clock,
-        server,
-        sent: Rc::clone(&sent),
-        forgotten: Rc::clone(&forgotten),
-    };
     let workers = workers.into_iter();
-    let mut workers: Vec<Running> = workers
-        .map(|one| Running::new(one, client.clone()))
-        .collect();
+    let mut workers: Vec<Running> = workers.map(|one| Running::new(one, make.clone())).collect();
     let mut merger = Merger::new(outline, clock, Arc::clone(&control), events, emptied);
     let mut story = Told::default();
     merger.begin();
@@ -333,6 +353,5 @@ pub(crate) fn simulate(mix: impl Into<Mix>, server: impl FnMut(Asked) -> Answer 
     story.summary = merger.end();
     told.try_iter()
         .for_each(|event| story.hear(event, &control, clock));
-    (story.sent, story.forgotten) = (sent.take(), forgotten.take());
     story
 }

@@ -12,7 +12,7 @@ use crate::load::SharedPool;
 use crate::mix::Mix;
 use crate::report::QUEUE;
 use crate::script::Script;
-use crate::user::{Clocks, Progress};
+use crate::user::{Life, Progress};
 
 /// How often a rehearsal looks whether it is to end.
 const LOOK: Duration = Duration::from_millis(50);
@@ -129,7 +129,7 @@ struct Rehearsal<C: Client> {
 }
 
 impl<C: Client> Rehearsal<C> {
-    fn new(drive: &Drive, client: Witnessed<C>, (clock, timers): (Clock, Timers)) -> Self {
+    fn new(drive: &Arc<Drive>, client: Witnessed<C>, (clock, timers): (Clock, Timers)) -> Self {
         let script = Arc::new(Script::new(&drive.workload));
         // Nobody hears what is recorded.
         let (queue, _) = std::sync::mpsc::sync_channel(QUEUE);
@@ -139,6 +139,7 @@ impl<C: Client> Rehearsal<C> {
         let recorder = Recorder::new((1, steps + 1), outbox.clone(), emptied);
         let shared = Rc::new(Shared {
             client,
+            drive: Arc::clone(drive),
             script,
             clock,
             timers,
@@ -153,6 +154,8 @@ impl<C: Client> Rehearsal<C> {
             pool: SharedPool::new(1, 0),
             worker: 0,
             end: Cell::new(Nanos::MAX),
+            zero: Cell::new(0),
+            ended: Rc::default(),
         });
         Self { shared, outbox }
     }
@@ -175,9 +178,9 @@ impl<C: Client> Rehearsal<C> {
                 run.step(who).await;
             }
         }
-        let mut progress = Progress::from(shared.clock.nanos());
-        let clocks = Clocks::new(&shared.timers);
-        shared.cycle(&mut user, &mut progress, &clocks).await;
+        let mut life = Life::new(user, &shared.timers);
+        life.state = Progress::from(shared.clock.nanos());
+        shared.cycle(&mut life).await;
         Ok(())
     }
 
