@@ -12,6 +12,7 @@ need() { # command package
 }
 need wrk wrk
 need nginx nginx-light
+need h2load nghttp2-client
 
 cargo build --release --locked --quiet --package plimsoll-bench --package plimsoll
 if [ $# -eq 0 ]; then

@@ -1,12 +1,12 @@
-//! CPU time of the generator per request on a plain GET, beside `wrk` against the same nginx: one
-//! core for the generator, the other for nginx, rounds in turn.
+//! CPU time of the generator per request on a plain GET, beside `wrk`, and over HTTP/2 beside `h2load`, against the
+//! same nginx: one core for the generator, the other for nginx, rounds in turn.
 
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use lab_driver::{Drive, Driver, DriverEvent, Limits, Part, TlsOptions};
+use lab_driver::{Drive, Driver, DriverEvent, Limits, Offer, Part, Protocol, TlsOptions};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
@@ -21,6 +21,8 @@ const CONNECTIONS: u32 = 64;
 const SECONDS: u64 = 4;
 const GENERATOR_CORE: usize = 0;
 const SERVER_CORE: usize = 1;
+/// Connections that all users share.
+const SHARED: u32 = 8;
 
 /// What a generator used.
 struct Usage {
@@ -34,38 +36,53 @@ impl Usage {
     }
 }
 
-/// Prints the comparison.
+/// Prints the comparisons.
 pub(crate) fn compare() -> Result<(), Error> {
     let nginx = Nginx::start(SERVER_CORE)?;
-    let (mut ours, mut wrks) = (Vec::new(), Vec::new());
+    let (url, two) = (nginx.url(), nginx.url_of_two());
+    println!("driver: CPU per request, plain GET of 1 KB, {CONNECTIONS} users, one core");
+    beside("wrk", || wrk(&url), || plimsoll(&url, &[]))?;
+    println!("driver: the same over HTTP/2, a connection each");
+    let own = || plimsoll(&two, &["0"]);
+    beside("h2load", || h2load(&two, CONNECTIONS), own)?;
+    println!("driver: the same on {SHARED} connections that all share");
+    let shared = || plimsoll(&two, &[&SHARED.to_string()]);
+    beside("h2load", || h2load(&two, SHARED), shared)
+}
+
+/// A comparison with another generator.
+fn beside(
+    name: &str,
+    other: impl Fn() -> Result<Usage, Error>,
+    plimsoll: impl Fn() -> Result<Usage, Error>,
+) -> Result<(), Error> {
+    let (mut ours, mut others) = (Vec::new(), Vec::new());
     for round in 0..=ROUNDS {
-        let our = plimsoll(&nginx.url())?.us_per_request();
-        let wrk = wrk(&nginx.url())?.us_per_request();
+        let our = plimsoll()?.us_per_request();
+        let other = other()?.us_per_request();
         // The first round warms up.
         if round > 0 {
             ours.push(our);
-            wrks.push(wrk);
+            others.push(other);
         }
     }
-    let ratio = median(ours.iter().zip(&wrks).map(|(our, wrk)| our / wrk).collect());
-    println!("driver: CPU per request, plain GET of 1 KB, {CONNECTIONS} connections, one core");
+    let ratios = ours.iter().zip(&others).map(|(our, other)| our / other);
+    let ratio = median(ratios.collect());
+    println!("  {name:<32} {:>9.2} us", median(others));
     println!(
-        "  wrk                              {:>9.2} us",
-        median(wrks)
-    );
-    println!(
-        "  plimsoll                         {:>9.2} us   {ratio:.2} x wrk",
+        "  plimsoll                         {:>9.2} us   {ratio:.2} x {name}",
         median(ours)
     );
     Ok(())
 }
 
-fn plimsoll(url: &str) -> Result<Usage, Error> {
+/// Ours; `two` are the connections of HTTP/2 that users share, 0 where each has its own, nothing of HTTP/1.1.
+fn plimsoll(url: &str, two: &[&str]) -> Result<Usage, Error> {
     let program = std::env::current_exe()?;
     let users = CONNECTIONS.to_string();
     let seconds = SECONDS.to_string();
     let mut command = pinned(&program.to_string_lossy());
-    command.args([CHILD, url, &users, &seconds, "0s"]);
+    command.args([CHILD, url, &users, &seconds, "0s"]).args(two);
     let (text, cpu_us) = run(command)?;
     let requests = number_after(&text, "requests ")?;
     Ok(Usage { requests, cpu_us })
@@ -83,6 +100,28 @@ fn wrk(url: &str) -> Result<Usage, Error> {
     let line = text.lines().find(|line| line.contains(" requests in "));
     let count = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
     let requests = count.ok_or_else(|| Error::Peer(format!("wrk printed no count:\n{text}")))?;
+    Ok(Usage { requests, cpu_us })
+}
+
+/// As many requests at a time as we have users, on so many connections.
+fn h2load(url: &str, connections: u32) -> Result<Usage, Error> {
+    let mut command = pinned("h2load");
+    command.args([
+        "-t1",
+        &format!("-c{connections}"),
+        &format!("-m{}", CONNECTIONS / connections),
+        &format!("-D{SECONDS}"),
+        url,
+    ]);
+    let (text, cpu_us) = run(command)?;
+    let line = text.lines().find(|line| line.starts_with("requests:"));
+    let words = line.map(|line| line.split([' ', ',']).filter(|word| !word.is_empty()));
+    let done = words.and_then(|words| {
+        let words: Vec<&str> = words.collect();
+        let at = words.iter().position(|word| *word == "succeeded")?;
+        words.get(at.checked_sub(1)?)?.parse().ok()
+    });
+    let requests = done.ok_or_else(|| Error::Peer(format!("h2load printed no count:\n{text}")))?;
     Ok(Usage { requests, cpu_us })
 }
 
@@ -125,15 +164,28 @@ impl lab_study::Files for OneFile {
     }
 }
 
-/// The generator as a program of its own: `--drive URL USERS SECONDS WAIT`. Users start evenly over
-/// the first half of the time where they wait, at once where they don't.
+/// The generator as a program of its own: `--drive URL USERS SECONDS WAIT [TWO]`. Users start evenly over
+/// the first half of the time where they wait, at once where they don't. With `TWO` they speak HTTP/2 on so many
+/// connections, or each on its own where that is 0.
 pub(crate) fn child(args: &[String]) -> Result<(), Error> {
-    let [url, users, seconds, wait] = args else {
+    let [url, users, seconds, wait, two @ ..] = args else {
         return Err(Error::Peer(
-            "--drive takes URL USERS SECONDS WAIT".to_owned(),
+            "--drive takes URL USERS SECONDS WAIT [TWO]".to_owned(),
         ));
     };
     let peer = |text: &dyn std::fmt::Display| Error::Peer(text.to_string());
+    let two: Option<u32> = two
+        .first()
+        .map(|text| text.parse())
+        .transpose()
+        .map_err(|e| peer(&e))?;
+    let protocol = match two {
+        None => Protocol::default(),
+        Some(shared) => Protocol {
+            offer: Offer::Two,
+            shared: Some(shared).filter(|shared| *shared > 0),
+        },
+    };
     let users: u32 = users.parse().map_err(|e| peer(&e))?;
     let time = Duration::from_secs(seconds.parse().map_err(|e| peer(&e))?);
     let yaml = format!(
@@ -155,7 +207,7 @@ pub(crate) fn child(args: &[String]) -> Result<(), Error> {
         tls: TlsOptions::default(),
         resolve: Vec::new(),
         sources: Vec::new(),
-        protocol: lab_driver::Protocol::default(),
+        protocol,
         kind: lab_study::plan::LoadKind::Users,
         users,
         part: Part::whole(),

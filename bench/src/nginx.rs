@@ -19,6 +19,8 @@ const READY_WITHIN: Duration = Duration::from_secs(10);
 pub(crate) struct Nginx {
     child: Child,
     pub(crate) port: u16,
+    /// Where it speaks HTTP/2 without TLS.
+    two: u16,
     _folder: tempfile::TempDir,
 }
 
@@ -48,7 +50,9 @@ impl Nginx {
             Some(beside) => tempfile::tempdir_in(beside)?,
             None => tempfile::tempdir()?,
         };
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let free = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0"));
+        let [port, two] = free.map(|bound| bound.and_then(|bound| bound.local_addr()));
+        let (port, two) = (port?.port(), two?.port());
         let root = folder.path().display();
         let config = format!(
             "daemon off; master_process off; worker_processes 1; pid {root}/pid; error_log {root}/error.log;\n\
@@ -56,8 +60,8 @@ impl Nginx {
              http {{ access_log off; keepalive_timeout 600; keepalive_requests 100000000;\n\
              client_body_temp_path {root}/b; proxy_temp_path {root}/p; fastcgi_temp_path {root}/f;\n\
              uwsgi_temp_path {root}/u; scgi_temp_path {root}/s;\n\
-             server {{ listen 127.0.0.1:{port} backlog=4096; default_type application/json;\n\
-             {location} }} }}\n"
+             server {{ listen 127.0.0.1:{port} backlog=4096; listen 127.0.0.1:{two} http2 backlog=4096;\n\
+             default_type application/json; {location} }} }}\n"
         );
         let path = folder.path().join("nginx.conf");
         fs::write(&path, config)?;
@@ -71,6 +75,7 @@ impl Nginx {
         let nginx = Self {
             child,
             port,
+            two,
             _folder: folder,
         };
         nginx.wait_ready()?;
@@ -80,6 +85,11 @@ impl Nginx {
     /// The address to ask.
     pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// The same over HTTP/2.
+    pub(crate) fn url_of_two(&self) -> String {
+        format!("http://127.0.0.1:{}", self.two)
     }
 
     fn wait_ready(&self) -> Result<(), Error> {
