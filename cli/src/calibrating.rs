@@ -2,6 +2,9 @@
 
 use clap::{Args, ValueEnum};
 
+/// Length of each of the two measurements, unless said.
+pub(crate) const SECONDS: u32 = 5;
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 It drives a server that does nothing, on another core where there is one: first as fast as answers
@@ -13,7 +16,7 @@ Examples:
   plimsoll calibrate --format json      for a script that waits for a quiet machine")]
 pub(crate) struct CalibrateArgs {
     /// Length of each of the two measurements
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=600))]
+    #[arg(long, default_value_t = SECONDS, value_parser = clap::value_parser!(u32).range(1..=600))]
     pub(crate) seconds: u32,
     /// What to print
     #[arg(long, value_enum, default_value_t = CalibrateFormat::Terminal)]

@@ -114,6 +114,7 @@ Examples:
   plimsoll agent --join @gen-1.token
   ssh hub plimsoll agents invite gen-2 | plimsoll agent --join -
   plimsoll agent --join @gen-1.token --cores 2-3 --label rack=b
+  plimsoll agent --join @gen-1.token --calibrate     where machines differ
 
 An agent waits for runs and drives its part of their load. It dials out to the
 hub, listens nowhere, and starts nothing but load. A run that it does not hear
@@ -133,6 +134,10 @@ pub(crate) struct AgentArgs {
     /// Its part of a load against those of other agents, 1 to 1000; as many as it has cores unless given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) weight: Option<u32>,
+    /// Measure first, for some ten seconds, how many requests it drives: its part of a load beside agents
+    /// that have done the same is as large as that
+    #[arg(long, conflicts_with = "weight")]
+    pub(crate) calibrate: bool,
     /// What runs may choose it by; may be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
     pub(crate) label: Vec<(String, String)>,

@@ -9,31 +9,21 @@ use lab_conduct::{
 };
 use serde_json::json;
 
-use crate::calibrating::{CalibrateArgs, CalibrateFormat};
+use crate::calibrating::{CalibrateArgs, CalibrateFormat, SECONDS};
 use crate::commands::report;
 use crate::commands::{load, print};
 use crate::exit::{Exit, Failure, failure};
 use crate::interrupt::interrupt;
 use crate::progress::Display;
+use crate::talk::say;
 use crate::width::USUAL;
 
 pub(crate) fn run(args: &CalibrateArgs) -> Result<Exit, Failure> {
-    let internal = |error: &std::io::Error| Failure::new(Exit::Internal, error);
     if let Some(port) = args.null_server {
-        serve_nothing(port).map_err(|error| internal(&error))?;
+        serve_nothing(port).map_err(internal)?;
         return Ok(Exit::Success);
     }
-    let request = CalibrateRequest {
-        program: std::env::current_exe().map_err(|error| internal(&error))?,
-        null_server: ["calibrate", "--null-server", "{{ port }}"]
-            .map(str::to_owned)
-            .into(),
-        seconds: args.seconds,
-        temporary: std::env::temp_dir(),
-    };
-    let (found, waiting) = measured(&request)?;
-    let busy = found.busy_percent.map(|percent| percent / 100.0);
-    let judged = fitness(&waiting, found.requests_per_s, busy);
+    let (found, judged) = measured(args.seconds)?;
     match args.format {
         CalibrateFormat::Terminal => print(&table(&found, &judged))?,
         CalibrateFormat::Json => print(&format!("{:#}\n", json(&found, &judged)))?,
@@ -44,8 +34,48 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<Exit, Failure> {
     })
 }
 
+fn internal(error: std::io::Error) -> Failure {
+    Failure::new(Exit::Internal, &error)
+}
+
+/// How many requests per second so many cores of this machine drive, as far as one of them tells; said, with
+/// what speaks against it.
+pub(crate) fn speed(cores: usize) -> Result<u32, Failure> {
+    let (found, judged) = measured(SECONDS)?;
+    let Some(per_core) = found.per_core_per_s else {
+        let unknown = "what a core of this machine drives could not be told";
+        let failure = Failure::text(Exit::Internal, unknown.to_owned());
+        return Err(failure.hint("say --weight N in the place of --calibrate".to_owned()));
+    };
+    let speed = (per_core * cores.max(1) as f64).round().max(1.0) as u32;
+    say(format_args!(
+        "calibrated: {} requests per s",
+        count(u64::from(speed))
+    ));
+    for why in &judged.why {
+        say(format_args!("- {why}"));
+    }
+    Ok(speed)
+}
+
+/// What was measured, and what is to be said of it.
+fn measured(seconds: u32) -> Result<(Calibration, Fitness), Failure> {
+    let request = CalibrateRequest {
+        program: std::env::current_exe().map_err(internal)?,
+        null_server: ["calibrate", "--null-server", "{{ port }}"]
+            .map(str::to_owned)
+            .into(),
+        seconds,
+        temporary: std::env::temp_dir(),
+    };
+    let (found, waiting) = shown(&request)?;
+    let busy = found.busy_percent.map(|percent| percent / 100.0);
+    let judged = fitness(&waiting, found.requests_per_s, busy);
+    Ok((found, judged))
+}
+
 /// Measures with the progress display on stderr, a new one for each of the two runs.
-fn measured(request: &CalibrateRequest) -> Result<(Calibration, Analysis), Failure> {
+fn shown(request: &CalibrateRequest) -> Result<(Calibration, Analysis), Failure> {
     let interrupt = interrupt()?;
     let mut display = Display::new();
     let mut show = |event: Event| {

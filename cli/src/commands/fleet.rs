@@ -13,7 +13,7 @@ use lab_fleet::{
 use lab_study::{Agents, Study, Which};
 use serde_json::json;
 
-use crate::commands::print;
+use crate::commands::{calibrate, print};
 use crate::exit::{Exit, Failure};
 use crate::fleeting::{
     AgentArgs, AgentsArgs, AgentsCommand, FleetArgs, HubArgs, HubFolder, RunAgentsArgs,
@@ -184,11 +184,17 @@ pub(crate) fn agent(args: &AgentArgs) -> Result<Exit, Failure> {
         None => state::folder(None)?.join(format!("agent-{name}")),
     };
     let url = token.url().to_owned();
+    let cores = args.cores.clone().map_or_else(own_cores, |cores| cores.0);
+    let speed = match args.calibrate {
+        true => Some(calibrate::speed(cores.len())?),
+        false => None,
+    };
     let options = AgentOptions {
         token,
         state,
-        cores: args.cores.clone().map_or_else(own_cores, |cores| cores.0),
+        cores,
         weight: args.weight,
+        speed,
         labels: args.label.iter().cloned().collect(),
         program: version().to_owned(),
     };

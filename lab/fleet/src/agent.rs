@@ -44,6 +44,8 @@ pub struct AgentOptions {
     pub cores: Vec<usize>,
     /// Its part of the load against those of others; by its cores unless said.
     pub weight: Option<u32>,
+    /// Requests per second that its cores drive together, where that was measured.
+    pub speed: Option<u32>,
     /// What its owner says of it.
     pub labels: BTreeMap<String, String>,
     /// The program's version.
@@ -216,6 +218,7 @@ impl Agent {
             cores: self.options.cores.clone(),
             memory_mb: machine::memory_mb(),
             weight: self.options.weight,
+            speed: self.options.speed,
             labels: self.options.labels.clone(),
             holder: holder.map(|held| format!("{}'s run {}", held.conductor, held.run)),
         };

@@ -359,10 +359,10 @@ fn others(there: &[Hello], program: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn hello(name: &str) -> Hello {
+    pub(crate) fn hello(name: &str) -> Hello {
         Hello {
             name: name.parse().unwrap(),
             versions: (VERSION, VERSION),
@@ -373,6 +373,7 @@ mod tests {
             cores: vec![0],
             memory_mb: 1,
             weight: None,
+            speed: None,
             labels: BTreeMap::from([("dc".to_owned(), name[..1].to_owned())]),
             holder: None,
         }

@@ -22,6 +22,7 @@ use crate::name::Name;
 use crate::offset::{Exchange, Offset, Offsets};
 use crate::random;
 use crate::subject;
+use crate::weight::{weigh, workers};
 
 /// How long an agent works for a run that it does not hear.
 const TTL: Duration = Duration::from_secs(10);
@@ -40,16 +41,14 @@ const RETURN_WITHIN: Duration = Duration::from_millis(1500);
 const COMES_BACK_WITHIN: Duration = Duration::from_secs(20);
 /// How long before a trial's 0 agents are told of it, or twenty times the longest way there and back.
 const NOTICE: Duration = Duration::from_secs(2);
-/// Largest part of the load, against the others'.
-const MOST_WEIGHT: u32 = 1000;
 /// Packets that may wait for the carrier; later ones are sent again.
 const PACKETS: usize = 4096;
 
 /// One agent of a run.
 pub(crate) struct Member {
     pub(crate) hello: Hello,
-    /// The weight that the run gives it.
-    said: Option<u32>,
+    /// Its part of the load against those of others.
+    weight: u32,
     epoch: u64,
     /// When its lease was last renewed.
     renewed: Mutex<Duration>,
@@ -64,16 +63,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Member {
-    /// What the study says, or its owner, or its cores.
-    fn weight(&self) -> u32 {
-        let said = self.said.or(self.hello.weight);
-        said.unwrap_or_else(|| self.workers()).clamp(1, MOST_WEIGHT)
-    }
-
-    fn workers(&self) -> u32 {
-        u32::try_from(self.hello.cores.len().max(1)).unwrap_or(1)
-    }
-
     fn lose(&self, why: &str) {
         lock(&self.lost).get_or_insert_with(|| why.to_owned());
     }
@@ -105,8 +94,8 @@ impl Member {
             host,
             version: program,
             boot_id,
-            weight: self.weight(),
-            workers: self.workers(),
+            weight: self.weight,
+            workers: workers(&self.hello),
             offsets: lock(&self.offsets).1.iter().map(offset).collect(),
             times: beat.workers,
             rss_kb: beat.rss_kb,
@@ -150,9 +139,9 @@ impl Crew {
             trials: AtomicU32::new(0),
             over: Arc::default(),
         };
-        for hello in chosen {
-            let own = weights.iter().find(|(name, _)| *name == hello.name);
-            let member = crew.hire(hello, own.map(|(_, weight)| *weight))?;
+        let weights = weigh(&chosen, weights);
+        for (hello, weight) in chosen.into_iter().zip(weights) {
+            let member = crew.hire(hello, weight)?;
             lock(&crew.members).push(member);
         }
         for member in crew.members() {
@@ -193,7 +182,7 @@ impl Crew {
         while clock::now() < until {
             match self.conductor.choose(&Wanted::Named(vec![name.clone()])) {
                 Ok(mut chosen) => {
-                    let member = self.hire(chosen.pop().ok_or_else(gone)?, lost.said)?;
+                    let member = self.hire(chosen.pop().ok_or_else(gone)?, lost.weight)?;
                     self.begin_with(&member)?;
                     return Ok(member);
                 }
@@ -204,7 +193,7 @@ impl Crew {
         Err(last)
     }
 
-    fn hire(&self, hello: Hello, said: Option<u32>) -> Result<Arc<Member>, FleetError> {
+    fn hire(&self, hello: Hello, weight: u32) -> Result<Arc<Member>, FleetError> {
         let lease = Ask::Lease {
             conductor: self.conductor.name.clone(),
             run: self.run.clone(),
@@ -226,7 +215,7 @@ impl Crew {
         };
         Ok(Arc::new(Member {
             hello,
-            said,
+            weight,
             epoch,
             renewed: Mutex::new(clock::now()),
             offsets: Mutex::default(),
@@ -332,7 +321,7 @@ impl Crew {
             cores: member.hello.cores.clone(),
             // Its owner may run anything else there.
             own_cores: false,
-            weight: member.weight(),
+            weight: member.weight,
         })
     }
 }

@@ -33,6 +33,7 @@ mod runner;
 mod server;
 mod subject;
 mod token;
+mod weight;
 
 pub use agent::{AgentEvent, AgentOptions, run_agent};
 pub use conductor::{Conductor, Wanted};

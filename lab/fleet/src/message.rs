@@ -58,6 +58,9 @@ pub struct Hello {
     /// Its part of the load against those of others, as its owner says; by its cores unless said.
     #[serde(default)]
     pub weight: Option<u32>,
+    /// Requests per second that its cores drive together, where it has measured that.
+    #[serde(default)]
+    pub speed: Option<u32>,
     /// What its owner says of it.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,

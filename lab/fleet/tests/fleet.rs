@@ -72,6 +72,7 @@ fn be_agent(token: &Path, state: &Path) {
         state: state.to_path_buf(),
         cores: Vec::new(),
         weight: None,
+        speed: None,
         labels: BTreeMap::from([("dc".to_owned(), "here".to_owned())]),
         program: PROGRAM.to_owned(),
     };
@@ -443,6 +444,7 @@ fn tokens_and_rights() {
             state: state.clone(),
             cores: Vec::new(),
             weight: None,
+            speed: None,
             labels: BTreeMap::new(),
             program: PROGRAM.to_owned(),
         };
