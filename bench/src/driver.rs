@@ -41,12 +41,12 @@ pub(crate) fn compare() -> Result<(), Error> {
     let nginx = Nginx::start(SERVER_CORE)?;
     let (url, two) = (nginx.url(), nginx.url_of_two());
     println!("driver: CPU per request, plain GET of 1 KB, {CONNECTIONS} users, one core");
-    beside("wrk", || wrk(&url), || plimsoll(&url, &[]))?;
+    beside("wrk", || wrk(&url), || plimsoll(&url, "1:0"))?;
     println!("driver: the same over HTTP/2, a connection each");
-    let own = || plimsoll(&two, &["0"]);
+    let own = || plimsoll(&two, "2:0");
     beside("h2load", || h2load(&two, CONNECTIONS), own)?;
     println!("driver: the same on {SHARED} connections that all share");
-    let shared = || plimsoll(&two, &[&SHARED.to_string()]);
+    let shared = || plimsoll(&two, &format!("2:{SHARED}"));
     beside("h2load", || h2load(&two, SHARED), shared)
 }
 
@@ -76,13 +76,13 @@ fn beside(
     Ok(())
 }
 
-/// Ours; `two` are the connections of HTTP/2 that users share, 0 where each has its own, nothing of HTTP/1.1.
-fn plimsoll(url: &str, two: &[&str]) -> Result<Usage, Error> {
+/// Ours, reaching the server by VERSION:CONNECTIONS.
+fn plimsoll(url: &str, reach: &str) -> Result<Usage, Error> {
     let program = std::env::current_exe()?;
     let users = CONNECTIONS.to_string();
     let seconds = SECONDS.to_string();
     let mut command = pinned(&program.to_string_lossy());
-    command.args([CHILD, url, &users, &seconds, "0s"]).args(two);
+    command.args([CHILD, url, &users, &seconds, "0s", reach]);
     let (text, cpu_us) = run(command)?;
     let requests = number_after(&text, "requests ")?;
     Ok(Usage { requests, cpu_us })
@@ -156,7 +156,8 @@ pub(crate) fn number_after(text: &str, mark: &str) -> Result<f64, Error> {
         .ok_or_else(|| Error::Peer(format!("no “{mark}” in:\n{text}")))
 }
 
-struct OneFile(String);
+/// The one file of a workload.
+pub(crate) struct OneFile(pub(crate) String);
 
 impl lab_study::Files for OneFile {
     fn read(&self, _path: &str) -> std::io::Result<Vec<u8>> {
@@ -164,66 +165,51 @@ impl lab_study::Files for OneFile {
     }
 }
 
-/// The generator as a program of its own: `--drive URL USERS SECONDS WAIT [TWO]`. Users start evenly over
-/// the first half of the time where they wait, at once where they don't. With `TWO` they speak HTTP/2 on so many
-/// connections, or each on its own where that is 0.
+/// Whatever can't be read as what it is to be.
+fn peer(text: impl std::fmt::Display) -> Error {
+    Error::Peer(text.to_string())
+}
+
+/// What `VERSION:CONNECTIONS` says.
+fn protocol(reach: &str) -> Result<Protocol, Error> {
+    let Some((version, connections)) = reach.split_once(':') else {
+        return Err(peer("it takes VERSION:CONNECTIONS"));
+    };
+    let shared = connections.parse().map_err(peer)?;
+    Ok(Protocol {
+        offer: if version == "2" {
+            Offer::Two
+        } else {
+            Offer::default()
+        },
+        shared: Some(shared).filter(|shared| *shared > 0),
+    })
+}
+
+/// The generator as a program of its own: `--drive URL USERS SECONDS WAIT [VERSION:CONNECTIONS]`. Users start evenly
+/// over the first half of the time where they wait, at once where they don't. They speak that version of HTTP, 1
+/// unless said, on so many connections, or each on its own where that is 0.
 pub(crate) fn child(args: &[String]) -> Result<(), Error> {
-    let [url, users, seconds, wait, two @ ..] = args else {
-        return Err(Error::Peer(
-            "--drive takes URL USERS SECONDS WAIT [TWO]".to_owned(),
+    let [url, users, seconds, wait, reach @ ..] = args else {
+        return Err(peer(
+            "--drive takes URL USERS SECONDS WAIT [VERSION:CONNECTIONS]",
         ));
     };
-    let peer = |text: &dyn std::fmt::Display| Error::Peer(text.to_string());
-    let two: Option<u32> = two
-        .first()
-        .map(|text| text.parse())
-        .transpose()
-        .map_err(|e| peer(&e))?;
-    let protocol = match two {
-        None => Protocol::default(),
-        Some(shared) => Protocol {
-            offer: Offer::Two,
-            shared: Some(shared).filter(|shared| *shared > 0),
-        },
-    };
-    let users: u32 = users.parse().map_err(|e| peer(&e))?;
-    let time = Duration::from_secs(seconds.parse().map_err(|e| peer(&e))?);
+    let time = Duration::from_secs(seconds.parse().map_err(peer)?);
     let yaml = format!(
         "workload: get\nsession:\n  steps:\n    - step: Get\n      wait: {wait}\n      request: GET /\n"
     );
-    let workload =
-        lab_study::load_workload("get.workload.yaml", &OneFile(yaml)).map_err(|e| peer(&e))?;
-    let ramp = if wait == "0s" {
-        Duration::ZERO
-    } else {
-        time / 2
+    let mut drive = drive(url, yaml)?;
+    drive.users = users.parse().map_err(peer)?;
+    if let Some(reach) = reach.first() {
+        drive.protocol = protocol(reach)?;
+    }
+    drive.ramp = match wait.as_str() {
+        "0s" => Duration::ZERO,
+        _ => time / 2,
     };
+    drive.hold = time - drive.ramp;
     let empty_kb = resident_kb("VmRSS:")?;
-    let drive = Drive {
-        population: String::new(),
-        first: 0,
-        workload: Arc::new(workload),
-        base: url.parse().map_err(|e| peer(&e))?,
-        tls: TlsOptions::default(),
-        resolve: Vec::new(),
-        sources: Vec::new(),
-        protocol,
-        kind: lab_study::plan::LoadKind::Users,
-        users,
-        part: Part::whole(),
-        user_extra: Vec::new(),
-        seed: 1,
-        block: 0,
-        base_date: lab_study::model::DEFAULT_DATES_FROM,
-        cores: vec![GENERATOR_CORE],
-        own_cores: false,
-        ramp,
-        hold: time - ramp,
-        stages: Vec::new(),
-        timeline: None,
-        window: Duration::from_secs(1),
-        limits: Limits::default(),
-    };
     let Sum {
         requests,
         errors,
@@ -234,6 +220,36 @@ pub(crate) fn child(args: &[String]) -> Result<(), Error> {
         "requests {requests} errors {errors} open_files {open_files} empty_kb {empty_kb} peak_kb {peak_kb}"
     );
     Ok(())
+}
+
+/// One user of this workload, on the generator's core, for no time yet.
+pub(crate) fn drive(url: &str, yaml: String) -> Result<Drive, Error> {
+    let workload = lab_study::load_workload("get.workload.yaml", &OneFile(yaml)).map_err(peer)?;
+    Ok(Drive {
+        population: String::new(),
+        first: 0,
+        workload: Arc::new(workload),
+        base: url.parse().map_err(peer)?,
+        tls: TlsOptions::default(),
+        resolve: Vec::new(),
+        sources: Vec::new(),
+        protocol: Protocol::default(),
+        kind: lab_study::plan::LoadKind::Users,
+        users: 1,
+        part: Part::whole(),
+        user_extra: Vec::new(),
+        seed: 1,
+        block: 0,
+        base_date: lab_study::model::DEFAULT_DATES_FROM,
+        cores: vec![GENERATOR_CORE],
+        own_cores: false,
+        ramp: Duration::ZERO,
+        hold: Duration::ZERO,
+        stages: Vec::new(),
+        timeline: None,
+        window: Duration::from_secs(1),
+        limits: Limits::default(),
+    })
 }
 
 /// What a drive came to.

@@ -1,7 +1,7 @@
 //! Side-by-side benchmarks against peers, reported as ratios: `make bench`.
 //!
 //! Each pair is taken in turn in one run; the machine's drift touches both sides. Pass the name of
-//! a part (`monitor`, `store`, `driver`, `memory`, `attachments`) to run only that; `mail`, which
+//! a part (`monitor`, `store`, `driver`, `memory`, `merger`, `attachments`) to run only that; `mail`, which
 //! needs Dovecot and root, runs only when it is named (`bench/mail.sh`); so does `meetings`, which needs
 //! root for a disk of its own, `admission`, which needs two programs (`bench/admission.sh`), and `fronts`, which
 //! needs PostgreSQL.
@@ -17,6 +17,7 @@ mod loop_disk;
 mod mail;
 mod meetings;
 mod memory;
+mod merger;
 mod monitor;
 mod nginx;
 mod store;
@@ -26,10 +27,17 @@ use std::process::ExitCode;
 
 use common::Error;
 
+/// That of the program whose parts are measured here.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let parts: Vec<String> = std::env::args().skip(1).collect();
     if parts.first().map(String::as_str) == Some(driver::CHILD) {
         return done(driver::child(&parts[1..]));
+    }
+    if parts.first().map(String::as_str) == Some(merger::CHILD) {
+        return done(merger::generate());
     }
     if let [first, with, without] = parts.as_slice()
         && first == "admission"
@@ -52,6 +60,9 @@ fn main() -> ExitCode {
         }
         if wanted("memory") {
             memory::measure()?;
+        }
+        if wanted("merger") {
+            merger::measure()?;
         }
         if parts.iter().any(|part| part == "mail") {
             mail::compare()?;
