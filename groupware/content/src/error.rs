@@ -22,6 +22,12 @@ pub enum ContentError {
     /// The name can't name an upload.
     #[error("a name of an upload has 1 to 64 letters, digits, or hyphens")]
     BadName,
+    /// The object store can't be reached, or doesn't answer in time; it may later.
+    #[error("the object store can't be reached")]
+    Away(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The object store refused what it was asked.
+    #[error("the object store refuses")]
+    Refused(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The disk refused.
     #[error("cannot use {}", path.display())]
     Io {

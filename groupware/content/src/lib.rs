@@ -7,13 +7,17 @@
 //! uploads/{name}        content under way
 //! spared/abcdef…        content that nothing refers to since the file was last changed, if it is kept
 //! ```
-//! All calls block on the disk: they are for threads that run no asynchronous tasks. The crate
+//! Where finished content is to lie in an object store ([`Objects`]), it is put there from the file that it came in
+//! by, and read from there; what lies in files already stays, and is read as before.
+//!
+//! All calls block on the disk, or the network: they are for threads that run no asynchronous tasks. The crate
 //! knows nothing of documents, users, or time; who refers to what is told to the sweep.
 
 mod among;
 mod claim;
 mod error;
 mod hold;
+mod objects;
 mod pins;
 mod scratch;
 mod spared;
@@ -25,8 +29,9 @@ mod whole;
 
 pub use claim::{Ask, Claim};
 pub use error::ContentError;
-pub use groupware_ids::ContentHash;
+pub use groupware_ids::{ContentHash, ObjectId, Placed};
 pub use hold::Hold;
+pub use objects::{Content, ContentReader, Objects, ReadAt};
 pub use pins::Pin;
 pub use spared::{Spared, SparedFile};
 pub use store::{ContentStore, Found};

@@ -9,8 +9,8 @@ use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::ContentHash;
 use crate::among::Locked;
+use crate::{ContentHash, Placed};
 
 #[derive(Debug, Default)]
 pub(crate) struct Pins {
@@ -26,6 +26,7 @@ pub(crate) type SharedPins = Arc<Mutex<Pins>>;
 pub struct Pin {
     pins: SharedPins,
     hash: ContentHash,
+    placed: Placed,
     /// The same for other processes.
     _elsewhere: Option<Locked>,
 }
@@ -43,8 +44,21 @@ impl Pin {
         Self {
             pins: Arc::clone(pins),
             hash,
+            placed: Placed::InFile,
             _elsewhere: elsewhere,
         }
+    }
+
+    /// The same for content in an object, which records keep there.
+    pub(crate) fn of_object(pins: &SharedPins, hash: ContentHash, placed: Placed) -> Self {
+        let mut pin = Self::new(pins, hash, None);
+        pin.placed = placed;
+        pin
+    }
+
+    /// Where the content was put.
+    pub fn placed(&self) -> Placed {
+        self.placed
     }
 
     /// The content's hash.

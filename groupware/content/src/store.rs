@@ -10,7 +10,7 @@ use crate::among::Among;
 use crate::pins::{Pin, SharedPins};
 use crate::scratch::Scratch;
 use crate::tail::with_tail;
-use crate::{ContentError, ContentHash};
+use crate::{Content, ContentError, ContentHash, Objects};
 
 /// Bytes that are read at once to hash a file.
 const READ_BYTES: usize = 64 << 10;
@@ -25,6 +25,8 @@ const NAME_BYTES: usize = 64;
 #[derive(Debug, Clone)]
 pub struct ContentStore {
     inner: Arc<Inner>,
+    /// Where finished content is put, if not in files.
+    objects: Option<Arc<dyn Objects>>,
 }
 
 #[derive(Debug)]
@@ -125,7 +127,22 @@ impl ContentStore {
                 spared,
                 _scratch: scratch,
             }),
+            objects: None,
         })
+    }
+
+    /// The same place for uploads, with a store of objects for what is finished from now on.
+    #[must_use]
+    pub fn with_objects(self, objects: Arc<dyn Objects>) -> Self {
+        Self {
+            objects: Some(objects),
+            ..self
+        }
+    }
+
+    /// The store of objects, if there is one.
+    pub fn objects(&self) -> Option<&Arc<dyn Objects>> {
+        self.objects.as_ref()
     }
 
     /// A folder of its disk, which nobody else reads: files without names may be made in it.
@@ -133,7 +150,24 @@ impl ContentStore {
         &self.inner.uploads
     }
 
-    /// Opens content for reading. Only the first bytes, as many as the content has, count: those
+    /// Begins to read content from `at` on, so many bytes, wherever it lies.
+    ///
+    /// # Errors
+    /// [`ContentError::Missing`] if it isn't there; the object store's, or the disk's.
+    pub fn content(
+        &self,
+        hash: ContentHash,
+        (at, bytes): (u64, u64),
+    ) -> Result<Content, ContentError> {
+        if let Some(objects) = &self.objects
+            && let Some(object) = objects.read(hash, (at, bytes))?
+        {
+            return Ok(Content::Object(object));
+        }
+        self.read(hash).map(Content::File)
+    }
+
+    /// Opens content that lies in a file for reading. Only the first bytes, as many as the content has, count: those
     /// behind them are a trace of the upload that a crash has left.
     ///
     /// # Errors
@@ -149,6 +183,21 @@ impl ContentStore {
     /// When the disk refuses to read it.
     pub fn verify(&self, hash: ContentHash, bytes: u64) -> Result<Found, ContentError> {
         let path = self.path_of(hash);
+        if let Some(objects) = &self.objects {
+            match objects.read(hash, (0, bytes)) {
+                Ok(None) => {}
+                Ok(Some(object)) => {
+                    let reader = Content::Object(object).reader(bytes);
+                    let is_right = has_hash(reader, hash);
+                    return match is_right.map_err(|error| ContentError::of(&path, error))? {
+                        true => Ok(Found::Whole),
+                        false => Ok(Found::Damaged),
+                    };
+                }
+                Err(ContentError::Missing { .. }) => return Ok(Found::Nothing),
+                Err(error) => return Err(error),
+            }
+        }
         match File::open(&path).and_then(|file| is_whole(file, hash, bytes)) {
             Ok(true) => Ok(Found::Whole),
             Ok(false) => Ok(Found::Damaged),
@@ -289,9 +338,13 @@ fn is_whole(file: File, hash: ContentHash, bytes: u64) -> io::Result<bool> {
     if length != bytes && length != with_tail(bytes) {
         return Ok(false);
     }
+    has_hash(file.take(bytes), hash)
+}
+
+/// Whether all that can be read has this hash.
+fn has_hash(mut content: impl Read, hash: ContentHash) -> io::Result<bool> {
     let mut hasher = blake3::Hasher::new();
     let mut buffer = vec![0; READ_BYTES];
-    let mut content = file.take(bytes);
     loop {
         match content.read(&mut buffer)? {
             0 => return Ok(ContentHash::from(hasher.finalize()) == hash),

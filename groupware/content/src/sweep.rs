@@ -160,6 +160,19 @@ impl FolderSweep {
         }
     }
 
+    /// The content that something was said to refer to, with its length.
+    pub fn referenced(&self) -> impl Iterator<Item = (ContentHash, u64)> {
+        let files = self.files.iter();
+        files.filter_map(|(hash, kept)| Some((*hash, (*kept)?)))
+    }
+
+    /// Notes that content is needed here no longer, since it lies elsewhere, too.
+    pub fn let_go(&mut self, hash: &ContentHash) {
+        if let Some(kept) = self.files.get_mut(hash) {
+            *kept = None;
+        }
+    }
+
     /// The content that nothing was said to refer to.
     pub fn unreferenced(&self) -> impl Iterator<Item = &ContentHash> {
         let files = self.files.iter();

@@ -9,7 +9,7 @@ use nix::fcntl::OFlag;
 
 use crate::store::{Room, create_file, sync_both};
 use crate::tail::{self, BLANK, Slot, slot_at, with_tail};
-use crate::{ContentError, ContentHash, ContentStore, Pin, decode_slot};
+use crate::{ContentError, ContentHash, ContentStore, Objects, Pin, decode_slot};
 
 /// Bytes that are read at once to hash what is there.
 const READ_BYTES: usize = 64 << 10;
@@ -381,6 +381,9 @@ impl Upload {
     /// As [`Upload::settle`]; the upload must be whole.
     pub fn finish(&mut self) -> Result<Pin, ContentError> {
         debug_assert_eq!(self.written, self.length, "only whole content is finished");
+        if let Some(objects) = self.store.objects().cloned() {
+            return self.finish_in(&*objects);
+        }
         if !self.is_content {
             self.write_slot()?;
         }
@@ -391,6 +394,17 @@ impl Upload {
         placed?;
         self.note_settled();
         Ok(pin)
+    }
+
+    /// The same where content lies in objects. The upload keeps its bytes until it is retired, so they are to be
+    /// durable here, too: whoever asks for its offset is told that all have come.
+    fn finish_in(&mut self, objects: &dyn Objects) -> Result<Pin, ContentError> {
+        if self.settled < self.length {
+            self.settle()?;
+        }
+        let hash = self.hasher.finalize().into();
+        let placed = objects.put(hash, &self.file, self.length)?;
+        Ok(Pin::of_object(self.store.pins(), hash, placed))
     }
 
     /// Ends a finished upload whose content is referred to: removes its file, and cuts the tail off

@@ -67,15 +67,20 @@ impl Whole {
     /// Puts the content in its place, durable.
     ///
     /// # Errors
-    /// The disk's; then the content is gone.
+    /// The disk's, or the object store's; then the content is gone.
     pub fn finish(self) -> Result<Pin, ContentError> {
+        let hash = self.hasher.finalize().into();
+        if let Some(objects) = self.store.objects() {
+            let placed = objects.put(hash, &self.file, self.written)?;
+            return Ok(Pin::of_object(self.store.pins(), hash, placed));
+        }
         // Room may have been taken for more than came.
         if self.room.passes(self.written) {
             self.file
                 .set_len(self.written)
                 .map_err(|error| ContentError::of(&self.path, error))?;
         }
-        let pin = self.store.pin(self.hasher.finalize().into())?;
+        let pin = self.store.pin(hash)?;
         self.store.place(&self.path, &self.file, &pin)?;
         Ok(pin)
     }

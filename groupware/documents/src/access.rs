@@ -397,6 +397,7 @@ mod tests {
             media_type: String::new(),
             bytes: 1,
             hash: ContentHash::of(b"x"),
+            placed: groupware_ids::Placed::InFile,
         };
         allow(r#"{"authors":["bob"]}"#);
         let bob = who("bob", 0);

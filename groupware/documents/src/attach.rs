@@ -1,13 +1,13 @@
 //! Attaching files to documents, and taking them off.
 
-use groupware_ids::ContentHash;
+use groupware_ids::{ContentHash, Placed};
 use groupware_store::Snapshot;
 
 use crate::mailbox::{self, Changes};
 use crate::write::require_changeable;
 use crate::{
     Attachment, Context, DatabaseName, Decision, Document, DocumentError, FileName, ItemName,
-    Place, Unid, Who, access, limits,
+    Place, Unid, Who, access, limits, objects,
 };
 
 /// A file whose content is in its place.
@@ -23,6 +23,8 @@ pub struct NewAttachment {
     pub bytes: u64,
     /// The hash of its content.
     pub hash: ContentHash,
+    /// Where that was put.
+    pub placed: Placed,
 }
 
 /// Attaches files, all or none. The content must be pinned until the batch is committed. Tells
@@ -30,7 +32,7 @@ pub struct NewAttachment {
 ///
 /// # Errors
 /// 403 if the user may not; 404 if there is no such document; 400 if it has too many attachments; 507 if the owner's share is
-/// used up.
+/// used up; 503 if content that was put in an object was removed meanwhile.
 pub fn attach(
     context: &Context<'_>,
     (database, unid): (&DatabaseName, &Unid),
@@ -44,8 +46,20 @@ pub fn attach(
     }
     let mut changes = Changes::in_database(context, database)?;
     changes.replace((database, unid), Some(&held), Some(&document))?;
+    let mut batch = changes.into_batch();
+    for (at, file) in files.iter().enumerate() {
+        // Of equal files in one form, one object is enough.
+        if !files[..at].iter().any(|before| before.hash == file.hash) {
+            objects::refer_to(
+                context.snapshot,
+                (file.hash, file.bytes),
+                file.placed,
+                &mut batch,
+            )?;
+        }
+    }
     Ok(Decision {
-        batch: changes.into_batch(),
+        batch,
         outcome: all_new,
     })
 }

@@ -30,6 +30,7 @@ pub mod limits;
 mod list;
 mod mailbox;
 mod names;
+mod objects;
 mod paths;
 mod time;
 mod upload;
@@ -51,6 +52,11 @@ pub use groupware_proto_http::{
 };
 pub use list::{ListQuery, Page, databases, list};
 pub use names::{DatabaseName, FileName, ItemName, Place, Unid, UploadId};
+pub use objects::{
+    BegunObject, ContentPlace, KeptObject, begin_object, begun_of, content_place, doom_object,
+    forget_all_objects, forget_object, note_content_place, object, objects_of, refer_to,
+    release_object,
+};
 pub use paths::{attachment_path, document_path};
 pub use upload::{NewUpload, Upload, begin, extend, finish, give_up, join, upload, uploads};
 pub use usage::{Usage, room, stored_bytes};

@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use groupware_ids::ContentHash;
+use groupware_ids::{ContentHash, Placed};
 use groupware_store::{Batch, Snapshot};
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::mailbox::{self, Changes};
 use crate::names::no_upload;
 use crate::{
     Context, DatabaseName, Decision, DocumentError, FileName, ItemName, NewAttachment, Place, Unid,
-    UploadId, access, attach, keys, limits,
+    UploadId, access, attach, keys, limits, objects,
 };
 
 /// What `Upload-Concat` says of a part.
@@ -199,11 +199,11 @@ fn load(
 ///
 /// # Errors
 /// 404 if there is no such upload, or its document is gone; 400 if the document has too many
-/// attachments.
+/// attachments; 503 if content that was put in an object was removed meanwhile.
 pub fn finish(
     context: &Context<'_>,
     id: &UploadId,
-    hash: ContentHash,
+    (hash, placed): (ContentHash, Placed),
 ) -> Result<Decision<()>, DocumentError> {
     access::owner_only(context.who)?;
     let (mut upload, revision) = load(context.snapshot, context.who.mailbox, id)?;
@@ -214,7 +214,7 @@ pub fn finish(
             outcome: (),
         });
     }
-    let (place, file) = upload.attachment(id, hash)?;
+    let (place, file) = upload.attachment(id, (hash, placed))?;
     let (database, unid) = (&place.database, &place.unid);
     let held = mailbox::require(context.snapshot, context.who.mailbox, database, unid)?;
     let mut document = held.document.clone();
@@ -225,10 +225,9 @@ pub fn finish(
     changes.replace((database, unid), Some(&held), Some(&document))?;
     upload.finished = Some(context.now);
     changes.put(keys::upload(id), Some(revision), Some(upload.encode()));
-    Ok(Decision {
-        batch: changes.into_batch(),
-        outcome: (),
-    })
+    let mut batch = changes.into_batch();
+    objects::refer_to(context.snapshot, (hash, upload.length), placed, &mut batch)?;
+    Ok(Decision { batch, outcome: () })
 }
 
 /// Forgets an upload, and frees what was set aside for it.
@@ -343,7 +342,7 @@ impl Upload {
     fn attachment(
         &self,
         id: &UploadId,
-        hash: ContentHash,
+        (hash, placed): (ContentHash, Placed),
     ) -> Result<(Place, NewAttachment), DocumentError> {
         let damaged = |error: DocumentError| DocumentError::corrupt(&keys::upload(id), error);
         let place = Place {
@@ -357,6 +356,7 @@ impl Upload {
             media_type: self.media_type.clone(),
             bytes: self.length,
             hash,
+            placed,
         };
         Ok((place, file))
     }

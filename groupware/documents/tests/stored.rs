@@ -8,7 +8,7 @@ use groupware_documents::{
     NewAttachment, NewUpload, Place, Unid, Who, access, attach, begin, create, databases, document,
     finish, grant, list, uploads,
 };
-use groupware_ids::ContentHash;
+use groupware_ids::{ContentHash, Placed};
 use groupware_store::{Batch, Store, StoreError, StoreOptions};
 use plimsoll_tests::stored;
 
@@ -88,6 +88,7 @@ fn world() -> World {
         media_type: "text/plain".into(),
         bytes: 3,
         hash: ContentHash::of(b"abc"),
+        placed: Placed::InFile,
     };
     let place = (&database(), &first);
     world.change("ada", |context| attach(context, place, &[file]));
@@ -96,7 +97,9 @@ fn world() -> World {
     });
     let whole = world.change("ada", |context| begin(context, &upload(&first, "whole")));
     let hash = ContentHash::of(b"whole");
-    world.change("ada", |context| finish(context, &whole, hash));
+    world.change("ada", |context| {
+        finish(context, &whole, (hash, Placed::InFile))
+    });
     world
 }
 

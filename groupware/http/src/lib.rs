@@ -44,6 +44,6 @@ pub use request_log::{REQUEST_ID, RequestLog};
 pub use server::{Dress, HeadLimits, HttpServer};
 pub use sign_in::{Cookies, authenticate, session, session_token};
 pub use stream::{
-    Buffer, Buffers, Disk, FileBody, Flow, Inflow, STREAMS, StreamSlot, Streamed, Streams,
+    Buffer, Buffers, Disk, FileBody, Flow, Inflow, Pieces, STREAMS, StreamSlot, Streamed, Streams,
     WrittenBody,
 };

@@ -10,7 +10,7 @@ mod written;
 pub use buffers::{Buffer, Buffers};
 pub use disk::Disk;
 pub use inflow::{Flow, Inflow};
-pub use outflow::FileBody;
+pub use outflow::{FileBody, Pieces};
 pub use written::WrittenBody;
 
 use std::collections::{HashMap, HashSet};

@@ -1,6 +1,6 @@
 //! Databases: documents as a JSON array each, and attached files as they are.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 
 use groupware_documents::{
     self as documents, At, Attachment, DatabaseName, Document, DocumentError, Fields, Unid,
@@ -138,7 +138,8 @@ fn write_attachment<W: Write>(
 ) -> Result<(), TakeoutError> {
     let (database, unid) = at;
     let path = file_path(unid, attachment);
-    let content = match source.content.read(attachment.hash) {
+    let span = (0, attachment.bytes);
+    let content = match source.content.content(attachment.hash, span) {
         Ok(content) => content,
         Err(_) if !is_there(source, at, attachment)? => return Ok(()),
         Err(error) => return Err(TakeoutError::Content(path, error)),
@@ -147,8 +148,7 @@ fn write_attachment<W: Write>(
     // Half as much again is more than compression ever adds.
     let is_large = attachment.bytes >= u64::from(u32::MAX) / 3 * 2;
     let mut file = zip.entry(&path, attachment.modified, is_large)?;
-    // What is behind is a trace of an upload that a crash has left.
-    io::copy(&mut content.take(attachment.bytes), &mut file)?;
+    io::copy(&mut content.reader(attachment.bytes), &mut file)?;
     Ok(file.finish()?)
 }
 

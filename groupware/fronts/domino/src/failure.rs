@@ -9,6 +9,9 @@ use groupware_service::ChangeError;
 use groupware_store::{CommitError, StoreError};
 use http::StatusCode;
 
+/// When whoever found the object store away may try again.
+const AWAY_RETRY_S: u32 = 5;
+
 /// A failed request.
 #[derive(Debug)]
 pub(crate) struct Failure(ApiError);
@@ -98,6 +101,11 @@ impl From<ContentError> for Failure {
             ContentError::Full => ApiError::fault(507, "The disk is full.", &error),
             ContentError::TooLong => {
                 ApiError::told(413, "These are more bytes than were announced.")
+            }
+            ContentError::Away(_) => {
+                let message = "The content can't be reached now: try again.";
+                ApiError::later(StatusCode::SERVICE_UNAVAILABLE, message, AWAY_RETRY_S)
+                    .because(Fault::of(&error))
             }
             _ => ApiError::fault(500, "The content can't be read or written.", &error),
         })

@@ -214,7 +214,7 @@ pub(crate) async fn finish(
     };
     let pin = finished?;
     let bits = front.service.random_bits();
-    let finish = |context: &Context<'_>| documents::finish(context, id, pin.hash());
+    let finish = |context: &Context<'_>| documents::finish(context, id, (pin.hash(), pin.placed()));
     groupware_service::documents::change(
         &front.service,
         owner.caller(),

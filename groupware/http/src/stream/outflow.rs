@@ -1,4 +1,4 @@
-//! A part of a file as the body of a response, read as the client receives it.
+//! A part of a file, or of what lies elsewhere, as the body of a response, read as the client receives it.
 
 use std::fs::File;
 use std::future::Future;
@@ -22,6 +22,21 @@ const WAIT: Duration = Duration::from_millis(500);
 /// What is read at once without a buffer. Of these pieces, a connection holds no more than three.
 const PIECE_BYTES: usize = 16 << 10;
 
+/// What a body is read from. Calls block, and come from threads that may wait.
+pub trait Pieces: Send + Sync {
+    /// Fills the buffer with what is there from `at` on.
+    ///
+    /// # Errors
+    /// When there is less, or it can't be read.
+    fn read_exact_at(&self, buffer: &mut [u8], at: u64) -> io::Result<()>;
+}
+
+impl Pieces for File {
+    fn read_exact_at(&self, buffer: &mut [u8], at: u64) -> io::Result<()> {
+        FileExt::read_exact_at(self, buffer, at)
+    }
+}
+
 type Reading = Pin<Box<dyn Future<Output = io::Result<Piece>> + Send>>;
 
 /// What was read.
@@ -33,7 +48,7 @@ struct Piece {
 /// The body: bytes of a file from one place to another.
 pub struct FileBody {
     streams: Arc<Streams>,
-    file: Arc<File>,
+    file: Arc<dyn Pieces>,
     at: u64,
     end: u64,
     /// Longest wait for the next buffer.
@@ -47,7 +62,7 @@ impl FileBody {
     /// So many bytes from `at` on.
     pub fn new(
         streams: Arc<Streams>,
-        file: File,
+        file: impl Pieces + 'static,
         (at, length): (u64, u64),
         slot: StreamSlot,
     ) -> Self {
@@ -77,7 +92,7 @@ impl FileBody {
         let (left, wait) = (self.end - at, self.wait);
         Box::pin(async move {
             let buffer = tokio::time::timeout(wait, streams.outgoing.take()).await;
-            let work = move || read_piece(&file, (at, left), buffer.ok());
+            let work = move || read_piece(&*file, (at, left), buffer.ok());
             let read = streams.disk.work(work);
             read.await
                 .map_err(|_| io::Error::other("the server is stopping"))?
@@ -86,7 +101,11 @@ impl FileBody {
 }
 
 /// Reads at a place in a file as much as there is room for.
-fn read_piece(file: &File, (at, left): (u64, u64), buffer: Option<Buffer>) -> io::Result<Piece> {
+fn read_piece(
+    file: &dyn Pieces,
+    (at, left): (u64, u64),
+    buffer: Option<Buffer>,
+) -> io::Result<Piece> {
     let left = usize::try_from(left).unwrap_or(usize::MAX);
     let has_buffer = buffer.is_some();
     let bytes = match buffer {

@@ -1,5 +1,6 @@
 //! Attached files: sent whole or in a form, read whole or in part, streamed both ways.
 
+use std::io;
 use std::sync::Arc;
 
 use axum::Router;
@@ -7,14 +8,15 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::{self as method, get};
-use groupware_content::{Pin, Whole};
+use groupware_content::{Content, Pin, ReadAt, Whole};
 use groupware_documents::{
     self as documents, Attachment, ByteRange, DocumentError, Event, FileName, Multipart,
     NewAttachment, PartHead, Place, Ranged,
 };
 use groupware_http::reply::{nothing, with};
 use groupware_http::{
-    ApiError, Buffer, FileBody, Flow, Gate, Inflow, StreamSlot, Streamed, header_text as text,
+    ApiError, Buffer, FileBody, Flow, Gate, Inflow, Pieces, StreamSlot, Streamed,
+    header_text as text,
 };
 use groupware_service::documents::room;
 use http::header::{
@@ -287,6 +289,7 @@ impl Inbox {
             media_type,
             bytes,
             hash: pin.hash(),
+            placed: pin.placed(),
         };
         self.files.push((file, pin));
         Ok(())
@@ -377,13 +380,28 @@ async fn open(
 ) -> Result<FileBody, Failure> {
     let slot = domino.streams.slot(user.caller(), user.who().user).await?;
     let (content, hash) = (domino.content.clone(), attachment.hash);
-    let file = domino
+    let span = part.map_or((0, attachment.bytes), |part| (part.first, part.length()));
+    let content = domino
         .streams
         .disk
-        .work(move || content.read(hash))
+        .work(move || content.content(hash, span))
         .await??;
-    let span = part.map_or((0, attachment.bytes), |part| (part.first, part.length()));
-    Ok(FileBody::new(Arc::clone(&domino.streams), file, span, slot))
+    let content = Opened(content);
+    Ok(FileBody::new(
+        Arc::clone(&domino.streams),
+        content,
+        span,
+        slot,
+    ))
+}
+
+/// Content as it is sent, wherever it lies.
+struct Opened(Content);
+
+impl Pieces for Opened {
+    fn read_exact_at(&self, buffer: &mut [u8], at: u64) -> io::Result<()> {
+        ReadAt::read_exact_at(&self.0, buffer, at)
+    }
 }
 
 fn describe(
