@@ -361,7 +361,7 @@ Examples:
 On SIGHUP it reads its configuration file and certificates again.")]
 pub(crate) struct ServeArgs {
     /// Start with a few users, mails, and meetings, in memory, and print how to sign in
-    #[arg(long, conflicts_with_all = ["data", "store", "engine", "mailbox_pad", "expose_without_tls"])]
+    #[arg(long, conflicts_with_all = ["data", "store", "content", "engine", "mailbox_pad", "expose_without_tls"])]
     pub(crate) demo: bool,
     /// Look through the data folder instead: do the records fit each other, is all content right
     #[arg(long, conflicts_with = "demo")]
@@ -397,6 +397,11 @@ pub(crate) struct ServeArgs {
         conflicts_with = "engine"
     )]
     pub(crate) store: Option<String>,
+    /// Object store that speaks S3 for the content of attachments, as in
+    /// s3://bucket/prefix?endpoint=https://s3.example.org&region=garage; uploads under way stay in the data folder.
+    /// Its credentials are taken from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or ~/.aws/credentials
+    #[arg(long, env = "PLIMSOLL_CONTENT", value_name = "URL")]
+    pub(crate) content: Option<String>,
     /// Store engine
     #[arg(long, env = "PLIMSOLL_ENGINE", value_enum, default_value_t = Engine::Sqlite)]
     pub(crate) engine: Engine,

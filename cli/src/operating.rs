@@ -76,6 +76,9 @@ pub(crate) struct BackupArgs {
     pub(crate) folder: PathBuf,
     #[command(flatten)]
     pub(crate) server: DataFolder,
+    /// The object store that the attachments are in, as `plimsoll serve` has it; in the backup they are files
+    #[arg(long, env = "PLIMSOLL_CONTENT", value_name = "URL")]
+    pub(crate) content: Option<String>,
     /// Remove all backups but the newest N afterwards, and the attachments that only those had
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) keep: Option<u32>,

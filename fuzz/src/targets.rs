@@ -23,6 +23,7 @@ mod mail_files;
 mod mail_html;
 mod mail_json;
 mod mail_message;
+mod object_store;
 mod postgres_answer;
 mod proto_file;
 mod proxy_header;
@@ -80,6 +81,7 @@ pub(crate) const ALL: &[Target] = &[
         .times(128),
     Target::new("mail_json", mail_json::run),
     Target::new("mail_message", mail_message::run).times(128),
+    Target::new("object_store", object_store::run),
     // A row of 11 bytes has the name of its column once more, in a text that doubles.
     Target::new("postgres_answer", postgres_answer::run).times(128),
     // A field of a few bytes has a name with those of all that it is within, in several tables.

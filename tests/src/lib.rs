@@ -5,6 +5,7 @@ pub mod browser;
 pub mod dns;
 pub mod drift;
 pub mod mixed;
+pub mod objects;
 pub mod place;
 pub mod postgres;
 pub mod relay;

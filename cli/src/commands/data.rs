@@ -10,6 +10,7 @@ use jiff::Timestamp;
 
 use crate::commands::print;
 use crate::exit::{Exit, Failure};
+use crate::object_store::object_place;
 use crate::operating::{
     BackupArgs, ChangesArgs, CheckDataArgs, CompactArgs, DataArgs, DataCommand, ListArgs,
     RestoreDataArgs,
@@ -35,6 +36,7 @@ fn failure(error: &BackupError) -> Failure {
         | BackupError::NoBackup(_)
         | BackupError::Busy(_)
         | BackupError::NotEmpty(_)
+        | BackupError::Elsewhere(_)
         | BackupError::Replay(ReplayError::Foreign(_) | ReplayError::Gap(_))
         | BackupError::Open(_) => Exit::BadInput,
         _ => Exit::Internal,
@@ -43,6 +45,9 @@ fn failure(error: &BackupError) -> Failure {
     match error {
         BackupError::NoData(_) => failure.hint("name the server's data folder by --data"),
         BackupError::Foreign(_) => failure.hint("name a new folder"),
+        BackupError::Elsewhere(_) => {
+            failure.hint("give the --content that the server has: s3://…")
+        }
         BackupError::NoBackup(_) => failure.hint("`plimsoll data list` shows which there are"),
         BackupError::Open(OpenError::NoRoom { .. }) => {
             failure.hint("make room on that disk, or move the data folder to a larger one")
@@ -66,11 +71,15 @@ fn backup(args: &BackupArgs) -> Result<Exit, Failure> {
     let name = now.strftime("%Y%m%dT%H%M%SZ").to_string();
     let version = env!("CARGO_PKG_VERSION");
     let as_of = (&*name, now.as_second(), version);
+    let place = args.content.as_deref().map(object_place).transpose()?;
+    let place = place.as_ref();
+    let place = place.map(|place| (&place.address, &place.credentials));
     let Taken {
         manifest,
         new_contents,
         new_bytes,
-    } = groupware_backup::take(&args.server.data, &args.folder, as_of).map_err(|e| failure(&e))?;
+    } = groupware_backup::take_from((&args.server.data, place), &args.folder, as_of)
+        .map_err(|error| failure(&error))?;
     print(&format!(
         "{}: {} users, {} of records, {} ({} new, {})\n",
         manifest.name,

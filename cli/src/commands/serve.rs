@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use groupware_server::{
-    CheckError, Checked, Config, Data, DatabaseError, LogSettings, Retention, ServeError, SmtpRole,
-    Surroundings, TlsFiles,
+    CheckError, Checked, Config, Data, DatabaseError, LogSettings, ObjectPlace, ObjectsError,
+    Retention, ServeError, SmtpRole, Surroundings, TlsFiles,
 };
 use serde_json::json;
 
@@ -15,6 +15,7 @@ use crate::config_file;
 use crate::database::database;
 use crate::exit::{Exit, Failure};
 use crate::memory;
+use crate::object_store::object_place;
 
 pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     let effective = config_file::effective(args.config.as_deref())?;
@@ -25,7 +26,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Success);
     }
     if args.check {
-        return check(&data(args)?, args.json);
+        return check(&data(args)?, objects(args)?.as_ref(), args.json);
     }
     memory::give_back_large();
     let serve = match args.demo {
@@ -62,6 +63,16 @@ fn hinted(failure: Failure, error: &ServeError) -> Failure {
              echo {known} > {}",
             folder.join("folder-id").display()
         )),
+        ServeError::ObjectsElsewhere(_) => failure.hint(
+            "give the same --content as before: s3://…; the log of the last start has it",
+        ),
+        ServeError::Objects(ObjectsError::Others { .. }) => failure.hint(
+            "each server, or each group of servers over one database, has a prefix of its own: name another",
+        ),
+        ServeError::Objects(ObjectsError::Nothing { .. }) => failure.hint(
+            "look at the bucket's name and the prefix. If this is a copy of the objects that takes their \
+             place, the object plimsoll-content was left out of it",
+        ),
         _ => failure,
     }
 }
@@ -76,6 +87,24 @@ fn data(args: &ServeArgs) -> Result<Data, Failure> {
         (None, Engine::Sqlite) => Data::Folder(args.data.clone()),
         (None, Engine::Memory) => Data::Memory,
     })
+}
+
+/// Where attachments are, if not with the data.
+fn objects(args: &ServeArgs) -> Result<Option<ObjectPlace>, Failure> {
+    let place = args.content.as_deref().map(object_place).transpose()?;
+    if place.is_none() {
+        return Ok(None);
+    }
+    if args.store.is_none() && args.engine == Engine::Memory {
+        let words = "content is for records that last, and these are in memory";
+        return Err(Failure::text(Exit::BadInput, words));
+    }
+    if args.keep_changes.is_some() {
+        let words = "keep-changes is for attachments that lie in the data folder";
+        return Err(Failure::text(Exit::BadInput, words)
+            .hint("the object store keeps its own changes: see its versions of objects"));
+    }
+    Ok(place)
 }
 
 /// What systemd tells the processes that it starts.
@@ -102,10 +131,11 @@ fn surroundings(args: &ServeArgs) -> Surroundings {
 /// Most faults that are told one by one.
 const TOLD: usize = 100;
 
-fn check(data: &Data, as_json: bool) -> Result<Exit, Failure> {
-    let checked = groupware_server::check_data(data).map_err(|error| {
-        let exit = match error {
+fn check(data: &Data, place: Option<&ObjectPlace>, as_json: bool) -> Result<Exit, Failure> {
+    let checked = groupware_server::check_data(data, place).map_err(|error| {
+        let exit = match &error {
             CheckError::NoFolder(_) => Exit::BadInput,
+            CheckError::Objects(error) if error.is_configuration() => Exit::BadInput,
             _ => Exit::Internal,
         };
         let failure = Failure::new(exit, &error);
@@ -157,6 +187,7 @@ fn in_json(checked: &Checked) -> String {
 
 fn config(args: &ServeArgs) -> Result<Config, Failure> {
     let mut config = Config::new(data(args)?);
+    config.objects = objects(args)?;
     config.listen = args.listen;
     config.allow_plain_exposed = args.expose_without_tls;
     config.http_threads = args.http_threads.map(|n| n as usize);

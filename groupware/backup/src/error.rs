@@ -47,6 +47,14 @@ pub enum BackupError {
         /// Where it was looked for.
         folder: PathBuf,
     },
+    /// The content is in an object store, and none was named.
+    #[error(
+        "the attachments of these records are in an object store (as {0}), and no --content says where"
+    )]
+    Elsewhere(String),
+    /// The object store can't be used.
+    #[error(transparent)]
+    Objects(#[from] groupware_objects::OpenError),
     /// The kept changes don't lead from the backup to that moment.
     #[error(transparent)]
     Replay(#[from] ReplayError),

@@ -151,6 +151,20 @@ pub(crate) fn visit_content(
     is_to_be_checked: bool,
     visit: &mut dyn FnMut(ContentHash, u64) -> Result<(), BackupError>,
 ) -> Result<Referenced, BackupError> {
+    visit_with_records(folder, is_to_be_checked, &mut |_, hash, bytes| {
+        visit(hash, bytes)
+    })
+}
+
+/// Is shown content by its hash and length, with the records that refer to it.
+pub(crate) type Visit<'a> = &'a mut dyn FnMut(&Store, ContentHash, u64) -> Result<(), BackupError>;
+
+/// The same for who needs the records.
+pub(crate) fn visit_with_records(
+    folder: &Path,
+    is_to_be_checked: bool,
+    visit: Visit<'_>,
+) -> Result<Referenced, BackupError> {
     let store = Store::open_sqlite(folder, StoreOptions::default().as_it_is())?;
     if is_to_be_checked && let Some(wrong) = store.integrity()?.into_iter().next() {
         return Err(BackupError::Damaged(wrong));
@@ -169,19 +183,43 @@ pub(crate) fn visit_content(
         for (hash, bytes) in content {
             referenced.contents += 1;
             referenced.content_bytes += bytes;
-            visit(hash, bytes)?;
+            visit(&store, hash, bytes)?;
         }
     }
+    close(store, folder);
+    Ok(referenced)
+}
+
+fn close(store: Store, folder: &Path) {
     store.close_blocking();
     drop(store);
     // A trace of having been opened.
     let _ = fs::remove_file(folder.join("lock"));
-    Ok(referenced)
 }
 
-/// Copies content from a file, if there is one, to a store, checked by its hash on the way.
+/// Has records forget the object store that the content was in: beside them, it lies in files.
+pub(crate) fn forget_objects(folder: &Path) -> Result<(), BackupError> {
+    let store = Store::open_sqlite(folder, StoreOptions::default().as_it_is())?;
+    if place_of_content(&store)?.is_some() {
+        let forgotten = store.commit_blocking(groupware_documents::forget_all_objects());
+        forgotten.map_err(|error| BackupError::Damaged(error.to_string()))?;
+    }
+    close(store, folder);
+    Ok(())
+}
+
+/// The object store that records have their content in, by its name, if it is in one.
+pub(crate) fn place_of_content(store: &Store) -> Result<Option<String>, BackupError> {
+    let place = store.read(groupware_documents::content_place);
+    let place = place.map_err(|error| BackupError::Damaged(error.to_string()))?;
+    Ok(place
+        .filter(|place| place.is_set_up)
+        .map(|place| place.name))
+}
+
+/// Copies content, if it is there, to a store, checked by its hash on the way.
 pub(crate) fn copy_content(
-    (file, from_folder): (Option<File>, &Path),
+    (content, from_folder): (Option<impl Read>, &Path),
     to: &ContentStore,
     (hash, bytes): (ContentHash, u64),
 ) -> Result<(), BackupError> {
@@ -189,7 +227,7 @@ pub(crate) fn copy_content(
         hash,
         folder: from_folder.to_path_buf(),
     };
-    let file = file.ok_or_else(missing)?;
+    let file = content.ok_or_else(missing)?;
     let (mut file, mut buffer) = (file.take(bytes), vec![0; READ_BYTES]);
     // No two copies run at once: the folder is locked.
     let name = &hash.to_string()[..];

@@ -31,4 +31,4 @@ pub use kept::{Kept, kept};
 pub use look::{Backups, Look, check, list};
 pub use manifest::{Manifest, Records};
 pub use restore::{Forward, Restored, restore, restore_at};
-pub use take::{Taken, prune, take};
+pub use take::{ObjectPlace, Taken, prune, take, take_from};

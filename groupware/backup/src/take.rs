@@ -6,11 +6,13 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use groupware_content::{ContentError, ContentHash, ContentStore};
+use groupware_objects::{Address, Credentials, Shelf};
+use groupware_store::Store;
 
 use crate::BackupError;
 use crate::files::{
-    backups, copy_content, hash_records, make_folder, remove_folder, rename, visit_content,
-    write_manifest,
+    backups, copy_content, forget_objects, hash_records, make_folder, place_of_content,
+    remove_folder, rename, visit_content, visit_with_records, write_manifest,
 };
 use crate::look::{PARTIAL, names};
 use crate::manifest::{Manifest, SCHEMA};
@@ -44,13 +46,24 @@ impl Lock {
     }
 }
 
+/// An object store, and who asks there.
+pub type ObjectPlace<'a> = (&'a Address, &'a Credentials);
+
 /// Backs up the data in a folder, which a server may be using, under a name that tells the moment
 /// `now_s`, in seconds since 1970. `version` is the program's.
 ///
 /// # Errors
 /// See [`BackupError`]; then there is no backup of this name.
-pub fn take(
-    data: &Path,
+pub fn take(data: &Path, folder: &Path, as_of: (&str, i64, &str)) -> Result<Taken, BackupError> {
+    take_from((data, None), folder, as_of)
+}
+
+/// The same where attachments may be in an object store. In the backup, and where it is put back, they are in files.
+///
+/// # Errors
+/// As [`take`].
+pub fn take_from(
+    (data, place): (&Path, Option<ObjectPlace<'_>>),
     folder: &Path,
     (name, now_s, version): (&str, i64, &str),
 ) -> Result<Taken, BackupError> {
@@ -63,25 +76,31 @@ pub fn take(
     let name = free_name(&all, name);
     let partial = all.join(format!("{name}{PARTIAL}"));
     make_folder(&partial)?;
-    let live = ContentStore::open(data)?;
+    let mut live = Live {
+        content: ContentStore::open(data)?,
+        place,
+        is_looked_up: false,
+    };
     // Before the records: all content that they refer to is there until this goes.
-    let hold = live.hold()?;
+    let hold = live.content.hold()?;
     groupware_store::copy_records(data, &partial)?;
     let kept = ContentStore::open(folder)?;
     let (mut new_contents, mut new_bytes) = (0, 0);
-    let referenced = visit_content(&partial, true, &mut |hash, bytes| {
+    let referenced = visit_with_records(&partial, true, &mut |records, hash, bytes| {
+        live.look_up(records)?;
         if kept.has(hash, bytes) {
             return Ok(());
         }
         new_contents += 1;
         new_bytes += bytes;
-        let file = match live.read(hash) {
+        let content = match live.content.content(hash, (0, bytes)) {
             Err(ContentError::Missing { .. }) => None,
-            file => Some(file?),
+            content => Some(content?.reader(bytes)),
         };
-        copy_content((file, data), &kept, (hash, bytes))
+        copy_content((content, data), &kept, (hash, bytes))
     })?;
-    drop(hold);
+    drop((live, hold));
+    forget_objects(&partial)?;
     let manifest = Manifest {
         schema: SCHEMA.to_owned(),
         name: name.clone(),
@@ -99,6 +118,31 @@ pub fn take(
         new_contents,
         new_bytes,
     })
+}
+
+/// Content as a server has it.
+struct Live<'a> {
+    content: ContentStore,
+    place: Option<ObjectPlace<'a>>,
+    is_looked_up: bool,
+}
+
+impl Live<'_> {
+    /// Finds out from records whether content is in an object store, once.
+    fn look_up(&mut self, records: &Store) -> Result<(), BackupError> {
+        if self.is_looked_up {
+            return Ok(());
+        }
+        self.is_looked_up = true;
+        let Some(name) = place_of_content(records)? else {
+            return Ok(());
+        };
+        let place = self.place.ok_or(BackupError::Elsewhere(name))?;
+        // Nothing is put, hence nothing named.
+        let shelf = Shelf::open(records, place, || 0)?;
+        self.content = self.content.clone().with_objects(shelf);
+        Ok(())
+    }
 }
 
 /// A folder for backups: one that has some, or a new or empty one.

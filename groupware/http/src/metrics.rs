@@ -34,8 +34,8 @@ pub struct Metrics {
 
 impl Metrics {
     /// Counters that start at nought.
-    /// `others` counts what else there is to tell.
-    pub fn new(store: Store, others: Box<dyn Collector>) -> Self {
+    /// `others` count what else there is to tell.
+    pub fn new(store: Store, others: Vec<Box<dyn Collector>>) -> Self {
         let mut registry = Registry::with_prefix("plimsoll");
         let requests = RequestMetrics::default();
         let (connections, sessions) = (Gauge::default(), Gauge::default());
@@ -54,7 +54,9 @@ impl Metrics {
         registry.register("content_sweep_failures", help, sweep_failures.clone());
         registry.register("sessions", "Signed-in sessions", sessions.clone());
         registry.register_collector(Box::new(StoreMetrics(store)));
-        registry.register_collector(others);
+        for other in others {
+            registry.register_collector(other);
+        }
         Self {
             requests,
             connections,

@@ -63,7 +63,7 @@ async fn a_panic_is_an_answer_and_gives_its_permit_back() {
     let lines = tracing_subscriber::fmt().with_writer(move || writer.clone());
     let _lines = tracing::subscriber::set_default(lines.finish());
     let store = Store::memory(StoreOptions::default()).unwrap();
-    let metrics = Arc::new(Metrics::new(store.clone(), Box::new(Nothing)));
+    let metrics = Arc::new(Metrics::new(store.clone(), vec![Box::new(Nothing)]));
     let router = Router::new()
         .route(
             "/panic",

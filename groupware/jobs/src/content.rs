@@ -1,15 +1,16 @@
 //! Removes what nothing refers to: expired uploads, files of uploads that were given up, and content.
 
 use std::collections::{HashMap, HashSet};
-use std::error::Error;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use groupware_content::{ContentStore, FolderSweep};
+use groupware_content::{ContentStore, FolderSweep, Found};
 use groupware_documents::{self as documents, Context, UploadId};
 use groupware_service::Service;
 use groupware_store::CommitError;
 
+use crate::failed::Failed;
+use crate::objects;
 use crate::runner::{Job, Stop};
 
 /// A file without a record may be of an upload that is just being begun, unless it is this old.
@@ -47,6 +48,8 @@ pub struct ContentSweep<O> {
     /// The files of uploads that were there before any could be begun, until the first sweep.
     left_over: Option<HashSet<String>>,
     told: Told,
+    /// When all objects of an object store were last looked at.
+    looked_at_all: Option<i64>,
 }
 
 impl<O> ContentSweep<O> {
@@ -72,6 +75,7 @@ impl<O> ContentSweep<O> {
             observer,
             left_over: Some(left_over),
             told: Told::default(),
+            looked_at_all: None,
         }
     }
 }
@@ -99,10 +103,11 @@ impl<O: SweepObserver> Job for ContentSweep<O> {
         self.note(swept, &mut warn);
         let mut next = Some(0);
         while let Some(first) = next.filter(|_| !stop.is_asked()) {
-            let (last, swept) = self.sweep_content(first);
+            let (last, swept) = self.sweep_content(first, stop);
             self.note(swept, &mut warn);
             next = last.checked_add(1);
         }
+        self.sweep_objects(stop);
         self.end();
         self.interval
     }
@@ -189,16 +194,48 @@ impl<O: SweepObserver> ContentSweep<O> {
 
     /// Sweeps the folders from this one on, as many as all users are asked about at once, and says which
     /// was the last of them. Whoever registers meanwhile can refer to nothing but what is pinned.
-    fn sweep_content(&self, first: u8) -> (u8, Result<(), Failed>) {
+    fn sweep_content(&self, first: u8, stop: &Stop) -> (u8, Result<(), Failed>) {
         match self.content.sweep_from(first, NAMES_AT_ONCE) {
-            Ok(Some(sweep)) => (*sweep.folders().end(), self.sweep_folders(sweep)),
+            Ok(Some(sweep)) => (*sweep.folders().end(), self.sweep_folders(sweep, stop)),
             // Another one is under way: that one does it.
             Ok(None) => (u8::MAX, Ok(())),
             Err(error) => (first, Err(error.into())),
         }
     }
 
-    fn sweep_folders(&self, mut sweep: FolderSweep) -> Result<(), Failed> {
+    /// The same for what lies in an object store.
+    fn sweep_objects(&mut self, stop: &Stop) {
+        let Some(objects) = self.content.objects().cloned() else {
+            return;
+        };
+        let now = self.service.now_s();
+        let is_due = |last| now.saturating_sub(last) >= objects::LOOK_AT_ALL_S;
+        let all = self.looked_at_all.is_none_or(is_due);
+        let mut next = Some(0);
+        while let Some(first) = next {
+            if stop.is_asked() {
+                return;
+            }
+            let (last, swept) = match self.content.hold_alone() {
+                Ok(Some(_alone)) => objects::sweep(&self.service, &*objects, (first, all)),
+                // A backup copies what is there now.
+                Ok(None) => return,
+                Err(error) => (first, Err(error.into())),
+            };
+            let has_failed = swept.is_err();
+            self.note(swept, &mut warn);
+            // A store that is away now is so for the rest, too.
+            if has_failed {
+                return;
+            }
+            next = last.checked_add(1);
+        }
+        if all {
+            self.looked_at_all = Some(now);
+        }
+    }
+
+    fn sweep_folders(&self, mut sweep: FolderSweep, stop: &Stop) -> Result<(), Failed> {
         if sweep.is_empty() {
             return Ok(());
         }
@@ -213,7 +250,29 @@ impl<O: SweepObserver> ContentSweep<O> {
                 })
             })?;
         }
+        let moved = self.move_to_objects(&mut sweep, stop);
         sweep.finish()?;
+        moved
+    }
+
+    /// Has content that came before there was an object store lie there, too; its file goes with this sweep.
+    fn move_to_objects(&self, sweep: &mut FolderSweep, stop: &Stop) -> Result<(), Failed> {
+        let Some(objects) = self.content.objects() else {
+            return Ok(());
+        };
+        let all: Vec<_> = sweep.referenced().collect();
+        for (hash, bytes) in all {
+            if stop.is_asked() {
+                return Ok(());
+            }
+            // What is damaged stays, to be found where it is.
+            if self.content.verify(hash, bytes)? == Found::Whole {
+                let file = self.content.read(hash)?;
+                if objects::adopt(&self.service, &**objects, &file, (hash, bytes))? {
+                    sweep.let_go(&hash);
+                }
+            }
+        }
         Ok(())
     }
 }
@@ -221,21 +280,6 @@ impl<O: SweepObserver> ContentSweep<O> {
 fn warn(cause: &str) {
     let message = "what nothing refers to can't be removed, and takes room until the next try";
     tracing::warn!(cause, "{message}");
-}
-
-/// What went wrong, in words, is left to the next sweep.
-struct Failed(String);
-
-impl<E: Error> From<E> for Failed {
-    fn from(error: E) -> Self {
-        let mut words = error.to_string();
-        let mut source = error.source();
-        while let Some(error) = source {
-            words += &format!(": {error}");
-            source = error.source();
-        }
-        Self(words)
-    }
 }
 
 fn unix_seconds(moment: SystemTime) -> i64 {
@@ -281,7 +325,7 @@ mod tests {
         let count = Count(Arc::default());
         let times = (1, Duration::ZERO);
         let sweep = ContentSweep::new(service, content.clone(), times, count);
-        let (last, swept) = sweep.sweep_content(0);
+        let (last, swept) = sweep.sweep_content(0, &Stop::never());
         assert!(last == u8::MAX && swept.is_ok());
         assert_eq!(kept(&content), 0);
     }

@@ -6,8 +6,10 @@
 mod changes;
 mod content;
 mod departures;
+mod failed;
 mod lease;
 mod lookup;
+mod objects;
 mod people;
 mod runner;
 

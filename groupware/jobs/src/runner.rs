@@ -28,6 +28,15 @@ impl Stop {
         self.comes_within(Duration::ZERO)
     }
 
+    /// Never comes.
+    #[cfg(test)]
+    pub(crate) fn never() -> Self {
+        let (stop, stopped) = sync_channel(0);
+        // As long as it could, nobody has asked.
+        std::mem::forget(stop);
+        Self(stopped)
+    }
+
     fn comes_within(&self, pause: Duration) -> bool {
         self.0.recv_timeout(pause) != Err(RecvTimeoutError::Timeout)
     }

@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use groupware_content::{ContentError, ContentHash, ContentStore, Found};
-use groupware_documents::DocumentError;
+use groupware_documents::{DocumentError, content_place};
 use groupware_postgres::{OpenError as DatabaseError, PostgresOptions};
 use groupware_store::{
     FolderLock, OpenError, ReadError, Store, StoreError, StoreOptions, is_half_transferred,
 };
 
 use crate::config::Data;
+use crate::error::ServeError;
+use crate::objects::{self, ObjectPlace};
 
 /// What a look through a store has found.
 #[derive(Debug, Default)]
@@ -53,16 +55,19 @@ pub enum CheckError {
     /// The content can't be read.
     #[error("cannot read the content")]
     Content(#[from] ContentError),
+    /// The object store can't be used.
+    #[error(transparent)]
+    Objects(Box<ServeError>),
 }
 
 /// Looks through a store, which no server may be using, and its attachments. Changes nothing, hence refuses
 /// one that a server would have to bring up to date first. There is nothing to look through in memory.
 pub fn check(folder: &Path) -> Result<Checked, CheckError> {
-    check_data(&Data::Folder(folder.into()))
+    check_data(&Data::Folder(folder.into()), None)
 }
 
-/// The same for data wherever it is.
-pub fn check_data(data: &Data) -> Result<Checked, CheckError> {
+/// The same for data wherever it is, with attachments in an object store or not.
+pub fn check_data(data: &Data, place: Option<&ObjectPlace>) -> Result<Checked, CheckError> {
     let Some(folder) = data.folder() else {
         return Ok(Checked::default());
     };
@@ -78,7 +83,13 @@ pub fn check_data(data: &Data) -> Result<Checked, CheckError> {
         }
         _ => Store::open_sqlite(folder, options)?,
     };
-    let content = ContentStore::open(folder)?;
+    let is_set_up = store
+        .read(content_place)
+        .is_ok_and(|known| known.is_some_and(|it| it.is_set_up));
+    // Until it is, there is nothing in it: a server sets it up.
+    let place = place.filter(|_| is_set_up);
+    let (content, _) = objects::attach(&store, ContentStore::open(folder)?, place)
+        .map_err(|error| CheckError::Objects(Box::new(error)))?;
     let directory = store.read(|snapshot| groupware_people::load(snapshot, "localhost"));
     let directory = directory.map_err(|error| CheckError::Accounts(error.to_string()))?;
     let mut checked = Checked {
@@ -140,6 +151,13 @@ fn check_content(
             let unreferenced = folder.unreferenced();
             checked.unreferenced += unreferenced
                 .filter(|hash| !referenced.contains_key(hash))
+                .count();
+        }
+        if let Some(objects) = content.objects() {
+            let there = objects.list(first)?;
+            checked.unreferenced += there
+                .iter()
+                .filter(|(hash, _)| !referenced.contains_key(hash))
                 .count();
         }
     }

@@ -13,6 +13,7 @@ use groupware_net::{Networks, TlsFiles};
 use groupware_postgres::Database;
 
 use crate::log::LogFormat;
+use crate::objects::ObjectPlace;
 
 /// Where the data lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,6 +82,8 @@ pub struct Config {
     pub allow_plain_exposed: bool,
     /// Where the data lies.
     pub data: Data,
+    /// An object store in which the content of attachments is put; in the data's folder unless given.
+    pub objects: Option<ObjectPlace>,
     /// The number of threads and of requests worked on at once, see above.
     pub http_threads: Option<usize>,
     /// The number of requests worked on at once where it isn't that of threads, see above.
@@ -152,6 +155,7 @@ impl Config {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             allow_plain_exposed: false,
             data,
+            objects: None,
             http_threads: None,
             requests_at_once: None,
             tls: None,

@@ -8,6 +8,7 @@ use groupware_content::ContentError;
 use groupware_fixtures::padding;
 use groupware_mailauth::ResolverError;
 use groupware_net::TlsError;
+use groupware_objects::OpenError as ObjectsError;
 use groupware_postgres::OpenError as DatabaseError;
 use groupware_service::AccountsError;
 use groupware_store::{CommitError, OpenError, StoreError};
@@ -82,6 +83,14 @@ pub enum ServeError {
     /// The folder of attachments' content can't be opened.
     #[error("cannot open the content")]
     Content(#[from] ContentError),
+    /// The object store can't be used.
+    #[error(transparent)]
+    Objects(#[from] ObjectsError),
+    /// Attachments are in an object store, and none is to be used.
+    #[error(
+        "attachments of these records are in an object store (as {0}), and no --content says where"
+    )]
+    ObjectsElsewhere(String),
     /// The accounts can't be read.
     #[error("cannot read the accounts: {0}")]
     Accounts(String),
@@ -127,7 +136,9 @@ impl ServeError {
             | Self::Tls(_)
             | Self::TwoStores(_)
             | Self::OtherFolder { .. }
+            | Self::ObjectsElsewhere(_)
             | Self::FirstAdmin(_) => true,
+            Self::Objects(error) => error.is_configuration(),
             Self::Database(error) => {
                 use DatabaseError::{Newer, Unfit};
                 matches!(error, Newer { .. } | Unfit { .. })

@@ -11,18 +11,22 @@ use groupware_front_pages::Pages;
 use groupware_front_tus::{OpenUploads, Tus, key};
 use groupware_http::{BodyLimits, Cookies, Gate, Hosts, Metrics, RequestLog, Streams};
 use groupware_jobs::{ContentSweep, SweepObserver};
+use groupware_objects::Shelf;
 use groupware_people::hash_secret;
 use groupware_service::{Lifetime, Service, Settings, random, secret};
 use groupware_store::Store;
+use prometheus_client::collector::Collector;
 
 use crate::config::{Config, Data};
 use crate::error::ServeError;
 use crate::log::LogMetrics;
+use crate::objects::ObjectMetrics;
 
 /// What the fronts and jobs are made from.
 pub(crate) struct Parts {
     pub(crate) service: Service,
     content: ContentStore,
+    pub(crate) objects: Option<Arc<Shelf>>,
     streams: Arc<Streams>,
     uploads: Arc<OpenUploads>,
     pub(crate) metrics: Arc<Metrics>,
@@ -34,11 +38,15 @@ pub(crate) struct Parts {
 impl Parts {
     pub(crate) fn new(
         config: &Config,
-        (store, content): (Store, ContentStore),
+        (store, content, objects): (Store, ContentStore, Option<Arc<Shelf>>),
         admin_token: &str,
         cores: usize,
     ) -> Result<Self, ServeError> {
-        let metrics = Arc::new(Metrics::new(store.clone(), Box::new(LogMetrics)));
+        let mut others: Vec<Box<dyn Collector>> = vec![Box::new(LogMetrics)];
+        if let Some(shelf) = &objects {
+            others.push(Box::new(ObjectMetrics(Arc::clone(shelf))));
+        }
+        let metrics = Arc::new(Metrics::new(store.clone(), others));
         let log = &config.log;
         let start = u32::from_le_bytes(random::bytes());
         let form_key = secret::key(&store, "plimsoll 2026 forms of pages");
@@ -48,6 +56,7 @@ impl Parts {
             service: Service::start(store, settings(config, admin_token, cores))?,
             uploads: Arc::new(OpenUploads::new(content.clone())),
             content,
+            objects,
             streams: Arc::new(Streams::new()),
             metrics,
             cookies: Cookies {

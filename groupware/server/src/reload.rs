@@ -34,6 +34,7 @@ impl Reloaded {
                 ("log's format", log.format != next.format),
                 ("listen", old.listen != new.listen),
                 ("data", old.data != new.data),
+                ("content", old.objects != new.objects),
                 ("http-threads", old.http_threads != new.http_threads),
                 (
                     "requests-at-once",

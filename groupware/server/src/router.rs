@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use groupware_http::{Admin, ApiError, Fault, Gate, Metrics, caller_of};
+use groupware_objects::Shelf;
 use groupware_service::{Service, Via};
 use groupware_store::{Batch, StoreError};
 use http::header::CONTENT_TYPE;
@@ -68,6 +69,8 @@ struct Watched {
     is_exposed: bool,
     /// One at a time finds out whether the store can be read.
     reads: Arc<Semaphore>,
+    /// Where attachments are, if not in the folder.
+    objects: Option<Arc<Shelf>>,
 }
 
 fn own_routes(parts: &Parts, config: &Config, gate: &Gate) -> Router {
@@ -76,6 +79,7 @@ fn own_routes(parts: &Parts, config: &Config, gate: &Gate) -> Router {
         metrics: Arc::clone(&parts.metrics),
         is_exposed: !config.listen.ip().is_loopback(),
         reads: Arc::new(Semaphore::new(1)),
+        objects: parts.objects.clone(),
     };
     Router::new()
         .route("/healthz", get(health))
@@ -88,6 +92,18 @@ fn own_routes(parts: &Parts, config: &Config, gate: &Gate) -> Router {
 #[derive(serde::Serialize)]
 struct Health {
     status: &'static str,
+    /// Where attachments are in an object store: whether it answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attachments: Option<&'static str>,
+}
+
+impl Health {
+    fn new(status: &'static str) -> Self {
+        Self {
+            status,
+            attachments: None,
+        }
+    }
 }
 
 /// Healthy is a server whose writer lives, and whose store can be read. One that isn't needs a new start.
@@ -97,7 +113,7 @@ async fn health(State(watched): State<Watched>) -> Result<Json<Health>, ApiError
         return Err(unavailable("The store's writer is dead."));
     }
     match tokio::time::timeout(UNREADABLE, read_apart(&watched)).await {
-        Ok(Some(Ok(()))) => Ok(Json(Health { status: "ok" })),
+        Ok(Some(Ok(()))) => Ok(Json(Health::new("ok"))),
         Ok(Some(Err(error))) => {
             Err(unavailable("The store can't be read.").because(Fault::of(&error)))
         }
@@ -129,6 +145,9 @@ async fn read_apart(watched: &Watched) -> Option<Result<(), StoreError>> {
 
 /// Ready is a healthy server that takes writes. Where the last one was refused, one more is tried:
 /// nobody else may come as long as this says no.
+///
+/// Without the object store, all but attachments goes on, at this server as at the others: it is ready, and says
+/// what it lacks.
 async fn ready(State(watched): State<Watched>) -> Result<Json<Health>, ApiError> {
     let _healthy = health(State(watched.clone())).await?;
     let store = watched.service.store();
@@ -142,7 +161,16 @@ async fn ready(State(watched): State<Watched>) -> Result<Json<Health>, ApiError>
         let tried = store.commit(batch).await;
         tried.map_err(|_| unavailable("The store takes no writes."))?;
     }
-    Ok(Json(Health { status: "ready" }))
+    let mut health = Health::new("ready");
+    if let Some(shelf) = watched.objects {
+        let asked = tokio::task::spawn_blocking(move || shelf.is_there());
+        let is_there = tokio::time::timeout(UNREADABLE, asked).await;
+        health.attachments = Some(match is_there {
+            Ok(Ok(true)) => "ok",
+            _ => "away",
+        });
+    }
+    Ok(Json(health))
 }
 
 fn unavailable(message: &'static str) -> ApiError {

@@ -86,7 +86,7 @@ impl Server {
         let admin_token = admin_token::find_or_make(&config).map_err(ServeError::AdminToken)?;
         let parts = Parts::new(
             &config,
-            (stored.store, stored.content),
+            (stored.store, stored.content, stored.objects),
             &admin_token.text,
             cores,
         )?;

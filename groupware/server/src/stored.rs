@@ -1,14 +1,17 @@
 //! Opens what a server keeps: records by their engine, attachments in a folder.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use groupware_content::ContentStore;
+use groupware_objects::Shelf;
 use groupware_postgres::PostgresOptions;
 use groupware_store::{CHANGES_FOLDER, FolderLock, Store, StoreOptions, is_half_transferred};
 
 use crate::config::{Config, Data};
 use crate::error::ServeError;
 use crate::folder_id;
+use crate::objects;
 
 /// Sessions that read, besides one for each thread that serves connections: long reads have threads of their
 /// own.
@@ -23,6 +26,8 @@ const CALENDAR_BYTES: usize = 96 << 20;
 pub(crate) struct Stored {
     pub(crate) store: Store,
     pub(crate) content: ContentStore,
+    /// Where finished content is put, if not in the folder.
+    pub(crate) objects: Option<Arc<Shelf>>,
     pub(crate) folder: Option<FolderLock>,
 }
 
@@ -47,11 +52,13 @@ pub(crate) fn open(config: &Config, threads: usize) -> Result<Stored, ServeError
     if let (Data::Folder(folder), Some(_)) = (&config.data, config.keep_changes) {
         options = options.changes(changes(folder));
     }
-    let stored = open_data(&config.data, options, threads)?;
-    match stored.store.read(is_half_transferred)? {
-        false => Ok(stored),
-        true => Err(ServeError::HalfCopied(config.data.to_string())),
+    let mut stored = open_data(&config.data, options, threads)?;
+    if stored.store.read(is_half_transferred)? {
+        return Err(ServeError::HalfCopied(config.data.to_string()));
     }
+    let (store, place) = (&stored.store, config.objects.as_ref());
+    (stored.content, stored.objects) = objects::attach(store, stored.content, place)?;
+    Ok(stored)
 }
 
 /// The same, whether it is a copy that isn't finished or not.
@@ -66,12 +73,14 @@ fn open_data(data: &Data, options: StoreOptions, threads: usize) -> Result<Store
                     true => ContentStore::open_sparing(folder)?,
                     false => ContentStore::open(folder)?,
                 },
+                objects: None,
                 folder: None,
             }
         }
         Data::Memory => Stored {
             store: Store::memory(options)?,
             content: ContentStore::scratch()?,
+            objects: None,
             folder: None,
         },
         Data::Postgres { database, folder } => {
@@ -84,6 +93,7 @@ fn open_data(data: &Data, options: StoreOptions, threads: usize) -> Result<Store
             Stored {
                 store,
                 content: ContentStore::open_shared(folder)?,
+                objects: None,
                 folder: Some(lock),
             }
         }

@@ -15,6 +15,7 @@ const EDGES: &[(&str, &[&str])] = &[
         &[
             "groupware-content",
             "groupware-documents",
+            "groupware-objects",
             "groupware-people",
             "groupware-store",
         ],
@@ -161,6 +162,14 @@ const EDGES: &[(&str, &[&str])] = &[
     ("groupware-mailauth", &["groupware-proto-mime"]),
     ("groupware-mailfiles", &[]),
     ("groupware-net", &["groupware-proto-proxy"]),
+    (
+        "groupware-objects",
+        &[
+            "groupware-content",
+            "groupware-documents",
+            "groupware-store",
+        ],
+    ),
     ("groupware-people", &["groupware-store"]),
     ("groupware-postgres", &["groupware-store", "groupware-text"]),
     ("groupware-proto-http", &[]),
@@ -185,6 +194,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "groupware-lookup",
             "groupware-mailauth",
             "groupware-net",
+            "groupware-objects",
             "groupware-people",
             "groupware-postgres",
             "groupware-service",
@@ -350,6 +360,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "groupware-lookup",
             "groupware-mail",
             "groupware-mailfiles",
+            "groupware-objects",
             "groupware-postgres",
             "groupware-proto-http",
             "groupware-proto-lookup",

@@ -1,0 +1,18 @@
+//! The one place that reads the clock.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// A moment of the steady clock.
+#[expect(clippy::disallowed_methods, reason = "this is the crate's clock")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+/// Seconds since 1970.
+#[expect(clippy::disallowed_methods, reason = "this is the crate's clock")]
+pub(crate) fn unix_seconds() -> i64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or(Duration::ZERO);
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,163 @@
+//! Content on its way into objects, and out of them again: which object has what is in the records.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use groupware_content::{ContentError, ContentHash, ObjectId, Objects, Placed, ReadAt};
+use groupware_documents::begin_object;
+use groupware_store::Store;
+
+use crate::bucket::Bucket;
+use crate::index::{Index, folder, name, named};
+use crate::reading::Reading;
+use crate::{Address, Credentials, OpenError, Stats, clock, place};
+
+/// What is larger is put in parts of this size: all stores take parts of 5 MiB and more, and 10,000 of them.
+const PART_BYTES: u64 = 8 << 20;
+const PART: usize = PART_BYTES as usize;
+/// What it did so long ago says how it does.
+const FRESH: Duration = Duration::from_secs(2);
+
+/// The content of one store of records, in an object store.
+#[derive(Debug, Clone)]
+pub struct Shelf {
+    index: Index,
+    bits: fn() -> u128,
+}
+
+impl Shelf {
+    /// Opens the place in an object store in which the content of these records is, which is one without any
+    /// content at first. New names are made from random bits.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(
+        store: &Store,
+        (address, credentials): (&Address, &Credentials),
+        bits: fn() -> u128,
+    ) -> Result<Arc<Self>, OpenError> {
+        let bucket = Bucket::new(address, credentials)?;
+        place::check(store, (&bucket, address), bits)?;
+        let index = Index {
+            bucket: Arc::new(bucket),
+            store: store.clone(),
+        };
+        Ok(Arc::new(Self { index, bits }))
+    }
+
+    /// What the object store calls itself; empty if it doesn't.
+    pub fn server(&self) -> &str {
+        self.index.bucket.server.get().map_or("", String::as_str)
+    }
+
+    /// Whether the object store answers: it did lately, or does now.
+    pub fn is_there(&self) -> bool {
+        match self.index.bucket.condition.last() {
+            Some((ago, is_away)) if ago < FRESH => !is_away,
+            _ => self.index.bucket.size(place::NAME).is_ok(),
+        }
+    }
+
+    /// What was counted of it since it was opened.
+    pub fn stats(&self) -> Stats {
+        self.index.bucket.condition.stats()
+    }
+
+    /// Whether an object that has this content is there already, all of it.
+    fn has(&self, hash: ContentHash, bytes: u64) -> Result<bool, ContentError> {
+        let Some(known) = self.index.find(hash)? else {
+            return Ok(false);
+        };
+        let size = self.index.bucket.size(&name(hash, known.id))?;
+        Ok(size == Some(bytes))
+    }
+
+    fn put_in_parts(
+        &self,
+        (hash, id): (ContentHash, ObjectId),
+        file: &File,
+        bytes: u64,
+    ) -> Result<(), ContentError> {
+        let name = name(hash, id);
+        let upload = self.index.bucket.begin_parts(&name)?;
+        // Who sweeps can give the upload up, whenever this ends. One that isn't noted has no parts yet.
+        self.index.commit(begin_object(
+            (hash, id),
+            clock::unix_seconds(),
+            Some(&upload),
+        ))?;
+        let mut parts = Vec::new();
+        let mut at = 0;
+        while at < bytes {
+            let part = read(file, at, (bytes - at).min(PART_BYTES))?;
+            at += part.len() as u64;
+            let to = (&*name, &*upload);
+            parts.push(self.index.bucket.put_part(to, parts.len(), part)?);
+        }
+        self.index.bucket.end_parts((&name, &upload), parts, bytes)
+    }
+}
+
+impl Objects for Shelf {
+    /// The record is first: what is put without one is nobody's.
+    fn put(&self, hash: ContentHash, file: &File, bytes: u64) -> Result<Placed, ContentError> {
+        if self.has(hash, bytes)? {
+            return Ok(Placed::Known);
+        }
+        let id = ObjectId::from_bits((self.bits)());
+        let _turn = self.index.bucket.turn()?;
+        if bytes > PART_BYTES {
+            self.put_in_parts((hash, id), file, bytes)?;
+        } else {
+            self.index
+                .commit(begin_object((hash, id), clock::unix_seconds(), None))?;
+            self.index
+                .bucket
+                .put(&name(hash, id), read(file, 0, bytes)?)?;
+        }
+        Ok(Placed::New(id))
+    }
+
+    fn read(
+        &self,
+        hash: ContentHash,
+        (at, bytes): (u64, u64),
+    ) -> Result<Option<Box<dyn ReadAt>>, ContentError> {
+        match self.index.find(hash)? {
+            None => Ok(None),
+            Some(_) => {
+                let reading = Reading::begin(self.index.clone(), hash, (at, bytes))?;
+                Ok(Some(Box::new(reading)))
+            }
+        }
+    }
+
+    fn remove(
+        &self,
+        hash: ContentHash,
+        id: ObjectId,
+        parts: Option<&str>,
+    ) -> Result<(), ContentError> {
+        self.index.bucket.remove(&name(hash, id), parts)
+    }
+
+    fn list(&self, first: u8) -> Result<Vec<(ContentHash, ObjectId)>, ContentError> {
+        let names = self.index.bucket.list(&folder(first))?;
+        // What isn't called so was put there by others, and is left to them.
+        Ok(names.iter().filter_map(|name| named(name)).collect())
+    }
+}
+
+/// Bytes of a file.
+fn read(file: &File, at: u64, bytes: u64) -> Result<Vec<u8>, ContentError> {
+    let count = usize::try_from(bytes).unwrap_or(PART).min(PART);
+    let mut read = vec![0; count];
+    let filled = file.read_exact_at(&mut read, at);
+    filled.map_err(|source| ContentError::Io {
+        path: "an upload".into(),
+        source,
+    })?;
+    Ok(read)
+}

@@ -1,0 +1,7 @@
+//! Content in a real object store, by the records of a real store. Where none is installed, the tests say so.
+
+#![cfg(feature = "s3")]
+
+mod shelf;
+mod support;
+mod sweep;
