@@ -398,7 +398,7 @@ pub(crate) struct ServeArgs {
     )]
     pub(crate) store: Option<String>,
     /// Object store that speaks S3 for the content of attachments, as in
-    /// s3://bucket/prefix?endpoint=https://s3.example.org&region=garage; uploads under way stay in the data folder.
+    /// `s3://bucket/prefix?endpoint=https://s3.example.org&region=garage`; uploads under way stay in the data folder.
     /// Its credentials are taken from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or ~/.aws/credentials
     #[arg(long, env = "PLIMSOLL_CONTENT", value_name = "URL")]
     pub(crate) content: Option<String>,
