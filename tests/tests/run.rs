@@ -263,8 +263,14 @@ fn the_generator_is_calibrated_and_leaves_nothing_behind() {
     assert_eq!(code(&output), if is_fit { 0 } else { 120 }, "{told}");
     let why = found["why"].as_array().expect("reasons");
     assert!(is_fit || !why.is_empty(), "{found}");
-    for figure in ["requests_per_s", "sends_per_s", "monitor_ms_per_sample"] {
-        assert!(found[figure].as_f64() > Some(0.0), "{figure}: {found}");
+    assert!(
+        found["monitor_ms_per_sample"].as_f64() > Some(0.0),
+        "{found}"
+    );
+    // A generator that got nothing of the machine has no figure, never one of nothing.
+    for figure in ["requests_per_s", "sends_per_s"] {
+        let told = found[figure].as_f64();
+        assert!(told > Some(0.0) || told.is_none() && !is_fit, "{found}");
     }
     let late = |at: &str| found["lateness_ms"][at].as_f64();
     assert!(late("p50").is_some() && late("p50") <= late("p99") && late("p99") <= late("max"));

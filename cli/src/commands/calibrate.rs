@@ -122,10 +122,7 @@ fn table(found: &Calibration, judged: &Fitness) -> String {
         max_ms: max,
     } = found.lateness;
     let rows = [
-        (
-            "requests",
-            format!("{:.0} per s reached", found.requests_per_s),
-        ),
+        ("requests", or(found.requests_per_s, " per s reached")),
         ("generator busy", or(found.busy_percent, " % meanwhile")),
         (
             "one core drives",
@@ -133,10 +130,12 @@ fn table(found: &Calibration, judged: &Fitness) -> String {
         ),
         (
             "sends are late by",
-            format!(
-                "p50 {p50:.2} ms, p99 {p99:.2} ms, max {max:.2} ms at {:.0} per s",
-                found.sends_per_s
-            ),
+            match found.sends_per_s {
+                Some(sends) => {
+                    format!("p50 {p50:.2} ms, p99 {p99:.2} ms, max {max:.2} ms at {sends:.0} per s")
+                }
+                None => or(None, ""),
+            },
         ),
         (
             "the monitor takes",
@@ -151,13 +150,12 @@ fn table(found: &Calibration, judged: &Fitness) -> String {
 
 /// Whether it is fit, for how much, and what speaks against it.
 fn verdict(judged: &Fitness) -> String {
-    let most = count(judged.requests_per_s as u64);
-    let mut lines = vec![match judged.fit {
-        true => format!(
+    let mut lines = vec![match judged.requests_per_s.map(|most| count(most as u64)) {
+        Some(most) if judged.fit => format!(
             "fit to measure now: up to {most} requests per s, such as {most} users who send one each \
              second, where ports and open files allow as many"
         ),
-        false => "NOT fit to measure now".to_owned(),
+        _ => "NOT fit to measure now".to_owned(),
     }];
     let told = judged.why.iter().zip(&judged.advice);
     lines.extend(told.map(|(why, advice)| format!("- {why}. → {advice}")));
@@ -195,7 +193,7 @@ mod tests {
     #[test]
     fn the_verdict_comes_first_and_the_json_has_the_same() {
         let found = Calibration {
-            requests_per_s: 38_211.4,
+            requests_per_s: Some(38_211.4),
             busy_percent: Some(98.6),
             per_core_per_s: Some(38_754.0),
             lateness: Lateness {
@@ -203,14 +201,14 @@ mod tests {
                 p99_ms: 0.41,
                 max_ms: 2.1,
             },
-            sends_per_s: 990.2,
+            sends_per_s: Some(990.2),
             monitor_ms: 0.312,
         };
         let fit = Fitness {
             fit: true,
             why: Vec::new(),
             advice: Vec::new(),
-            requests_per_s: 31_003.0,
+            requests_per_s: Some(31_003.0),
         };
         let unfit = Fitness {
             fit: false,

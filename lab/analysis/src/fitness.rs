@@ -6,6 +6,12 @@ use crate::unmeasured::cause;
 
 /// The generator's cores should be no busier than this: the limit of the check on its CPU.
 const BUSY_PART: f64 = 0.80;
+/// Of the load that goes as fast as answers come, nothing can be told.
+const UNSEEN: &str = "how much the generator drives could not be seen: the load that goes as fast as answers come did \
+                      not run to its end";
+/// What to do about that.
+const AGAIN: &str =
+    "Calibrate again when nothing else uses this machine, or for longer (--seconds).";
 
 /// Whether a generator is fit to measure.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,30 +22,38 @@ pub struct Fitness {
     pub why: Vec<String>,
     /// What to do about it, in the same order.
     pub advice: Vec<String>,
-    /// Requests per second that the generator's cores have room for.
-    pub requests_per_s: f64,
+    /// Requests per second that the generator's cores have room for; `None` where it was not seen what they reach.
+    pub requests_per_s: Option<f64>,
 }
 
 /// Judges by the trial in which users mostly wait. `reached_per_s` is what the generator reached as
-/// fast as answers came, `busy_part` how busy its cores were then.
+/// fast as answers came, where that could be told, `busy_part` how busy its cores were then.
 #[must_use]
-pub fn fitness(waiting: &Analysis, reached_per_s: f64, busy_part: Option<f64>) -> Fitness {
+pub fn fitness(waiting: &Analysis, reached_per_s: Option<f64>, busy_part: Option<f64>) -> Fitness {
     let mut trials = waiting.trials.iter();
-    let fit = trials.all(|trial| trial.verdict == Verdict::Valid) && !waiting.trials.is_empty();
-    let least = match fit {
+    let is_valid =
+        trials.all(|trial| trial.verdict == Verdict::Valid) && !waiting.trials.is_empty();
+    let fit = is_valid && reached_per_s.is_some();
+    let least = match is_valid {
         true => CheckOutcome::Warn,
         false => CheckOutcome::Invalid,
     };
     let told = || waiting.reasons.iter().filter(|one| one.outcome >= least);
     // Beyond what was reached nothing was seen; within it, some of the cores' time stays free.
     let part = busy_part.filter(|part| *part > 0.0).unwrap_or(1.0);
-    let requests_per_s = reached_per_s * (BUSY_PART / part).min(1.0);
+    let requests_per_s = reached_per_s.map(|reached| reached * (BUSY_PART / part).min(1.0));
+    let mut why: Vec<String> = told()
+        .map(|one| format!("{} ({})", cause(one), one.evidence))
+        .collect();
+    let mut advice: Vec<String> = told().map(|one| one.advice.clone()).collect();
+    if reached_per_s.is_none() {
+        why.push(UNSEEN.to_owned());
+        advice.push(AGAIN.to_owned());
+    }
     Fitness {
         fit,
-        why: told()
-            .map(|one| format!("{} ({})", cause(one), one.evidence))
-            .collect(),
-        advice: told().map(|one| one.advice.clone()).collect(),
+        why,
+        advice,
         requests_per_s,
     }
 }

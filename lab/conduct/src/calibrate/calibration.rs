@@ -19,8 +19,9 @@ pub struct CalibrateRequest {
 /// What this machine's generator can be trusted with.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Calibration {
-    /// Answered per second as fast as answers came.
-    pub requests_per_s: f64,
+    /// Answered per second as fast as answers came; `None` where the generator got so little of the machine that
+    /// its trial has no hold to tell it from.
+    pub requests_per_s: Option<f64>,
     /// How busy the generator's cores were meanwhile; `None` where the kernel doesn't tell, or too little
     /// was seen of it.
     pub busy_percent: Option<f64>,
@@ -28,8 +29,8 @@ pub struct Calibration {
     pub per_core_per_s: Option<f64>,
     /// How late the generator sent where users mostly waited.
     pub lateness: Lateness,
-    /// Answered per second meanwhile.
-    pub sends_per_s: f64,
+    /// Answered per second meanwhile; `None` as with `requests_per_s`.
+    pub sends_per_s: Option<f64>,
     /// What a sample of the monitor takes.
     pub monitor_ms: f64,
 }

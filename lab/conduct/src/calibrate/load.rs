@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use hdrhistogram::Histogram;
-use lab_archive::{Series, TrialData};
+use lab_archive::{Series, TrialData, TrialEnd};
 use lab_study::plan::{Plan, PlanOptions, plan};
 use lab_study::{Files, Loaded, load_study};
 use serde_json::json;
@@ -98,7 +98,8 @@ impl Files for Texts {
 
 /// Figures of one load, over its hold.
 pub(super) struct Figures {
-    pub(super) per_s: f64,
+    /// Answered per second; `None` where the trial has no hold to tell it from.
+    pub(super) per_s: Option<f64>,
     pub(super) cpu_fraction: Option<f64>,
     pub(super) workers: f64,
     pub(super) lateness: Lateness,
@@ -114,20 +115,25 @@ impl Figures {
             lateness: lateness(trial),
         }
     }
+
+    /// Answered per second and wholly busy core.
+    pub(super) fn per_core_per_s(&self) -> Option<f64> {
+        Some(self.per_s? / (self.cpu_fraction? * self.workers))
+    }
 }
 
-fn answered_per_s(trial: &TrialData) -> f64 {
+fn answered_per_s(trial: &TrialData) -> Option<f64> {
+    if trial.record.end != TrialEnd::Complete {
+        return None;
+    }
     let ramp_ms = trial.record.ramp_ms as f64;
     let hold = trial.windows.iter().filter(|w| w.start_ms >= ramp_ms);
-    let (mut answered, mut ms) = (0, 0.0);
+    let (mut answered, mut ms) = (0_u64, 0.0);
     for window in hold {
         answered += window.steps.values().map(|step| step.ok).sum::<u64>();
         ms += window.end_ms - window.start_ms;
     }
-    match ms > 0.0 {
-        true => 1e3 * answered as f64 / ms,
-        false => 0.0,
-    }
+    (ms > 0.0 && answered > 0).then(|| 1e3 * answered as f64 / ms)
 }
 
 fn lateness(trial: &TrialData) -> Lateness {

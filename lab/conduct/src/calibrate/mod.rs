@@ -41,11 +41,10 @@ pub fn calibrate(
     let (busy, _) = measure(&BUSY)?;
     let (waiting, archive) = measure(&WAITING)?;
     waited(archive);
-    let per_core = |share: f64| busy.per_s / (share * busy.workers);
     Ok(Calibration {
         requests_per_s: busy.per_s,
         busy_percent: busy.cpu_fraction.map(|share| 100.0 * share),
-        per_core_per_s: busy.cpu_fraction.map(per_core),
+        per_core_per_s: busy.per_core_per_s(),
         lateness: waiting.lateness,
         sends_per_s: waiting.per_s,
         monitor_ms: monitor::sample_ms(&request.temporary),
