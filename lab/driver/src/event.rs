@@ -15,18 +15,23 @@ pub const MAX_ERROR_EXAMPLES: usize = 20;
 /// Longest time that a histogram can hold; longer ones are recorded as this.
 pub const MAX_RECORDED: Duration = Duration::from_secs(3600);
 
+/// Significant digits of times.
+pub(crate) const DIGITS: u8 = 3;
+/// And of the times of phases.
+pub(crate) const PHASE_DIGITS: u8 = 2;
+
 /// An empty histogram as the driver makes them: 1 µs … 1 h, three significant digits, growing as
 /// needed (16 KiB while all values are below 2 ms, 180 KiB at most).
 #[must_use]
 pub fn new_histogram() -> Histogram<u64> {
-    Histogram::new(3).expect("three significant digits are within 0..=5")
+    Histogram::new(DIGITS).expect("three significant digits are within 0..=5")
 }
 
 /// An empty histogram for the time of a phase: as [`new_histogram`]'s, with two significant digits, so
 /// that the many of them take little memory.
 #[must_use]
 pub fn new_phase_histogram() -> Histogram<u64> {
-    Histogram::new(2).expect("two significant digits are within 0..=5")
+    Histogram::new(PHASE_DIGITS).expect("two significant digits are within 0..=5")
 }
 
 /// What happens, in order. `SetupProgress`* `SetupDone` (`Window` | `ErrorExample`)* `Done`;

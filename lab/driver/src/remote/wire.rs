@@ -7,7 +7,7 @@ use lab_stats::encoding::{decode_v2, encode_v2};
 use serde::{Deserialize, Serialize};
 
 use super::error::MessageError;
-use crate::event::{Slowest, StepWindow, Unanswered, new_histogram, new_phase_histogram};
+use crate::event::{DIGITS, PHASE_DIGITS, Slowest, StepWindow, Unanswered};
 use crate::report::{Example, Report, SetupCounts, WorkerWindow};
 use lab_client::ClientCounts;
 use lab_client::Nanos;
@@ -97,19 +97,26 @@ impl WireHistogram {
     }
 
     fn read(&self) -> Result<Histogram<u64>, MessageError> {
-        self.read_into(new_histogram())
+        self.read_with(DIGITS)
     }
 
-    fn read_into(&self, mut into: Histogram<u64>) -> Result<Histogram<u64>, MessageError> {
+    /// As one of so many digits, whatever the other side made. One without values has next to no room:
+    /// a report of 30 steps has hundreds of those, and who merges reports of many generators passes them by.
+    fn read_with(&self, digits: u8) -> Result<Histogram<u64>, MessageError> {
         if self.0.is_empty() {
-            return Ok(into);
+            return Ok(
+                Histogram::new_with_bounds(1, 2, 0).expect("the least bounds that there are")
+            );
         }
         let nonsense = |error: String| MessageError::Nonsense(error);
         let bytes = BASE64
             .decode(&self.0)
             .map_err(|e| nonsense(e.to_string()))?;
         let read = decode_v2(&bytes).map_err(|e| nonsense(e.to_string()))?;
-        // Into one of the usual kind, whatever the other side made.
+        if (read.low(), read.sigfig()) == (1, digits) {
+            return Ok(read);
+        }
+        let mut into = Histogram::new(digits).expect("digits that are usual");
         into.add(&read)
             .map_err(|e| nonsense(format!("its values can't be held: {e}")))?;
         Ok(into)
@@ -119,11 +126,9 @@ impl WireHistogram {
 fn read_phases(
     sent: &[WireHistogram; Phase::COUNT],
 ) -> Result<[Histogram<u64>; Phase::COUNT], MessageError> {
-    let mut phases = Phase::ALL.map(|_| new_phase_histogram());
-    for (phase, sent) in phases.iter_mut().zip(sent) {
-        *phase = sent.read_into(new_phase_histogram())?;
-    }
-    Ok(phases)
+    let phases = sent.iter().map(|sent| sent.read_with(PHASE_DIGITS));
+    let phases: Vec<_> = phases.collect::<Result<_, MessageError>>()?;
+    Ok(phases.try_into().expect("as many as were sent"))
 }
 
 fn read_measures(sent: &[WireHistogram]) -> Result<Vec<Histogram<u64>>, MessageError> {
@@ -286,7 +291,7 @@ mod tests {
     use super::super::channel::Piped;
     use super::super::message::{FromGenerator, hear, tell};
     use super::*;
-    use crate::event::Window;
+    use crate::event::{Window, new_histogram};
 
     /// Response times by generator, µs.
     fn times() -> impl Strategy<Value = Vec<Vec<u64>>> {
