@@ -115,10 +115,12 @@ Examples:
   ssh hub plimsoll agents invite gen-2 | plimsoll agent --join -
   plimsoll agent --join @gen-1.token --cores 2-3 --label rack=b
   plimsoll agent --join @gen-1.token --calibrate     where machines differ
+  plimsoll agent --join @db-1.token --allow db.toml  for systems, too
 
 An agent waits for runs and drives its part of their load. It dials out to the
-hub, listens nowhere, and starts nothing but load. A run that it does not hear
-for ten seconds has it no more: its users stop. Ctrl-C ends it.")]
+hub, listens nowhere, and starts nothing but load, and what --allow lets it. A
+run that it does not hear for ten seconds has it no more: its users stop, and
+its system ends. Ctrl-C ends it.")]
 pub(crate) struct AgentArgs {
     /// Where its token is: @FILE, or - for standard input
     #[arg(
@@ -141,6 +143,10 @@ pub(crate) struct AgentArgs {
     /// What runs may choose it by; may be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
     pub(crate) label: Vec<(String, String)>,
+    /// Let runs have their system on this machine (`on` in a study): a file that says where users reach it, and
+    /// lists the programs, folders, and kernel settings that a run may use. No study gets more
+    #[arg(long, env = "PLIMSOLL_ALLOW", value_name = "FILE")]
+    pub(crate) allow: Option<PathBuf>,
     /// Folder for the number of its last lease; `agent-NAME` in /var/lib/plimsoll for root, in
     /// ~/.local/state/plimsoll for others, unless given
     #[arg(long, env = "PLIMSOLL_STATE", value_name = "DIR")]

@@ -19,6 +19,7 @@ mod imap_answer;
 mod import;
 mod lookup_json;
 mod lookup_xml;
+mod machine_messages;
 mod mail_files;
 mod mail_html;
 mod mail_json;
@@ -74,6 +75,7 @@ pub(crate) const ALL: &[Target] = &[
         .times(512),
     Target::new("lookup_json", lookup_json::run),
     Target::new("lookup_xml", lookup_xml::run),
+    Target::new("machine_messages", machine_messages::run),
     Target::new("mail_files", mail_files::run),
     // An attribute, of two bytes, has a name and a value of 48, in lists that double.
     Target::new("mail_html", mail_html::run)

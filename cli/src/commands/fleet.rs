@@ -1,15 +1,19 @@
-//! `plimsoll hub`, `plimsoll agents`, and `plimsoll agent`: load generators on other machines.
+//! `plimsoll hub`, `plimsoll agents`, and `plimsoll agent`: load generators and systems on other machines.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, stdin};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use lab_conduct::Machines;
 use lab_driver::remote::Elsewhere;
 use lab_fleet::{
-    AgentEvent, AgentOptions, Conductor, Crew, FleetError, Hello, Hub, HubEvent, Name, Role, Token,
-    Wanted, own_cores, run_agent, run_hub,
+    AgentEvent, AgentOptions, Conductor, Crew, FleetError, Hello, Hub, HubEvent, Name, Role,
+    Systems, Token, Wanted, own_cores, run_agent, run_hub,
 };
+use lab_machine::{Allowed, Station};
+use lab_study::plan::Plan;
 use lab_study::{Agents, Study, Which};
 use serde_json::json;
 
@@ -189,8 +193,13 @@ pub(crate) fn agent(args: &AgentArgs) -> Result<Exit, Failure> {
         true => Some(calibrate::speed(cores.len())?),
         false => None,
     };
+    let systems = args.allow.as_deref();
+    let systems = systems
+        .map(|file| station(file, (&state, &cores)))
+        .transpose()?;
     let options = AgentOptions {
         token,
+        systems,
         state,
         cores,
         weight: args.weight,
@@ -205,6 +214,9 @@ pub(crate) fn agent(args: &AgentArgs) -> Result<Exit, Failure> {
         )),
         AgentEvent::Leased { holder } => say(format_args!("{name}: works for {holder}")),
         AgentEvent::Began(trial) => say(format_args!("{name}: drives trial {trial}")),
+        AgentEvent::HasSystem(trial) => {
+            say(format_args!("{name}: has the system of trial {trial}"))
+        }
         AgentEvent::Ended { trial, wrong: None } => {
             say(format_args!("{name}: trial {trial} is over"));
         }
@@ -213,12 +225,65 @@ pub(crate) fn agent(args: &AgentArgs) -> Result<Exit, Failure> {
             wrong: Some(wrong),
         } => say(format_args!("{name}: trial {trial} ended: {wrong}")),
         AgentEvent::Abandoned { holder } => say(format_args!(
-            "{name}: nothing was heard of {holder}; its users have stopped"
+            "{name}: nothing was heard of {holder}; what it did here has ended"
         )),
         AgentEvent::Told => say(format_args!("{name}: was told to end")),
     };
     run_agent(options, &mut tell, &interrupt).map_err(failure)?;
     Ok(Exit::Success)
+}
+
+/// Who has the systems of runs, as far as the owner's file allows it.
+fn station(file: &Path, (state, cores): (&Path, &[usize])) -> Result<Systems, Failure> {
+    let allowed = Allowed::read(file).map_err(|error| Failure::text(Exit::BadInput, error))?;
+    let program = std::env::current_exe().map_err(|error| Failure::new(Exit::Internal, &error))?;
+    let cores = cores.iter().filter_map(|core| u32::try_from(*core).ok());
+    let station = Station::new(allowed, program, state.to_path_buf(), cores.collect());
+    let station = station.map_err(|error| Failure::new(Exit::BadInput, &error))?;
+    Ok(Systems::new(move |orders, reports| {
+        station.serve(orders, reports)
+    }))
+}
+
+/// The agents that have the systems of a run.
+pub(crate) fn machines(args: &RunAgentsArgs, plan: &Plan) -> Result<Machines, Failure> {
+    let mut machines = Machines::new();
+    let all: BTreeSet<&String> = plan
+        .every_trial()
+        .filter_map(|trial| trial.host.on.as_ref())
+        .collect();
+    if all.is_empty() {
+        return Ok(machines);
+    }
+    let conductor = Arc::new(conductor(&args.fleet)?);
+    for on in all {
+        let crew = Crew::take_system(&conductor, on).map_err(failure)?;
+        let names: Vec<String> = crew.agents().map(|hello| hello.name.to_string()).collect();
+        say(format_args!(
+            "the system runs on {on}, by {}",
+            names.join(", ")
+        ));
+        machines.insert(on.clone(), Arc::new(crew));
+    }
+    Ok(machines)
+}
+
+/// The agents that would have the systems of a run now, in words.
+pub(crate) fn planned_machines(args: &RunAgentsArgs, plan: &Plan) -> Result<String, Failure> {
+    let all: BTreeSet<&String> = plan
+        .every_trial()
+        .filter_map(|trial| trial.host.on.as_ref())
+        .collect();
+    if all.is_empty() {
+        return Ok(String::new());
+    }
+    let conductor = conductor(&args.fleet)?;
+    let named = all.into_iter().map(|on| {
+        let hello = conductor.choose_system(on).map_err(failure)?;
+        Ok(format!("  on {on}: {} on {}\n", hello.name, hello.host))
+    });
+    let named: String = named.collect::<Result<_, Failure>>()?;
+    Ok(format!("systems run by agents:\n{named}\n"))
 }
 
 /// Agents as a run wants them, and the parts of the load that it gives them.

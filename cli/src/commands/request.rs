@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use lab_conduct::{Control, Patience, RunRequest};
+use lab_conduct::{Control, Machines, Patience, RunRequest};
 use lab_study::Loaded;
 use lab_study::plan::Plan;
 
@@ -29,5 +29,6 @@ pub(crate) fn new(
         patience: Patience::default(),
         control: Control::default(),
         elsewhere: None,
+        machines: Machines::new(),
     })
 }

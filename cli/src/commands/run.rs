@@ -45,6 +45,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         let request = request::new(&args.study, (loaded, plan), out, false)?;
         print(&text)?;
         print(&fleet::planned(&args.agents, &request.loaded.study)?)?;
+        print(&fleet::planned_machines(&args.agents, &request.plan)?)?;
         preflight(&request).map_err(|error| failure(&error))?;
         return print("dry run: nothing was started\n");
     }
@@ -54,6 +55,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let out = out(args, &plan.study)?;
     let mut request = request::new(&args.study, (loaded, plan), out.path.clone(), args.resume)?;
     request.patience = args.patience;
+    // They may be no others'; who drives may be anybody.
+    request.machines = fleet::machines(&args.agents, &request.plan)?;
     request.elsewhere = fleet::crew(&args.agents, &request.loaded.study)?;
     let sending = export::begin(&send, &request.out)?;
     let exit = conduct(&request, args.live)

@@ -31,9 +31,12 @@ pub struct Circumstances {
     /// Who drove the load, where agents did.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<Agent>,
+    /// Who had the system, where that ran on another machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_agent: Option<Agent>,
 }
 
-/// A program that drove a part of the load, wherever it ran.
+/// A program that drove a part of the load, or had the system, wherever it ran.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Agent {

@@ -11,15 +11,15 @@ use std::time::Duration;
 
 use lab_client::{BaseUrl, Resolve};
 use lab_host::clock::{Stopwatch, pause};
+use lab_machine::{Runner, Setting, Watched};
 use lab_study::plan::Plan;
 use lab_study::{AttachSpec, SystemSpec};
 
-use crate::command::Runner;
-use crate::output::Output;
+use crate::ConductError;
+use crate::far;
 use crate::reach::Reach;
 use crate::scrape::Exporter;
-use crate::start::{LOOK, Process, Setting, Stop, System, SystemStart};
-use crate::watched::Watched;
+use crate::start::{LOOK, Process, Stop, System, SystemStart, stopped};
 
 /// How long it may take to accept connections, after its reset too.
 const READY_DEADLINE: Duration = Duration::from_secs(30);
@@ -29,14 +29,14 @@ const CONNECT: Duration = Duration::from_secs(1);
 /// What is wrong with the attached systems of a plan; one sentence each.
 pub(crate) fn check(plan: &Plan) -> Vec<String> {
     let problems = plan.every_trial().flat_map(|trial| match &trial.system {
-        SystemSpec::Attach(spec) => problems(spec),
+        SystemSpec::Attach(spec) => problems(spec, trial.host.on.is_some()),
         _ => vec![],
     });
     let mut seen = BTreeSet::new();
     problems.filter(|said| seen.insert(said.clone())).collect()
 }
 
-fn problems(spec: &AttachSpec) -> Vec<String> {
+fn problems(spec: &AttachSpec, is_far: bool) -> Vec<String> {
     let mut problems = Vec::new();
     if spec.url.parse::<BaseUrl>().is_err() {
         let what = "the address of the attached system is not of the form http://host:port";
@@ -45,7 +45,8 @@ fn problems(spec: &AttachSpec) -> Vec<String> {
     if let Some(url) = &spec.node_exporter {
         problems.extend(Exporter::new(url).err());
     }
-    if let Some(pid) = spec.pid {
+    // On another machine its agent looks.
+    if let Some(pid) = spec.pid.filter(|_| !is_far) {
         problems.extend(unusable(pid));
     }
     problems
@@ -153,27 +154,31 @@ pub(crate) fn start(
         .url
         .parse()
         .map_err(|_| Stop::System("its address is not of the form http://host:port".to_owned()))?;
-    File::create(&start.output).map_err(|e| start.scratch_error(e))?;
-    let folder = std::path::absolute(start.scratch.data()).map_err(|e| start.scratch_error(e))?;
+    let unusable = |path: PathBuf| move |source| ConductError::Scratch { path, source };
+    File::create(&start.output).map_err(unusable(start.output.clone()))?;
+    let data = start.scratch.data();
+    let folder = std::path::absolute(&data).map_err(unusable(data))?;
     if let Some(argv) = &spec.reset {
+        let here = start.here();
         let runner = Runner {
-            start,
+            start: &here,
             env: &[],
             folder: &folder,
         };
-        runner.run("reset command", argv, interrupt)?;
+        let done = runner.run("reset command", argv, interrupt);
+        done.map_err(stopped)?;
     }
-    let watched = match spec.pid {
-        None => listener(&base),
-        Some(pid) => {
-            let gone = || format!("process {pid}, which the study attaches to, is gone");
-            Some(Watched::find(pid).ok_or_else(|| Stop::System(gone()))?)
-        }
-    };
     let resolve = Resolve::new(&start.reach.resolve);
     let address = reach(&base, &resolve, interrupt)?;
+    let process = match start.far {
+        Some(agent) => {
+            let which = (base.port, spec.pid);
+            Process::Own(Box::new(far::watching(agent, which, interrupt)?))
+        }
+        None => Process::Attached(watched(&base, spec)?),
+    };
     Ok(System {
-        process: Process::Attached(watched),
+        process,
         base,
         address,
         reach: Reach::default(),
@@ -182,8 +187,20 @@ pub(crate) fn start(
             folder,
             ..Setting::default()
         },
-        output: Output::new(start.output.clone()),
     })
+}
+
+/// Its process on this machine, where that is known.
+fn watched(base: &BaseUrl, spec: &AttachSpec) -> Result<Option<Watched>, Stop> {
+    let Some(pid) = spec.pid else {
+        return Ok(listener(base));
+    };
+    let gone = || {
+        Stop::System(format!(
+            "process {pid}, which the study attaches to, is gone"
+        ))
+    };
+    Watched::find(pid).map(Some).ok_or_else(gone)
 }
 
 /// An address of the server that accepts connections.
@@ -243,29 +260,32 @@ mod tests {
 
     #[test]
     fn what_can_not_be_attached_to_is_said_without_secrets() {
-        assert_eq!(problems(&spec("http://127.0.0.1:80")), [] as [String; 0]);
-        let said = problems(&spec("http://user:secret@host")).join("");
+        assert_eq!(
+            problems(&spec("http://127.0.0.1:80"), false),
+            [] as [String; 0]
+        );
+        let said = problems(&spec("http://user:secret@host"), false).join("");
         assert!(
             said.contains("http://host:port") && !said.contains("secret"),
             "{said}"
         );
         let mut remote = spec("https://host");
         remote.node_exporter = Some("ftp://host:9100/metrics?key=secret".to_owned());
-        let said = problems(&remote).join("");
+        let said = problems(&remote, false).join("");
         assert!(
             said.contains("http://host:port/path") && !said.contains("secret"),
             "{said}"
         );
         remote.node_exporter = Some("https://host:9100/metrics?key=secret".to_owned());
-        assert_eq!(problems(&remote), [] as [String; 0]);
+        assert_eq!(problems(&remote, false), [] as [String; 0]);
         let mut gone = spec("http://host");
         gone.pid = Some(4_194_304);
-        let said = problems(&gone).join("");
+        let said = problems(&gone, false).join("");
         assert_eq!(
             said,
             "there is no process 4194304, which the study attaches to"
         );
         gone.pid = Some(std::process::id());
-        assert_eq!(problems(&gone), [] as [String; 0]);
+        assert_eq!(problems(&gone, false), [] as [String; 0]);
     }
 }

@@ -9,15 +9,15 @@ use lab_host::HostError;
 use lab_host::cores::{self, Allotment};
 use lab_host::journal::{Gone, restore};
 use lab_host::kernel::Kernel;
+use lab_machine::scratch::Work;
 use lab_study::plan::Trial;
 
 use crate::course::Conductor;
 use crate::event::{Event, Phase};
 use crate::run::{RunRequest, preflight, reached, workloads};
-use crate::scratch::Work;
 use crate::snapshot::Snapshots;
 use crate::start::Stop;
-use crate::{ConductError, masked, system};
+use crate::{ConductError, far, masked, system};
 
 /// How an attendance ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,24 +55,27 @@ pub fn attend(
 ) -> Result<Attended, ConductError> {
     restore(&request.state, Gone::Keep)?;
     preflight(request)?;
+    far::allowed(&request.plan, &request.machines, interrupt)?;
     reached(&request.plan)?;
+    let plan_here = far::plan_here(&request.plan);
+    let here = far::here(trial);
     let cores = cores::allowed().map_err(HostError::Cores)?;
-    let mut pinning = Allotment::new(&cores, &request.plan).pinning(trial.host.cpus.as_ref());
-    if system::is_attached(&trial.system) {
+    let mut pinning = Allotment::new(&cores, &plan_here).pinning(here.host.cpus.as_ref());
+    if system::is_elsewhere(trial) {
         pinning.system.clear();
         pinning.shared = false;
     }
-    let work = match &trial.host.storage {
+    let work = match &here.host.storage {
         Some(folder) => Work::in_storage(folder, &request.out)?,
         None => Work::in_run(&request.out)?,
     };
     let secrets = request.plan.secrets(&request.loaded.secrets);
     let mut told = |event| events(masked::event(&secrets, event));
     let workloads = workloads(request, trial)?;
-    let disks = trial.host.filesystem.iter().map(|_| work.whole());
+    let disks = here.host.filesystem.iter().map(|_| work.whole());
     let disks = disks.collect::<Result<_, _>>()?;
-    let kernel = Kernel::begin(&request.state, &request.plan, disks)?;
-    let scratch = match work.of(trial, interrupt) {
+    let kernel = Kernel::begin(&request.state, &plan_here, disks)?;
+    let scratch = match work.of(&here, interrupt) {
         Err(_) if interrupt.load(Ordering::Relaxed) => return Ok(Attended::Interrupted),
         made => made?,
     };
@@ -86,13 +89,14 @@ pub fn attend(
         scratch: &scratch,
         work: &work,
         snapshots: &Snapshots::default(),
-        kernel: kernel.apply(&trial.host.kernel)?,
+        kernel: kernel.apply(&here.host.kernel)?,
         after: Duration::ZERO,
         quiet: None,
         beside: None,
         secrets: &secrets,
         control: &request.control,
         elsewhere: None,
+        machines: &request.machines,
         events: &mut told,
         interrupt,
     };
@@ -118,7 +122,7 @@ impl Conductor<'_> {
         let filled = self.restore()?;
         self.tell(Event::Phase(Phase::Starting));
         let output = self.scratch.file("output");
-        let start = self.system(self.scratch, output);
+        let start = self.system(self.scratch, output.clone());
         let mut system = system::start(&start, self.interrupt)?;
         if self.is_prepared() {
             self.tell(Event::Phase(Phase::Provisioning));
@@ -126,7 +130,7 @@ impl Conductor<'_> {
         let users = match filled {
             Some(users) => Ok(users),
             None => {
-                let start = self.system(self.scratch, system.output.path.clone());
+                let start = self.system(self.scratch, output);
                 self.prepare(&start, &mut system)
             }
         };

@@ -10,17 +10,18 @@ use std::time::Duration;
 use lab_archive::{Circumstances, ErrorExample, Pinning, QuietGate, RawBaseline};
 use lab_driver::remote::Elsewhere;
 use lab_driver::{DriverEvent, WorkerThread};
+use lab_machine::scratch::{Scratch, Work};
 use lab_study::Secrets;
 use lab_study::plan::{LoadSpec, Plan, Trial};
 use lab_workload::{User, Workload, seed_of};
 
 use crate::control::Control;
 use crate::event::Event;
+use crate::far::Machines;
 use crate::measuring::Measured;
 use crate::meeting::Seat;
 use crate::provision::{Group, Users};
 use crate::record;
-use crate::scratch::{Scratch, Work};
 use crate::snapshot::Snapshots;
 use crate::start::{Stop, System};
 use crate::state;
@@ -54,6 +55,8 @@ pub(crate) struct Conductor<'a> {
     pub(crate) control: &'a Control,
     /// Who drives the load in the place of this machine.
     pub(crate) elsewhere: Option<&'a Arc<dyn Elsewhere>>,
+    /// Who has the systems of trials in the place of this machine.
+    pub(crate) machines: &'a Machines,
 }
 
 /// A population of a trial.
@@ -96,6 +99,8 @@ pub(crate) struct Facts {
     pub(crate) setup_errors: u64,
     pub(crate) error_examples: Vec<ErrorExample>,
     pub(crate) start_data_bytes: u64,
+    /// Kernel settings in force on the system's machine, where that is another one.
+    pub(crate) kernel: BTreeMap<String, String>,
     pub(crate) circumstances: Circumstances,
     /// Of this process, before the driver's.
     pub(crate) files_before: usize,
@@ -182,7 +187,6 @@ impl Conductor<'_> {
         if self.interrupt.load(Ordering::Relaxed) || self.control.skips() {
             return Err(Stop::Interrupted);
         }
-        system.output.thin();
         match events.recv_timeout(wait) {
             Ok(event) => Ok(Input::Driver(event)),
             Err(RecvTimeoutError::Timeout) => system.check().map(|()| Input::Due),

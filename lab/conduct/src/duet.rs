@@ -10,6 +10,7 @@ use std::time::Duration;
 use lab_archive::{Pinning, QuietGate, TrialWriter};
 use lab_host::HostError;
 use lab_host::cores::{self, Pinned};
+use lab_machine::scratch::{Scratch, Work};
 use lab_study::model::{Level, VARIANT};
 use lab_study::plan::{Plan, Trial};
 use lab_workload::Workload;
@@ -17,10 +18,10 @@ use lab_workload::Workload;
 use crate::ConductError;
 use crate::course::{Beside, Conductor};
 use crate::event::Event;
+use crate::far::Machines;
 use crate::judged::{FailedCheck, Judged};
 use crate::meeting::{Meeting, Seat};
 use crate::repeats::Repeats;
-use crate::scratch::{Scratch, Work};
 use crate::trial::Done;
 
 /// Events that may wait for whoever watches.
@@ -219,6 +220,7 @@ impl Side<'_> {
         // What it starts begins there.
         let own = &self.together.unwrap_or(self.pinning).generator;
         let _on_its_cores = Pinned::to(own).map_err(HostError::Cores)?;
+        let here = Machines::new();
         // Nobody listens only when the run is over.
         let mut events = |event: Event| drop(sender.send((is_left, event)));
         let conductor = Conductor {
@@ -236,6 +238,7 @@ impl Side<'_> {
             after: self.after,
             quiet: self.quiet,
             elsewhere: None,
+            machines: &here,
             beside: Some(Beside {
                 partner: self.partner,
                 seat: self.seat,

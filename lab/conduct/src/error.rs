@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use lab_archive::ArchiveError;
 use lab_driver::DriverError;
 use lab_host::HostError;
+use lab_machine::MachineError;
 use thiserror::Error;
 
 use crate::preflight::Problem;
@@ -32,8 +33,8 @@ pub enum ConductError {
         /// At least one, each a sentence with what to do.
         problems: Vec<String>,
     },
-    /// The thread that asks another machine's exporter could not be started.
-    #[error("the thread that reads the node_exporter could not be started")]
+    /// The thread that hears another machine could not be started.
+    #[error("the thread that hears another machine could not be started")]
     Scraper(#[source] io::Error),
     /// What the study changes of the machine can't be changed or put back.
     #[error(transparent)]
@@ -69,6 +70,17 @@ pub enum ConductError {
     /// The plan asks for something that this version can't do.
     #[error("{0}")]
     Unsupported(String),
+}
+
+impl From<MachineError> for ConductError {
+    fn from(error: MachineError) -> Self {
+        match error {
+            MachineError::Host(error) => Self::Host(error),
+            MachineError::Program { path, source } => Self::Program { path, source },
+            MachineError::Scratch { path, source } => Self::Scratch { path, source },
+            error => Self::Unsupported(error.to_string()),
+        }
+    }
 }
 
 fn list(problems: &[impl std::fmt::Display]) -> String {

@@ -2,12 +2,14 @@
 //! health, windows into the archive, and words about the progress. It waits for nothing and judges
 //! nothing.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use lab_archive::{ArchiveError, TrialWriter};
 use lab_driver::remote::Elsewhere;
 use lab_driver::{Window, WorkerThread};
+use lab_machine::{Row, next_due};
 use lab_monitor::Monitor;
 
 use crate::away;
@@ -36,6 +38,16 @@ const HOPELESS_AFTER: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(crate) struct Measuring {
     monitor: Monitor,
+    /// Names of all counters: of another machine's, then of those that are read here.
+    names: Vec<String>,
+    /// How many are another machine's.
+    there: usize,
+    /// How many that are read here are left out, as gaps of another machine.
+    left_out: usize,
+    /// Counters that were read here and wait for those of another machine.
+    pending: Option<(Duration, Vec<Option<f64>>)>,
+    /// Those of another machine that wait for what is read here.
+    came: VecDeque<Row>,
     scraper: Option<Scraper>,
     /// Who has the workers in the place of this machine.
     elsewhere: Option<Arc<dyn Elsewhere>>,
@@ -69,8 +81,8 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(monitor: &Monitor) -> Self {
-        let find = |name: &str| monitor.columns().iter().position(|column| column == name);
+    fn of(names: &[String]) -> Self {
+        let find = |name: &str| names.iter().position(|column| column == name);
         Self {
             resident: find("generator.rss_mb"),
             generator_files: find("generator.open_files"),
@@ -150,7 +162,12 @@ impl Measuring {
     ) -> Self {
         let end_at = spans.ramp + spans.hold;
         Self {
-            columns: Columns::of(&monitor),
+            columns: Columns::of(monitor.columns()),
+            names: monitor.columns().to_vec(),
+            there: 0,
+            left_out: 0,
+            pending: None,
+            came: VecDeque::new(),
             monitor,
             scraper: None,
             elsewhere: None,
@@ -193,7 +210,80 @@ impl Measuring {
 
     /// Names of the counters.
     pub(crate) fn columns(&self) -> &[String] {
-        self.monitor.columns()
+        &self.names
+    }
+
+    /// How often counters are read, and until when.
+    pub(crate) fn schedule(&self) -> (Duration, Duration) {
+        (self.every, self.end_at)
+    }
+
+    /// Another machine counts what has these names; nothing where there are none.
+    pub(crate) fn counted_there(&mut self, columns: Vec<String>) {
+        if columns.is_empty() {
+            return;
+        }
+        let own = self.monitor.columns();
+        self.left_out = own.iter().filter(|name| columns.contains(name)).count();
+        self.there = columns.len();
+        self.names = columns
+            .into_iter()
+            .chain(own[self.left_out..].iter().cloned())
+            .collect();
+        self.columns = Columns::of(&self.names);
+    }
+
+    /// Takes in what another machine has counted: it stands in the row of the same moment.
+    pub(crate) fn came(
+        &mut self,
+        rows: Vec<Row>,
+        writer: &mut TrialWriter,
+    ) -> Result<(), ArchiveError> {
+        self.came.extend(rows);
+        self.join(writer)
+    }
+
+    /// Writes what was read here with what was read there at the same moment, once both are known.
+    fn join(&mut self, writer: &mut TrialWriter) -> Result<(), ArchiveError> {
+        let Some((at, own)) = self.pending.take() else {
+            return Ok(());
+        };
+        // Both are held up at times; half an interval more would be the next row's.
+        let near = self.every / 4 * 3;
+        while self.came.front().is_some_and(|row| row.at + near < at) {
+            self.came.pop_front();
+        }
+        let is_near = self.came.front().is_some_and(|row| row.at <= at + near);
+        let row = is_near.then(|| self.came.pop_front()).flatten();
+        let Some(row) = row else {
+            self.pending = Some((at, own));
+            return Ok(());
+        };
+        self.write(at, row.values, own, writer)
+    }
+
+    /// Writes what waits for another machine's counters, which have not come.
+    pub(crate) fn flush(&mut self, writer: &mut TrialWriter) -> Result<(), ArchiveError> {
+        match self.pending.take() {
+            Some((at, own)) => self.write(at, vec![None; self.there], own, writer),
+            None => Ok(()),
+        }
+    }
+
+    fn write(
+        &mut self,
+        at: Duration,
+        mut row: Vec<Option<f64>>,
+        own: Vec<Option<f64>>,
+        writer: &mut TrialWriter,
+    ) -> Result<(), ArchiveError> {
+        row.resize(self.there, None);
+        row.extend(own);
+        self.peaks.add(&self.columns, self.files_before, &row);
+        if let Some(rss_mb) = self.columns.resident.and_then(|column| row[column]) {
+            self.health.resident(rss_mb);
+        }
+        writer.monitor_row(record::ms(at), &row)
     }
 
     /// Time to what is due next, at most [`LOOK`].
@@ -241,15 +331,16 @@ impl Measuring {
                 taken.map_err(|error| error.to_string())
             });
         }
-        let row = self.monitor.sample(now);
-        self.peaks.add(&self.columns, self.files_before, &row);
-        if let Some(rss_mb) = self.columns.resident.and_then(|column| row[column]) {
-            self.health.resident(rss_mb);
-        }
+        let own = self.monitor.sample(now).split_off(self.left_out);
         if self.holding {
             self.read_health(now);
         }
-        writer.monitor_row(record::ms(now), &row)
+        if self.there == 0 {
+            return self.write(now, Vec::new(), own, writer);
+        }
+        self.flush(writer)?;
+        self.pending = Some((now, own));
+        self.join(writer)
     }
 
     fn read_health(&mut self, now: Duration) {
@@ -301,22 +392,6 @@ fn sample_interval(hold: Duration) -> Duration {
     (hold / SAMPLES_PER_HOLD).clamp(SAMPLE_AT_LEAST, SAMPLE)
 }
 
-/// The next of the regular times after `now`: those missed are left out. Just before `end` there
-/// is a last one, so that the hold is covered to its end while its threads still live.
-fn next_due(last: Duration, every: Duration, now: Duration, end: Duration) -> Duration {
-    let mut next = last + every;
-    if next <= now {
-        let missed = (now - last).as_nanos() / every.as_nanos().max(1);
-        next = last + every * u32::try_from(missed).unwrap_or(u32::MAX).saturating_add(1);
-    }
-    let before_end = end.saturating_sub(every / 10);
-    if now < before_end && next > before_end {
-        before_end
-    } else {
-        next
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -354,29 +429,5 @@ mod tests {
             ports: Some(130.0),
         };
         assert_eq!(peaks, expected);
-    }
-
-    #[test]
-    fn due_times_are_regular_leave_out_missed_ones_and_cover_the_end() {
-        let end = ms(10_000);
-        assert_eq!(next_due(ms(0), ms(1000), ms(3), end), ms(1000));
-        assert_eq!(next_due(ms(1000), ms(1000), ms(1999), end), ms(2000));
-        assert_eq!(
-            next_due(ms(1000), ms(1000), ms(4500), end),
-            ms(5000),
-            "held up"
-        );
-        assert_eq!(
-            next_due(ms(9000), ms(1000), ms(9001), end),
-            ms(9900),
-            "the last one"
-        );
-        assert_eq!(
-            next_due(ms(9900), ms(1000), ms(9901), end),
-            ms(10_900),
-            "none after it"
-        );
-        let forever = next_due(ms(1000), TELL, ms(1001), Duration::MAX);
-        assert_eq!(forever, ms(2000));
     }
 }

@@ -19,9 +19,8 @@ use crate::course::{Conductor, Facts, Input};
 use crate::event::{Event, Phase};
 use crate::measuring::{LOOK, Measuring, Spans};
 use crate::scrape::{Exporter, Scraper};
-use crate::start::{DRIVER_GRACE, Stop, System};
-use crate::trial::driver_stop;
-use crate::{ConductError, away, raw, record, surroundings, system};
+use crate::start::{DRIVER_GRACE, Stop, System, driver_stop};
+use crate::{ConductError, away, far, raw, record, surroundings, system};
 
 /// A setup that gets no answer for so long has failed.
 const SETUP_SILENCE: Duration = Duration::from_secs(300);
@@ -91,8 +90,10 @@ impl Conductor<'_> {
         writer: &mut TrialWriter,
         facts: &mut Facts,
     ) -> Result<(), Stop> {
-        let state =
-            surroundings::starting_state(self.plan, &self.trial.system, self.scratch, self.secrets);
+        let touched = surroundings::touched(self.plan);
+        let state = system.state(&self.scratch.data(), &touched)?;
+        let state = surroundings::starting_state(state, &self.trial.system, self.secrets);
+        facts.kernel = system.kernel();
         facts.start_data_bytes = state.data_bytes;
         facts.circumstances.starting_state = Some(state);
         let moved = system.keep_on(&self.pinning.system);
@@ -102,15 +103,7 @@ impl Conductor<'_> {
                 "{moved} threads of the system had left its cores and were put back on {cores}."
             ));
         }
-        let spans = Spans {
-            ramp: self.ramp(),
-            hold: self.hold(),
-            sampled_as: match self.trial.load.kind {
-                LoadKind::Sequence { .. } => self.hold().min(SHORT_SEQUENCE),
-                LoadKind::Users | LoadKind::Arrival { .. } => self.hold(),
-            },
-            after: self.after,
-        };
+        let spans = self.spans();
         let steps = self.plan.question.workload.steps.len();
         let threads = driver.worker_threads();
         let mut measuring = Measuring::new(
@@ -124,13 +117,15 @@ impl Conductor<'_> {
             Some(elsewhere) => measuring.workers_at(elsewhere),
             None => measuring.pinned_to(self.pinning.generator.len()),
         }
-        writer.monitor_header(measuring.columns())?;
         facts.started = Some(calendar());
         self.meet(driver)?;
         let clock = driver.begin().map_err(driver_stop)?;
         if let Some(beside) = &self.beside {
             beside.seat.begin();
         }
+        let columns = system.count(clock, measuring.schedule())?;
+        measuring.counted_there(columns);
+        writer.monitor_header(measuring.columns())?;
         self.tell(Event::Phase(Phase::Ramp));
         if let Some(url) = system::exporter(&self.trial.system) {
             let exporter = Exporter::new(url)
@@ -146,9 +141,26 @@ impl Conductor<'_> {
         if let Some(elsewhere) = self.elsewhere {
             away::write_clocks(&**elsewhere, clock.shared_zero(), writer)?;
         }
+        if let Some(far) = self.far() {
+            away::write_clocks(far, clock.shared_zero(), writer)?;
+        }
         facts.notes.extend(measuring.scraper_note());
+        measuring.came(system.rows(), writer)?;
+        measuring.flush(writer)?;
         facts.measured = measuring.finish();
         result
+    }
+
+    fn spans(&self) -> Spans {
+        Spans {
+            ramp: self.ramp(),
+            hold: self.hold(),
+            sampled_as: match self.trial.load.kind {
+                LoadKind::Sequence { .. } => self.hold().min(SHORT_SEQUENCE),
+                LoadKind::Users | LoadKind::Arrival { .. } => self.hold(),
+            },
+            after: self.after,
+        }
     }
 
     /// In a duet, waits for the other trial, whose generator this one's changes places with from now on.
@@ -178,6 +190,7 @@ impl Conductor<'_> {
         let question = &self.plan.question;
         let mut watch = Watch::new(&question.abort_on, question.workload.steps.len());
         loop {
+            measuring.came(system.rows(), writer)?;
             measuring.due(clock.now(), writer, self.events)?;
             match self.select(events, system, measuring.wait(clock.now()))? {
                 Input::Driver(DriverEvent::Window(window)) => {
@@ -229,7 +242,8 @@ impl Conductor<'_> {
     fn monitor(&self, system: &System, worker: Option<WorkerThread>) -> Monitor {
         let own = std::process::id();
         let named = |name: &str, pid: u32| (name.to_owned(), pid);
-        let system_process = system.pid().map(|pid| named("system", pid));
+        let counted = system.counted();
+        let system_process = counted.map(|counted| named("system", counted.pid));
         // In a duet the generator is another process, and the rest of what is below this one is the
         // partner's.
         let generators = match (&self.beside, worker) {
@@ -239,12 +253,12 @@ impl Conductor<'_> {
         Monitor::new(&MonitorSpec {
             data_dir: Some(self.scratch.data()),
             processes: system_process.into_iter().chain(generators).collect(),
-            holds: system
-                .hold()
+            holds: counted
+                .and_then(|counted| counted.hold)
                 .map(|hold| ("system".to_owned(), hold.clone()))
                 .into_iter()
                 .collect(),
-            remote: system::exporter(&self.trial.system).is_some(),
+            remote: system::exporter(&self.trial.system).is_some() || far::is_far(self.trial),
             roots: Roots::default(),
         })
     }

@@ -6,11 +6,11 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use lab_machine::http::{ANSWER, Ask, Client};
 use lab_study::{Action, ActionRequest, EACH, Piece, Preparation};
 use lab_workload::template::{Escape, Symbols};
 use lab_workload::{JsonPath, Parameters, Template, User, UserScope, Workload};
 
-use crate::http::{ANSWER, Ask, Client};
 use crate::start::{Stop, UserExtra};
 
 /// Start of an answer that a failure shows.

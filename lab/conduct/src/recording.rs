@@ -19,6 +19,9 @@ impl Conductor<'_> {
         let held = facts.measured.elapsed.saturating_sub(ramp);
         let (generator, note) = facts.measured.health.summary(facts.workers, held);
         let unanswered = facts.measured.unanswered;
+        let mut system_settings = self.settings();
+        let kernel = facts.kernel.into_iter();
+        system_settings.extend(kernel.map(|(name, value)| (format!("kernel {name}"), value)));
         let complete = matches!(end, TrialEnd::Complete);
         let mut notes = facts.notes;
         notes.extend(note.filter(|_| complete));
@@ -46,7 +49,7 @@ impl Conductor<'_> {
             generator,
             start_data_bytes: facts.start_data_bytes,
             circumstances: facts.circumstances,
-            system_settings: self.settings(),
+            system_settings,
             notes,
         }
     }
@@ -69,12 +72,19 @@ impl Conductor<'_> {
         settings.extend(kernel.map(|(name, value)| (format!("kernel {name}"), value.clone())));
         settings.extend(system::way(&self.trial.reach));
         let host = &self.trial.host;
-        if host.cpus.is_some() || self.beside.is_some() {
+        if let Some(on) = &host.on {
+            settings.insert("on".to_owned(), on.clone());
+        }
+        if let (Some(cpus), Some(_)) = (&host.cpus, &host.on) {
+            settings.insert("cpus".to_owned(), cores::wanted(cpus));
+        } else if host.cpus.is_some() || self.beside.is_some() {
             let cores = cores::words(&self.pinning.system);
             settings.insert("cpus".to_owned(), cores);
         }
         if let Some(disk) = self.scratch.disk() {
             settings.extend(disk.told(host.storage.as_deref()));
+        } else if let (Some(storage), true) = (&host.storage, host.on.is_some()) {
+            settings.insert("storage".to_owned(), storage.clone());
         } else if let Some(storage) = &host.storage {
             let kind = machine::filesystem(storage.as_ref()).unwrap_or_default();
             settings.insert("storage".to_owned(), format!("{storage} ({kind})"));

@@ -18,6 +18,8 @@ use lab_host::cores::{self, Allotment, Pinned};
 use lab_host::journal::{Gone, restore};
 use lab_host::kernel::{self, Kernel};
 use lab_host::{disk, machine};
+use lab_machine::programs;
+use lab_machine::scratch::{self, Scratch, Work};
 use lab_study::plan::{Plan, Trial};
 use lab_study::{Loaded, Secrets, Workload};
 
@@ -25,6 +27,7 @@ use crate::control::Control;
 use crate::course::Conductor;
 use crate::duet;
 use crate::event::Event;
+use crate::far::{self, Machines};
 use crate::judged::{Judge, Judged, Streak};
 use crate::logged::Logged;
 use crate::manifest::manifest;
@@ -32,11 +35,10 @@ use crate::measuring::LOOK;
 use crate::preflight::{self as limits, Problem};
 use crate::quiet::{self, Patience};
 use crate::repeats::Repeats;
-use crate::scratch::{self, Scratch, Work};
 use crate::search::{self, Searching};
 use crate::snapshot::Snapshots;
 use crate::trial::Done;
-use crate::{ConductError, attach, masked, programs, reach, system};
+use crate::{ConductError, attach, masked, reach, system};
 
 /// What to run, and where to keep it.
 #[derive(Debug)]
@@ -62,6 +64,8 @@ pub struct RunRequest {
     pub control: Control,
     /// Who drives the load in the place of this machine.
     pub elsewhere: Option<Arc<dyn Elsewhere>>,
+    /// Who has the systems of the trials that a study has `on` other machines.
+    pub machines: Machines,
 }
 
 /// What a run came to. The figures are in the archive.
@@ -85,14 +89,16 @@ pub struct Outcome {
 /// # Errors
 /// [`ConductError::Settings`] or [`ConductError::Preflight`] with all that is in the way, in words.
 pub fn preflight(request: &RunRequest) -> Result<(), ConductError> {
-    let mut problems = programs::check(&request.plan);
-    problems.extend(attach::check(&request.plan));
-    problems.extend(reach::check(&request.plan));
-    problems.extend(kernel::check(&request.plan));
-    problems.extend(scratch::check(&request.plan));
-    problems.extend(disk::check(&request.plan));
+    let here = far::plan_here(&request.plan);
+    let mut problems = programs::check(&here);
+    problems.extend(attach::check(&here));
+    problems.extend(reach::check(&here));
+    problems.extend(kernel::check(&here));
+    problems.extend(scratch::check(&here));
+    problems.extend(disk::check(&here));
+    problems.extend(far::problems(&request.plan));
     let cores = cores::allowed().map_err(HostError::Cores)?;
-    problems.extend(cores::check(&request.plan, &cores));
+    problems.extend(cores::check(&here, &cores));
     let away = request.elsewhere.is_some() || request.loaded.study.agents().is_some();
     if away && request.plan.question.duet {
         let both =
@@ -168,29 +174,27 @@ fn run_all(
 ) -> Result<Outcome, ConductError> {
     put_back(request, events)?;
     preflight(request)?;
+    far::allowed(&request.plan, &request.machines, interrupt)?;
     // A server that was there once may be starting again.
     if !request.resume {
         reached(&request.plan)?;
     }
     machine::raise_open_files().map_err(HostError::OpenFiles)?;
     let cores = cores::allowed().map_err(HostError::Cores)?;
-    let allotment = Allotment::new(&cores, &request.plan);
+    let here = far::plan_here(&request.plan);
+    let allotment = Allotment::new(&cores, &here);
     let halves = cores::halves(&cores, &cores::siblings).filter(|_| request.plan.question.duet);
     let mut pinning = match &halves {
         Some(halves) => cores::both(halves),
         None => allotment.pinning(None),
     };
-    if request
-        .plan
-        .every_trial()
-        .all(|trial| system::is_attached(&trial.system))
-    {
+    if request.plan.every_trial().all(system::is_elsewhere) {
         not_pinned(&mut pinning);
     }
     let archive = open(request, secrets, &shown(&pinning, request))?;
     let _on_generator_cores = Pinned::to(&pinning.generator).map_err(HostError::Cores)?;
-    let work = work(request)?;
-    let disks = scratch::disks(&request.plan, &work)?;
+    let work = work(request, &here)?;
+    let disks = scratch::disks(&here, &work)?;
     let run = Run {
         request,
         secrets,
@@ -200,11 +204,11 @@ fn run_all(
         archive,
         interrupt,
         snapshots: Snapshots::default(),
-        kernel: Kernel::begin(&request.state, &request.plan, disks)?,
+        kernel: Kernel::begin(&request.state, &here, disks)?,
         patience_left: Cell::new(request.patience.run),
         waited_in_vain: Cell::new(false),
     };
-    scratch::try_disks(&request.plan, &run.work)?;
+    scratch::try_disks(&here, &run.work)?;
     let mut log = Logged::of(run.archive.dir());
     let mut told = |event: Event| {
         // The log is a file like the others.
@@ -239,9 +243,9 @@ fn put_back(request: &RunRequest, events: &mut dyn FnMut(Event)) -> Result<(), C
 }
 
 /// A folder for trials in each storage of the plan.
-fn work(request: &RunRequest) -> Result<BTreeMap<Option<String>, Work>, ConductError> {
+fn work(request: &RunRequest, here: &Plan) -> Result<BTreeMap<Option<String>, Work>, ConductError> {
     let mut work = BTreeMap::new();
-    for trial in request.plan.every_trial() {
+    for trial in here.every_trial() {
         let storage = &trial.host.storage;
         if work.contains_key(storage) {
             continue;
@@ -553,19 +557,20 @@ impl Run<'_> {
         }
         self.request.control.begin_trial();
         events(started(trial, place));
-        let work = &self.work[&trial.host.storage];
-        let Some(scratch) = self.scratch(work, trial)? else {
+        let here = far::here(trial);
+        let work = &self.work[&here.host.storage];
+        let Some(scratch) = self.scratch(work, &here)? else {
             return Ok(None);
         };
         let Ok(quiet) = self.quiet(scratch.on_disk(), events) else {
             return Ok(None);
         };
-        let mut pinning = self.allotment.pinning(trial.host.cpus.as_ref());
-        if system::is_attached(&trial.system) {
+        let mut pinning = self.allotment.pinning(here.host.cpus.as_ref());
+        if system::is_elsewhere(trial) {
             not_pinned(&mut pinning);
         }
         let writer = self.archive.trial(trial.id)?;
-        let kernel = self.kernel.apply(&trial.host.kernel)?;
+        let kernel = self.kernel.apply(&here.host.kernel)?;
         let conductor = Conductor {
             program: &self.request.program,
             plan,
@@ -585,10 +590,11 @@ impl Run<'_> {
             interrupt: self.interrupt,
             control: &self.request.control,
             elsewhere: self.request.elsewhere.as_ref(),
+            machines: &self.request.machines,
         };
         let done = conductor.conduct(writer);
         let put_back = self.kernel.put_back().map_err(ConductError::from);
-        let put_back = put_back.and(scratch.close());
+        let put_back = put_back.and(scratch.close().map_err(ConductError::from));
         if !matches!(done, Ok(Some(_))) {
             // What is left is removed by a resume as well; here it would only look unfinished.
             let _ = self.archive.discard(trial.id);
@@ -603,7 +609,7 @@ impl Run<'_> {
     fn scratch(&self, work: &Work, trial: &Trial) -> Result<Option<Scratch>, ConductError> {
         match work.of(trial, self.interrupt) {
             Err(_) if self.interrupted() => Ok(None),
-            made => made.map(Some),
+            made => Ok(Some(made?)),
         }
     }
 

@@ -11,8 +11,7 @@ use std::time::Duration;
 use lab_client::Tls;
 use lab_driver::{BaseUrl, Clock};
 use lab_host::clock::pause;
-
-use crate::http::{Ask, Client};
+use lab_machine::http::{Ask, Client};
 
 /// It is asked this often; an answer costs its machine some ten milliseconds.
 const EVERY: Duration = Duration::from_secs(1);

@@ -10,10 +10,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use lab_machine::scratch::{Scratch, Work};
 use lab_study::Keep;
 
 use crate::ConductError;
-use crate::scratch::{Scratch, Work};
 use crate::start::UserExtra;
 
 /// The snapshots of a run.

@@ -1,69 +1,34 @@
 //! What surrounds a trial: the state it begins in, clocks, other programs, and what limits turned
 //! away. It reads at both ends and subtracts; it judges nothing.
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use lab_archive::{Circumstances, Clocks, OtherProgram, StartingState, Throttled, Used};
 use lab_host::clock::{Stopwatch, wall_ms};
-use lab_host::sysctl;
+use lab_machine::State;
 use lab_monitor::{ListenFailures, Programs, Roots, Throttling};
 use lab_study::plan::Plan;
-use lab_study::{Secrets, SystemSpec};
+use lab_study::{KernelSetting, Secrets, SystemSpec};
 
 use crate::measuring::Peaks;
-use crate::scratch::Scratch;
 use crate::start::System;
 
 /// Programs that a record names.
 const BUSIEST: usize = 3;
-/// Settings that matter to a server: scheduler, memory, network, clocks, frequency. Some of them
-/// are not there on every machine.
-const KERNEL_SETTINGS: [&str; 30] = [
-    "/proc/sys/fs/file-max",
-    "/proc/sys/fs/nr_open",
-    "/proc/sys/kernel/numa_balancing",
-    "/proc/sys/kernel/pid_max",
-    "/proc/sys/kernel/sched_autogroup_enabled",
-    "/proc/sys/kernel/sched_rt_runtime_us",
-    "/proc/sys/kernel/timer_migration",
-    "/proc/sys/net/core/default_qdisc",
-    "/proc/sys/net/core/netdev_max_backlog",
-    "/proc/sys/net/core/rmem_max",
-    "/proc/sys/net/core/somaxconn",
-    "/proc/sys/net/core/wmem_max",
-    "/proc/sys/net/ipv4/ip_local_port_range",
-    "/proc/sys/net/ipv4/tcp_autocorking",
-    "/proc/sys/net/ipv4/tcp_congestion_control",
-    "/proc/sys/net/ipv4/tcp_fin_timeout",
-    "/proc/sys/net/ipv4/tcp_max_syn_backlog",
-    "/proc/sys/net/ipv4/tcp_rmem",
-    "/proc/sys/net/ipv4/tcp_slow_start_after_idle",
-    "/proc/sys/net/ipv4/tcp_tw_reuse",
-    "/proc/sys/net/ipv4/tcp_wmem",
-    "/proc/sys/vm/dirty_background_bytes",
-    "/proc/sys/vm/dirty_background_ratio",
-    "/proc/sys/vm/dirty_bytes",
-    "/proc/sys/vm/dirty_ratio",
-    "/proc/sys/vm/overcommit_memory",
-    "/proc/sys/vm/swappiness",
-    "/sys/devices/system/clocksource/clocksource0/current_clocksource",
-    "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
-    "/sys/kernel/mm/transparent_hugepage/enabled",
-];
-
-/// The state that a trial begins in.
+/// The state that a trial begins in, as its machine tells it.
 pub(crate) fn starting_state(
-    plan: &Plan,
+    state: State,
     system: &SystemSpec,
-    scratch: &Scratch,
     secrets: &Secrets,
 ) -> StartingState {
-    let (data_bytes, data_files) = scratch.data_size();
-    let kernel_release = text("/proc/sys/kernel/osrelease");
-    let kernel_settings = kernel_settings(plan);
+    let State {
+        data_bytes,
+        data_files,
+        kernel_release,
+        kernel_settings,
+        boot_id,
+    } = state;
     StartingState {
         data_bytes,
         data_files,
@@ -74,31 +39,17 @@ pub(crate) fn starting_state(
             true => hash(system),
             false => hash(&secrets.without(serde_json::to_value(system).unwrap_or_default())),
         },
-        boot_id: text("/proc/sys/kernel/random/boot_id"),
+        boot_id,
     }
 }
 
-fn kernel_settings(plan: &Plan) -> BTreeMap<String, String> {
-    let touched = plan.every_trial().flat_map(|trial| &trial.host.kernel);
-    let touched = touched.map(|setting| (setting.name.clone(), setting.path.as_str()));
-    let fixed = KERNEL_SETTINGS.map(|path| (name(path), path));
+/// Settings that trials of a plan touch.
+pub(crate) fn touched(plan: &Plan) -> Vec<KernelSetting> {
+    let all = plan.every_trial().flat_map(|trial| &trial.host.kernel);
+    let mut touched: Vec<KernelSetting> = all.cloned().collect();
+    touched.sort();
+    touched.dedup();
     touched
-        .chain(fixed)
-        .filter_map(|(name, path)| Some((name, sysctl::read(path).ok()?)))
-        .collect()
-}
-
-/// A file below `/proc/sys` goes by its name with dots.
-fn name(path: &str) -> String {
-    let setting = path.strip_prefix("/proc/sys/");
-    setting.map_or_else(|| path.to_owned(), |setting| setting.replace('/', "."))
-}
-
-fn text(path: &str) -> String {
-    fs::read_to_string(path)
-        .unwrap_or_default()
-        .trim()
-        .to_owned()
 }
 
 /// Of the JSON that it becomes.
@@ -175,7 +126,9 @@ impl Surroundings {
         let look = Look::now();
         facts.others_before = look.others_since(before, &system.processes());
         // Of a daemon the first process is gone; limits and groups are those of what it left.
-        let own = system.hold().is_some();
+        let own = system
+            .counted()
+            .is_some_and(|counted| counted.hold.is_some());
         let lives = |pid: &u32| !own || Path::new("/proc").join(pid.to_string()).exists();
         let system = system.processes().into_iter().find(lives);
         Self {
@@ -203,7 +156,8 @@ impl Surroundings {
         limits.generator_open_files = files(peaks.generator_files, std::process::id());
         limits.system_open_files = self.system.and_then(|pid| files(peaks.system_files, pid));
         limits.ports = used(peaks.ports, Some(ports).filter(|ports| *ports < u64::MAX));
-        let listen = before.listen.zip(now.listen);
+        // Those of the machine that listens; of another one its counters tell.
+        let listen = before.listen.zip(now.listen).filter(|_| system.is_here());
         limits.listen_overflows = listen.map(|(b, n)| n.overflows.saturating_sub(b.overflows));
         limits.listen_drops = listen.map(|(b, n)| n.drops.saturating_sub(b.drops));
         limits.generator_throttled = throttled(before.generator, now.generator);
@@ -232,14 +186,6 @@ fn throttled(before: Option<Throttling>, now: Option<Throttling>) -> Option<Thro
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn settings_go_by_their_usual_names_and_each_is_listed_once() {
-        assert_eq!(name("/proc/sys/net/core/somaxconn"), "net.core.somaxconn");
-        let thp = "/sys/kernel/mm/transparent_hugepage/enabled";
-        assert_eq!(name(thp), thp);
-        assert!(KERNEL_SETTINGS.is_sorted());
-    }
 
     #[test]
     fn a_configuration_has_one_hash_and_another_has_another() {

@@ -4,16 +4,25 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use lab_archive::{CERTIFICATES, HTTP, UNCHECKED};
+use lab_machine::{Local, Machine};
+use lab_study::plan::Trial;
 use lab_study::{CommandSpec, HttpSpec, ReachSpec, SystemSpec};
 
 use crate::reach::Reach;
-use crate::start::{Stop, System, SystemStart};
-use crate::{ConductError, attach, command};
+use crate::start::{Stop, System, SystemStart, stopped};
+use crate::{ConductError, attach, far};
 
 /// Starts a system and waits until it accepts requests.
 pub(crate) fn start(start: &SystemStart<'_>, interrupt: &AtomicBool) -> Result<System, Stop> {
     let mut system = match start.spec {
-        SystemSpec::Command(spec) => command::start(start, spec, interrupt)?,
+        SystemSpec::Command(spec) => {
+            let mut machine: Box<dyn Machine> = match start.far {
+                Some(far) => Box::new(far::machine(far, start.trial, start.output.clone())?),
+                None => Box::new(Local::new(start.here(), spec.clone())),
+            };
+            let started = machine.start(interrupt).map_err(stopped)?;
+            System::of(machine, started, start.reach.secure)
+        }
         SystemSpec::Attach(spec) => attach::start(start, spec, interrupt)?,
         _ => {
             let problem = "this version can't start such a system".to_owned();
@@ -95,6 +104,11 @@ pub(crate) fn way(reach: &ReachSpec) -> Vec<(String, String)> {
         set(&format!("resolve {host}"), address.to_string());
     }
     way
+}
+
+/// Whether this machine has nothing of it.
+pub(crate) fn is_elsewhere(trial: &Trial) -> bool {
+    is_attached(&trial.system) || far::is_far(trial)
 }
 
 /// Whether the lab did not start it.

@@ -7,22 +7,24 @@ use std::time::Duration;
 
 use lab_archive::{TrialEnd, TrialWriter};
 use lab_client::Protocol;
-use lab_driver::remote::Generators;
-use lab_driver::{Drive, DriveSummary, Driver, DriverError, DriverEvent, Mix, Part};
+use lab_driver::remote::{Elsewhere, Generators};
+use lab_driver::{Drive, DriveSummary, Driver, DriverEvent, Mix, Part};
 use lab_host::clock::Stopwatch;
 use lab_host::machine;
+use lab_machine::http::Client;
+use lab_machine::scratch::Scratch;
+use lab_machine::{Runner, output};
 use lab_study::plan::LoadKind;
 
-use crate::command::Runner;
 use crate::course::{Conductor, Crowd, Facts};
 use crate::event::{Event, Phase};
-use crate::http::Client;
 use crate::measuring::LOOK;
 use crate::provision::Preparing;
-use crate::scratch::Scratch;
-use crate::start::{DRIVER_GRACE, Stop, System, SystemStart, UserExtra};
+use crate::start::{
+    DRIVER_GRACE, Process, Stop, System, SystemStart, UserExtra, driver_stop, stopped,
+};
 use crate::surroundings::{Look, Surroundings};
-use crate::{ConductError, away, masked, output, reach, state, system};
+use crate::{ConductError, away, far, masked, reach, state, system};
 
 /// Events that may wait for the conductor.
 const QUEUE: usize = 64;
@@ -82,7 +84,21 @@ impl Conductor<'_> {
         let result = self.with_system(&mut system, (&before, filled), writer, facts);
         self.tell(Event::Phase(Phase::Stopping));
         facts.notes.extend(system.stop());
+        self.tell_far(facts);
         result
+    }
+
+    /// The agent that has the system's machine.
+    pub(crate) fn far(&self) -> Option<&dyn Elsewhere> {
+        let machine = self.machines.get(self.trial.host.on.as_ref()?)?;
+        Some(&**machine)
+    }
+
+    /// Where the system was, and what is known of that machine's clock.
+    fn tell_far(&self, facts: &mut Facts) {
+        let Some(far) = self.far() else { return };
+        facts.notes.extend(far::note(far));
+        facts.circumstances.system_agent = away::agents(far).into_iter().next();
     }
 
     pub(crate) fn system<'s>(&'s self, scratch: &'s Scratch, output: PathBuf) -> SystemStart<'s> {
@@ -96,6 +112,8 @@ impl Conductor<'_> {
                 &self.pinning.system
             },
             scratch,
+            far: self.far(),
+            trial: self.trial,
             output,
         }
     }
@@ -103,6 +121,10 @@ impl Conductor<'_> {
     /// Puts the state that the trial begins with in its folder, and gives what its users sign in
     /// with. The first trial that begins so has it prepared. `None` where none is kept.
     pub(crate) fn restore(&mut self) -> Result<Option<UserExtra>, Stop> {
+        // There is no way for it between machines: each trial makes its own.
+        if far::is_far(self.trial) {
+            return Ok(None);
+        }
         let Some(mut state) = state::state(self.plan, self.trial) else {
             return Ok(None);
         };
@@ -146,7 +168,7 @@ impl Conductor<'_> {
         let user_extra = match filled {
             Some(users) => users,
             None => {
-                let start = self.system(self.scratch, system.output.path.clone());
+                let start = self.system(self.scratch, writer.output_path());
                 self.prepare(&start, system)?
             }
         };
@@ -231,16 +253,27 @@ impl Conductor<'_> {
         }
         let port = system.address().port().to_string();
         let users = self.users([port, setting.scratch.clone(), setting.secret.clone()]);
+        let here = start.here();
         let runner = Runner {
-            start,
+            start: &here,
             env: &setting.env,
             folder: &setting.folder,
+        };
+        let what = "command of the preparation";
+        let is_attached = system::is_attached(&self.trial.system);
+        let process = &system.process;
+        let run = |argv: &[String]| {
+            let done = match process {
+                Process::Own(machine) if !is_attached => machine.run(what, argv, self.interrupt),
+                _ => runner.run(what, argv, self.interrupt),
+            };
+            done.map_err(stopped)
         };
         let base = system.base().clone();
         let mut preparing = Preparing {
             users: &users,
             client: Client::new(base, system.address(), system.reach.tls.clone()),
-            run: &|argv| runner.run("command of the preparation", argv, self.interrupt),
+            run: &run,
             users_file: &start.scratch.file("users"),
             interrupt: self.interrupt,
         };
@@ -312,16 +345,7 @@ impl Conductor<'_> {
 
     /// Whether the generator's cores are its own. A system that runs already may run anywhere.
     pub(crate) fn own_cores(&self) -> bool {
-        !self.pinning.shared && !system::is_attached(&self.trial.system)
-    }
-}
-
-/// A generator that fails is a fact of its trial, as a failing system is.
-pub(crate) fn driver_stop(error: DriverError) -> Stop {
-    match error {
-        DriverError::Generator { .. } => Stop::Generator(error.to_string()),
-        DriverError::Lost { .. } => Stop::Lost(error.to_string()),
-        error => error.into(),
+        !self.pinning.shared && !system::is_elsewhere(self.trial)
     }
 }
 

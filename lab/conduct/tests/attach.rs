@@ -123,6 +123,7 @@ impl Stage {
             patience: Patience::NONE,
             control: Control::default(),
             elsewhere: None,
+            machines: Default::default(),
         }
     }
 

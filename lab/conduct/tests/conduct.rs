@@ -130,6 +130,7 @@ impl Stage {
             patience: Patience::NONE,
             control: Control::default(),
             elsewhere: None,
+            machines: Default::default(),
         }
     }
 

@@ -122,6 +122,7 @@ fn another_server_is_provisioned_filled_and_kept() {
         patience: Patience::NONE,
         control: Control::default(),
         elsewhere: None,
+        machines: Default::default(),
     };
     let never = AtomicBool::new(false);
     let outcome = run(&request, &mut |_| {}, &mut |_, _| Judged::default(), &never).unwrap();

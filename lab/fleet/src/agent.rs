@@ -13,12 +13,14 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::clock;
 use crate::connection::{Connected, For, connect, say};
-use crate::driving::{Driving, Ended};
+use crate::driving::{Driving, Ended, Part, Systems};
 use crate::epoch;
 use crate::error::FleetError;
 use crate::lease::Lease;
 use crate::machine;
-use crate::message::{Answer, Ask, Asked, Content, Hello, Packet, Read, VERSION, decode, encode};
+use crate::message::{
+    Answer, Ask, Asked, Content, Hello, NO_SYSTEMS, Packet, Read, VERSION, decode, encode,
+};
 use crate::name::Name;
 use crate::runner::Runner;
 use crate::subject;
@@ -30,6 +32,8 @@ const GREET: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(100);
 /// How often it tells how its workers fare.
 const BEAT: Duration = Duration::from_millis(500);
+/// How long a trial's system may take to end before the agent does.
+const ENDS_WITHIN: Duration = Duration::from_secs(30);
 /// How long its last words may take to go out: there may be no hub any more to hear them.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
@@ -46,6 +50,8 @@ pub struct AgentOptions {
     pub weight: Option<u32>,
     /// Requests per second that its cores drive together, where that was measured.
     pub speed: Option<u32>,
+    /// Who has systems of runs on its machine; `None` where its owner lets no run have one there.
+    pub systems: Option<Systems>,
     /// What its owner says of it.
     pub labels: BTreeMap<String, String>,
     /// The program's version.
@@ -64,6 +70,8 @@ pub enum AgentEvent {
     },
     /// It drives the trial of this number in its lease.
     Began(u32),
+    /// It has the system of the trial of this number in its lease.
+    HasSystem(u32),
     /// The trial is over, well or not.
     Ended {
         /// Its number.
@@ -183,19 +191,37 @@ impl Agent {
             tokio::select! {
                 Some(message) = asked.next() => self.asked(message, events).await,
                 Some(message) = down.next() => self.take(&message),
-                Some(ended) = self.ended.recv() => self.over(ended, events),
+                Some(ended) = self.ended.recv() => over(ended, events),
                 _ = greet.tick() => self.greet().await,
                 _ = beat.tick() => self.beat().await,
                 _ = look.tick() => self.look(events)?,
             }
         }
-        if let Some(trial) = &self.trial {
-            self.say_gone(trial, "its agent was ended").await;
+        if let Some(trial) = self.trial.take() {
+            self.say_gone(&trial, "its agent was ended").await;
+            let (number, has_system) = (trial.number(), trial.has_system());
+            drop(trial);
+            if has_system {
+                self.await_end(number, events).await;
+            }
         }
-        self.trial = None;
         // So that the last answer goes out.
         let _gone = timeout(LAST_WORDS, self.client.flush()).await;
         Ok(())
+    }
+
+    /// The system ends before the agent does, and the machine is as it was.
+    async fn await_end(&mut self, number: u32, events: &mut dyn FnMut(AgentEvent)) {
+        let last = async {
+            while let Some(ended) = self.ended.recv().await {
+                let is_last = ended.trial == number;
+                over(ended, events);
+                if is_last {
+                    break;
+                }
+            }
+        };
+        let _late = timeout(ENDS_WITHIN, last).await;
     }
 
     async fn subscribe(&self, subject: String) -> Result<Subscriber, FleetError> {
@@ -219,6 +245,7 @@ impl Agent {
             memory_mb: machine::memory_mb(),
             weight: self.options.weight,
             speed: self.options.speed,
+            systems: self.options.systems.is_some(),
             labels: self.options.labels.clone(),
             holder: holder.map(|held| format!("{}'s run {}", held.conductor, held.run)),
         };
@@ -260,7 +287,13 @@ impl Agent {
                 }
                 answer
             }
-            Ask::Open { epoch, trial } => self.open(epoch, trial, events),
+            Ask::Open { epoch, trial } => self.open(Part::Load, (epoch, trial), events),
+            Ask::System { epoch, trial } => match self.options.systems.clone() {
+                Some(systems) => self.open(Part::System(systems), (epoch, trial), events),
+                None => Answer::Refused {
+                    why: NO_SYSTEMS.to_owned(),
+                },
+            },
             Ask::Drop { epoch, trial } => {
                 if self.trial.as_ref().is_some_and(|t| t.is(epoch, trial)) {
                     self.trial = None;
@@ -308,7 +341,12 @@ impl Agent {
         answer
     }
 
-    fn open(&mut self, epoch: u64, number: u32, events: &mut dyn FnMut(AgentEvent)) -> Answer {
+    fn open(
+        &mut self,
+        part: Part,
+        (epoch, number): (u64, u32),
+        events: &mut dyn FnMut(AgentEvent),
+    ) -> Answer {
         let refuse = |why: String| Answer::Refused { why };
         let Some(held) = self.lease.holder(clock::now()).cloned() else {
             return refuse("works for nobody: its lease is over".to_owned());
@@ -321,11 +359,15 @@ impl Agent {
         }
         let up = subject::up(&held.conductor, &held.run, self.name());
         let way = (self.client.clone(), up);
-        match Driving::begin(way, (epoch, number), self.tell_ended.clone()) {
+        let event = match part {
+            Part::Load => AgentEvent::Began(number),
+            Part::System(_) => AgentEvent::HasSystem(number),
+        };
+        match Driving::begin(part, way, (epoch, number), self.tell_ended.clone()) {
             Ok(trial) => self.trial = Some(trial),
             Err(error) => return refuse(format!("can't begin: {error}")),
         }
-        events(AgentEvent::Began(number));
+        events(event);
         Answer::Done
     }
 
@@ -339,13 +381,6 @@ impl Agent {
         {
             trial.take(packet.content);
         }
-    }
-
-    fn over(&mut self, ended: Ended, events: &mut dyn FnMut(AgentEvent)) {
-        events(AgentEvent::Ended {
-            trial: ended.trial,
-            wrong: ended.wrong,
-        });
     }
 
     async fn beat(&self) {
@@ -376,6 +411,13 @@ impl Agent {
         }
         Ok(())
     }
+}
+
+fn over(ended: Ended, events: &mut dyn FnMut(AgentEvent)) {
+    events(AgentEvent::Ended {
+        trial: ended.trial,
+        wrong: ended.wrong,
+    });
 }
 
 fn every(length: Duration) -> tokio::time::Interval {

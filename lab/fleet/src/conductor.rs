@@ -13,7 +13,9 @@ use tokio::time::timeout;
 use crate::clock;
 use crate::connection::{For, connect};
 use crate::error::FleetError;
-use crate::message::{Answer, Ask, Asked, Hello, VERSION, decode, decode_hello, encode};
+use crate::message::{
+    Answer, Ask, Asked, Hello, NO_SYSTEMS, VERSION, decode, decode_hello, encode,
+};
 use crate::name::Name;
 use crate::runner::Runner;
 use crate::subject;
@@ -167,6 +169,14 @@ impl Conductor {
         choose(&self.agents(), wanted, &self.program)
     }
 
+    /// The agent that a run would have its system by.
+    ///
+    /// # Errors
+    /// When there is none, or it has no systems, is of another version, or another run's.
+    pub fn choose_system(&self, on: &str) -> Result<Hello, FleetError> {
+        choose_system(&self.agents(), on, &self.program)
+    }
+
     /// Tells an agent to end; one that works for a run only with `force`.
     ///
     /// # Errors
@@ -311,6 +321,25 @@ fn choose(there: &[Hello], wanted: &Wanted, program: &str) -> Result<Vec<Hello>,
     }
 }
 
+/// Chooses the agent for a system, and says why there is none.
+fn choose_system(there: &[Hello], on: &str, program: &str) -> Result<Hello, FleetError> {
+    let Some((label, value)) = on.split_once('=') else {
+        let named = Wanted::Named(vec![on.parse()?]);
+        let mut chosen = choose(there, &named, program)?;
+        let agent = chosen.pop().filter(|hello| hello.systems);
+        return agent.ok_or_else(|| FleetError::Agent {
+            name: on.parse().expect("it was a name before"),
+            why: NO_SYSTEMS.to_owned(),
+        });
+    };
+    let has = |hello: &&Hello| {
+        hello.systems && hello.labels.get(label).map(String::as_str) == Some(value)
+    };
+    let with: Vec<Hello> = there.iter().filter(has).cloned().collect();
+    let mut chosen = some(&with, 1, &format!(" for a system, with {on},"), program)?;
+    Ok(chosen.remove(0))
+}
+
 /// So many of these, whichever are free.
 fn some(of: &[Hello], count: usize, which: &str, program: &str) -> Result<Vec<Hello>, FleetError> {
     let fits = |hello: &&Hello| unfit(hello, program).is_none();
@@ -374,6 +403,7 @@ pub(crate) mod tests {
             memory_mb: 1,
             weight: None,
             speed: None,
+            systems: false,
             labels: BTreeMap::from([("dc".to_owned(), name[..1].to_owned())]),
             holder: None,
         }
@@ -420,6 +450,25 @@ pub(crate) mod tests {
         let error = chosen(&there, &label("a", Some(2))).unwrap_err();
         let expected = "2 agents with dc=a are wanted, and 0 can be had; ada works for me's run r";
         assert_eq!(error, expected);
+    }
+
+    #[test]
+    fn a_system_goes_where_its_owner_lets_it() {
+        let mut there = vec![hello("ada"), hello("bob"), hello("bea")];
+        let chosen = |there: &[Hello], on: &str| {
+            let chosen = choose_system(there, on, "1.0.0").map_err(|error| error.to_string());
+            chosen.map(|hello| String::from(hello.name))
+        };
+        let error = chosen(&there, "bob").unwrap_err();
+        assert!(error.starts_with("agent bob has no systems"), "{error}");
+        there[1].systems = true;
+        assert_eq!(chosen(&there, "bob").unwrap(), "bob");
+        assert_eq!(chosen(&there, "dc=b").unwrap(), "bob");
+        assert!(chosen(&there, "dc=a").is_err() && chosen(&there, "joe").is_err());
+        there[2].systems = true;
+        there[1].holder = Some("me's run r".to_owned());
+        assert_eq!(chosen(&there, "dc=b").unwrap(), "bea");
+        assert!(chosen(&there, "bob").unwrap_err().contains("me's run r"));
     }
 
     #[test]

@@ -110,6 +110,8 @@ pub struct Crew {
     /// In the order of their parts of the load.
     members: Mutex<Vec<Arc<Member>>>,
     trials: AtomicU32,
+    /// Whether they have the system, and drive nothing.
+    systems: bool,
     over: Arc<AtomicBool>,
 }
 
@@ -132,11 +134,31 @@ impl Crew {
         weights: &[(Name, u32)],
     ) -> Result<Self, FleetError> {
         let chosen = conductor.choose(wanted)?;
+        Self::of(conductor, chosen, weights, false)
+    }
+
+    /// Takes the agent that is to have the system of a run's trials: the one of this name, or the first one free
+    /// with this label, `KEY=VALUE`.
+    ///
+    /// # Errors
+    /// When there is none, or it has no systems, is of another version, or another run's.
+    pub fn take_system(conductor: &Arc<Conductor>, on: &str) -> Result<Self, FleetError> {
+        let chosen = conductor.choose_system(on)?;
+        Self::of(conductor, vec![chosen], &[], true)
+    }
+
+    fn of(
+        conductor: &Arc<Conductor>,
+        chosen: Vec<Hello>,
+        weights: &[(Name, u32)],
+        systems: bool,
+    ) -> Result<Self, FleetError> {
         let crew = Self {
             conductor: Arc::clone(conductor),
             run: random::word().parse()?,
             members: Mutex::default(),
             trials: AtomicU32::new(0),
+            systems,
             over: Arc::default(),
         };
         let weights = weigh(&chosen, weights);
@@ -256,6 +278,14 @@ impl Crew {
         members.map(|member| self.open_one(member, trial)).collect()
     }
 
+    /// What an agent is asked for a trial.
+    fn opening(&self, epoch: u64, trial: u32) -> Ask {
+        match self.systems {
+            true => Ask::System { epoch, trial },
+            false => Ask::Open { epoch, trial },
+        }
+    }
+
     fn open_one(&self, member: &Arc<Member>, trial: u32) -> Result<Peer, FleetError> {
         let name = member.hello.name.clone();
         let fail = |why: String| FleetError::Agent {
@@ -274,7 +304,7 @@ impl Crew {
             .wait(async move { client.subscribe(subject).await });
         let heard = heard.map_err(|error| fail(error.to_string()))?;
         let epoch = member.epoch;
-        let open = Ask::Open { epoch, trial };
+        let open = self.opening(epoch, trial);
         match self.conductor.ask(&name, open.for_one(&member.hello))? {
             Answer::Done => {}
             Answer::Refused { why } => return Err(fail(why)),

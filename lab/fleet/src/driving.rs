@@ -1,10 +1,12 @@
-//! A trial that an agent drives: the driver's generator on a thread of its own, and the carrier of what
-//! it says and hears. Dropped, both end, and the users with them.
+//! A trial that an agent has a part in: the driver's generator on a thread of its own, or who has the system,
+//! and the carrier of what it says and hears. Dropped, both end, and with them the users, or the system.
 
+use std::fmt;
 use std::io;
+use std::sync::Arc;
 
 use async_nats::Client;
-use lab_driver::remote::generate;
+use lab_driver::remote::{FrameSink, FrameSource, generate};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -16,6 +18,48 @@ use crate::message::{Content, Packet};
 /// Packets that may wait for the carrier; later ones are sent again.
 const PACKETS: usize = 2048;
 
+/// Orders of a trial, and what is said to them.
+type Orders = Box<dyn FrameSource + Send>;
+type Reports = Box<dyn FrameSink + Send>;
+
+/// Who has the systems of runs on the agent's machine: does what it is told until orders end, then leaves the
+/// machine as it was; in words if that did not go well. This crate knows nothing more of it.
+#[derive(Clone)]
+pub struct Systems(Arc<Serve>);
+
+type Serve = dyn Fn(Orders, Reports) -> Result<(), String> + Send + Sync;
+
+impl Systems {
+    /// Who is called for each trial, on a thread of its own.
+    pub fn new(
+        serve: impl Fn(Orders, Reports) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(serve))
+    }
+}
+
+impl fmt::Debug for Systems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("systems of runs")
+    }
+}
+
+/// What an agent does in a trial.
+#[derive(Debug, Clone)]
+pub(crate) enum Part {
+    Load,
+    System(Systems),
+}
+
+impl Part {
+    fn serve(self, orders: Source, reports: Sink) -> Result<(), String> {
+        match self {
+            Self::Load => generate(orders, reports).map_err(|error| error.to_string()),
+            Self::System(Systems(serve)) => serve(Box::new(orders), Box::new(reports)),
+        }
+    }
+}
+
 /// A trial under way.
 pub(crate) struct Driving {
     epoch: u64,
@@ -23,6 +67,7 @@ pub(crate) struct Driving {
     up: String,
     packets: mpsc::Sender<Content>,
     carrier: JoinHandle<()>,
+    has_system: bool,
 }
 
 /// A generator that has ended.
@@ -33,12 +78,14 @@ pub(crate) struct Ended {
 }
 
 impl Driving {
-    /// Begins: the generator waits for what to drive.
+    /// Begins: it waits for what to do.
     pub(crate) fn begin(
+        part: Part,
         (client, up): (Client, String),
         (epoch, number): (u64, u32),
         ended: mpsc::Sender<Ended>,
     ) -> io::Result<Self> {
+        let has_system = matches!(part, Part::System(_));
         let (packets, came) = mpsc::channel(PACKETS);
         let (into, orders) = mpsc::channel(WAITING);
         let (reports, out) = mpsc::channel(WAITING);
@@ -49,8 +96,7 @@ impl Driving {
         };
         let generator = std::thread::Builder::new().name(format!("trial-{number}"));
         generator.spawn(move || {
-            let result = generate(Source(orders), Sink(reports));
-            let wrong = result.err().map(|error| error.to_string());
+            let wrong = part.serve(Source(orders), Sink(reports)).err();
             // The agent may have ended.
             let _gone = ended.blocking_send(Ended {
                 trial: number,
@@ -76,7 +122,17 @@ impl Driving {
             up,
             packets,
             carrier,
+            has_system,
         })
+    }
+
+    /// Whether it leaves the machine changed until it has ended.
+    pub(crate) fn has_system(&self) -> bool {
+        self.has_system
+    }
+
+    pub(crate) fn number(&self) -> u32 {
+        self.number
     }
 
     pub(crate) fn is(&self, epoch: u64, trial: u32) -> bool {

@@ -1,11 +1,12 @@
-//! Load generators on other machines. An agent dials in to a hub and waits; a run takes agents by leases
+//! Load generators on other machines, and systems. An agent dials in to a hub and waits; a run takes agents by leases
 //! that they grant, tells each its part of the load and when to begin in its own time, and merges what
 //! they report once. A part of the load is no load: an agent that is lost makes its trial no measurement.
 //!
 //! # Invariants
 //! - Nothing that must not be lost lies in the hub: what is said is numbered, kept until it is
 //!   acknowledged, and taken in once.
-//! - At most one run has an agent. An agent that does not hear its run for ten seconds stops its users.
+//! - At most one run has an agent. An agent that does not hear its run for ten seconds stops its users, or ends
+//!   the system that the run has there.
 //! - No response time crosses from one clock to another. Offsets of clocks serve the start alone, and
 //!   are known with a bound.
 //! - Every connection has TLS to the one certificate that its token names; each owner of a token may
@@ -38,6 +39,7 @@ mod weight;
 pub use agent::{AgentEvent, AgentOptions, run_agent};
 pub use conductor::{Conductor, Wanted};
 pub use crew::Crew;
+pub use driving::Systems;
 pub use error::FleetError;
 pub use hub::Hub;
 pub use machine::own_cores;

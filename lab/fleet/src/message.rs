@@ -17,6 +17,10 @@ pub(crate) const MOST_CONTENT: usize = 512 << 10;
 /// Bytes before the content: version, kind, epoch, trial, number.
 const HEAD: usize = 1 + 1 + 8 + 4 + 8;
 
+/// Why an agent has no system.
+pub(crate) const NO_SYSTEMS: &str =
+    "has no systems: its owner has to start it with `plimsoll agent --allow FILE`";
+
 /// What can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
@@ -61,6 +65,9 @@ pub struct Hello {
     /// Requests per second that its cores drive together, where it has measured that.
     #[serde(default)]
     pub speed: Option<u32>,
+    /// Whether its owner lets runs have their system on its machine.
+    #[serde(default)]
+    pub systems: bool,
     /// What its owner says of it.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
@@ -85,6 +92,8 @@ pub(crate) enum Ask {
     Release { epoch: u64 },
     /// To begin with a trial: its packets come next.
     Open { epoch: u64, trial: u32 },
+    /// To have the system of a trial: its packets come next.
+    System { epoch: u64, trial: u32 },
     /// To give a trial up.
     Drop { epoch: u64, trial: u32 },
     /// To end the agent's program; one that works for a run refuses, unless `force`.

@@ -73,6 +73,7 @@ fn be_agent(token: &Path, state: &Path) {
         cores: Vec::new(),
         weight: None,
         speed: None,
+        systems: None,
         labels: BTreeMap::from([("dc".to_owned(), "here".to_owned())]),
         program: PROGRAM.to_owned(),
     };
@@ -445,6 +446,7 @@ fn tokens_and_rights() {
             cores: Vec::new(),
             weight: None,
             speed: None,
+            systems: None,
             labels: BTreeMap::new(),
             program: PROGRAM.to_owned(),
         };

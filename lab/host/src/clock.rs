@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use nix::time::{ClockId, clock_gettime};
+
 /// Counts from its making.
 #[derive(Debug, Clone, Copy)]
 pub struct Stopwatch(Instant);
@@ -31,6 +33,12 @@ pub fn calendar() -> String {
 /// The calendar's time in ms since 1970.
 pub fn wall_ms() -> i64 {
     jiff::Timestamp::now().as_millisecond()
+}
+
+/// The machine's monotonic clock in ns, which its processes of one time namespace share.
+pub fn shared() -> u64 {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from);
+    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Lets a little time pass between two looks at a condition.

@@ -161,6 +161,15 @@ pub fn check(plan: &Plan, cores: &[u32]) -> Vec<String> {
     said
 }
 
+/// What a study wants, as `2 cores` or `cores 0, 1`.
+pub fn wanted(cpus: &Cpus) -> String {
+    match cpus {
+        Cpus::Count(1) => "1 core".to_owned(),
+        Cpus::Count(count) => format!("{count} cores"),
+        Cpus::List(list) => words(list),
+    }
+}
+
 /// `core 1`, `cores 0, 1`.
 pub fn words(cores: &[u32]) -> String {
     let list: Vec<String> = cores.iter().map(u32::to_string).collect();

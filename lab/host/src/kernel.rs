@@ -35,8 +35,13 @@ pub struct Kernel {
 
 /// What can't be set here, with the cause; one sentence per file.
 pub fn check(plan: &Plan) -> Vec<String> {
+    unusable(settings(plan))
+}
+
+/// The same of settings that no plan has.
+pub fn unusable<'s>(settings: impl Iterator<Item = &'s KernelSetting>) -> Vec<String> {
     let mut problems: BTreeMap<&str, String> = BTreeMap::new();
-    for setting in settings(plan) {
+    for setting in settings {
         if let Err(cause) = usable(&setting.path) {
             let what = format!("the kernel setting {}: {cause}", setting.name);
             problems.entry(&setting.path).or_insert(what);
@@ -50,8 +55,18 @@ impl Kernel {
     /// then tries each of its values once, so that one which the kernel refuses ends the run before its
     /// first trial.
     pub fn begin(state: &Path, plan: &Plan, disks: Vec<PathBuf>) -> Result<Self, HostError> {
+        Self::of(state, settings(plan), disks)
+    }
+
+    /// The same of settings that no plan has.
+    pub fn of<'s>(
+        state: &Path,
+        settings: impl Iterator<Item = &'s KernelSetting>,
+        disks: Vec<PathBuf>,
+    ) -> Result<Self, HostError> {
+        let mut tried: Vec<&KernelSetting> = settings.collect();
         let mut entries: Vec<Entry> = Vec::new();
-        for setting in settings(plan) {
+        for setting in &tried {
             if entries.iter().all(|entry| entry.path != setting.path) {
                 entries.push(entry(setting)?);
             }
@@ -62,7 +77,6 @@ impl Kernel {
         let kernel = Self {
             journal: Some(Journal::begin(state, Changes { entries, disks })?),
         };
-        let mut tried: Vec<&KernelSetting> = settings(plan).collect();
         tried.sort();
         tried.dedup();
         for setting in tried {

@@ -94,6 +94,17 @@ pub fn name(text: &str) -> Result<String, TextError> {
     Err(error.help("a name is a-z, 0-9, and - between them, such as `gen-3`"))
 }
 
+/// The agent that has a system: its name, or a label that it has.
+///
+/// # Errors
+/// A text that is neither.
+pub fn machine(text: &str) -> Result<String, TextError> {
+    match text.contains('=') {
+        true => label(text).map(|(key, value)| format!("{key}={value}")),
+        false => name(text),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,6 +135,9 @@ mod tests {
         assert_eq!(label(" site=eu=1"), both);
         assert!(label("eu").is_err() && label("=eu").is_err() && label("site=").is_err());
         assert_eq!(name("gen-3").as_deref(), Ok("gen-3"));
+        assert_eq!(machine(" db-1 ").as_deref(), Ok("db-1"));
+        assert_eq!(machine("site=eu").as_deref(), Ok("site=eu"));
+        assert!(machine("A").is_err() && machine("=eu").is_err());
         assert!(name("").is_err() && name("-a").is_err() && name("A").is_err());
     }
 }

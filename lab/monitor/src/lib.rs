@@ -27,7 +27,7 @@
 //! | `host.tcp_sockets`, `host.tcp_time_wait` | open now; waiting for their end now |
 //! | `host.listen_overflows_per_s`, `…drops…` | connections that a listener's full queue, or a listener, turned away |
 //! | `host.cpu_others_percent` | work of all that is none of the processes below; 100 = all cores |
-//! | `generator_host.*` | where `host.*` is another machine, as node_exporter tells it (see below): this one |
+//! | `generator_host.*` | where `host.*` is another machine, as node_exporter (see below) or an agent tells it: this one |
 //! | `NAME.cpu_percent` … | of the process and its descendants; 100 = one core |
 //! | `NAME.cpu_ms_total` | user and system time since the processes began |
 //! | `NAME.rss_mb` | resident memory; pages shared within the tree count more than once |

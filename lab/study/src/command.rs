@@ -14,13 +14,14 @@ use crate::model::{Cell, Level};
 use crate::preparation::{Preparation, PreparationTemplate};
 
 /// What a trial fills in, by name.
-pub(crate) const FILLED_IN: [&str; 6] = [
+pub(crate) const FILLED_IN: [&str; 7] = [
     "port",
     "scratch",
     "secret",
     "secret_file",
     "port_file",
     "plimsoll",
+    "address",
 ];
 const PORT: &str = "{{ port }}";
 pub(crate) const SCRATCH: &str = "{{ scratch }}";
@@ -35,6 +36,8 @@ pub(crate) const OF_PORT: &str = "_port";
 pub(crate) const PROGRAM: &str = "{{ program }}";
 /// The same one, as studies name it.
 const PLIMSOLL: &str = "{{ plimsoll }}";
+/// Where users reach the machine of the system.
+pub(crate) const ADDRESS: &str = "{{ address }}";
 /// Longest time for anything a command does beside the load.
 const MAX_TIME: Duration = Duration::from_secs(3600);
 const DEFAULT_WITHIN: Duration = Duration::from_secs(30);
@@ -112,6 +115,8 @@ pub struct FilledIn {
     pub port_file: String,
     /// The program that conducts.
     pub program: String,
+    /// Where users reach the machine: 127.0.0.1, where they are on it.
+    pub address: String,
 }
 
 /// When a program is ready.
@@ -177,6 +182,7 @@ impl CommandSpec {
                 .replace(PORT_FILE, &with.port_file)
                 .replace(PROGRAM, &with.program)
                 .replace(PLIMSOLL, &with.program)
+                .replace(ADDRESS, &with.address)
         };
         let pair = |(name, value): &(String, String)| (name.clone(), text(value));
         Self {
@@ -253,7 +259,15 @@ impl CommandTemplate {
 
     fn spec_at(&self, cell: &Cell, port: &str) -> Result<CommandSpec, CellError> {
         let mut cell = cell.clone();
-        let texts_of = [port, SCRATCH, SECRET, SECRET_FILE, PORT_FILE, PLIMSOLL];
+        let texts_of = [
+            port,
+            SCRATCH,
+            SECRET,
+            SECRET_FILE,
+            PORT_FILE,
+            PLIMSOLL,
+            ADDRESS,
+        ];
         for (name, text) in FILLED_IN.into_iter().zip(texts_of) {
             cell.insert(name.to_owned(), Level::Text(text.to_owned()));
         }

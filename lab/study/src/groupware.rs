@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 
 use lab_language::{CellError, Optional, Setting, TextError, units};
 
-use crate::command::{CommandSpec, PROGRAM, PresetUse, Ready, StopSignal, USERS_PORT};
+use crate::command::{ADDRESS, CommandSpec, PROGRAM, PresetUse, Ready, StopSignal, USERS_PORT};
 use crate::model::Cell;
 use crate::preparation::{Action, ActionRequest, Keep, Piece, Preparation};
 
+/// Where it listens for users of its own machine, and that with a port of its choice.
+const HERE: &str = "127.0.0.1";
+const LISTEN: &str = "127.0.0.1:0";
 /// Most worker threads of a system.
 /// As the server has it.
 const HTTP_THREADS: std::ops::RangeInclusive<u64> = 1..=1024;
@@ -109,13 +112,19 @@ pub(crate) struct GroupwareTemplate {
 }
 
 impl GroupwareTemplate {
-    /// The command that it is in `cell`.
-    pub(crate) fn spec(&self, cell: &Cell) -> Result<CommandSpec, CellError> {
+    /// The command that it is in `cell`; `far` where users come from other machines.
+    pub(crate) fn spec(&self, cell: &Cell, far: bool) -> Result<CommandSpec, CellError> {
         let spec = self.settings(cell)?;
         let mut command = spec.command(self.has_names);
         if self.takes_mail {
             command.start.push("--smtp-listen".to_owned());
-            command.start.push(format!("127.0.0.1:{USERS_PORT}"));
+            command.start.push(format!("{HERE}:{USERS_PORT}"));
+        }
+        if far {
+            for word in &mut command.start {
+                *word = word.replace(HERE, ADDRESS);
+            }
+            command.start.push("--expose-without-tls".to_owned());
         }
         Ok(command)
     }
@@ -173,7 +182,7 @@ impl GroupwareSpec {
             PROGRAM,
             "serve",
             "--listen",
-            "127.0.0.1:0",
+            LISTEN,
             "--data",
             "{{ scratch }}",
             "--port-file",

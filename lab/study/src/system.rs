@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use lab_language::{
-    CellError, FilesystemSpec, Optional, Setting, StorageTemplate,
+    CellError, FilesystemSpec, Optional, Setting, StorageTemplate, agents,
     machine::{self, Cpus},
 };
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,9 @@ pub struct HostSpec {
     /// A file system for its data, made in a file in that folder; `None` = the folder's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filesystem: Option<FilesystemSpec>,
+    /// The agent on whose machine it runs, by its name or a label; `None` = this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<String>,
 }
 
 impl HostSpec {
@@ -107,6 +110,7 @@ pub(crate) struct SystemTemplate {
     pub(crate) kernel: Vec<KernelTemplate>,
     pub(crate) cpus: Option<Setting>,
     pub(crate) storage: StorageTemplate,
+    pub(crate) on: Option<Setting>,
     pub(crate) reach: ReachTemplate,
 }
 
@@ -130,7 +134,10 @@ impl SystemTemplate {
     /// The system in `cell`.
     pub(crate) fn system(&self, cell: &Cell) -> Result<SystemSpec, CellError> {
         match &self.kind {
-            KindTemplate::Groupware(template) => template.spec(cell).map(SystemSpec::Command),
+            KindTemplate::Groupware(template) => {
+                let spec = template.spec(cell, self.on.is_some())?;
+                Ok(SystemSpec::Command(spec))
+            }
             KindTemplate::Command(template) => template.spec(cell).map(SystemSpec::Command),
             KindTemplate::Attach(template) => template.spec(cell).map(SystemSpec::Attach),
         }
@@ -151,6 +158,7 @@ impl SystemTemplate {
             cpus: self.cpus.value(cell, machine::cpus)?,
             storage,
             filesystem,
+            on: self.on.value(cell, agents::machine)?,
         })
     }
 }

@@ -70,6 +70,7 @@ fn measure(
         patience: Patience::NONE,
         control: Control::default(),
         elsewhere: None,
+        machines: crate::Machines::new(),
     };
     let mut nothing_to_judge = |_: &Path, _| Judged::default();
     let outcome = run(&request, events, &mut nothing_to_judge, interrupt)?;

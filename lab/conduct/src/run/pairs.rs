@@ -1,6 +1,7 @@
 //! Two trials at the same time, as a duet has them.
 
 use lab_host::cores;
+use lab_machine::scratch::{Scratch, Work};
 use lab_study::plan::Trial;
 
 use super::{Place, Run, started, workloads};
@@ -9,7 +10,6 @@ use crate::duet::{self, Came, Shared, Side};
 use crate::event::Event;
 use crate::judged::{Judge, Judged};
 use crate::meeting::Meeting;
-use crate::scratch::{Scratch, Work};
 
 impl Run<'_> {
     /// What two trials came to; `None` when they were interrupted or skipped. They have `id` and the one

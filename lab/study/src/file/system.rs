@@ -40,6 +40,11 @@ pub(crate) struct SystemFile {
     /// leaves unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cpus: Option<At<Scalar>>,
+    /// The agent on whose machine the system runs: its name (`db-1`), or a label that it has (`site=eu`). Its
+    /// owner says what may run there (`plimsoll agent --allow FILE`). This machine unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) on: Option<At<Scalar>>,
     /// Where the system's data lies in each trial: a folder, and with it a file system, or a file system
     /// that is made for the trial. The folder of the run unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -131,6 +136,7 @@ impl Decode for SystemFile {
         let attach = fields.optional("attach", problems);
         let kernel = fields.optional("kernel", problems);
         let cpus = fields.optional("cpus", problems);
+        let on = fields.optional("on", problems);
         let storage = fields.optional("storage", problems);
         let scheme = fields.optional("scheme", problems);
         let tls = fields.optional("tls", problems);
@@ -166,6 +172,7 @@ impl Decode for SystemFile {
             attach,
             kernel: kernel.unwrap_or_default(),
             cpus,
+            on,
             storage,
             scheme,
             tls,

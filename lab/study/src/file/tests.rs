@@ -159,7 +159,7 @@ prop_compose! {
         let groupware = Some(GroupwareFile {
             http_threads, requests_at_once, mailbox_pad, engine, lookup_layout, mail,
         });
-        SystemFile { groupware, command: None, processes: None, attach: None, kernel, cpus, storage, scheme: None, tls: None, resolve: Table::default(), http: None }
+        SystemFile { groupware, command: None, processes: None, attach: None, kernel, on: cpus.clone(), cpus, storage, scheme: None, tls: None, resolve: Table::default(), http: None }
     }
 }
 
@@ -190,6 +190,7 @@ prop_compose! {
             attach: None,
             kernel,
             cpus: None,
+            on: None,
             storage: None,
             scheme,
             tls: None,
@@ -247,7 +248,7 @@ prop_compose! {
         http in option::of(http()),
     ) -> SystemFile {
         let attach = Some(AttachFile { url, pid, node_exporter, reset, provision, fill });
-        SystemFile { groupware: None, command: None, processes: None, attach, kernel, cpus: None, storage: None, scheme: None, tls, resolve, http }
+        SystemFile { groupware: None, command: None, processes: None, attach, kernel, cpus: None, on: None, storage: None, scheme: None, tls, resolve, http }
     }
 }
 

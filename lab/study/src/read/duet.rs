@@ -90,6 +90,12 @@ fn of_cells(cells: &[Cell], template: &CellTemplate) -> Option<Refusal> {
                  the machine",
             ));
         }
+        if host.on.is_some() {
+            return Some((
+                "a duet has both of its systems on one machine, the one that conducts".to_owned(),
+                "leave `on` out, or `duet`",
+            ));
+        }
         if host.cpus.is_some() {
             return Some((
                 "each system of a duet has the cores of its half".to_owned(),

@@ -63,6 +63,7 @@ fn template(
     };
     let kernel = kernel(&system.kernel, settings);
     let cpus = settings.optional("cpus", system.cpus.as_ref());
+    let on = settings.optional("on", system.on.as_ref());
     let storage = storage::template(system.storage.as_ref(), settings);
     let reach = super::reach::template(system, workload, settings);
     Some(SystemTemplate {
@@ -71,6 +72,7 @@ fn template(
         kernel: kernel?,
         cpus: cpus?,
         storage: storage?,
+        on: on?,
     })
 }
 

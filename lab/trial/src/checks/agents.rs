@@ -1,6 +1,7 @@
-//! Agents that drove the load: what their clocks were off. Times are never taken over two clocks; the
+//! Agents that drove the load, or had the system: what their clocks were off. Times are never taken over two clocks; the
 //! offsets say when each agent began, and show a machine that stood still.
 
+use lab_archive::{Agent, Circumstances};
 use lab_plan::checks::{AGENT_CLOCK_BOUND, AGENT_CLOCK_STEP};
 
 use super::facts::Facts;
@@ -8,24 +9,21 @@ use super::outcome::{judged, not_judged};
 use crate::format::{list, ms};
 use crate::model::Check;
 
-/// Nothing where no agent drove.
+/// Nothing where no agent had a part.
 pub(super) fn clocks(facts: &Facts<'_>) -> Option<Check> {
     let name = "agents' clocks";
-    let agents = &facts.data.record.circumstances.agents;
+    let around = &facts.data.record.circumstances;
+    let agents: Vec<&Agent> = around.agents.iter().chain(&around.system_agent).collect();
     if agents.is_empty() {
         return None;
     }
-    let worst = |of: fn(&lab_archive::Agent) -> Option<f64>| {
-        let known: Option<Vec<f64>> = agents.iter().map(of).collect();
+    let worst = |of: fn(&Agent) -> Option<f64>| {
+        let known: Option<Vec<f64>> = agents.iter().copied().map(of).collect();
         known.map(|known| known.into_iter().fold(0.0, f64::max))
     };
     let (Some(bound), Some(apart)) = (worst(|one| one.bound_ms), worst(|one| one.apart_ms)) else {
         return Some(not_judged(name, "they were not measured"));
     };
-    let named: Vec<String> = agents
-        .iter()
-        .map(|one| format!("{} ({} workers)", one.name, one.workers))
-        .collect();
     Some(judged(
         name,
         vec![
@@ -33,18 +31,30 @@ pub(super) fn clocks(facts: &Facts<'_>) -> Option<Check> {
             facts.held(apart, &AGENT_CLOCK_STEP),
         ],
         format!(
-            "driven by {}; their clocks are known to ± {} ms{}",
-            list(&named),
+            "{}; their clocks are known to ± {} ms{}",
+            who(around),
             ms(bound),
-            drift(agents)
+            drift(&agents)
         ),
         "Agents began at moments that are known no better, or a machine stood still: use a network \
          with shorter ways, and machines that nobody suspends.",
     ))
 }
 
+/// Who drove, and who had the system.
+fn who(around: &Circumstances) -> String {
+    let named = around.agents.iter();
+    let named = named.map(|one| format!("{} ({} workers)", one.name, one.workers));
+    let named: Vec<String> = named.collect();
+    let driven = (!named.is_empty()).then(|| format!("driven by {}", list(&named)));
+    let system = around.system_agent.as_ref();
+    let system = system.map(|one| format!("the system run by {}", one.name));
+    let both: Vec<String> = driven.into_iter().chain(system).collect();
+    both.join("; ")
+}
+
 /// The largest drift, in words; nothing where none shows.
-fn drift(agents: &[lab_archive::Agent]) -> String {
+fn drift(agents: &[&Agent]) -> String {
     let drifts = agents.iter().filter_map(|one| Some((one.drift_ppm?, one)));
     let largest = drifts.max_by(|one, other| one.0.abs().total_cmp(&other.0.abs()));
     largest.map_or(String::new(), |(ppm, one)| {

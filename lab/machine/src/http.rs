@@ -13,7 +13,7 @@ use lab_host::clock::Stopwatch;
 use rustls::{ClientConnection, StreamOwned};
 
 /// Longest wait for a whole answer of one who is at work.
-pub(crate) const ANSWER: Duration = Duration::from_secs(60);
+pub const ANSWER: Duration = Duration::from_secs(60);
 /// Between two looks at the interrupt.
 const LOOK: Duration = Duration::from_millis(100);
 /// Largest head.
@@ -25,26 +25,32 @@ const PIECE_BYTES: usize = 64 << 10;
 
 /// An answer.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) body: Vec<u8>,
+pub struct Answer {
+    /// Its status.
+    pub status: u16,
+    /// Its body, without the coding that it came in.
+    pub body: Vec<u8>,
 }
 
 /// A request with a body, or none.
 #[derive(Debug)]
-pub(crate) struct Ask<'a> {
-    pub(crate) method: &'a str,
-    pub(crate) path: &'a str,
+pub struct Ask<'a> {
+    /// Such as `GET`.
+    pub method: &'a str,
+    /// With its query.
+    pub path: &'a str,
     /// Beside `Host` and `Content-Length`.
-    pub(crate) headers: &'a [(String, String)],
-    pub(crate) body: &'a [u8],
+    pub headers: &'a [(String, String)],
+    /// Empty = none.
+    pub body: &'a [u8],
     /// Longest wait for a connection, and for a whole answer.
-    pub(crate) within: Duration,
+    pub within: Duration,
 }
 
 impl<'a> Ask<'a> {
     /// A GET without anything else to say.
-    pub(crate) fn get(path: &'a str, within: Duration) -> Self {
+    #[must_use]
+    pub fn get(path: &'a str, within: Duration) -> Self {
         Self {
             method: "GET",
             path,
@@ -57,7 +63,7 @@ impl<'a> Ask<'a> {
 
 /// One server, and the connection to it while it is kept.
 #[derive(Debug)]
-pub(crate) struct Client {
+pub struct Client {
     server: BaseUrl,
     address: SocketAddr,
     tls: Tls,
@@ -71,7 +77,9 @@ enum Connection {
 }
 
 impl Client {
-    pub(crate) fn new(server: BaseUrl, address: SocketAddr, tls: Tls) -> Self {
+    /// Connects to nothing yet.
+    #[must_use]
+    pub fn new(server: BaseUrl, address: SocketAddr, tls: Tls) -> Self {
         Self {
             server,
             address,
@@ -82,7 +90,10 @@ impl Client {
 
     /// Sends and awaits the whole answer; gives up when `interrupt` becomes true. The connection is
     /// kept for the next request where the server keeps it.
-    pub(crate) fn exchange(&mut self, ask: &Ask<'_>, interrupt: &AtomicBool) -> io::Result<Answer> {
+    ///
+    /// # Errors
+    /// When there is no whole answer in time, or none that is HTTP.
+    pub fn exchange(&mut self, ask: &Ask<'_>, interrupt: &AtomicBool) -> io::Result<Answer> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => self.connect(ask.within)?,

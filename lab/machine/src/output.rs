@@ -64,7 +64,10 @@ fn punch(path: &Path, from: u64, to: u64) -> io::Result<()> {
 
 /// Leaves the beginning and the end of what a system printed that has ended, and says so in the file. A
 /// sentence for the trial's record where something was left out. A file that is not there is none.
-pub(crate) fn shorten(path: &Path) -> io::Result<Option<String>> {
+///
+/// # Errors
+/// When the file can't be read or written anew.
+pub fn shorten(path: &Path) -> io::Result<Option<String>> {
     shorten_to(path, KEPT)
 }
 
@@ -96,7 +99,10 @@ fn shorten_to(path: &Path, kept: u64) -> io::Result<Option<String>> {
 }
 
 /// Masks what a system printed of its secrets.
-pub(crate) fn mask(path: &Path, secrets: &Secrets) -> io::Result<()> {
+///
+/// # Errors
+/// When the file can't be read or written anew.
+pub fn mask(path: &Path, secrets: &Secrets) -> io::Result<()> {
     if secrets.is_empty() {
         return Ok(());
     }

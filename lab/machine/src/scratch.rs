@@ -13,10 +13,11 @@ use lab_host::disk::{Disk, DiskFacts};
 use lab_study::plan::{Plan, Trial};
 use nix::unistd::{AccessFlags, access};
 
-use crate::ConductError;
+use crate::error::MachineError;
 
 /// Folders that a study names for its data and that can't be used; one sentence each.
-pub(crate) fn check(plan: &Plan) -> Vec<String> {
+#[must_use]
+pub fn check(plan: &Plan) -> Vec<String> {
     let storages = plan.every_trial().filter_map(|t| t.host.storage.as_deref());
     let problem = |path: &str| {
         let usable = fs::metadata(path).and_then(|meta| {
@@ -33,10 +34,13 @@ pub(crate) fn check(plan: &Plan) -> Vec<String> {
 }
 
 /// Where a plan makes file systems, by storage, as the journal needs to know before the first is made.
-pub(crate) fn disks(
+///
+/// # Errors
+/// When a folder can't be made.
+pub fn disks(
     plan: &Plan,
     work: &BTreeMap<Option<String>, Work>,
-) -> Result<Vec<PathBuf>, ConductError> {
+) -> Result<Vec<PathBuf>, MachineError> {
     let made = plan
         .every_trial()
         .filter(|trial| trial.host.filesystem.is_some());
@@ -47,10 +51,10 @@ pub(crate) fn disks(
 
 /// Makes each file system of a plan once, so that one which this machine refuses ends the run before its
 /// first trial. The journal knows their folders by now.
-pub(crate) fn try_disks(
-    plan: &Plan,
-    work: &BTreeMap<Option<String>, Work>,
-) -> Result<(), ConductError> {
+///
+/// # Errors
+/// When one can't be made.
+pub fn try_disks(plan: &Plan, work: &BTreeMap<Option<String>, Work>) -> Result<(), MachineError> {
     let hosts = plan.every_trial().map(|trial| &trial.host);
     let made = hosts.filter_map(|host| Some((&host.storage, host.filesystem.as_ref()?)));
     for (storage, spec) in made.collect::<BTreeSet<_>>() {
@@ -61,19 +65,25 @@ pub(crate) fn try_disks(
 
 /// `RUN/work`, removed with all in it when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Work {
+pub struct Work {
     dir: PathBuf,
 }
 
 impl Work {
     /// The caller holds the lock of the archive, so nobody else uses the folder.
-    pub(crate) fn in_run(run: &Path) -> Result<Self, ConductError> {
+    ///
+    /// # Errors
+    /// When what a killed run left can't be removed.
+    pub fn in_run(run: &Path) -> Result<Self, MachineError> {
         Self::at(run.join("work"))
     }
 
     /// In a folder that the study names, under a name that only runs in this archive have.
-    pub(crate) fn in_storage(storage: &str, run: &Path) -> Result<Self, ConductError> {
-        let run = fs::canonicalize(run).map_err(|source| ConductError::Scratch {
+    ///
+    /// # Errors
+    /// When what a killed run left can't be removed.
+    pub fn in_storage(storage: &str, run: &Path) -> Result<Self, MachineError> {
+        let run = fs::canonicalize(run).map_err(|source| MachineError::Scratch {
             path: run.to_path_buf(),
             source,
         })?;
@@ -81,15 +91,15 @@ impl Work {
         Self::at(Path::new(storage).join(format!("plimsoll-{}", &hash[..16])))
     }
 
-    fn at(dir: PathBuf) -> Result<Self, ConductError> {
+    fn at(dir: PathBuf) -> Result<Self, MachineError> {
         let work = Self { dir };
         work.clear()?;
         Ok(work)
     }
 
-    fn clear(&self) -> Result<(), ConductError> {
+    fn clear(&self) -> Result<(), MachineError> {
         match fs::remove_dir_all(&self.dir) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => Err(ConductError::Scratch {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => Err(MachineError::Scratch {
                 path: self.dir.clone(),
                 source,
             }),
@@ -98,17 +108,19 @@ impl Work {
     }
 
     /// A fresh folder for one trial.
-    pub(crate) fn trial(&self, id: u32) -> Result<Scratch, ConductError> {
+    ///
+    /// # Errors
+    /// When it can't be made.
+    pub fn trial(&self, id: u32) -> Result<Scratch, MachineError> {
         self.fresh(&format!("{id:03}"))
     }
 
     /// One for this trial, on a file system of its own where the study wants that. `interrupt` cuts the
     /// making of it short.
-    pub(crate) fn of(
-        &self,
-        trial: &Trial,
-        interrupt: &AtomicBool,
-    ) -> Result<Scratch, ConductError> {
+    ///
+    /// # Errors
+    /// When folder or file system can't be made.
+    pub fn of(&self, trial: &Trial, interrupt: &AtomicBool) -> Result<Scratch, MachineError> {
         let Some(spec) = &trial.host.filesystem else {
             return self.trial(trial.id);
         };
@@ -116,7 +128,7 @@ impl Work {
         let stop = || interrupt.load(Ordering::Relaxed);
         let disk = Some(Disk::make(spec, &dir, &stop)?);
         let scratch = Scratch { dir, disk };
-        fs::create_dir(scratch.data()).map_err(|source| ConductError::Scratch {
+        fs::create_dir(scratch.data()).map_err(|source| MachineError::Scratch {
             path: scratch.data(),
             source,
         })?;
@@ -124,25 +136,32 @@ impl Work {
     }
 
     /// Its path as the kernel tells it, without links; it is there then.
-    pub(crate) fn whole(&self) -> Result<PathBuf, ConductError> {
+    ///
+    /// # Errors
+    /// When it can't be made.
+    pub fn whole(&self) -> Result<PathBuf, MachineError> {
         let whole = fs::create_dir_all(&self.dir).and_then(|()| fs::canonicalize(&self.dir));
-        whole.map_err(|source| ConductError::Scratch {
+        whole.map_err(|source| MachineError::Scratch {
             path: self.dir.clone(),
             source,
         })
     }
 
     /// A fresh folder for a system whose mailboxes are filled.
-    pub(crate) fn filling(&self) -> Result<Scratch, ConductError> {
+    ///
+    /// # Errors
+    /// When it can't be made.
+    pub fn filling(&self) -> Result<Scratch, MachineError> {
         self.fresh("filling")
     }
 
     /// Where a snapshot is kept.
-    pub(crate) fn snapshot(&self, number: usize) -> PathBuf {
+    #[must_use]
+    pub fn snapshot(&self, number: usize) -> PathBuf {
         self.dir.join("snapshots").join(number.to_string())
     }
 
-    fn fresh(&self, name: &str) -> Result<Scratch, ConductError> {
+    fn fresh(&self, name: &str) -> Result<Scratch, MachineError> {
         let dir = self.dir.join(name);
         let create = || {
             match fs::remove_dir_all(&dir) {
@@ -151,7 +170,7 @@ impl Work {
             }
             fs::create_dir_all(dir.join("data"))
         };
-        create().map_err(|source| ConductError::Scratch {
+        create().map_err(|source| MachineError::Scratch {
             path: dir.clone(),
             source,
         })?;
@@ -168,7 +187,7 @@ impl Drop for Work {
 
 /// The folder of one trial, removed when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Scratch {
+pub struct Scratch {
     dir: PathBuf,
     /// What is mounted there.
     disk: Option<Disk>,
@@ -176,13 +195,15 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     /// What is told of the file system that was made for it.
-    pub(crate) fn disk(&self) -> Option<&DiskFacts> {
+    #[must_use]
+    pub fn disk(&self) -> Option<&DiskFacts> {
         self.disk.as_ref().map(Disk::facts)
     }
 
     /// A folder on the disk that others than the trial may use: below a file system of its own there is
     /// one.
-    pub(crate) fn on_disk(&self) -> &Path {
+    #[must_use]
+    pub fn on_disk(&self) -> &Path {
         match (&self.disk, self.dir.parent()) {
             (Some(_), Some(below)) => below,
             _ => &self.dir,
@@ -190,25 +211,37 @@ impl Scratch {
     }
 
     /// Removes it, when nothing uses it any more.
-    pub(crate) fn close(mut self) -> Result<(), ConductError> {
+    ///
+    /// # Errors
+    /// When its file system can't be taken away.
+    pub fn close(mut self) -> Result<(), MachineError> {
         match self.disk.take() {
             Some(disk) => Ok(disk.take_away()?),
             None => Ok(()),
         }
     }
 
+    /// The whole of it.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.dir
+    }
+
     /// Where the system keeps its data.
-    pub(crate) fn data(&self) -> PathBuf {
+    #[must_use]
+    pub fn data(&self) -> PathBuf {
         self.dir.join("data")
     }
 
     /// A file beside the data.
-    pub(crate) fn file(&self, name: &str) -> PathBuf {
+    #[must_use]
+    pub fn file(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
 
     /// Bytes and number of the files in the data folder; those that vanish meanwhile count nothing.
-    pub(crate) fn data_size(&self) -> (u64, u64) {
+    #[must_use]
+    pub fn data_size(&self) -> (u64, u64) {
         size_below(&self.data())
     }
 }
@@ -222,7 +255,7 @@ impl Drop for Scratch {
     }
 }
 
-fn size_below(dir: &Path) -> (u64, u64) {
+pub(crate) fn size_below(dir: &Path) -> (u64, u64) {
     let Ok(entries) = fs::read_dir(dir) else {
         return (0, 0);
     };

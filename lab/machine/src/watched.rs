@@ -2,14 +2,17 @@
 
 /// A process, told from another one that gets its number later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Watched {
-    pub(crate) pid: u32,
+pub struct Watched {
+    /// Its number.
+    pub pid: u32,
     /// Ticks after the machine's start.
     started: u64,
 }
 
 impl Watched {
-    pub(crate) fn find(pid: u32) -> Option<Self> {
+    /// One that lives.
+    #[must_use]
+    pub fn find(pid: u32) -> Option<Self> {
         let process = procfs::process::Process::new(i32::try_from(pid).ok()?).ok()?;
         let stat = process.stat().ok()?;
         // A zombie has ended; nobody has asked for its status yet.
@@ -20,7 +23,8 @@ impl Watched {
     }
 
     /// What happened to it, if it is no more.
-    pub(crate) fn ended(&self) -> Option<String> {
+    #[must_use]
+    pub fn ended(&self) -> Option<String> {
         let same = Self::find(self.pid) == Some(*self);
         (!same).then(|| format!("(process {}) ended", self.pid))
     }

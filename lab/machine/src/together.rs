@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::child::Child;
 use crate::readiness::Readiness;
-use crate::start::{self, LOOK, Stop};
+use crate::start::{self, LOOK};
 
 /// What the last line of those says that are all ready.
 pub(crate) const ALL_READY: &str = "all processes of the system are ready";
@@ -165,9 +165,5 @@ fn all_run(running: &mut [Running<'_>], when: &str) -> Result<(), String> {
 
 /// What is wrong with one, with its last lines.
 fn told(part: &Part, what: &str) -> String {
-    let what = format!("{} {what}", part.name);
-    match start::failure(&what, &part.output) {
-        Stop::System(message) => message,
-        _ => what,
-    }
+    start::told(&format!("{} {what}", part.name), &part.output)
 }

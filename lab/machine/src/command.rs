@@ -2,43 +2,32 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lab_host::clock::{Stopwatch, pause};
 use lab_host::held::Held;
 use lab_study::{CommandSpec, FilledIn, Ready, StopSignal};
-use nix::sys::signal::Signal;
 
-use crate::ConductError;
 use crate::child::Child;
+use crate::error::Failed;
+use crate::machine::Started;
 use crate::readiness::{CONNECT, Readiness};
-use crate::start::{self, End, LOOK, Setting, Starting, Stop, System, SystemStart};
+use crate::runner::Runner;
+use crate::start::{self, End, LOOK, Setting, Start};
 use crate::together::{ALL_READY, Part, Together};
 
-/// How long a reset may take.
-const RESET_DEADLINE: Duration = Duration::from_secs(300);
 /// What who watches several processes may take beside them.
 const MARGIN_MS: u64 = 10_000;
 /// Free ports that are tried until one still is.
 const PORTS_TRIED: usize = 5;
-/// How long a reset may take to end when it is given up.
-const RESET_GRACE: Duration = Duration::from_secs(1);
-
-/// What programs of a trial are started with.
-pub(crate) struct Runner<'a> {
-    pub(crate) start: &'a SystemStart<'a>,
-    pub(crate) env: &'a [(String, String)],
-    pub(crate) folder: &'a Path,
-}
 
 /// A command about to start in a trial.
 struct Starter<'a> {
-    start: &'a SystemStart<'a>,
+    start: &'a Start,
     /// With port and scratch folder filled in.
     spec: CommandSpec,
     folder: PathBuf,
@@ -50,19 +39,27 @@ struct Starter<'a> {
     parts: Option<PathBuf>,
 }
 
+/// A system that runs, and how it is ended.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) child: Child,
+    pub(crate) end: End,
+}
+
 /// Makes the files, runs the reset, starts the program, and waits until it is ready.
 pub(crate) fn start(
-    start: &SystemStart<'_>,
+    start: &Start,
     spec: &CommandSpec,
     interrupt: &AtomicBool,
-) -> Result<System, Stop> {
+) -> Result<(Running, Started), Failed> {
     let port = own_port(start, spec)?;
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let address = SocketAddr::from((start.address, port));
     let before = spec.before.iter();
     let before: Vec<(String, u16)> = before
         .map(|(name, spec)| Ok((name.clone(), own_port(start, spec)?)))
-        .collect::<Result<_, Stop>>()?;
-    let users_port = spec.has_users_port().then(free_port).unwrap_or(Ok(0));
+        .collect::<Result<_, Failed>>()?;
+    let users_port = spec.has_users_port().then(|| free_port(start.address));
+    let users_port = users_port.unwrap_or(Ok(0));
     let ports = |users_port| (port, users_port, before);
     let filled = users_port.and_then(|users_port| filled_in(start, ports(users_port)));
     let filled = filled.map_err(|e| start.scratch_error(e))?;
@@ -91,12 +88,12 @@ pub(crate) fn start(
 }
 
 /// The port that a process is to listen on, which is free; 0 where it chooses one itself.
-fn own_port(start: &SystemStart<'_>, spec: &CommandSpec) -> Result<u16, Stop> {
+fn own_port(start: &Start, spec: &CommandSpec) -> Result<u16, Failed> {
     if spec.writes_port() {
         return Ok(0);
     }
     let is_taken = |port: u16| {
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let address = SocketAddr::from((start.address, port));
         TcpStream::connect_timeout(&address, CONNECT).is_ok()
     };
     let mut port = 0;
@@ -104,7 +101,7 @@ fn own_port(start: &SystemStart<'_>, spec: &CommandSpec) -> Result<u16, Stop> {
     for _ in 0..PORTS_TRIED {
         port = match spec.port {
             Some(port) => port,
-            None => free_port().map_err(|e| start.scratch_error(e))?,
+            None => free_port(start.address).map_err(|e| start.scratch_error(e))?,
         };
         if !is_taken(port) {
             return Ok(port);
@@ -114,7 +111,7 @@ fn own_port(start: &SystemStart<'_>, spec: &CommandSpec) -> Result<u16, Stop> {
         }
     }
     let what = format!("another program listens on port {port} already");
-    Err(Stop::System(what))
+    Err(Failed::System(what))
 }
 
 fn folder_of(spec: &CommandSpec, scratch: &Path) -> PathBuf {
@@ -123,23 +120,19 @@ fn folder_of(spec: &CommandSpec, scratch: &Path) -> PathBuf {
 }
 
 /// Writes down the processes of a system that has several, for who starts them.
-fn parts(
-    start: &SystemStart<'_>,
-    spec: &CommandSpec,
-    filled: &FilledIn,
-) -> io::Result<Option<PathBuf>> {
+fn parts(start: &Start, spec: &CommandSpec, filled: &FilledIn) -> io::Result<Option<PathBuf>> {
     if spec.before.is_empty() {
         return Ok(None);
     }
     let part = |(name, spec, port): (&str, &CommandSpec, u16)| -> io::Result<Part> {
-        let output = start.scratch.file(&format!("{name}.output"));
+        let output = start.file(&format!("{name}.output"));
         Ok(Part {
             name: name.to_owned(),
             start: spec.start.clone(),
             env: spec.env.clone(),
             folder: folder_of(spec, filled.scratch.as_ref()),
             output: std::path::absolute(output)?,
-            address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
+            address: SocketAddr::from((start.address, port)),
             secure: false,
             ready: spec.ready.clone(),
             within_ms: spec.ready_within_ms,
@@ -153,10 +146,10 @@ fn parts(
     let own = part((spec.name.as_deref().unwrap_or("main"), spec, filled.port))?;
     processes.push(Part {
         output: std::path::absolute(&start.output)?,
-        secure: start.reach.secure,
+        secure: start.secure,
         ..own
     });
-    let path = start.scratch.file("together.json");
+    let path = start.file("together.json");
     let json = serde_json::to_vec(&Together { processes }).map_err(io::Error::other)?;
     // Their environments may have secrets in them.
     let mut file = private_file(&path)?;
@@ -166,7 +159,7 @@ fn parts(
 
 /// The texts of a trial; the secret is on disk for its owner only.
 fn filled_in(
-    start: &SystemStart<'_>,
+    start: &Start,
     (port, users_port, ports): (u16, u16, Vec<(String, u16)>),
 ) -> io::Result<FilledIn> {
     let text = |path: PathBuf| {
@@ -179,86 +172,18 @@ fn filled_in(
         port,
         users_port,
         ports,
-        scratch: text(start.scratch.data())?,
+        scratch: text(start.data())?,
         secret: random_secret()?,
-        secret_file: text(start.scratch.file("secret"))?,
-        port_file: text(start.scratch.file("port"))?,
+        secret_file: text(start.file("secret"))?,
+        port_file: text(start.file("port"))?,
         program: start.program.display().to_string(),
+        address: match start.address {
+            IpAddr::V4(address) => address.to_string(),
+            IpAddr::V6(address) => format!("[{address}]"),
+        },
     };
     write_secret(filled.secret_file.as_ref(), &filled.secret)?;
     Ok(filled)
-}
-
-impl Runner<'_> {
-    /// Runs a program to its end; none where there is no text.
-    pub(crate) fn run(
-        &self,
-        what: &str,
-        argv: &[String],
-        interrupt: &AtomicBool,
-    ) -> Result<(), Stop> {
-        if argv.is_empty() {
-            return Ok(());
-        }
-        let mut child = self.child(argv, what, None)?;
-        let output = &self.start.output;
-        let began = Stopwatch::start();
-        let failure = loop {
-            match child.ended() {
-                Ok(Some(status)) if status.success() => return Ok(()),
-                Ok(Some(status)) => break format!("the {what} ended with {status}"),
-                Ok(None) => {}
-                Err(e) => break format!("the {what} can't be watched ({e})"),
-            }
-            if interrupt.load(Ordering::Relaxed) {
-                return Err(Stop::Interrupted);
-            }
-            if began.elapsed() > RESET_DEADLINE {
-                let seconds = RESET_DEADLINE.as_secs();
-                break format!("the {what} did not end within {seconds} s");
-            }
-            pause(LOOK);
-        };
-        let _ = child.stop(Signal::SIGTERM, RESET_GRACE);
-        Err(start::failure(&failure, output))
-    }
-
-    /// Starts a program; `held` keeps all together that it starts.
-    fn child(&self, argv: &[String], what: &str, held: Option<Held>) -> Result<Child, Stop> {
-        let Some((program, arguments)) = argv.split_first() else {
-            return Err(Stop::System(format!("the {what} names no program")));
-        };
-        let open = || OpenOptions::new().append(true).open(&self.start.output);
-        let (output, errors) = open()
-            .and_then(|output| Ok((output, open()?)))
-            .map_err(|e| self.start.scratch_error(e))?;
-        let mut command = Command::new(program);
-        start::without_own_environment(&mut command);
-        command
-            .args(arguments)
-            .envs(self.env.iter().map(|(name, value)| (name, value)))
-            .current_dir(self.folder)
-            .stdin(Stdio::null())
-            .stdout(output)
-            .stderr(errors);
-        let cores = self.start.cores;
-        let started = match held {
-            Some(held) => Child::hold(command, cores, held),
-            None => Child::start(command, cores),
-        };
-        started.map_err(|error| {
-            if Path::new(program) == self.start.program {
-                let path = self.start.program.to_path_buf();
-                return Stop::Fatal(ConductError::Program {
-                    path,
-                    source: error,
-                });
-            }
-            let folder = self.folder.display();
-            let said = format!("the {what} can't be started: {program} in {folder}: {error}");
-            Stop::System(said)
-        })
-    }
 }
 
 /// How a system is started and ended.
@@ -304,40 +229,56 @@ impl Starter<'_> {
         }
     }
 
-    fn run(&self, interrupt: &AtomicBool) -> Result<System, Stop> {
+    fn run(&self, interrupt: &AtomicBool) -> Result<(Running, Started), Failed> {
+        let launch = self.launch();
         let held = Some(Held::new(true));
-        let Launch {
-            argv,
-            ready,
-            within_ms,
-            signal,
-            grace_ms,
-        } = self.launch();
-        let child = self.runner().child(&argv, "system", held)?;
-        let (output, secure) = (self.start.output.clone(), self.start.reach.secure);
-        let readiness = Readiness::new(&ready, output, secure).map_err(Stop::System)?;
-        let starting = Starting {
-            child,
-            output: self.start.output.clone(),
-            deadline: Duration::from_millis(within_ms),
-            end: End {
-                signal: start::signal(signal),
-                grace: Duration::from_millis(grace_ms),
-            },
-            setting: Setting {
-                preparation: self.spec.preparation.clone(),
-                env: self.spec.env.clone(),
-                folder: self.folder.clone(),
-                scratch: self.filled.scratch.clone(),
-                secret: self.filled.secret.clone(),
-                users_port: self.filled.users_port,
-            },
-            secure: self.start.reach.secure,
+        let mut child = self.runner().child(&launch.argv, "system", held)?;
+        let (output, secure) = (self.start.output.clone(), self.start.secure);
+        let readiness = Readiness::new(&launch.ready, output, secure).map_err(Failed::System)?;
+        let within = Duration::from_millis(launch.within_ms);
+        let address = self.wait(&mut child, (&readiness, within), interrupt)?;
+        let end = End {
+            signal: start::signal(launch.signal),
+            grace: Duration::from_millis(launch.grace_ms),
         };
-        starting.wait(interrupt, || {
-            let address = self.address()?;
-            readiness.is(address, interrupt).then_some(address)
-        })
+        let setting = Setting {
+            preparation: self.spec.preparation.clone(),
+            env: self.spec.env.clone(),
+            folder: self.folder.clone(),
+            scratch: self.filled.scratch.clone(),
+            secret: self.filled.secret.clone(),
+            users_port: self.filled.users_port,
+        };
+        Ok((Running { child, end }, Started { address, setting }))
+    }
+
+    /// Waits until it is ready, and tells where it listens.
+    fn wait(
+        &self,
+        child: &mut Child,
+        (readiness, within): (&Readiness, Duration),
+        interrupt: &AtomicBool,
+    ) -> Result<SocketAddr, Failed> {
+        let output = &self.start.output;
+        let began = Stopwatch::start();
+        loop {
+            if interrupt.load(Ordering::Relaxed) {
+                return Err(Failed::Interrupted);
+            }
+            if let Some(end) = start::ended(child) {
+                let what = format!("the system {end} before it was ready");
+                return Err(start::failure(&what, output));
+            }
+            let ready = |address: &SocketAddr| readiness.is(*address, interrupt);
+            if let Some(address) = self.address().filter(ready) {
+                return Ok(address);
+            }
+            if began.elapsed() > within {
+                let what = format!("the system was not ready within {within:?}");
+                return Err(start::failure(&what, output));
+            }
+            pause(LOOK);
+        }
     }
 
     /// Where it listens, once that is known.
@@ -347,7 +288,11 @@ impl Starter<'_> {
         };
         let text = fs::read_to_string(file).ok()?;
         let text = text.trim();
-        let port = || text.parse().ok().map(|port| (Ipv4Addr::LOCALHOST, port));
+        let port = || {
+            text.parse()
+                .ok()
+                .map(|port: u16| (self.start.address, port))
+        };
         text.parse().ok().or_else(|| port().map(SocketAddr::from))
     }
 }
@@ -370,10 +315,8 @@ fn private_file(path: &Path) -> io::Result<File> {
 }
 
 /// A port that is free at this moment.
-fn free_port() -> io::Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
-        .local_addr()?
-        .port())
+fn free_port(address: IpAddr) -> io::Result<u16> {
+    Ok(TcpListener::bind((address, 0))?.local_addr()?.port())
 }
 
 /// One that begins as a script does can be started.

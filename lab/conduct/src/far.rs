@@ -1,0 +1,190 @@
+//! Systems on other machines, as a run has them: what of a trial is another machine's business, what its agent
+//! says to that before anything starts, and the way to it in each trial. It knows no load.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use lab_driver::remote::Elsewhere;
+use lab_machine::{Afar, Setup};
+use lab_study::plan::{LoadKind, Plan, Trial};
+use lab_study::{HostSpec, SystemSpec};
+
+use crate::start::{Stop, driver_stop, stopped};
+use crate::{ConductError, away};
+
+/// The machines of systems, by what a study calls them.
+pub type Machines = BTreeMap<String, Arc<dyn Elsewhere>>;
+
+/// Whether another machine than this one has the trial's system.
+pub(crate) fn is_far(trial: &Trial) -> bool {
+    trial.host.on.is_some()
+}
+
+/// What is left for this machine to do around the system of a trial.
+pub(crate) fn here(trial: &Trial) -> Trial {
+    let mut here = trial.clone();
+    if is_far(trial) {
+        here.host = HostSpec {
+            on: trial.host.on.clone(),
+            ..HostSpec::default()
+        };
+    }
+    here
+}
+
+/// The same of all trials.
+pub(crate) fn plan_here(plan: &Plan) -> Plan {
+    let mut here_all = plan.clone();
+    let searched = here_all
+        .search
+        .iter_mut()
+        .flat_map(|search| &mut search.cells);
+    for trial in here_all.trials.iter_mut().chain(searched) {
+        *trial = here(trial);
+    }
+    here_all
+}
+
+/// What can't be asked of systems on other machines; one sentence each.
+pub(crate) fn problems(plan: &Plan) -> Vec<String> {
+    let mut problems = Vec::new();
+    if !plan.every_trial().any(is_far) {
+        return problems;
+    }
+    let is_sequence = |trial: &Trial| matches!(trial.load.kind, LoadKind::Sequence { .. });
+    if plan.raw_baseline
+        && plan
+            .every_trial()
+            .any(|trial| is_far(trial) && is_sequence(trial))
+    {
+        let what = "`raw_baseline` measures the disk of this machine, and the system runs `on` another: leave out one \
+                    of them";
+        problems.push(what.to_owned());
+    }
+    for trial in plan.every_trial().filter(|trial| is_far(trial)) {
+        let SystemSpec::Attach(spec) = &trial.system else {
+            continue;
+        };
+        if !trial.host.kernel.is_empty() {
+            let what = "kernel settings of another machine are set where its system is started: have it started as a \
+                        `command`, or leave `kernel` out";
+            problems.push(what.to_owned());
+        }
+        if spec.node_exporter.is_some() {
+            let what = "counters come by the agent that the system is `on`, or by `node_exporter`: leave out one of them";
+            problems.push(what.to_owned());
+        }
+    }
+    problems.sort();
+    problems.dedup();
+    problems
+}
+
+/// Asks the agents what they refuse of a plan.
+pub(crate) fn allowed(
+    plan: &Plan,
+    machines: &Machines,
+    interrupt: &AtomicBool,
+) -> Result<(), ConductError> {
+    let mut problems = Vec::new();
+    for (on, setups) in setups(plan) {
+        let Some(machine) = machines.get(&on) else {
+            problems.push(format!(
+                "no agent has the system on {on}: name a fleet, and start one there"
+            ));
+            continue;
+        };
+        if setups.is_empty() {
+            continue;
+        }
+        let refused = open(&**machine, None, PathBuf::new())
+            .and_then(|mut afar| afar.check(&setups, interrupt).map_err(stopped));
+        match refused {
+            Ok(refused) => {
+                problems.extend(refused.into_iter().map(|why| format!("on {on}: {why}")))
+            }
+            Err(Stop::Fatal(error)) => return Err(error),
+            Err(Stop::Interrupted) => return Ok(()),
+            Err(
+                Stop::System(why) | Stop::Lost(why) | Stop::Generator(why) | Stop::Aborted(why),
+            ) => {
+                problems.push(why);
+            }
+        }
+    }
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(ConductError::Settings { problems }),
+    }
+}
+
+/// The systems of a plan by where they are, each once.
+fn setups(plan: &Plan) -> BTreeMap<String, Vec<Setup>> {
+    let mut all: BTreeMap<String, Vec<Setup>> = BTreeMap::new();
+    for trial in plan.every_trial() {
+        let Some(on) = &trial.host.on else { continue };
+        let of = all.entry(on.clone()).or_default();
+        let setup = setup(trial).map(|setup| Setup { trial: 0, ..setup });
+        of.extend(setup.filter(|setup| !of.contains(setup)));
+    }
+    all
+}
+
+/// A system that is to be started elsewhere.
+fn setup(trial: &Trial) -> Option<Setup> {
+    let SystemSpec::Command(spec) = &trial.system else {
+        return None;
+    };
+    Some(Setup {
+        trial: trial.id,
+        spec: spec.clone(),
+        host: HostSpec {
+            on: None,
+            ..trial.host.clone()
+        },
+        secure: trial.reach.secure,
+    })
+}
+
+/// The machine of a trial's system, with the file that its output goes to.
+pub(crate) fn machine(
+    elsewhere: &dyn Elsewhere,
+    trial: &Trial,
+    output: PathBuf,
+) -> Result<Afar, Stop> {
+    let setup = setup(trial).ok_or_else(|| {
+        let what = "a system that runs already is started nowhere: leave out `on`".to_owned();
+        Stop::Fatal(ConductError::Unsupported(what))
+    })?;
+    open(elsewhere, Some(setup), output)
+}
+
+/// The machine of a system that runs there already, whose agent looks after it.
+pub(crate) fn watching(
+    elsewhere: &dyn Elsewhere,
+    (port, pid): (u16, Option<u32>),
+    interrupt: &AtomicBool,
+) -> Result<Afar, Stop> {
+    let mut afar = open(elsewhere, None, PathBuf::new())?;
+    afar.watch(port, pid, interrupt).map_err(stopped)?;
+    Ok(afar)
+}
+
+fn open(elsewhere: &dyn Elsewhere, setup: Option<Setup>, output: PathBuf) -> Result<Afar, Stop> {
+    let peers = elsewhere.open().map_err(driver_stop)?;
+    let peer = peers.into_iter().next();
+    let peer = peer.ok_or(Stop::Fatal(ConductError::DriverEnded))?;
+    let afar = Afar::new(peer, setup, output);
+    Ok(afar.map_err(ConductError::Scraper)?)
+}
+
+/// Where the system of a trial ran, for the reader.
+pub(crate) fn note(elsewhere: &dyn Elsewhere) -> Option<String> {
+    let agent = away::agents(elsewhere).into_iter().next()?;
+    Some(format!(
+        "The system ran on {}, by agent {}.",
+        agent.host, agent.name
+    ))
+}

@@ -1,0 +1,390 @@
+//! A machine elsewhere, by an agent: the conductor's side of what [`crate::Station`] does. It knows no network;
+//! whoever opened the way to the agent says why it was lost.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
+use std::time::Duration;
+
+use lab_driver::remote::{FrameSink, FrameSource, Peer, Place};
+use lab_host::clock::{Stopwatch, shared};
+use lab_study::{CommandSpec, KernelSetting};
+
+use crate::error::{Failed, MachineError};
+use crate::machine::{Counted, Machine, Row, Started};
+use crate::message::{Counting, Heard, Order, Report, Setup, Unreadable, decode_heard, encode};
+use crate::state::State;
+
+/// Longest wait for an answer, beside what a system may take to start or end.
+const ANSWER: Duration = Duration::from_secs(120);
+/// How long the reset of a system may take there.
+const RESET: Duration = Duration::from_secs(300);
+/// Between two looks at the interrupt.
+const LOOK: Duration = Duration::from_millis(50);
+/// What was said and may wait for whoever conducts.
+const QUEUE: usize = 256;
+/// Output that is taken at most: its agent keeps 32 MB and a line.
+const MOST_OUTPUT: u64 = 40 << 20;
+
+/// A machine that an agent has, for one trial.
+pub struct Afar {
+    place: Box<dyn Place>,
+    orders: Box<dyn FrameSink + Send>,
+    heard: Receiver<Result<Heard, Unreadable>>,
+    /// What it is to start; `None` of a system that runs already.
+    setup: Option<Setup>,
+    /// The file that the system's output goes to when it has ended.
+    output: PathBuf,
+    rows: VecDeque<(u64, Vec<Option<f64>>)>,
+    /// What the system ended by.
+    ended: Option<String>,
+    kernel: BTreeMap<String, String>,
+    /// The trial's 0, by this machine's clock.
+    zero: u64,
+    /// It said that all is as it was.
+    closed: bool,
+}
+
+impl Afar {
+    /// By an agent that waits for orders.
+    ///
+    /// # Errors
+    /// When no thread can be started that hears it.
+    pub fn new(peer: Peer, setup: Option<Setup>, output: PathBuf) -> io::Result<Self> {
+        let (sender, heard) = sync_channel(QUEUE);
+        let mut reports = peer.reports;
+        let thread = std::thread::Builder::new().name("machine".to_owned());
+        thread.spawn(move || hear(&mut *reports, &sender))?;
+        Ok(Self {
+            place: peer.place,
+            orders: peer.orders,
+            heard,
+            setup,
+            output,
+            rows: VecDeque::new(),
+            ended: None,
+            kernel: BTreeMap::new(),
+            zero: 0,
+            closed: false,
+        })
+    }
+
+    /// What its agent refuses of these, each in a sentence. Nothing else is asked of it then.
+    ///
+    /// # Errors
+    /// When it is lost; when `interrupt` becomes true.
+    pub fn check(
+        &mut self,
+        setups: &[Setup],
+        interrupt: &AtomicBool,
+    ) -> Result<Vec<String>, Failed> {
+        let setups = setups.to_vec();
+        let problems = match self.ask(&Order::Check { setups }, ANSWER, interrupt)? {
+            Report::Checked { problems } => problems,
+            other => return Err(self.unfit(&other)),
+        };
+        self.close(interrupt)?;
+        Ok(problems)
+    }
+
+    /// Has the machine left as it was; nothing is asked of it any more.
+    fn close(&mut self, interrupt: &AtomicBool) -> Result<(), Failed> {
+        match self.ask(&Order::Close, self.stop_within(), interrupt)? {
+            Report::Closed => self.closed = true,
+            other => return Err(self.unfit(&other)),
+        }
+        Ok(())
+    }
+
+    /// Has it look after a system that runs there already, by its process or the port that it listens on.
+    ///
+    /// # Errors
+    /// When there is no such process, or the machine is lost; when `interrupt` becomes true.
+    pub fn watch(
+        &mut self,
+        port: u16,
+        pid: Option<u32>,
+        interrupt: &AtomicBool,
+    ) -> Result<(), Failed> {
+        match self.ask(&Order::Watch { port, pid }, ANSWER, interrupt)? {
+            Report::Watched { .. } => Ok(()),
+            other => Err(self.unfit(&other)),
+        }
+    }
+
+    /// Tells it something, and awaits its answer.
+    fn ask(
+        &mut self,
+        order: &Order,
+        within: Duration,
+        interrupt: &AtomicBool,
+    ) -> Result<Report, Failed> {
+        match self.answer(order, within, interrupt)? {
+            Heard::Report(report) => Ok(report),
+            Heard::Piece(_) => Err(self.lost_by("answers what it was not asked")),
+        }
+    }
+
+    fn answer(
+        &mut self,
+        order: &Order,
+        within: Duration,
+        interrupt: &AtomicBool,
+    ) -> Result<Heard, Failed> {
+        if self.orders.send(&encode(order)).is_err() {
+            return Err(self.lost());
+        }
+        let began = Stopwatch::start();
+        loop {
+            match self.heard.recv_timeout(LOOK) {
+                Ok(heard) => {
+                    if let Some(answer) = self.keep(heard)? {
+                        return Ok(answer);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(self.lost()),
+            }
+            if interrupt.load(Ordering::Relaxed) {
+                return Err(Failed::Interrupted);
+            }
+            if began.elapsed() > within {
+                let seconds = within.as_secs();
+                return Err(self.lost_by(&format!("did not answer within {seconds} s")));
+            }
+        }
+    }
+
+    /// Says what no program of ours says.
+    #[cfg(test)]
+    pub(crate) fn ask_raw(&mut self, frame: &[u8]) -> Result<(), lab_driver::remote::MessageError> {
+        self.orders.send(frame)
+    }
+
+    /// Keeps what is no answer.
+    fn keep(&mut self, heard: Result<Heard, Unreadable>) -> Result<Option<Heard>, Failed> {
+        match heard {
+            Ok(Heard::Report(Report::Row { at, values })) => self.rows.push_back((at, values)),
+            Ok(Heard::Report(Report::Ended { why })) => self.ended = Some(why),
+            Ok(answer) => return Ok(Some(answer)),
+            Err(error) => return Err(self.lost_by(&format!("can't be understood: {error}"))),
+        }
+        Ok(None)
+    }
+
+    /// Takes in what was said without an order.
+    fn hear(&mut self) -> Result<(), Failed> {
+        loop {
+            match self.heard.try_recv() {
+                // An answer that comes after its time is nobody's.
+                Ok(heard) => drop(self.keep(heard)?),
+                Err(TryRecvError::Empty) => return Ok(()),
+                Err(TryRecvError::Disconnected) => return Err(self.lost()),
+            }
+        }
+    }
+
+    fn lost(&self) -> Failed {
+        let end = self.place.end(true);
+        self.lost_by(
+            &end.wrong
+                .unwrap_or_else(|| "ended what it was doing".to_owned()),
+        )
+    }
+
+    fn lost_by(&self, what: &str) -> Failed {
+        Failed::Lost(format!(
+            "{}, which has the system, {what}",
+            self.place.name()
+        ))
+    }
+
+    /// What an answer says that is not the one asked for.
+    fn unfit(&self, answer: &Report) -> Failed {
+        let agent = self.place.name();
+        match answer {
+            Report::Failed { why } => Failed::System(why.clone()),
+            Report::Refused { why } => {
+                let why = why.clone();
+                Failed::Fatal(MachineError::Refused { agent, why })
+            }
+            _ => self.lost_by("answers what it was not asked"),
+        }
+    }
+
+    /// All programs of the system.
+    fn programs(&self) -> impl Iterator<Item = &CommandSpec> {
+        let all = self.setup.iter().map(|setup| &setup.spec);
+        all.flat_map(|spec| spec.before.iter().map(|(_, spec)| spec).chain([spec]))
+    }
+
+    /// How long the system may take to start.
+    fn start_within(&self) -> Duration {
+        let within = self.programs().map(|spec| spec.ready_within_ms);
+        ANSWER + RESET + Duration::from_millis(within.sum())
+    }
+
+    fn stop_within(&self) -> Duration {
+        let grace = self.programs().map(|spec| spec.stop_grace_ms);
+        ANSWER + Duration::from_millis(grace.sum())
+    }
+
+    /// Ends the system, takes its output, and has the machine left as it was.
+    fn end(&mut self) -> Result<Option<String>, Failed> {
+        let never = AtomicBool::new(false);
+        let note = match self.ask(&Order::Stop, self.stop_within(), &never)? {
+            Report::Stopped { note } => note,
+            other => return Err(self.unfit(&other)),
+        };
+        let taken = match self.setup {
+            Some(_) => self.take_output(&never)?,
+            None => None,
+        };
+        self.close(&never)?;
+        let notes: Vec<String> = note.into_iter().chain(taken).collect();
+        Ok((!notes.is_empty()).then(|| notes.join(" ")))
+    }
+
+    /// Writes the output down; a sentence where that can't be done.
+    fn take_output(&mut self, never: &AtomicBool) -> Result<Option<String>, Failed> {
+        let unwritten =
+            |error: io::Error| Some(format!("The system's output can't be kept: {error}."));
+        let mut file = match File::create(&self.output) {
+            Ok(file) => file,
+            Err(error) => return Ok(unwritten(error)),
+        };
+        let mut from = 0;
+        while from < MOST_OUTPUT {
+            let piece = match self.answer(&Order::Output { from }, ANSWER, never)? {
+                Heard::Piece(piece) => piece,
+                Heard::Report(other) => return Err(self.unfit(&other)),
+            };
+            if piece.is_empty() {
+                break;
+            }
+            if let Err(error) = file.write_all(&piece) {
+                return Ok(unwritten(error));
+            }
+            from += piece.len() as u64;
+        }
+        Ok(None)
+    }
+}
+
+fn hear(reports: &mut dyn FrameSource, into: &SyncSender<Result<Heard, Unreadable>>) {
+    while let Ok(Some(frame)) = reports.receive() {
+        if into.send(decode_heard(&frame)).is_err() {
+            return;
+        }
+    }
+}
+
+impl Machine for Afar {
+    fn start(&mut self, interrupt: &AtomicBool) -> Result<Started, Failed> {
+        let Some(setup) = self.setup.clone().map(Box::new) else {
+            return Err(self.lost_by("has nothing to start"));
+        };
+        let within = self.start_within();
+        match self.ask(&Order::Start { setup }, within, interrupt)? {
+            Report::Started { started, kernel } => {
+                self.kernel = kernel;
+                Ok(*started)
+            }
+            other => Err(self.unfit(&other)),
+        }
+    }
+
+    fn run(&self, what: &str, _argv: &[String], _interrupt: &AtomicBool) -> Result<(), Failed> {
+        Err(Failed::Fatal(MachineError::Refused {
+            agent: self.place.name(),
+            why: format!("a {what} is run on the machine that conducts alone"),
+        }))
+    }
+
+    fn look(&mut self) -> Result<(), Failed> {
+        self.hear()?;
+        match self.ended.take() {
+            Some(why) => Err(Failed::System(why)),
+            None => Ok(()),
+        }
+    }
+
+    fn state(&mut self, touched: &[KernelSetting]) -> Result<State, Failed> {
+        let order = Order::State {
+            touched: touched.to_vec(),
+        };
+        match self.ask(&order, ANSWER, &AtomicBool::new(false))? {
+            Report::State(state) => Ok(*state),
+            other => Err(self.unfit(&other)),
+        }
+    }
+
+    fn count(&mut self, zero: u64, every: Duration, end: Duration) -> Result<Vec<String>, Failed> {
+        self.zero = zero;
+        let order = Order::Count(Counting {
+            zero: self.place.moment(zero),
+            every_ns: nanos(every),
+            end_ns: nanos(end),
+        });
+        match self.ask(&order, ANSWER, &AtomicBool::new(false))? {
+            Report::Counts { columns } => Ok(columns),
+            other => Err(self.unfit(&other)),
+        }
+    }
+
+    fn rows(&mut self) -> Vec<Row> {
+        // That it is lost shows at the next look.
+        let _lost = self.hear();
+        let here = shared();
+        let ahead = i128::from(self.place.moment(here)) - i128::from(here);
+        let zero = i128::from(self.zero);
+        let row = |(at, values): (u64, Vec<Option<f64>>)| {
+            let at = u64::try_from(i128::from(at) - ahead - zero).unwrap_or(0);
+            let at = Duration::from_nanos(at);
+            Row { at, values }
+        };
+        self.rows.drain(..).map(row).collect()
+    }
+
+    fn kernel(&self) -> BTreeMap<String, String> {
+        self.kernel.clone()
+    }
+
+    fn counted(&self) -> Option<Counted<'_>> {
+        None
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    fn keep_on(&self, _cores: &[u32]) -> usize {
+        0
+    }
+
+    fn stop(&mut self) -> Option<String> {
+        match self.end() {
+            Ok(note) => note,
+            Err(Failed::System(why) | Failed::Lost(why)) => Some(format!(
+                "The system's machine was not left as it should be: {why}."
+            )),
+            Err(Failed::Interrupted) => None,
+            Err(Failed::Fatal(error)) => Some(format!("{error}.")),
+        }
+    }
+}
+
+impl Drop for Afar {
+    fn drop(&mut self) {
+        if !self.closed {
+            self.place.kill();
+        }
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

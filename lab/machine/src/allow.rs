@@ -1,0 +1,465 @@
+//! What the owner of a machine lets runs do on it: a file of the agent's own, which no study can widen.
+//! Judges and starts nothing.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::IpAddr;
+use std::path::{Component, Path, PathBuf};
+
+use lab_host::kernel;
+use lab_study::{Action, CommandSpec, Cpus, HostSpec};
+use serde::Deserialize;
+
+use crate::message::Setup;
+
+/// The agent's own program, as the file calls it.
+const OWN: &str = "plimsoll";
+/// As studies and presets call it.
+const OWN_IN_STUDIES: [&str; 2] = ["{{ plimsoll }}", "{{ program }}"];
+/// Begins what a trial fills in.
+const FILLED_IN: &str = "{{";
+/// The trial's folder, as studies call it.
+const SCRATCH: &str = "{{ scratch }}";
+/// Variables by which the loader of programs runs others than it was asked for.
+const LOADER: [&str; 3] = ["LD_", "GLIBC_", "GCONV_"];
+/// Longer is no file of this kind.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// The file as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    address: IpAddr,
+    programs: Vec<String>,
+    folders: Vec<PathBuf>,
+    #[serde(default)]
+    kernel: Vec<String>,
+}
+
+/// What runs may do on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Allowed {
+    /// Where users reach it.
+    pub address: IpAddr,
+    /// Whole paths.
+    programs: BTreeSet<PathBuf>,
+    /// Whether its own program may be started as a server.
+    own: bool,
+    /// Whole paths, without links; at least one.
+    folders: Vec<PathBuf>,
+    /// Files of the kernel's settings.
+    kernel: BTreeSet<String>,
+}
+
+impl Allowed {
+    /// Reads the file, and looks whether what it names is there.
+    ///
+    /// # Errors
+    /// In words, with the file and the place in it, what can't be read or used.
+    pub fn read(file: &Path) -> Result<Self, String> {
+        let named = |problem: String| format!("{}: {problem}", file.display());
+        let size = fs::metadata(file).map_err(|error| named(error.to_string()))?;
+        if size.len() > MOST_BYTES {
+            return Err(named("this is no list of what is allowed".to_owned()));
+        }
+        let text = fs::read_to_string(file).map_err(|error| named(error.to_string()))?;
+        Self::parse(&text).map_err(named)
+    }
+
+    /// The same of its text.
+    ///
+    /// # Errors
+    /// In words, with the place, what can't be read or used.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
+        if file.address.is_unspecified() {
+            return Err(
+                "`address`: this is every address: write the one that users reach".to_owned(),
+            );
+        }
+        let (own, programs): (Vec<_>, Vec<_>) = file.programs.iter().partition(|name| *name == OWN);
+        let programs = programs.into_iter().map(|name| {
+            found(name).ok_or_else(|| {
+                format!("`programs`: there is no program {name}: write its whole path, or take it off the list")
+            })
+        });
+        let folders = file.folders.iter().map(|folder| {
+            let whole = fs::canonicalize(folder).ok();
+            let whole = whole.filter(|whole| folder.is_absolute() && whole.is_dir());
+            whole.ok_or_else(|| {
+                let folder = folder.display();
+                format!("`folders`: {folder} is no folder: make it, and write its whole path")
+            })
+        });
+        let folders: Vec<PathBuf> = folders.collect::<Result<_, _>>()?;
+        if folders.is_empty() {
+            return Err("`folders`: a system needs a folder for its data: name one".to_owned());
+        }
+        let kernel = file.kernel.iter().map(|name| kernel_path(name));
+        Ok(Self {
+            address: file.address,
+            programs: programs.collect::<Result<_, _>>()?,
+            own: !own.is_empty(),
+            folders,
+            kernel: kernel.collect(),
+        })
+    }
+
+    /// Where data of trials may lie.
+    pub(crate) fn folders(&self) -> &[PathBuf] {
+        &self.folders
+    }
+
+    /// Where the data of a trial lies, which is one of the folders.
+    pub(crate) fn folder(&self, host: &HostSpec) -> Option<&Path> {
+        let Some(storage) = &host.storage else {
+            return self.folders.first().map(PathBuf::as_path);
+        };
+        let whole = fs::canonicalize(storage).ok()?;
+        self.folders
+            .iter()
+            .find(|folder| **folder == whole)
+            .map(PathBuf::as_path)
+    }
+
+    /// What is refused of a system, each in a sentence; nothing of one that may run here on these cores.
+    pub(crate) fn refused(&self, setup: &Setup, cores: &[u32]) -> Vec<String> {
+        let mut problems = self.around(&setup.host, cores);
+        let before = setup.spec.before.iter().map(|(_, spec)| spec);
+        for spec in before.chain([&setup.spec]) {
+            problems.extend(self.of_command(spec));
+        }
+        let actions = [
+            &setup.spec.preparation.provision,
+            &setup.spec.preparation.fill,
+        ];
+        if actions
+            .into_iter()
+            .flatten()
+            .any(|one| matches!(one, Action::Command(_)))
+        {
+            let what = "commands that prepare a system (`provision`, `fill`) are run on the machine that conducts \
+                        alone: prepare it by requests";
+            problems.push(what.to_owned());
+        }
+        problems
+    }
+
+    fn around(&self, host: &HostSpec, cores: &[u32]) -> Vec<String> {
+        let mut problems = Vec::new();
+        for setting in &host.kernel {
+            if !self.kernel.contains(&setting.path) {
+                problems.push(format!(
+                    "the kernel setting {} is not allowed: its owner has not put it on the list `kernel`",
+                    setting.name
+                ));
+            }
+        }
+        if problems.is_empty() {
+            problems.extend(kernel::unusable(host.kernel.iter()));
+        }
+        if self.folder(host).is_none() {
+            let storage = host.storage.as_deref().unwrap_or_default();
+            problems.push(format!(
+                "the storage {storage} is not allowed: its owner has not put it on the list `folders`"
+            ));
+        }
+        if host.filesystem.is_some() {
+            let what = "a file system for each trial (`storage`) is made on the machine that conducts alone";
+            problems.push(what.to_owned());
+        }
+        problems.extend(missing_cores(host.cpus.as_ref(), cores));
+        problems
+    }
+
+    fn of_command(&self, spec: &CommandSpec) -> Vec<String> {
+        let mut problems = Vec::new();
+        for program in [spec.start.first(), spec.reset.first()]
+            .into_iter()
+            .flatten()
+        {
+            if self.program(program).is_none() {
+                problems.push(format!(
+                    "the program {program} is not allowed: its owner has not put it on the list `programs`"
+                ));
+            }
+        }
+        for (name, _) in &spec.env {
+            if LOADER.iter().any(|prefix| name.starts_with(prefix)) {
+                problems.push(format!(
+                    "the variable {name} is not allowed: by it a program runs what its owner has not allowed"
+                ));
+            }
+        }
+        for (name, _) in &spec.files {
+            if !is_inside(Path::new(name)) {
+                problems.push(format!(
+                    "the file {name} lies outside of the folder of the trial"
+                ));
+            }
+        }
+        problems.extend(spec.folder.as_deref().filter(|folder| !self.starts_in(folder)).map(|folder| {
+            format!("the folder {folder} is not allowed: its owner has not put it on the list `folders`")
+        }));
+        problems
+    }
+
+    /// Where a program is that may be started.
+    fn program(&self, written: &str) -> Option<PathBuf> {
+        if OWN_IN_STUDIES.contains(&written) {
+            return self.own.then(|| PathBuf::from(written));
+        }
+        found(written).filter(|whole| self.programs.contains(whole))
+    }
+
+    /// Whether a program may start in this folder.
+    fn starts_in(&self, folder: &str) -> bool {
+        let below = folder
+            .strip_prefix(SCRATCH)
+            .map(|rest| rest.trim_start_matches('/'));
+        if below.is_some() || !folder.starts_with('/') {
+            return is_inside(Path::new(below.unwrap_or(folder)));
+        }
+        let whole = fs::canonicalize(folder);
+        whole.is_ok_and(|whole| self.folders.iter().any(|one| whole.starts_with(one)))
+    }
+
+    /// The same command with whole paths of its programs, so that no search finds others.
+    pub(crate) fn settled(&self, spec: &CommandSpec) -> CommandSpec {
+        let mut settled = spec.clone();
+        for word in [settled.start.first_mut(), settled.reset.first_mut()]
+            .into_iter()
+            .flatten()
+        {
+            let whole = self
+                .program(word)
+                .and_then(|whole| whole.into_os_string().into_string().ok());
+            if let Some(whole) = whole {
+                *word = whole;
+            }
+        }
+        for (_, before) in &mut settled.before {
+            *before = self.settled(before);
+        }
+        settled
+    }
+}
+
+/// The file of a setting, by its name or path.
+fn kernel_path(name: &str) -> String {
+    match name.starts_with('/') {
+        true => name.to_owned(),
+        false => format!("/proc/sys/{}", name.replace('.', "/")),
+    }
+}
+
+/// A program by its whole path, or by its name in PATH.
+fn found(program: &str) -> Option<PathBuf> {
+    if program.contains(FILLED_IN) || program.is_empty() {
+        return None;
+    }
+    if program.starts_with('/') {
+        return program_at(Path::new(program));
+    }
+    if program.contains('/') {
+        return None;
+    }
+    let paths = std::env::var_os("PATH")?;
+    std::env::split_paths(&paths).find_map(|folder| program_at(&folder.join(program)))
+}
+
+/// Its folder without links. Its own name may be one: of several in one file (busybox) that name tells which.
+fn program_at(path: &Path) -> Option<PathBuf> {
+    let whole = fs::canonicalize(path.parent()?)
+        .ok()?
+        .join(path.file_name()?);
+    whole.is_file().then_some(whole)
+}
+
+/// Whether a path stays in the folder that it is of.
+fn is_inside(path: &Path) -> bool {
+    let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+    path.components().all(plain)
+}
+
+fn missing_cores(cpus: Option<&Cpus>, cores: &[u32]) -> Option<String> {
+    let missing = match cpus? {
+        Cpus::Count(count) if *count as usize > cores.len() => format!("{count} cores"),
+        Cpus::List(list) => format!("core {}", list.iter().find(|core| !cores.contains(core))?),
+        Cpus::Count(_) => return None,
+    };
+    Some(format!(
+        "the system is to have {missing}, and the agent has {} cores",
+        cores.len()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use lab_study::{KernelSetting, Preparation, Ready, StopSignal};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn setup(start: &[&str]) -> Setup {
+        let spec = CommandSpec {
+            start: start.iter().map(|word| (*word).to_owned()).collect(),
+            env: vec![],
+            folder: None,
+            files: vec![],
+            port: None,
+            ready: Ready::Port,
+            ready_within_ms: 1,
+            reset: vec![],
+            stop_signal: StopSignal::Term,
+            stop_grace_ms: 1,
+            preparation: Preparation::default(),
+            preset: None,
+            name: None,
+            before: vec![],
+        };
+        Setup {
+            trial: 1,
+            spec,
+            host: HostSpec::default(),
+            secure: false,
+        }
+    }
+
+    fn allowed(folder: &Path) -> Allowed {
+        let text = format!(
+            "address = \"10.0.0.7\"\nprograms = [\"sleep\", \"plimsoll\"]\nfolders = [\"{}\"]\n\
+             kernel = [\"net.core.somaxconn\"]\n",
+            folder.display()
+        );
+        Allowed::parse(&text).unwrap()
+    }
+
+    #[track_caller]
+    fn check(change: impl FnOnce(&mut Setup), expected: &str) {
+        let dir = tempfile::tempdir().unwrap();
+        let mut setup = setup(&["sleep", "60"]);
+        change(&mut setup);
+        let said = allowed(dir.path()).refused(&setup, &[0, 1]).join("; ");
+        match expected.is_empty() {
+            true => assert_eq!(said, ""),
+            false => assert!(said.contains(expected), "{said}"),
+        }
+    }
+
+    #[test]
+    fn what_is_on_no_list_is_refused_by_its_name() {
+        check(|_| (), "");
+        check(|s| s.spec.start[0] = "{{ program }}".to_owned(), "");
+        check(
+            |s| s.spec.start[0] = "sh".to_owned(),
+            "the program sh is not allowed",
+        );
+        check(
+            |s| s.spec.start[0] = "{{ scratch }}/sleep".to_owned(),
+            "sleep is not allowed",
+        );
+        check(
+            |s| s.spec.start[0] = "./sleep".to_owned(),
+            "./sleep is not allowed",
+        );
+        check(
+            |s| s.spec.reset = vec!["rm".to_owned()],
+            "the program rm is not allowed",
+        );
+        let db = || ("db".to_owned(), setup(&["cat"]).spec);
+        check(
+            |s| s.spec.before = vec![db()],
+            "the program cat is not allowed",
+        );
+        let variable = |name: &str| vec![(name.to_owned(), "x".to_owned())];
+        check(|s| s.spec.env = variable("MODE"), "");
+        check(
+            |s| s.spec.env = variable("LD_PRELOAD"),
+            "the variable LD_PRELOAD",
+        );
+        check(|s| s.spec.files = variable("conf/a"), "");
+        check(|s| s.spec.files = variable("../a"), "the file ../a");
+        check(|s| s.spec.files = variable("/etc/a"), "the file /etc/a");
+        check(|s| s.spec.folder = Some("{{ scratch }}/a".to_owned()), "");
+        check(
+            |s| s.spec.folder = Some("{{ scratch }}/../a".to_owned()),
+            "/../a is not allowed",
+        );
+        check(
+            |s| s.spec.folder = Some("/etc".to_owned()),
+            "the folder /etc is not allowed",
+        );
+        check(
+            |s| s.host.storage = Some("/etc".to_owned()),
+            "the storage /etc is not allowed",
+        );
+        check(|s| s.host.cpus = Some(Cpus::List(vec![0, 5])), "core 5");
+        check(|s| s.host.cpus = Some(Cpus::Count(2)), "");
+        let command = || vec![Action::Command(vec!["sleep".to_owned()])];
+        check(
+            |s| s.spec.preparation.fill = command(),
+            "prepare it by requests",
+        );
+        let kernel = |path: &str| {
+            let (name, value) = ("a setting".to_owned(), "1".to_owned());
+            vec![KernelSetting {
+                name,
+                path: path.to_owned(),
+                value,
+            }]
+        };
+        check(
+            |s| s.host.kernel = kernel("/proc/sys/vm/swappiness"),
+            "a setting is not allowed",
+        );
+    }
+
+    #[test]
+    fn programs_are_started_by_their_whole_paths() {
+        let dir = tempfile::tempdir().unwrap();
+        let settled = allowed(dir.path()).settled(&setup(&["sleep", "60"]).spec);
+        assert!(
+            Path::new(&settled.start[0]).is_absolute(),
+            "{:?}",
+            settled.start
+        );
+        assert_eq!(settled.start[1], "60");
+    }
+
+    #[test]
+    fn a_file_that_can_not_be_used_says_why() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().display();
+        let check = |text: &str, expected: &str| {
+            let said = Allowed::parse(text).unwrap_err();
+            assert!(said.contains(expected), "{said}");
+        };
+        check("address = \"10.0.0.7\"\nprogram = []", "line 2");
+        check("address = \"everywhere\"", "line 1");
+        let rest = format!("folders = [\"{folder}\"]");
+        check(
+            &format!("address = \"0.0.0.0\"\nprograms = []\n{rest}"),
+            "every address",
+        );
+        check(
+            &format!("address = \"10.0.0.7\"\nprograms = [\"no-such-program\"]\n{rest}"),
+            "no program no-such-program",
+        );
+        check(
+            "address = \"10.0.0.7\"\nprograms = []\nfolders = []",
+            "name one",
+        );
+        check(
+            "address = \"10.0.0.7\"\nprograms = []\nfolders = [\"/no/such\"]",
+            "/no/such is no folder",
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in ".{0,200}") {
+            let _ = Allowed::parse(&text);
+        }
+    }
+}

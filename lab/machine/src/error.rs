@@ -1,0 +1,58 @@
+//! Why a machine does not do what a trial asks of it.
+
+use std::io;
+use std::path::PathBuf;
+
+use lab_host::HostError;
+
+/// A trial ends before its end.
+#[derive(Debug)]
+pub enum Failed {
+    /// The system failed; with its last lines.
+    System(String),
+    /// The way to the machine was lost, or the machine.
+    Lost(String),
+    /// Whoever conducts wants it.
+    Interrupted,
+    /// No other trial could go on, either.
+    Fatal(MachineError),
+}
+
+/// A machine that can't be used for trials.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MachineError {
+    /// What is changed of the machine can't be changed or put back.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// The program that conducts could not be started for its own server.
+    #[error("cannot start {}", path.display())]
+    Program {
+        /// The program.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// An agent refuses what a study wants of its machine, or can't do it.
+    #[error("{agent} can't run the system: {why}")]
+    Refused {
+        /// The agent.
+        agent: String,
+        /// In words.
+        why: String,
+    },
+    /// A folder for a trial's data could not be made or removed.
+    #[error("cannot use {} for a trial's data", path.display())]
+    Scratch {
+        /// The folder or file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl From<MachineError> for Failed {
+    fn from(error: MachineError) -> Self {
+        Self::Fatal(error)
+    }
+}

@@ -1,0 +1,45 @@
+//! What a trial does to the machine of its system: folders for its data, programs started, watched, and
+//! ended, their output within bounds. Whoever conducts has a [`Machine`], wherever that is. It knows no load.
+//!
+//! # Invariants
+//! - What is started never outlives the process that started it, however that ends.
+//! - Each trial has a fresh folder, removed with the trial; what a killed run left is removed by the next one.
+//! - An agent starts, writes, and sets only what the file of its owner allows, whatever it is told. Its system
+//!   ends, and its machine is as it was, when whoever conducts is not heard any more.
+//! - A system that fails is told in words, with its last lines; only what keeps all trials from going on is
+//!   an error.
+
+mod afar;
+mod allow;
+mod child;
+mod command;
+mod error;
+pub mod http;
+mod local;
+mod machine;
+mod message;
+pub mod output;
+pub mod programs;
+mod readiness;
+mod runner;
+mod schedule;
+pub mod scratch;
+mod start;
+mod state;
+mod station;
+mod together;
+mod watched;
+
+pub use afar::Afar;
+pub use allow::Allowed;
+pub use error::{Failed, MachineError};
+pub use local::Local;
+pub use machine::{Counted, Machine, Row, Started};
+pub use message::{Setup, Unreadable, check};
+pub use runner::Runner;
+pub use schedule::next_due;
+pub use start::{Setting, Start, local};
+pub use state::State;
+pub use station::Station;
+pub use together::together;
+pub use watched::Watched;

@@ -1,0 +1,134 @@
+//! This machine, as the one of a system.
+
+use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use lab_host::held::Held;
+use lab_study::{CommandSpec, KernelSetting};
+
+use crate::command::{self, Running};
+use crate::error::Failed;
+use crate::machine::{Counted, Machine, Row, Started};
+use crate::output::Output;
+use crate::runner::Runner;
+use crate::start::{self, End, Setting, Start};
+use crate::state::State;
+
+/// This machine, for one trial: a program of any kind is its system.
+#[derive(Debug)]
+pub struct Local {
+    start: Start,
+    spec: CommandSpec,
+    running: Option<Running>,
+    setting: Setting,
+    output: Output,
+}
+
+impl Local {
+    /// For a trial whose system is this program.
+    #[must_use]
+    pub fn new(start: Start, spec: CommandSpec) -> Self {
+        Self {
+            output: Output::new(start.output.clone()),
+            start,
+            spec,
+            running: None,
+            setting: Setting::default(),
+        }
+    }
+
+    fn held(&self) -> Option<&Held> {
+        self.running.as_ref()?.child.held()
+    }
+}
+
+impl Machine for Local {
+    fn start(&mut self, interrupt: &AtomicBool) -> Result<Started, Failed> {
+        let (running, started) = command::start(&self.start, &self.spec, interrupt)?;
+        self.running = Some(running);
+        self.setting = started.setting.clone();
+        Ok(started)
+    }
+
+    fn run(&self, what: &str, argv: &[String], interrupt: &AtomicBool) -> Result<(), Failed> {
+        let runner = Runner {
+            start: &self.start,
+            env: &self.setting.env,
+            folder: &self.setting.folder,
+        };
+        runner.run(what, argv, interrupt)
+    }
+
+    fn look(&mut self) -> Result<(), Failed> {
+        self.output.thin();
+        let child = self.running.as_mut().map(|running| &mut running.child);
+        match child.and_then(start::ended) {
+            Some(end) => Err(start::failure(
+                &format!("the system {end} during the trial"),
+                &self.start.output,
+            )),
+            None => Ok(()),
+        }
+    }
+
+    fn state(&mut self, touched: &[KernelSetting]) -> Result<State, Failed> {
+        Ok(State::read(&self.start.data(), touched.iter()))
+    }
+
+    fn count(
+        &mut self,
+        _zero: u64,
+        _every: Duration,
+        _end: Duration,
+    ) -> Result<Vec<String>, Failed> {
+        // Whoever conducts counts what is on its machine.
+        Ok(Vec::new())
+    }
+
+    fn rows(&mut self) -> Vec<Row> {
+        Vec::new()
+    }
+
+    fn kernel(&self) -> BTreeMap<String, String> {
+        // They are the run's, which has their journal.
+        BTreeMap::new()
+    }
+
+    fn counted(&self) -> Option<Counted<'_>> {
+        let running = self.running.as_ref()?;
+        Some(Counted {
+            pid: running.child.id(),
+            hold: self.held().map(Held::hold),
+        })
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        let held = self.held().map(Held::members);
+        let held = held.into_iter().flatten();
+        let held = held.filter_map(|pid| u32::try_from(pid).ok());
+        let first = self.running.as_ref().map(|running| running.child.id());
+        first.into_iter().chain(held).collect()
+    }
+
+    fn keep_on(&self, cores: &[u32]) -> usize {
+        self.held().map_or(0, |held| held.keep_on(cores))
+    }
+
+    fn stop(&mut self) -> Option<String> {
+        let Running { child, end } = self.running.take()?;
+        let End { signal, grace } = end;
+        match child.stop(signal, grace).ok().flatten() {
+            None => Some(format!(
+                "The system did not end within {grace:?} and was killed."
+            )),
+            // One that has no handler ends by the signal itself.
+            Some(status) if status.signal() == Some(signal as i32) => None,
+            Some(status) if status.success() => None,
+            Some(status) => Some(format!(
+                "The system ended with {status} when it was asked to end by {signal}."
+            )),
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! What is said between who conducts and an agent that has a system: orders one way, reports the other, one
+//! answer for each order. JSON behind a byte that tells it from a piece of the system's output.
+
+use std::collections::BTreeMap;
+
+use lab_study::{CommandSpec, HostSpec, KernelSetting};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::machine::Started;
+use crate::state::State;
+
+/// Begins a message in JSON.
+const JSON: u8 = 0;
+/// Begins a piece of output.
+const BYTES: u8 = 1;
+/// Largest piece of output.
+pub(crate) const PIECE: u64 = 256 << 10;
+
+/// A system as a trial has it on another machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Setup {
+    /// Its number, for the name of its folder.
+    pub trial: u32,
+    /// The program, with nothing filled in.
+    pub spec: CommandSpec,
+    /// What is set around it.
+    pub host: HostSpec,
+    /// Whether it speaks TLS.
+    pub secure: bool,
+}
+
+/// When counters are read: from the trial's 0 at regular times, and a last time just before the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Counting {
+    /// The trial's 0 in ns of the reader's monotonic clock.
+    pub(crate) zero: u64,
+    pub(crate) every_ns: u64,
+    pub(crate) end_ns: u64,
+}
+
+/// What an agent is told.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum Order {
+    /// To say what of these it refuses.
+    Check { setups: Vec<Setup> },
+    /// To start a system, and to answer when it accepts requests.
+    Start { setup: Box<Setup> },
+    /// To look after a server that runs there already: its process, or the one that listens on its port.
+    Watch { port: u16, pid: Option<u32> },
+    /// To say what state the trial begins in.
+    State { touched: Vec<KernelSetting> },
+    /// To count from now on.
+    Count(Counting),
+    /// To end the system.
+    Stop,
+    /// To send a piece of what it printed.
+    Output { from: u64 },
+    /// To leave the machine as it was.
+    Close,
+}
+
+/// What an agent says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum Report {
+    /// What it refuses, each in a sentence.
+    Checked { problems: Vec<String> },
+    /// The system accepts requests; the kernel's settings in force.
+    Started {
+        started: Box<Started>,
+        kernel: BTreeMap<String, String>,
+    },
+    /// It looks after that process; `None` where there is none that it may look after.
+    Watched { pid: Option<u32> },
+    /// The state of the machine.
+    State(Box<State>),
+    /// What will be counted.
+    Counts { columns: Vec<String> },
+    /// Counters, by the reader's monotonic clock in ns.
+    Row { at: u64, values: Vec<Option<f64>> },
+    /// The system has ended, in words. No answer to an order.
+    Ended { why: String },
+    /// The system was ended.
+    Stopped { note: Option<String> },
+    /// The machine is as it was.
+    Closed,
+    /// The order is not done, since the system failed; in words.
+    Failed { why: String },
+    /// The order is not done, since the machine can't; in words.
+    Refused { why: String },
+}
+
+/// Why a message can't be read.
+#[derive(Debug, thiserror::Error)]
+#[error("a message of an agent's system is not understood: {0}")]
+pub struct Unreadable(String);
+
+/// An order as it travels.
+pub(crate) fn encode(message: &impl Serialize) -> Vec<u8> {
+    let mut bytes = vec![JSON];
+    serde_json::to_writer(&mut bytes, message).expect("these messages are JSON");
+    bytes
+}
+
+/// A piece of output as it travels.
+pub(crate) fn encode_piece(piece: &[u8]) -> Vec<u8> {
+    [&[BYTES], piece].concat()
+}
+
+/// A report, or a piece of output.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Heard {
+    Report(Report),
+    Piece(Vec<u8>),
+}
+
+pub(crate) fn decode<M: DeserializeOwned>(bytes: &[u8]) -> Result<M, Unreadable> {
+    match bytes.split_first() {
+        Some((&JSON, text)) => {
+            serde_json::from_slice(text).map_err(|error| Unreadable(error.to_string()))
+        }
+        _ => Err(Unreadable("it is no JSON".to_owned())),
+    }
+}
+
+pub(crate) fn decode_heard(bytes: &[u8]) -> Result<Heard, Unreadable> {
+    match bytes.split_first() {
+        Some((&BYTES, piece)) if piece.len() as u64 <= PIECE => Ok(Heard::Piece(piece.to_vec())),
+        Some((&BYTES, _)) => Err(Unreadable("a piece of output is too long".to_owned())),
+        _ => decode(bytes).map(Heard::Report),
+    }
+}
+
+/// Reads any bytes as either kind of message: for tests with any bytes.
+///
+/// # Errors
+/// Why they are no order.
+pub fn check(bytes: &[u8]) -> Result<(), Unreadable> {
+    let _heard = decode_heard(bytes);
+    let order: Order = decode(bytes)?;
+    let again: Order = decode(&encode(&order))?;
+    assert_eq!(again, order, "an order comes back as it was");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(mut bytes in proptest::collection::vec(any::<u8>(), 0..80), json in any::<bool>()) {
+            if let Some(first) = bytes.first_mut().filter(|_| json) {
+                *first = JSON;
+            }
+            let _ = check(&bytes);
+        }
+
+        #[test]
+        fn pieces_and_rows_come_back(
+            piece in proptest::collection::vec(any::<u8>(), 0..300),
+            at in any::<u64>(),
+            values in proptest::collection::vec(proptest::option::of((-1_000_000..1_000_000).prop_map(f64::from)), 0..50),
+        ) {
+            let heard = decode_heard(&encode_piece(&piece)).unwrap();
+            prop_assert_eq!(heard, Heard::Piece(piece));
+            let row = Report::Row { at, values };
+            let heard = decode_heard(&encode(&row)).unwrap();
+            prop_assert_eq!(heard, Heard::Report(row));
+        }
+    }
+
+    #[test]
+    fn what_is_unknown_is_refused() {
+        assert!(
+            decode::<Order>(&[&[JSON], &br#"{"output":{"from":1,"to":2}}"#[..]].concat()).is_err()
+        );
+        assert!(decode::<Order>(&[&[JSON], &br#""shell""#[..]].concat()).is_err());
+        assert!(decode_heard(&encode_piece(&vec![0; PIECE as usize + 1])).is_err());
+    }
+}

@@ -1,0 +1,479 @@
+//! An agent's machine, as a run has it for the trials of a system: told by orders, and left as it was when
+//! whoever gives them is not heard any more. It knows no network and no lease.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use lab_driver::remote::{FrameSink, FrameSource, MessageError};
+use lab_host::clock::shared;
+use lab_host::journal::{Gone, restore};
+use lab_host::kernel::Kernel;
+use lab_monitor::{Monitor, MonitorSpec, Roots};
+use lab_study::Cpus;
+
+use crate::allow::Allowed;
+use crate::error::{Failed, MachineError};
+use crate::local::Local;
+use crate::machine::{Machine, Started};
+use crate::message::{Counting, Order, PIECE, Report, Setup, decode, encode, encode_piece};
+use crate::output;
+use crate::schedule::next_due;
+use crate::scratch::{Scratch, Work};
+use crate::start::Start;
+use crate::state::State;
+use crate::watched::Watched;
+
+/// What counters of the system are called by.
+const SYSTEM: &str = "system";
+/// Orders that may wait.
+const QUEUE: usize = 16;
+/// Longest wait between two looks at the system.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Counters are read no more often: it would load the machine.
+const AT_LEAST: Duration = Duration::from_millis(10);
+
+/// What a machine is to runs that have their system on it.
+#[derive(Debug)]
+pub struct Station {
+    allowed: Allowed,
+    /// The `plimsoll` binary.
+    program: PathBuf,
+    /// The folder of the agent's journal of kernel settings.
+    state: PathBuf,
+    /// Cores that systems may have.
+    cores: Vec<u32>,
+    /// One after the other: the machine is as it was before the next one has it.
+    turn: Mutex<()>,
+}
+
+impl Station {
+    /// Puts back what an agent that was killed left changed.
+    ///
+    /// # Errors
+    /// When that can't be done.
+    pub fn new(
+        allowed: Allowed,
+        program: PathBuf,
+        state: PathBuf,
+        cores: Vec<u32>,
+    ) -> Result<Self, MachineError> {
+        let station = Self {
+            allowed,
+            program,
+            state,
+            cores,
+            turn: Mutex::new(()),
+        };
+        station.put_back()?;
+        for folder in station.allowed.folders() {
+            // Made and dropped: what was left there is removed.
+            drop(station.work(folder)?);
+        }
+        Ok(station)
+    }
+
+    fn put_back(&self) -> Result<(), MachineError> {
+        fs::create_dir_all(&self.state).map_err(|source| MachineError::Scratch {
+            path: self.state.clone(),
+            source,
+        })?;
+        restore(&self.state, Gone::Keep)?;
+        Ok(())
+    }
+
+    fn work(&self, folder: &Path) -> Result<Work, MachineError> {
+        Work::in_storage(&folder.to_string_lossy(), &self.state)
+    }
+
+    /// Does what it is told until the orders end, and leaves the machine as it was.
+    ///
+    /// # Errors
+    /// In words, when the machine can't be left as it was, or what is said can't be understood.
+    pub fn serve(
+        &self,
+        orders: impl FrameSource + Send + 'static,
+        mut reports: impl FrameSink,
+    ) -> Result<(), String> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let gone = Arc::new(AtomicBool::new(false));
+        let orders = listen(orders, Arc::clone(&gone)).map_err(|error| error.to_string())?;
+        let mut post = Post {
+            station: self,
+            gone: &gone,
+            held: None,
+            watched: None,
+            counter: None,
+        };
+        let served = post.serve(&orders, &mut reports);
+        let closed = post.close();
+        // Who does not listen any more has no wish for more.
+        let served = match served {
+            Err(MessageError::Io(_)) => Ok(()),
+            served => served.map_err(|error| error.to_string()),
+        };
+        closed.map_err(|error| error.to_string()).and(served)
+    }
+}
+
+/// Hears orders on a thread of its own, so that their end is known at once.
+fn listen(
+    mut orders: impl FrameSource + Send + 'static,
+    gone: Arc<AtomicBool>,
+) -> io::Result<Receiver<Vec<u8>>> {
+    let (sender, heard) = sync_channel(QUEUE);
+    let thread = std::thread::Builder::new().name("orders".to_owned());
+    thread.spawn(move || {
+        hear(&mut orders, &sender);
+        gone.store(true, Ordering::Relaxed);
+    })?;
+    Ok(heard)
+}
+
+fn hear(orders: &mut impl FrameSource, into: &SyncSender<Vec<u8>>) {
+    while let Ok(Some(order)) = orders.receive() {
+        if into.send(order).is_err() {
+            return;
+        }
+    }
+}
+
+/// One who is at work.
+struct Post<'a> {
+    station: &'a Station,
+    /// Nobody gives orders any more.
+    gone: &'a AtomicBool,
+    held: Option<Held>,
+    /// One that ran before, and runs on.
+    watched: Option<Watched>,
+    counter: Option<Counter>,
+}
+
+/// A trial's system, with all that is to be undone after it, in this order.
+struct Held {
+    machine: Local,
+    /// Whether it runs, as far as is known.
+    runs: bool,
+    output: PathBuf,
+    setup: Setup,
+    scratch: Scratch,
+    _work: Work,
+    kernel: Kernel,
+}
+
+/// Counters that are read at regular times.
+struct Counter {
+    monitor: Monitor,
+    counting: Counting,
+    due: Duration,
+}
+
+impl Counter {
+    /// Time after the trial's 0.
+    fn now(&self) -> Duration {
+        Duration::from_nanos(shared().saturating_sub(self.counting.zero))
+    }
+
+    /// Counters, if it is time for them.
+    fn row(&mut self) -> Option<Report> {
+        let now = self.now();
+        let before_zero = shared() < self.counting.zero;
+        let end = Duration::from_nanos(self.counting.end_ns);
+        if before_zero || now < self.due || now > end {
+            return None;
+        }
+        let every = Duration::from_nanos(self.counting.every_ns).max(AT_LEAST);
+        self.due = next_due(self.due, every, now, end);
+        let at = self.counting.zero.saturating_add(now.as_nanos() as u64);
+        let values = self.monitor.sample(now);
+        Some(Report::Row { at, values })
+    }
+
+    fn wait(&self) -> Duration {
+        let to_zero = self.counting.zero.saturating_sub(shared());
+        let (now, end) = (self.now(), Duration::from_nanos(self.counting.end_ns));
+        match now > end {
+            true => LOOK,
+            false => self
+                .due
+                .saturating_sub(now)
+                .saturating_add(Duration::from_nanos(to_zero)),
+        }
+    }
+}
+
+impl Post<'_> {
+    fn serve(
+        &mut self,
+        orders: &Receiver<Vec<u8>>,
+        reports: &mut impl FrameSink,
+    ) -> Result<(), MessageError> {
+        loop {
+            match orders.recv_timeout(self.wait()) {
+                Ok(order) => {
+                    let order = decode::<Order>(&order);
+                    let order = order.map_err(|error| MessageError::Nonsense(error.to_string()))?;
+                    reports.send(&self.obey(order))?;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            }
+            for report in self.due() {
+                reports.send(&encode(&report))?;
+            }
+        }
+    }
+
+    fn wait(&self) -> Duration {
+        self.counter.as_ref().map_or(LOOK, Counter::wait).min(LOOK)
+    }
+
+    /// What is to be said without an order.
+    fn due(&mut self) -> Vec<Report> {
+        let row = self.counter.as_mut().and_then(Counter::row);
+        let mut due: Vec<Report> = row.into_iter().collect();
+        if let Some(end) = self.watched.and_then(|watched| watched.ended()) {
+            self.watched = None;
+            let why = format!("the system {end} during the trial");
+            due.push(Report::Ended { why });
+        }
+        if let Some(held) = &mut self.held
+            && held.runs
+            && let Err(failed) = held.machine.look()
+        {
+            held.runs = false;
+            due.push(Report::Ended { why: words(failed) });
+        }
+        due
+    }
+
+    /// The answer to an order.
+    fn obey(&mut self, order: Order) -> Vec<u8> {
+        let report = match order {
+            Order::Check { setups } => Ok(self.check(&setups)),
+            Order::Start { setup } => self.start(*setup),
+            Order::Watch { port, pid } => self.watch(port, pid),
+            Order::State { touched } => {
+                let data = self.held.as_ref().map(|held| held.scratch.data());
+                let state = State::read(&data.unwrap_or_default(), touched.iter());
+                Ok(Report::State(Box::new(state)))
+            }
+            Order::Count(counting) => Ok(self.count(counting)),
+            Order::Stop => Ok(self.stop()),
+            Order::Output { from } => match self.piece(from) {
+                Ok(piece) => return encode_piece(&piece),
+                Err(why) => Ok(Report::Refused { why }),
+            },
+            Order::Close => self.close().map(|()| Report::Closed).map_err(Failed::Fatal),
+        };
+        encode(&report.unwrap_or_else(|failed| match failed {
+            Failed::System(why) => Report::Failed { why },
+            failed => Report::Refused { why: words(failed) },
+        }))
+    }
+
+    /// Looks after a server that runs already. One that nobody finds has no counters of its own.
+    fn watch(&mut self, port: u16, pid: Option<u32>) -> Result<Report, Failed> {
+        self.close()?;
+        let listens = || lab_monitor::listener(port).map(|found| found.pid);
+        self.watched = pid.or_else(listens).and_then(Watched::find);
+        let found = self.watched.map(|watched| watched.pid);
+        match (pid, found) {
+            (Some(pid), None) => Err(Failed::System(format!(
+                "process {pid}, which the study attaches to, is gone"
+            ))),
+            _ => Ok(Report::Watched { pid: found }),
+        }
+    }
+
+    fn count(&mut self, counting: Counting) -> Report {
+        let spec = match &self.held {
+            Some(held) => held.counted(),
+            None => MonitorSpec {
+                processes: self
+                    .watched
+                    .iter()
+                    .map(|one| (SYSTEM.to_owned(), one.pid))
+                    .collect(),
+                ..MonitorSpec::default()
+            },
+        };
+        let monitor = Monitor::new(&spec);
+        let columns = monitor.columns().to_vec();
+        self.counter = Some(Counter {
+            monitor,
+            counting,
+            due: Duration::ZERO,
+        });
+        Report::Counts { columns }
+    }
+
+    /// Ends what was started; what ran before runs on.
+    fn stop(&mut self) -> Report {
+        self.counter = None;
+        self.watched = None;
+        let note = self.held.as_mut().and_then(Held::stop);
+        Report::Stopped { note }
+    }
+
+    fn check(&self, setups: &[Setup]) -> Report {
+        let mut problems: Vec<String> = Vec::new();
+        for setup in setups {
+            for problem in self.station.allowed.refused(setup, &self.station.cores) {
+                if !problems.contains(&problem) {
+                    problems.push(problem);
+                }
+            }
+        }
+        Report::Checked { problems }
+    }
+
+    /// Makes the machine ready for the trial, and starts its system. What is asked for is judged again: nobody
+    /// is obliged to ask before.
+    fn start(&mut self, setup: Setup) -> Result<Report, Failed> {
+        self.close()?;
+        let station = self.station;
+        let refused = station.allowed.refused(&setup, &station.cores);
+        if !refused.is_empty() {
+            return Err(Failed::Lost(refused.join("; ")));
+        }
+        let held = self.held.insert(station.hold(setup)?);
+        let kernel = held.kernel.apply(&held.setup.host.kernel);
+        let kernel = kernel.map_err(MachineError::from)?;
+        let started = held.machine.start(self.gone)?;
+        held.runs = true;
+        Ok(told(started, kernel))
+    }
+
+    /// A piece of what the system printed; empty at its end.
+    fn piece(&self, from: u64) -> Result<Vec<u8>, String> {
+        let Some(held) = &self.held else {
+            return Err("no system was started here".to_owned());
+        };
+        let read = || {
+            let mut file = File::open(&held.output)?;
+            file.seek(SeekFrom::Start(from))?;
+            let mut piece = Vec::new();
+            file.take(PIECE).read_to_end(&mut piece)?;
+            Ok::<_, io::Error>(piece)
+        };
+        match read() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            read => read.map_err(|error| format!("the system's output can't be read: {error}")),
+        }
+    }
+
+    /// Ends the system, if it still runs, and leaves the machine as it was.
+    fn close(&mut self) -> Result<(), MachineError> {
+        (self.counter, self.watched) = (None, None);
+        let Some(mut held) = self.held.take() else {
+            return Ok(());
+        };
+        held.stop();
+        let Held {
+            machine,
+            scratch,
+            kernel,
+            ..
+        } = held;
+        drop(machine);
+        // One that fails does not keep the other.
+        let closed = scratch.close();
+        kernel.put_back()?;
+        kernel.finish()?;
+        closed
+    }
+}
+
+impl Station {
+    /// Makes the folder of a trial, and writes down what its kernel settings were.
+    fn hold(&self, setup: Setup) -> Result<Held, MachineError> {
+        // Named by whoever judged it: it is one of those that are allowed.
+        let folder = self.allowed.folder(&setup.host).unwrap_or(&self.state);
+        let work = self.work(folder)?;
+        let scratch = work.trial(setup.trial)?;
+        let kernel = Kernel::of(&self.state, setup.host.kernel.iter(), Vec::new())?;
+        let output = scratch.file("output");
+        let start = Start {
+            program: self.program.clone(),
+            secure: setup.secure,
+            address: self.allowed.address,
+            cores: chosen(setup.host.cpus.as_ref(), &self.cores),
+            folder: scratch.folder().to_path_buf(),
+            output: output.clone(),
+        };
+        let machine = Local::new(start, self.allowed.settled(&setup.spec));
+        Ok(Held {
+            machine,
+            runs: false,
+            output,
+            setup,
+            scratch,
+            _work: work,
+            kernel,
+        })
+    }
+}
+
+impl Held {
+    fn counted(&self) -> MonitorSpec {
+        let counted = self.machine.counted();
+        let processes = counted.iter().map(|one| (SYSTEM.to_owned(), one.pid));
+        let hold = counted.and_then(|one| one.hold);
+        let holds = hold.map(|hold| (SYSTEM.to_owned(), hold.clone()));
+        MonitorSpec {
+            data_dir: Some(self.scratch.data()),
+            processes: processes.collect(),
+            holds: holds.into_iter().collect(),
+            remote: false,
+            roots: Roots::default(),
+        }
+    }
+
+    /// Ends the system, and leaves of its output what may be sent; a sentence about what did not go well, or is
+    /// left out.
+    fn stop(&mut self) -> Option<String> {
+        self.runs = false;
+        let ended = self.machine.stop();
+        let shortened = output::shorten(&self.output).unwrap_or_default();
+        let notes: Vec<String> = ended.into_iter().chain(shortened).collect();
+        (!notes.is_empty()).then(|| notes.join(" "))
+    }
+}
+
+fn told(started: Started, kernel: BTreeMap<String, String>) -> Report {
+    Report::Started {
+        started: Box::new(started),
+        kernel,
+    }
+}
+
+/// Those that a study wants of the agent's.
+fn chosen(cpus: Option<&Cpus>, cores: &[u32]) -> Vec<u32> {
+    match cpus {
+        None => cores.to_vec(),
+        Some(Cpus::List(list)) => list.clone(),
+        Some(Cpus::Count(count)) => cores.iter().copied().take(*count as usize).collect(),
+    }
+}
+
+fn words(failed: Failed) -> String {
+    match failed {
+        Failed::System(why) | Failed::Lost(why) => why,
+        Failed::Interrupted => "whoever conducts is gone".to_owned(),
+        Failed::Fatal(error) => {
+            let cause = std::error::Error::source(&error);
+            let cause = cause.map_or(String::new(), |cause| format!(": {cause}"));
+            format!("{error}{cause}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,277 @@
+//! Both sides over channels of this process, with real programs: what an agent does on a machine, and that nothing
+//! of it stays.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use lab_driver::remote::{End, Peer, Place};
+use lab_host::clock::{Stopwatch, pause};
+use lab_study::{CommandSpec, HostSpec, Preparation, Ready, StopSignal};
+
+use super::*;
+use crate::afar::Afar;
+
+const DEADLINE: Duration = Duration::from_secs(120);
+
+struct To(SyncSender<Vec<u8>>);
+
+struct From(Receiver<Vec<u8>>);
+
+impl FrameSink for To {
+    fn send(&mut self, frame: &[u8]) -> Result<(), MessageError> {
+        let sent = self.0.send(frame.to_vec());
+        sent.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe).into())
+    }
+}
+
+impl FrameSource for From {
+    fn receive(&mut self) -> Result<Option<Vec<u8>>, MessageError> {
+        Ok(self.0.recv().ok())
+    }
+}
+
+/// An agent on this machine, whose clock is the same.
+struct Here;
+
+impl Place for Here {
+    fn name(&self) -> String {
+        "agent here".to_owned()
+    }
+
+    fn process(&self) -> Option<u32> {
+        None
+    }
+
+    fn moment(&self, here: u64) -> u64 {
+        here
+    }
+
+    fn notice(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn must_arm(&self) -> bool {
+        true
+    }
+
+    fn end(&self, _at_once: bool) -> End {
+        End {
+            wrong: Some("was lost".to_owned()),
+            ..End::default()
+        }
+    }
+
+    fn kill(&self) {}
+}
+
+/// The machine of an agent, with what its owner allows.
+struct Stage {
+    folder: tempfile::TempDir,
+    station: Arc<Station>,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        fs::create_dir(&data).unwrap();
+        let text = format!(
+            "address = \"127.0.0.1\"\nprograms = [\"sh\"]\nfolders = [\"{}\"]",
+            data.display()
+        );
+        let allowed = Allowed::parse(&text).unwrap();
+        let cores = lab_host::cores::allowed().unwrap();
+        let state = folder.path().join("state");
+        let station = Station::new(allowed, PathBuf::from("plimsoll"), state, cores).unwrap();
+        Self {
+            folder,
+            station: Arc::new(station),
+        }
+    }
+
+    fn output(&self) -> PathBuf {
+        self.folder.path().join("output")
+    }
+
+    /// A way to the station, for a trial whose system this is.
+    fn open(&self, setup: Setup) -> (Afar, JoinHandle<Result<(), String>>) {
+        let (orders, told) = sync_channel(64);
+        let (reports, heard) = sync_channel(64);
+        let station = Arc::clone(&self.station);
+        let thread = std::thread::spawn(move || station.serve(From(told), To(reports)));
+        let peer = Peer {
+            orders: Box::new(To(orders)),
+            reports: Box::new(From(heard)),
+            place: Box::new(Here),
+            cores: Vec::new(),
+            own_cores: false,
+            weight: 1,
+        };
+        (Afar::new(peer, Some(setup), self.output()).unwrap(), thread)
+    }
+
+    #[track_caller]
+    fn is_as_it_was(&self) {
+        let left = fs::read_dir(self.folder.path().join("data")).unwrap();
+        assert_eq!(left.count(), 0);
+    }
+}
+
+/// A shell that says that it is ready, then does this.
+fn setup(then: &str) -> Setup {
+    let script = format!("echo \"$$ is ready\"; {then}");
+    Setup {
+        trial: 1,
+        spec: CommandSpec {
+            start: vec!["sh".to_owned(), "-c".to_owned(), script],
+            env: vec![],
+            folder: None,
+            files: vec![("conf/a".to_owned(), "x".to_owned())],
+            port: None,
+            ready: Ready::Log("ready".to_owned()),
+            ready_within_ms: 60_000,
+            reset: vec![],
+            stop_signal: StopSignal::Term,
+            stop_grace_ms: 60_000,
+            preparation: Preparation::default(),
+            preset: None,
+            name: None,
+            before: vec![],
+        },
+        host: HostSpec::default(),
+        secure: false,
+    }
+}
+
+fn never() -> AtomicBool {
+    AtomicBool::new(false)
+}
+
+#[track_caller]
+fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    let began = Stopwatch::start();
+    while !condition() {
+        assert!(began.elapsed() < DEADLINE, "{what}: not in time");
+        pause(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_system_is_started_counted_and_ended_and_nothing_stays() {
+    let stage = Stage::new();
+    let (mut afar, served) = stage.open(setup("exec sleep 600"));
+    afar.start(&never()).unwrap();
+    afar.look().unwrap();
+    let state = afar.state(&[]).unwrap();
+    assert_eq!((state.data_bytes, state.data_files), (1, 1), "its file");
+    assert!(!state.boot_id.is_empty() && !state.kernel_settings.is_empty());
+    let every = Duration::from_millis(20);
+    let columns = afar.count(shared(), every, DEADLINE).unwrap();
+    let threads = columns
+        .iter()
+        .position(|name| name == "system.threads")
+        .unwrap();
+    let mut rows = Vec::new();
+    until("counters come", || {
+        rows.extend(afar.rows());
+        rows.len() >= 3
+    });
+    assert!(
+        rows.windows(2).all(|pair| pair[0].at < pair[1].at),
+        "{rows:?}"
+    );
+    assert!(rows.iter().all(|row| row.values.len() == columns.len()));
+    assert_eq!(rows[1].values[threads], Some(1.0));
+    assert_eq!(afar.stop(), None);
+    let said = fs::read_to_string(stage.output()).unwrap();
+    assert!(said.contains("is ready"), "{said}");
+    drop(afar);
+    served.join().unwrap().unwrap();
+    stage.is_as_it_was();
+}
+
+#[test]
+fn a_system_that_ends_says_so_with_its_last_lines() {
+    let stage = Stage::new();
+    let (mut afar, _served) = stage.open(setup("sleep 1; echo broken; exit 3"));
+    afar.start(&never()).unwrap();
+    let mut failed = None;
+    until("it ends", || {
+        failed = afar.look().err();
+        failed.is_some()
+    });
+    let Some(Failed::System(why)) = failed else {
+        panic!("{failed:?}");
+    };
+    assert!(
+        why.contains("exit status: 3") && why.ends_with("broken"),
+        "{why}"
+    );
+}
+
+#[test]
+fn who_is_not_heard_any_more_has_no_system() {
+    let stage = Stage::new();
+    let (mut afar, served) = stage.open(setup("exec sleep 600"));
+    let started = afar.start(&never()).unwrap();
+    let log = PathBuf::from(&started.setting.scratch)
+        .parent()
+        .unwrap()
+        .join("output");
+    let said = fs::read_to_string(log).unwrap();
+    let pid = said.split_whitespace().next().unwrap().to_owned();
+    let process = PathBuf::from("/proc").join(pid);
+    assert!(process.exists());
+    drop(afar);
+    served.join().unwrap().unwrap();
+    assert!(!process.exists());
+    stage.is_as_it_was();
+}
+
+#[test]
+fn what_is_not_allowed_is_refused_whether_or_not_it_was_asked_before() {
+    let stage = Stage::new();
+    let mut other = setup("exit");
+    other.spec.start[0] = "cat".to_owned();
+    let (mut afar, served) = stage.open(other.clone());
+    let said = afar
+        .check(&[setup("exit"), other.clone()], &never())
+        .unwrap();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(
+        said[0].contains("the program cat is not allowed"),
+        "{said:?}"
+    );
+    drop(afar);
+    served.join().unwrap().unwrap();
+    let (mut afar, _served) = stage.open(other);
+    let Err(Failed::Fatal(error)) = afar.start(&never()) else {
+        panic!("it was started");
+    };
+    let said = error.to_string();
+    assert!(
+        said.starts_with("agent here can't run the system: the program cat"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_machine_that_is_lost_is_told_by_its_name() {
+    let stage = Stage::new();
+    let (mut afar, served) = stage.open(setup("exec sleep 600"));
+    afar.start(&never()).unwrap();
+    let nonsense = afar.ask_raw(b"shell");
+    assert!(nonsense.is_ok());
+    assert!(served.join().unwrap().is_err(), "nonsense is told");
+    let mut failed = None;
+    until("it is lost", || {
+        failed = afar.look().err();
+        failed.is_some()
+    });
+    let Some(Failed::Lost(why)) = failed else {
+        panic!("{failed:?}");
+    };
+    assert_eq!(why, "agent here, which has the system, was lost");
+    stage.is_as_it_was();
+}
