@@ -3,7 +3,7 @@
 //! what only this server may say. What is known of its parts has a bound, whatever its size.
 
 use groupware_mail::{Entry, View};
-use groupware_proto_mime::{Findings, as_delivered, has_field, limits, parts};
+use groupware_proto_mime::{Findings, as_delivered, has_field, limits, names_domain, parts};
 
 pub(crate) fn run(data: &[u8]) {
     let entry = Entry::of(data, 0);
@@ -16,6 +16,7 @@ pub(crate) fn run(data: &[u8]) {
         let texts = part.kind.len() + part.content_type.len() + part.disposition.len();
         assert!(texts + part.name.len() <= 4 * limits::SUBJECT_BYTES);
     }
+    let _ = names_domain(data, "From", "localhost");
     let seen = as_delivered(data, "localhost");
     assert!(!has_field(&seen, "bcc"));
     let _ = Findings::of(data, "localhost").and_then(|findings| findings.origin());

@@ -33,9 +33,11 @@ impl Person {
         }
     }
 
-    /// What to call the person.
+    /// What to call the person. A name is whatever its author says: one that looks like an address doesn't
+    /// stand where the address does.
     pub fn shown(&self) -> &str {
-        match self.name.is_empty() {
+        let is_address = || self.name.contains(['@', '\u{ff20}', '\u{fe6b}']);
+        match self.name.trim().is_empty() || (is_address() && !self.email.is_empty()) {
             true => &self.email,
             false => &self.name,
         }
@@ -137,6 +139,20 @@ mod tests {
             assert!(!is_address(bad), "{bad}");
         }
         assert!(!is_address(&"a".repeat(400)));
+    }
+
+    #[test]
+    fn no_name_is_shown_as_an_address() {
+        let check = |name: &str, email: &str, expected: &str| {
+            let (name, email) = (name.to_owned(), email.to_owned());
+            assert_eq!(Person { name, email }.shown(), expected);
+        };
+        check("Ada", "ada@x", "Ada");
+        check("", "ada@x", "ada@x");
+        check(" ", "ada@x", "ada@x");
+        check("boss@here", "eve@x", "eve@x");
+        check("boss\u{ff20}here", "eve@x", "eve@x");
+        check("boss@here", "", "boss@here");
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! is decoded when it is asked for, and content is a slice of the message.
 
 mod address;
+mod claim;
 mod delivered;
 mod findings;
 mod head;
@@ -15,6 +16,7 @@ pub mod limits;
 mod mime;
 
 pub use address::{Person, check_text, cut, is_address, people};
+pub use claim::names_domain;
 pub use delivered::as_delivered;
 pub use findings::{Finding, Findings, Origin, Outcome};
 pub use head::{check, count_fields, has_field, head_bytes};

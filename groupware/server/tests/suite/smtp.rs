@@ -477,6 +477,15 @@ fn strangers_do_not_write_as_local_users() {
         ("From: nobody.is.there@localhost", "550 5.7.1"),
         ("From: \"bob@localhost\" <x@example.com>", "250"),
         ("From: team: bob@localhost;", "550 5.7.1"),
+        ("From: bob@(there)localhost", "550 5.7.1"),
+        (
+            "Sender: bob@local(x)host\r\nFrom: x@example.com",
+            "550 5.7.1",
+        ),
+        (
+            "Sender: bob @ localhost (x)\r\nFrom: x@example.com",
+            "550 5.7.1",
+        ),
         ("Subject: from nobody", "250"),
     ] {
         client.begin("x@example.com", "ann@localhost");
