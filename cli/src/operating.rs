@@ -269,6 +269,9 @@ pub(crate) enum UsersCommand {
     Usage {
         /// Only these users
         names: Vec<String>,
+        /// Print JSON, a user per line
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -305,6 +308,9 @@ pub(crate) enum SessionsCommand {
     List {
         /// Only those of this user
         name: Option<String>,
+        /// Print JSON, a session per line
+        #[arg(long)]
+        json: bool,
     },
     /// End a user's sessions
     End {

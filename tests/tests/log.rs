@@ -92,6 +92,13 @@ fn each_request_is_a_line_and_no_line_has_a_secret() {
     let sign_in = lines.iter().find(|line| line["path"] == "/login");
     assert_eq!(sign_in.expect("it is in the log")["user"], "ada");
     let said = server.said();
+    let whole = said.rsplit_once('\n').expect("lines").0;
+    for line in whole.lines() {
+        let line = serde_json::from_str::<Value>(line);
+        line.unwrap_or_else(|_| panic!("a line is no JSON: {said}"));
+    }
+    let listening = format!("listening on http://{}", server.address());
+    assert!(said.contains(&listening), "{said}");
     let basic = BASE64_STANDARD.encode(format!("ada:{PASSWORD}"));
     for secret in [
         PASSWORD,

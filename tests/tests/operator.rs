@@ -50,6 +50,9 @@ fn users_come_are_shown_and_go() {
             .good("users list --json", "")
             .contains(r#""name":"ada""#)
     );
+    let said = place.good("users usage ada --json", "");
+    assert!(said.starts_with(r#"{"document_bytes":0,"#), "{said}");
+    assert_eq!(place.good("sessions list --json", ""), "");
     place.good("users admin ada on", "");
     assert!(place.good("users show ada", "").contains("/users"));
     place.good("users admin ada off", "");

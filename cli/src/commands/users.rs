@@ -47,14 +47,14 @@ pub(crate) fn run(args: &UsersArgs) -> Result<Exit, Failure> {
         UsersCommand::Admin { name, may } => set_admin(&admin, name, *may),
         UsersCommand::Remove { name, yes } => remove(&admin, name, *yes),
         UsersCommand::Export { name, file } => export(&admin, name, file),
-        UsersCommand::Usage { names } => usage(&admin, names),
+        UsersCommand::Usage { names, json } => usage(&admin, names, *json),
     }
 }
 
 pub(crate) fn sessions(args: &SessionsArgs) -> Result<Exit, Failure> {
     let admin = Admin::new(&args.server)?;
     match &args.command {
-        SessionsCommand::List { name } => list_sessions(&admin, name.as_deref()),
+        SessionsCommand::List { name, json } => list_sessions(&admin, name.as_deref(), *json),
         SessionsCommand::End { name, id } => {
             let path = match id {
                 Some(id) => format!("{}/sessions/{}", path(name), encoded(id)),
@@ -158,8 +158,7 @@ fn all(admin: &Admin) -> Result<Vec<Value>, Failure> {
 fn list(admin: &Admin, as_json: bool) -> Result<Exit, Failure> {
     let users = all(admin)?;
     if as_json {
-        let lines: Vec<String> = users.iter().map(|user| format!("{user}\n")).collect();
-        return print(&lines.concat());
+        return print_lines(&users);
     }
     let rows = users.iter().map(|user| {
         let number = |key: &str| user[key].as_u64().unwrap_or_default().to_string();
@@ -183,6 +182,12 @@ fn list(admin: &Admin, as_json: bool) -> Result<Exit, Failure> {
         ],
         rows,
     ))
+}
+
+/// As programs read it: a line each.
+fn print_lines(values: &[Value]) -> Result<Exit, Failure> {
+    let lines: Vec<String> = values.iter().map(|value| format!("{value}\n")).collect();
+    print(&lines.concat())
 }
 
 fn yes(value: &Value) -> String {
@@ -316,21 +321,36 @@ fn progress(name: &str) -> ProgressBar {
     bar.with_style(style.expect("the template is right"))
 }
 
-fn usage(admin: &Admin, names: &[String]) -> Result<Exit, Failure> {
+fn usage(admin: &Admin, names: &[String], as_json: bool) -> Result<Exit, Failure> {
     let names: Vec<String> = match names.is_empty() {
         true => all(admin)?.iter().map(|user| text(&user["name"])).collect(),
         false => names.to_vec(),
     };
-    let mut rows = Vec::with_capacity(names.len());
+    let mut used = Vec::with_capacity(names.len());
     for name in names {
         let user = admin.get(&path(&name))?;
-        let bytes = |key: &str| size(user["usage"][key].as_u64().unwrap_or_default());
-        rows.push(vec![name, bytes("mail_bytes"), bytes("document_bytes")]);
+        let bytes = |key: &str| user["usage"][key].as_u64().unwrap_or_default();
+        used.push(json!({
+            "name": name,
+            "mail_bytes": bytes("mail_bytes"),
+            "document_bytes": bytes("document_bytes"),
+        }));
     }
-    print(&table(&["USER", "MAIL", "DOCUMENTS"], rows.into_iter()))
+    if as_json {
+        return print_lines(&used);
+    }
+    let rows = used.iter().map(|user| {
+        let bytes = |key: &str| size(user[key].as_u64().unwrap_or_default());
+        vec![
+            text(&user["name"]),
+            bytes("mail_bytes"),
+            bytes("document_bytes"),
+        ]
+    });
+    print(&table(&["USER", "MAIL", "DOCUMENTS"], rows))
 }
 
-fn list_sessions(admin: &Admin, name: Option<&str>) -> Result<Exit, Failure> {
+fn list_sessions(admin: &Admin, name: Option<&str>, as_json: bool) -> Result<Exit, Failure> {
     let has_some = |user: &&Value| user["sessions"].as_u64() != Some(0);
     let names: Vec<String> = match name {
         Some(name) => vec![name.to_owned()],
@@ -340,26 +360,34 @@ fn list_sessions(admin: &Admin, name: Option<&str>) -> Result<Exit, Failure> {
             .map(|user| text(&user["name"]))
             .collect(),
     };
-    let mut rows = Vec::new();
+    let mut found = Vec::new();
     for name in names {
         let user = admin.get(&path(&name))?;
         for session in user["sessions"].as_array().into_iter().flatten() {
-            rows.push(vec![
-                name.clone(),
-                text(&session["id"]),
-                moment(&session["started"]),
-                moment(&session["used"]),
-            ]);
+            found.push(json!({
+                "user": name,
+                "id": session["id"],
+                "started": session["started"],
+                "used": session["used"],
+            }));
         }
     }
-    if rows.is_empty() {
+    if as_json {
+        return print_lines(&found);
+    }
+    if found.is_empty() {
         say(format_args!("nobody is signed in"));
         return Ok(Exit::Success);
     }
-    print(&table(
-        &["USER", "SESSION", "BEGUN", "LAST USED"],
-        rows.into_iter(),
-    ))
+    let rows = found.iter().map(|session| {
+        vec![
+            text(&session["user"]),
+            text(&session["id"]),
+            moment(&session["started"]),
+            moment(&session["used"]),
+        ]
+    });
+    print(&table(&["USER", "SESSION", "BEGUN", "LAST USED"], rows))
 }
 
 fn text(value: &Value) -> String {

@@ -14,7 +14,7 @@ use crate::admin_token;
 use crate::config::{Config, Data};
 use crate::error::ServeError;
 use crate::first_admin;
-use crate::log::Log;
+use crate::log::{Log, LogFormat};
 use crate::notify::Notify;
 use crate::server::Server;
 
@@ -98,8 +98,7 @@ fn serve(config: Config, surroundings: Surroundings, demo: Option<Demo>) -> Resu
         let users = users.map_err(|error| ServeError::Demo(error.to_string()))?;
         said += &demo::greeting(scheme, server.address(), &users);
     }
-    // Nobody may be there to read it.
-    let _ = io::stderr().write_all(said.as_bytes());
+    say(&said, first.log.format);
     let status = format!("listening on {scheme}://{}", server.address());
     notify.ready(&status);
     let running = Running {
@@ -116,6 +115,16 @@ fn serve(config: Config, surroundings: Surroundings, demo: Option<Demo>) -> Resu
         true => Err(ServeError::Died),
         false => Ok(()),
     }
+}
+
+/// To whoever sits there, or in lines of the log, where programs read nothing else.
+fn say(said: &str, format: LogFormat) {
+    if format == LogFormat::Json && !io::stderr().is_terminal() {
+        said.lines().for_each(|line| tracing::info!("{line}"));
+        return;
+    }
+    // Nobody may be there to read it.
+    let _ = io::stderr().write_all(said.as_bytes());
 }
 
 fn scheme(config: &Config) -> &'static str {
