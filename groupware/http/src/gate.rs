@@ -15,7 +15,7 @@ use axum::extract::{DefaultBodyLimit, MatchedPath, Request};
 use axum::response::{IntoResponse, Response};
 use bytes::{Bytes, BytesMut};
 use groupware_service::{Caller, Permits, Service};
-use http::header::CONTENT_LENGTH;
+use http::header::{CONTENT_LENGTH, HOST};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -350,6 +350,10 @@ impl<G: Guard> Shared<G> {
         S: Tower<Request, Response = Response, Error = Infallible>,
     {
         let (uri, headers) = (request.uri(), request.headers());
+        if headers.get_all(HOST).iter().nth(1).is_some() {
+            let message = "A request has one Host field.";
+            return Err(ApiError::new(StatusCode::BAD_REQUEST, message));
+        }
         if let Some(name) = self.gate.0.hosts.foreign(uri, headers) {
             return Err(misdirected(name));
         }

@@ -14,7 +14,7 @@ use groupware_objects::Shelf;
 use groupware_service::{Service, Via};
 use groupware_store::{Batch, StoreError};
 use http::header::CONTENT_TYPE;
-use http::{Extensions, HeaderMap, Method, StatusCode};
+use http::{Extensions, HeaderMap, Method, StatusCode, Uri};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::config::Config;
@@ -47,8 +47,12 @@ pub(crate) fn patterns(router: &Router) -> BTreeSet<String> {
     patterns.map(str::to_owned).collect()
 }
 
-async fn nothing_here() -> ApiError {
-    ApiError::new(StatusCode::NOT_FOUND, "There is nothing here.")
+/// `OPTIONS *` asks what the server can do at all (RFC 9110, 9.3.7).
+async fn nothing_here(method: Method, uri: Uri) -> Response {
+    if method == Method::OPTIONS && uri.path() == "*" {
+        return StatusCode::NO_CONTENT.into_response();
+    }
+    ApiError::new(StatusCode::NOT_FOUND, "There is nothing here.").into_response()
 }
 
 /// Whichever it is, the router adds which methods there are.

@@ -433,4 +433,6 @@ fn a_server_of_this_machine_is_reached_by_its_own_names() {
     for host in ["evil.example", "localhost.evil.example:8340", ""] {
         assert_eq!(status(host), 421, "{host}");
     }
+    // Of two, programs in between take one or the other.
+    assert_eq!(status("localhost\r\nhost: evil.example"), 400);
 }

@@ -146,6 +146,11 @@ fn routes_answer_with_a_final_slash_and_to_options() {
             "{path}: {options:?}"
         );
     }
+    // As about the server itself, or about a place that there isn't.
+    let whole = send(server.address(), "OPTIONS", "*", &[], b"");
+    assert_eq!(whole.status, 204, "{whole:?}");
+    let nowhere = send(server.address(), "OPTIONS", "/no/such/place", &[], b"");
+    assert_eq!(nowhere.status, 404, "{nowhere:?}");
 }
 
 /// A method that no route takes is answered with those that it does take.
