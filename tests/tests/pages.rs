@@ -41,6 +41,12 @@ fn in_a_browser(test: &str, mut options: Value, is_scripted: bool) {
         let made = admin.request("PUT", &path, &json!({ "password": PASSWORD }));
         assert_eq!(made.expect("an answer").status, 201);
     }
+    // More folders than a phone has room for, each with what is not read yet.
+    for number in 0..8 {
+        let path = format!("/admin/users/{}/mail?folder=Travels%20{number}", USERS[0]);
+        let made = admin.send("POST", &path, &[], b"Subject: away\r\n\r\ntext\r\n");
+        assert_eq!(made.expect("an answer").status, 201);
+    }
     let file = folder.path().join("plan.txt");
     std::fs::write(&file, "the plan").expect("a file to send");
     options["binary"] = json!(driver.browser());
