@@ -141,7 +141,7 @@ pub(crate) fn speaking<S: Speaking>(mix: &Mix, next: S) -> Result<S::Output, Dri
 }
 
 /// What makes a worker's HTTP client.
-fn http(mix: &Mix) -> Result<impl Make<HttpClient<Timers>>, DriverError> {
+pub(crate) fn http(mix: &Mix) -> Result<impl Make<HttpClient<Timers>>, DriverError> {
     let server = server(mix)?;
     Ok(move |drive: &Arc<Drive>, number: usize, timers: &Timers| {
         let server = of_worker(&server, drive, number);

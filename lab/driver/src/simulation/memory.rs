@@ -6,33 +6,26 @@ use std::time::Duration;
 use lab_workload::{LoadKind, Spacing, Wait};
 
 use super::{begin, drive, live, ms, step};
-use crate::client::Client;
 use crate::clock::Clock;
-use crate::crew::{Make, Speaking, speaking};
+use crate::crew::http;
 use crate::drive::Drive;
 use crate::mix::Mix;
 
 /// Longer than any of these trials.
 const LONG: Wait = Wait::Constant(Duration::from_secs(3600));
 
-/// A drive that is about to begin, whatever its users speak.
-struct Beginning<'a>(&'a Mix);
-
-impl Speaking for Beginning<'_> {
-    /// Users at the end.
-    type Output = u32;
-
-    fn with<C: Client>(self, make: impl Make<C>) -> u32 {
-        let _over = begin();
-        live(self.0, Clock::start(), make).last().users
-    }
+/// Lives through a drive; users at the end.
+fn at_the_end(mix: &Mix) -> u32 {
+    let make = http(mix).unwrap();
+    let _over = begin();
+    live(mix, Clock::start(), make).last().users
 }
 
 /// The most that so many users have at a time, all of whom wait at the end.
 fn peak(of: impl Fn(u32) -> Drive, users: u32) -> u64 {
     let mix = Mix::from(&of(users));
     let mut wait = 0;
-    let taken = allocation_counter::measure(|| wait = speaking(&mix, Beginning(&mix)).unwrap());
+    let taken = allocation_counter::measure(|| wait = at_the_end(&mix));
     assert_eq!(wait, users, "all of them are there");
     taken.bytes_max
 }

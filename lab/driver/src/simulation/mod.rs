@@ -75,26 +75,19 @@ pub(crate) enum Answer {
     Never,
 }
 
+/// A test's server. Not a type parameter: the whole engine would be compiled once more for each test.
+type Server = Box<dyn FnMut(Asked) -> Answer>;
+
 /// Speaks with a server that is a function.
-struct Simulated<S> {
+#[derive(Clone)]
+struct Simulated {
     clock: Clock,
-    server: Rc<RefCell<S>>,
+    server: Rc<RefCell<Server>>,
     sent: Rc<RefCell<Vec<Asked>>>,
     forgotten: Rc<RefCell<Vec<RequestId>>>,
 }
 
-impl<S> Clone for Simulated<S> {
-    fn clone(&self) -> Self {
-        Self {
-            clock: self.clock,
-            server: Rc::clone(&self.server),
-            sent: Rc::clone(&self.sent),
-            forgotten: Rc::clone(&self.forgotten),
-        }
-    }
-}
-
-impl<S: FnMut(Asked) -> Answer + 'static> lab_client::Client for Simulated<S> {
+impl lab_client::Client for Simulated {
     type Time = Timers;
     type Session = ();
 
@@ -303,6 +296,10 @@ fn begin() -> Over {
 
 /// Drives to the end of the hold.
 pub(crate) fn simulate(mix: impl Into<Mix>, server: impl FnMut(Asked) -> Answer + 'static) -> Told {
+    play(&mix.into(), Box::new(server))
+}
+
+fn play(mix: &Mix, server: Server) -> Told {
     let _over = begin();
     let clock = Clock::start();
     let client = Simulated {
@@ -315,7 +312,7 @@ pub(crate) fn simulate(mix: impl Into<Mix>, server: impl FnMut(Asked) -> Answer 
         let client = client.clone();
         move |_: &Arc<Drive>, _: usize, _: &Timers| Ok(client.clone())
     };
-    let mut story = live(&mix.into(), clock, make);
+    let mut story = live(mix, clock, make);
     (story.sent, story.forgotten) = (client.sent.take(), client.forgotten.take());
     story
 }

@@ -1,6 +1,9 @@
 //! One session of one user, outside of any trial: by the rules of the engine, but without a wait, and
 //! with a witness to every request. It measures nothing.
 
+use std::any::Any;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lab_client::{RequestId, Tap};
@@ -12,6 +15,7 @@ use crate::load::SharedPool;
 use crate::mix::Mix;
 use crate::report::QUEUE;
 use crate::script::Script;
+use crate::timers::Timer;
 use crate::user::{Life, Progress};
 
 /// How often a rehearsal looks whether it is to end.
@@ -65,11 +69,18 @@ impl Speaking for Rehearsing<'_> {
     type Output = Result<bool, DriverError>;
 
     fn with<C: Client>(self, make: impl Make<C>) -> Self::Output {
-        run(self, make)
+        let tap = Rc::clone(self.witness) as Rc<dyn Tap>;
+        let make = move |drive: &Arc<Drive>, timers: &Timers| {
+            let client = make(drive, 0, timers)?.tapped(tap);
+            Ok(Box::new(client) as Box<dyn Speaks>)
+        };
+        run(self, Box::new(make))
     }
 }
 
-fn run<C: Client>(what: Rehearsing<'_>, make: impl Make<C>) -> Result<bool, DriverError> {
+type MakeOne = Box<dyn FnOnce(&Arc<Drive>, &Timers) -> Result<Box<dyn Speaks>, DriverError>>;
+
+fn run(what: Rehearsing<'_>, make: MakeOne) -> Result<bool, DriverError> {
     let Rehearsing {
         drive,
         user,
@@ -83,7 +94,7 @@ fn run<C: Client>(what: Rehearsing<'_>, make: impl Make<C>) -> Result<bool, Driv
         let clock = Clock::start();
         let timers = Timers::new(clock).map_err(DriverError::Runtime)?;
         let client = Witnessed {
-            client: make(drive, 0, &timers)?.tapped(Rc::clone(witness) as Rc<dyn Tap>),
+            client: make(drive, &timers)?,
             witness: Rc::clone(witness),
         };
         let service = timers.clone();
@@ -123,13 +134,13 @@ fn without_waits(drive: &Drive) -> Drive {
 }
 
 /// A worker without a load.
-struct Rehearsal<C: Client> {
-    shared: Rc<Shared<Witnessed<C>>>,
+struct Rehearsal {
+    shared: Rc<Shared<Witnessed>>,
     outbox: Outbox,
 }
 
-impl<C: Client> Rehearsal<C> {
-    fn new(drive: &Arc<Drive>, client: Witnessed<C>, (clock, timers): (Clock, Timers)) -> Self {
+impl Rehearsal {
+    fn new(drive: &Arc<Drive>, client: Witnessed, (clock, timers): (Clock, Timers)) -> Self {
         let script = Arc::new(Script::new(&drive.workload));
         // Nobody hears what is recorded.
         let (queue, _) = std::sync::mpsc::sync_channel(QUEUE);
@@ -184,7 +195,7 @@ impl<C: Client> Rehearsal<C> {
         Ok(())
     }
 
-    fn setup(&self, step: usize) -> SetupRun<Witnessed<C>> {
+    fn setup(&self, step: usize) -> SetupRun<Witnessed> {
         SetupRun {
             shared: Rc::clone(&self.shared),
             users: Rc::default(),
@@ -198,30 +209,94 @@ impl<C: Client> Rehearsal<C> {
     }
 }
 
+/// What a client keeps of a user, whichever client it is.
+type Session = Box<dyn Any>;
+
+/// A client of any kind. Nothing is measured here, so that the choice may cost something with each request; the
+/// engine would be compiled once more for each protocol.
+trait Speaks {
+    fn session(&self) -> Session;
+
+    fn sibling(&self, session: &Session) -> Session;
+
+    fn exchange<'a>(
+        &'a self,
+        session: &'a mut Session,
+        request: RequestId,
+        scope: &'a mut UserScope,
+        deadline: &'a Timer,
+    ) -> Pin<Box<dyn Future<Output = Exchange> + 'a>>;
+
+    fn forget(&self, request: RequestId, scope: &mut UserScope);
+
+    fn again(&self, session: &mut Session, request: RequestId);
+
+    fn take_counts(&self) -> ClientCounts;
+}
+
+/// Why a session is never another client's: a rehearsal has one.
+const OWN: &str = "the session is one of this client";
+
+impl<C: Client> Speaks for C {
+    fn session(&self) -> Session {
+        Box::new(lab_client::Client::session(self))
+    }
+
+    fn sibling(&self, session: &Session) -> Session {
+        let own = (**session).downcast_ref().expect(OWN);
+        Box::new(lab_client::Client::sibling(self, own))
+    }
+
+    fn exchange<'a>(
+        &'a self,
+        session: &'a mut Session,
+        request: RequestId,
+        scope: &'a mut UserScope,
+        deadline: &'a Timer,
+    ) -> Pin<Box<dyn Future<Output = Exchange> + 'a>> {
+        let own = (**session).downcast_mut().expect(OWN);
+        let exchange = lab_client::Client::exchange(self, own, request, scope, deadline);
+        Box::pin(exchange)
+    }
+
+    fn forget(&self, request: RequestId, scope: &mut UserScope) {
+        lab_client::Client::forget(self, request, scope);
+    }
+
+    fn again(&self, session: &mut Session, request: RequestId) {
+        let own = (**session).downcast_mut().expect(OWN);
+        lab_client::Client::again(self, own, request);
+    }
+
+    fn take_counts(&self) -> ClientCounts {
+        lab_client::Client::take_counts(self)
+    }
+}
+
 /// The client of all trials, with who sees what it does.
-struct Witnessed<C> {
-    client: C,
+struct Witnessed {
+    client: Box<dyn Speaks>,
     witness: Rc<dyn Witness>,
 }
 
-impl<C: Client> lab_client::Client for Witnessed<C> {
+impl lab_client::Client for Witnessed {
     type Time = Timers;
-    type Session = C::Session;
+    type Session = Session;
 
-    fn session(&self) -> C::Session {
+    fn session(&self) -> Session {
         self.client.session()
     }
 
-    fn sibling(&self, session: &C::Session) -> C::Session {
+    fn sibling(&self, session: &Session) -> Session {
         self.client.sibling(session)
     }
 
     async fn exchange(
         &self,
-        session: &mut C::Session,
+        session: &mut Session,
         request: RequestId,
         scope: &mut UserScope,
-        deadline: &<Timers as lab_client::Time>::Timer,
+        deadline: &Timer,
     ) -> Exchange {
         let exchange = self
             .client
@@ -235,7 +310,7 @@ impl<C: Client> lab_client::Client for Witnessed<C> {
         self.client.forget(request, scope);
     }
 
-    fn again(&self, session: &mut C::Session, request: RequestId) {
+    fn again(&self, session: &mut Session, request: RequestId) {
         self.client.again(session, request);
     }
 
@@ -243,7 +318,7 @@ impl<C: Client> lab_client::Client for Witnessed<C> {
         self.witness.left_out(request);
     }
 
-    fn take_counts(&self) -> lab_client::ClientCounts {
+    fn take_counts(&self) -> ClientCounts {
         self.client.take_counts()
     }
 }
