@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -25,6 +25,12 @@ use nix::unistd::Pid;
 
 const PROGRAM: &str = "0.0.0-test";
 
+/// Each has a fleet of its own, and waits most of the time: for leases that run out, for trials that end.
+const AT_ONCE: usize = 4;
+
+/// A test by its name.
+type Test = (&'static str, fn());
+
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     if let [_, agent, token, state] = &arguments[..]
@@ -36,7 +42,7 @@ fn main() {
         println!("skipped: there is no nats-server here (Debian: apt install nats-server)");
         return;
     }
-    let tests: [(&str, fn()); 7] = [
+    let tests: [Test; 7] = [
         (
             "one load by one, two, and three agents",
             one_load_by_any_number_of_agents,
@@ -57,10 +63,24 @@ fn main() {
             a_server_that_runs_already_lets_in_whom_it_is_told,
         ),
     ];
-    for (name, test) in tests {
-        println!("fleet: {name}");
-        test();
-    }
+    play(&tests);
+}
+
+/// Plays all, some at a time; fails when one has failed.
+fn play(tests: &[Test]) {
+    let next = AtomicUsize::new(0);
+    let some = || {
+        while let Some((name, test)) = tests.get(next.fetch_add(1, Relaxed)) {
+            println!("fleet: {name}");
+            test();
+            println!("fleet: {name}: ok");
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(some);
+        }
+    });
 }
 
 fn be_agent(token: &Path, state: &Path) {
