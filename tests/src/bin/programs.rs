@@ -1,11 +1,13 @@
 //! Runs all test programs of this workspace, some at once: `programs [--at-once N] [FLAGS OF cargo test…]`.
 //!
 //! `cargo test` runs one after the other, and most of them wait most of the time: for a server that starts,
-//! for a deadline that is to pass. What a program prints is shown whole when it has failed, after a line
-//! for each one; all are run, whatever fails.
+//! for a deadline that is to pass. As many run as there are cores, and one more is begun whenever those leave
+//! the cores idle; where others use the machine, or the tests do, none is. What a program prints is shown whole
+//! when it has failed, after a line for each one; all are run, whatever fails.
 
 use std::collections::VecDeque;
 use std::env;
+use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
@@ -19,9 +21,14 @@ use serde_json::Value;
 /// Agents that are lost are waited for.
 const LONGEST: &str = "lab/fleet fleet";
 const USAGE: &str = "usage: programs [--at-once N] [FLAGS OF cargo test…]";
+/// One more program is begun when this part of all cores' time was idle, for so long.
+const IDLE: f64 = 0.4;
+const LOOK: Duration = Duration::from_secs(2);
 
 struct Options {
     at_once: usize,
+    /// One more while the cores are idle: unless a number was asked for.
+    one_more: bool,
     cargo: Vec<String>,
 }
 
@@ -53,11 +60,15 @@ fn options(mut args: impl Iterator<Item = String>) -> Option<Options> {
     let cores = thread::available_parallelism().map_or(2, usize::from);
     let mut options = Options {
         at_once: cores.max(2),
+        one_more: true,
         cargo: Vec::new(),
     };
     while let Some(arg) = args.next() {
         match arg.as_str() {
-            "--at-once" => options.at_once = args.next()?.parse().ok()?,
+            "--at-once" => {
+                options.at_once = args.next()?.parse().ok()?;
+                options.one_more = false;
+            }
             _ => options.cargo = std::iter::once(arg).chain(args.by_ref()).collect(),
         }
     }
@@ -77,7 +88,7 @@ fn main() -> ExitCode {
         }
     };
     let begun = now();
-    let ended = run(programs, options.at_once);
+    let ended = run(programs, &options);
     let (good, bad): (Vec<_>, Vec<_>) = ended.iter().partition(|ended| ended.is_good());
     for ended in &bad {
         show(ended);
@@ -149,23 +160,70 @@ fn program(line: &str, root: &Path) -> Option<Program> {
     })
 }
 
-fn run(programs: VecDeque<Program>, at_once: usize) -> Vec<Ended> {
+fn run(programs: VecDeque<Program>, options: &Options) -> Vec<Ended> {
     let waiting = Mutex::new(programs);
     let ended = Mutex::new(Vec::new());
-    let next = || lock(&waiting).pop_front();
+    // False when there is none left.
+    let run_next = || {
+        let next = lock(&waiting).pop_front();
+        let Some(program) = next else { return false };
+        let one = play(program);
+        let mut all = lock(&ended);
+        say(&one);
+        all.push(one);
+        true
+    };
+    let run_when_idle = || match were_idle() {
+        true => run_next(),
+        false => !lock(&waiting).is_empty(),
+    };
     thread::scope(|scope| {
-        for _ in 0..at_once {
-            scope.spawn(|| {
-                while let Some(program) = next() {
-                    let one = play(program);
-                    let mut all = lock(&ended);
-                    say(&one);
-                    all.push(one);
-                }
-            });
+        for _ in 0..options.at_once {
+            scope.spawn(|| while run_next() {});
+        }
+        if options.one_more {
+            scope.spawn(|| while run_when_idle() {});
         }
     });
     ended.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Looks at the cores for a while: whether they had time left. False where that can't be told.
+fn were_idle() -> bool {
+    let before = Ticks::now();
+    thread::park_timeout(LOOK);
+    let now = Ticks::now();
+    before.zip(now).is_some_and(|(b, n)| n.is_idle_since(b))
+}
+
+/// What all cores did since the machine started, in ticks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Ticks {
+    idle: u64,
+    all: u64,
+}
+
+impl Ticks {
+    fn now() -> Option<Self> {
+        Self::of(&fs::read_to_string("/proc/stat").ok()?)
+    }
+
+    /// By the first line of `/proc/stat`: user, nice, system, idle, waiting for a disk, irq, softirq, stolen.
+    fn of(stat: &str) -> Option<Self> {
+        let fields = stat.lines().next()?.strip_prefix("cpu ")?;
+        let fields = fields.split_whitespace().take(8);
+        let ticks: Vec<u64> = fields.map(str::parse).collect::<Result<_, _>>().ok()?;
+        Some(Self {
+            idle: ticks.get(3)? + ticks.get(4)?,
+            all: ticks.iter().sum(),
+        })
+    }
+
+    fn is_idle_since(self, before: Self) -> bool {
+        let idle = self.idle.saturating_sub(before.idle);
+        let all = self.all.saturating_sub(before.all);
+        all > 0 && idle as f64 >= IDLE * all as f64
+    }
 }
 
 fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -248,6 +306,25 @@ mod tests {
         let said = ["--at-once", "3", "--workspace", "--locked"].map(str::to_owned);
         let options = options(said.into_iter()).unwrap();
         assert_eq!((options.at_once, options.cargo.len()), (3, 2));
+        assert!(!options.one_more, "three are three");
         assert!(super::options(["--at-once".to_owned(), "0".to_owned()].into_iter()).is_none());
+    }
+
+    #[test]
+    fn one_more_begins_where_the_cores_were_idle() {
+        let ticks = |idle: u64, stolen: u64| {
+            let stat = format!("cpu  100 10 50 {idle} 40 0 5 {stolen} 7 7\ncpu0 1 2 3 4\n");
+            Ticks::of(&stat).unwrap()
+        };
+        let before = ticks(1000, 0);
+        assert_eq!((before.idle, before.all), (1040, 1205));
+        assert!(ticks(1041, 59).is_idle_since(before));
+        assert!(
+            !ticks(1039, 61).is_idle_since(before),
+            "another guest had the time"
+        );
+        assert!(!before.is_idle_since(before), "nothing is known yet");
+        assert_eq!(Ticks::of("intr 5\n"), None);
+        assert_eq!(Ticks::of("cpu  1 2 3\n"), None);
     }
 }
