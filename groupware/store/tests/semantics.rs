@@ -110,7 +110,7 @@ fn the_writer_is_not_kept_out_by_those_who_write_in_its_place() {
 /// Copying the log back is the writer's work, also where others have done the writing.
 #[test]
 fn a_log_that_others_wrote_is_copied_back() {
-    const BATCHES: u32 = 40;
+    const BATCHES: u32 = 72;
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open_sqlite(folder.path(), StoreOptions::default()).unwrap();
     let put = |number: u32| {
@@ -120,7 +120,7 @@ fn a_log_that_others_wrote_is_copied_back() {
     };
     (0..BATCHES).for_each(put);
     let database = folder.path().join("groupware.sqlite");
-    let is_copied = || std::fs::metadata(&database).unwrap().len() > 30 << 20;
+    let is_copied = || std::fs::metadata(&database).unwrap().len() > 60 << 20;
     wait_until(
         Duration::from_secs(120),
         "the log to be copied back",

@@ -13,31 +13,26 @@ use std::thread::JoinHandle;
 
 use rusqlite::Connection;
 
-use super::connect::{PAGE_BYTES, open_helper};
+use super::connect::{open_helper, page_bytes};
 use crate::StoreError;
 
-/// A log of 32 MiB is copied back. Larger logs save copies of pages that change often; smaller
+/// A log of 64 MiB is copied back. Larger logs save copies of pages that change often; smaller
 /// ones are faster to look up pages in.
-const BEGIN_PAGES: u32 = pages(32 << 20);
+const BEGIN_BYTES: u32 = 64 << 20;
 /// Where pages change once and not again, as when very much is removed, nothing is saved by waiting: so many
-/// are copied at once, lest a commit's sync wait for 32 MiB that are written just then.
-const BULK_PAGES: u32 = pages(4 << 20);
+/// are copied at once, lest a commit's sync wait for all of that, which is written just then.
+const BULK_BYTES: u32 = 4 << 20;
 /// So many the writer copies itself, and others wait for it.
-const FINISH_PAGES: u32 = pages(1 << 20);
+const FINISH_BYTES: u32 = 1 << 20;
 /// How often the helper tries to leave no more than that before the writer copies what there is.
 const ROUNDS: u32 = 8;
 /// A log of 512 MiB is copied back whoever waits: the helper can't keep up.
-const FORCE_PAGES: u32 = pages(512 << 20);
-
+const FORCE_BYTES: u32 = 512 << 20;
 /// After that, each time that it has grown by so much.
-const FORCE_AGAIN_PAGES: u32 = pages(128 << 20);
+const FORCE_AGAIN_BYTES: u32 = 128 << 20;
 
 const PASSIVE: &str = "PRAGMA wal_checkpoint(PASSIVE)";
 const RESTART: &str = "PRAGMA wal_checkpoint(RESTART)";
-
-const fn pages(bytes: u32) -> u32 {
-    bytes / PAGE_BYTES
-}
 
 thread_local! {
     /// Pages in the log after this thread's last commit, until they are taken. The hook has no other
@@ -77,6 +72,8 @@ struct Help {
 
 pub(super) struct Checkpointer {
     help: Arc<Help>,
+    /// The file's.
+    page_bytes: u32,
     /// The length of the log when it was last looked at.
     seen_pages: Cell<u32>,
     /// How often the helper has copied what there was since the log was to start over.
@@ -90,6 +87,7 @@ pub(super) struct Checkpointer {
 impl Checkpointer {
     pub(super) fn start(file: &Path) -> Result<Self, StoreError> {
         let connection = open_helper(file)?;
+        let page_bytes = page_bytes(&connection)?;
         let help = Arc::new(Help::default());
         let (wake, woken) = sync_channel(1);
         let helper = std::thread::Builder::new()
@@ -101,6 +99,7 @@ impl Checkpointer {
             .map_err(|error| StoreError::Thread(Arc::new(error)))?;
         Ok(Self {
             help,
+            page_bytes,
             seen_pages: Cell::new(0),
             rounds: Cell::new(0),
             forced_pages: Cell::new(0),
@@ -112,8 +111,13 @@ impl Checkpointer {
     /// Whether the log is so long that there is something to do. Asked after each commit.
     pub(super) fn wants_tending(&self, log: Log) -> bool {
         self.note_length(log.pages);
-        let is_long = log.pages >= BEGIN_PAGES || log.is_bulk && self.left(log.pages) >= BULK_PAGES;
+        let is_long = log.pages >= self.pages(BEGIN_BYTES)
+            || log.is_bulk && self.left(log.pages) >= self.pages(BULK_BYTES);
         is_long && !self.is_helped() || self.must_force(log.pages)
+    }
+
+    fn pages(&self, bytes: u32) -> u32 {
+        bytes / self.page_bytes
     }
 
     /// One that has got shorter has started over: nothing of it is copied yet.
@@ -139,7 +143,8 @@ impl Checkpointer {
     fn must_force(&self, log_pages: u32) -> bool {
         let last = self.forced_pages.get();
         let last = if log_pages < last { 0 } else { last };
-        log_pages >= FORCE_PAGES.max(last.saturating_add(FORCE_AGAIN_PAGES))
+        let again = last.saturating_add(self.pages(FORCE_AGAIN_BYTES));
+        log_pages >= self.pages(FORCE_BYTES).max(again)
     }
 
     /// Has the helper copy the log back, however short it is, unless it is at it.
@@ -161,9 +166,9 @@ impl Checkpointer {
         if self.must_force(log.pages) {
             self.forced_pages.set(log.pages);
             self.finish(writer, RESTART);
-        } else if log.pages < BEGIN_PAGES {
+        } else if log.pages < self.pages(BEGIN_BYTES) {
             self.begin();
-        } else if self.left(log.pages) <= FINISH_PAGES || self.rounds.get() >= ROUNDS {
+        } else if self.left(log.pages) <= self.pages(FINISH_BYTES) || self.rounds.get() >= ROUNDS {
             self.finish(writer, PASSIVE);
         } else {
             self.rounds.set(self.rounds.get() + 1);
@@ -222,6 +227,7 @@ mod tests {
     use plimsoll_tests::wait_until;
 
     use super::*;
+    use crate::sqlite::connect::PAGE_BYTES;
 
     /// A database with a log, whose writer tells after each commit how long that is.
     struct Written {
@@ -282,12 +288,13 @@ mod tests {
     #[test]
     fn the_helper_copies_what_is_much_and_the_writer_the_last_of_it() {
         let written = Written::new();
-        written.commit((31 << 20) + (512 << 10), false);
+        written.commit(BEGIN_BYTES - (512 << 10), false);
         assert_eq!(written.copied(), 0);
         let reader = written.reader();
         let long = written.commit(768 << 10, false);
         let copied = written.copied();
-        assert!(copied > 4000 && copied < long && long <= copied + FINISH_PAGES);
+        let finish = FINISH_BYTES / PAGE_BYTES;
+        assert!(copied > 4000 && copied < long && long <= copied + finish);
         reader.execute_batch("COMMIT").unwrap();
         let longer = written.commit(8 << 10, false);
         let help = &written.checkpointer.help;
@@ -318,7 +325,7 @@ mod tests {
         let written = Written::new();
         written.commit(1 << 20, false);
         let reader = written.reader();
-        let mut long = written.commit(32 << 20, false);
+        let mut long = written.commit(BEGIN_BYTES, false);
         for _ in 0..ROUNDS + 4 {
             assert!(written.copied() < long);
             long = written.commit(8 << 10, false);

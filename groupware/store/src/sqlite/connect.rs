@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::StoreError;
 
-/// Lists are read from few leaves.
+/// Of new files. Lists are read from few leaves.
 pub(super) const PAGE_BYTES: u32 = 8192;
 /// Most bytes of a partition, a key, and a value together that lie in one row; a longer value lies in a
 /// table of its own. A long row often finds its leaf full, and then three leaves and their parent are
@@ -29,6 +29,11 @@ pub(super) fn open_reader(file: &Path) -> Result<Connection, StoreError> {
     connection.pragma_update(None, "cache_size", -READER_CACHE_KIB)?;
     connection.set_prepared_statement_cache_capacity(16);
     Ok(connection)
+}
+
+/// How long a file's pages are, which is as it was made.
+pub(super) fn page_bytes(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.pragma_query_value(None, "page_size", |row| row.get(0))
 }
 
 /// A further connection to a database that is known to be there.

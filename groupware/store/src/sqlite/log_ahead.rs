@@ -10,25 +10,26 @@ use std::path::Path;
 
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 
-use super::connect::PAGE_BYTES;
-
 /// How far ahead of the last commit the log is read.
-const AHEAD_PAGES: u32 = (2 << 20) / PAGE_BYTES;
+const AHEAD_BYTES: u32 = 2 << 20;
 
 /// The log's file, and how much of it has been asked for.
 pub(super) struct LogAhead {
     /// `None` where it can't be opened: commits then wait for what isn't there.
     log: Option<File>,
+    page_bytes: u32,
     asked_pages: u32,
 }
 
 impl LogAhead {
-    /// Of the log beside the database in `file`. The log is there once the database has been read.
-    pub(super) fn new(file: &Path) -> Self {
+    /// Of the log beside the database in `file`, whose pages are so long. The log is there once the database has
+    /// been read.
+    pub(super) fn new(file: &Path, page_bytes: u32) -> Self {
         let mut log = file.as_os_str().to_owned();
         log.push("-wal");
         Self {
             log: File::open(log).ok(),
+            page_bytes,
             asked_pages: 0,
         }
     }
@@ -37,11 +38,15 @@ impl LogAhead {
     pub(super) fn wants_tending(&self, log_pages: u32) -> bool {
         self.log.is_some()
             && (self.is_of_former_round(log_pages)
-                || log_pages + AHEAD_PAGES / 2 >= self.asked_pages)
+                || log_pages + self.ahead_pages() / 2 >= self.asked_pages)
+    }
+
+    fn ahead_pages(&self) -> u32 {
+        AHEAD_BYTES / self.page_bytes
     }
 
     fn is_of_former_round(&self, log_pages: u32) -> bool {
-        log_pages + AHEAD_PAGES < self.asked_pages
+        log_pages + self.ahead_pages() < self.asked_pages
     }
 
     /// Called between commits; the log has `log_pages` of this round.
@@ -53,8 +58,8 @@ impl LogAhead {
             self.asked_pages = 0;
         }
         let from = log_pages.max(self.asked_pages);
-        self.asked_pages = log_pages + AHEAD_PAGES;
-        let offset = |pages: u32| i64::from(pages) * i64::from(PAGE_BYTES);
+        self.asked_pages = log_pages + self.ahead_pages();
+        let offset = |pages: u32| i64::from(pages) * i64::from(self.page_bytes);
         // Advice: where the file ends before, or it can't be followed, nothing is lost.
         let _ = posix_fadvise(
             log,

@@ -8,7 +8,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::checkpoint::Checkpointer;
-use super::connect::{BUSY_TIMEOUT, PAGE_BYTES};
+use super::connect::{BUSY_TIMEOUT, PAGE_BYTES, page_bytes};
 use super::log_ahead::LogAhead;
 use super::position::start_log;
 use super::read::ReadPool;
@@ -26,8 +26,9 @@ const SCHEMA_VERSION: i64 = 2;
 
 /// The writer keeps its pages between transactions.
 const WRITER_CACHE_KIB: i64 = 64 << 10;
-/// A log that grew beyond this is cut back when it starts over.
-const LOG_KEEP_BYTES: i64 = 64 << 20;
+/// A log that grew beyond this is cut back when it starts over. One of usual length isn't: it would have to be made
+/// longer again, page by page, under commits that wait for that.
+const LOG_KEEP_BYTES: i64 = 96 << 20;
 const SCHEMA: &str = "
     CREATE TABLE records (
         partition TEXT NOT NULL,
@@ -86,7 +87,7 @@ pub(crate) fn open(
         file: file.clone(),
         source,
     })?;
-    let log_ahead = LogAhead::new(&file);
+    let log_ahead = LogAhead::new(&file, page_bytes(&connection).map_err(failed)?);
     let writer = SqliteWriter::new(connection, checkpointer, log_ahead, changes).map_err(failed)?;
     pool.open_spares();
     Ok((pool, writer))
@@ -151,16 +152,17 @@ fn tune_writer(connection: &Connection, options: &StoreOptions) -> rusqlite::Res
     connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
     connection.pragma_update(None, "temp_store", "memory")?;
     if let Some(quota) = options.quota_bytes {
-        connection.pragma_update(None, "max_page_count", quota_pages(quota))?;
+        let most = quota_pages(quota, page_bytes(connection)?);
+        connection.pragma_update(None, "max_page_count", most)?;
     }
     connection.set_prepared_statement_cache_capacity(32);
     Ok(())
 }
 
 /// The quota in pages; at least one, since SQLite takes 0 for "leave it as it is".
-fn quota_pages(quota_bytes: u64) -> i64 {
+fn quota_pages(quota_bytes: u64, page_bytes: u32) -> i64 {
     i64::try_from(quota_bytes).map_or(i64::from(u32::MAX - 1), |bytes| {
-        (bytes / i64::from(PAGE_BYTES)).max(1)
+        (bytes / i64::from(page_bytes)).max(1)
     })
 }
 
