@@ -74,6 +74,8 @@ pub(crate) struct SqliteWriter {
 enum Held {
     /// There is none, or its value is in it.
     NotLarge,
+    /// Its value is in it.
+    Inline,
     /// Its value lies under this number.
     Large(i64),
 }
@@ -256,8 +258,12 @@ impl SqliteWriter {
             if !assert.holds(found.map(|(revision, _)| revision.unsigned_abs())) {
                 return Ok(Some(index));
             }
-            let large = found.and_then(|(_, large)| large);
-            looked.note(assert.target(), large.map_or(Held::NotLarge, Held::Large));
+            let held = match found {
+                Some((_, Some(id))) => Held::Large(id),
+                Some((_, None)) => Held::Inline,
+                None => Held::NotLarge,
+            };
+            looked.note(assert.target(), held);
         }
         Ok(None)
     }
@@ -354,8 +360,8 @@ impl SqliteWriter {
         );
         match held {
             Held::NotLarge => self.prepared(PUT, row),
-            // In a damaged store, of a value that is gone.
-            Held::Large(_) => self.prepared(PUT_OVER, row),
+            // Large only in a damaged store, of a value that is gone.
+            Held::Inline | Held::Large(_) => self.prepared(PUT_OVER, row),
         }
     }
 
@@ -367,10 +373,15 @@ impl SqliteWriter {
         held: Option<Held>,
     ) -> rusqlite::Result<()> {
         let row = (partition, key, revision, value);
-        if !matches!(held, Some(Held::Large(_)))
-            && self.connection.prepare_cached(PUT)?.execute(row)? == 1
-        {
-            return Ok(());
+        match held {
+            // An update looks for the record once; what may have to insert one does twice where there is one.
+            Some(Held::Inline) => return self.prepared(PUT_OVER, row),
+            Some(Held::NotLarge) | None => {
+                if self.connection.prepare_cached(PUT)?.execute(row)? == 1 {
+                    return Ok(());
+                }
+            }
+            Some(Held::Large(_)) => {}
         }
         self.free(partition, key)?;
         self.prepared(PUT_OVER, row)
