@@ -19,7 +19,7 @@ const WHOLE: u8 = 1;
 const BORDER: u8 = 0;
 
 /// What recurs in the JSON of events.
-const EVENTS: Lean = Lean::new(&[
+static EVENTS: Lean = Lean::new(&[
     r#"{"id":""#,
     r#"","cr":"#,
     r#","mo":"#,

@@ -5,7 +5,7 @@
 //! they were stored once, stands for itself.
 
 /// Stands for what the caller says of itself, such as the path that a record's key names.
-const OWN: u8 = 1;
+pub(crate) const OWN: u8 = 1;
 /// Stands for the last bytes that stood for themselves: a name and the address made of it.
 const AGAIN: u8 = 2;
 /// Stands for the first of the texts; the bytes after it, for those after that.
@@ -17,10 +17,48 @@ const AGAIN_BYTES: usize = 3;
 /// The most that a short form can be of: more than anything that is stored.
 const MOST_BYTES: usize = 4 << 20;
 
+/// The most texts that there can be.
+const MOST_TEXTS: usize = (PLAIN - FIRST) as usize;
+
 /// What bytes stand for. Stored records have these bytes: texts are added at the end of the list, and never
 /// changed or moved.
 #[derive(Debug)]
-pub(crate) struct Lean(&'static [&'static str]);
+pub(crate) struct Lean {
+    texts: &'static [&'static str],
+    /// What they begin with: many are looked for, and few are there.
+    starts: [Start; MOST_TEXTS],
+}
+
+/// The first eight bytes of a text, or all of a shorter one.
+#[derive(Debug, Clone, Copy)]
+struct Start {
+    bytes: u64,
+    /// Which of them count.
+    mask: u64,
+}
+
+impl Start {
+    const NONE: Self = Self { bytes: 0, mask: 0 };
+
+    const fn of(text: &[u8]) -> Self {
+        if let Some(first) = text.first_chunk() {
+            let (bytes, mask) = (u64::from_le_bytes(*first), u64::MAX);
+            return Self { bytes, mask };
+        }
+        let (mut start, mut at) = (Self::NONE, 0);
+        while at < text.len() {
+            start.bytes |= (text[at] as u64) << (8 * at);
+            start.mask |= 0xFF << (8 * at);
+            at += 1;
+        }
+        start
+    }
+
+    /// Whether something that begins with eight bytes may begin with this.
+    fn may_begin(self, bytes: u64) -> bool {
+        bytes & self.mask == self.bytes
+    }
+}
 
 /// It isn't a short form, or one of a later version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -30,28 +68,32 @@ pub(crate) struct NoShortForm;
 impl Lean {
     /// With these texts. Of two that begin alike, the longer one comes first.
     pub(crate) const fn new(texts: &'static [&'static str]) -> Self {
-        assert!(texts.len() <= (PLAIN - FIRST) as usize);
-        Self(texts)
+        assert!(texts.len() <= MOST_TEXTS);
+        let mut starts = [Start::NONE; MOST_TEXTS];
+        let mut at = 0;
+        while at < texts.len() {
+            starts[at] = Start::of(texts[at].as_bytes());
+            at += 1;
+        }
+        Self { texts, starts }
     }
 
     /// Adds the short form of a JSON text.
     pub(crate) fn shorten(&self, to: &mut Vec<u8>, whole: &[u8], own: &str) {
         let (mut last, mut plain, mut at) = (&whole[..0], 0, 0);
-        let mut is_after_text = true;
-        while let Some(byte) = whole.get(at) {
-            // Texts begin at a border, or where another one ends.
-            let may_begin = is_after_text || matches!(byte, b'"' | b'}' | b',');
+        while at < whole.len() {
             let again = if plain < at { &whole[plain..at] } else { last };
-            let found = may_begin.then(|| self.found(&whole[at..], own, again));
-            let Some((byte, length)) = found.flatten() else {
-                is_after_text = false;
-                at += 1;
+            if let Some((byte, length)) = self.found(&whole[at..], own, again) {
+                to.extend_from_slice(&whole[plain..at]);
+                to.push(byte);
+                at += length;
+                (last, plain) = (again, at);
                 continue;
-            };
-            to.extend_from_slice(&whole[plain..at]);
-            to.push(byte);
-            at += length;
-            (last, plain, is_after_text) = (again, at, true);
+            }
+            // Texts begin at a border, or where another one ends.
+            let is_border = |byte: &u8| matches!(byte, b'"' | b'}' | b',');
+            let rest = &whole[at + 1..];
+            at += 1 + rest.iter().position(is_border).unwrap_or(rest.len());
         }
         to.extend_from_slice(&whole[plain..]);
     }
@@ -65,9 +107,11 @@ impl Lean {
         if again.len() >= AGAIN_BYTES && begins(again) {
             return Some((AGAIN, again.len()));
         }
-        let mut all = (FIRST..).zip(self.0);
-        let found = all.find(|(_, it)| begins(it.as_bytes()));
-        found.map(|(byte, it)| (byte, it.len()))
+        let start = Start::of(text).bytes;
+        let all = (FIRST..).zip(self.texts.iter().zip(&self.starts));
+        let mut likely = all.filter(|(_, (_, it))| it.may_begin(start));
+        let found = likely.find(|(_, (it, _))| begins(it.as_bytes()));
+        found.map(|(byte, (it, _))| (byte, it.len()))
     }
 
     /// Adds the text that has this short form.
@@ -104,7 +148,7 @@ impl Lean {
 
     fn text(&self, byte: u8) -> Option<&'static str> {
         let at = byte.checked_sub(FIRST)?;
-        self.0.get(usize::from(at)).copied()
+        self.texts.get(usize::from(at)).copied()
     }
 }
 
