@@ -5,7 +5,7 @@ use groupware_text::shortened;
 
 use crate::{
     Answer, Attendee, CalendarError, Context, Decision, Entry, Event, Ids, NewAttendee, NewEvent,
-    Organizer, Reason, Role, State, limits,
+    Organizer, Reason, Role, State, keys, limits,
     mailbox::{self, Changes, Held},
 };
 
@@ -161,7 +161,7 @@ pub(crate) fn invite(
     }
     let invitation = Entry {
         state: State::Invited {
-            notice: new_name(ids),
+            notice: keys::notice_name(ids.take(), context.now),
             received: context.now,
         },
         event: event.for_attendee(),

@@ -11,13 +11,13 @@ use crate::{
     entry::{Entry, State},
     event::is_default,
     keys,
-    lean::{Lean, NoShortForm},
+    lean::{Lean, NoShortForm, OWN},
     limits, time,
     zones::{self, Zone},
 };
 
 /// What recurs in the lines of lists.
-const LINES: Lean = Lean::new(&[
+static LINES: Lean = Lean::new(&[
     r#","summary":""#,
     r#"","location":""#,
     r#"","start":{"date":""#,
@@ -215,6 +215,12 @@ pub(crate) fn event_line(mailbox: &str, entry: &Entry) -> Vec<u8> {
     short
 }
 
+/// Whether a stored line of an event list has nothing of the mailbox that it lies in: it does where its path isn't
+/// written as expected, as with quotation marks in the event's identifier.
+pub(crate) fn is_line_of_any_mailbox(stored: &[u8]) -> bool {
+    stored.first() == Some(&OWN)
+}
+
 /// The lines of a mailbox's event list, from their stored form.
 pub(crate) struct EventLines {
     /// How all begin.
@@ -399,19 +405,57 @@ pub fn notice_document(mailbox: &str, id: &str, entry: &Entry) -> Vec<u8> {
 /// What every notice of ours is: an invitation.
 const REQUEST: &str = "request";
 
-/// Bytes before a notice line's JSON: the event's start, which the list filters by.
-pub(crate) const NOTICE_START_BYTES: usize = 16;
+/// Bytes of an event's start, by which the notice list is filtered.
+const NOTICE_START_BYTES: usize = 16;
+/// Comes before the event that a stored line says it is of: no line begins so.
+const OF_EVENT: u8 = 0;
 
-/// An invitation's line in the notice list, as it is stored: the event's start, then the JSON.
-pub(crate) fn notice_line(mailbox: &str, id: &str, event: &Event) -> Vec<u8> {
+/// An invitation's line in the notice list, as it is stored: the event's start; which event it is, where nothing
+/// else says that; the JSON.
+pub(crate) fn notice_line(mailbox: &str, id: &str, event: &Event, says_event: bool) -> Vec<u8> {
     let mut short = Vec::with_capacity(USUAL_BYTES);
     short.extend_from_slice(time::compact(event.details.start.instant()).as_bytes());
+    if let Ok(length) = u8::try_from(event.uid.len())
+        && says_event
+    {
+        short.extend([OF_EVENT, length]);
+        short.extend_from_slice(event.uid.as_bytes());
+    }
     let own = closing(mailbox, id);
     LINES.shorten(&mut short, &notice_summary(mailbox, id, event), &own);
     short
 }
 
-/// A line of the notice list, from what is stored after the start.
+/// Whether a stored line of a notice list has nothing of the mailbox that it lies in.
+pub(crate) fn is_notice_line_of_any_mailbox(stored: &[u8]) -> bool {
+    stored.last() == Some(&OWN)
+}
+
+/// The parts of a line of the notice list, as it is stored.
+pub(crate) struct NoticeLine<'a> {
+    /// When the event starts.
+    pub(crate) start: &'a [u8],
+    /// Which event it is, if it says that.
+    pub(crate) uid: Option<&'a [u8]>,
+    /// The JSON in its short form.
+    pub(crate) json: &'a [u8],
+}
+
+impl<'a> NoticeLine<'a> {
+    pub(crate) fn of(stored: &'a [u8]) -> Self {
+        let (start, json) = stored.split_at(NOTICE_START_BYTES.min(stored.len()));
+        if let [OF_EVENT, length, rest @ ..] = json
+            && let Some((uid, json)) = rest.split_at_checked(usize::from(*length))
+        {
+            let uid = Some(uid);
+            return Self { start, uid, json };
+        }
+        let uid = None;
+        Self { start, uid, json }
+    }
+}
+
+/// A line of the notice list, from its short form.
 pub(crate) fn whole_notice_line(
     mailbox: &str,
     id: &str,

@@ -4,8 +4,8 @@
 //! c/e/{uid}              the entry: state and event; its revision guards all that is derived
 //! c/i/{start}/{uid}      derived: the entry's line in the event list, rendered JSON in a short form
 //! c/l/{end}/{uid}        derived, of an event that lasts long: how who looks at a later week finds it
-//! c/n/{received}/{id}    derived: an invitation's line in the notice list
-//! c/m/{id}               derived: which entry the notice {id} is about
+//! c/n/{received}/{id}    derived: an invitation's line in the notice list, and which entry it is about
+//! c/m/{id}               derived, of a notice whose name doesn't say when it was received: which entry that is
 //! ```
 //! Times are sixteen bytes that sort as moments do. Every calendar key starts with `c/`.
 
@@ -20,6 +20,11 @@ const SEGMENT: &[u8] = b"@";
 
 /// One past the last key of a family: `/` + 1.
 const AFTER_SLASH: u8 = b'/' + 1;
+
+/// The first bits of a notice's name: seconds since 1970.
+const TIME_BITS: u32 = 40;
+/// The next ones, before those that are its own.
+const CHECK_BITS: u32 = 64 - TIME_BITS;
 
 /// What all keys of a calendar begin with.
 pub const PREFIX: &[u8] = b"c/";
@@ -74,6 +79,36 @@ pub(crate) fn notice_lines_from(received: Option<i64>) -> Vec<u8> {
 /// First key after the notice list.
 pub(crate) fn notice_lines_end() -> Vec<u8> {
     vec![b'c', b'/', b'n', AFTER_SLASH]
+}
+
+/// A new notice's name: 32 upper-case hexadecimal digits, as Domino's look. They say when it was received, so that
+/// its line is found by its name.
+pub(crate) fn notice_name(bits: u128, received: i64) -> String {
+    let own = bits as u64;
+    let named = match u64::try_from(received) {
+        Ok(time) if time >> TIME_BITS == 0 => {
+            let said = time << CHECK_BITS | check(time, own);
+            u128::from(said) << 64 | u128::from(own)
+        }
+        _ => bits,
+    };
+    format!("{named:032X}")
+}
+
+/// When a notice was received, if its name says so. One in many millions of other names seems to.
+pub(crate) fn received(name: &str) -> Option<i64> {
+    let bits = u128::from_str_radix(name, 16).ok()?;
+    let (said, own) = ((bits >> 64) as u64, bits as u64);
+    let time = said >> CHECK_BITS;
+    let received = i64::try_from(time).ok()?;
+    // As we write it, too: in capitals.
+    let is_one = said == time << CHECK_BITS | check(time, own);
+    (is_one && notice_name(bits, received) == name).then_some(received)
+}
+
+/// What tells a name that says a time from others.
+fn check(time: u64, own: u64) -> u64 {
+    (time ^ own).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> TIME_BITS
 }
 
 /// Key of the pointer from a notice to its entry.
@@ -149,6 +184,31 @@ mod tests {
         };
         assert!(lies_in(86_401) && !lies_in(86_402));
         assert_eq!(&key[LINE_UID_AT..], b"uid");
+    }
+
+    #[test]
+    fn a_notices_name_says_when_it_was_received() {
+        let bits = 0xFFFF_0000_0000_0000_0123_4567_89AB_CDEF;
+        for second in [0, 1, 1_767_225_600, (1 << TIME_BITS) - 1] {
+            let name = notice_name(bits, second);
+            assert!(
+                name.len() == 32 && name.ends_with("0123456789ABCDEF"),
+                "{name}"
+            );
+            assert_eq!(received(&name), Some(second));
+            assert_eq!(received(&name.to_lowercase()), None);
+            assert_eq!(received(&notice_name(bits + 1, second)), Some(second));
+        }
+        assert_eq!(notice_name(bits, -1), format!("{bits:X}"));
+        for other in [
+            "",
+            "F0",
+            "+0000000000000000123456789ABCDEF",
+            "DAA66D2C7DDF7442001C35B2663635C7",
+            "78DDE6E5FD29F057F3B8F612C323FDFC",
+        ] {
+            assert_eq!(received(other), None, "{other}");
+        }
     }
 
     #[test]

@@ -3,11 +3,11 @@
 
 use std::{collections::VecDeque, ops::ControlFlow};
 
-use groupware_store::{ReadError, Record, Snapshot};
+use groupware_store::{ReadError, Snapshot};
 
 use crate::{
-    CalendarError, Entry, EventQuery, Format, InvitationQuery, domino, icalendar, keys, limits,
-    mailbox, time,
+    CalendarError, Entry, EventQuery, Format, InvitationQuery, domino, domino::NoticeLine,
+    icalendar, keys, limits, mailbox, time,
 };
 
 /// One page of the event list.
@@ -202,11 +202,14 @@ pub fn invitations(
     let (mut seen, mut failure, limit) = (0, None, most.saturating_add(1));
     mailbox::scan(snapshot, mailbox, (&from, &to), limit, |key, record| {
         seen += 1;
-        let (start, stored) = parts(&record);
-        if since.as_ref().is_some_and(|since| start < since.as_bytes()) {
+        let stored = NoticeLine::of(&record.value);
+        if since
+            .as_ref()
+            .is_some_and(|since| stored.start < since.as_bytes())
+        {
             return ControlFlow::Continue(());
         }
-        match notice_line(mailbox, key, stored) {
+        match notice_line(mailbox, key, stored.json) {
             Ok(line) => {
                 newest.push(line);
                 ControlFlow::Continue(())
@@ -222,12 +225,6 @@ pub fn invitations(
         None if seen > most => Ok(Invitations::Many),
         None => Ok(Invitations::List(newest.into_body())),
     }
-}
-
-/// A stored notice line's parts: the event's start, and the JSON in its short form.
-fn parts(record: &Record) -> (&[u8], &[u8]) {
-    let line = &record.value;
-    line.split_at(domino::NOTICE_START_BYTES.min(line.len()))
 }
 
 fn notice_line(mailbox: &str, key: &[u8], stored: &[u8]) -> Result<Vec<u8>, CalendarError> {

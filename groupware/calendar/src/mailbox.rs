@@ -1,15 +1,20 @@
 //! Reading entries, and the one place that writes them.
 //!
-//! An entry's list line, notice line, and notice pointer are functions of the entry. They are
+//! An entry's list line, notice line, and notice pointer, if it has one, are functions of the entry. They are
 //! written and removed here and nowhere else, under an assert on the entry's revision: whoever
 //! decided on an older state loses the commit and decides again.
 
-use std::{ops::ControlFlow, sync::Arc};
+use std::{
+    mem::{Discriminant, discriminant},
+    ops::ControlFlow,
+    sync::Arc,
+};
 
 use groupware_store::{Batch, ReadError, Record, Snapshot, Soon};
 
 use crate::{
-    CalendarError, Context, Event, domino,
+    CalendarError, Context, Event,
+    domino::{self, NoticeLine},
     entry::{self, Entry, State},
     keys, limits,
 };
@@ -111,13 +116,35 @@ pub(crate) fn require_notice(
     if id.len() > limits::UID_BYTES {
         return Err(missing());
     }
-    let key = keys::notice(id);
-    let pointer = snapshot.get(mailbox, &key)?.ok_or_else(missing)?;
-    let uid =
-        std::str::from_utf8(&pointer.value).map_err(|error| ReadError::corrupt(&key, error))?;
-    load(snapshot, mailbox, uid)?
+    let uid = noticed(snapshot, mailbox, id)?.ok_or_else(missing)?;
+    load(snapshot, mailbox, &uid)?
         .filter(|held| held.entry.notice() == Some(id))
         .ok_or_else(missing)
+}
+
+/// The identifier of the event that a notice is about, by its line where its name says which that is.
+fn noticed(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    id: &str,
+) -> Result<Option<String>, CalendarError> {
+    let text = |key: &[u8], uid: &[u8]| -> Result<_, CalendarError> {
+        let uid = std::str::from_utf8(uid).map_err(|error| ReadError::corrupt(key, error))?;
+        Ok(Some(uid.to_owned()))
+    };
+    if let Some(received) = keys::received(id) {
+        let key = keys::notice_line(received, id);
+        if let Some(line) = snapshot.get(mailbox, &key)?
+            && let Some(uid) = NoticeLine::of(&line.value).uid
+        {
+            return text(&key, uid);
+        }
+    }
+    let key = keys::notice(id);
+    match snapshot.get(mailbox, &key)? {
+        Some(pointer) => text(&key, &pointer.value),
+        None => Ok(None),
+    }
 }
 
 /// Visits records of a range until the visitor breaks.
@@ -136,8 +163,51 @@ pub(crate) fn scan(
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     batch: Batch,
-    /// The event that was put last, and its stored form: most copies of a meeting are alike.
-    encoded: Option<(Event, Vec<u8>)>,
+    /// What was put last: most copies of a meeting are alike.
+    last: Option<Stored>,
+}
+
+/// An event with what is stored of it in any mailbox.
+#[derive(Debug)]
+struct Stored {
+    event: Event,
+    bytes: Vec<u8>,
+    /// Lines of lists whose short forms have nothing of a mailbox.
+    lines: Vec<(LineOf, Vec<u8>)>,
+}
+
+/// What a line is, the state of its entry, and whether it says which event it is of.
+type LineOf = (Derived, Discriminant<State>, bool);
+
+impl Stored {
+    fn new(event: Event) -> Self {
+        let bytes = entry::encode_event(&event);
+        let lines = Vec::new();
+        Self {
+            event,
+            bytes,
+            lines,
+        }
+    }
+
+    /// What a record has that is derived from an entry of this event.
+    fn derive(&mut self, derived: Derived, mailbox: &str, entry: &Entry) -> Vec<u8> {
+        let of = (derived, discriminant(&entry.state), line_says_event(entry));
+        if let Some((_, line)) = self.lines.iter().find(|(it, _)| *it == of) {
+            debug_assert_eq!(*line, derived.value(mailbox, entry));
+            return line.clone();
+        }
+        let value = derived.value(mailbox, entry);
+        let is_alike_everywhere = match derived {
+            Derived::Line => domino::is_line_of_any_mailbox(&value),
+            Derived::NoticeLine => domino::is_notice_line_of_any_mailbox(&value),
+            Derived::LongLine | Derived::Notice => false,
+        };
+        if is_alike_everywhere {
+            self.lines.push((of, value.clone()));
+        }
+        value
+    }
 }
 
 impl Changes {
@@ -175,34 +245,28 @@ impl Changes {
         for gone in before.iter().filter(|gone| !after.contains(gone)) {
             self.batch.delete(partition.clone(), gone.1.clone());
         }
-        match new {
-            Some(entry) => {
-                let stored = self.encode(entry);
-                self.batch.put(partition.clone(), key, stored)
-            }
-            None => self.batch.delete(partition.clone(), key),
+        let Some(entry) = new else {
+            self.batch.delete(partition, key);
+            return;
         };
+        let last = self.last.take().filter(|last| last.event == entry.event);
+        let mut stored = last.unwrap_or_else(|| Stored::new(entry.event.clone()));
+        let value = entry.state.encode_with(&stored.bytes);
+        self.batch.put(partition.clone(), key, value);
         for record in after {
             let known = old.filter(|_| before.contains(&record));
             let (derived, key) = record;
-            let Some(entry) = new.filter(|new| !derived.is_as_in(known, new)) else {
+            if derived.is_as_in(known, entry) {
                 debug_assert_eq!(
                     known.map(|held| derived.value(mailbox, &held.entry)),
-                    new.map(|entry| derived.value(mailbox, entry)),
+                    Some(derived.value(mailbox, entry)),
                 );
                 continue;
-            };
-            let value = derived.value(mailbox, entry);
+            }
+            let value = stored.derive(derived, mailbox, entry);
             self.batch.put(partition.clone(), key, value);
         }
-    }
-
-    fn encode(&mut self, entry: &Entry) -> Vec<u8> {
-        let Entry { state, event } = entry;
-        let known = self.encoded.take().filter(|(known, _)| known == event);
-        let known = known.unwrap_or_else(|| (event.clone(), entry::encode_event(event)));
-        let (_, stored) = self.encoded.insert(known);
-        state.encode_with(stored)
+        self.last = Some(stored);
     }
 
     /// The finished batch.
@@ -259,7 +323,9 @@ impl Derived {
     fn value(self, mailbox: &str, entry: &Entry) -> Vec<u8> {
         match (self, entry.notice()) {
             (Self::Line, _) => domino::event_line(mailbox, entry),
-            (Self::NoticeLine, Some(notice)) => domino::notice_line(mailbox, notice, &entry.event),
+            (Self::NoticeLine, Some(notice)) => {
+                domino::notice_line(mailbox, notice, &entry.event, line_says_event(entry))
+            }
             (Self::Notice, _) => entry.event.uid.clone().into_bytes(),
             (Self::LongLine | Self::NoticeLine, _) => Vec::new(),
         }
@@ -277,9 +343,22 @@ fn derived(entry: &Entry) -> Vec<(Derived, Vec<u8>)> {
     if let State::Invited { notice, received } = &entry.state {
         let line = keys::notice_line(*received, notice);
         all.push((Derived::NoticeLine, line));
-        all.push((Derived::Notice, keys::notice(notice)));
+        if !line_says_event(entry) {
+            all.push((Derived::Notice, keys::notice(notice)));
+        }
     }
     all
+}
+
+/// Whether the line of an invitation, which its notice's name leads to, says which event it is. Of notices that
+/// were named otherwise, a record of its own does.
+fn line_says_event(entry: &Entry) -> bool {
+    match &entry.state {
+        State::Invited { notice, received } => {
+            keys::received(notice) == Some(*received) && u8::try_from(entry.event.uid.len()).is_ok()
+        }
+        _ => false,
+    }
 }
 
 /// Their keys and values.

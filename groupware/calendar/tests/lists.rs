@@ -390,3 +390,27 @@ fn an_event_is_found_on_each_of_its_days_however_long_it_is() {
     world.delete(0, "year", false).unwrap();
     assert_eq!(looked_at(&world, week), ["week"]);
 }
+
+/// Lines of one meeting are mostly the same in all calendars, but for what is written otherwise than usual.
+#[test]
+fn every_attendees_lines_name_their_own_calendar() {
+    for uid in ["plain", "a/b", "a\"b\\c", "\",\"id\":\""] {
+        let mut world = World::new(4);
+        let mut event = meeting(5, &[1, 2, 3]);
+        event["id"] = json!(uid);
+        event["summary"] = json!("\",\"scheduleMethod\":\"request\",\\");
+        assert_eq!(world.create(0, &event).unwrap(), uid);
+        for number in 0..4 {
+            let own = format!("/mail/{}/api/calendar/", user(number));
+            let lines = world.events(number, &[]);
+            assert_eq!((lines.len(), &lines[0]["id"]), (1, &json!(uid)));
+            let href = lines[0]["href"].as_str().unwrap();
+            assert!(href.starts_with(&format!("{own}events/")), "{href}");
+        }
+        let notice = world.notice_ids(2).remove(0);
+        let target = Target::Notice(&notice);
+        world.act(2, target, "accept", &Value::Null).unwrap();
+        assert_eq!(world.status_of(0, uid, 2), "accepted");
+        assert!(world.notice_ids(2).is_empty());
+    }
+}
