@@ -21,6 +21,7 @@ mod query;
 pub mod reply;
 mod request_log;
 mod request_metrics;
+mod seldom;
 mod server;
 mod share_metrics;
 mod sign_in;

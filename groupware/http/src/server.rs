@@ -22,6 +22,7 @@ use tower::Service as _;
 use crate::client::via;
 use crate::metrics::Metrics;
 use crate::path::without_final_slash;
+use crate::seldom::Seldom;
 
 /// RFC 6797; for this host's name alone.
 const HTTPS_FOR_A_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
@@ -100,6 +101,26 @@ impl HttpServer {
         }
         response
     }
+
+    /// Waits until a connection is to be ended, whatever it is at: it keeps the server waiting, or others are
+    /// let in in its place.
+    async fn ends(&self, connection: &Connection, pulse: &Pulse) {
+        let mut patience = Patience::new(&self.pace);
+        let mut ticks = tokio::time::interval(patience.tick());
+        let impatient = async {
+            loop {
+                ticks.tick().await;
+                if patience.ends_at_this_tick(pulse) {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            () = connection.slot.ticket().displaced() => {}
+            () = impatient => {}
+        }
+    }
 }
 
 impl Serve for HttpServer {
@@ -130,20 +151,20 @@ impl Serve for HttpServer {
                 .header_read_timeout(None)
                 .serve_connection(Watched::new(stream, Arc::clone(&pulse)), service)
         );
-        let mut patience = Patience::new(&self.pace);
-        let mut ticks = tokio::time::interval(patience.tick());
-        let mut told = false;
-        loop {
-            tokio::select! {
-                biased;
-                _ = served.as_mut() => return,
-                _ = stopping.changed(), if !told => {
-                    told = true;
-                    served.as_mut().graceful_shutdown();
-                }
-                () = connection.slot.ticket().displaced() => return,
-                _ = ticks.tick() => if patience.ends_at_this_tick(&pulse) { return },
-            }
+        let mut ends = pin!(self.ends(&connection, &pulse));
+        let mut ends = Seldom::new(ends.as_mut());
+        let mut stops = pin!(stopping.changed());
+        let mut stops = Seldom::new(stops.as_mut());
+        tokio::select! {
+            biased;
+            _ = served.as_mut() => return,
+            () = &mut ends => return,
+            _ = &mut stops => served.as_mut().graceful_shutdown(),
+        }
+        tokio::select! {
+            biased;
+            _ = served => {}
+            () = ends => {}
         }
     }
 

@@ -1,0 +1,130 @@
+//! A future within a task that is polled when it was woken itself, rather than whenever the task was.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+
+/// Waits for what comes seldom, in a task that is woken often for something else: until it does come, a poll
+/// costs a look.
+pub(crate) struct Seldom<'a, F> {
+    future: Pin<&'a mut F>,
+    bell: Arc<Bell>,
+    /// Rings the bell.
+    waker: Waker,
+    /// The task that the bell wakes.
+    task: Waker,
+}
+
+/// Rung when the future is to be polled.
+struct Bell {
+    has_rung: AtomicBool,
+    task: Mutex<Waker>,
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.has_rung.store(true, Ordering::Release);
+        let task = self.woken().clone();
+        task.wake();
+    }
+}
+
+impl Bell {
+    fn woken(&self) -> MutexGuard<'_, Waker> {
+        self.task.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<'a, F: Future> Seldom<'a, F> {
+    pub(crate) fn new(future: Pin<&'a mut F>) -> Self {
+        let bell = Arc::new(Bell {
+            has_rung: AtomicBool::new(true),
+            task: Mutex::new(Waker::noop().clone()),
+        });
+        Self {
+            future,
+            waker: Arc::clone(&bell).into(),
+            bell,
+            task: Waker::noop().clone(),
+        }
+    }
+
+    /// Has the bell wake this task from now on.
+    fn belongs_to(&mut self, task: &Waker) {
+        if !self.task.will_wake(task) {
+            self.task.clone_from(task);
+            self.bell.woken().clone_from(task);
+        }
+    }
+}
+
+impl<F: Future> Future for Seldom<'_, F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        // Before the look: whoever rings after it wakes this task.
+        self.belongs_to(context.waker());
+        let has_rung = &self.bell.has_rung;
+        if !has_rung.load(Ordering::Acquire) || !has_rung.swap(false, Ordering::AcqRel) {
+            return Poll::Pending;
+        }
+        let Self { future, waker, .. } = &mut *self;
+        future.as_mut().poll(&mut Context::from_waker(waker))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+    use std::future::poll_fn;
+    use std::pin::pin;
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn it_is_polled_when_it_was_woken_and_wakes_whoever_polled_last() {
+        let (polls, heard) = (Cell::new(0), RefCell::new(None));
+        let future = pin!(poll_fn(|context| {
+            polls.set(polls.get() + 1);
+            *heard.borrow_mut() = Some(context.waker().clone());
+            match polls.get() {
+                3 => Poll::Ready("came"),
+                _ => Poll::Pending,
+            }
+        }));
+        let mut seldom = Seldom::new(future);
+        let (one, other) = (Arc::new(Woken::default()), Arc::new(Woken::default()));
+        let woken = || (one.0.load(Ordering::SeqCst), other.0.load(Ordering::SeqCst));
+        let mut poll = |task: &Arc<Woken>| {
+            let task = Waker::from(Arc::clone(task));
+            Pin::new(&mut seldom).poll(&mut Context::from_waker(&task))
+        };
+        let ring = || heard.borrow().clone().unwrap().wake();
+        // Once, so that it can say what to wait for, and then no more.
+        for _ in 0..3 {
+            assert_eq!((poll(&one), polls.get()), (Poll::Pending, 1));
+        }
+        ring();
+        assert_eq!((woken(), polls.get()), ((1, 0), 1));
+        assert_eq!((poll(&one), polls.get()), (Poll::Pending, 2));
+        assert_eq!((poll(&other), polls.get()), (Poll::Pending, 2));
+        ring();
+        assert_eq!(woken(), (1, 1));
+        assert_eq!(poll(&other), Poll::Ready("came"));
+    }
+}
