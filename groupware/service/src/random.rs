@@ -1,5 +1,7 @@
 //! Random bits from the system.
 
+use std::cell::RefCell;
+
 use groupware_people::{SECRET_BYTES, secret_text};
 
 /// Fills an array with random bytes.
@@ -10,6 +12,25 @@ pub fn bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).expect("the system has a source of random bits");
     bytes
+}
+
+/// Bits to make an identifier from. The system is asked for those of many at a time, so that they lie in memory
+/// for a while: no secret is made of them.
+pub fn bits() -> u128 {
+    const AT_ONCE: usize = 32;
+    thread_local! {
+        static SPARE: RefCell<Vec<[u8; 16]>> = const { RefCell::new(Vec::new()) };
+    }
+    SPARE.with_borrow_mut(|spare| {
+        if spare.is_empty() {
+            let many = bytes::<{ 16 * AT_ONCE }>();
+            spare.extend_from_slice(many.as_chunks().0);
+        }
+        let bits = spare
+            .pop()
+            .expect("there are some, or there were none and many came");
+        u128::from_le_bytes(bits)
+    })
 }
 
 /// A new secret, as text that fits a cookie, a header, and a command line.
@@ -31,6 +52,13 @@ pub fn password() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bits_are_new() {
+        let bits: std::collections::BTreeSet<_> = (0..1000).map(|_| bits()).collect();
+        assert_eq!(bits.len(), 1000);
+        assert!(bits.iter().all(|bits| bits.count_ones() > 20));
+    }
 
     #[test]
     fn secrets_are_long_and_new() {

@@ -315,7 +315,7 @@ impl Service {
 
     /// 128 random bits, to make identifiers from.
     pub fn random_bits(&self) -> u128 {
-        u128::from_le_bytes(random::bytes())
+        random::bits()
     }
 }
 
