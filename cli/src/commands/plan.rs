@@ -8,16 +8,16 @@ use std::time::Duration;
 use lab_analysis::Analysis;
 use lab_conduct::{Room, RunRequest, preflight};
 use lab_plan::Side;
-use lab_study::Loaded;
 use lab_study::model::Threshold;
 use lab_study::plan::{LoadKind, Plan, Search, Span, Stage, Trial};
+use lab_study::{Loaded, Study};
 
 use crate::args::PlanArgs;
 use crate::commands::earlier::{self, Planned};
 use crate::commands::{RUNS, load, print, request, shows};
 use crate::exit::{Exit, Failure, failure};
 use crate::files::Disk;
-use crate::length::{length, total};
+use crate::length::Lengths;
 use crate::ring;
 use crate::rows::rows;
 use crate::words::{cell_words, duration};
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
     for workload in own.into_iter().chain(of_populations) {
         print(&rows(workload, &plan))?;
     }
-    print(&describe(&plan))?;
+    print(&describe(&loaded.study, &plan))?;
     print(&ring::warnings(&loaded, &plan))?;
     let runs = history(args, &loaded, &plan)?;
     print(&shows::describe(&loaded.study, &plan, earlier.as_ref()))?;
@@ -74,7 +74,8 @@ fn history(args: &PlanArgs, loaded: &Loaded, plan: &Plan) -> Result<Vec<Analysis
 }
 
 /// The plan as a person reads it, at most 80 columns wide.
-pub(crate) fn describe(plan: &Plan) -> String {
+pub(crate) fn describe(study: &Study, plan: &Plan) -> String {
+    let lengths = Lengths::of(study);
     let mut text = String::new();
     let _ = writeln!(text, "{}: {}", plan.study, plan.title);
     let _ = writeln!(text, "seed {}, speed {}", plan.seed, plan.speed);
@@ -87,7 +88,7 @@ pub(crate) fn describe(plan: &Plan) -> String {
     }
     let _ = writeln!(text);
     if let Some(search) = &plan.search {
-        text.push_str(&searches(plan, search));
+        text.push_str(&searches(plan, search, lengths));
         text.push_str(&file_systems(plan));
         let _ = write!(text, "\n{}", limits(plan));
         return text;
@@ -112,21 +113,21 @@ pub(crate) fn describe(plan: &Plan) -> String {
     let _ = writeln!(
         text,
         "{about} {} for all trials, setup included\n{}",
-        duration(total(plan)),
+        duration(lengths.total(plan)),
         disk(plan)
     );
-    text.push_str(&worst(plan));
+    text.push_str(&worst(plan, lengths));
     let _ = write!(text, "\n{}", limits(plan));
     text
 }
 
 /// What repeats of disturbed trials may take.
-fn worst(plan: &Plan) -> String {
+fn worst(plan: &Plan, lengths: Lengths) -> String {
     match plan.question.repeats {
         0 => String::new(),
         n => format!(
             "up to {} where every trial is disturbed and repeated {n} times\n",
-            duration(total(plan).saturating_mul(n + 1))
+            duration(lengths.total(plan).saturating_mul(n + 1))
         ),
     }
 }
@@ -159,6 +160,8 @@ fn table(plan: &Plan) -> String {
     );
     for trial in &plan.trials {
         let (requests, offered) = expected(trial);
+        // Millions a second are as wide as their column.
+        let narrower = rate_width - 1;
         let mut cell = cell_words(&trial.cell);
         if trial.control {
             cell.push_str(if cell.is_empty() {
@@ -180,7 +183,7 @@ fn table(plan: &Plan) -> String {
             false => "  ".to_owned(),
         };
         let line = format!(
-            "{:>5}{:>6}{:>8}{:>12}{requests:>requests_width$}{offered:>rate_width$}{gap}{cell}",
+            "{:>5}{:>6}{:>8}{:>12}{requests:>requests_width$} {offered:>narrower$}{gap}{cell}",
             trial.id,
             trial.block + 1,
             trial.load.users,
@@ -445,7 +448,7 @@ fn limit(threshold: &Threshold) -> String {
 }
 
 /// What a search will do, as far as it can be told before.
-fn searches(plan: &Plan, search: &Search) -> String {
+fn searches(plan: &Plan, search: &Search, lengths: Lengths) -> String {
     let find = &search.find;
     let mut text = format!(
         "searches for the most users, from {} to {}, that stay within\n",
@@ -460,7 +463,8 @@ fn searches(plan: &Plan, search: &Search) -> String {
     }
     let (usual, most) = lab_conduct::expected_trials(plan).unwrap_or_default();
     let middle = (f64::from(find.min_users) * f64::from(find.max_users)).sqrt() as u32;
-    let each = search.cells.iter().map(|trial| length(trial, middle)).max();
+    let each = search.cells.iter();
+    let each = each.map(|trial| lengths.of_trial(trial, middle)).max();
     let each = each.unwrap_or_default();
     if let Some(part) = find.safe {
         let _ = writeln!(
@@ -491,10 +495,9 @@ mod tests {
         fn read(&self, path: &str) -> Result<Vec<u8>, std::io::Error> {
             Ok(match path.ends_with(".study.yaml") {
                 true => self.0.clone().into_bytes(),
-                false => {
-                    b"workload: w\nsession: { steps: [{ step: s, wait: 1s, request: GET / }] }\n"
-                        .to_vec()
-                }
+                false => b"workload: w\nuser: { name: \"u{{ index }}\" }\n\
+                      session: { steps: [{ step: s, wait: 1s, request: GET / }] }\n"
+                    .to_vec(),
             })
         }
     }
@@ -504,7 +507,7 @@ mod tests {
         let study = load_study("s.study.yaml", &Folder(study), &[])
             .unwrap()
             .study;
-        let text = describe(&plan(&study, &PlanOptions::default()).unwrap());
+        let text = describe(&study, &plan(&study, &PlanOptions::default()).unwrap());
         assert!(
             text.lines().all(|line| line.chars().count() <= 80),
             "{text}"
@@ -528,5 +531,18 @@ mod tests {
              subject_to: { response_time: [\"p(95) < 100ms\"] }\n",
         ];
         insta::assert_snapshot!(plans.map(described).join("\n---\n\n"));
+    }
+
+    #[test]
+    fn users_take_time_before_the_ramp_where_something_is_done_for_each() {
+        let load = "load: { users: 1000000, ramp: 5s, hold: 30s }\ntrials: 1\n";
+        for (system, time) in [
+            ("attach: { url: \"http://127.0.0.1:8080\" }", "50 s"),
+            ("groupware: {}", "1 h 40 min"),
+        ] {
+            let text = described(&format!("system: {{ {system} }}\n{load}"));
+            let line = format!("about {time} for all trials, setup included");
+            assert!(text.contains(&line), "{text}");
+        }
     }
 }

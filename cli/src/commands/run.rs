@@ -37,7 +37,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     };
     let warnings = ring::warnings(&loaded, &plan);
     if args.dry_run {
-        let text = describe(&plan) + &warnings;
+        let text = describe(&loaded.study, &plan) + &warnings;
         let out = args
             .out
             .clone()

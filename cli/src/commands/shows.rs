@@ -16,7 +16,7 @@ use lab_study::plan::Plan;
 
 use crate::commands::report;
 use crate::exit::Failure;
-use crate::length::total;
+use crate::length::Lengths;
 use crate::width::USUAL;
 use crate::words::duration;
 
@@ -54,7 +54,7 @@ pub(crate) fn describe(study: &Study, plan: &Plan, earlier: Option<&Earlier>) ->
         text.push_str("  one cell, so nothing is compared\n");
         return text;
     }
-    let per_block = total(plan) / study.trials.max(1);
+    let per_block = Lengths::of(study).total(plan) / study.trials.max(1);
     let design = design(study, plan);
     let power = Power::of(&design, earlier.map(|earlier| &earlier.spreads));
     if study.duet {
@@ -326,10 +326,9 @@ mod tests {
         fn read(&self, path: &str) -> Result<Vec<u8>, std::io::Error> {
             Ok(match path.ends_with(".study.yaml") {
                 true => self.0.clone().into_bytes(),
-                false => {
-                    b"workload: w\nsession: { pace: 10s, steps: [{ step: s, request: GET / }] }\n"
-                        .to_vec()
-                }
+                false => b"workload: w\nuser: { name: \"u{{ index }}\" }\n\
+                      session: { pace: 10s, steps: [{ step: s, request: GET / }] }\n"
+                    .to_vec(),
             })
         }
     }

@@ -47,6 +47,17 @@ impl Preparation {
         *self == Self::default()
     }
 
+    /// Whether there is something to do for each user.
+    #[must_use]
+    pub fn is_of_users(&self) -> bool {
+        let users_file = format!("{{{{ {USERS_FILE} }}}}");
+        let of_users = |action: &Action| match action {
+            Action::Command(words) => words.iter().any(|word| word.contains(&users_file)),
+            Action::Request(_) => true,
+        };
+        self.provision.iter().chain(&self.fill).any(of_users)
+    }
+
     /// With these texts of its commands.
     pub(crate) fn with_commands(&self, text: &impl Fn(&String) -> String) -> Self {
         let filled = |action: &Action| match action {
