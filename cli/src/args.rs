@@ -14,6 +14,7 @@ use crate::beginning::{CompletionsArgs, ImportArgs, InitArgs, ManArgs};
 use crate::calibrating::CalibrateArgs;
 use crate::fleeting::{AgentArgs, AgentsArgs, HubArgs, RunAgentsArgs};
 use crate::history::{ANY_PORT, RunsArgs, ServeReportsArgs};
+use crate::live::{LiveArgs, watched};
 use crate::operating::{DataArgs, MailArgs, SessionsArgs, StoreArgs, UsersArgs};
 use crate::outlets::{ExportArgs, SendArgs};
 use crate::trying::{BenchArgs, QuickArgs};
@@ -139,7 +140,7 @@ pub(crate) struct StudyArgs {
 Examples:
   plimsoll run studies/calendar.study.yaml --speed 60
   plimsoll run studies/calendar.study.yaml --speed 60 --set matrix.users=[500]
-  plimsoll run studies/calendar.study.yaml --live       with a live page
+  plimsoll run studies/calendar.study.yaml --live=127.0.0.1:8081
   plimsoll run studies/calendar.study.yaml --resume      go on with the newest unfinished run, and
                                                          repeat what was disturbed
 
@@ -174,17 +175,8 @@ pub(crate) struct RunArgs {
         value_parser = patience
     )]
     pub(crate) patience: Patience,
-    /// Serve a page that shows the run as it goes on and can pause, skip, and stop it; its address,
-    /// with a token in it, is printed. On this machine alone, unless another address is given
-    #[arg(
-        long,
-        env = "PLIMSOLL_LIVE",
-        value_name = "ADDR",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = ANY_PORT
-    )]
-    pub(crate) live: Option<SocketAddr>,
+    #[command(flatten)]
+    pub(crate) live: LiveArgs,
     /// Plan and check everything, start nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -207,13 +199,13 @@ Examples:
 The page is the report as it grows: where in the plan the run stands, rates,
 response times, errors, counters, what complete trials came to. It is read from
 the archive, so that a run is watched from any terminal, and after its end. Only
-the page of `plimsoll run --live` can pause, skip, and stop. The address of the
+the page of `plimsoll run` itself can pause, skip, and stop. The address of the
 page followed by `metrics` has the same for Prometheus (OpenMetrics).")]
 pub(crate) struct WatchArgs {
     /// The archive of a run, finished or not
     pub(crate) run: PathBuf,
     /// Where to serve the page; port 0 is any free one
-    #[arg(long, env = "PLIMSOLL_LIVE", value_name = "ADDR", default_value = ANY_PORT)]
+    #[arg(long, env = "PLIMSOLL_LIVE", value_name = "ADDR", default_value = ANY_PORT, value_parser = watched)]
     pub(crate) listen: SocketAddr,
 }
 

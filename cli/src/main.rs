@@ -14,6 +14,7 @@ mod fleeting;
 mod history;
 mod interrupt;
 mod length;
+mod live;
 mod memory;
 mod object_store;
 mod operating;

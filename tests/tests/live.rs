@@ -1,6 +1,8 @@
-//! The live page of a real run, in a real browser: it grows by itself, and its buttons steer the run.
+//! The live page of a real run: where it has one, and in a real browser that it grows by itself, and its buttons steer
+//! the run.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -20,27 +22,52 @@ struct Running {
     lines: Receiver<String>,
 }
 
+/// What is run, in words of a shell.
+const STUDY: &str = "studies/calendar.study.yaml --speed 300 --set matrix.users=[10] --set trials=30 \
+                     --set repeats=0 --patience 0";
+
 impl Running {
     fn start(out: &Path) -> Self {
         let mut child = Command::new(program())
             .arg("run")
-            .arg(repository().join("studies/calendar.study.yaml"))
-            .args([
-                "--speed",
-                "300",
-                "--set",
-                "matrix.users=[10]",
-                "--set",
-                "trials=30",
-            ])
-            .args(["--set", "repeats=0", "--patience", "0", "--live", "--out"])
+            .args(STUDY.split_whitespace())
+            .args(["--live", "--out"])
             .arg(out)
+            .current_dir(repository())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
             .expect("the program starts");
         let output = child.stderr.take().expect("it is piped");
+        Self::saying(child, output)
+    }
+
+    /// The same on a terminal, which `script` makes.
+    fn on_a_terminal(out: &Path, flags: &str, variables: &[(&str, &str)]) -> Self {
+        let (program, out) = (program().display().to_string(), out.display());
+        let words = format!("exec '{program}' run {STUDY} {flags} --out '{out}'");
+        let mut child = Command::new("script")
+            .args(["--quiet", "--flush", "--return", "--command", &words])
+            .arg("/dev/null")
+            .current_dir(repository())
+            .env("TERM", "xterm")
+            // Lines in the place of a panel, which has none.
+            .env("NO_COLOR", "1")
+            .env("SHELL", "/bin/sh")
+            .env_remove("CI")
+            .env_remove("SSH_CONNECTION")
+            .env_remove("PLIMSOLL_LIVE")
+            .envs(variables.iter().copied())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("`script` of Debian's bsdutils starts");
+        let output = child.stdout.take().expect("it is piped");
+        Self::saying(child, output)
+    }
+
+    fn saying(child: Child, output: impl Read + Send + 'static) -> Self {
         let (sender, lines) = sync_channel(10_000);
         std::thread::spawn(move || {
             let lines = BufReader::new(output).lines().map_while(Result::ok);
@@ -49,15 +76,27 @@ impl Running {
         Self { child, lines }
     }
 
+    /// Presses Ctrl-C on the terminal, and waits for the end.
+    fn interrupted(mut self) {
+        let mut keys = self.child.stdin.take().expect("it is piped");
+        keys.write_all(b"\x03").expect("the terminal is there");
+        let ended = self.child.wait().expect("the run ends");
+        assert_eq!(ended.code(), Some(105));
+    }
+
     /// The next line with these words in it.
     fn line(&self, words: &str) -> String {
-        loop {
+        self.until(words).pop().expect("it was found")
+    }
+
+    /// All lines up to that one.
+    fn until(&self, words: &str) -> Vec<String> {
+        let mut said: Vec<String> = Vec::new();
+        while said.last().is_none_or(|line| !line.contains(words)) {
             let line = self.lines.recv_timeout(LIMIT);
-            let line = line.unwrap_or_else(|_| panic!("no line with {words:?}"));
-            if line.contains(words) {
-                return line;
-            }
+            said.push(line.unwrap_or_else(|_| panic!("no line with {words:?} in {said:?}")));
         }
+        said
     }
 
     fn page(&self) -> String {
@@ -73,6 +112,49 @@ impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// What the page answers to whoever knows its address.
+fn answer(page: &str) -> String {
+    let rest = page.trim().strip_prefix("http://").expect("an address");
+    let (address, path) = rest.split_once('/').expect("a path");
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.set_read_timeout(Some(LIMIT)).expect("a limit");
+    let request = format!("GET /{path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("it is sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it is answered");
+    answer
+}
+
+#[test]
+fn a_run_on_a_terminal_has_a_page() {
+    let folder = tempfile::tempdir().expect("a folder for the archive");
+    let running = Running::on_a_terminal(&folder.path().join("run"), "", &[]);
+    let page = running.page();
+    assert!(page.starts_with("http://127.0.0.1:"), "{page}");
+    running.line("archive: ");
+    let answer = answer(&page);
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    assert!(answer.contains("calendar-load"), "{answer}");
+    running.interrupted();
+}
+
+#[test]
+fn pipelines_and_who_wants_none_have_no_page() {
+    for (flags, variables) in [
+        ("", &[("CI", "true")][..]),
+        ("", &[("PLIMSOLL_LIVE", "off")][..]),
+        ("--no-live", &[][..]),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder for the archive");
+        let running = Running::on_a_terminal(&folder.path().join("run"), flags, variables);
+        // The address of a page would come before it.
+        let said = running.until("archive: ");
+        let has_page = said.iter().any(|line| line.contains("live page"));
+        assert!(!has_page, "{flags} {variables:?}: {said:?}");
+        running.interrupted();
     }
 }
 

@@ -15,6 +15,7 @@ use crate::commands::report;
 use crate::commands::run::{conduct, now};
 use crate::commands::{RUNS, print, quick, request};
 use crate::exit::{Exit, Failure};
+use crate::live::Page;
 use crate::talk::say;
 use crate::trying::BenchArgs;
 use crate::width::USUAL;
@@ -41,7 +42,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
         trial: Duration::ZERO,
         run: Duration::ZERO,
     };
-    let outcome = conduct(&request, None)?;
+    let outcome = conduct(&request, Page::None)?;
     if outcome.completed == 0 {
         say(format_args!("interrupted: nothing was measured"));
         return Ok(Exit::Interrupted);

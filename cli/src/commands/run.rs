@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use lab_archive::Run;
@@ -18,6 +17,7 @@ use crate::commands::{RUNS, export, fleet, load, print, quick, report, request, 
 use crate::exit::{Exit, Failure, failure};
 use crate::files::{Disk, DiskAndEnvironment};
 use crate::interrupt::interrupt;
+use crate::live::Page;
 use crate::progress::Display;
 use crate::ring;
 use crate::talk::say;
@@ -59,19 +59,17 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     request.machines = fleet::machines(&args.agents, &request.plan)?;
     request.elsewhere = fleet::crew(&args.agents, &request.loaded.study)?;
     let sending = export::begin(&send, &request.out)?;
-    let exit = conduct(&request, args.live)
+    let exit = conduct(&request, args.live.page())
         .and_then(|outcome| finish(args, &outcome, &request.loaded.secrets));
     sending.end();
     exit
 }
 
 /// Runs the trials with the progress display on stderr.
-pub(crate) fn conduct(request: &RunRequest, live: Option<SocketAddr>) -> Result<Outcome, Failure> {
+pub(crate) fn conduct(request: &RunRequest, page: Page) -> Result<Outcome, Failure> {
     let interrupt = interrupt()?;
     // Until the run is over, and reported if it can't go on.
-    let _live = live
-        .map(|listen| watch::of_run(listen, request, &interrupt))
-        .transpose()?;
+    let _live = watch::of_run(page, request, &interrupt)?;
     let mut display = Display::new();
     let mut judge = |dir: &Path, id: u32| judged(dir, id);
     let mut show = |event| display.show(&event);

@@ -1,4 +1,4 @@
-//! `plimsoll watch`, and the live page of `plimsoll run --live`.
+//! `plimsoll watch`, and the live page of `plimsoll run`.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -13,6 +13,7 @@ use crate::args::WatchArgs;
 use crate::commands::{print, report};
 use crate::exit::{Exit, Failure};
 use crate::interrupt::{Interrupt, interrupt};
+use crate::live::Page;
 use crate::talk::say;
 
 /// Between two looks at the interrupt.
@@ -39,12 +40,22 @@ pub(crate) fn until_interrupted(interrupt: &Interrupt) {
     }
 }
 
-/// The live page of a run that this process conducts.
+/// The live page of a run that this process conducts. One that nobody asked for is done without where it can't be.
 pub(crate) fn of_run(
-    listen: SocketAddr,
+    page: Page,
     request: &RunRequest,
     interrupt: &Interrupt,
-) -> Result<Live, Failure> {
+) -> Result<Option<Live>, Failure> {
+    match page {
+        Page::None => Ok(None),
+        Page::Asked(listen) => serve(listen, request, interrupt).map(Some),
+        Page::Offered(listen) => Ok(serve(listen, request, interrupt)
+            .inspect_err(|failure| say(format_args!("no live page: {}", failure.report)))
+            .ok()),
+    }
+}
+
+fn serve(listen: SocketAddr, request: &RunRequest, interrupt: &Interrupt) -> Result<Live, Failure> {
     let controls = Controls {
         stop: Interrupt::clone(interrupt),
         pause: request.control.pause.clone(),

@@ -1,0 +1,163 @@
+//! Whether a run has a live page, and where: as the command line says, or else where somebody sits at a terminal whose
+//! browser gets there.
+
+use std::io::{IsTerminal, stderr};
+use std::net::{AddrParseError, Ipv4Addr, SocketAddr};
+
+use clap::Args;
+
+use crate::history::ANY_PORT;
+
+/// What stands for no page.
+const OFF: &str = "off";
+
+/// The page of a run.
+#[derive(Debug, Args)]
+pub(crate) struct LiveArgs {
+    /// Where to serve the page that shows the run as it goes on, and can pause, skip, and stop it; its
+    /// address, with a token in it, is printed. Without this option there is one on a terminal, on this
+    /// machine alone, but not in a pipeline (CI) or over SSH
+    #[arg(
+        long,
+        env = "PLIMSOLL_LIVE",
+        value_name = "ADDR|off",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = ANY_PORT,
+        value_parser = asked
+    )]
+    live: Option<Asked>,
+    /// Serve no page; `PLIMSOLL_LIVE=off` says so for good
+    #[arg(long, overrides_with = "live")]
+    no_live: bool,
+}
+
+/// What is said of the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Off,
+    At(SocketAddr),
+}
+
+/// Where the page of a run is served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Page {
+    /// Nowhere.
+    None,
+    /// Here, since it may be of use: the run does without where it can't be.
+    Offered(SocketAddr),
+    /// Here, as somebody wants.
+    Asked(SocketAddr),
+}
+
+impl LiveArgs {
+    pub(crate) fn page(&self) -> Page {
+        let says = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
+        self.page_where(stderr().is_terminal() && has_browser(says))
+    }
+
+    fn page_where(&self, is_seen: bool) -> Page {
+        match (self.no_live, self.live) {
+            (true, _) | (_, Some(Asked::Off)) => Page::None,
+            (false, Some(Asked::At(address))) => Page::Asked(address),
+            (false, None) if is_seen => Page::Offered(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
+            (false, None) => Page::None,
+        }
+    }
+}
+
+/// Whether a browser of who sits at the terminal gets to this machine's own addresses. Pipelines have terminals that
+/// nobody sits at, and that of SSH is another machine's.
+fn has_browser(says: impl Fn(&str) -> Option<String>) -> bool {
+    let is_pipeline = says("CI").is_some_and(|text| !matches!(text.as_str(), "false" | "0"));
+    let is_plain = says("TERM").is_none_or(|term| term == "dumb");
+    !is_pipeline && !is_plain && says("SSH_CONNECTION").is_none()
+}
+
+fn asked(text: &str) -> Result<Asked, AddrParseError> {
+    match text {
+        OFF => Ok(Asked::Off),
+        address => address.parse().map(Asked::At),
+    }
+}
+
+/// The address of `watch`, for which the page is what it is for: `PLIMSOLL_LIVE=off` is about runs.
+pub(crate) fn watched(text: &str) -> Result<SocketAddr, AddrParseError> {
+    match text {
+        OFF => ANY_PORT.parse(),
+        address => address.parse(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        live: LiveArgs,
+    }
+
+    fn page(flags: &[&str], is_seen: bool) -> Page {
+        let line = Line::try_parse_from([&["run"], flags].concat());
+        line.unwrap_or_else(|error| panic!("{error}"))
+            .live
+            .page_where(is_seen)
+    }
+
+    #[test]
+    fn there_is_a_page_where_somebody_sees_it_unless_the_flags_say_otherwise() {
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let at = SocketAddr::from(([127, 0, 0, 1], 8081));
+        for (flags, seen, unseen) in [
+            (&[][..], Page::Offered(any), Page::None),
+            (&["--live"][..], Page::Asked(any), Page::Asked(any)),
+            (
+                &["--live=127.0.0.1:8081"][..],
+                Page::Asked(at),
+                Page::Asked(at),
+            ),
+            (&["--live=off"][..], Page::None, Page::None),
+            (&["--no-live"][..], Page::None, Page::None),
+            (&["--live", "--no-live"][..], Page::None, Page::None),
+            (
+                &["--no-live", "--live"][..],
+                Page::Asked(any),
+                Page::Asked(any),
+            ),
+        ] {
+            assert_eq!(page(flags, true), seen, "{flags:?}");
+            assert_eq!(page(flags, false), unseen, "{flags:?}");
+        }
+    }
+
+    #[test]
+    fn pipelines_and_terminals_of_other_machines_have_no_browser() {
+        let seen = |set: &[(&str, &str)]| {
+            has_browser(|name| {
+                let of_name = set.iter().find(|(set, _)| *set == name);
+                of_name.map(|(_, text)| (*text).to_owned())
+            })
+        };
+        let term = ("TERM", "xterm-256color");
+        assert!(seen(&[term]));
+        assert!(seen(&[term, ("CI", "false")]));
+        assert!(!seen(&[term, ("CI", "true")]));
+        assert!(!seen(&[
+            term,
+            ("SSH_CONNECTION", "10.0.0.7 50022 10.0.0.5 22")
+        ]));
+        assert!(!seen(&[("TERM", "dumb")]));
+        assert!(!seen(&[]));
+    }
+
+    #[test]
+    fn watching_has_an_address_whatever_runs_have() {
+        assert_eq!(watched(OFF), ANY_PORT.parse());
+        assert_eq!(watched("127.0.0.1:8081"), "127.0.0.1:8081".parse());
+        assert!(watched("nowhere").is_err());
+    }
+}
