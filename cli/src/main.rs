@@ -101,3 +101,47 @@ fn usage(error: &clap::Error) -> ExitCode {
         _ => Exit::BadInput.into(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+
+    /// What a page says to type, in its blocks: each line of this program, without what a shell makes of it.
+    fn typed(page: &str) -> Vec<String> {
+        let blocks = page.split("\n```").skip(1).step_by(2);
+        let lines = blocks.flat_map(|block| {
+            let joined = block.replace("\\\n", " ");
+            joined.lines().map(str::to_owned).collect::<Vec<_>>()
+        });
+        let ours = lines.filter_map(|line| {
+            let line = line.strip_prefix("$ ").unwrap_or(&line);
+            let ends = [" #", " > ", " >> ", " | "].map(|end| line.find(end));
+            let end = ends.into_iter().flatten().min().unwrap_or(line.len());
+            line.starts_with("plimsoll ")
+                .then(|| line[..end].to_owned())
+        });
+        ours.collect()
+    }
+
+    #[test]
+    fn what_the_book_says_to_type_can_be_typed() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let docs = fs::read_dir(root.join("docs")).unwrap();
+        let pages = docs.map(|entry| entry.unwrap().path());
+        let pages = pages.filter(|path| path.extension().is_some_and(|it| it == "md"));
+        let pages: Vec<PathBuf> = pages.chain([root.join("README.md")]).collect();
+        let mut count = 0;
+        for path in pages {
+            for line in typed(&fs::read_to_string(&path).unwrap()) {
+                count += 1;
+                let parsed = Cli::try_parse_from(line.split_whitespace());
+                let wrong = parsed.err().map(|error| error.to_string());
+                assert_eq!(wrong, None, "{}: {line}", path.display());
+            }
+        }
+        assert!(count > 40, "{count} lines were found");
+    }
+}

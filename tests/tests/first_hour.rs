@@ -4,8 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use plimsoll_tests::program;
 use plimsoll_tests::server::{ADMIN_TOKEN, ServerProcess};
+use plimsoll_tests::{program, repository};
+
+#[path = "first_hour/book.rs"]
+mod book;
 
 const WORKLOAD: &str = "\
 workload: hello
@@ -76,7 +79,7 @@ fn a_benched_request_may_have_all_parts_and_its_errors_show() {
         "--rate",
         "40",
         "-d",
-        "1s",
+        "3s",
         "-H",
         "Content-Type: application/x-www-form-urlencoded",
         "--body",
@@ -313,6 +316,56 @@ fn a_recording_is_imported_and_does_the_same_once_more() {
         "{}\n{made}",
         text(&tried.stdout)
     );
+}
+
+/// The README's first block whose opening says this, and what follows it.
+fn block<'a>(page: &'a str, opening: &str) -> (&'a str, &'a str) {
+    let opening = format!("\n```{opening}\n");
+    let (_, rest) = page.split_once(&opening).expect("it opens");
+    rest.split_once("\n```\n").expect("it ends")
+}
+
+#[test]
+fn what_the_readme_says_to_save_and_to_type_works() {
+    let readme = fs::read_to_string(repository().join("README.md")).expect("it is there");
+    let folder = tempfile::tempdir().expect("a folder");
+    let (workload, _) = block(&readme, "yaml workload");
+    let (study, rest) = block(&readme, "yaml study");
+    for (name, text) in [("workload", workload), ("study", study)] {
+        let path = folder.path().join(format!("hello.{name}.yaml"));
+        fs::write(path, text).expect("written");
+    }
+    let mut folders = vec![program().parent().expect("a folder").to_path_buf()];
+    folders.extend(std::env::split_paths(
+        &std::env::var_os("PATH").unwrap_or_default(),
+    ));
+    let (lines, _) = block(rest, "");
+    assert_eq!(lines.lines().count(), 4, "{lines}");
+    for line in lines.lines() {
+        let output = Command::new("sh")
+            .args(["-c", line])
+            .current_dir(folder.path())
+            .env("PATH", std::env::join_paths(&folders).expect("folders"))
+            .env("PLIMSOLL_STATE", folder.path().join("state"))
+            .env("PLIMSOLL_PATIENCE", "0")
+            .env("PLIMSOLL_SPEED", "4")
+            .stdin(Stdio::null())
+            .output()
+            .expect("it runs");
+        // A machine that others use makes no measurement of it, and a slow one breaks thresholds.
+        let fine: &[i32] = match line.contains(" run ") {
+            true => &[0, 99, 120],
+            false => &[0],
+        };
+        let code = output.status.code().expect("a code");
+        assert!(fine.contains(&code), "{line}: {output:?}");
+    }
+    let runs = fs::read_dir(folder.path().join("runs")).expect("a folder of runs");
+    let reports = runs.filter(|run| {
+        let run = run.as_ref().expect("an entry").path();
+        run.join("report.html").exists()
+    });
+    assert_eq!(reports.count(), 1);
 }
 
 #[test]

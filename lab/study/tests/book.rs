@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use crate::reference::{examples, page, whole, whole_study};
+use crate::reference::{OF_STUDIES, OF_WORKLOADS, examples, page, whole, whole_study};
 
 const HEAD: &str = "\
 # Every key
@@ -140,8 +140,10 @@ impl Found {
         own.or_else(|| others.next())
     }
 
-    /// The page's part on these files. A key that says what it says in another place is told of once.
-    fn told(&self, out: &mut String) {
+    /// The page's part on these files, and the keys that no example has. A key that says what it says in another
+    /// place is told of once.
+    fn told(&self, out: &mut String) -> Vec<String> {
+        let mut missing = Vec::new();
         let mut before: BTreeMap<(&str, String), String> = BTreeMap::new();
         for (kind, keys) in self.told_of() {
             let title = title(kind);
@@ -156,6 +158,9 @@ impl Found {
                     continue;
                 }
                 let example = self.example(kind, key, &says).map(|text| in_code(text));
+                if example.is_none() || says.is_empty() {
+                    missing.push(format!("{title}: {key}"));
+                }
                 let cell = says.replace('\n', " ").replace('|', "\\|");
                 let _ = writeln!(
                     out,
@@ -170,6 +175,7 @@ impl Found {
             }
             before.extend(new.into_iter().map(|told| (told, title.clone())));
         }
+        missing
     }
 
     fn says(&self, node: &Value) -> String {
@@ -275,13 +281,7 @@ fn parsed(text: &str) -> Value {
 fn all_examples() -> (Vec<Value>, Vec<Value>) {
     let mut studies = shipped("studies", ".study.yaml");
     let mut workloads = shipped("workloads", ".workload.yaml");
-    let of_studies = [
-        "docs/studies.md",
-        "docs/clients.md",
-        "docs/recipes.md",
-        "README.md",
-    ];
-    for page in of_studies.map(page) {
+    for page in OF_STUDIES.map(page) {
         let blocks = examples(&page).into_iter();
         studies.extend(
             blocks
@@ -289,7 +289,7 @@ fn all_examples() -> (Vec<Value>, Vec<Value>) {
                 .map(|(_, text)| whole_study(text)),
         );
     }
-    for page in ["docs/workloads.md", "docs/clients.md", "docs/recipes.md"].map(page) {
+    for page in OF_WORKLOADS.map(page) {
         let blocks = examples(&page).into_iter();
         let blocks = blocks.filter(|(kind, _)| *kind != "study");
         workloads.extend(blocks.map(|(kind, text)| whole(kind, text)));
@@ -301,7 +301,7 @@ fn all_examples() -> (Vec<Value>, Vec<Value>) {
 #[test]
 fn the_reference_is_current() {
     let (studies, workloads) = all_examples();
-    let mut page = HEAD.to_owned();
+    let (mut page, mut missing) = (HEAD.to_owned(), Vec::new());
     let files = [
         ("Studies", lab_study::schema_study(), studies),
         ("Workloads", lab_study::schema_workload(), workloads),
@@ -312,7 +312,7 @@ fn the_reference_is_current() {
             found.learn("", &schema, example);
         }
         let _ = write!(page, "\n## {name}\n");
-        found.told(&mut page);
+        missing.extend(found.told(&mut page));
     }
     let path = root().join("docs/reference.md");
     if std::env::var_os("UPDATE_SCHEMAS").is_some() {
@@ -322,5 +322,9 @@ fn the_reference_is_current() {
     assert!(
         on_disk == page,
         "docs/reference.md is out of date: run the tests with UPDATE_SCHEMAS=1"
+    );
+    assert!(
+        missing.is_empty(),
+        "each key is described in its schema, and is in an example of a page under docs/: {missing:?}"
     );
 }

@@ -1,9 +1,10 @@
 //! `docs/workloads.md` says all that a workload can say, and each of its examples is a right one; so is
-//! each of `docs/studies.md` and of the README.
+//! each of the book's other pages and of the README.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use lab_study::plan::{PlanOptions, plan};
 use lab_study::{Files, load_study, load_workload};
 use lab_workload::template::{FILTERS, FUNCTIONS};
 use miette::{GraphicalReportHandler, GraphicalTheme};
@@ -66,6 +67,23 @@ const CHAT: &str = r#"
 
 /// Whom a study's provisioning may name.
 const NAMED: &str = "user: { name: \"user{{ index }}\" }\n";
+/// What a study's populations may set.
+const PARAMETERS: &str = "parameters: { page_size: 20 }\n";
+
+/// The pages with examples of workloads, and of studies.
+pub(crate) const OF_WORKLOADS: [&str; 4] = [
+    "docs/workloads.md",
+    "docs/http.md",
+    "docs/clients.md",
+    "docs/recipes.md",
+];
+pub(crate) const OF_STUDIES: [&str; 5] = [
+    "docs/studies.md",
+    "docs/http.md",
+    "docs/clients.md",
+    "docs/recipes.md",
+    "README.md",
+];
 
 /// A study, and the workload that it names by whatever name.
 struct Folder(String);
@@ -77,7 +95,8 @@ impl Files for Folder {
             true => "",
             false => "pace: 10s, ",
         };
-        let session = format!("session: {{ {pace}steps: [{{ step: s, request: GET / }}] }}");
+        let request = "\"GET /?size={{ page_size }}\"";
+        let session = format!("session: {{ {pace}steps: [{{ step: s, request: {request} }}] }}");
         if path.ends_with(".csv") {
             return Ok(b"time,path\n1000,/a\n2500,/b\n3800,/c\n9000,/d\n".to_vec());
         }
@@ -87,7 +106,9 @@ impl Files for Folder {
         };
         Ok(match path.ends_with(".study.yaml") {
             true => self.0.clone().into_bytes(),
-            false => format!("workload: example\n{rows}{NAMED}{session}\n").into_bytes(),
+            false => {
+                format!("workload: example\n{PARAMETERS}{rows}{NAMED}{session}\n").into_bytes()
+            }
         })
     }
 }
@@ -131,20 +152,20 @@ pub(crate) fn whole_study(text: &str) -> String {
     study
 }
 
-/// Fails with what is wrong as a person would read it.
-fn right<T>(loaded: Result<T, impl miette::Diagnostic>, text: &str) {
-    if let Err(error) = loaded {
+/// What was loaded; fails with what is wrong as a person would read it.
+fn right<T>(loaded: Result<T, impl miette::Diagnostic>, text: &str) -> T {
+    loaded.unwrap_or_else(|error| {
         let mut said = String::new();
         let theme = GraphicalTheme::unicode_nocolor();
         let handler = GraphicalReportHandler::new_themed(theme);
         handler.render_report(&mut said, &error).expect("renders");
         panic!("{said}\n{text}");
-    }
+    })
 }
 
 #[test]
 fn every_example_of_a_workload_is_a_right_one() {
-    let pages = ["docs/workloads.md", "docs/clients.md", "docs/recipes.md"].map(page);
+    let pages = OF_WORKLOADS.map(page);
     let found = pages.each_ref().map(|page| examples(page));
     let counts = found.each_ref().map(Vec::len);
     assert!(counts.iter().all(|count| *count > 5), "{counts:?} examples");
@@ -158,13 +179,7 @@ fn every_example_of_a_workload_is_a_right_one() {
 
 #[test]
 fn every_example_of_a_study_is_a_right_one() {
-    let paths = [
-        "docs/studies.md",
-        "docs/clients.md",
-        "docs/recipes.md",
-        "README.md",
-    ];
-    let pages = paths.map(page);
+    let pages = OF_STUDIES.map(page);
     let blocks = pages.each_ref().map(|page| examples(page)).concat();
     let blocks: Vec<&str> = blocks
         .iter()
@@ -175,7 +190,13 @@ fn every_example_of_a_study_is_a_right_one() {
     for text in blocks {
         let study = whole_study(text);
         let loaded = load_study("example.study.yaml", &Folder(study.clone()), &[]);
-        right(loaded, &study);
+        // Fast, so that long loads are soon gone through.
+        let options = PlanOptions {
+            speed: 60.0,
+            seed: None,
+        };
+        let planned = plan(&right(loaded, &study).study, &options);
+        planned.unwrap_or_else(|error| panic!("{error}\n{study}"));
     }
 }
 

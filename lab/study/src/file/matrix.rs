@@ -92,11 +92,24 @@ impl JsonSchema for MatrixFile {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let levels = generator.subschema_for::<Vec<Scalar>>();
-        let cells = generator.subschema_for::<Vec<Table<Scalar>>>();
+        let told = |mut schema: Schema, what: &str| {
+            schema.insert("description".to_owned(), what.into());
+            schema
+        };
         let groups = generator.subschema_for::<Vec<Vec<String>>>();
+        let zip = told(
+            groups,
+            "Groups of factors whose levels go together, the first with the first.",
+        );
+        let cells = generator.subschema_for::<Vec<Table<Scalar>>>();
+        let exclude = told(
+            cells.clone(),
+            "Cells that are left out: those with these levels.",
+        );
+        let include = told(cells, "Cells that there are beside all combinations.");
         json_schema!({
             "type": "object",
-            "properties": { "zip": groups, "exclude": cells, "include": cells },
+            "properties": { "zip": zip, "exclude": exclude, "include": include },
             "additionalProperties": levels
         })
     }

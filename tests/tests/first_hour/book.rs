@@ -1,0 +1,168 @@
+//! The book's examples of workloads, each gone through by a user against a server that answers as they say.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use plimsoll_tests::{program, repository};
+
+const JSON: &str = "application/json";
+const HTML: &str = "text/html";
+const EVENTS: &str = "text/event-stream";
+
+/// A status, a type, further headers, and a body.
+type Answer = (u16, &'static str, &'static str, &'static str);
+
+/// What the examples expect of their servers.
+fn answer(method: &str, path: &str) -> Answer {
+    match (method, path) {
+        ("GET", "/b") => (404, JSON, "", "{}"),
+        ("GET", "/shop") => (301, HTML, "Location: /\r\n", ""),
+        ("GET", "/" | "/login" | "/order") => (
+            200,
+            HTML,
+            "",
+            "<form id=\"order\"><input name=\"csrf\" value=\"x\"></form>\
+             <div class=\"offer\"><h2>A lamp</h2></div><a href=\"/items/1\">1</a>",
+        ),
+        ("GET", "/inbox") => (200, JSON, "", "[{\"unread\":true,\"href\":\"/mails/1\"}]"),
+        ("GET", "/items" | "/search") => (
+            200,
+            JSON,
+            "",
+            "{\"items\":[{\"id\":1,\"href\":\"/items/1\"}],\"next\":\"/pages/2\"}",
+        ),
+        ("POST", "/login") => (
+            200,
+            JSON,
+            "Set-Cookie: sid=7\r\nLocation: /inbox\r\n",
+            "{\"token\":\"t\",\"page\":\"Sign out\"}",
+        ),
+        ("POST", "/orders") => (
+            201,
+            JSON,
+            "Location: /orders/7\r\nServer-Timing-Ms: 12\r\n",
+            "{\"state\":\"open\",\"order\":7,\"queue\":{\"length\":3}}",
+        ),
+        ("POST", "/events" | "/photos" | "/v1/sessions") => (201, JSON, "", "{\"token\":\"t\"}"),
+        ("POST", "/reports" | "/jobs") => (202, JSON, "Location: /jobs/7\r\n", "{\"id\":7}"),
+        ("POST", "/v1/chat/completions") => (200, EVENTS, "", "data: It\n\ndata: [DONE]\n\n"),
+        ("GET", "/v1/changes") => (200, EVENTS, "", "event: deployed\ndata: 7\n\n"),
+        ("MKCALENDAR", _) => (201, HTML, "", ""),
+        ("PROPFIND", _) => (
+            207,
+            "application/xml",
+            "",
+            "<d:multistatus xmlns:d=\"DAV:\"><d:response><d:href>/dav/1</d:href></d:response></d:multistatus>",
+        ),
+        _ => (
+            200,
+            JSON,
+            "",
+            "{\"items\":[{\"id\":1,\"href\":\"/items/1\"}],\"state\":\"done\"}",
+        ),
+    }
+}
+
+/// Answers on a connection until it ends.
+fn serve(stream: &TcpStream) -> Option<()> {
+    let (mut input, mut output) = (BufReader::new(stream), stream);
+    loop {
+        let mut head: Vec<String> = Vec::new();
+        while head.last().is_none_or(|line| !line.trim().is_empty()) {
+            let mut line = String::new();
+            input.read_line(&mut line).ok().filter(|n| *n > 0)?;
+            head.push(line.to_lowercase());
+        }
+        let length = head
+            .iter()
+            .find_map(|line| line.strip_prefix("content-length:"));
+        let length = length.map_or(0, |text| text.trim().parse().expect("a length"));
+        std::io::copy(&mut input.by_ref().take(length), &mut std::io::sink()).ok()?;
+        let mut words = head[0].split([' ', '?']);
+        let method = words.next()?.to_uppercase();
+        let (status, kind, more, body) = answer(&method, words.next()?);
+        let size = body.len();
+        let head = format!(
+            "HTTP/1.1 {status} As said\r\nContent-Type: {kind}\r\nContent-Length: {size}\r\n{more}\r\n"
+        );
+        output.write_all(head.as_bytes()).ok()?;
+        output.write_all(body.as_bytes()).ok()?;
+    }
+}
+
+/// A server as long as the test runs.
+fn server() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || serve(&stream));
+        }
+    });
+    format!("http://{address}")
+}
+
+/// The workloads over HTTP on a page of the book. Those of steps alone become whole ones.
+fn workloads(page: &str) -> Vec<String> {
+    let text = fs::read_to_string(repository().join("docs").join(page)).expect(page);
+    let mut found = Vec::new();
+    for block in text.split("\n```yaml").skip(1) {
+        let block = block.split("\n```").next().expect("a block");
+        if let Some(workload) = block
+            .strip_prefix('\n')
+            .filter(|text| text.contains("session:"))
+        {
+            found.push(workload.to_owned());
+        } else if let Some(steps) = block.strip_prefix(" step\n") {
+            let steps = steps.replace('\n', "\n    ");
+            found.push(format!(
+                "workload: steps\nsession:\n  steps:\n    {steps}\n"
+            ));
+        }
+    }
+    found.retain(|text| !text.contains("\nprotocol:"));
+    found
+}
+
+/// The files that the examples name.
+fn save_files(folder: &Path) {
+    let rows = (0..20).map(|n| format!("user{n}@example.org,secret{n}\n"));
+    let rows = format!("email,password\n{}", rows.collect::<String>());
+    let schema = "{ \"required\": [\"items\"] }";
+    for (name, text) in [
+        ("users.csv", rows.as_str()),
+        ("photo.jpg", "a photo"),
+        ("report.pdf", "a report"),
+        ("order.schema.json", schema),
+    ] {
+        fs::write(folder.join(name), text).expect("written");
+    }
+}
+
+#[test]
+fn a_user_goes_through_each_example_and_all_is_as_it_says() {
+    let (folder, url) = (tempfile::tempdir().expect("a folder"), server());
+    save_files(folder.path());
+    let pages = ["workloads.md", "http.md", "recipes.md"].map(workloads);
+    assert!(
+        pages.each_ref().iter().all(|page| page.len() > 4),
+        "{pages:?}"
+    );
+    for text in pages.concat() {
+        fs::write(folder.path().join("example.workload.yaml"), &text).expect("written");
+        let output = Command::new(program())
+            .args(["try", "example.workload.yaml", "--url", &url])
+            .current_dir(folder.path())
+            .env("PLIMSOLL_STATE", folder.path().join("state"))
+            .envs(["API_USER", "API_PASSWORD", "API_TOKEN", "API_KEY"].map(|name| (name, "sesame")))
+            .stdin(Stdio::null())
+            .output()
+            .expect("it runs");
+        let said = String::from_utf8_lossy(&output.stdout);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{text}\n{said}\n{told}");
+    }
+}
