@@ -1,4 +1,9 @@
-//! What all benchmarks of this program need: their errors, and the middle of several goes.
+//! What all benchmarks of this program need: their errors, servers that end, and the middle of several goes.
+
+use std::process::Child;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 /// What can go wrong in a benchmark.
 #[derive(Debug, thiserror::Error)]
@@ -13,6 +18,18 @@ pub(crate) enum Error {
     Thread,
     #[error("{0}")]
     Peer(String),
+}
+
+/// A server, ended with its value.
+pub(crate) struct Server(pub(crate) Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let pid = Pid::from_raw(self.0.id().cast_signed());
+        // It may have ended by itself; then there is nothing to end.
+        let _ = kill(pid, Signal::SIGTERM);
+        let _ = self.0.wait();
+    }
 }
 
 /// The middle value (the mean of the two middle ones).

@@ -1,6 +1,8 @@
 //! CPU time of the generator per request on a plain GET, beside `wrk`, and over HTTP/2 beside `h2load`, against the
-//! same nginx: one core for the generator, the other for nginx, rounds in turn.
+//! same nginx, and per call of gRPC beside `ghz`, against the same etcd: one core for the generator, the other for the
+//! server, rounds in turn.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -11,6 +13,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
 use crate::common::{Error, median};
+use crate::etcd::Etcd;
 use crate::nginx::Nginx;
 
 /// First argument of this program when it is its own load generator.
@@ -23,6 +26,11 @@ const GENERATOR_CORE: usize = 0;
 const SERVER_CORE: usize = 1;
 /// Connections that all users share.
 const SHARED: u32 = 8;
+
+/// What is called over gRPC: a key that isn't there, answered from memory.
+const CALL: &str = "etcdserverpb.KV/Range";
+const CALLED_WITH: &str = r#"{ "key": "a", "serializable": true }"#;
+const PROTO: &str = include_str!("../../workloads/etcd.proto");
 
 /// What a generator used.
 struct Usage {
@@ -47,7 +55,67 @@ pub(crate) fn compare() -> Result<(), Error> {
     beside("h2load", || h2load(&two, CONNECTIONS), own)?;
     println!("driver: the same on {SHARED} connections that all share");
     let shared = || plimsoll(&two, &format!("2:{SHARED}"));
-    beside("h2load", || h2load(&two, SHARED), shared)
+    beside("h2load", || h2load(&two, SHARED), shared)?;
+    drop(nginx);
+    calls()
+}
+
+/// Calls of gRPC, where the other generator and the server are installed.
+fn calls() -> Result<(), Error> {
+    let (Some(ghz), Some(_)) = (found("ghz"), found("etcd")) else {
+        println!(
+            "driver: gRPC is left out: it takes ghz (go install github.com/bojand/ghz/cmd/ghz@latest) and etcd \
+             (Debian: etcd-server)"
+        );
+        return Ok(());
+    };
+    let etcd = Etcd::start(SERVER_CORE)?;
+    let (address, folder) = (etcd.address(), tempfile::tempdir()?);
+    let proto = folder.path().join("etcd.proto");
+    std::fs::write(&proto, PROTO)?;
+    for (connections, words, reach) in [
+        (
+            CONNECTIONS,
+            "a connection each".to_owned(),
+            "1:0".to_owned(),
+        ),
+        (
+            SHARED,
+            format!("on {SHARED} connections that all share"),
+            format!("1:{SHARED}"),
+        ),
+    ] {
+        println!("driver: unary calls of gRPC, {words}");
+        let other = || {
+            let mut command = pinned(&ghz.to_string_lossy());
+            command.args(["--insecure", "--proto"]).arg(&proto);
+            command.args(["--call", CALL, "--data", CALLED_WITH, "--cpus", "1"]);
+            command.args([
+                "--duration",
+                &format!("{SECONDS}s"),
+                "--duration-stop",
+                "wait",
+            ]);
+            command.args(["--concurrency", &CONNECTIONS.to_string()]);
+            command.args(["--connections", &connections.to_string(), &address]);
+            let (text, cpu_us) = run(command)?;
+            let requests = number_after(&text, "[OK]")?;
+            Ok(Usage { requests, cpu_us })
+        };
+        beside("ghz", other, || {
+            plimsoll(&format!("grpc://{address}"), &reach)
+        })?;
+    }
+    Ok(())
+}
+
+/// Where a program is: on the path, or where Go puts what it installs.
+fn found(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let of_go = std::env::var_os("HOME").map(|home| Path::new(&home).join("go/bin"));
+    let folders = std::env::split_paths(&path).chain(of_go);
+    let mut places = folders.map(|folder| folder.join(program));
+    places.find(|place| place.is_file())
 }
 
 /// A comparison with another generator.
@@ -156,12 +224,15 @@ pub(crate) fn number_after(text: &str, mark: &str) -> Result<f64, Error> {
         .ok_or_else(|| Error::Peer(format!("no “{mark}” in:\n{text}")))
 }
 
-/// The one file of a workload.
-pub(crate) struct OneFile(pub(crate) String);
+/// A workload, beside what describes the calls that it may have.
+struct OneFile(String);
 
 impl lab_study::Files for OneFile {
-    fn read(&self, _path: &str) -> std::io::Result<Vec<u8>> {
-        Ok(self.0.clone().into_bytes())
+    fn read(&self, path: &str) -> std::io::Result<Vec<u8>> {
+        Ok(match path.ends_with(".proto") {
+            true => PROTO.into(),
+            false => self.0.clone().into_bytes(),
+        })
     }
 }
 
@@ -188,7 +259,7 @@ fn protocol(reach: &str) -> Result<Protocol, Error> {
 
 /// The generator as a program of its own: `--drive URL USERS SECONDS WAIT [VERSION:CONNECTIONS]`. Users start evenly
 /// over the first half of the time where they wait, at once where they don't. They speak that version of HTTP, 1
-/// unless said, on so many connections, or each on its own where that is 0.
+/// unless said, or gRPC where the URL has its scheme, on so many connections, or each on its own where that is 0.
 pub(crate) fn child(args: &[String]) -> Result<(), Error> {
     let [url, users, seconds, wait, reach @ ..] = args else {
         return Err(peer(
@@ -196,8 +267,15 @@ pub(crate) fn child(args: &[String]) -> Result<(), Error> {
         ));
     };
     let time = Duration::from_secs(seconds.parse().map_err(peer)?);
+    let (spoken, request) = match url.starts_with("grpc:") {
+        true => (
+            "protocol: { name: grpc, descriptors: etcd.proto }\n",
+            format!("request: {CALL}\n      json: {CALLED_WITH}"),
+        ),
+        false => ("", "request: GET /".to_owned()),
+    };
     let yaml = format!(
-        "workload: get\nsession:\n  steps:\n    - step: Get\n      wait: {wait}\n      request: GET /\n"
+        "workload: get\n{spoken}session:\n  steps:\n    - step: Get\n      wait: {wait}\n      {request}\n"
     );
     let mut drive = drive(url, yaml)?;
     drive.users = users.parse().map_err(peer)?;

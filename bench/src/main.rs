@@ -12,6 +12,7 @@ mod clock;
 mod common;
 mod disk;
 mod driver;
+mod etcd;
 mod fronts;
 mod loop_disk;
 mod mail;

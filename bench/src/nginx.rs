@@ -4,20 +4,17 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-
 use crate::clock::now;
-use crate::common::Error;
+use crate::common::{Error, Server};
 
 const READY_WITHIN: Duration = Duration::from_secs(10);
 
 /// A running nginx.
 pub(crate) struct Nginx {
-    child: Child,
+    _server: Server,
     pub(crate) port: u16,
     /// Where it speaks HTTP/2 without TLS.
     two: u16,
@@ -73,7 +70,7 @@ impl Nginx {
             .stderr(Stdio::null())
             .spawn()?;
         let nginx = Self {
-            child,
+            _server: Server(child),
             port,
             two,
             _folder: folder,
@@ -106,14 +103,5 @@ impl Nginx {
             std::thread::yield_now();
         }
         Err(Error::Peer("nginx did not answer within 10 s".to_owned()))
-    }
-}
-
-impl Drop for Nginx {
-    fn drop(&mut self) {
-        let pid = Pid::from_raw(self.child.id().cast_signed());
-        // It may have ended by itself; then there is nothing to end.
-        let _ = kill(pid, Signal::SIGTERM);
-        let _ = self.child.wait();
     }
 }
