@@ -17,6 +17,21 @@ const NILE: [f64; 100] = [
     975., 815., 1020., 906., 901., 1170., 912., 746., 919., 718., 714., 740.,
 ];
 
+/// The first runs of a benchmark of TigerBeetle, in transactions per s, with which Nyrkiö and Apache Otava show and
+/// test their change points (`tests/tigerbeetle_test.py` of Otava).
+const TIGERBEETLE: [f64; 115] = [
+    26705., 26475., 26641., 26806., 26835., 26911., 26564., 26812., 26874., 26682., 15672., 26745.,
+    26460., 26977., 26851., 23412., 23547., 23674., 23519., 23670., 23662., 23462., 23750., 23717.,
+    23524., 23588., 23687., 23793., 23937., 23715., 23570., 23730., 23690., 23699., 23670., 23860.,
+    23988., 23652., 23681., 23798., 23728., 23604., 23523., 23412., 23685., 23773., 23771., 23718.,
+    23409., 23739., 23674., 23597., 23682., 23680., 23711., 23660., 23990., 23938., 23742., 23703.,
+    23536., 24363., 24414., 24483., 24509., 24944., 24235., 24560., 24236., 24667., 24730., 28346.,
+    28437., 28436., 28057., 28217., 28456., 28427., 28398., 28250., 28331., 28222., 28726., 28578.,
+    28345., 28274., 28514., 28590., 28449., 28305., 28411., 28788., 28404., 28821., 28580., 27483.,
+    26805., 27487., 27124., 26898., 27295., 26951., 27312., 27660., 27154., 27050., 26989., 27193.,
+    27503., 27326., 27375., 27513., 27057., 27421., 27574.,
+];
+
 const LEVEL: f64 = 0.05;
 
 fn row(values: &[f64]) -> Row {
@@ -45,6 +60,13 @@ fn the_nile_fell_from_1899_on() {
     assert!((change.before - 1097.75).abs() < 0.01, "{change:?}");
     assert!((change.after - 849.97).abs() < 0.01, "{change:?}");
     assert!(change.p <= 0.001 && change.high < -150.0 && change.low > -350.0);
+}
+
+/// Otava tells of changes at 15, 61, 71, and 95 in these runs where they have to be beyond p = 0.001 (windows of 30 and
+/// a t test, by the whole series), and of the one bad run, at 10 and 11, only where p = 0.1 will do.
+#[test]
+fn changes_of_a_published_benchmark_are_found_where_others_find_them() {
+    assert_eq!(places(&of(&TIGERBEETLE)), [15, 61, 71, 95]);
 }
 
 #[test]
