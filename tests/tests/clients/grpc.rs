@@ -173,19 +173,26 @@ fn calls_are_shown_as_they_are_meant() {
     };
     describe(folder.path());
     let workload = WORKLOAD.replace("share: 50%", "share: 0%");
-    let (shown, code) = tried(folder.path(), &study(port), &workload);
-    for line in [
-        "etcdserverpb.KV/Put",
-        "cookie: ***",
-        "grpc-timeout: 60000m",
-        "{\"key\":\"users/0\",\"value\":\"the value of 0\"}",
-        "\"created\": true",
-        "watch = 0",
-    ] {
-        assert!(shown.contains(line), "{line}:\n{shown}");
+    let (own, shared) = (
+        "{ sequence: { sessions: 10 } }",
+        "{ users: 6, hold: 2s, connections: 2 }",
+    );
+    for load in [own, shared] {
+        let study = study(port).replace(own, load);
+        let (shown, code) = tried(folder.path(), &study, &workload);
+        for line in [
+            "etcdserverpb.KV/Put",
+            "cookie: ***",
+            "grpc-timeout: 60000m",
+            "{\"key\":\"users/0\",\"value\":\"the value of 0\"}",
+            "\"created\": true",
+            "watch = 0",
+        ] {
+            assert!(shown.contains(line), "{line}:\n{shown}");
+        }
+        assert!(!shown.contains("sesame"), "{shown}");
+        assert_eq!(code, Some(0), "{shown}");
     }
-    assert!(!shown.contains("sesame"), "{shown}");
-    assert_eq!(code, Some(0), "{shown}");
 }
 
 #[test]
