@@ -10,7 +10,7 @@ use crate::{
     json::bare_address,
     limits,
     mailbox::{self, Changes, Held},
-    read::refuse_ghost,
+    read::{refuse_ghost, refuse_kept},
 };
 
 /// What the `type` parameter can ask for.
@@ -137,6 +137,9 @@ pub fn answer(
         Target::Event(uid) => {
             let held = mailbox::require(context.snapshot, context.mailbox, uid)?;
             refuse_ghost(&held.entry)?;
+            if held.entry.recurrence_id().is_some() {
+                refuse_kept(&held.entry)?;
+            }
             (held, false)
         }
     };
@@ -348,6 +351,7 @@ fn require_copy(entry: &Entry) -> Result<(), CalendarError> {
         State::Own => Err(bad_action("This entry is not a meeting.")),
         State::Cancelled => Err(bad_action("This meeting has been cancelled.")),
         State::Accepted | State::Tentative | State::Invited { .. } => Ok(()),
+        State::Imported(_) => refuse_kept(entry),
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::{
     Answer, CalendarError, Context, Decision, Entry, Event, State,
     mailbox::{self, Changes, Held},
-    read::refuse_ghost,
+    read::{refuse_ghost, refuse_kept},
 };
 
 /// Removes an event from the owner's calendar.
@@ -18,6 +18,10 @@ use crate::{
 pub fn delete(context: &Context<'_>, uid: &str, workflow: bool) -> Result<Decision, CalendarError> {
     let held = mailbox::require(context.snapshot, context.mailbox, uid)?;
     refuse_ghost(&held.entry)?;
+    if held.entry.recurrence_id().is_some() {
+        // One of a series can't go without a change of what is kept as it came.
+        refuse_kept(&held.entry)?;
+    }
     let mut changes = Changes::default();
     changes.replace(context.mailbox, uid, Some(&held), None);
     if workflow {
@@ -32,7 +36,7 @@ pub fn delete(context: &Context<'_>, uid: &str, workflow: bool) -> Result<Decisi
             State::Accepted | State::Tentative => {
                 tell_organizer(context, &mut changes, &held, Answer::Declined)?;
             }
-            State::Cancelled | State::Invited { .. } => {}
+            State::Cancelled | State::Invited { .. } | State::Imported(_) => {}
         }
     }
     Ok(Decision {
@@ -62,7 +66,7 @@ pub(crate) fn withdraw(
             copy.event.modified = context.now;
             changes.replace(user, &event.uid, Some(&held), Some(&copy));
         }
-        State::Cancelled | State::Own => {}
+        State::Cancelled | State::Own | State::Imported(_) => {}
     }
     Ok(())
 }

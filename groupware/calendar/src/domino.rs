@@ -186,6 +186,8 @@ fn clipped_list(labels: &[String]) -> &[String] {
 struct Line<'a> {
     #[serde(flatten)]
     head: Head<'a>,
+    #[serde(rename = "recurrenceId", skip_serializing_if = "Option::is_none")]
+    recurrence_id: Option<String>,
     #[serde(rename = "x-lotus-appttype")]
     appointment_type: Data<'a>,
     #[serde(rename = "x-lotus-organizer")]
@@ -198,10 +200,12 @@ struct Line<'a> {
 /// `"x-lotus-noticetype":{"data":"I"}`.
 pub(crate) fn event_line(mailbox: &str, entry: &Entry) -> Vec<u8> {
     let event = &entry.event;
-    let href = keys::event_path(mailbox, &event.uid);
-    let own = EventLines::of(mailbox).opening(&event.uid);
+    let name = entry.name();
+    let href = keys::event_path(mailbox, &name);
+    let own = EventLines::of(mailbox).opening(&name);
     let line = to_json(&Line {
         head: Head::for_line(entry, href),
+        recurrence_id: entry.recurrence_id(),
         appointment_type: Data {
             data: appointment_type(event),
         },
@@ -238,18 +242,29 @@ impl EventLines {
     pub(crate) fn push(
         &self,
         to: &mut Vec<u8>,
-        uid: &str,
+        name: &str,
         stored: &[u8],
     ) -> Result<(), NoShortForm> {
         LINES.restore(to, stored, &|to| {
-            to.extend_from_slice(self.opening(uid).as_bytes());
+            to.extend_from_slice(self.opening(name).as_bytes());
         })
     }
 
-    /// How the line of an event begins, whose identifier its key says.
-    fn opening(&self, uid: &str) -> String {
-        let segment = keys::segment(uid);
-        [&*self.opening, &*segment, r#"","id":""#, uid, r#"""#].concat()
+    /// How the line of an event, or of an instance of one, begins, whose name its key says.
+    fn opening(&self, name: &str) -> String {
+        let (uid, instance) = keys::parts(name);
+        let (segment, slash) = (keys::segment(uid), instance.map_or("", |_| "/"));
+        let id = instance.unwrap_or_default();
+        [
+            &*self.opening,
+            &*segment,
+            slash,
+            id,
+            r#"","id":""#,
+            uid,
+            r#"""#,
+        ]
+        .concat()
     }
 }
 
@@ -268,6 +283,8 @@ fn appointment_type(event: &Event) -> &'static str {
 struct Whole<'a> {
     #[serde(flatten)]
     head: Head<'a>,
+    #[serde(rename = "recurrenceId", skip_serializing_if = "Option::is_none")]
+    recurrence_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     organizer: Option<WireOrganizer<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -349,6 +366,7 @@ impl<'a> Whole<'a> {
         let event = &entry.event;
         Self {
             head: Head::new(entry, href),
+            recurrence_id: entry.recurrence_id(),
             organizer: event.is_meeting().then(|| WireOrganizer {
                 display_name: event.organizer.display_name.as_deref(),
                 email: &event.organizer.email,
@@ -375,7 +393,7 @@ struct EventDocument<'a> {
 
 /// A whole event: `{"timezones":[…],"events":[{…}]}`; without zones, no `timezones`.
 pub fn event_document(mailbox: &str, entry: &Entry) -> Vec<u8> {
-    let href = keys::event_path(mailbox, &entry.event.uid);
+    let href = keys::event_path(mailbox, &entry.name());
     to_json(&EventDocument {
         timezones: zones::of(&entry.event.details),
         events: [Whole::new(entry, Some(href))],

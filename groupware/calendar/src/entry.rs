@@ -6,9 +6,10 @@ use groupware_store::ReadError;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CalendarError, Event,
+    CalendarError, Event, keys,
     lean::{Lean, NoShortForm},
     limits,
+    object::Imported,
 };
 
 /// Version of the stored form. A reader refuses what it doesn't know.
@@ -78,6 +79,9 @@ pub enum State {
         #[serde(rename = "r")]
         received: i64,
     },
+    /// It was brought from elsewhere, and is kept as it came.
+    #[serde(rename = "f")]
+    Imported(Box<Imported>),
 }
 
 /// One record of a calendar.
@@ -198,6 +202,28 @@ impl Entry {
         match &self.state {
             State::Invited { notice, .. } => Some(notice),
             _ => None,
+        }
+    }
+
+    /// The object that this is a view of, if it was brought and is kept as it came.
+    pub fn imported(&self) -> Option<&Imported> {
+        match &self.state {
+            State::Imported(imported) => Some(imported),
+            _ => None,
+        }
+    }
+
+    /// What this instance of a recurring event stands for: `20260105T090000Z`.
+    pub fn recurrence_id(&self) -> Option<String> {
+        self.imported()?.shows.map(crate::time::compact)
+    }
+
+    /// What finds this entry again: its UID, and which instance of it this is.
+    pub fn name(&self) -> Cow<'_, str> {
+        let uid = &self.event.uid;
+        match self.recurrence_id() {
+            Some(id) => Cow::Owned(keys::instance_name(uid, &id)),
+            None => Cow::Borrowed(uid),
         }
     }
 }

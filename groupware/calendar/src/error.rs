@@ -57,6 +57,8 @@ pub enum Reason {
     BadAction,
     /// The iCalendar text can't be used (400, n = 10).
     InvalidICalendar,
+    /// The event was brought from elsewhere and is kept as it came (403, no `cserror`).
+    KeptAsItCame,
     /// A user's share of the disk is used up (507, no `cserror`).
     OverQuota,
     /// The sender has sent too much for now (429, no `cserror`).
@@ -73,6 +75,7 @@ impl Reason {
             | Self::InviteNotAccepted
             | Self::BadAction
             | Self::InvalidICalendar => 400,
+            Self::KeptAsItCame => 403,
             Self::NoResource | Self::NotFound => 404,
             Self::NewerVersion | Self::EntryExists => 409,
             Self::UnsupportedMediaType => 415,
@@ -87,6 +90,7 @@ impl Reason {
             Self::BadRequest
             | Self::NoResource
             | Self::UnsupportedMediaType
+            | Self::KeptAsItCame
             | Self::OverQuota
             | Self::TooOften => return None,
             Self::BadIdentifier => 1,

@@ -13,6 +13,7 @@ use calcard::{
         timezone::TzResolver,
     },
 };
+use groupware_proto_ical::split;
 use groupware_text::shortened;
 use jiff::{Span, civil::Date};
 use serde_json::{Value, json};
@@ -21,7 +22,9 @@ use crate::{
     Attendee, CalendarError, Class, Details, Entry, Event, Moment, NewAttendee, NewEvent, Reason,
     Role, State, Status, Transparency, UserType,
     json::{bare_address, check_uid, end_of, is_computed, recurrence_refused, word},
-    limits, time, zones,
+    limits,
+    object::Imported,
+    time, zones,
 };
 
 /// Who wrote an answer's iCalendar text.
@@ -65,7 +68,7 @@ fn invalid(cause: &str) -> CalendarError {
 }
 
 /// Answers and cancellations are not events to be stored.
-fn refuse_method(calendar: &ICalendar) -> Result<(), CalendarError> {
+pub(crate) fn refuse_method(calendar: &ICalendar) -> Result<(), CalendarError> {
     let method = calendar
         .components
         .first()
@@ -168,20 +171,20 @@ fn read_attendee(entry: &ICalendarEntry) -> Result<NewAttendee, CalendarError> {
     })
 }
 
-fn text<'a>(component: &'a ICalendarComponent, property: &Property) -> Option<&'a str> {
+pub(crate) fn text<'a>(component: &'a ICalendarComponent, property: &Property) -> Option<&'a str> {
     component.property(property)?.values.first()?.as_text()
 }
 
-fn parameter(entry: &ICalendarEntry, name: &Parameter) -> Option<String> {
+pub(crate) fn parameter(entry: &ICalendarEntry, name: &Parameter) -> Option<String> {
     entry.parameter(name)?.as_text().map(str::to_owned)
 }
 
-fn integer(component: &ICalendarComponent, property: &Property) -> Option<u32> {
+pub(crate) fn integer(component: &ICalendarComponent, property: &Property) -> Option<u32> {
     let number = component.property(property)?.values.first()?.as_integer()?;
     u32::try_from(number).ok()
 }
 
-fn duration(component: &ICalendarComponent) -> Result<Option<Span>, CalendarError> {
+pub(crate) fn duration(component: &ICalendarComponent) -> Result<Option<Span>, CalendarError> {
     let Some(entry) = component.property(&Property::Duration) else {
         return Ok(None);
     };
@@ -214,26 +217,36 @@ fn moment(
         .first()
         .and_then(ICalendarValue::as_partial_date_time)
         .ok_or_else(wrong)?;
-    let date = civil_date(value).ok_or_else(wrong)?;
+    moment_of(value, entry.tz_id(), zones)
+        .ok_or_else(wrong)?
+        .map(Some)
+}
+
+/// The moment that a value says in the zone of its property; `None` if it says none.
+pub(crate) fn moment_of(
+    value: &PartialDateTime,
+    tzid: Option<&str>,
+    zones: &TzResolver<&str>,
+) -> Option<Result<Moment, CalendarError>> {
+    let date = civil_date(value)?;
     let Some(hour) = value.hour else {
-        return Ok(Some(Moment::Day(date)));
+        return Some(Ok(Moment::Day(date)));
     };
     let clock = format!(
         "{hour:02}:{:02}:{:02}",
         value.minute.unwrap_or(0),
         value.second.unwrap_or(0)
     );
-    let local = date.to_datetime(time::parse_time(&clock).ok_or_else(wrong)?);
-    let moment = match (value.tz_hour, entry.tz_id()) {
+    let local = date.to_datetime(time::parse_time(&clock)?);
+    Some(match (value.tz_hour, tzid) {
         (Some(hours), _) => {
             let offset = i64::from(hours) * 3600 + i64::from(value.tz_minute.unwrap_or(0)) * 60;
             let offset = if value.tz_minus { -offset } else { offset };
-            Moment::Utc(time::utc(time::seconds(local) - offset))
+            Ok(Moment::Utc(time::utc(time::seconds(local) - offset)))
         }
-        (None, Some(tzid)) => Moment::zoned(local, &known_zone(zones, tzid))?,
-        (None, None) => Moment::Floating(local),
-    };
-    Ok(Some(moment))
+        (None, Some(tzid)) => Moment::zoned(local, &known_zone(zones, tzid)),
+        (None, None) => Ok(Moment::Floating(local)),
+    })
 }
 
 /// The name that a client's zone goes by everywhere: a zone that only its VTIMEZONE explains is
@@ -256,7 +269,7 @@ fn civil_date(value: &PartialDateTime) -> Option<Date> {
 }
 
 /// The `X-` properties that have a text, but for those that the server answers for itself.
-fn extra(component: &ICalendarComponent) -> Vec<(String, Value)> {
+pub(crate) fn extra(component: &ICalendarComponent) -> Vec<(String, Value)> {
     component
         .entries
         .iter()
@@ -272,9 +285,19 @@ fn extra(component: &ICalendarComponent) -> Vec<(String, Value)> {
         .collect()
 }
 
-/// Writes entries as one iCalendar object, with the time zones that they name.
+/// Writes entries as one iCalendar object, with the time zones that they name. What is kept as it came is written
+/// as it came: alone byte for byte, with others its components.
 pub fn write_icalendar<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> String {
-    write(entries, None)
+    let entries: Vec<&Entry> = entries.into_iter().collect();
+    if let [entry] = entries[..]
+        && let Some(imported) = entry.imported()
+    {
+        return imported.original().to_owned();
+    }
+    let mut parts = ICalendarParts::default();
+    let mut whole = parts.next(entries);
+    whole.push_str(parts.end());
+    whole
 }
 
 /// Writes an unanswered invitation as the request that it is.
@@ -282,7 +305,8 @@ pub(crate) fn write_notice(entry: &Entry) -> String {
     write([entry], Some(ICalendarMethod::Request))
 }
 
-/// One iCalendar object, written in parts of some entries each: no more than those are in memory.
+/// One iCalendar object, written in parts of some entries each: no more than those are in memory. A time zone is
+/// described once, by whichever entry names it first.
 #[derive(Debug, Default)]
 pub struct ICalendarParts {
     has_begun: bool,
@@ -295,7 +319,10 @@ const END: &str = "END:VCALENDAR\r\n";
 impl ICalendarParts {
     /// The next part.
     pub fn next<'a>(&mut self, entries: impl IntoIterator<Item = &'a Entry>) -> String {
-        let mut part = object(entries, None, &mut self.zones);
+        let (kept, own): (Vec<&Entry>, Vec<&Entry>) = entries
+            .into_iter()
+            .partition(|entry| entry.imported().is_some());
+        let mut part = object(own, None, &mut self.zones);
         if let Some(text) = part.strip_suffix(END) {
             part.truncate(text.len());
         }
@@ -304,12 +331,48 @@ impl ICalendarParts {
             let first = part.find("\r\nBEGIN:").map_or(part.len(), |at| at + 2);
             part.drain(..first);
         }
+        let mut written = BTreeSet::new();
+        for entry in kept {
+            // Instances of one event are one object.
+            if written.insert(&*entry.event.uid) {
+                self.keep(&mut part, entry);
+            }
+        }
         part
+    }
+
+    /// Adds the components of what is kept as it came.
+    fn keep(&mut self, part: &mut String, entry: &Entry) {
+        let original = entry.imported().map_or("", Imported::original);
+        let Ok((objects, _)) = split(original.as_bytes()) else {
+            return;
+        };
+        for object in &objects {
+            for (name, zone) in object.zones() {
+                if self
+                    .zones
+                    .insert(String::from_utf8_lossy(name).into_owned())
+                {
+                    push_lines(part, zone);
+                }
+            }
+            for component in object.components() {
+                push_lines(part, component);
+            }
+        }
     }
 
     /// What follows the last part, of which there must be one.
     pub fn end(self) -> &'static str {
         END
+    }
+}
+
+/// Adds whole lines.
+fn push_lines(to: &mut String, lines: &[u8]) {
+    to.push_str(&String::from_utf8_lossy(lines));
+    if !lines.ends_with(b"\n") {
+        to.push_str("\r\n");
     }
 }
 

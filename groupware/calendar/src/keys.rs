@@ -26,15 +26,35 @@ const TIME_BITS: u32 = 40;
 /// The next ones, before those that are its own.
 const CHECK_BITS: u32 = 64 - TIME_BITS;
 
+/// An event that lasts longer is also listed by its end: whoever looks at a range looks at what began so
+/// long before it.
+pub(crate) const LONG_S: i64 = 31 * 86_400;
+
 /// What all keys of a calendar begin with.
 pub const PREFIX: &[u8] = b"c/";
 
 /// All records of a calendar: the first key, and the first after.
 pub const ALL: (&[u8], &[u8]) = (b"c/", b"c0");
 
-/// Key of an entry.
-pub(crate) fn entry(uid: &str) -> Vec<u8> {
-    joined("c/e/", uid)
+/// Between a UID and what names one of its instances; no UID has it.
+const INSTANCE: char = '\u{1}';
+
+/// What finds one instance of a recurring event, which stands for the moment `20260105T090000Z`.
+pub fn instance_name(uid: &str, recurrence_id: &str) -> String {
+    format!("{uid}{INSTANCE}{recurrence_id}")
+}
+
+/// A UID, and what names the instance, if it is about one.
+pub(crate) fn parts(name: &str) -> (&str, Option<&str>) {
+    match name.split_once(INSTANCE) {
+        Some((uid, id)) => (uid, Some(id)),
+        None => (name, None),
+    }
+}
+
+/// Key of an entry, also of one that is about an instance.
+pub(crate) fn entry(name: &str) -> Vec<u8> {
+    joined("c/e/", parts(name).0)
 }
 
 /// All entries: the first key, and the first after.
@@ -120,9 +140,15 @@ fn joined(family: &str, rest: &str) -> Vec<u8> {
     [family.as_bytes(), rest.as_bytes()].concat()
 }
 
-/// Path of an event of a mailbox, ready to be requested.
-pub fn event_path(mailbox: &str, uid: &str) -> String {
-    resource(mailbox, "events/", uid)
+/// Path of an event of a mailbox, or of an instance of one, ready to be requested.
+pub fn event_path(mailbox: &str, name: &str) -> String {
+    let (uid, instance) = parts(name);
+    let mut path = resource(mailbox, "events/", uid);
+    if let Some(id) = instance {
+        path.push('/');
+        path.push_str(id);
+    }
+    path
 }
 
 /// Path of a notice of a mailbox, ready to be requested.

@@ -10,7 +10,11 @@
 //! moves the attendee's entry and marks the organizer's copy, in one batch. See [`create`],
 //! [`answer`], [`update`], [`delete`] for who sees what.
 //!
-//! Recurring events are refused, not flattened. Attendees that are no local users stay on the
+//! **Objects are kept as they came.** What is brought from elsewhere ([`import`]) keeps its bytes; events are views of
+//! it, those that recur one for each instance up to a horizon. It can be looked at, exported, and deleted; to
+//! change it here is refused, for lack of a way that would change nothing else in it.
+//!
+//! Recurring events are refused by the other ways in, not flattened. Attendees that are no local users stay on the
 //! event and get no invitation.
 //!
 //! [`Snapshot`]: groupware_store::Snapshot
@@ -26,6 +30,9 @@ mod entry;
 mod error;
 mod event;
 mod icalendar;
+mod import;
+mod imported;
+mod instances;
 mod json;
 mod keys;
 mod lean;
@@ -33,6 +40,7 @@ pub mod limits;
 mod list;
 mod look;
 mod mailbox;
+mod object;
 mod query;
 mod read;
 mod time;
@@ -51,12 +59,15 @@ pub use event::{
 };
 pub use groupware_ids::Ids;
 pub use icalendar::{ICalendarParts, parse_icalendar, write_icalendar};
+pub use import::{Outcome, Ready, import, ready};
+pub use instances::instances;
 pub use json::{NewAttendee, NewEvent, parse_json_events};
-pub use keys::{ALL, PREFIX, event_path, notice_path};
+pub use keys::{ALL, PREFIX, event_path, instance_name, notice_path};
 pub use list::{EventPage, Invitations, event_notices, events, invitations};
 pub use look::{
     Reach, count_invitations, entries, entries_after, entry, invitation, open_invitations,
 };
+pub use object::Imported;
 pub use query::{EventQuery, Format, InvitationQuery};
 pub use read::{event, notice};
 pub use time::Moment;

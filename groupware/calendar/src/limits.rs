@@ -32,3 +32,19 @@ pub const LIST_BYTES: usize = 4 * 1024 * 1024;
 /// Longest text of a list's line: summary, location, and all categories together are cut to it, at
 /// a character, and a longer link is left out. The event itself has them whole.
 pub const LINE_TEXT_BYTES: usize = 1024;
+
+/// Largest object that is brought from elsewhere, in bytes: events of people, with a picture in them at most.
+pub const OBJECT_BYTES: usize = 256 * 1024;
+/// How far back from when it was brought instances of a recurring event are listed: a year.
+pub const PAST_S: i64 = 366 * 86_400;
+/// And how far ahead: three years.
+pub const AHEAD_S: i64 = 3 * 366 * 86_400;
+/// Most instances of a recurring event that are listed, an event a day.
+const INSTANCES: usize = 1_600;
+/// Bytes that are read at most to show all instances of an event.
+const READ_BYTES: usize = 16 << 20;
+
+/// Most instances that are listed of an object of so many bytes.
+pub(crate) fn instances(bytes: usize) -> usize {
+    INSTANCES.min(READ_BYTES / bytes.max(1))
+}

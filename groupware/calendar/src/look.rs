@@ -12,6 +12,9 @@ const LINES: usize = 10_000;
 /// Most long events that are looked at for one range: those that end first.
 const LONG: usize = 1000;
 
+/// Bytes of entries behind which a page of them ends.
+const PAGE_BYTES: usize = 4 << 20;
+
 /// How far a look at a range goes.
 #[derive(Debug, Clone, Copy)]
 pub struct Reach {
@@ -46,7 +49,7 @@ pub fn entries(
     reach: Reach,
     visit: &mut dyn FnMut(Entry),
 ) -> Result<bool, CalendarError> {
-    let began = range.start.saturating_sub(mailbox::LONG_S);
+    let began = range.start.saturating_sub(keys::LONG_S);
     let (from, to) = keys::long_lines_from(range.start);
     let more = reach.lines.saturating_add(1);
     let long = listed(snapshot, mailbox, (&from, &to), LONG.min(more))?;
@@ -103,8 +106,8 @@ fn listed(
     Ok(uids)
 }
 
-/// The entries behind the one of this UID, or from the first on, in the order of their UIDs; at most
-/// `most`.
+/// The entries behind the one of this UID, or from the first on, in the order of their UIDs; at most `most`, and
+/// no more behind 4 MiB of them. None only behind the last.
 ///
 /// # Errors
 /// The store's.
@@ -120,15 +123,16 @@ pub fn entries_after(
         // The first key behind it.
         from.push(0);
     }
-    let (mut found, mut failure) = (Vec::new(), None);
+    let (mut found, mut failure, mut bytes) = (Vec::new(), None, 0);
     mailbox::scan(snapshot, mailbox, (&from, &to), most, |key, record| {
-        match Entry::decode(key, &record.value) {
+        bytes += record.value.len();
+        match mailbox::decoded(key, &record.value) {
             Ok(entry) => found.push(entry),
             Err(error) => failure = Some(error),
         }
         match failure {
-            None => ControlFlow::Continue(()),
-            Some(_) => ControlFlow::Break(()),
+            None if bytes < PAGE_BYTES => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(()),
         }
     })?;
     failure.map_or(Ok(found), Err)

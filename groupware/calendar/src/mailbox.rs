@@ -5,6 +5,7 @@
 //! decided on an older state loses the commit and decides again.
 
 use std::{
+    collections::BTreeSet,
     mem::{Discriminant, discriminant},
     ops::ControlFlow,
     sync::Arc,
@@ -17,6 +18,8 @@ use crate::{
     domino::{self, NoticeLine},
     entry::{self, Entry, State},
     keys, limits,
+    object::Imported,
+    time,
 };
 
 /// An entry with the revision it was read at.
@@ -38,12 +41,39 @@ pub(crate) fn load(
     let Some(record) = snapshot.get(mailbox, &key)? else {
         return Ok(None);
     };
+    let (uid, instance) = keys::parts(uid);
+    if let Some(imported) = Imported::decode(&key, &record.value)? {
+        let instance = instance.map(|id| time::parse_compact(id).unwrap_or(i64::MIN));
+        let entry = imported.entry(uid, instance)?;
+        return Ok(entry.map(|entry| Held {
+            entry,
+            revision: record.revision,
+            bytes: record.value.len(),
+        }));
+    }
+    if instance.is_some() {
+        return Ok(None);
+    }
     let json = entry::json(&key, &record.value)?;
     Ok(Some(Held {
         entry: Entry::from_json(&key, &json)?,
         revision: record.revision,
         bytes: json.len(),
     }))
+}
+
+/// Reads the stored form of an entry.
+///
+/// # Errors
+/// If it is of another version or damaged.
+pub(crate) fn decoded(key: &[u8], stored: &[u8]) -> Result<Entry, CalendarError> {
+    let Some(imported) = Imported::decode(key, stored)? else {
+        return Entry::decode(key, stored);
+    };
+    let uid = key.get(keys::entry("").len()..).unwrap_or_default();
+    let uid = std::str::from_utf8(uid).map_err(|error| ReadError::corrupt(key, error))?;
+    let entry = imported.entry(uid, None)?;
+    entry.ok_or_else(|| ReadError::corrupt(key, "an object without a view").into())
 }
 
 /// Reads an entry that is hardly there yet; where that is presumed, it isn't looked for.
@@ -228,6 +258,10 @@ impl Changes {
                 .assert_revision(partition.clone(), key.clone(), held.revision),
             None => self.batch.assert_absent(partition.clone(), key.clone()),
         };
+        let is_kept = |entry: &Entry| matches!(entry.state, State::Imported(_));
+        if old.is_some_and(|held| is_kept(&held.entry)) || new.is_some_and(is_kept) {
+            return self.replace_kept((partition, key), uid, old, new);
+        }
         let is_alike = old
             .zip(new)
             .is_some_and(|(old, new)| derive_alike(&old.entry, new));
@@ -269,15 +303,46 @@ impl Changes {
         self.last = Some(stored);
     }
 
+    /// The same of objects that are kept as they came; what the commit is held to is said already.
+    fn replace_kept(
+        &mut self,
+        (partition, key): (Arc<str>, Vec<u8>),
+        uid: &str,
+        old: Option<&Held>,
+        new: Option<&Entry>,
+    ) {
+        let before = old.map(|held| match held.entry.imported() {
+            Some(imported) => imported.derived_keys(uid).collect(),
+            None => derived(&held.entry)
+                .into_iter()
+                .map(|(_, key)| key)
+                .collect(),
+        });
+        let mut before: BTreeSet<Vec<u8>> = before.unwrap_or_default();
+        match new.and_then(Entry::imported) {
+            Some(imported) => {
+                imported.derived(uid, &mut |key, entry| {
+                    before.remove(&key);
+                    let line = entry.map(|entry| domino::event_line(&partition, entry));
+                    let line = line.unwrap_or_default();
+                    self.batch.put(partition.clone(), key, line);
+                });
+                self.batch.put(partition.clone(), key, imported.encode());
+            }
+            None => {
+                self.batch.delete(partition.clone(), key);
+            }
+        }
+        for gone in before {
+            self.batch.delete(partition.clone(), gone);
+        }
+    }
+
     /// The finished batch.
     pub(crate) fn into_batch(self) -> Batch {
         self.batch
     }
 }
-
-/// An event that lasts longer is also listed by its end: whoever looks at a range looks at what began so
-/// long before it.
-pub(crate) const LONG_S: i64 = 31 * 86_400;
 
 /// Whether the same records are derived from both: an answer changes but an attendee of the organizer's copy.
 fn derive_alike(one: &Entry, other: &Entry) -> bool {
@@ -337,7 +402,7 @@ fn derived(entry: &Entry) -> Vec<(Derived, Vec<u8>)> {
     let event = &entry.event;
     let (start, end) = (event.details.start.instant(), event.details.end.instant());
     let mut all = vec![(Derived::Line, keys::line(start, &event.uid))];
-    if end.saturating_sub(start) > LONG_S {
+    if end.saturating_sub(start) > keys::LONG_S {
         all.push((Derived::LongLine, keys::long_line(end, &event.uid)));
     }
     if let State::Invited { notice, received } = &entry.state {

@@ -17,6 +17,12 @@ pub fn event(
 ) -> Result<Vec<u8>, CalendarError> {
     let held = mailbox::require(snapshot, mailbox, uid)?;
     refuse_ghost(&held.entry)?;
+    if format == Format::Json && held.entry.imported().is_some_and(|it| !it.is_event()) {
+        return Err(CalendarError::refused(
+            Reason::ActionNotSupported,
+            "This is a task or a journal, which has no other form than format=icalendar.",
+        ));
+    }
     Ok(match format {
         Format::Json => domino::event_document(mailbox, &held.entry),
         Format::ICalendar => icalendar::write_icalendar([&held.entry]).into_bytes(),
@@ -38,6 +44,18 @@ pub fn notice(
         Format::Json => domino::notice_document(mailbox, id, &held.entry),
         Format::ICalendar => icalendar::write_notice(&held.entry).into_bytes(),
     })
+}
+
+/// Refuses to change what is kept as it came.
+pub(crate) fn refuse_kept(entry: &Entry) -> Result<(), CalendarError> {
+    match entry.imported() {
+        Some(_) => Err(CalendarError::refused(
+            Reason::KeptAsItCame,
+            "This event was brought from elsewhere and is kept as it came: change it there and \
+             import it again, or delete it here and make a new one.",
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Refuses an invitation that is not accepted yet.

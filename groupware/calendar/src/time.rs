@@ -137,6 +137,31 @@ pub(crate) fn utc(second: i64) -> DateTime {
     Offset::UTC.to_datetime(stamp).max(first)
 }
 
+/// The wall clock of a second in a zone; `None` past the end of the calendar.
+pub(crate) fn local_in(second: i64, zone: Tz) -> Option<DateTime> {
+    let moment = partial(utc(second)).to_date_time_with_tz(Tz::UTC)?;
+    let local = moment.with_timezone(&zone).naive_local();
+    Some(utc(local.and_utc().timestamp()))
+}
+
+/// Reads what [`compact`] writes.
+pub(crate) fn parse_compact(text: &str) -> Option<i64> {
+    let part = |range: std::ops::Range<usize>| text.get(range);
+    let (date, clock) = text.strip_suffix('Z')?.split_once('T')?;
+    if (date.len(), clock.len()) != (8, 6) {
+        return None;
+    }
+    parse_extended(&format!(
+        "{}-{}-{}T{}:{}:{}Z",
+        part(0..4)?,
+        part(4..6)?,
+        part(6..8)?,
+        part(9..11)?,
+        part(11..13)?,
+        part(13..15)?,
+    ))
+}
+
 /// Sixteen bytes, `20260105T090000Z`, that sort as the moments do.
 pub(crate) fn compact(second: i64) -> String {
     let t = utc(second);
@@ -262,6 +287,7 @@ mod tests {
         #[test]
         fn parse_reads_what_extended_writes(second in -62_135_596_800i64..=253_402_207_200) {
             prop_assert_eq!(parse_extended(&extended(second)), Some(second));
+            prop_assert_eq!(parse_compact(&compact(second)), Some(second));
         }
 
         #[test]

@@ -6,7 +6,7 @@ use crate::{
     delete::withdraw,
     limits,
     mailbox::{self, Changes},
-    read::refuse_ghost,
+    read::{refuse_ghost, refuse_kept},
 };
 
 /// How a change is to be taken.
@@ -48,6 +48,7 @@ pub fn update(
 ) -> Result<Decision, CalendarError> {
     let held = mailbox::require(context.snapshot, context.mailbox, uid)?;
     refuse_ghost(&held.entry)?;
+    refuse_kept(&held.entry)?;
     if held.entry.state != State::Own {
         return Err(CalendarError::refused(
             Reason::ActionNotSupported,

@@ -3,6 +3,7 @@
 
 mod hostile;
 mod icalendar;
+mod imported;
 mod lists;
 mod properties;
 mod scheduling;

@@ -6,6 +6,7 @@ pub use groupware_calendar::PREFIX;
 use groupware_calendar::{CalendarError, Context, Decision, Entry, Ids, Reason};
 use groupware_store::Snapshot;
 
+use crate::caller::Caller;
 use crate::change::{self, ChangeError};
 use crate::quotas::{Look, NoRoom};
 use crate::service::Service;
@@ -53,6 +54,36 @@ pub async fn change(
         )?
         .map_err(|full| refusal(&full, mailbox))?;
         Ok((decision.batch, decision.entry))
+    });
+    changed.await
+}
+
+/// Decides on a fresh snapshot and commits, as [`change`] does, apart from whoever else is served: for what takes
+/// long to be decided. Gives what came of it.
+///
+/// # Errors
+/// See [`ChangeError`].
+pub async fn change_aside<T: Send + 'static>(
+    service: &Service,
+    (caller, mailbox): (&Caller, &str),
+    decide: impl Fn(&Context<'_>) -> Result<(Decision, T), CalendarError> + Send + Sync + 'static,
+) -> Result<T, ChangeError<CalendarError>> {
+    let (now, look) = (service.now_s(), Look::new(service.uptime()));
+    let ids = Ids::from_random(service.random_bits());
+    let (there, of, to) = (service.clone(), caller.clone(), mailbox.to_owned());
+    let changed = change::change_aside(service, caller, move |snapshot| {
+        let (decision, outcome) = decide(&Context {
+            snapshot,
+            directory: there.people(),
+            mailbox: &to,
+            now,
+            ids,
+            presumes_absent: false,
+        })?;
+        let of = (&of, &*to);
+        look.at(&there.quotas, of, snapshot, &decision.batch)?
+            .map_err(|full| refusal(&full, &to))?;
+        Ok((decision.batch, outcome))
     });
     changed.await
 }

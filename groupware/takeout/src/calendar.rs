@@ -11,7 +11,7 @@ use crate::zip::Zip;
 const PAGE: usize = 200;
 
 pub(crate) fn write<W: Write>(source: Source<'_>, zip: &mut Zip<W>) -> Result<(), TakeoutError> {
-    let mut entries = page(source, None)?;
+    let entries = page(source, None)?;
     if entries.is_empty() {
         return Ok(());
     }
@@ -20,16 +20,34 @@ pub(crate) fn write<W: Write>(source: Source<'_>, zip: &mut Zip<W>) -> Result<()
         .data_bytes()
         .is_ok_and(|bytes| bytes >= LARGE_BYTES);
     let mut file = zip.entry("calendar.ics", source.now_s, is_large)?;
-    let mut parts = ICalendarParts::default();
-    loop {
-        file.write_all(parts.next(&entries).as_bytes())?;
-        if entries.len() < PAGE {
-            break;
-        }
-        entries = page(source, entries.last())?;
-    }
-    file.write_all(parts.end().as_bytes())?;
+    write_all(source, entries, &mut file)?;
     Ok(file.finish()?)
+}
+
+/// Writes a calendar as it is in the archive: all that is on it, in the format iCalendar. What was brought from
+/// elsewhere has its bytes.
+///
+/// # Errors
+/// See [`TakeoutError`]. What was written by then is no whole calendar.
+pub fn write_calendar(source: Source<'_>, mut to: impl Write) -> Result<(), TakeoutError> {
+    write_all(source, page(source, None)?, &mut to)
+}
+
+fn write_all(
+    source: Source<'_>,
+    mut entries: Vec<Entry>,
+    to: &mut impl Write,
+) -> Result<(), TakeoutError> {
+    let mut parts = ICalendarParts::default();
+    // A calendar with nothing on it is one, too.
+    loop {
+        to.write_all(parts.next(&entries).as_bytes())?;
+        entries = match entries.last() {
+            None => break,
+            last => page(source, last)?,
+        };
+    }
+    Ok(to.write_all(parts.end().as_bytes())?)
 }
 
 fn page(source: Source<'_>, after: Option<&Entry>) -> Result<Vec<Entry>, CalendarError> {

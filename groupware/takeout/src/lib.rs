@@ -12,6 +12,7 @@ mod name;
 mod source;
 mod zip;
 
+pub use calendar::write_calendar;
 pub use source::{Source, TakeoutError};
 
 use std::io::Write;
@@ -25,6 +26,7 @@ mail/           A file for each folder, in the format mbox, which mail programs 
                 Status and X-Status say what was read (R), answered (A), and flagged (F).
                 Back into a Plimsoll server: plimsoll mail import NAME mail/Inbox.mbox
 calendar.ics    All events and invitations, in the format iCalendar, which calendars import.
+                Back into a Plimsoll server: plimsoll calendar import NAME calendar.ics
 documents/      For each database a file documents.json, and beside it the attached files, in folders
                 named after the document and the item that they belong to.
 

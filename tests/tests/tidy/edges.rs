@@ -25,6 +25,7 @@ const EDGES: &[(&str, &[&str])] = &[
         &[
             "groupware-ids",
             "groupware-people",
+            "groupware-proto-ical",
             "groupware-store",
             "groupware-text",
         ],
@@ -52,11 +53,13 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "groupware-front-admin",
         &[
+            "groupware-calendar",
             "groupware-content",
             "groupware-fixtures",
             "groupware-http",
             "groupware-mail",
             "groupware-people",
+            "groupware-proto-ical",
             "groupware-service",
             "groupware-store",
             "groupware-takeout",
@@ -173,6 +176,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("groupware-people", &["groupware-store"]),
     ("groupware-postgres", &["groupware-store", "groupware-text"]),
     ("groupware-proto-http", &[]),
+    ("groupware-proto-ical", &[]),
     ("groupware-proto-lookup", &[]),
     ("groupware-proto-mime", &["groupware-text"]),
     ("groupware-proto-proxy", &[]),
@@ -324,6 +328,7 @@ const EDGES: &[(&str, &[&str])] = &[
         &[
             "groupware-backup",
             "groupware-mailfiles",
+            "groupware-proto-ical",
             "groupware-server",
             "groupware-text",
             "lab-analysis",
@@ -375,6 +380,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "groupware-objects",
             "groupware-postgres",
             "groupware-proto-http",
+            "groupware-proto-ical",
             "groupware-proto-lookup",
             "groupware-proto-mime",
             "groupware-proto-proxy",

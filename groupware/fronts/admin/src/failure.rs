@@ -1,6 +1,7 @@
 //! How failures of the admin interface are told.
 
 use axum::response::{IntoResponse, Response};
+use groupware_calendar::CalendarError;
 use groupware_fixtures::FillError;
 use groupware_http::{ApiError, Fault};
 use groupware_mail::MailError;
@@ -76,6 +77,20 @@ impl From<MailError> for AdminFailure {
             // Names of records are for the administrator only, and stand in no answer.
             MailError::Unreadable(error) => {
                 ApiError::fault(500, "The mailbox can't be read.", &error)
+            }
+        })
+    }
+}
+
+impl From<CalendarError> for AdminFailure {
+    #[track_caller]
+    fn from(error: CalendarError) -> Self {
+        let status = error.status();
+        Self(match error {
+            CalendarError::Refused { message, .. } => ApiError::told(status, message),
+            // Names of records are for the administrator only, and stand in no answer.
+            CalendarError::Unreadable(error) => {
+                ApiError::fault(500, "The calendar can't be read.", &error)
             }
         })
     }

@@ -3,6 +3,7 @@
 //! Every change runs as a task of its own, so that a caller who hangs up does not leave the
 //! store and the directory in memory apart.
 
+mod calendar;
 mod failure;
 mod fill;
 mod front;
@@ -32,6 +33,7 @@ pub fn routes(front: &AdminFront, gate: &Gate) -> Router {
         .merge(users::routes())
         .merge(people::routes())
         .merge(mail::routes())
+        .merge(calendar::routes())
         .merge(fill::routes())
         .merge(takeout::routes())
         .layer(gate.layer(rules, AdminOnly(front.service.clone())))

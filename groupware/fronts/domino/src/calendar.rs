@@ -21,7 +21,7 @@ use groupware_service::calendar::{change, read};
 use groupware_store::Snapshot;
 
 use self::reply::CalendarFailure;
-use self::request::{Body, CalendarQuery, MediaType, Resource};
+use self::request::{Body, CalendarQuery, MediaType, Recurrence, Resource};
 use crate::front::Domino;
 
 type Reply = Result<Response, CalendarFailure>;
@@ -40,6 +40,12 @@ pub(crate) fn routes(domino: &Domino, gate: &Gate) -> Router {
         .route(&at("/events/{id}/action"), put(act_on_event))
         .route(&at("/events/{id}/instances"), get(list_instances))
         .route(&at("/events/{id}/notices"), get(list_notices))
+        .route(
+            &at("/events/{id}/{recurrence}"),
+            get(read_instance)
+                .put(refuse_instance)
+                .delete(refuse_instance),
+        )
         .route(&at("/invitations"), get(list_invitations))
         .route(&at("/notices/{id}"), get(read_notice))
         .route(&at("/notices/{id}/action"), put(act_on_notice))
@@ -146,16 +152,46 @@ async fn delete_event(
     Ok(nothing())
 }
 
-/// Recurring events are refused at the door, so no event here has instances.
+/// The instances of an event that was brought from elsewhere; others don't recur.
 async fn list_instances(
     State(service): State<Service>,
     owner: Owner,
     Resource(uid): Resource,
 ) -> Reply {
-    read(&service, |snapshot| {
-        calendar::event(snapshot, owner.mailbox(), &uid, Format::Json)
+    let body = read(&service, |snapshot| {
+        calendar::instances(snapshot, owner.mailbox(), &uid)
     })?;
-    Err(CalendarError::bad_request("Event does not recur.").into())
+    Ok(reply::document(Format::Json, body))
+}
+
+async fn read_instance(
+    State(service): State<Service>,
+    owner: Owner,
+    Resource(uid): Resource,
+    Recurrence(recurrence): Recurrence,
+    query: CalendarQuery,
+) -> Reply {
+    let format = Format::parse(query.pairs())?;
+    let name = calendar::instance_name(&uid, &recurrence);
+    let body = read(&service, |snapshot| {
+        calendar::event(snapshot, owner.mailbox(), &name, format)
+    })?;
+    Ok(reply::document(format, body))
+}
+
+/// What recurs was brought from elsewhere, and is kept as it came.
+async fn refuse_instance(
+    State(service): State<Service>,
+    owner: Owner,
+    Resource(uid): Resource,
+    Recurrence(recurrence): Recurrence,
+) -> Reply {
+    let name = calendar::instance_name(&uid, &recurrence);
+    change(&service, &owner, |context| {
+        calendar::delete(context, &name, true)
+    })
+    .await?;
+    Ok(nothing())
 }
 
 async fn list_notices(

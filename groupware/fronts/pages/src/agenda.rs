@@ -65,7 +65,7 @@ impl Item {
 
     fn class(&self) -> &'static str {
         match self.stand {
-            Stand::Own | Stand::Accepted => "item",
+            Stand::Own | Stand::Accepted | Stand::Imported(_) => "item",
             Stand::Tentative => "item tentative",
             Stand::Invited { .. } => "item invited",
             Stand::Cancelled => "item cancelled",
@@ -75,7 +75,7 @@ impl Item {
     /// What colour says, for those who don't see it.
     fn remark(&self) -> Option<&'static str> {
         match self.stand {
-            Stand::Own | Stand::Accepted => None,
+            Stand::Own | Stand::Accepted | Stand::Imported(_) => None,
             Stand::Tentative => Some("tentative"),
             Stand::Invited { .. } => Some("not answered"),
             Stand::Cancelled => Some("cancelled"),
@@ -102,14 +102,21 @@ pub(crate) fn path(entry: &Entry) -> String {
     let name = match entry.notice() {
         Some(notice) => {
             path.push_str("/invitations/");
-            notice
+            notice.into()
         }
         None => {
             path.push_str("/calendar/event/");
-            &entry.event.uid
+            entry.name()
         }
     };
-    push_encoded(&mut path, name, b"");
+    push_encoded(&mut path, &name, b"");
+    path
+}
+
+/// The page of all instances of an event.
+pub(crate) fn series_path(entry: &Entry) -> String {
+    let mut path = "/calendar/event/".to_owned();
+    push_encoded(&mut path, &entry.event.uid, b"");
     path
 }
 

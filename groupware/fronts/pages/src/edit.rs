@@ -103,6 +103,11 @@ fn own(service: &Service, visitor: &Visitor, uid: &str) -> Result<Entry, PageErr
     })?;
     match entry.state {
         Stand::Own => Ok(entry),
+        Stand::Imported(_) => Err(PageError::Refused(
+            403,
+            "This event was imported and is kept as it came: it can be deleted, but not changed."
+                .to_owned(),
+        )),
         _ => Err(PageError::Refused(
             403,
             "Only the organizer can change this meeting.".to_owned(),

@@ -91,6 +91,9 @@ fn render(service: &Service, visitor: &Visitor, entry: &Entry, asked: &AnswerFor
                 Stand::Cancelled => div.actions {
                     a.button href={ (path) "/delete" } { "Remove from calendar" }
                 },
+                Stand::Imported(_) => div.actions {
+                    a.button.danger href={ (agenda::series_path(entry)) "/delete" } { "Delete" }
+                },
                 _ => (answers(service, visitor, entry, asked)),
             }
         }
@@ -111,6 +114,10 @@ fn stand(entry: &Entry) -> Markup {
         Stand::Tentative => "You may come.",
         Stand::Cancelled => "The organizer has called this off.",
         Stand::Invited { .. } => "You have not answered yet.",
+        Stand::Imported(_) if entry.recurrence_id().is_some() => {
+            "One of a series that was imported, and is kept as it came."
+        }
+        Stand::Imported(_) => "Imported, and kept as it came.",
     };
     html! { p.stand { (text) } }
 }
@@ -351,6 +358,13 @@ impl Deletion {
                 effect: "It goes from your calendar, and the organizer sees that you decline.",
                 button: "Leave it",
                 notice: Notice::MeetingLeft,
+            },
+            Stand::Imported(ref imported) if imported.recurs() => Self {
+                question: "Delete all events of this series?",
+                effect: "They go from your calendar and can't be brought back, unless they are \
+                         imported again.",
+                button: "Delete them",
+                notice: Notice::EventDeleted,
             },
             _ => Self {
                 question: "Delete this event?",

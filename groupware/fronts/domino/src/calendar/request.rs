@@ -19,15 +19,34 @@ impl<S: Send + Sync> FromRequestParts<S> for Resource {
     type Rejection = CalendarFailure;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, CalendarFailure> {
-        let unreadable =
-            || CalendarError::refused(Reason::BadIdentifier, "The identifier can't be read.");
-        let names = RawPathParams::from_request_parts(parts, state)
-            .await
-            .map_err(|_| unreadable())?;
-        let id = names.iter().find(|(name, _)| *name == "id");
-        let (_, id) = id.ok_or_else(unreadable)?;
-        Ok(Self(id.to_owned()))
+        segment(parts, state, "id").await.map(Self)
     }
+}
+
+/// Which instance of an event the path names.
+pub(crate) struct Recurrence(pub(crate) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Recurrence {
+    type Rejection = CalendarFailure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, CalendarFailure> {
+        segment(parts, state, "recurrence").await.map(Self)
+    }
+}
+
+async fn segment<S: Send + Sync>(
+    parts: &mut Parts,
+    state: &S,
+    named: &str,
+) -> Result<String, CalendarFailure> {
+    let unreadable =
+        || CalendarError::refused(Reason::BadIdentifier, "The identifier can't be read.");
+    let names = RawPathParams::from_request_parts(parts, state)
+        .await
+        .map_err(|_| unreadable())?;
+    let found = names.iter().find(|(name, _)| *name == named);
+    let (_, found) = found.ok_or_else(unreadable)?;
+    Ok(found.to_owned())
 }
 
 /// The query's names and values, decoded, in their order.

@@ -1,0 +1,115 @@
+//! Objects that are kept as they came, as entries of a calendar: what is found out when one comes in, and what
+//! is shown of it.
+
+mod recurrence;
+mod view;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use groupware_store::ReadError;
+
+use self::view::{About, Series};
+use crate::icalendar::refuse_method;
+use crate::object::{Imported, Kind, Span, Spans};
+use crate::{CalendarError, Entry, State, keys, limits};
+
+impl Imported {
+    /// What is made of an object on the calendar of whoever has this address.
+    ///
+    /// # Errors
+    /// What is wrong with it, and what to do about it.
+    pub(crate) fn read(original: &str, owner: &str, now: i64) -> Result<Self, String> {
+        let calendar = view::parse(original)?;
+        refuse_method(&calendar).map_err(|error| error.to_string())?;
+        let series = Series::of(&calendar);
+        if let Some(fault) = series.fault() {
+            return Err(fault);
+        }
+        let (sequence, stamp) = series.version();
+        let recurs = series.recurs();
+        let range = Range {
+            start: now.saturating_sub(limits::PAST_S),
+            end: now.saturating_add(limits::AHEAD_S),
+        };
+        let (spans, is_cut) = match (series.kind, recurs) {
+            (Kind::Event, true) => series.spans(&range, limits::instances(original.len())),
+            (Kind::Event, false) => {
+                let times = series.main().and_then(|main| series.times(main));
+                let span = times.map(|(start, end)| Span {
+                    start: start.instant(),
+                    end: end.instant(),
+                    id: start.instant(),
+                });
+                (span.into_iter().collect(), false)
+            }
+            _ => (Vec::new(), false),
+        };
+        Ok(Self {
+            sequence,
+            stamp,
+            owner: owner.to_owned(),
+            recurs,
+            horizon: range.end,
+            is_cut,
+            spans: Spans(spans),
+            ..Self::new(original, series.kind)
+        })
+    }
+
+    /// The entry that shows an instance, or, without one, what all have in common; `None` if there is no such
+    /// instance.
+    pub(crate) fn entry(self, uid: &str, id: Option<i64>) -> Result<Option<Entry>, CalendarError> {
+        let span = self
+            .spans
+            .0
+            .iter()
+            .copied()
+            .find(|span| Some(span.id) == id);
+        if id.is_some() && (span.is_none() || !self.recurs) {
+            return Ok(None);
+        }
+        let unreadable =
+            |cause: &str| CalendarError::from(ReadError::corrupt(&keys::entry(uid), cause));
+        let calendar = view::parse(&self.original).map_err(|cause| unreadable(&cause))?;
+        let event = Series::of(&calendar).event(self.about(uid), span);
+        let event = event.ok_or_else(|| unreadable("an object without a view"))?;
+        let shows = span.map(|span| span.id);
+        let state = State::Imported(Box::new(Self { shows, ..self }));
+        Ok(Some(Entry { state, event }))
+    }
+
+    fn about<'a>(&'a self, uid: &'a str) -> About<'a> {
+        About {
+            uid,
+            owner: &self.owner,
+            stamp: self.stamp,
+        }
+    }
+
+    /// Visits all that is derived from it: keys, and the entry whose line lies there, if it is one with text. The
+    /// object is read once, and one entry at a time is in memory.
+    pub(crate) fn derived(&self, uid: &str, visit: &mut dyn FnMut(Vec<u8>, Option<&Entry>)) {
+        // What can't be read was never brought.
+        let Ok(calendar) = view::parse(&self.original) else {
+            return;
+        };
+        let series = Series::of(&calendar);
+        let lean = Self {
+            original: Arc::clone(&self.original),
+            owner: self.owner.clone(),
+            spans: Spans::default(),
+            ..*self
+        };
+        for (key, span) in self.keys(uid) {
+            let entry = span.and_then(|span| {
+                let event = series.event(self.about(uid), Some(span))?;
+                let shows = self.recurs.then_some(span.id);
+                let lean = lean.clone();
+                let state = State::Imported(Box::new(Self { shows, ..lean }));
+                Some(Entry { state, event })
+            });
+            visit(key, entry.as_ref());
+        }
+    }
+}

@@ -1,0 +1,436 @@
+//! Objects that are brought from elsewhere: kept byte for byte, shown in lists, brought up to date, never changed
+//! in part.
+
+use std::fmt::Write as _;
+
+use crate::support::{NOW, World, meeting, refusal, user};
+use groupware_calendar::{
+    Context, EventQuery, Format, Ids, Outcome, Reach, Ready, Target, UpdateOptions, entries,
+    entries_after, event, event_path, events, import, instance_name, instances, ready,
+    write_icalendar,
+};
+use groupware_proto_ical::split;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+const BERLIN: &str = "BEGIN:VTIMEZONE\r\nTZID:Berlin Time\r\nX-LIC-LOCATION:Europe/Berlin\r\n\
+    BEGIN:STANDARD\r\nDTSTART:19701025T030000\r\nTZOFFSETFROM:+0200\r\nTZOFFSETTO:+0100\r\n\
+    RRULE:FREQ=YEARLY;BYMONTH=10;BYDAY=-1SU\r\nEND:STANDARD\r\nEND:VTIMEZONE\r\n";
+
+/// A weekly meeting of somebody elsewhere: an instance moved, one called off, one left out, one on top.
+const WEEKLY: &str = "BEGIN:VEVENT\r\nUID:weekly@example.org\r\nDTSTAMP:20251201T120000Z\r\n\
+    DTSTART;TZID=Berlin Time:20260316T090000\r\nDTEND;TZID=Berlin Time:20260316T100000\r\n\
+    RRULE:FREQ=WEEKLY;UNTIL=20260413T070000Z\r\nEXDATE;TZID=Berlin Time:20260330T090000\r\n\
+    RDATE;TZID=Berlin Time:20260401T150000\r\nSUMMARY:Planning\\, weekly\r\nSEQUENCE:3\r\n\
+    ORGANIZER;CN=Eve;X-WHAT=\"a;b\":mailto:eve@example.org\r\n\
+    ATTENDEE;PARTSTAT=TENTATIVE;ROLE=OPT-PARTICIPANT:mailto:user00000@localhost\r\n\
+    X-VENDOR-THING;X-P=1:kept\\nas it is\r\n\
+    BEGIN:VALARM\r\nACTION:DISPLAY\r\nTRIGGER:-PT15M\r\nEND:VALARM\r\nEND:VEVENT\r\n\
+    BEGIN:VEVENT\r\nUID:weekly@example.org\r\nRECURRENCE-ID;TZID=Berlin Time:20260323T090000\r\n\
+    DTSTAMP:20251202T120000Z\r\nDTSTART;TZID=Berlin Time:20260324T110000\r\n\
+    DURATION:PT2H\r\nSUMMARY:Moved\r\nSEQUENCE:4\r\nEND:VEVENT\r\n\
+    BEGIN:VEVENT\r\nUID:weekly@example.org\r\nRECURRENCE-ID:20260406T070000Z\r\n\
+    DTSTART;TZID=Berlin Time:20260406T090000\r\nSTATUS:CANCELLED\r\nEND:VEVENT\r\n";
+
+fn calendar(parts: &[&str]) -> String {
+    let parts = parts.concat();
+    format!("BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//else//EN\r\n{parts}END:VCALENDAR\r\n")
+}
+
+fn single(uid: &str, rest: &str) -> String {
+    let start = "DTSTART:20260202T100000Z\r\nDTEND:20260202T110000Z\r\n";
+    format!("BEGIN:VEVENT\r\nUID:{uid}\r\n{start}{rest}END:VEVENT\r\n")
+}
+
+fn read(world: &World, file: &str) -> Vec<Result<Ready, String>> {
+    let (objects, faults) = split(file.as_bytes()).unwrap();
+    assert!(faults.is_empty(), "{faults:?}");
+    let owner = format!("{}@localhost", user(0));
+    objects
+        .iter()
+        .map(|object| ready(object, &owner, world.now))
+        .collect()
+}
+
+/// Imports a file for the first user; also whether something was written.
+fn bring(world: &World, file: &str) -> (Vec<Outcome>, bool) {
+    let objects: Vec<Ready> = read(world, file).into_iter().map(Result::unwrap).collect();
+    let decided = world.store.read(|snapshot| {
+        import(
+            &Context {
+                snapshot,
+                directory: &world.users,
+                mailbox: &user(0),
+                now: world.now,
+                ids: Ids::from_random(1),
+                presumes_absent: false,
+            },
+            &objects,
+        )
+    });
+    let (decision, outcomes) = decided.unwrap();
+    let is_written = !decision.batch.is_empty();
+    world.store.commit_blocking(decision.batch).unwrap();
+    (outcomes, is_written)
+}
+
+fn original(world: &World, name: &str) -> String {
+    let read = |format| {
+        let owner = user(0);
+        world
+            .store
+            .read(|snapshot| event(snapshot, &owner, name, format))
+    };
+    String::from_utf8(read(Format::ICalendar).unwrap()).unwrap()
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap()
+}
+
+/// All records of the first user's calendar.
+fn records(world: &World) -> usize {
+    let mut count = 0;
+    let (from, to) = groupware_calendar::ALL;
+    let scanned: Result<(), groupware_store::StoreError> = world.store.read(|snapshot| {
+        snapshot.scan(&user(0), from, Some(to), usize::MAX, &mut |_, _| {
+            count += 1;
+            std::ops::ControlFlow::Continue(())
+        })?;
+        Ok(())
+    });
+    scanned.unwrap();
+    count
+}
+
+fn starts(lines: &[Value]) -> Vec<String> {
+    let text = |line: &Value| {
+        let start = &line["start"];
+        let time = start["time"].as_str().unwrap_or("day");
+        format!("{} {time}", start["date"].as_str().unwrap())
+    };
+    lines.iter().map(text).collect()
+}
+
+const ALL_2026: [(&str, &str); 2] = [
+    ("since", "2026-01-01T00:00:00Z"),
+    ("before", "2027-01-01T00:00:00Z"),
+];
+
+#[test]
+fn a_series_is_in_the_list_as_its_instances() {
+    let world = World::new(1);
+    let file = calendar(&[BERLIN, WEEKLY]);
+    assert_eq!(bring(&world, &file), (vec![Outcome::New], true));
+    let lines = world.events(0, &ALL_2026);
+    assert_eq!(
+        starts(&lines),
+        [
+            "2026-03-16 09:00:00",
+            "2026-03-24 11:00:00",
+            "2026-04-01 15:00:00",
+            "2026-04-06 09:00:00",
+            "2026-04-13 09:00:00",
+        ]
+    );
+    insta::assert_snapshot!(pretty(&json!(lines[1..3])));
+    let name = instance_name("weekly@example.org", "20260401T130000Z");
+    insta::assert_snapshot!(pretty(&world.document(0, &name).unwrap()));
+    let listed = world
+        .store
+        .read(|snapshot| instances(snapshot, &user(0), "weekly@example.org"));
+    let listed: Value = serde_json::from_slice(&listed.unwrap()).unwrap();
+    let listed = listed["instances"].as_array().unwrap();
+    assert_eq!(listed.len(), 5);
+    // What a line says leads to it, and what it stands for is what it was before it was moved.
+    assert_eq!(listed[1]["recurrenceId"], "20260323T080000Z");
+    for (line, instance) in lines.iter().zip(listed) {
+        assert_eq!(line["href"], instance["href"]);
+        assert_eq!(line["recurrenceId"], instance["recurrenceId"]);
+        let id = line["recurrenceId"].as_str().unwrap();
+        let name = instance_name("weekly@example.org", id);
+        assert_eq!(line["href"], event_path(&user(0), &name));
+        assert_eq!(world.event(0, &name).unwrap()["start"], line["start"]);
+        assert_eq!(original(&world, &name), file);
+    }
+    let other = instance_name("weekly@example.org", "20260317T080000Z");
+    assert_eq!(refusal(world.event(0, &other)), (404, Some(1031)));
+}
+
+#[test]
+fn what_is_brought_is_given_out_byte_for_byte() {
+    let world = World::new(1);
+    let odd = single(
+        "odd",
+        "SUMMARY;X-A=\"q:;\":caf\u{e9}\r\n\t folded\r\nX-SEVERAL:1\r\nX-SEVERAL:2\r\n\
+         ATTACH;VALUE=URI:cid:x\r\nCLASS:X-OURS\r\nSTATUS:WHATEVER\r\n",
+    )
+    .replace("X-SEVERAL:2\r\n", "X-SEVERAL:2\n");
+    let task = "BEGIN:VTODO\r\nUID:task\r\nDUE:20260301T120000Z\r\nSUMMARY:Do\r\nEND:VTODO\r\n";
+    for file in [
+        calendar(&[&odd]),
+        calendar(&[task]),
+        calendar(&[BERLIN, WEEKLY]),
+    ] {
+        bring(&world, &file);
+    }
+    assert_eq!(original(&world, "odd"), calendar(&[&odd]));
+    assert_eq!(original(&world, "task"), calendar(&[task]));
+    // Tasks are in no list of events.
+    assert_eq!(world.events(0, &ALL_2026).len(), 6);
+    assert_eq!(refusal(world.event(0, "task")), (400, Some(1028)));
+    let all = world.store.read(|s| entries_after(s, &user(0), None, 10));
+    let all = all.unwrap();
+    let whole = write_icalendar(&all);
+    for part in [&*odd, task, BERLIN, WEEKLY] {
+        assert_eq!(whole.matches(part).count(), 1, "{whole}");
+    }
+    assert_eq!(whole.matches("BEGIN:VCALENDAR").count(), 1);
+    // What was given out comes in again as what is there.
+    let (again, is_written) = bring(&world, &whole);
+    assert_eq!((again, is_written), (vec![Outcome::There; 3], false));
+}
+
+#[test]
+fn of_two_versions_the_newer_one_stays() {
+    let world = World::new(1);
+    let version = |sequence: u32, stamp: &str, summary: &str| {
+        let rest = format!("SEQUENCE:{sequence}\r\nDTSTAMP:{stamp}\r\nSUMMARY:{summary}\r\n");
+        calendar(&[&single("v", &rest)])
+    };
+    let (early, late) = ("20260101T000000Z", "20260102T000000Z");
+    for (file, expected, summary) in [
+        (version(1, early, "first"), Outcome::New, "first"),
+        (version(1, early, "equal"), Outcome::There, "first"),
+        (version(0, late, "older"), Outcome::There, "first"),
+        (version(1, late, "later"), Outcome::Newer, "later"),
+        (version(2, early, "higher"), Outcome::Newer, "higher"),
+    ] {
+        let (outcomes, is_written) = bring(&world, &file);
+        assert_eq!(outcomes, [expected]);
+        assert_eq!(is_written, expected != Outcome::There);
+        assert_eq!(world.event(0, "v").unwrap()["summary"], summary);
+        assert_eq!(world.events(0, &ALL_2026).len(), 1);
+    }
+}
+
+#[test]
+fn a_newer_version_of_a_series_leaves_no_line_behind() {
+    let world = World::new(1);
+    bring(&world, &calendar(&[BERLIN, WEEKLY]));
+    let newer = WEEKLY.replace("SEQUENCE:3", "SEQUENCE:5");
+    let newer = newer.replace("UNTIL=20260413T070000Z", "COUNT=2");
+    bring(&world, &calendar(&[BERLIN, &newer]));
+    let lines = world.events(0, &ALL_2026);
+    // Two of the rule, of which one is moved, one on top, and one that is called off all the same.
+    assert_eq!(lines.len(), 4);
+    assert_eq!(records(&world), 5);
+}
+
+#[test]
+fn nothing_is_changed_in_part_and_all_goes_at_once() {
+    let mut world = World::new(2);
+    bring(&world, &calendar(&[BERLIN, WEEKLY]));
+    let uid = "weekly@example.org";
+    let instance = instance_name(uid, "20260401T130000Z");
+    let options = UpdateOptions::default();
+    for name in [uid, &*instance] {
+        assert_eq!(
+            refusal(world.update(0, name, &meeting(5, &[]), options)),
+            (403, None)
+        );
+        for action in ["accept", "decline"] {
+            let acted = world.act(0, Target::Event(name), action, &Value::Null);
+            assert_eq!(refusal(acted), (403, None));
+        }
+    }
+    for action in ["delete", "processAll"] {
+        let acted = world.act(0, Target::Event(&instance), action, &Value::Null);
+        assert_eq!(refusal(acted), (403, None), "{action}");
+    }
+    assert_eq!(refusal(world.delete(0, &instance, true)), (403, None));
+    assert_eq!(world.events(0, &ALL_2026).len(), 5);
+    world.delete(0, uid, true).unwrap();
+    assert_eq!(records(&world), 0);
+}
+
+#[test]
+fn a_uid_is_of_one_event_wherever_it_comes_from() {
+    let mut world = World::new(2);
+    let mut own = meeting(5, &[1]);
+    own["id"] = json!("shared");
+    world.create(0, &own).unwrap();
+    let file = calendar(&[&single("shared", "SEQUENCE:99\r\n")]);
+    assert_eq!(bring(&world, &file), (vec![Outcome::Own], false));
+    assert_eq!(world.event(0, "shared").unwrap()["summary"], "Meeting on 5");
+    bring(&world, &calendar(&[&single("brought", "")]));
+    own["id"] = json!("brought");
+    assert_eq!(refusal(world.create(0, &own)), (409, Some(1032)));
+    // Who is invited to an event of the same name is not told, and keeps what they have.
+    let mut invitation = meeting(6, &[0]);
+    invitation["id"] = json!("brought");
+    world.create(1, &invitation).unwrap();
+    assert!(world.invitations(0, &[]).is_empty());
+    assert_eq!(
+        original(&world, "brought"),
+        calendar(&[&single("brought", "")])
+    );
+}
+
+#[test]
+fn long_ones_are_found_by_what_they_overlap() {
+    let world = World::new(1);
+    let file = calendar(&[
+        "BEGIN:VEVENT\r\nUID:long\r\nDTSTART;VALUE=DATE:20260101\r\n\
+         DTEND;VALUE=DATE:20260701\r\nRRULE:FREQ=YEARLY\r\nSUMMARY:Term\r\nEND:VEVENT\r\n",
+    ]);
+    bring(&world, &file);
+    let day = |text: &str| {
+        let query = EventQuery::parse([("since", text), ("days", "1")], NOW);
+        assert!(query.is_ok());
+        text.parse::<jiff::Timestamp>().unwrap().as_second()
+    };
+    for (at, expected) in [
+        ("2026-05-05T00:00:00Z", vec!["20260101T000000Z"]),
+        ("2027-05-05T00:00:00Z", vec!["20270101T000000Z"]),
+        ("2027-08-05T00:00:00Z", vec![]),
+    ] {
+        let (from, mut found) = (day(at), Vec::new());
+        let looked = world.store.read(|snapshot| {
+            let range = (from..from + 86_400, 10);
+            entries(snapshot, &user(0), range, Reach::WHOLE, &mut |entry| {
+                found.push(entry.recurrence_id().unwrap());
+            })
+        });
+        assert!(looked.unwrap());
+        assert_eq!(found, expected, "{at}");
+    }
+}
+
+#[test]
+fn what_goes_on_for_ever_has_lines_up_to_a_horizon() {
+    let mut world = World::new(1);
+    let file = calendar(
+        &["BEGIN:VEVENT\r\nUID:daily\r\nDTSTART:19990101T063000Z\r\n\
+         RRULE:FREQ=DAILY\r\nEND:VEVENT\r\n"],
+    );
+    bring(&world, &file);
+    let (before, after) = (366, 3 * 366);
+    assert_eq!(records(&world), 1 + before + after);
+    // Brought again later, it goes on.
+    world.now += 2 * 366 * 86_400;
+    assert_eq!(bring(&world, &file), (vec![Outcome::There], true));
+    assert_eq!(records(&world), 1 + before + after);
+    assert_eq!(bring(&world, &file), (vec![Outcome::There], false));
+}
+
+#[test]
+fn hostile_objects_are_refused_or_shown_in_part() {
+    let mut world = World::new(1);
+    let people: String = (0..100_000)
+        .map(|number| format!("ATTENDEE:mailto:{number}@example.org\r\n"))
+        .collect();
+    let event = |rest: &str| calendar(&[&format!("BEGIN:VEVENT\r\nUID:h\r\n{rest}END:VEVENT\r\n")]);
+    let start = "DTSTART:20260101T000000Z\r\n";
+    let with = |rest: &str| event(&format!("{start}{rest}"));
+    let wide = format!(
+        "RRULE:FREQ=YEARLY;BYDAY=MO,TU,WE,TH,FR,SA,SU;BYHOUR=0,1,2;BYMINUTE={0};BYSECOND={0}\r\n",
+        (0..60)
+            .map(|it| it.to_string())
+            .collect::<Vec<_>>()
+            .join(",")
+    );
+    let refused = [
+        (with(&people), "are the most that is kept"),
+        (event("SUMMARY:no start\r\n"), "no DTSTART"),
+        (
+            event("DTSTART:10000000000101T000000Z\r\n"),
+            "no date of the years 1 to 9999",
+        ),
+        (
+            calendar(&[&single("h", ""), &single("h", "SUMMARY:2\r\n")]),
+            "in several versions",
+        ),
+        (
+            with("").replace("PRODID", "METHOD:REPLY\r\nPRODID"),
+            "METHOD",
+        ),
+        (with("X-NUL:\0\r\n"), "NUL"),
+    ];
+    for (file, expected) in refused {
+        let error = read(&world, &file).remove(0).unwrap_err();
+        assert!(error.contains(expected), "{error}");
+    }
+    for (rule, shown) in [
+        ("RRULE:FREQ=SECONDLY\r\n", 1),
+        ("RRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30\r\n", 0),
+        ("RRULE:FREQ=DAILY;COUNT=4294967295;INTERVAL=65535\r\n", 1),
+        ("RRULE:FREQ=HOURLY\r\n", 1_600),
+        (&*wide, 1),
+    ] {
+        let file = with(rule).replace("UID:h", "UID:h2");
+        let found = bring(&world, &file);
+        assert_eq!(found.0, [Outcome::New], "{rule}");
+        assert_eq!(records(&world), 1 + shown, "{rule}");
+        world.delete(0, "h2", false).unwrap();
+    }
+}
+
+/// An event with whatever is in it, none of which is looked at but what says when it is.
+fn any_object() -> impl Strategy<Value = (String, String)> {
+    let name = "[A-Z]{1,8}";
+    let line = (name, "[ -~\u{e0}-\u{ff}]{0,90}", any::<bool>());
+    let lines = proptest::collection::vec(line, 0..8);
+    let rule = prop::sample::select(vec![
+        "",
+        "RRULE:FREQ=WEEKLY;COUNT=5\r\n",
+        "RRULE:FREQ=MONTHLY;BYDAY=2TU\r\n",
+        "RRULE:FREQ=DAILY;INTERVAL=40;UNTIL=20270101\r\n",
+    ]);
+    ("[a-e]", lines, rule, any::<bool>()).prop_map(|(uid, lines, rule, is_day)| {
+        let mut rest = String::new();
+        for (name, text, is_folded) in lines {
+            let fold = if is_folded { "\r\n  " } else { "" };
+            let _ = write!(rest, "X-{name};X-P={}:{fold}{text}\r\n", uid.len());
+        }
+        let start = match is_day {
+            true => "DTSTART;VALUE=DATE:20260202\r\n",
+            false => "DTSTART;TZID=Europe/Berlin:20260202T100000\r\n",
+        };
+        let text = format!("BEGIN:VEVENT\r\nUID:{uid}\r\n{start}{rule}{rest}END:VEVENT\r\n");
+        (uid, text)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn what_comes_in_goes_out_and_once_is_as_twice(
+        objects in proptest::collection::vec(any_object(), 1..5)
+    ) {
+        let world = World::new(1);
+        let mut objects: std::collections::BTreeMap<_, _> = objects.into_iter().collect();
+        let texts: Vec<&str> = objects.values().map(String::as_str).collect();
+        let (first, _) = bring(&world, &calendar(&texts));
+        prop_assert_eq!(first, vec![Outcome::New; objects.len()]);
+        let count = records(&world);
+        let (again, is_written) = bring(&world, &calendar(&texts));
+        prop_assert_eq!(again, vec![Outcome::There; objects.len()]);
+        prop_assert!(!is_written && records(&world) == count);
+        let all = world.store.read(|s| entries_after(s, &user(0), None, 10)).unwrap();
+        let whole = write_icalendar(&all);
+        for (uid, text) in &objects {
+            prop_assert!(whole.contains(text), "{}", whole);
+            prop_assert_eq!(original(&world, uid), calendar(&[text]));
+        }
+        let query = EventQuery::parse(ALL_2026, NOW).unwrap();
+        let listed = world.store.read(|s| events(s, &user(0), &query)).unwrap();
+        prop_assert!(listed.is_some());
+        let mut world = world;
+        while let Some((uid, _)) = objects.pop_first() {
+            world.delete(0, &uid, true).unwrap();
+        }
+        prop_assert_eq!(records(&world), 0);
+    }
+}

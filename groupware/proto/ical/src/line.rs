@@ -1,0 +1,155 @@
+//! Content lines with the lines that go on with them, and the little that is read of one.
+
+use std::borrow::Cow;
+
+use memchr::memchr;
+
+/// A content line as it lies in a file: folded as it came, with its end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Line<'a> {
+    pub(crate) bytes: &'a [u8],
+    /// Where it begins in the file.
+    pub(crate) at: usize,
+    /// Its number in the file, from 1.
+    pub(crate) number: usize,
+}
+
+/// The content lines of a file.
+pub(crate) struct Lines<'a> {
+    file: &'a [u8],
+    at: usize,
+    number: usize,
+}
+
+impl<'a> Lines<'a> {
+    pub(crate) fn new(file: &'a [u8]) -> Self {
+        const MARK: &[u8] = "\u{feff}".as_bytes();
+        let at = if file.starts_with(MARK) {
+            MARK.len()
+        } else {
+            0
+        };
+        let number = 1;
+        Self { file, at, number }
+    }
+}
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = Line<'a>;
+
+    fn next(&mut self) -> Option<Line<'a>> {
+        let (at, number) = (self.at, self.number);
+        while self.at < self.file.len() {
+            let rest = &self.file[self.at..];
+            self.at += memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
+            self.number += 1;
+            if !matches!(self.file.get(self.at), Some(b' ' | b'\t')) {
+                break;
+            }
+        }
+        let bytes = &self.file[at..self.at];
+        (!bytes.is_empty()).then_some(Line { bytes, at, number })
+    }
+}
+
+impl<'a> Line<'a> {
+    /// The line without folds and without its end.
+    pub(crate) fn unfolded(&self) -> Cow<'a, [u8]> {
+        let line = without_end(self.bytes);
+        if memchr(b'\n', line).is_none() {
+            return Cow::Borrowed(line);
+        }
+        let mut whole = Vec::with_capacity(line.len());
+        for (at, part) in line.split_inclusive(|byte| *byte == b'\n').enumerate() {
+            // What goes on with a line begins with a blank that isn't its own.
+            whole.extend_from_slice(without_end(&part[usize::from(at > 0)..]));
+        }
+        Cow::Owned(whole)
+    }
+}
+
+fn without_end(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// What a content line says: `NAME;PARAMETERS:VALUE`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Said<'l> {
+    pub(crate) name: &'l [u8],
+    parameters: &'l [u8],
+    pub(crate) value: &'l [u8],
+}
+
+impl<'l> Said<'l> {
+    /// Reads an unfolded line. A line without a value has an empty one.
+    pub(crate) fn read(line: &'l [u8]) -> Self {
+        let name_ends = line.iter().position(|byte| matches!(byte, b';' | b':'));
+        let (name, rest) = line.split_at(name_ends.unwrap_or(line.len()));
+        let mut is_quoted = false;
+        let value_at = rest.iter().position(|byte| {
+            is_quoted ^= *byte == b'"';
+            !is_quoted && *byte == b':'
+        });
+        let (parameters, value) = rest.split_at(value_at.unwrap_or(rest.len()));
+        Self {
+            name: name.trim_ascii(),
+            parameters,
+            value: value.get(1..).unwrap_or_default(),
+        }
+    }
+
+    pub(crate) fn is(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name.as_bytes())
+    }
+
+    /// The time zone that its value is in.
+    pub(crate) fn zone(&self) -> Option<&'l [u8]> {
+        let mut is_quoted = false;
+        let mut parts = self.parameters.split(|byte| {
+            is_quoted ^= *byte == b'"';
+            !is_quoted && *byte == b';'
+        });
+        parts.find_map(|part| {
+            let at = memchr(b'=', part)?;
+            let (name, value) = (&part[..at], part[at + 1..].trim_ascii());
+            let value = value.strip_prefix(b"\"").unwrap_or(value);
+            let value = value.strip_suffix(b"\"").unwrap_or(value);
+            name.trim_ascii()
+                .eq_ignore_ascii_case(b"TZID")
+                .then_some(value)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(file: &[u8]) -> Vec<(usize, String)> {
+        Lines::new(file)
+            .map(|line| {
+                let text = String::from_utf8_lossy(&line.unfolded()).into_owned();
+                (line.number, text)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn folds_are_part_of_their_line() {
+        let file = b"\xef\xbb\xbfA:1\r\n 2\r\n\t3\r\nB:4\n\nC";
+        let expected = [(1, "A:123"), (4, "B:4"), (5, ""), (6, "C")];
+        let expected = expected.map(|(number, text)| (number, text.to_owned()));
+        assert_eq!(lines(file), expected);
+    }
+
+    #[test]
+    fn a_zone_is_found_among_parameters() {
+        let zone = |line: &'static str| Said::read(line.as_bytes()).zone();
+        let berlin = Some(&b"Europe/Berlin"[..]);
+        assert_eq!(zone("DTSTART;TZID=Europe/Berlin:20260105T090000"), berlin);
+        assert_eq!(zone("X;A=\";TZID=x:\";tzid=\"Europe/Berlin\":1"), berlin);
+        assert_eq!(zone("DTSTART:TZID=Europe/Berlin"), None);
+        assert_eq!(Said::read(b"X;A=\"b:c\":d:e").value, b"d:e");
+    }
+}
