@@ -15,7 +15,7 @@ use crate::calibrating::CalibrateArgs;
 use crate::fleeting::{AgentArgs, AgentsArgs, HubArgs, RunAgentsArgs};
 use crate::history::{ANY_PORT, RunsArgs, ServeReportsArgs};
 use crate::live::{LiveArgs, watched};
-use crate::operating::{DataArgs, MailArgs, SessionsArgs, StoreArgs, UsersArgs};
+use crate::operating::{CalendarArgs, DataArgs, MailArgs, SessionsArgs, StoreArgs, UsersArgs};
 use crate::outlets::{ExportArgs, SendArgs};
 use crate::trying::{BenchArgs, QuickArgs};
 
@@ -98,6 +98,8 @@ pub(crate) enum Command {
     Sessions(SessionsArgs),
     /// Bring a user's mail from Maildir or mbox, and write it out
     Mail(MailArgs),
+    /// Bring a user's calendar from iCalendar files, and write it out
+    Calendar(CalendarArgs),
     /// Print the JSON Schema of study or workload files, or the list of checks with their limits
     Schema(SchemaArgs),
     /// Print what a shell needs to complete this command line

@@ -83,6 +83,7 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
         Command::Users(args) => commands::users::run(args),
         Command::Sessions(args) => commands::users::sessions(args),
         Command::Mail(args) => commands::mail::run(args),
+        Command::Calendar(args) => commands::calendar::run(args),
         Command::Serve(args) => commands::serve::run(args),
         Command::Schema(args) => commands::schema::run(args),
         Command::Completions(args) => commands::shell::completions(args),

@@ -383,6 +383,57 @@ pub(crate) enum MailFormat {
     Mbox,
 }
 
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll calendar import ada ada.ics work.ics
+  plimsoll calendar import ada /var/lib/radicale/collections/collection-root/ada
+  plimsoll calendar export ada > ada.ics
+  plimsoll calendar export ada ada.ics")]
+pub(crate) struct CalendarArgs {
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+    #[command(subcommand)]
+    pub(crate) command: CalendarCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CalendarCommand {
+    /// Bring a user's calendar from iCalendar files
+    Import(CalendarImportArgs),
+    /// Write a user's calendar as one iCalendar file
+    Export(CalendarExportArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Each event is kept byte for byte, with all that recurs, foreign organizers, time
+zones, alarms, and whatever else is in it; so is each task. Nobody is invited or
+told. Of an event that is there already, the version with the higher SEQUENCE
+stays, or else the later DTSTAMP, so that the same import can simply be done once
+more. An event that was made on this server stays as it is.
+
+Imported events are in all lists, recurring ones from a year ago to three years
+ahead: import them again now and then to go on. They can be deleted here, but not
+changed.")]
+pub(crate) struct CalendarImportArgs {
+    /// The user, who must be registered
+    pub(crate) name: String,
+    /// iCalendar files, or folders with such files, as Radicale has them
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) sources: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Imported events are written byte for byte as they came, and each time zone once.")]
+pub(crate) struct CalendarExportArgs {
+    /// The user
+    pub(crate) name: String,
+    /// The file to make, which must not be there; without it, stdout
+    pub(crate) file: Option<PathBuf>,
+}
+
 fn mapping(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((from, to)) if !from.is_empty() && !to.is_empty() => {

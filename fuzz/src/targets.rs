@@ -3,6 +3,7 @@
 mod archive;
 mod calendar_icalendar;
 mod calendar_json;
+mod calendar_objects;
 mod changes;
 mod content_coding;
 mod database_address;
@@ -47,6 +48,8 @@ pub(crate) const ALL: &[Target] = &[
     Target::new("archive", archive::run).base(256 << 10),
     Target::new("calendar_icalendar", calendar_icalendar::run),
     Target::new("calendar_json", calendar_json::run),
+    // The instances of a rule, 20,000 at most, in a list and by what they stand for.
+    Target::new("calendar_objects", calendar_objects::run).base(8 << 20),
     Target::new("changes", changes::run),
     // The largest window of brotli, 16 MiB, which a stream of a few bytes asks for; and what decompressors may
     // make of anything.

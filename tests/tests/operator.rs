@@ -1,12 +1,12 @@
-//! The commands of who runs a server, with the program as it ships: users, sessions, mail brought and
-//! taken out, backups while it runs, one killed in its middle, and what comes of them.
+//! The commands of who runs a server, with the program as it ships: users, sessions, mail and calendars brought
+//! and taken out, backups while it runs, one killed in its middle, and what comes of them.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use plimsoll_tests::place::Place;
-use plimsoll_tests::server::ServerProcess;
+use plimsoll_tests::server::{Client, ServerProcess};
 use serde_json::{Value, json};
 
 /// The relative paths of all files, and what is in them.
@@ -158,6 +158,109 @@ fn mail_is_brought_once_and_taken_out_as_it_was() {
     place.bad("mail import nobody Maildir", "", 104);
     place.bad("mail import ada out/cur", "", 104);
     place.bad("mail import ada nothing", "", 104);
+}
+
+const MEETING: &str = "BEGIN:VEVENT\r\nUID:weekly@example.org\r\nDTSTAMP:20251201T120000Z\r\n\
+    DTSTART;TZID=Europe/Berlin:20260316T090000\r\nDTEND;TZID=Europe/Berlin:20260316T100000\r\n\
+    RRULE:FREQ=WEEKLY;COUNT=3\r\nSUMMARY;X-P=1:Planning\\, for\r\n  all\r\n\
+    ORGANIZER;CN=Eve:mailto:eve@example.org\r\nATTENDEE:mailto:ada@localhost\r\n\
+    X-VENDOR;X=\"a:b\":kept\r\nBEGIN:VALARM\r\nTRIGGER:-PT15M\r\nACTION:DISPLAY\r\nEND:VALARM\r\n\
+    END:VEVENT\r\n";
+const TASK: &str = "BEGIN:VTODO\nUID:task\nDUE;VALUE=DATE:20260301\nEND:VTODO\n";
+const ZONE: &str = "BEGIN:VTIMEZONE\r\nTZID:Europe/Berlin\r\nBEGIN:STANDARD\r\n\
+    DTSTART:19701025T030000\r\nTZOFFSETFROM:+0200\r\nTZOFFSETTO:+0100\r\nEND:STANDARD\r\n\
+    END:VTIMEZONE\r\n";
+
+fn in_calendar(parts: &[&str]) -> String {
+    let parts = parts.concat();
+    format!("BEGIN:VCALENDAR\r\nVERSION:2.0\r\n{parts}END:VCALENDAR\r\n")
+}
+
+#[test]
+fn calendars_come_in_and_go_out_as_they_are() {
+    let place = Place::new();
+    place.good("users add ada", "correct horse\n");
+    place.good("users add ben", "correct horse\n");
+    // As Radicale has them: a file for each object, in folders, and its own files beside them.
+    let store = place.path().join("store/ada/work");
+    fs::create_dir_all(store.join(".Radicale.cache/item")).expect("made");
+    for (name, text) in [
+        ("1.ics", in_calendar(&[ZONE, MEETING])),
+        ("2.ICS", in_calendar(&[TASK])),
+        (".Radicale.props", "{}".to_owned()),
+        (".Radicale.cache/item/3.ics", "no calendar".to_owned()),
+        ("4.vcf", "BEGIN:VCARD".to_owned()),
+    ] {
+        fs::write(store.join(name), text).expect("written");
+    }
+    assert_eq!(place.good("calendar import ada store", ""), "2 imported\n");
+    let said = place.good("calendar import ada store", "");
+    assert_eq!(said, "0 imported, 2 there already\n");
+
+    let whole = place.good("calendar export ada", "");
+    for part in [ZONE, MEETING, TASK] {
+        assert_eq!(whole.matches(part).count(), 1, "{whole}");
+    }
+    place.good("calendar export ada ada.ics", "");
+    let file = fs::read_to_string(place.path().join("ada.ics")).expect("it is there");
+    assert_eq!(file, whole);
+    place.bad("calendar export ada ada.ics", "", 104);
+    assert_eq!(
+        place.good("calendar import ben ada.ics", ""),
+        "2 imported\n"
+    );
+
+    let address = place.server().address();
+    let mut ben = Client::user(address, "ben", "correct horse").expect("the server listens");
+    let range = "since=2026-01-01T00:00:00Z&before=2027-01-01T00:00:00Z";
+    let events = "/mail/ben/api/calendar/events";
+    let listed = ben.request("GET", &format!("{events}?{range}"), &Value::Null);
+    let listed = listed.expect("an answer").body;
+    let lines = listed["events"].as_array().expect("events");
+    assert_eq!(lines.len(), 3, "{listed}");
+    for line in lines {
+        let href = line["href"].as_str().expect("a path");
+        let shown = ben.request("GET", href, &Value::Null).expect("an answer");
+        assert_eq!(shown.body["events"][0]["start"], line["start"]);
+        let refused = ben.request("DELETE", href, &Value::Null);
+        assert_eq!(refused.expect("an answer").status, 403);
+    }
+    let path = format!("{events}/weekly%40example.org");
+    let instances = ben.request("GET", &format!("{path}/instances"), &Value::Null);
+    let instances = instances.expect("an answer").body;
+    assert_eq!(instances["instances"].as_array().map(Vec::len), Some(3));
+    let gone = ben.request("DELETE", &path, &Value::Null);
+    assert_eq!(gone.expect("an answer").status, 200);
+    let listed = ben.request("GET", &format!("{events}?{range}"), &Value::Null);
+    assert_eq!(listed.expect("an answer").body, Value::Null);
+}
+
+#[test]
+fn what_is_wrong_in_a_calendar_is_told_with_its_line() {
+    let place = Place::new();
+    place.good("users add ada", "correct horse\n");
+    let bad = "BEGIN:VEVENT\r\nUID:bad\r\nSUMMARY:no start\r\nEND:VEVENT\r\n";
+    let mixed = in_calendar(&[TASK, bad, &TASK.replace("UID:task\n", "")]);
+    let cut = in_calendar(&[MEETING]).replace("END:VEVENT\r\nEND", "END");
+    for (name, text) in [("mixed.ics", &mixed), ("cut.ics", &cut)] {
+        fs::write(place.path().join(name), text).expect("written");
+    }
+    let said = place.bad("calendar import ada mixed.ics cut.ics", "", 104);
+    for part in [
+        "not imported: mixed.ics, line 7: it has no DTSTART: add",
+        "not imported: mixed.ics: line 11: it has no UID",
+        "not imported: cut.ics: line 18: END:VCALENDAR where VEVENT, begun on line 3, should end",
+        "nothing of it was imported",
+        "3 objects or files were not imported",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let whole = place.good("calendar export ada", "");
+    assert!(whole.contains(TASK) && !whole.contains("VEVENT"), "{whole}");
+    place.bad("calendar import nobody mixed.ics", "", 104);
+    place.bad("calendar import ada nothing.ics", "", 104);
+    fs::create_dir(place.path().join("empty")).expect("made");
+    place.bad("calendar import ada empty", "", 104);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 pub(crate) mod attempt;
 pub(crate) mod bench;
+pub(crate) mod calendar;
 pub(crate) mod calibrate;
 pub(crate) mod check;
 pub(crate) mod compare;

@@ -276,6 +276,11 @@ fn remove(admin: &Admin, name: &str, yes: bool) -> Result<Exit, Failure> {
 
 /// The file has its name when it is whole; whatever ends this before, nothing is left.
 fn export(admin: &Admin, name: &str, to: &Path) -> Result<Exit, Failure> {
+    save(admin, name, &format!("{}/takeout", path(name)), to)
+}
+
+/// Writes what is answered to `of`, which may be long, into a file that must not be there.
+pub(crate) fn save(admin: &Admin, name: &str, of: &str, to: &Path) -> Result<Exit, Failure> {
     let failed = |error: std::io::Error| {
         let text = format!("cannot write {}: {error}", to.display());
         Failure::text(Exit::BadInput, text)
@@ -289,12 +294,12 @@ fn export(admin: &Admin, name: &str, to: &Path) -> Result<Exit, Failure> {
     let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
-    let mut body = admin.download(&format!("{}/takeout", path(name)))?;
+    let mut body = admin.download(of)?;
     let bar = progress(name);
     let (mut buffer, mut written) = (vec![0; 64 << 10], 0);
     loop {
         let length = body.read(&mut buffer).map_err(|error| {
-            let text = format!("the archive broke off after {}: {error}", size(written));
+            let text = format!("the answer broke off after {}: {error}", size(written));
             Failure::text(Exit::Internal, text).hint("the server's log says why; try again")
         })?;
         if interrupt.load(Relaxed) {

@@ -30,6 +30,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "groupware-text",
         ],
     ),
+    ("groupware-calendarfiles", &["groupware-proto-ical"]),
     ("groupware-content", &["groupware-ids"]),
     (
         "groupware-documents",
@@ -327,8 +328,8 @@ const EDGES: &[(&str, &[&str])] = &[
         "plimsoll",
         &[
             "groupware-backup",
+            "groupware-calendarfiles",
             "groupware-mailfiles",
-            "groupware-proto-ical",
             "groupware-server",
             "groupware-text",
             "lab-analysis",

@@ -1,0 +1,28 @@
+//! Any bytes as a file of calendar objects: each is taken out of it as it is, or something is refused; what a
+//! calendar makes of one has a bound, whatever recurs in it.
+
+use groupware_calendar::ready;
+use groupware_proto_ical::split;
+
+/// 2026-01-01T00:00:00Z.
+const NOW: i64 = 1_767_225_600;
+/// Objects that are read: how long each may take does not depend on its length.
+const READ: usize = 2;
+
+pub(crate) fn run(data: &[u8]) {
+    let Ok((objects, _)) = split(data) else {
+        return;
+    };
+    let mut written = Vec::new();
+    for (place, object) in objects.iter().enumerate() {
+        written.clear();
+        object.write(&mut written);
+        let (again, faults) = split(&written).expect("what was taken out of a file can be read");
+        assert!(faults.is_empty() && again.len() == 1);
+        assert_eq!(again[0].uid, object.uid);
+        assert!(again[0].components().eq(object.components()));
+        if place < READ {
+            let _ = ready(object, "ann@localhost", NOW);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! A file as requests.
+
+use groupware_proto_ical::split;
+
+/// The largest object that a server takes.
+const OBJECT_BYTES: usize = 256 << 10;
+/// Most bytes and objects of one request.
+const BODY_BYTES: usize = 1 << 20;
+const OBJECTS: usize = 200;
+
+/// What is to be done next about a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// These objects are to be sent.
+    Send(Request),
+    /// This is left out: where it is, and why.
+    LeaveOut(String),
+}
+
+/// Objects to be sent to a server.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Request {
+    /// The body: calendars in the format iCalendar, one behind the other.
+    pub body: Vec<u8>,
+    /// Where each object is: the file, and the line.
+    pub(crate) places: Vec<String>,
+}
+
+/// Does what is to be done about a file of this name with these bytes, in steps. The first that fails is the last.
+///
+/// # Errors
+/// What `step` returns.
+pub fn each_step<E>(
+    name: &str,
+    bytes: &[u8],
+    mut step: impl FnMut(Step) -> Result<(), E>,
+) -> Result<(), E> {
+    let (objects, faults) = match split(bytes) {
+        Ok(found) => found,
+        Err(damage) => {
+            let why = format!("{name}: {damage}; nothing of it was imported");
+            return step(Step::LeaveOut(why));
+        }
+    };
+    for fault in faults {
+        step(Step::LeaveOut(format!("{name}: {fault}")))?;
+    }
+    let mut request = Request::default();
+    for object in &objects {
+        let place = format!("{name}, line {}", object.line);
+        let before = request.body.len();
+        object.write(&mut request.body);
+        let length = request.body.len() - before;
+        if length > OBJECT_BYTES {
+            request.body.truncate(before);
+            let (has, most) = (length >> 10, OBJECT_BYTES >> 10);
+            step(Step::LeaveOut(format!(
+                "{place}: it has {has} KiB, and {most} KiB are the most that is kept: take \
+                 attachments out of it"
+            )))?;
+            continue;
+        }
+        // Each begins on a line of its own.
+        if !request.body.ends_with(b"\n") {
+            request.body.extend_from_slice(b"\r\n");
+        }
+        request.places.push(place);
+        if request.body.len() >= BODY_BYTES || request.places.len() >= OBJECTS {
+            step(Step::Send(std::mem::take(&mut request)))?;
+        }
+    }
+    match request.places.is_empty() {
+        true => Ok(()),
+        false => step(Step::Send(request)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_have_a_bounded_size_and_all_objects() {
+        let event = |number: usize, bytes: usize| {
+            let text = "x".repeat(bytes);
+            format!("BEGIN:VEVENT\nUID:{number}\nX-TEXT:{text}\nEND:VEVENT\n")
+        };
+        let sizes = [
+            200_000, 200_000, 300_000, 200_000, 200_000, 200_000, 200_000,
+        ];
+        let large: Vec<String> = (0..7).map(|it| event(it, sizes[it])).collect();
+        let small: Vec<String> = (7..300).map(|it| event(it, 1)).collect();
+        let events = [large, small].concat().concat();
+        let file = format!("BEGIN:VCALENDAR\n{events}END:VCALENDAR");
+        let (mut sent, mut left_out) = (Vec::new(), Vec::new());
+        let done: Result<(), ()> = each_step("f", file.as_bytes(), |step| {
+            match step {
+                Step::Send(request) => {
+                    assert!(request.body.len() <= BODY_BYTES + OBJECT_BYTES);
+                    let (objects, _) = split(&request.body).unwrap();
+                    assert_eq!(objects.len(), request.places.len());
+                    sent.push(objects.len());
+                }
+                Step::LeaveOut(why) => left_out.push(why),
+            }
+            Ok(())
+        });
+        assert_eq!((done, &*sent), (Ok(()), &[6, 200, 93][..]));
+        assert_eq!(left_out.len(), 1);
+        assert!(
+            left_out[0].starts_with("f, line 10: it has 293 KiB"),
+            "{left_out:?}"
+        );
+    }
+}

@@ -1,0 +1,86 @@
+//! What became of objects, in words.
+
+use serde_json::Value;
+
+use crate::Request;
+
+/// Most objects that were not taken that are told one by one.
+const TOLD: u64 = 20;
+
+/// How many objects came to what.
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    new: u64,
+    newer: u64,
+    there: u64,
+    own: u64,
+    left_out: u64,
+}
+
+impl Tally {
+    /// Counts what is left out. What to tell of it: nothing, if much was told already.
+    pub fn leave_out(&mut self, why: &str) -> Option<String> {
+        self.left_out += 1;
+        (self.left_out <= TOLD).then(|| format!("not imported: {why}"))
+    }
+
+    /// Counts what a server says of a request, and gives what to tell of it; `None` if its answer is about something
+    /// else.
+    pub fn take(&mut self, request: &Request, answer: &Value) -> Option<Vec<String>> {
+        let objects = answer["objects"].as_array()?;
+        if objects.len() != request.places.len() {
+            return None;
+        }
+        let mut told = Vec::new();
+        for (place, object) in request.places.iter().zip(objects) {
+            told.extend(self.one(place, object));
+        }
+        Some(told)
+    }
+
+    fn one(&mut self, place: &str, object: &Value) -> Option<String> {
+        let message = object["message"].as_str();
+        match object["outcome"].as_str() {
+            Some("new") => self.new += 1,
+            Some("newer") => self.newer += 1,
+            Some("there") => self.there += 1,
+            Some("own") => {
+                self.own += 1;
+                let uid = object["uid"].as_str().unwrap_or_default();
+                return Some(format!(
+                    "left as it is: {place}: {uid} was made on this server, and stays"
+                ));
+            }
+            _ => {
+                let why = message.unwrap_or("the server refused it");
+                return self.leave_out(&format!("{place}: {why}"));
+            }
+        }
+        message.map(|message| format!("note: {place}: {message}"))
+    }
+
+    /// How many objects are on the calendar by now.
+    pub fn done(&self) -> u64 {
+        self.new + self.newer + self.there
+    }
+
+    /// How many were left out, files that can't be read among them.
+    pub fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// What was done, as a line.
+    pub fn summary(&self) -> String {
+        let mut summary = format!("{} imported", self.new);
+        for (count, what) in [
+            (self.newer, "brought up to date"),
+            (self.there, "there already"),
+            (self.own, "left as they are here"),
+        ] {
+            if count > 0 {
+                summary += &format!(", {count} {what}");
+            }
+        }
+        summary
+    }
+}
