@@ -12,7 +12,7 @@ ALIKE ?= studies/self.study.yaml
 SECONDS ?= 60
 KNOWN ?= 20
 
-.PHONY: abuse alike known browser nats test test-disturbed fmt lint docs tests measure bench crashes faults kills demo deny fuzz help deb crashes-server
+.PHONY: abuse alike known browser nats test test-disturbed fmt lint docs tests measure bench crashes faults faults-store kills demo deny fuzz help deb crashes-server
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -70,6 +70,12 @@ crashes-server: ## as many of the whole server alone, under a load of all servic
 
 faults: ## FAULTS (1,000) faults by a seed against trials that agents drive: ways, processes, strangers; half an hour
 	PLIMSOLL_FAULTS=$(FAULTS) PLIMSOLL_SEED=$(SEED) $(CARGO) test --locked --package plimsoll-tests --test faults
+
+faults-store: ## FAULTS (1,000) faults by a seed against servers over PostgreSQL; then what it relies on is taken away
+	$(CARGO) test --locked --package groupware-postgres --test storm --no-run
+	PLIMSOLL_FAULTS=$(FAULTS) PLIMSOLL_SEED=$(SEED) $(CARGO) test --locked --package groupware-postgres --test storm
+	for it in marker locks standby; do PLIMSOLL_WITHOUT=$$it PLIMSOLL_FAULTS=8 PLIMSOLL_SEED=$(SEED) \
+	  $(CARGO) test --locked --package groupware-postgres --test storm || exit 1; done
 
 kills: ## KILLS times (1,000) kill -9 on the server under a load of all services
 	PLIMSOLL_KILLS=$(KILLS) $(CARGO) test --locked --package plimsoll-tests --test kills -- --nocapture

@@ -24,6 +24,8 @@ const LIMIT: Duration = Duration::from_secs(120);
 #[derive(Debug)]
 pub struct Postgres {
     folder: TempDir,
+    /// Where that is, and those of servers that follow it.
+    within: PathBuf,
     programs: PathBuf,
     port: u16,
     options: Vec<String>,
@@ -44,7 +46,15 @@ impl Postgres {
     /// # Panics
     /// As [`Postgres::start`].
     pub fn start_with(options: &[&str]) -> Option<Self> {
-        let server = Self::place(options)?;
+        Self::start_in(&std::env::temp_dir(), options)
+    }
+
+    /// The same with its data in a folder that everybody may enter, and those of servers that follow it.
+    ///
+    /// # Panics
+    /// As [`Postgres::start`].
+    pub fn start_in(within: &Path, options: &[&str]) -> Option<Self> {
+        let server = Self::place(within, options)?;
         let made = server
             .program("initdb")
             .args(["-A", "trust", "-E", "UTF8", "--locale=C", "-N"])
@@ -63,14 +73,16 @@ impl Postgres {
     /// When it doesn't start.
     pub fn standby(&self) -> Self {
         let options: Vec<_> = self.options.iter().map(String::as_str).collect();
-        let standby = Self::place(&options).expect("one runs already");
+        let standby = Self::place(&self.within, &options).expect("one runs already");
         let from = format!(
             "host=127.0.0.1 port={} user={USER} application_name=standby",
             self.port
         );
         let copied = standby
             .program("pg_basebackup")
-            .args(["-R", "-X", "stream", "-c", "fast", "-d", &from, "-D"])
+            // With a slot, the copy that is being made would count as a standby that has what it was sent.
+            .args(["-R", "-X", "stream", "--no-slot", "-c", "fast", "-d", &from])
+            .arg("-D")
             .arg(standby.data())
             .stdout(Stdio::null())
             .status();
@@ -116,7 +128,7 @@ impl Postgres {
     }
 
     /// A folder and a port for a server; says on standard output where there can't be one.
-    fn place(options: &[&str]) -> Option<Self> {
+    fn place(within: &Path, options: &[&str]) -> Option<Self> {
         let Some(programs) = programs() else {
             println!("SKIPPED: PostgreSQL is not installed here");
             return None;
@@ -125,7 +137,7 @@ impl Postgres {
             println!("SKIPPED: there is no user {USER} to run PostgreSQL as");
             return None;
         }
-        let folder = tempfile::tempdir().expect("a folder can be made");
+        let folder = tempfile::tempdir_in(within).expect("a folder can be made");
         if let Ok(Some(user)) = User::from_name(USER)
             && geteuid().is_root()
         {
@@ -136,6 +148,7 @@ impl Postgres {
         std::fs::set_permissions(folder.path(), readable).expect("the folder is ours");
         Some(Self {
             folder,
+            within: within.to_owned(),
             programs,
             port: free_address().port(),
             options: options.iter().map(|option| (*option).to_owned()).collect(),
@@ -188,11 +201,8 @@ impl Postgres {
         let process = self.process.lock().expect("nobody panics with it").take();
         let Some(process) = process else { return };
         // With its children, which would go on for a moment.
-        let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
-        let children = children.unwrap_or_default();
+        let children = children(process);
         let _ = kill(process, Signal::SIGKILL);
-        let children = children.split_whitespace().filter_map(|id| id.parse().ok());
-        let children: Vec<_> = children.map(Pid::from_raw).collect();
         for child in &children {
             let _ = kill(*child, Signal::SIGKILL);
         }
@@ -200,6 +210,49 @@ impl Postgres {
         wait_until(LIMIT, "PostgreSQL's sessions to end", are_gone);
         wait_until(LIMIT, "PostgreSQL to end", || kill(process, None).is_err());
         let _ = std::fs::remove_file(self.data().join("postmaster.pid"));
+    }
+
+    /// Ends it in order: it sends what it has to its standbys first.
+    ///
+    /// # Panics
+    /// When it does not end.
+    pub fn stop(&self) {
+        let process = self.process.lock().expect("nobody panics with it").take();
+        let Some(process) = process else { return };
+        // Its word for: end all sessions, and then yourself.
+        let _ = kill(process, Signal::SIGINT);
+        wait_until(LIMIT, "PostgreSQL to end", || kill(process, None).is_err());
+    }
+
+    /// Sends a signal to all its processes: has them stand still, say, and go on.
+    ///
+    /// # Panics
+    /// When it was ended.
+    pub fn signal(&self, signal: Signal) {
+        let process = *self.process.lock().expect("nobody panics with it");
+        let process = process.expect("it runs");
+        // First the one that makes the others. One that has just ended needs none.
+        let _ = kill(process, signal);
+        for child in children(process) {
+            let _ = kill(child, signal);
+        }
+    }
+
+    /// Starts it again if it has ended by itself, as it does where its disk is full.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn revive(&self) {
+        let process = *self.process.lock().expect("nobody panics with it");
+        let runs = || process.is_some_and(|process| kill(process, None).is_ok());
+        // After a crash of one of its processes, it starts the others anew.
+        wait_until(LIMIT, "PostgreSQL to be there, or to have ended", || {
+            !runs() || self.sql("SELECT 1").is_some()
+        });
+        if !runs() {
+            self.kill();
+            self.restart();
+        }
     }
 
     /// The address of its database, over TCP.
@@ -291,6 +344,14 @@ impl Drop for Postgres {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// The processes that a process has started.
+fn children(process: Pid) -> Vec<Pid> {
+    let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
+    let children = children.unwrap_or_default();
+    let children = children.split_whitespace().filter_map(|id| id.parse().ok());
+    children.map(Pid::from_raw).collect()
 }
 
 /// Debian keeps each version's programs in a folder of their own.

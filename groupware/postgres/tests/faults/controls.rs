@@ -1,23 +1,21 @@
 //! The suite proves something only as far as it fails where what it relies on is taken away: the marker, the locks,
 //! and the standby that is waited for.
 
-use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread;
 use std::time::Duration;
 
-use groupware_postgres::Database;
 use groupware_store::{Batch, counters};
 use plimsoll_tests::postgres::Postgres;
 use plimsoll_tests::wait_until;
 
-use crate::at;
-use crate::history::{after_more, meanwhile, patient, stores, wrong};
+use crate::history::{patient, wrong};
+use crate::meanwhile::{after_more, meanwhile, stores};
 use crate::promotion::{both, two};
-use crate::relay::Relay;
+use crate::relay::Manner;
 use crate::support::store;
+use crate::unlocked::{functions, unlock};
+use crate::{at, before, every_seventh, through};
 
 /// Without the marker, nobody could tell: this suite would notice.
 #[test]
@@ -27,12 +25,13 @@ fn without_the_marker_batches_are_stored_twice() {
     };
     let server = Arc::new(server);
     let unmarked = Arc::clone(&server);
-    let relay = Relay::start(server.port(), move || {
+    let unmark = move || {
         unmarked
             .sql("UPDATE plimsoll.writers SET last = last - 1")
             .unwrap();
-    });
-    let through = store(&relay.database(), &patient());
+    };
+    let relay = before(&server, every_seventh(unmark));
+    let cut_off = store(&through(&relay), &patient());
     // Without an assert that would find the first one there.
     let add = || {
         let mut batch = Batch::new();
@@ -44,7 +43,7 @@ fn without_the_marker_batches_are_stored_twice() {
     let limit = Duration::from_secs(120);
     let mut stored = 0;
     wait_until(limit, "cuts", || {
-        stored += i64::from(through.commit_blocking(add()).is_ok());
+        stored += i64::from(cut_off.commit_blocking(add()).is_ok());
         relay.cuts.load(Ordering::SeqCst) >= 6
     });
     let direct = store(&at(&server), &patient());
@@ -53,73 +52,21 @@ fn without_the_marker_batches_are_stored_twice() {
     assert!(sum > stored, "{sum} were added, and {stored} acknowledged");
 }
 
-/// The name of the function that takes a lock, as the statements of a session name it, and one of the same length that
-/// takes none.
-const LOCKS: &[u8] = b"pg_advisory_xact_lock";
-const LOCKS_NOTHING: &[u8] = b"no_advisory_xact_lock";
-
-/// Where a server is spoken to, and its locks are none.
-fn without_locks(server: u16) -> (SocketAddr, Arc<AtomicU32>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (address, taken) = (listener.local_addr().unwrap(), Arc::new(AtomicU32::new(0)));
-    let counted = Arc::clone(&taken);
-    thread::spawn(move || {
-        for client in listener.incoming().map_while(Result::ok) {
-            let Ok(server) = TcpStream::connect(("127.0.0.1", server)) else {
-                continue;
-            };
-            let (back, to) = (server.try_clone().unwrap(), client.try_clone().unwrap());
-            thread::spawn(move || hand_on(back, to, |_| ()));
-            let counted = Arc::clone(&counted);
-            thread::spawn(move || {
-                hand_on(client, server, |bytes| {
-                    counted.fetch_add(unlock(bytes), Ordering::SeqCst);
-                });
-            });
-        }
-    });
-    (address, taken)
-}
-
-/// Has the statements in these bytes take no locks; says how many there were.
-fn unlock(bytes: &mut [u8]) -> u32 {
-    let mut found = 0;
-    for at in 0..bytes.len() {
-        if bytes[at..].starts_with(LOCKS) {
-            bytes[at..at + LOCKS.len()].copy_from_slice(LOCKS_NOTHING);
-            found += 1;
-        }
-    }
-    found
-}
-
-fn hand_on(mut from: TcpStream, mut to: TcpStream, change: impl Fn(&mut [u8])) {
-    let mut buffer = [0; 65536];
-    while let Ok(count @ 1..) = from.read(&mut buffer) {
-        change(&mut buffer[..count]);
-        if to.write_all(&buffer[..count]).is_err() {
-            break;
-        }
-    }
-    let _ = to.shutdown(Shutdown::Both);
-    let _ = from.shutdown(Shutdown::Both);
-}
-
 #[test]
 fn without_the_locks_sums_are_wrong() {
     let Some(server) = Postgres::start() else {
         return;
     };
     let direct = store(&at(&server), &patient());
-    for name in ["no_advisory_xact_lock", "no_advisory_xact_lock_shared"] {
-        let made = server.sql(&format!(
-            "CREATE FUNCTION plimsoll.{name}(int, int) RETURNS void LANGUAGE sql AS 'SELECT'"
-        ));
-        assert!(made.is_some());
-    }
-    let (address, taken) = without_locks(server.port());
-    let unlocked = format!("postgres://postgres@{address}/postgres");
-    let stores = stores(&Database::parse(&unlocked).unwrap(), 4);
+    server.sql(&functions("plimsoll")).unwrap();
+    let taken = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&taken);
+    let manner = Manner {
+        change: Box::new(move |bytes| _ = counted.fetch_add(unlock(bytes), Ordering::SeqCst)),
+        ..Manner::default()
+    };
+    let relay = before(&server, manner);
+    let stores = stores(&through(&relay), 4);
     let told = meanwhile(&stores, || after_more(&stores, 200));
     assert!(
         taken.load(Ordering::SeqCst) >= 8,

@@ -1,6 +1,7 @@
 //! Nothing acknowledged is lost, nothing is stored twice or by half, whatever happens to the sessions, to the
 //! server, and to the way there.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -9,19 +10,50 @@ use groupware_store::CommitError;
 use plimsoll_tests::postgres::Postgres;
 use plimsoll_tests::wait_until;
 
-use crate::history::{after_more, batch, count, meanwhile, patient, stores, there, wrong};
-use crate::relay::Relay;
+use crate::history::{batch, patient, there, wrong};
+use crate::meanwhile::{after_more, count, meanwhile, stores};
+use crate::relay::{Cut, Manner, Relay};
 use crate::support::{few, store};
 
 mod controls;
 mod history;
+mod meanwhile;
 mod promotion;
 mod relay;
 #[path = "../support/mod.rs"]
 mod support;
+mod unlocked;
 
 pub(crate) fn at(server: &Postgres) -> Database {
     Database::parse(&server.address()).unwrap()
+}
+
+/// A relay before a server.
+pub(crate) fn before(server: &Postgres, manner: Manner) -> Relay {
+    Relay::start(Arc::new(server.port().into()), manner)
+}
+
+/// The database behind a relay.
+pub(crate) fn through(relay: &Relay) -> Database {
+    Database::parse(&format!("postgres://postgres@{}/postgres", relay.address)).unwrap()
+}
+
+/// Cuts one commit in so many, by turns before it and before its answer.
+const EVERY: u32 = 7;
+
+/// Cuts one commit in seven; something is done after each that the server has.
+pub(crate) fn every_seventh(after_cut: impl Fn() + Send + Sync + 'static) -> Manner {
+    Manner {
+        when: Box::new(|turn| {
+            let is_cut = turn.is_multiple_of(EVERY);
+            is_cut.then(|| match (turn / EVERY).is_multiple_of(2) {
+                true => Cut::Before,
+                false => Cut::After,
+            })
+        }),
+        after_cut: Box::new(after_cut),
+        ..Manner::default()
+    }
 }
 
 #[test]
@@ -70,11 +102,9 @@ fn a_commit_whose_answer_is_lost_is_found_out() {
     let Some(server) = Postgres::start() else {
         return;
     };
-    let relay = Relay::start(server.port(), || {});
-    let through: Vec<_> = (0..3)
-        .map(|_| store(&relay.database(), &patient()))
-        .collect();
-    let told = meanwhile(&through, || {
+    let relay = before(&server, every_seventh(|| ()));
+    let stores = stores(&through(&relay), 3);
+    let told = meanwhile(&stores, || {
         let limit = Duration::from_secs(120);
         wait_until(limit, "cuts", || relay.cuts.load(Ordering::SeqCst) >= 60);
     });

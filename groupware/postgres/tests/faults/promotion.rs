@@ -7,7 +7,8 @@ use plimsoll_tests::postgres::Postgres;
 use plimsoll_tests::wait_until;
 
 use crate::at;
-use crate::history::{after_more, count, meanwhile, patient, stores, wrong};
+use crate::history::{patient, wrong};
+use crate::meanwhile::{after_more, count, meanwhile, stores};
 use crate::support::store;
 
 const LIMIT: Duration = Duration::from_secs(120);

@@ -3,63 +3,89 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-
-use groupware_postgres::Database;
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
 
 /// Stands between a store and its server, and cuts the way when a transaction is to be committed.
 pub(crate) struct Relay {
-    address: SocketAddr,
+    /// Where to connect to.
+    pub(crate) address: SocketAddr,
     pub(crate) cuts: Arc<AtomicU32>,
+}
+
+/// On which side of a commit the way is cut.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Cut {
+    /// The server never hears of it.
+    Before,
+    /// The server has committed, and the store doesn't hear of it.
+    After,
+}
+
+/// Changes what is said.
+type Change = dyn Fn(&mut [u8]) + Send + Sync;
+
+/// What a relay does.
+pub(crate) struct Manner {
+    /// Whether a commit is cut, by how many there were with it.
+    pub(crate) when: Box<dyn Fn(u32) -> Option<Cut> + Send + Sync>,
+    /// What is done to all that stores say.
+    pub(crate) change: Box<Change>,
+    /// What is done when the server has committed and the store hasn't heard of it.
+    pub(crate) after_cut: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Default for Manner {
+    fn default() -> Self {
+        Self {
+            when: Box::new(|_| None),
+            change: Box::new(|_| ()),
+            after_cut: Box::new(|| ()),
+        }
+    }
 }
 
 /// The message that asks to commit, and its answer's beginning.
 const ASKS: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
 const ANSWERS: &[u8] = b"C\0\0\0\x0bCOMMIT\0";
 
-/// Cuts one commit in so many, by turns before it and before its answer.
-const EVERY: u32 = 7;
-
 impl Relay {
-    /// `after_cut` is done when the server has committed and the store hasn't heard of it.
-    pub(crate) fn start(server: u16, after_cut: impl Fn() + Send + Sync + 'static) -> Self {
+    /// Before the server on this port, which another may take the place of.
+    pub(crate) fn start(server: Arc<AtomicU16>, manner: Manner) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let cuts = Arc::new(AtomicU32::new(0));
-        let (seen, after_cut) = (Arc::new(AtomicU32::new(0)), Arc::new(after_cut));
+        let (seen, manner) = (Arc::new(AtomicU32::new(0)), Arc::new(manner));
         let counted = Arc::clone(&cuts);
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
-                let Ok(server) = TcpStream::connect(("127.0.0.1", server)) else {
+                let port = server.load(Ordering::SeqCst);
+                let Ok(server) = TcpStream::connect(("127.0.0.1", port)) else {
                     continue;
                 };
                 let way = Way {
                     client,
                     server,
+                    manner: Arc::clone(&manner),
                     cuts: Arc::clone(&counted),
                     seen: Arc::clone(&seen),
                 };
-                let after_cut = Arc::clone(&after_cut);
-                std::thread::spawn(move || way.relay(&*after_cut));
+                std::thread::spawn(move || way.relay());
             }
         });
         Self { address, cuts }
-    }
-
-    pub(crate) fn database(&self) -> Database {
-        Database::parse(&format!("postgres://postgres@{}/postgres", self.address)).unwrap()
     }
 }
 
 struct Way {
     client: TcpStream,
     server: TcpStream,
+    manner: Arc<Manner>,
     cuts: Arc<AtomicU32>,
     seen: Arc<AtomicU32>,
 }
 
 impl Way {
-    fn relay(self, after_cut: &dyn Fn()) {
+    fn relay(self) {
         let is_cut = Arc::new(AtomicBool::new(false));
         let back = {
             let (mut from, mut to) = (
@@ -87,7 +113,7 @@ impl Way {
         };
         let cut_after = self.forward(&is_cut);
         if cut_after && back.join().unwrap() {
-            after_cut();
+            (self.manner.after_cut)();
         }
         let _ = self.client.shutdown(Shutdown::Both);
         let _ = self.server.shutdown(Shutdown::Both);
@@ -98,21 +124,23 @@ impl Way {
         let (mut from, mut to) = (&self.client, &self.server);
         let mut buffer = [0; 65536];
         while let Ok(count @ 1..) = from.read(&mut buffer) {
+            (self.manner.change)(&mut buffer[..count]);
             let asks = buffer[..count].windows(ASKS.len()).any(|part| part == ASKS);
-            let turn = match asks {
-                true => self.seen.fetch_add(1, Ordering::SeqCst) + 1,
-                false => 0,
+            let cut = match asks {
+                true => (self.manner.when)(self.seen.fetch_add(1, Ordering::SeqCst) + 1),
+                false => None,
             };
-            if asks && turn.is_multiple_of(EVERY) {
+            if cut.is_some() {
                 self.cuts.fetch_add(1, Ordering::SeqCst);
-                if (turn / EVERY).is_multiple_of(2) {
-                    return false;
-                }
-                is_cut.store(true, Ordering::SeqCst);
-                return to.write_all(&buffer[..count]).is_ok();
             }
-            if to.write_all(&buffer[..count]).is_err() {
-                return false;
+            match cut {
+                Some(Cut::Before) => return false,
+                Some(Cut::After) => {
+                    is_cut.store(true, Ordering::SeqCst);
+                    return to.write_all(&buffer[..count]).is_ok();
+                }
+                None if to.write_all(&buffer[..count]).is_err() => return false,
+                None => {}
             }
         }
         false
