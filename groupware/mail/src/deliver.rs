@@ -329,6 +329,10 @@ fn put(
         changes.share(body, message.clone(), copies.len());
         entry.shared = Some(body);
     }
+    if room.quota_bytes.is_some() && copies.len() > 1 {
+        let mailboxes = copies.iter().map(|copy| &copy.mailbox);
+        mailbox::prefetch_used(room.snapshot, mailboxes)?;
+    }
     for copy in copies {
         room.check(&copy.mailbox, entry.size)?;
         entry.read = copy.folder == Folder::Sent;

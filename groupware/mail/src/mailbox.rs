@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use groupware_store::{Batch, Snapshot, StoreError, counters};
+use groupware_store::{Batch, Snapshot, Soon, StoreError, counters};
 
 use crate::{Entry, Folder, MailError, Unid, keys, own_folders};
 
@@ -51,6 +51,24 @@ pub fn counts(snapshot: &dyn Snapshot, mailbox: &str, folder: Folder) -> Result<
 /// The store's.
 pub fn used_bytes(snapshot: &dyn Snapshot, mailbox: &str) -> Result<u64, MailError> {
     Ok(stored_bytes(snapshot, mailbox)?)
+}
+
+/// Has the counters of several mailboxes fetched at once, where that pays.
+///
+/// # Errors
+/// The store's.
+pub(crate) fn prefetch_used<'a>(
+    snapshot: &dyn Snapshot,
+    mailboxes: impl Iterator<Item = &'a Arc<str>>,
+) -> Result<(), StoreError> {
+    if !snapshot.is_far() {
+        return Ok(());
+    }
+    let (mut soon, (from, to)) = (Soon::default(), keys::COUNTS);
+    for mailbox in mailboxes {
+        soon.range(Arc::clone(mailbox), from, to);
+    }
+    snapshot.prefetch(&soon)
 }
 
 /// The same, for whoever asks about several services.

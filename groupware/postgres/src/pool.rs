@@ -76,6 +76,7 @@ impl Drop for Loop {
 pub(crate) struct Statements {
     pub(crate) get: Statement,
     pub(crate) get_many: Statement,
+    pub(crate) scan_many: Statement,
     pub(crate) scan: [Statement; 2],
     pub(crate) measure: [Statement; 2],
     pub(crate) walk: Statement,
@@ -90,10 +91,11 @@ impl Statements {
                 client.prepare(sql::SCAN_FROM),
                 client.prepare(sql::SCAN_RANGE),
             ),
-            futures_util::future::join3(
+            join4(
                 client.prepare(sql::MEASURE_FROM),
                 client.prepare(sql::MEASURE_RANGE),
                 client.prepare(sql::WALK),
+                client.prepare(sql::SCAN_MANY),
             ),
         )
         .await;
@@ -103,6 +105,7 @@ impl Statements {
             scan: [first.2?, first.3?],
             measure: [second.0?, second.1?],
             walk: second.2?,
+            scan_many: second.3?,
         })
     }
 }

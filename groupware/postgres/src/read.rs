@@ -27,6 +27,9 @@ const MOST_ROWS: usize = 4096;
 /// Bytes of records after which no more are taken at once; the last of them may be a large one.
 const PAGE_BYTES: usize = 4 << 20;
 
+/// Most records of a range that are kept before they are looked at.
+const RANGE_RECORDS: usize = 64;
+
 /// How much longer than usual an answer may take that is about all records.
 const FULL_LOOK: Duration = Duration::from_secs(3600);
 
@@ -68,6 +71,11 @@ impl Engine for Pool {
 /// Records that were fetched before they are looked at, by partition and key.
 type Fetched = HashMap<String, HashMap<Vec<u8>, Option<Record>>>;
 
+/// Partition, first key, and first key after.
+type Range = (Arc<str>, Vec<u8>, Vec<u8>);
+/// The same of ranges.
+type Ranges = HashMap<(String, Vec<u8>, Vec<u8>), Vec<(Vec<u8>, Record)>>;
+
 /// One transaction.
 struct View<'pool> {
     pool: &'pool Pool,
@@ -77,6 +85,7 @@ struct View<'pool> {
     /// Something went wrong: nobody else gets the session.
     is_broken: Cell<bool>,
     fetched: RefCell<Fetched>,
+    ranges: RefCell<Ranges>,
 }
 
 impl<'pool> View<'pool> {
@@ -87,6 +96,7 @@ impl<'pool> View<'pool> {
             has_begun: Cell::new(false),
             is_broken: Cell::new(false),
             fetched: RefCell::default(),
+            ranges: RefCell::default(),
         })
     }
 
@@ -208,6 +218,44 @@ impl<'pool> View<'pool> {
         self.pages(limit, ask, |row| visit(row.try_get(0)?, row))
     }
 
+    /// Fetches ranges at once; those with more records than a few are forgotten again.
+    fn fetch(&self, ranges: &[Range]) -> Result<(), StoreError> {
+        let bytes = |of: fn(&Range) -> &[u8]| -> Vec<&[u8]> { ranges.iter().map(of).collect() };
+        let partitions = bytes(|range| range.0.as_bytes());
+        let (first, after) = (bytes(|range| &range.1), bytes(|range| &range.2));
+        let most = RANGE_RECORDS as i64 + 1;
+        let scan_many = &self.reader().statements.scan_many;
+        let rows = self.query(scan_many, &[&partitions, &first, &after, &most])?;
+        let mut found = vec![Vec::new(); ranges.len()];
+        for row in rows {
+            let at: i64 = row.try_get(0).map_err(kind)?;
+            let key: &[u8] = row.try_get(1).map_err(kind)?;
+            let slot = usize::try_from(at - 1).ok();
+            if let Some(slot) = slot.and_then(|at| found.get_mut(at)) {
+                slot.push((key.to_vec(), record(&row, 2).map_err(kind)?));
+            }
+        }
+        let mut kept = self.ranges.borrow_mut();
+        for ((partition, from, to), records) in ranges.iter().zip(found) {
+            if records.len() <= RANGE_RECORDS {
+                let range = (partition.to_string(), from.clone(), to.clone());
+                kept.insert(range, records);
+            }
+        }
+        Ok(())
+    }
+
+    /// What was fetched of a range.
+    fn fetched_range(
+        &self,
+        (partition, from, to): (&str, &[u8], Option<&[u8]>),
+    ) -> Option<Vec<(Vec<u8>, Record)>> {
+        let ranges = self.ranges.borrow();
+        let to = to.filter(|_| !ranges.is_empty())?;
+        let range = (partition.to_owned(), from.to_vec(), to.to_vec());
+        ranges.get(&range).cloned()
+    }
+
     fn fetched(&self, partition: &str, key: &[u8]) -> Option<Option<Record>> {
         self.fetched.borrow().get(partition)?.get(key).cloned()
     }
@@ -253,6 +301,9 @@ impl Snapshot for View<'_> {
     }
 
     fn prefetch(&self, soon: &Soon) -> Result<(), StoreError> {
+        if !soon.ranges.is_empty() {
+            self.fetch(&soon.ranges)?;
+        }
         let is_new =
             |(partition, key): &&(Arc<str>, Vec<u8>)| self.fetched(partition, key).is_none();
         let keys = soon.keys.iter().filter(is_new);
@@ -276,6 +327,14 @@ impl Snapshot for View<'_> {
         limit: usize,
         visit: &mut dyn FnMut(&[u8], Record) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
+        if let Some(records) = self.fetched_range((partition, from, to)) {
+            for (key, record) in records.into_iter().take(limit) {
+                if visit(&key, record).is_break() {
+                    break;
+                }
+            }
+            return Ok(());
+        }
         let scan = &self.reader().statements.scan;
         self.range((partition, from, to, limit), scan, |key, row| {
             Ok(visit(key, record(row, 1)?))

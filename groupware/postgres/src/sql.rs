@@ -105,6 +105,14 @@ pub(crate) const GET: &str =
 pub(crate) const GET_MANY: &str = "SELECT t.at, r.revision, r.value
     FROM unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS t(partition, key, at)
     JOIN records r ON r.partition = t.partition AND r.key = t.key";
+/// The first records of several ranges.
+pub(crate) const SCAN_MANY: &str = "SELECT t.at, r.key, r.revision, r.value
+    FROM unnest($1::bytea[], $2::bytea[], $3::bytea[])
+        WITH ORDINALITY AS t(partition, first, after, at)
+    CROSS JOIN LATERAL (SELECT key, revision, value FROM records
+        WHERE partition = t.partition AND key >= t.first AND key < t.after
+        ORDER BY key LIMIT $4) r
+    ORDER BY t.at, r.key";
 pub(crate) const SCAN_FROM: &str = "SELECT key, revision, value FROM records
     WHERE partition = $1 AND key >= $2 ORDER BY key LIMIT $3";
 pub(crate) const SCAN_RANGE: &str = "SELECT key, revision, value FROM records

@@ -27,12 +27,25 @@ pub type Walk<'a> = &'a mut dyn FnMut(&str, &[u8], Record) -> ControlFlow<()>;
 pub struct Soon {
     /// Single records: partition and key.
     pub keys: Vec<(Arc<str>, Vec<u8>)>,
+    /// Ranges of few records: partition, first key, and first key after.
+    pub ranges: Vec<(Arc<str>, Vec<u8>, Vec<u8>)>,
 }
 
 impl Soon {
     /// This record.
     pub fn key(&mut self, partition: impl Into<Arc<str>>, key: impl Into<Vec<u8>>) -> &mut Self {
         self.keys.push((partition.into(), key.into()));
+        self
+    }
+
+    /// These records, which whoever scans exactly this range then sees.
+    pub fn range(
+        &mut self,
+        partition: impl Into<Arc<str>>,
+        from: impl Into<Vec<u8>>,
+        to: impl Into<Vec<u8>>,
+    ) -> &mut Self {
+        self.ranges.push((partition.into(), from.into(), to.into()));
         self
     }
 }
@@ -46,7 +59,8 @@ pub trait Snapshot {
     }
 
     /// Fetches at once what is about to be read record by record. Changes nothing but the time that it
-    /// takes: without it, and where it costs nothing to look, each record is read when it is asked for.
+    /// takes: without it, and where it costs nothing to look, each record is read when it is asked for. Of a range
+    /// with more than a few records, nothing may be kept.
     ///
     /// # Errors
     /// When the engine fails.

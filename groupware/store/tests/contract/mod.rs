@@ -21,6 +21,7 @@ macro_rules! keeps_the_contract {
             values_are_shown_where_they_lie
             many_records_go_some_at_a_time
             several_records_are_read_at_once
+            short_ranges_are_read_at_once
             all_records_are_walked
             any_bytes_are_keys_and_values
             a_batch_sees_those_before_it_in_its_group
@@ -365,6 +366,50 @@ pub(crate) fn several_records_are_read_at_once(store: Store) {
     };
     let expected = [record(b"2"), None, record(&[7; 5000]), record(b"2"), None];
     assert_eq!(many, expected);
+}
+
+pub(crate) fn short_ranges_are_read_at_once(store: Store) {
+    let put = batch(|b| {
+        b.put("p", "a", "1").put("p", "b", "2").put("q", "a", "3");
+        for number in 0..100_u8 {
+            b.put("many", [number], "");
+        }
+    });
+    store.commit_blocking(put).unwrap();
+    let ranges: [(&str, &[u8], &[u8]); 5] = [
+        ("q", b"a", b"z"),
+        ("p", b"a", b"b"),
+        ("none", b"a", b"z"),
+        ("many", &[0], &[200]),
+        ("p", b"a", b"z"),
+    ];
+    let scan = |snapshot: &dyn Snapshot, limit: usize| {
+        let mut all = Vec::new();
+        for (partition, from, to) in ranges {
+            let mut found = Vec::new();
+            snapshot.scan(partition, from, Some(to), limit, &mut |key, record| {
+                found.push((key.to_vec(), record));
+                ControlFlow::Continue(())
+            })?;
+            all.push(found);
+        }
+        Ok::<_, StoreError>(all)
+    };
+    for limit in [usize::MAX, 1] {
+        let singly = store.read(|snapshot| scan(snapshot, limit)).unwrap();
+        let at_once = store.read(|snapshot| {
+            let mut soon = Soon::default();
+            for (partition, from, to) in ranges {
+                soon.range(partition, from, to);
+            }
+            snapshot.prefetch(&soon)?;
+            scan(snapshot, limit)
+        });
+        assert_eq!(at_once.unwrap(), singly);
+        let counts: Vec<_> = singly.iter().map(Vec::len).collect();
+        let expected = [1, 1, 0, 100, 2].map(|count| limit.min(count));
+        assert_eq!(counts, expected);
+    }
 }
 
 pub(crate) fn all_records_are_walked(store: Store) {
