@@ -44,6 +44,9 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
+const LATER: &str =
+    "a later version has written to them: start that one, or bring back a backup from before";
+
 fn hinted(failure: Failure, error: &ServeError) -> Failure {
     match error {
         ServeError::HalfCopied(_) => {
@@ -58,6 +61,12 @@ fn hinted(failure: Failure, error: &ServeError) -> Failure {
                 "something has the database to itself: a copy, a check, or a server of an older version",
             )
         }
+        ServeError::Database(DatabaseError::InUseByOlder { .. }) => failure.hint(
+            "stop all servers over it, and then start those of this version. One by one goes from each version \
+             to the next",
+        ),
+        ServeError::Database(DatabaseError::NewerForms { .. }) => failure.hint(LATER),
+        ServeError::Forms(error) if error.is_newer() => failure.hint(LATER),
         ServeError::OtherFolder { folder, known, .. } => failure.hint(format!(
             "all servers over one database use one folder. If this is a copy of it that takes its place: \
              echo {known} > {}",

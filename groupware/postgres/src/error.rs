@@ -32,6 +32,24 @@ pub enum OpenError {
         /// The database, without its password.
         at: String,
     },
+    /// Servers of an earlier version use it, which don't read what this one is going to write.
+    #[error("{at} is in use by a server of a version too old to be beside this one")]
+    InUseByOlder {
+        /// The database, without its password.
+        at: String,
+    },
+    /// A later version has written records in forms that this one doesn't know.
+    #[error(
+        "{at}: its records have forms up to {found}, and this program reads forms up to {known}"
+    )]
+    NewerForms {
+        /// The database, without its password.
+        at: String,
+        /// The highest number in the store.
+        found: u32,
+        /// The highest that this program reads.
+        known: u32,
+    },
     /// There is no store in it, and none was to be made.
     #[error("{at} holds no Plimsoll store")]
     Nothing {

@@ -126,7 +126,7 @@ pub(crate) async fn check_store(
     let row = session.client.query_opt(sql::VERSION, &[]).await;
     let found: i32 = row.map_err(failed)?.map_or(0, |row| row.get(0));
     let known = sql::SCHEMA_VERSION;
-    match found == known {
+    match (sql::SILENT_VERSION..=known).contains(&found) {
         true => Ok(()),
         false => Err(OpenError::Newer {
             at: at(),

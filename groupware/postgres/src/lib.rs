@@ -14,6 +14,7 @@
 //! The crate knows neither what records mean nor who reads them. It reads the clock in one module.
 
 mod address;
+mod beside;
 mod clock;
 mod error;
 mod fit;

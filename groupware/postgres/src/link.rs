@@ -9,6 +9,7 @@ use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 
 use crate::address::Database;
+use crate::beside::Beside;
 use crate::clock::Deadline;
 use crate::error::{Said, is_away, is_worth_another_try, kind, late, of_write};
 use crate::session::{Role, Session};
@@ -31,6 +32,8 @@ pub(crate) struct Identity {
     pub(crate) site: i64,
     /// Whether no other server may use the store.
     pub(crate) is_alone: bool,
+    /// Beside which versions it may be.
+    pub(crate) beside: Beside,
 }
 
 impl Identity {
@@ -45,6 +48,7 @@ impl Identity {
         let client = &session.client;
         let shared = client.execute(sql::SHARE_SITE, &[&self.site]).await;
         shared.map_err(kind)?;
+        self.beside.share(session).await?;
         let owner = client.query_one(sql::OWNER, &[]).await.map_err(kind)?;
         let owner: Option<i64> = owner.get(0);
         match owner == self.owner() {
@@ -56,8 +60,13 @@ impl Identity {
         }
     }
 
-    /// Takes the store for the first time; false if another server has it.
-    pub(crate) async fn claim(&self, session: &Session) -> Result<bool, StoreError> {
+    /// Takes the store for the first time; false if another server has it. Where it `may_change` it, it is of this
+    /// version then.
+    pub(crate) async fn claim(
+        &self,
+        session: &Session,
+        may_change: bool,
+    ) -> Result<bool, StoreError> {
         let client = &session.client;
         let tried = client.query_one(sql::TRY_SITE, &[&self.site]).await;
         if tried.map_err(kind)?.get(0) {
@@ -65,6 +74,10 @@ impl Identity {
                 .execute(sql::OWN, &[&self.owner()])
                 .await
                 .map_err(kind)?;
+            if may_change {
+                let upgraded = client.execute(sql::UPGRADE, &[&sql::SCHEMA_VERSION]).await;
+                upgraded.map_err(kind)?;
+            }
             client
                 .execute(sql::SHARE_SITE, &[&self.site])
                 .await
@@ -75,8 +88,23 @@ impl Identity {
                 .map_err(kind)?;
             return Ok(true);
         }
-        Ok(!self.is_alone && self.share(session).await.is_ok())
+        if self.is_alone || self.share(session).await.is_err() {
+            return Ok(false);
+        }
+        if may_change && version(session).await? == sql::SILENT_VERSION {
+            // Who waits with a share of it keeps others who wait from having it alone.
+            let freed = client.execute(sql::FREE_SHARED_SITE, &[&self.site]).await;
+            freed.map_err(kind)?;
+            return Ok(false);
+        }
+        Ok(true)
     }
+}
+
+/// Of the store.
+pub(crate) async fn version(session: &Session) -> Result<i32, StoreError> {
+    let row = session.client.query_one(sql::VERSION, &[]).await;
+    row.and_then(|row| row.try_get(0)).map_err(kind)
 }
 
 /// A session that may write, and the number of the last group that was stored.

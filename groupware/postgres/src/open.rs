@@ -3,17 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use groupware_store::{Store, StoreError, StoreOptions};
+use groupware_store::{Forms, Store, StoreError, StoreOptions};
 use tokio::time::{sleep, timeout};
 
 use crate::address::Database;
+use crate::beside::Beside;
 use crate::clock::Deadline;
 use crate::error::{OpenError, Said, late};
 use crate::fit::{check_server, check_store};
 use crate::group::hash;
-use crate::link::{Identity, Link};
+use crate::link::{Identity, Link, version};
 use crate::pool::{Loop, NESTED, Pool};
 use crate::session::{Role, Session};
+use crate::sql;
 use crate::writer::PostgresWriter;
 
 /// Most sessions that read at once, unless said otherwise: the server has 100 in all as it comes.
@@ -39,6 +41,8 @@ pub struct PostgresOptions {
     /// Whether other stores may be open on the same database, in this process or others. Then a third of the
     /// database's connections is the most that this one takes.
     pub is_shared: bool,
+    /// The forms of records that whoever opens it reads and writes; any, unless given.
+    pub forms: Forms,
 }
 
 impl Default for PostgresOptions {
@@ -47,6 +51,7 @@ impl Default for PostgresOptions {
             readers: READERS,
             patience: PATIENCE,
             is_shared: false,
+            forms: Forms::ANY,
         }
     }
 }
@@ -70,6 +75,13 @@ impl PostgresOptions {
     #[must_use]
     pub fn shared(mut self) -> Self {
         self.is_shared = true;
+        self
+    }
+
+    /// Sets the forms of records that whoever opens it reads and writes.
+    #[must_use]
+    pub fn forms(mut self, forms: Forms) -> Self {
+        self.forms = forms;
         self
     }
 }
@@ -146,17 +158,41 @@ async fn link(
         node: i64::from_le_bytes(bytes),
         site: hash(format!("plimsoll store {}", database.schema).as_bytes()).cast_signed(),
         is_alone: !how.is_shared,
+        beside: Beside::new(&database.schema, how.forms),
     };
+    claim(&session, database, (&identity, !as_it_is), how).await?;
+    let link = Link::new(Arc::clone(database), identity, how.patience, session);
+    Ok((link.await.map_err(away)?, identity, connections))
+}
+
+/// Waits until the store can be had, beside whom it may be.
+async fn claim(
+    session: &Session,
+    database: &Database,
+    (identity, may_change): (&Identity, bool),
+    how: &PostgresOptions,
+) -> Result<(), OpenError> {
+    let at = || database.to_string();
+    let away = |source| OpenError::Away { at: at(), source };
+    let beside = &identity.beside;
     let deadline = Deadline::after(how.patience);
+    beside.read_by(session, database).await?;
     // A server that was killed leaves its lock as soon as the database's server has noticed.
-    while !identity.claim(&session).await.map_err(away)? {
+    while !identity.claim(session, may_change).await.map_err(away)? {
         if deadline.is_over() {
-            return Err(OpenError::InUse {
-                at: database.to_string(),
+            let is_old = version(session).await.map_err(away)? == sql::SILENT_VERSION;
+            return Err(match is_old && how.is_shared {
+                true => OpenError::InUseByOlder { at: at() },
+                false => OpenError::InUse { at: at() },
             });
         }
         sleep(PAUSE).await;
     }
-    let link = Link::new(Arc::clone(database), identity, how.patience, session);
-    Ok((link.await.map_err(away)?, identity, connections))
+    while !beside.raise(session).await.map_err(away)? {
+        if deadline.is_over() {
+            return Err(OpenError::InUseByOlder { at: at() });
+        }
+        sleep(PAUSE).await;
+    }
+    beside.read_by(session, database).await
 }

@@ -1,7 +1,11 @@
 //! All statements. Tables are named without their schema, which every session has in its search path.
 
-/// Version of the tables. A change of their shape gets the next number and a step from the last.
-pub(crate) const SCHEMA_VERSION: i32 = 1;
+/// Version of the tables, and of how servers keep out of each other's way. A change of either gets the next number and
+/// a step from the last.
+pub(crate) const SCHEMA_VERSION: i32 = 2;
+/// Servers of this version don't say which forms of records they read: they can't be beside others. The tables are the
+/// same.
+pub(crate) const SILENT_VERSION: i32 = 1;
 
 /// Partitions are bytes, as keys are: their order is then the store's own whatever the database's collation
 /// and encoding, and a name may hold any character. Long values lie beside their row, uncompressed: most are
@@ -24,6 +28,8 @@ pub(crate) const SCHEMA: &str = "
     CREATE TABLE store (version integer NOT NULL, owner bigint);
 ";
 pub(crate) const VERSION: &str = "SELECT version FROM store";
+/// Done by who has the store alone.
+pub(crate) const UPGRADE: &str = "UPDATE store SET version = $1 WHERE version < $1";
 /// What is there of a store's tables, whether they outlast a crash, in this session's schema.
 pub(crate) const TABLES: &str = "SELECT relname::text, relpersistence = 'p' FROM pg_class
     WHERE relnamespace = to_regnamespace(quote_ident($1))::oid
@@ -92,6 +98,13 @@ pub(crate) const LOCK_NODE: &str = "SELECT pg_advisory_lock($1)";
 pub(crate) const TRY_SITE: &str = "SELECT pg_try_advisory_lock($1)";
 pub(crate) const SHARE_SITE: &str = "SELECT pg_advisory_lock_shared($1)";
 pub(crate) const FREE_SITE: &str = "SELECT pg_advisory_unlock($1)";
+pub(crate) const FREE_SHARED_SITE: &str = "SELECT pg_advisory_unlock_shared($1)";
+/// Which forms of records were written.
+pub(crate) const WRITTEN: &str = "SELECT value FROM records WHERE partition = $1 AND key = $2";
+pub(crate) const WRITE_FORMS: &str = "INSERT INTO records (partition, key, revision, value)
+    VALUES ($1, $2, nextval('revisions') * $3::bigint, $4)
+    ON CONFLICT (partition, key)
+    DO UPDATE SET revision = excluded.revision, value = excluded.value";
 pub(crate) const OWNER: &str = "SELECT owner FROM store";
 pub(crate) const OWN: &str = "UPDATE store SET owner = $1";
 

@@ -1,7 +1,7 @@
 //! What every engine must do, on PostgreSQL; and what only this one does.
 
 use groupware_postgres::{Database, OpenError, PostgresOptions, open as open_at};
-use groupware_store::{Store, StoreError, StoreOptions};
+use groupware_store::{Forms, Store, StoreError, StoreOptions};
 use plimsoll_tests::postgres::Postgres;
 
 use crate::contract::{batch, get, keeps_the_contract, keys};
@@ -84,6 +84,96 @@ fn who_lost_a_store_to_another_server_neither_reads_nor_writes() {
     assert!(matches!(read, Err(StoreError::Database(_))), "{read:?}");
     second.commit_blocking(put).unwrap();
     assert_eq!(get(&second, "p", "k").unwrap().value, "1");
+}
+
+/// A server that reads and writes these forms, or why there is none.
+fn serving(at: &Database, reads: u32, writes: u32) -> Result<Store, OpenError> {
+    let how = few().shared().forms(Forms { reads, writes });
+    open_at(at, &StoreOptions::default(), &how)
+}
+
+#[test]
+fn versions_that_follow_each_other_may_be_side_by_side() {
+    let Some(at) = place() else { return };
+    let old = serving(&at, 1, 1).unwrap();
+    // It reads already what the next one is going to write.
+    let between = serving(&at, 2, 1).unwrap();
+    let early = serving(&at, 2, 2);
+    assert!(
+        matches!(early, Err(OpenError::InUseByOlder { .. })),
+        "{early:?}"
+    );
+    // Whoever was refused has left nothing behind.
+    let put = batch(|b| _ = b.put("p", "k", "1"));
+    old.commit_blocking(put).unwrap();
+    drop(serving(&at, 1, 1).unwrap());
+    drop(old);
+    let new = serving(&at, 2, 2).unwrap();
+    for store in [&between, &new] {
+        assert_eq!(get(store, "p", "k").unwrap().value, "1");
+    }
+    let late = serving(&at, 1, 1);
+    assert!(
+        matches!(
+            late,
+            Err(OpenError::NewerForms {
+                found: 2,
+                known: 1,
+                ..
+            })
+        ),
+        "{late:?}"
+    );
+    drop((between, new));
+    // Whoever only moves records asks for nothing.
+    drop(store(&at, &few()));
+    assert!(serving(&at, 1, 1).is_err());
+}
+
+/// It was cut off from the database while a later version began to write, and comes back.
+#[test]
+fn who_does_not_read_what_others_write_by_now_is_told_so() {
+    let Some(server) = Postgres::start() else {
+        return;
+    };
+    let at = Database::parse(&server.address()).unwrap();
+    let old = serving(&at, 1, 1).unwrap();
+    let put = batch(|b| _ = b.put("p", "k", "1"));
+    old.commit_blocking(put.clone()).unwrap();
+    assert!(get(&old, "p", "k").is_some());
+    let all = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+        WHERE application_name = 'plimsoll'";
+    assert_eq!(server.sql(all).as_deref(), Some("2"));
+    let new = serving(&at, 2, 2).unwrap();
+    let failed = old.commit_blocking(put.clone()).unwrap_err();
+    assert!(chain(&failed).contains("a later version"), "{failed:?}");
+    let read = old.read(|snapshot| snapshot.get("p", b"k"));
+    assert!(matches!(read, Err(StoreError::Database(_))), "{read:?}");
+    new.commit_blocking(put).unwrap();
+}
+
+#[test]
+fn servers_that_do_not_say_what_they_read_are_beside_nobody() {
+    let Some(at) = place() else { return };
+    let Some(server) = server() else { return };
+    let schema = at.to_string();
+    let (_, schema) = schema.split_once("schema=").unwrap();
+    let version = || server.sql(&format!("SELECT version FROM {schema}.store"));
+    let old = serving(&at, 2, 2).unwrap();
+    assert_eq!(version().as_deref(), Some("2"));
+    // As if it were one of those.
+    server
+        .sql(&format!("UPDATE {schema}.store SET version = 1"))
+        .unwrap();
+    let refused = serving(&at, 2, 2);
+    assert!(
+        matches!(refused, Err(OpenError::InUseByOlder { .. })),
+        "{refused:?}"
+    );
+    drop(old);
+    let (one, other) = (serving(&at, 2, 2).unwrap(), serving(&at, 2, 2).unwrap());
+    assert_eq!(version().as_deref(), Some("2"));
+    drop((one, other));
 }
 
 #[test]

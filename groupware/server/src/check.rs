@@ -9,11 +9,13 @@ use groupware_documents::{DocumentError, content_place};
 use groupware_postgres::{OpenError as DatabaseError, PostgresOptions};
 use groupware_store::{
     FolderLock, OpenError, ReadError, Store, StoreError, StoreOptions, is_half_transferred,
+    written_forms,
 };
 
 use crate::config::Data;
 use crate::error::ServeError;
 use crate::objects::{self, ObjectPlace};
+use crate::stored::FORMS;
 
 /// What a look through a store has found.
 #[derive(Debug, Default)]
@@ -100,6 +102,7 @@ pub fn check_data(data: &Data, place: Option<&ObjectPlace>) -> Result<Checked, C
         let words = "a copy of another store into this one is not finished";
         checked.wrong.push(words.to_owned());
     }
+    checked.wrong.extend(newer(&store));
     let mut referenced = BTreeMap::new();
     let users = directory.keys();
     checked.users = users.len();
@@ -120,6 +123,19 @@ pub fn check_data(data: &Data, place: Option<&ObjectPlace>) -> Result<Checked, C
     store.close_blocking();
     drop(held);
     Ok(checked)
+}
+
+/// What explains records that can't be read.
+fn newer(store: &Store) -> Option<String> {
+    match store.read(written_forms) {
+        Ok(found) if found <= FORMS.reads => None,
+        Ok(found) => Some(format!(
+            "a later version has written to the records: they have forms up to {found}, and this program reads \
+             forms up to {}",
+            FORMS.reads
+        )),
+        Err(error) => Some(error.to_string()),
+    }
 }
 
 fn check_content(

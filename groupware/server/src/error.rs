@@ -11,7 +11,7 @@ use groupware_net::TlsError;
 use groupware_objects::OpenError as ObjectsError;
 use groupware_postgres::OpenError as DatabaseError;
 use groupware_service::AccountsError;
-use groupware_store::{CommitError, OpenError, StoreError};
+use groupware_store::{CommitError, FormsError, OpenError, StoreError};
 
 /// Why a server could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +49,9 @@ pub enum ServeError {
     /// A copy of another store into this one was begun and never finished.
     #[error("a copy into {0} is not finished")]
     HalfCopied(String),
+    /// A later version has written to the records, or it can't be found out.
+    #[error(transparent)]
+    Forms(#[from] FormsError),
     /// A folder for attachments has records of its own.
     #[error("{} has records in it, which the database would hide", .0.display())]
     TwoStores(PathBuf),
@@ -139,9 +142,10 @@ impl ServeError {
             | Self::ObjectsElsewhere(_)
             | Self::FirstAdmin(_) => true,
             Self::Objects(error) => error.is_configuration(),
+            Self::Forms(error) => error.is_newer(),
             Self::Database(error) => {
-                use DatabaseError::{Newer, Unfit};
-                matches!(error, Newer { .. } | Unfit { .. })
+                use DatabaseError::{Newer, NewerForms, Unfit};
+                matches!(error, Newer { .. } | NewerForms { .. } | Unfit { .. })
             }
             Self::AdminToken(error) => error.kind() == io::ErrorKind::InvalidData,
             Self::Listen { source, .. } => source.kind() == io::ErrorKind::AddrNotAvailable,

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use groupware_content::ContentStore;
 use groupware_objects::Shelf;
 use groupware_postgres::PostgresOptions;
-use groupware_store::{CHANGES_FOLDER, FolderLock, Store, StoreOptions, is_half_transferred};
+use groupware_store::{
+    CHANGES_FOLDER, FolderLock, Forms, Store, StoreOptions, claim_forms, is_half_transferred,
+};
 
 use crate::config::{Config, Data};
 use crate::error::ServeError;
@@ -21,6 +23,16 @@ const MOST_READERS: usize = 64;
 
 /// Memory for records of calendars that are in use: those of some thousand users.
 const CALENDAR_BYTES: usize = 96 << 20;
+
+/// The forms of records that this program reads, and those that it writes. What the version before can't read gets the
+/// next number; it is read first, and written one release later, so that each version may be beside the one before it.
+///
+/// 1 is what there was before anybody said. Since 2, events and lines of their lists are short, content may be in an
+/// object store.
+pub(crate) const FORMS: Forms = Forms {
+    reads: 2,
+    writes: 2,
+};
 
 /// The records, the attachments, and what keeps others out of the folder where the store doesn't.
 pub(crate) struct Stored {
@@ -56,6 +68,7 @@ pub(crate) fn open(config: &Config, threads: usize) -> Result<Stored, ServeError
     if stored.store.read(is_half_transferred)? {
         return Err(ServeError::HalfCopied(config.data.to_string()));
     }
+    claim_forms(&stored.store, FORMS)?;
     let (store, place) = (&stored.store, config.objects.as_ref());
     (stored.content, stored.objects) = objects::attach(store, stored.content, place)?;
     Ok(stored)
@@ -88,6 +101,7 @@ fn open_data(data: &Data, options: StoreOptions, threads: usize) -> Result<Store
             let lock = FolderLock::share(folder)?;
             let readers = (threads + MORE_READERS).min(MOST_READERS);
             let how = PostgresOptions::default().readers(readers).shared();
+            let how = how.forms(FORMS);
             let store = groupware_postgres::open(database, &options, &how)?;
             folder_id::check(&store, folder)?;
             Stored {

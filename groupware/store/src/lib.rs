@@ -15,6 +15,7 @@ mod changes;
 mod clock;
 mod engine;
 mod error;
+mod forms;
 mod handle;
 mod life;
 mod lock;
@@ -37,6 +38,10 @@ pub use changes::{
 };
 pub use engine::{Engine, Outcome, Writer};
 pub use error::{Cause, CommitError, OpenError, ReadError, StoreError};
+pub use forms::{
+    FORMS_KEY, FORMS_PARTITION, Forms, FormsError, claim_forms, number as forms_number,
+    number_bytes as forms_bytes, written_forms,
+};
 pub use handle::{QUEUE_BATCHES, QUEUE_LARGE_BYTES, Store};
 pub use life::Condition;
 pub use lock::FolderLock;

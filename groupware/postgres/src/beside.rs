@@ -1,0 +1,121 @@
+//! Beside which versions a server may be: each session holds a lock that says which forms of records its server
+//! doesn't read, as long as it lasts. Whoever is going to write such forms notes that in the store, and can't as
+//! long as anybody holds the lock; who comes later sees the note.
+
+use std::sync::Arc;
+
+use groupware_store::{
+    FORMS_KEY, FORMS_PARTITION, Forms, GROUP_BATCHES, StoreError, forms_bytes, forms_number,
+};
+
+use crate::address::Database;
+use crate::error::{OpenError, Said, kind};
+use crate::group::hash;
+use crate::session::Session;
+use crate::sql;
+
+/// What a server reads and writes, and the locks that stand for it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Beside {
+    forms: Forms,
+    /// What the locks of this store are told by.
+    store: u64,
+}
+
+impl Beside {
+    pub(crate) fn new(schema: &str, forms: Forms) -> Self {
+        Self {
+            forms,
+            store: hash(format!("plimsoll forms {schema}").as_bytes()),
+        }
+    }
+
+    /// The lock whose holders don't read forms of this number.
+    fn lock_of(self, number: u32) -> i64 {
+        self.store.wrapping_add(u64::from(number)).cast_signed()
+    }
+
+    /// Says what this server doesn't read, as long as the session lasts, and makes sure that it wasn't written before.
+    pub(crate) async fn share(self, session: &Session) -> Result<(), StoreError> {
+        let lock = self.lock_of(self.forms.reads.saturating_add(1));
+        let shared = session.client.execute(sql::SHARE_SITE, &[&lock]).await;
+        shared.map_err(kind)?;
+        if written(session).await? > self.forms.reads {
+            let words = "a later version has written records in forms that this one doesn't read";
+            return Err(StoreError::Database(Arc::new(Said(words.to_owned()))));
+        }
+        Ok(())
+    }
+
+    /// Whether this server reads what was written.
+    pub(crate) async fn read_by(
+        self,
+        session: &Session,
+        database: &Database,
+    ) -> Result<(), OpenError> {
+        let at = || database.to_string();
+        let found = written(session).await;
+        let found = found.map_err(|source| OpenError::Away { at: at(), source })?;
+        let known = self.forms.reads;
+        match found <= known {
+            true => Ok(()),
+            false => Err(OpenError::NewerForms {
+                at: at(),
+                found,
+                known,
+            }),
+        }
+    }
+
+    /// Notes what this server is going to write; false as long as there is anybody who doesn't read it.
+    pub(crate) async fn raise(self, session: &Session) -> Result<bool, StoreError> {
+        let client = &session.client;
+        let found = written(session).await?;
+        let (mut held, mut is_free) = (Vec::new(), true);
+        for number in found.saturating_add(1)..=self.forms.writes {
+            let lock = self.lock_of(number);
+            let tried = client.query_one(sql::TRY_SITE, &[&lock]).await;
+            is_free = tried.map_err(kind)?.get(0);
+            if !is_free {
+                break;
+            }
+            held.push(lock);
+        }
+        if is_free && !held.is_empty() {
+            session.warned();
+            let (partition, value) = (FORMS_PARTITION.as_bytes(), forms_bytes(self.forms.writes));
+            let batches = GROUP_BATCHES as i64;
+            let noted = client
+                .execute(
+                    sql::WRITE_FORMS,
+                    &[&partition, &FORMS_KEY, &batches, &value],
+                )
+                .await;
+            noted.map_err(kind)?;
+            // It has to last before anything is written that it speaks of.
+            if let Some(warning) = session.warned() {
+                return Err(warning);
+            }
+        }
+        for lock in held {
+            let freed = client.execute(sql::FREE_SITE, &[&lock]).await;
+            freed.map_err(kind)?;
+        }
+        Ok(is_free)
+    }
+}
+
+/// The highest number that was noted.
+async fn written(session: &Session) -> Result<u32, StoreError> {
+    let partition = FORMS_PARTITION.as_bytes();
+    let row = session
+        .client
+        .query_opt(sql::WRITTEN, &[&partition, &FORMS_KEY])
+        .await;
+    let Some(row) = row.map_err(kind)? else {
+        return Ok(0);
+    };
+    let value: &[u8] = row.try_get(0).map_err(kind)?;
+    let number = forms_number(value);
+    number.map_err(|error| StoreError::Database(Arc::new(Said(error.to_string()))))
+}
