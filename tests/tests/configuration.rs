@@ -9,7 +9,7 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use plimsoll_tests::server::{Client, ServerProcess};
 use plimsoll_tests::{program, repository, wait_until};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// What the manager hears next.
 fn heard(manager: &UnixDatagram) -> String {
@@ -40,6 +40,91 @@ fn the_packaged_settings_of_several_servers_are_understood() {
         "proxy-protocol = [\"smtp\"]",
     ] {
         assert!(text.contains(setting), "{text}");
+    }
+}
+
+/// A file of `packaging/`.
+fn packaged(name: &str) -> String {
+    let file = repository().join("packaging").join(name);
+    std::fs::read_to_string(file).expect("it is there")
+}
+
+/// The services of the compose file, as Python's YAML reads it; says so where there is none.
+fn services() -> Option<Value> {
+    let script = "import json, sys, yaml; print(json.dumps(yaml.safe_load(open(sys.argv[1]))))";
+    let read = Command::new("python3")
+        .args(["-c", script])
+        .arg(repository().join("packaging/cluster/compose.yml"))
+        .output();
+    match read {
+        Ok(read) if read.status.success() => {
+            let mut file: Value = serde_json::from_slice(&read.stdout).expect("it is JSON");
+            Some(file["services"].take())
+        }
+        _ => {
+            println!("SKIPPED: there is no python3 with yaml here");
+            None
+        }
+    }
+}
+
+#[test]
+fn what_the_compose_file_tells_servers_is_understood() {
+    let Some(services) = services() else { return };
+    let container = packaged("Containerfile");
+    let set = container.lines().find_map(|line| line.strip_prefix("ENV "));
+    let set = set.expect("the container has an environment").split(' ');
+    let set: Vec<_> = set.filter_map(|one| one.split_once('=')).collect();
+    for name in ["one", "two"] {
+        let mut command = Command::new(program());
+        command.args(["serve", "--print-config"]).envs(set.clone());
+        let given = services[name]["environment"].as_object();
+        for (name, value) in given.expect("a service has an environment") {
+            let value = value.as_str().expect("a text");
+            // Compose puts in what it is given itself.
+            let value = match value.starts_with("${PLIMSOLL_DB_PASSWORD:?") {
+                true => "pa55word",
+                false => value,
+            };
+            command.env(name, value);
+        }
+        let printed = command.output().expect("the program runs");
+        let text = String::from_utf8_lossy(&printed.stdout);
+        assert!(printed.status.success(), "{printed:?}");
+        assert!(!text.contains("pa55word"), "{text}");
+        for setting in [
+            "listen = \"0.0.0.0:8340\"",
+            "store = \"postgres://plimsoll@database/plimsoll",
+            "172.16.0.0/12",
+            "expose-without-tls = true",
+        ] {
+            assert!(text.contains(setting), "{setting}: {text}");
+        }
+    }
+}
+
+#[test]
+fn haproxy_understands_its_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pem = folder.path().join("plimsoll.pem");
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+    let both = made.cert.pem() + &made.signing_key.serialize_pem();
+    std::fs::write(&pem, both).expect("it can be written");
+    for name in ["cluster/haproxy.cfg", "cluster/compose.haproxy.cfg"] {
+        let text = packaged(name).replace("/etc/haproxy/plimsoll.pem", &pem.display().to_string());
+        let file = folder.path().join("haproxy.cfg");
+        std::fs::write(&file, text).expect("it can be written");
+        // Debian has it where only root looks.
+        let path = format!(
+            "{}:/usr/sbin",
+            std::env::var("PATH").expect("there is a path")
+        );
+        let mut command = Command::new("haproxy");
+        let checked = command.env("PATH", path).args(["-c", "-f"]).arg(&file);
+        match checked.output() {
+            Ok(said) => assert!(said.status.success(), "{name}: {said:?}"),
+            Err(_) => println!("SKIPPED: there is no HAProxy here"),
+        }
     }
 }
 

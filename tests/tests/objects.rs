@@ -113,10 +113,9 @@ fn get(client: &mut Client, path: &str, headers: &[(&str, &str)]) -> RawAnswer {
     client.send("GET", path, headers, b"").expect("an answer")
 }
 
-/// Sends a file in chunks; where it is an attachment then.
-fn upload(client: &mut Client, document: &str, name: &str, bytes: &[u8]) -> String {
-    let unid = document.rsplit('/').next().expect("a name");
-    let length = bytes.len().to_string();
+/// Begins an upload; where it goes on.
+fn begin(client: &mut Client, unid: &str, name: &str, bytes: usize) -> String {
+    let length = bytes.to_string();
     let encoded = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, name);
     let metadata = format!("filename {encoded}");
     let headers = [
@@ -124,27 +123,32 @@ fn upload(client: &mut Client, document: &str, name: &str, bytes: &[u8]) -> Stri
         ("upload-length", &*length),
         ("upload-metadata", &*metadata),
     ];
-    let made = client.send(
-        "POST",
-        &format!("/tus/ada/notes/{unid}/Body"),
-        &headers,
-        b"",
-    );
+    let path = format!("/tus/ada/notes/{unid}/Body");
+    let made = client.send("POST", &path, &headers, b"");
     let made = made.expect("an answer");
-    let path = made.header("location").expect("a place").to_owned();
-    let (mut offset, chunk) = (0, bytes.len() / 3 + 1);
+    made.header("location").expect("a place").to_owned()
+}
+
+/// Sends a chunk of an upload; the status.
+fn chunk(client: &mut Client, path: &str, (offset, part): (usize, &[u8])) -> u16 {
+    let at = offset.to_string();
+    let headers = [
+        TUS,
+        ("upload-offset", &*at),
+        ("content-type", "application/offset+octet-stream"),
+    ];
+    let sent = client.send("PATCH", path, &headers, part);
+    sent.expect("an answer").status
+}
+
+/// Sends a file in chunks; where it is an attachment then.
+fn upload(client: &mut Client, document: &str, name: &str, bytes: &[u8]) -> String {
+    let unid = document.rsplit('/').next().expect("a name");
+    let path = begin(client, unid, name, bytes.len());
+    let (mut offset, length) = (0, bytes.len() / 3 + 1);
     while offset < bytes.len() {
-        let part = &bytes[offset..(offset + chunk).min(bytes.len())];
-        let at = offset.to_string();
-        let headers = [
-            TUS,
-            ("upload-offset", &*at),
-            ("content-type", "application/offset+octet-stream"),
-        ];
-        let sent = client
-            .send("PATCH", &path, &headers, part)
-            .expect("an answer");
-        assert_eq!(sent.status, 204, "{sent:?}");
+        let part = &bytes[offset..(offset + length).min(bytes.len())];
+        assert_eq!(chunk(client, &path, (offset, part)), 204);
         offset += part.len();
     }
     format!("{document}/Body/{name}")
@@ -266,22 +270,9 @@ fn an_upload_whose_end_the_store_missed_ends_later() {
     let document = document(&mut ada);
     let bytes = content(5, 300_000);
     let unid = document.rsplit('/').next().expect("a name").to_owned();
-    let headers = [
-        TUS,
-        ("upload-length", "300000"),
-        ("upload-metadata", "filename bGF0ZQ=="),
-    ];
-    let path = format!("/tus/ada/notes/{unid}/Body");
-    let made = ada.send("POST", &path, &headers, b"").expect("an answer");
-    let upload = made.header("location").expect("a place").to_owned();
+    let upload = begin(&mut ada, &unid, "late", bytes.len());
     world.relay.close();
-    let headers = [
-        TUS,
-        ("upload-offset", "0"),
-        ("content-type", "application/offset+octet-stream"),
-    ];
-    let sent = ada.send("PATCH", &upload, &headers, &bytes);
-    assert_eq!(sent.expect("an answer").status, 503);
+    assert_eq!(chunk(&mut ada, &upload, (0, &bytes)), 503);
     // What came is there, also when the server is killed now.
     let world = world.kill_while_away();
     world.relay.heal();
@@ -454,6 +445,15 @@ fn servers_over_one_database_share_the_objects() {
     let second = format!("{document}/Body/second");
     assert_eq!(put(&mut at_other, &second, &bytes).status, 201);
     assert_eq!(store.kept_bytes(), before);
+    // What is under way is in the folder that both have, and then in the store.
+    let late = content(9, 9 << 20);
+    let unid = document.rsplit('/').next().expect("a name");
+    let (path, half) = (begin(&mut at_one, unid, "late", late.len()), late.len() / 2);
+    assert_eq!(chunk(&mut at_one, &path, (0, &late[..half])), 204);
     one.kill();
+    assert_eq!(chunk(&mut at_other, &path, (half, &late[half..])), 204);
+    let late_at = format!("{document}/Body/late");
+    assert!(get(&mut at_other, &late_at, &[]).body == late);
+    assert_eq!(files_of_content(&folder.path().join("data")), 0);
     assert!(get(&mut at_other, &second, &[]).body == bytes);
 }
