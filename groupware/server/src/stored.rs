@@ -27,8 +27,8 @@ const CALENDAR_BYTES: usize = 96 << 20;
 /// The forms of records that this program reads, and those that it writes. What the version before can't read gets the
 /// next number; it is read first, and written one release later, so that each version may be beside the one before it.
 ///
-/// 1 is what there was before anybody said. Since 2, events and lines of their lists are short, content may be in an
-/// object store.
+/// 1 is what there was before anybody said. Since 2, events and lines of their lists are short, the names of notices say
+/// when they came, calendars hold what was brought as it came, and content may be in an object store.
 pub(crate) const FORMS: Forms = Forms {
     reads: 2,
     writes: 2,
