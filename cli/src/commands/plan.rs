@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use lab_analysis::Analysis;
 use lab_conduct::{Room, RunRequest, preflight};
+use lab_foresight::{Lengths, rows};
 use lab_plan::Side;
 use lab_study::model::Threshold;
 use lab_study::plan::{LoadKind, Plan, Search, Span, Stage, Trial};
@@ -17,9 +18,6 @@ use crate::commands::earlier::{self, Planned};
 use crate::commands::{RUNS, load, print, request, shows};
 use crate::exit::{Exit, Failure, failure};
 use crate::files::Disk;
-use crate::length::Lengths;
-use crate::ring;
-use crate::rows::rows;
 use crate::words::{cell_words, duration};
 
 /// What 80 columns leave for the words of a cell.
@@ -37,7 +35,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
         print(&rows(workload, &plan))?;
     }
     print(&describe(&loaded.study, &plan))?;
-    print(&ring::warnings(&loaded, &plan))?;
+    print(&lab_foresight::warnings(&loaded, &plan))?;
     let runs = history(args, &loaded, &plan)?;
     print(&shows::describe(&loaded.study, &plan, earlier.as_ref()))?;
     print(&shows::between_runs(&loaded.study, &plan, &runs))?;

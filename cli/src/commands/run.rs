@@ -19,7 +19,6 @@ use crate::files::{Disk, DiskAndEnvironment};
 use crate::interrupt::interrupt;
 use crate::live::Page;
 use crate::progress::Display;
-use crate::ring;
 use crate::talk::say;
 use crate::width;
 
@@ -35,7 +34,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         Some(url) => quick::run(&args.study, (url, files), &args.quick.load)?,
         None => load::study(&args.study, files)?,
     };
-    let warnings = ring::warnings(&loaded, &plan);
+    let warnings = lab_foresight::warnings(&loaded, &plan);
     if args.dry_run {
         let text = describe(&loaded.study, &plan) + &warnings;
         let out = args

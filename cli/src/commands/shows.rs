@@ -10,13 +10,13 @@ use lab_analysis::power::{
     Design, EFFECTS, Needed, NeededBlocks, OfMeasure, Power, Reach, SPREADS, Spreads, family,
 };
 use lab_comparison::TwoRuns;
+use lab_foresight::Lengths;
 use lab_study::Study;
 use lab_study::model::Cell;
 use lab_study::plan::Plan;
 
 use crate::commands::report;
 use crate::exit::Failure;
-use crate::length::Lengths;
 use crate::width::USUAL;
 use crate::words::duration;
 

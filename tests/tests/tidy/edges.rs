@@ -262,6 +262,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("lab-dialogues", &["lab-client", "lab-workload"]),
     ("lab-draft", &[]),
+    ("lab-foresight", &["lab-plan", "lab-study"]),
     ("lab-host", &["lab-archive", "lab-monitor", "lab-study"]),
     ("lab-import", &["lab-draft", "lab-workload"]),
     (
@@ -340,6 +341,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-driver",
             "lab-export",
             "lab-fleet",
+            "lab-foresight",
             "lab-history",
             "lab-host",
             "lab-import",

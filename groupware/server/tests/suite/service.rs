@@ -595,8 +595,8 @@ fn metrics_count_by_route_method_and_status() {
         ),
         "plimsoll_http_request_seconds_count{method=\"GET\",route=\"none\",status=\"404\"} 1",
         "plimsoll_http_connections 1",
-        "plimsoll_store_commits_total 2",
-        "plimsoll_store_group_batches_bucket{le=\"1.0\"} 2",
+        "plimsoll_store_commits_total 3",
+        "plimsoll_store_group_batches_bucket{le=\"1.0\"} 3",
         "plimsoll_sessions 0",
         "# EOF",
     ] {

@@ -15,13 +15,15 @@ const USERS_MADE_PER_S: u32 = 100_000;
 
 /// What decides how long the trials of a study take, beside their loads.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Lengths {
+pub struct Lengths {
     /// Whether each user sends something before the ramp.
     has_setup: bool,
 }
 
 impl Lengths {
-    pub(crate) fn of(study: &Study) -> Self {
+    /// Of a study, whatever its plan is.
+    #[must_use]
+    pub fn of(study: &Study) -> Self {
         let of_populations = study.populations.iter().map(|one| &one.workload);
         let mut workloads = of_populations.chain([&study.workload]);
         Self {
@@ -30,7 +32,8 @@ impl Lengths {
     }
 
     /// The time that all trials need, setup included; those of a duet run at the same time.
-    pub(crate) fn total(self, plan: &Plan) -> Duration {
+    #[must_use]
+    pub fn total(self, plan: &Plan) -> Duration {
         let has_own_time = |trial: &&Trial| trial.duet.is_none_or(|duet| duet.side == Side::Left);
         let trials = plan.trials.iter().filter(has_own_time);
         trials
@@ -39,7 +42,8 @@ impl Lengths {
     }
 
     /// The time that a trial needs with so many users.
-    pub(crate) fn of_trial(self, trial: &Trial, users: u32) -> Duration {
+    #[must_use]
+    pub fn of_trial(self, trial: &Trial, users: u32) -> Duration {
         let load = Duration::from_millis(trial.load.ramp_ms.saturating_add(trial.load.hold_ms));
         let of_users = match self.has_setup || trial.system.preparation().is_of_users() {
             true => SETUP_ALLOWANCE_PER_USER * users,

@@ -4,7 +4,8 @@ use lab_study::plan::{LoadKind, Plan, Trial};
 use lab_study::{Data, Each, Workload};
 
 /// How many rows there are, and how many the plan needs; nothing where the workload takes none.
-pub(crate) fn rows(workload: &Workload, plan: &Plan) -> String {
+#[must_use]
+pub fn rows(workload: &Workload, plan: &Plan) -> String {
     let Some(data) = &workload.data else {
         return String::new();
     };

@@ -6,7 +6,8 @@ use lab_study::plan::{LoadKind, Plan};
 use lab_study::{Loaded, Workload};
 
 /// Warnings, each with the line of the workload's file that it is about; empty where all is well.
-pub(crate) fn warnings(loaded: &Loaded, plan: &Plan) -> String {
+#[must_use]
+pub fn warnings(loaded: &Loaded, plan: &Plan) -> String {
     let study = &loaded.study;
     let mut text = String::new();
     if study.populations.is_empty() {
