@@ -39,9 +39,10 @@ struct Looked {
     steps: f64,
     requests: u64,
     errors: u64,
-    /// CPU time of the merging program, and how long that was, both in s.
+    /// CPU time of the merging program, s.
     cpu: f64,
-    time: f64,
+    /// The load that it took in meanwhile, s: where cores are few, windows come late, and then faster than a second each.
+    load: f64,
     /// How much later than its end each window was told, s.
     behind: Vec<f64>,
 }
@@ -74,12 +75,12 @@ pub(crate) fn measure() -> Result<(), Error> {
         "  {} windows of {:.1} steps each, {:.0} requests/s, {} errors",
         looked.windows,
         looked.steps / count,
-        looked.requests as f64 / looked.time,
+        looked.requests as f64 / looked.load,
         looked.errors
     );
     println!(
         "  CPU of who merges                {:>9.3} cores (target <= 0.5)",
-        looked.cpu / looked.time
+        looked.cpu / looked.load
     );
     let most = looked.behind.iter().copied().fold(0.0, f64::max);
     println!(
@@ -101,14 +102,14 @@ fn look(driver: &Driver, events: &Receiver<DriverEvent>) -> Result<Looked, Error
             }
             DriverEvent::Window(window) => {
                 seen += 1;
-                let now = (own_cpu()?, clock.now());
+                let now = (own_cpu()?, window.end);
                 if seen == FIRST {
                     begun = Some(now);
                 }
                 if let Some(begun) = begun.filter(|_| seen > FIRST && seen <= FIRST + WINDOWS) {
                     looked.take(&window, clock);
                     looked.cpu = now.0 - begun.0;
-                    looked.time = (now.1 - begun.1).as_secs_f64();
+                    looked.load = now.1.saturating_sub(begun.1).as_secs_f64();
                 }
             }
             DriverEvent::Done => break,
