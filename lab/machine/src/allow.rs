@@ -16,6 +16,8 @@ use crate::message::Setup;
 const OWN: &str = "plimsoll";
 /// As studies and presets call it.
 const OWN_IN_STUDIES: [&str; 2] = ["{{ plimsoll }}", "{{ program }}"];
+/// What it may be started for alone: by others of its commands, it starts any program.
+const OWN_COMMAND: &str = "serve";
 /// Begins what a trial fills in.
 const FILLED_IN: &str = "{{";
 /// The trial's folder, as studies call it.
@@ -125,8 +127,14 @@ impl Allowed {
     /// What is refused of a system, each in a sentence; nothing of one that may run here on these cores.
     pub(crate) fn refused(&self, setup: &Setup, cores: &[u32]) -> Vec<String> {
         let mut problems = self.around(&setup.host, cores);
-        let before = setup.spec.before.iter().map(|(_, spec)| spec);
-        for spec in before.chain([&setup.spec]) {
+        let before = setup.spec.before.iter();
+        // Files of the trial are called by them.
+        for (name, _) in before.clone().filter(|(name, _)| !is_plain(name)) {
+            problems.push(format!(
+                "the process {name:?} has a name that is no plain one"
+            ));
+        }
+        for spec in before.map(|(_, spec)| spec).chain([&setup.spec]) {
             problems.extend(self.of_command(spec));
         }
         let actions = [
@@ -174,16 +182,8 @@ impl Allowed {
 
     fn of_command(&self, spec: &CommandSpec) -> Vec<String> {
         let mut problems = Vec::new();
-        for program in [spec.start.first(), spec.reset.first()]
-            .into_iter()
-            .flatten()
-        {
-            if self.program(program).is_none() {
-                problems.push(format!(
-                    "the program {program} is not allowed: its owner has not put it on the list `programs`"
-                ));
-            }
-        }
+        problems.extend(self.of_words(&spec.start));
+        problems.extend(self.of_words(&spec.reset));
         for (name, _) in &spec.env {
             if LOADER.iter().any(|prefix| name.starts_with(prefix)) {
                 problems.push(format!(
@@ -202,6 +202,24 @@ impl Allowed {
             format!("the folder {folder} is not allowed: its owner has not put it on the list `folders`")
         }));
         problems
+    }
+
+    /// What is refused of a program and its words.
+    fn of_words(&self, words: &[String]) -> Option<String> {
+        let program = words.first()?;
+        if self.program(program).is_none() {
+            return Some(format!(
+                "the program {program} is not allowed: its owner has not put it on the list `programs`"
+            ));
+        }
+        let is_own = OWN_IN_STUDIES.contains(&program.as_str());
+        let serves = words.get(1).is_some_and(|word| word == OWN_COMMAND);
+        (is_own && !serves).then(|| {
+            let word = words.get(1).map_or("nothing", String::as_str);
+            format!(
+                "the program {program} with {word:?} is not allowed: `{OWN_COMMAND}` is what it may be started for"
+            )
+        })
     }
 
     /// Where a program is that may be started.
@@ -282,6 +300,13 @@ fn is_inside(path: &Path) -> bool {
     path.components().all(plain)
 }
 
+/// Whether a name is one of a file in a folder.
+fn is_plain(name: &str) -> bool {
+    let mut parts = Path::new(name).components();
+    let first = parts.next();
+    matches!(first, Some(Component::Normal(part)) if part == name) && parts.next().is_none()
+}
+
 fn missing_cores(cpus: Option<&Cpus>, cores: &[u32]) -> Option<String> {
     let missing = match cpus? {
         Cpus::Count(count) if *count as usize > cores.len() => format!("{count} cores"),
@@ -350,7 +375,6 @@ mod tests {
     #[test]
     fn what_is_on_no_list_is_refused_by_its_name() {
         check(|_| (), "");
-        check(|s| s.spec.start[0] = "{{ program }}".to_owned(), "");
         check(
             |s| s.spec.start[0] = "sh".to_owned(),
             "the program sh is not allowed",
@@ -413,6 +437,37 @@ mod tests {
             |s| s.host.kernel = kernel("/proc/sys/vm/swappiness"),
             "a setting is not allowed",
         );
+    }
+
+    #[test]
+    fn the_own_program_is_started_as_a_server_alone() {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let start = |all: &[&str], expected: &str| check(|s| s.spec.start = words(all), expected);
+        start(&["{{ program }}", "serve", "--listen", "a"], "");
+        start(&["{{ plimsoll }}", "serve"], "");
+        start(&["{{ plimsoll }}"], "\"nothing\" is not allowed");
+        start(&["{{ plimsoll }}", "{{ secret }}"], "is not allowed");
+        start(
+            &["{{ plimsoll }}", "together", "{{ scratch }}/a"],
+            "the program {{ plimsoll }} with \"together\" is not allowed",
+        );
+        start(&["{{ program }}", "run", "serve"], "\"run\" is not allowed");
+        let run = || words(&["{{ plimsoll }}", "run"]);
+        check(|s| s.spec.reset = run(), "\"run\" is not allowed");
+        let db = || ("db".to_owned(), setup(&["{{ plimsoll }}", "run"]).spec);
+        check(|s| s.spec.before = vec![db()], "\"run\" is not allowed");
+    }
+
+    #[test]
+    fn processes_have_plain_names() {
+        let named = |name: &str, expected: &str| {
+            let db = (name.to_owned(), setup(&["sleep", "60"]).spec);
+            check(|s| s.spec.before = vec![db], expected);
+        };
+        named("db", "");
+        for name in ["../../x", "/x", "a/b", "a/", "./a", "a/.", "..", ".", ""] {
+            named(name, "has a name that is no plain one");
+        }
     }
 
     #[test]
