@@ -16,7 +16,7 @@ use crate::course::Conductor;
 use crate::event::{Event, Phase};
 use crate::run::{RunRequest, preflight, reached, workloads};
 use crate::snapshot::Snapshots;
-use crate::start::Stop;
+use crate::start::{Stop, with_end};
 use crate::{ConductError, far, masked, system};
 
 /// How an attendance ended.
@@ -139,7 +139,6 @@ impl Conductor<'_> {
             system.check()
         });
         // That it did not end well is told of trials, whose next one it may spoil.
-        let _ = system.stop();
-        result
+        with_end(result, system.stop()).0
     }
 }

@@ -67,6 +67,25 @@ pub(crate) fn stopped(failed: Failed) -> Stop {
     }
 }
 
+/// What became of a trial, once its system was ended, with what is to be noted of that end. The first failure is
+/// its end, but of a machine that can't be left as it was no other trial is measured.
+pub(crate) fn with_end(
+    result: Result<(), Stop>,
+    ended: Result<Option<String>, Stop>,
+) -> (Result<(), Stop>, Option<String>) {
+    match (result, ended) {
+        (result, Ok(note)) => (result, note),
+        (Ok(()), Err(stop)) => (Err(stop), None),
+        (Err(Stop::Fatal(error)), Err(_)) | (Err(_), Err(Stop::Fatal(error))) => {
+            (Err(Stop::Fatal(error)), None)
+        }
+        (result, Err(Stop::System(why) | Stop::Lost(why))) => {
+            (result, Some(format!("When the system was ended: {why}.")))
+        }
+        (result, Err(_)) => (result, None),
+    }
+}
+
 /// A generator that fails is a fact of its trial, as a failing system is.
 pub(crate) fn driver_stop(error: DriverError) -> Stop {
     match error {
@@ -242,10 +261,43 @@ impl System {
     }
 
     /// Ends it, where the trial started it; a sentence if that did not go well.
-    pub(crate) fn stop(self) -> Option<String> {
+    pub(crate) fn stop(self) -> Result<Option<String>, Stop> {
         match self.process {
-            Process::Own(mut machine) => machine.stop(),
-            Process::Attached(_) => None,
+            Process::Own(mut machine) => machine.stop().map_err(stopped),
+            Process::Attached(_) => Ok(None),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lost() -> Stop {
+        Stop::Lost("it was lost".to_owned())
+    }
+
+    #[test]
+    fn what_shows_at_the_end_of_a_system_is_the_end_of_a_good_trial() {
+        let (result, note) = with_end(Ok(()), Ok(Some("slow".to_owned())));
+        assert!(result.is_ok() && note.as_deref() == Some("slow"));
+        let (result, _) = with_end(Ok(()), Err(lost()));
+        assert!(matches!(result, Err(Stop::Lost(_))), "{result:?}");
+        let (result, _) = with_end(Ok(()), Err(Stop::System("it ended".to_owned())));
+        assert!(matches!(result, Err(Stop::System(_))), "{result:?}");
+    }
+
+    #[test]
+    fn the_first_failure_is_the_end_unless_the_machine_is_not_as_it_was() {
+        let failed = || Err(Stop::Generator("no memory".to_owned()));
+        let (result, note) = with_end(failed(), Err(lost()));
+        assert!(matches!(result, Err(Stop::Generator(_))), "{result:?}");
+        let expected = "When the system was ended: it was lost.";
+        assert_eq!(note.as_deref(), Some(expected));
+        let fatal = || Err(Stop::Fatal(ConductError::DriverEnded));
+        let (result, _) = with_end(failed(), fatal());
+        assert!(matches!(result, Err(Stop::Fatal(_))), "{result:?}");
+        let (result, _) = with_end(Err(Stop::Interrupted), fatal());
+        assert!(matches!(result, Err(Stop::Fatal(_))), "{result:?}");
     }
 }

@@ -33,8 +33,10 @@ pub(crate) fn start(start: &SystemStart<'_>, interrupt: &AtomicBool) -> Result<S
     match Reach::read(start.reach, &system.setting.scratch) {
         Ok(reach) => system.reach = reach,
         Err(problem) => {
-            drop(system.stop());
-            return Err(Stop::System(problem));
+            return Err(match system.stop() {
+                Err(fatal @ Stop::Fatal(_)) => fatal,
+                _ => Stop::System(problem),
+            });
         }
     }
     Ok(system)

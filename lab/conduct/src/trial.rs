@@ -21,7 +21,7 @@ use crate::event::{Event, Phase};
 use crate::measuring::LOOK;
 use crate::provision::Preparing;
 use crate::start::{
-    DRIVER_GRACE, Process, Stop, System, SystemStart, UserExtra, driver_stop, stopped,
+    DRIVER_GRACE, Process, Stop, System, SystemStart, UserExtra, driver_stop, stopped, with_end,
 };
 use crate::surroundings::{Look, Surroundings};
 use crate::{ConductError, away, far, masked, reach, state, system};
@@ -83,7 +83,8 @@ impl Conductor<'_> {
         let mut system = system::start(&start, self.interrupt)?;
         let result = self.with_system(&mut system, (&before, filled), writer, facts);
         self.tell(Event::Phase(Phase::Stopping));
-        facts.notes.extend(system.stop());
+        let (result, note) = with_end(result, system.stop());
+        facts.notes.extend(note);
         self.tell_far(facts);
         result
     }
@@ -142,7 +143,7 @@ impl Conductor<'_> {
             let start = self.system(&scratch, scratch.file("output"));
             let mut system = system::start(&start, self.interrupt)?;
             let users = self.prepare(&start, &mut system)?;
-            if let Some(problem) = system.stop() {
+            if let Some(problem) = system.stop()? {
                 let what = "the state that trials begin with can't be kept";
                 return Err(Stop::System(format!("{what}: {problem}")));
             }

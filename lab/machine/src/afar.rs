@@ -94,6 +94,10 @@ impl Afar {
     fn close(&mut self, interrupt: &AtomicBool) -> Result<(), Failed> {
         match self.ask(&Order::Close, self.stop_within(), interrupt)? {
             Report::Closed => self.closed = true,
+            Report::Refused { why } => {
+                let agent = self.place.name();
+                return Err(Failed::Fatal(MachineError::Left { agent, why }));
+            }
             other => return Err(self.unfit(&other)),
         }
         Ok(())
@@ -260,6 +264,9 @@ impl Afar {
         while from < MOST_OUTPUT {
             let piece = match self.answer(&Order::Output { from }, ANSWER, never)? {
                 Heard::Piece(piece) => piece,
+                Heard::Report(Report::Refused { why }) => {
+                    return Ok(unwritten(io::Error::other(why)));
+                }
                 Heard::Report(other) => return Err(self.unfit(&other)),
             };
             if piece.is_empty() {
@@ -365,14 +372,12 @@ impl Machine for Afar {
         0
     }
 
-    fn stop(&mut self) -> Option<String> {
-        match self.end() {
-            Ok(note) => note,
-            Err(Failed::System(why) | Failed::Lost(why)) => Some(format!(
-                "The system's machine was not left as it should be: {why}."
-            )),
-            Err(Failed::Interrupted) => None,
-            Err(Failed::Fatal(error)) => Some(format!("{error}.")),
+    fn stop(&mut self) -> Result<Option<String>, Failed> {
+        let note = self.end()?;
+        // Said since the last look: it had ended before it was told to.
+        match self.ended.take() {
+            Some(why) => Err(Failed::System(why)),
+            None => Ok(note),
         }
     }
 }

@@ -41,6 +41,14 @@ pub enum MachineError {
         /// In words.
         why: String,
     },
+    /// An agent could not put back what it changed of its machine.
+    #[error("{agent} could not leave its machine as it was: {why}")]
+    Left {
+        /// The agent.
+        agent: String,
+        /// In words.
+        why: String,
+    },
     /// A folder for a trial's data could not be made or removed.
     #[error("cannot use {} for a trial's data", path.display())]
     Scratch {

@@ -116,7 +116,14 @@ impl Machine for Local {
         self.held().map_or(0, |held| held.keep_on(cores))
     }
 
-    fn stop(&mut self) -> Option<String> {
+    fn stop(&mut self) -> Result<Option<String>, Failed> {
+        Ok(self.end())
+    }
+}
+
+impl Local {
+    /// Ends the system, if one runs; a sentence if that did not go well.
+    pub(crate) fn end(&mut self) -> Option<String> {
         let Running { child, end } = self.running.take()?;
         let End { signal, grace } = end;
         match child.stop(signal, grace).ok().flatten() {

@@ -62,7 +62,10 @@ pub trait Machine {
     fn keep_on(&self, cores: &[u32]) -> usize;
 
     /// Ends the system; a sentence if that did not go well.
-    fn stop(&mut self) -> Option<String>;
+    ///
+    /// # Errors
+    /// When the system had ended before, or its machine was lost; when that can't be left as it was.
+    fn stop(&mut self) -> Result<Option<String>, Failed>;
 }
 
 /// A system that accepts requests.

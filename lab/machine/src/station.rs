@@ -440,7 +440,7 @@ impl Held {
     /// left out.
     fn stop(&mut self) -> Option<String> {
         self.runs = false;
-        let ended = self.machine.stop();
+        let ended = self.machine.end();
         let shortened = output::shorten(&self.output).unwrap_or_default();
         let notes: Vec<String> = ended.into_iter().chain(shortened).collect();
         (!notes.is_empty()).then(|| notes.join(" "))

@@ -183,7 +183,7 @@ fn a_system_is_started_counted_and_ended_and_nothing_stays() {
     );
     assert!(rows.iter().all(|row| row.values.len() == columns.len()));
     assert_eq!(rows[1].values[threads], Some(1.0));
-    assert_eq!(afar.stop(), None);
+    assert_eq!(afar.stop().unwrap(), None);
     let said = fs::read_to_string(stage.output()).unwrap();
     assert!(said.contains("is ready"), "{said}");
     drop(afar);
@@ -273,5 +273,42 @@ fn a_machine_that_is_lost_is_told_by_its_name() {
         panic!("{failed:?}");
     };
     assert_eq!(why, "agent here, which has the system, was lost");
+    stage.is_as_it_was();
+}
+
+#[test]
+fn what_was_lost_since_the_last_look_shows_when_it_is_ended() {
+    let stage = Stage::new();
+    let (mut afar, served) = stage.open(setup("exec sleep 600"));
+    afar.start(&never()).unwrap();
+    afar.look().unwrap();
+    assert!(afar.ask_raw(b"shell").is_ok());
+    assert!(served.join().unwrap().is_err(), "nonsense is told");
+    let ended = afar.stop();
+    let Err(Failed::Lost(why)) = ended else {
+        panic!("{ended:?}");
+    };
+    assert_eq!(why, "agent here, which has the system, was lost");
+}
+
+#[test]
+fn a_system_that_ended_since_the_last_look_did_not_end_as_it_was_told() {
+    let stage = Stage::new();
+    let (mut afar, served) = stage.open(setup("while [ ! -e go ]; do sleep 0.01; done; exit 3"));
+    let started = afar.start(&never()).unwrap();
+    afar.look().unwrap();
+    let data = PathBuf::from(&started.setting.scratch);
+    let said = fs::read_to_string(data.parent().unwrap().join("output")).unwrap();
+    let pid = said.split_whitespace().next().unwrap().to_owned();
+    fs::write(data.join("go"), "").unwrap();
+    let process = PathBuf::from("/proc").join(pid);
+    until("the agent finds it", || !process.exists());
+    let ended = afar.stop();
+    let Err(Failed::System(why)) = ended else {
+        panic!("{ended:?}");
+    };
+    assert!(why.contains("exit status: 3"), "{why}");
+    drop(afar);
+    served.join().unwrap().unwrap();
     stage.is_as_it_was();
 }
