@@ -119,6 +119,7 @@ impl SystemStart<'_> {
             program: self.program.to_path_buf(),
             secure: self.reach.secure,
             address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            only_there: false,
             cores: self.cores.to_vec(),
             folder: self.scratch.folder().to_path_buf(),
             output: self.output.clone(),

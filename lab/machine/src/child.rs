@@ -112,10 +112,15 @@ impl Child {
 
     /// Asks it to end by `signal`, and kills it with its group after `grace`. How it
     /// ended; `None` if it had to be killed.
-    pub(crate) fn stop(
+    pub(crate) fn stop(self, signal: Signal, grace: Duration) -> io::Result<Option<ExitStatus>> {
+        self.stop_within(signal, || grace)
+    }
+
+    /// The same of a grace that may change meanwhile.
+    pub(crate) fn stop_within(
         mut self,
         signal: Signal,
-        grace: Duration,
+        grace: impl Fn() -> Duration,
     ) -> io::Result<Option<ExitStatus>> {
         let asked = Stopwatch::start();
         // Of a daemon the first process has ended before.
@@ -129,7 +134,7 @@ impl Child {
                 }
             }
         }
-        while asked.elapsed() < grace {
+        while asked.elapsed() < grace() {
             let ended = if is_daemon {
                 self.ended()?
             } else {

@@ -286,15 +286,19 @@ impl Starter<'_> {
         let Some(file) = &self.port_file else {
             return Some(self.address);
         };
-        let text = fs::read_to_string(file).ok()?;
-        let text = text.trim();
-        let port = || {
-            text.parse()
-                .ok()
-                .map(|port: u16| (self.start.address, port))
-        };
-        text.parse().ok().or_else(|| port().map(SocketAddr::from))
+        let said = said_address(&fs::read_to_string(file).ok()?, self.start.address)?;
+        Some(match self.start.only_there {
+            true => SocketAddr::new(self.start.address, said.port()),
+            false => said,
+        })
     }
+}
+
+/// Where a system says that it listens: an address, or a port of this one.
+fn said_address(text: &str, address: IpAddr) -> Option<SocketAddr> {
+    let text = text.trim();
+    let port = || Some(SocketAddr::new(address, text.parse().ok()?));
+    text.parse().ok().or_else(port)
 }
 
 /// 128 random bits in hex.
@@ -351,5 +355,14 @@ mod tests {
         write_secret(&path, &a).unwrap();
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_system_says_an_address_or_a_port() {
+        let address = IpAddr::from([10, 0, 0, 7]);
+        let said = |text: &str| said_address(text, address).map(|said| said.to_string());
+        assert_eq!(said("8080\n").as_deref(), Some("10.0.0.7:8080"));
+        assert_eq!(said("10.9.9.9:80").as_deref(), Some("10.9.9.9:80"));
+        assert_eq!(said("soon"), None);
     }
 }

@@ -49,6 +49,13 @@ pub enum MachineError {
         /// In words.
         why: String,
     },
+    /// Another program of an agent is at work there.
+    #[error("another agent has systems here, and keeps what it changes in {}: end it, or have this one keep that in a \
+             folder of its own", path.display())]
+    Taken {
+        /// The folder.
+        path: PathBuf,
+    },
     /// A folder for a trial's data could not be made or removed.
     #[error("cannot use {} for a trial's data", path.display())]
     Scratch {

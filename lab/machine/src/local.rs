@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lab_host::held::Held;
@@ -15,6 +15,9 @@ use crate::output::Output;
 use crate::runner::Runner;
 use crate::start::{self, End, Setting, Start};
 use crate::state::State;
+
+/// How long a system may take to end that nobody wants any more.
+const GONE_GRACE: Duration = Duration::from_secs(10);
 
 /// This machine, for one trial: a program of any kind is its system.
 #[derive(Debug)]
@@ -41,6 +44,14 @@ impl Local {
 
     fn held(&self) -> Option<&Held> {
         self.running.as_ref()?.child.held()
+    }
+}
+
+/// How long a system may take to end.
+fn left(grace: Duration, gone: &AtomicBool) -> Duration {
+    match gone.load(Ordering::Relaxed) {
+        true => grace.min(GONE_GRACE),
+        false => grace,
     }
 }
 
@@ -117,16 +128,20 @@ impl Machine for Local {
     }
 
     fn stop(&mut self) -> Result<Option<String>, Failed> {
-        Ok(self.end())
+        Ok(self.end(&AtomicBool::new(false)))
     }
 }
 
 impl Local {
-    /// Ends the system, if one runs; a sentence if that did not go well.
-    pub(crate) fn end(&mut self) -> Option<String> {
+    /// Ends the system, if one runs, sooner once whoever wanted it is gone; a sentence if that did not go well.
+    pub(crate) fn end(&mut self, gone: &AtomicBool) -> Option<String> {
         let Running { child, end } = self.running.take()?;
         let End { signal, grace } = end;
-        match child.stop(signal, grace).ok().flatten() {
+        match child
+            .stop_within(signal, || left(grace, gone))
+            .ok()
+            .flatten()
+        {
             None => Some(format!(
                 "The system did not end within {grace:?} and was killed."
             )),
@@ -137,5 +152,19 @@ impl Local {
                 "The system ended with {status} when it was asked to end by {signal}."
             )),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_system_that_nobody_wants_any_more_has_less_time_to_end() {
+        let gone = AtomicBool::new(false);
+        let (short, long) = (Duration::from_secs(1), Duration::from_secs(600));
+        assert_eq!((left(short, &gone), left(long, &gone)), (short, long));
+        gone.store(true, Ordering::Relaxed);
+        assert_eq!((left(short, &gone), left(long, &gone)), (short, GONE_GRACE));
     }
 }

@@ -33,6 +33,8 @@ pub struct Start {
     pub secure: bool,
     /// Where its users reach it: loopback, where they are on its machine.
     pub address: IpAddr,
+    /// Whether they reach it by no other address, even if it says one.
+    pub only_there: bool,
     /// Cores that it is on.
     pub cores: Vec<u32>,
     /// The folder of the trial, with `data` in it.

@@ -2,7 +2,7 @@
 //! whoever gives them is not heard any more. It knows no network and no lease.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,6 +31,8 @@ use crate::watched::Watched;
 
 /// What counters of the system are called by.
 const SYSTEM: &str = "system";
+/// Locked by the agent that has the folder.
+const LOCK: &str = "systems.lock";
 /// Orders that may wait.
 const QUEUE: usize = 16;
 /// Longest wait between two looks at the system.
@@ -49,6 +51,8 @@ pub struct Station {
     state: PathBuf,
     /// Cores that systems may have.
     cores: Vec<u32>,
+    /// Locked for as long as it lives: another one would take its trial for one that was left behind.
+    _alone: File,
     /// One after the other: the machine is as it was before the next one has it.
     turn: Mutex<()>,
 }
@@ -57,7 +61,7 @@ impl Station {
     /// Puts back what an agent that was killed left changed.
     ///
     /// # Errors
-    /// When that can't be done.
+    /// When that can't be done; when another agent has this folder.
     pub fn new(
         allowed: Allowed,
         program: PathBuf,
@@ -65,6 +69,7 @@ impl Station {
         cores: Vec<u32>,
     ) -> Result<Self, MachineError> {
         let station = Self {
+            _alone: alone(&state)?,
             allowed,
             program,
             state,
@@ -80,10 +85,6 @@ impl Station {
     }
 
     fn put_back(&self) -> Result<(), MachineError> {
-        fs::create_dir_all(&self.state).map_err(|source| MachineError::Scratch {
-            path: self.state.clone(),
-            source,
-        })?;
         restore(&self.state, Gone::Keep)?;
         Ok(())
     }
@@ -122,6 +123,23 @@ impl Station {
     }
 }
 
+/// Takes the folder of an agent for as long as the file is open.
+fn alone(state: &Path) -> Result<File, MachineError> {
+    let failed = |source| MachineError::Scratch {
+        path: state.to_path_buf(),
+        source,
+    };
+    fs::create_dir_all(state).map_err(failed)?;
+    let file = File::create(state.join(LOCK)).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(MachineError::Taken {
+            path: state.to_path_buf(),
+        }),
+        Err(TryLockError::Error(source)) => Err(failed(source)),
+    }
+}
+
 /// Hears orders on a thread of its own, so that their end is known at once.
 fn listen(
     mut orders: impl FrameSource + Send + 'static,
@@ -138,7 +156,8 @@ fn listen(
 
 fn hear(orders: &mut impl FrameSource, into: &SyncSender<Vec<u8>>) {
     while let Ok(Some(order)) = orders.receive() {
-        if into.send(order).is_err() {
+        // Who awaits answers never has so many wait, and who waits here would not hear that the orders end.
+        if into.try_send(order).is_err() {
             return;
         }
     }
@@ -318,7 +337,7 @@ impl Post<'_> {
     fn stop(&mut self) -> Report {
         self.counter = None;
         self.watched = None;
-        let note = self.held.as_mut().and_then(Held::stop);
+        let note = self.held.as_mut().and_then(|held| held.stop(self.gone));
         Report::Stopped { note }
     }
 
@@ -375,7 +394,7 @@ impl Post<'_> {
         let Some(mut held) = self.held.take() else {
             return Ok(());
         };
-        held.stop();
+        held.stop(self.gone);
         let Held {
             machine,
             scratch,
@@ -404,6 +423,7 @@ impl Station {
             program: self.program.clone(),
             secure: setup.secure,
             address: self.allowed.address,
+            only_there: true,
             cores: chosen(setup.host.cpus.as_ref(), &self.cores),
             folder: scratch.folder().to_path_buf(),
             output: output.clone(),
@@ -438,9 +458,9 @@ impl Held {
 
     /// Ends the system, and leaves of its output what may be sent; a sentence about what did not go well, or is
     /// left out.
-    fn stop(&mut self) -> Option<String> {
+    fn stop(&mut self, gone: &AtomicBool) -> Option<String> {
         self.runs = false;
-        let ended = self.machine.end();
+        let ended = self.machine.end(gone);
         let shortened = output::shorten(&self.output).unwrap_or_default();
         let notes: Vec<String> = ended.into_iter().chain(shortened).collect();
         (!notes.is_empty()).then(|| notes.join(" "))

@@ -312,3 +312,38 @@ fn a_system_that_ended_since_the_last_look_did_not_end_as_it_was_told() {
     served.join().unwrap().unwrap();
     stage.is_as_it_was();
 }
+
+#[test]
+fn a_second_agent_does_not_have_the_same_folder() {
+    let stage = Stage::new();
+    let (allowed, program) = (stage.station.allowed.clone(), PathBuf::from("plimsoll"));
+    let state = stage.folder.path().join("state");
+    let second = || Station::new(allowed.clone(), program.clone(), state.clone(), vec![0]);
+    let said = second().unwrap_err().to_string();
+    assert!(said.starts_with("another agent has systems here"), "{said}");
+    drop(stage.station);
+    assert!(second().is_ok(), "it has ended");
+}
+
+#[test]
+fn a_far_system_says_its_port_and_its_owner_its_address() {
+    let stage = Stage::new();
+    let mut elsewhere = setup("echo 127.9.9.9:4711 > \"$WHERE\"; exec sleep 600");
+    elsewhere.spec.env = vec![("WHERE".to_owned(), "{{ port_file }}".to_owned())];
+    let (mut afar, _served) = stage.open(elsewhere);
+    let started = afar.start(&never()).unwrap();
+    assert_eq!(started.address.to_string(), "127.0.0.1:4711");
+}
+
+#[test]
+fn that_the_orders_end_is_known_whatever_waits() {
+    let (orders, told) = sync_channel(64);
+    let gone = Arc::new(AtomicBool::new(false));
+    let waiting = listen(From(told), Arc::clone(&gone)).unwrap();
+    for _ in 0..=QUEUE {
+        let sent = orders.send(Vec::new());
+        assert!(sent.is_ok());
+    }
+    until("it is known", || gone.load(Ordering::Relaxed));
+    assert_eq!(waiting.iter().count(), QUEUE);
+}
