@@ -238,15 +238,24 @@ impl Post<'_> {
                 Ok(order) => {
                     let order = decode::<Order>(&order);
                     let order = order.map_err(|error| MessageError::Nonsense(error.to_string()))?;
+                    if matches!(order, Order::Stop) {
+                        // A system that has ended by now did not end because it was told to.
+                        self.tell(reports)?;
+                    }
                     reports.send(&self.obey(order))?;
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             }
-            for report in self.due() {
-                reports.send(&encode(&report))?;
-            }
+            self.tell(reports)?;
         }
+    }
+
+    fn tell(&mut self, reports: &mut impl FrameSink) -> Result<(), MessageError> {
+        for report in self.due() {
+            reports.send(&encode(&report))?;
+        }
+        Ok(())
     }
 
     fn wait(&self) -> Duration {
