@@ -1,7 +1,10 @@
 //! Objects that are brought from elsewhere: what they come to on a calendar, and which of two versions stays.
 
+use std::borrow::Cow;
+
 use groupware_proto_ical::Object;
 
+use crate::mailbox::Held;
 use crate::object::Imported;
 use crate::{CalendarError, Context, Decision, Entry, limits, mailbox};
 
@@ -10,15 +13,16 @@ use crate::{CalendarError, Context, Decision, Entry, limits, mailbox};
 pub struct Ready {
     uid: String,
     entry: Entry,
-    bytes: usize,
-    /// Whether instances of it before the horizon are in no list.
-    pub is_cut: bool,
+    /// Whether it has instances alone, without the series that they are of.
+    is_part: bool,
+    /// What is shown of it otherwise than it says.
+    note: Option<String>,
 }
 
 impl Ready {
-    /// What it takes in a batch, about.
-    pub fn bytes(&self) -> usize {
-        self.bytes
+    /// What is shown of it otherwise than it says, if something is.
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
     }
 }
 
@@ -33,47 +37,64 @@ pub enum Outcome {
     There,
     /// An event of this UID was made on this server, and stays as it is.
     Own,
+    /// What is there stays: an instance is no version of its series. Says why, and what to do.
+    Refused(&'static str),
 }
+
+/// Why an instance alone is not put in place of its series.
+const PART: &str =
+    "the series is there; this is one instance of it: import a file with the whole series";
+/// Why a series is not put in place of an instance alone.
+const WHOLE: &str = "one instance of it is there without its series: delete that from the calendar, and import \
+                     this once more";
 
 /// Reads an object for the calendar of whoever has this address.
 ///
 /// # Errors
 /// What is wrong with it, and what to do about it.
 pub fn ready(object: &Object<'_>, owner: &str, now: i64) -> Result<Ready, String> {
-    let mut bytes = Vec::new();
-    object.write(&mut bytes);
-    if bytes.len() > limits::OBJECT_BYTES {
+    let size = object.written_bytes();
+    if size > limits::OBJECT_BYTES {
         return Err(format!(
             "it has {} KiB, and {} KiB are the most that is kept: take attachments out of it",
-            bytes.len() / 1024,
+            size / 1024,
             limits::OBJECT_BYTES / 1024
         ));
     }
+    let mut bytes = Vec::with_capacity(size);
+    object.write(&mut bytes);
     let text = String::from_utf8(bytes)
         .map_err(|_| "it is not UTF-8: convert the file, as iconv does".to_owned())?;
     if text.contains('\0') {
         return Err("it has a NUL character in it, which no text has".to_owned());
     }
     let imported = Imported::read(&text, owner, now)?;
-    let (is_cut, lines) = (
-        imported.is_cut(),
-        imported.derived_keys(&object.uid).count(),
-    );
+    let (is_part, note) = (imported.is_part(), note(&imported));
     let entry = imported.entry(&object.uid, None);
     let entry = entry.ok().flatten().ok_or("it can't be shown")?;
     Ok(Ready {
         uid: object.uid.clone(),
         entry,
-        bytes: text.len() + lines * LINE_BYTES,
-        is_cut,
+        is_part,
+        note,
     })
 }
 
-/// What a line of the event list takes with its key, about.
-const LINE_BYTES: usize = 512;
+/// What is shown of it otherwise than it says, if something is.
+fn note(imported: &Imported) -> Option<String> {
+    let cut = "it recurs too often, or too finely, for all its instances to be shown";
+    let zone = imported.unknown_zone().map(|zone| {
+        let zone = groupware_text::shortened(&zone).into_owned();
+        format!("nobody knows its time zone {zone}: it is shown as if it were UTC")
+    });
+    let cut = imported.is_cut().then(|| cut.to_owned());
+    let notes: Vec<String> = cut.into_iter().chain(zone).collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
+}
 
-/// Puts objects on the owner's calendar, in one batch. Nobody is invited by that, nor told. Of an object that is
-/// there, the version with the higher SEQUENCE stays, or else the one with the later DTSTAMP.
+/// Puts objects on the owner's calendar, in one batch: the first ones, as many as it has room for and one at least.
+/// Gives what became of each of these. Nobody is invited by that, nor told. Of an object that is there, the version
+/// with the higher SEQUENCE stays, or else the one with the later DTSTAMP.
 ///
 /// # Errors
 /// The store's.
@@ -81,26 +102,19 @@ pub fn import(
     context: &Context<'_>,
     objects: &[Ready],
 ) -> Result<(Decision, Vec<Outcome>), CalendarError> {
-    let uids: Vec<String> = objects.iter().map(|ready| ready.uid.clone()).collect();
+    let objects = || objects.iter().take(limits::BATCH_OBJECTS);
+    let uids: Vec<String> = objects().map(|ready| ready.uid.clone()).collect();
     mailbox::prefetch_all(context.snapshot, context.mailbox, &uids)?;
     let mut changes = mailbox::Changes::default();
-    let mut outcomes = Vec::with_capacity(objects.len());
-    for Ready { uid, entry, .. } in objects {
-        let held = mailbox::load(context.snapshot, context.mailbox, uid)?;
-        let new = entry.imported();
-        let old = held.as_ref().and_then(|held| held.entry.imported());
-        let (outcome, is_put) = match (&held, old.zip(new)) {
-            (None, _) => (Outcome::New, true),
-            (Some(_), None) => (Outcome::Own, false),
-            (Some(_), Some((old, new))) if new.version() > old.version() => (Outcome::Newer, true),
-            (Some(_), Some((old, new))) => {
-                let is_same = old.original() == new.original();
-                let is_old = old.is_to_be_listed_anew(context.now);
-                (Outcome::There, is_same && is_old)
-            }
-        };
-        if is_put {
-            changes.replace(context.mailbox, uid, held.as_ref(), Some(entry));
+    let mut outcomes = Vec::with_capacity(uids.len());
+    for ready in objects() {
+        if changes.is_full() {
+            break;
+        }
+        let held = mailbox::load(context.snapshot, context.mailbox, &ready.uid)?;
+        let (outcome, put) = decide(context, ready, held.as_ref());
+        if let Some(entry) = put {
+            changes.replace(context.mailbox, &ready.uid, held.as_ref(), Some(&entry));
         }
         outcomes.push(outcome);
     }
@@ -109,4 +123,29 @@ pub fn import(
         entry: None,
     };
     Ok((decision, outcomes))
+}
+
+/// What becomes of an object where there is `held`, and what is put there then.
+fn decide<'a>(
+    context: &Context<'_>,
+    ready: &'a Ready,
+    held: Option<&Held>,
+) -> (Outcome, Option<Cow<'a, Entry>>) {
+    let put = Some(Cow::Borrowed(&ready.entry));
+    let Some(held) = held else {
+        return (Outcome::New, put);
+    };
+    let Some((old, new)) = held.entry.imported().zip(ready.entry.imported()) else {
+        return (Outcome::Own, None);
+    };
+    let is_same = old.original() == new.original();
+    if !is_same && old.is_part() != ready.is_part {
+        let why = if ready.is_part { PART } else { WHOLE };
+        return (Outcome::Refused(why), None);
+    }
+    if new.version() > old.version() {
+        return (Outcome::Newer, put);
+    }
+    let anew = old.listed_anew(&ready.uid, &new.owner, context.now);
+    (Outcome::There, anew.map(Cow::Owned))
 }

@@ -45,16 +45,43 @@ impl Imported {
             }
             _ => (Vec::new(), false),
         };
+        // Of what was cut, the lists are over where its last line is.
+        let last = spans.last().filter(|_| is_cut).map(|span| span.start);
         Ok(Self {
             sequence,
             stamp,
             owner: owner.to_owned(),
             recurs,
-            horizon: range.end,
+            horizon: last.unwrap_or(range.end),
             is_cut,
             spans: Spans(spans),
             ..Self::new(original, series.kind)
         })
+    }
+
+    /// Whether it has instances alone, without the series that they are of.
+    pub(crate) fn is_part(&self) -> bool {
+        // A single event is a whole one.
+        self.recurs
+            && view::parse(&self.original).is_ok_and(|calendar| Series::of(&calendar).is_part())
+    }
+
+    /// A time zone in which it begins or ends, and which nobody knows.
+    pub(crate) fn unknown_zone(&self) -> Option<String> {
+        let calendar = view::parse(&self.original).ok()?;
+        Series::of(&calendar).unknown_zone().map(str::to_owned)
+    }
+
+    /// What it is with lists that are made now, if those that it has are nearly over and others than these.
+    pub(crate) fn listed_anew(&self, uid: &str, owner: &str, now: i64) -> Option<Entry> {
+        if !self.is_to_be_listed_anew(now) {
+            return None;
+        }
+        let anew = Self::read(&self.original, owner, now).ok()?;
+        if (&anew.spans, anew.horizon) == (&self.spans, self.horizon) {
+            return None;
+        }
+        anew.entry(uid, None).ok().flatten()
     }
 
     /// The entry that shows an instance, or, without one, what all have in common; `None` if there is no such

@@ -35,6 +35,12 @@ pub const LINE_TEXT_BYTES: usize = 1024;
 
 /// Largest object that is brought from elsewhere, in bytes: events of people, with a picture in them at most.
 pub const OBJECT_BYTES: usize = 256 * 1024;
+/// Most objects that are brought in one batch.
+pub(crate) const BATCH_OBJECTS: usize = 100;
+/// No more objects are brought in a batch that has so many bytes.
+pub(crate) const BATCH_BYTES: usize = 1 << 20;
+/// Nor in one of so many operations: one object more has 6,500 at most, the lines of what it replaces included.
+pub(crate) const BATCH_OPS: usize = 20_000;
 /// How far back from when it was brought instances of a recurring event are listed: a year.
 pub const PAST_S: i64 = 366 * 86_400;
 /// And how far ahead: three years.

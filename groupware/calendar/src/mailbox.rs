@@ -319,8 +319,8 @@ impl Changes {
                 .collect(),
         });
         let mut before: BTreeSet<Vec<u8>> = before.unwrap_or_default();
-        match new.and_then(Entry::imported) {
-            Some(imported) => {
+        match new.map(|entry| (entry, entry.imported())) {
+            Some((_, Some(imported))) => {
                 imported.derived(uid, &mut |key, entry| {
                     before.remove(&key);
                     let line = entry.map(|entry| domino::event_line(&partition, entry));
@@ -329,6 +329,14 @@ impl Changes {
                 });
                 self.batch.put(partition.clone(), key, imported.encode());
             }
+            Some((entry, None)) => {
+                for (key, value) in records(&partition, entry) {
+                    before.remove(&key);
+                    self.batch.put(partition.clone(), key, value);
+                }
+                let value = entry.state.encode_with(&entry::encode_event(&entry.event));
+                self.batch.put(partition.clone(), key, value);
+            }
             None => {
                 self.batch.delete(partition.clone(), key);
             }
@@ -336,6 +344,12 @@ impl Changes {
         for gone in before {
             self.batch.delete(partition.clone(), gone);
         }
+    }
+
+    /// Whether no more is to be brought in this batch.
+    pub(crate) fn is_full(&self) -> bool {
+        let operations = self.batch.ops.len() + self.batch.asserts.len();
+        operations >= limits::BATCH_OPS || self.batch.bytes() >= limits::BATCH_BYTES
     }
 
     /// The finished batch.
@@ -431,4 +445,43 @@ fn records(mailbox: &str, entry: &Entry) -> Vec<(Vec<u8>, Vec<u8>)> {
     let all = derived(entry).into_iter();
     all.map(|(derived, key)| (key, derived.value(mailbox, entry)))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use groupware_store::Op;
+
+    use super::*;
+
+    #[test]
+    fn an_event_in_place_of_a_kept_object_is_put_with_its_line() {
+        let original = "BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nUID:u\r\nDTSTART:20260105T090000Z\r\n\
+                        RRULE:FREQ=DAILY;COUNT=3\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n";
+        let imported = Imported::read(original, "ada@localhost", 1_767_225_600).unwrap();
+        let entry = imported.entry("u", None).unwrap().unwrap();
+        let own = Entry {
+            state: State::Own,
+            event: entry.event.clone(),
+        };
+        let (revision, bytes) = (1, 0);
+        let held = Held {
+            entry,
+            revision,
+            bytes,
+        };
+        let mut changes = Changes::default();
+        changes.replace("ada", "u", Some(&held), Some(&own));
+        let (mut put, mut gone) = (Vec::new(), Vec::new());
+        for op in changes.into_batch().ops {
+            match op {
+                Op::Put { key, .. } => put.push(key),
+                Op::Delete { key, .. } => gone.push(key),
+                other => panic!("{other:?}"),
+            }
+        }
+        let start = own.event.details.start.instant();
+        assert_eq!(put, [keys::line(start, "u"), keys::entry("u")]);
+        assert_eq!(gone.len(), 3);
+        assert!(!gone.iter().any(|key| put.contains(key)));
+    }
 }

@@ -55,6 +55,18 @@ fn read(world: &World, file: &str) -> Vec<Result<Ready, String>> {
 /// Imports a file for the first user; also whether something was written.
 fn bring(world: &World, file: &str) -> (Vec<Outcome>, bool) {
     let objects: Vec<Ready> = read(world, file).into_iter().map(Result::unwrap).collect();
+    let (outcomes, operations) = bring_batch(world, &objects);
+    assert_eq!(outcomes.len(), objects.len());
+    (outcomes, operations > 0)
+}
+
+/// Imports the first ones, as many as a batch has; how many these are, and its operations.
+fn bring_some(world: &World, objects: &[Ready]) -> (usize, usize) {
+    let (outcomes, operations) = bring_batch(world, objects);
+    (outcomes.len(), operations)
+}
+
+fn bring_batch(world: &World, objects: &[Ready]) -> (Vec<Outcome>, usize) {
     let decided = world.store.read(|snapshot| {
         import(
             &Context {
@@ -65,13 +77,13 @@ fn bring(world: &World, file: &str) -> (Vec<Outcome>, bool) {
                 ids: Ids::from_random(1),
                 presumes_absent: false,
             },
-            &objects,
+            objects,
         )
     });
     let (decision, outcomes) = decided.unwrap();
-    let is_written = !decision.batch.is_empty();
+    let operations = decision.batch.asserts.len() + decision.batch.ops.len();
     world.store.commit_blocking(decision.batch).unwrap();
-    (outcomes, is_written)
+    (outcomes, operations)
 }
 
 fn original(world: &World, name: &str) -> String {
@@ -322,6 +334,123 @@ fn what_goes_on_for_ever_has_lines_up_to_a_horizon() {
     assert_eq!(bring(&world, &file), (vec![Outcome::There], true));
     assert_eq!(records(&world), 1 + before + after);
     assert_eq!(bring(&world, &file), (vec![Outcome::There], false));
+}
+
+#[test]
+fn one_instance_is_no_version_of_its_series_nor_the_other_way() {
+    let uid = "weekly@example.org";
+    let instance = "BEGIN:VEVENT\r\nUID:weekly@example.org\r\nRECURRENCE-ID:20260323T080000Z\r\n\
+        DTSTART:20260323T100000Z\r\nSEQUENCE:9\r\nDTSTAMP:20260101T000000Z\r\nEND:VEVENT\r\n";
+    let (series, part) = (calendar(&[BERLIN, WEEKLY]), calendar(&[instance]));
+    let later = calendar(&[BERLIN, &WEEKLY.replace("SEQUENCE:3", "SEQUENCE:99")]);
+    let once = format!("BEGIN:VEVENT\r\nUID:{uid}\r\nDTSTART:20260101T000000Z\r\nEND:VEVENT\r\n");
+    for (there, comes, why) in [
+        (&series, &part, "the series is there; this is one instance"),
+        (&calendar(&[&once]), &part, "the series is there"),
+        (&part, &series, "without its series"),
+        (&part, &later, "without its series"),
+    ] {
+        let world = World::new(1);
+        bring(&world, there);
+        let count = records(&world);
+        let (outcomes, is_written) = bring(&world, comes);
+        let [Outcome::Refused(told)] = outcomes[..] else {
+            panic!("{outcomes:?}");
+        };
+        assert!(told.contains(why), "{told}");
+        assert!(!is_written);
+        assert_eq!(original(&world, uid), *there);
+        assert_eq!(records(&world), count);
+        assert_eq!(bring(&world, there), (vec![Outcome::There], false));
+    }
+}
+
+#[test]
+fn what_was_cut_goes_on_whatever_version_is_brought() {
+    let mut world = World::new(1);
+    let hourly = |stamp: &str| {
+        calendar(&[&format!(
+            "BEGIN:VEVENT\r\nUID:hourly\r\nDTSTAMP:{stamp}\r\nDTSTART:20250101T000000Z\r\n\
+             RRULE:FREQ=HOURLY\r\nEND:VEVENT\r\n"
+        )])
+    };
+    let file = hourly("20250102T000000Z");
+    bring(&world, &file);
+    assert_eq!(bring(&world, &file), (vec![Outcome::There], false));
+    // Nothing that is listed is ahead.
+    let days = 60;
+    world.now += days * 86_400;
+    let shown = |world: &World| {
+        let (from, mut any) = (world.now, false);
+        let looked = world.store.read(|snapshot| {
+            let range = (from..from + 7_200, 10);
+            entries(snapshot, &user(0), range, Reach::WHOLE, &mut |_| any = true)
+        });
+        looked.unwrap();
+        any
+    };
+    assert!(!shown(&world));
+    let older = hourly("20250101T000000Z");
+    assert_eq!(bring(&world, &older), (vec![Outcome::There], true));
+    assert!(shown(&world));
+    assert_eq!(records(&world), 1 + 1_600);
+    assert_eq!(original(&world, "hourly"), file);
+    assert_eq!(bring(&world, &older), (vec![Outcome::There], false));
+}
+
+#[test]
+fn a_batch_has_as_many_as_its_operations_allow() {
+    let mut world = World::new(1);
+    let hourly = |number: usize, stamp: &str, rule: &str| {
+        format!(
+            "BEGIN:VEVENT\r\nUID:{number}\r\nDTSTAMP:{stamp}\r\nDTSTART:20250101T000000Z\r\n\
+             DTEND:20250103T000000Z\r\n{rule}END:VEVENT\r\n"
+        )
+    };
+    for (stamp, rule) in [
+        ("20250101T000000Z", "RRULE:FREQ=HOURLY\r\n"),
+        // The lines of what is replaced count as well.
+        ("20250102T000000Z", ""),
+    ] {
+        world.now += 1;
+        let objects: Vec<String> = (0..20).map(|it| hourly(it, stamp, rule)).collect();
+        let parts: Vec<&str> = objects.iter().map(String::as_str).collect();
+        let mut left: Vec<Ready> = read(&world, &calendar(&parts))
+            .into_iter()
+            .map(Result::unwrap)
+            .collect();
+        let mut batches = 0;
+        while !left.is_empty() {
+            let (done, operations) = bring_some(&world, &left);
+            assert!(done > 0 && operations < 30_000, "{done}, {operations}");
+            left.drain(..done);
+            batches += 1;
+        }
+        assert!(batches > 1, "{rule}");
+    }
+    // Each with its line.
+    assert_eq!(records(&world), 2 * 20);
+}
+
+#[test]
+fn a_zone_that_nobody_knows_is_told() {
+    let world = World::new(1);
+    let event = |zone: &str| {
+        calendar(&[&format!(
+            "BEGIN:VEVENT\r\nUID:z\r\nDTSTART{zone}:20260105T090000\r\nEND:VEVENT\r\n"
+        )])
+    };
+    let note = |file: &str| {
+        let ready = read(&world, file).remove(0).unwrap();
+        ready.note().map(str::to_owned)
+    };
+    for known in ["", ";TZID=Europe/Berlin"] {
+        assert_eq!(note(&event(known)), None, "{known}");
+    }
+    let told = note(&event(";TZID=Nowhere")).unwrap();
+    assert!(told.contains("time zone Nowhere"), "{told}");
+    let cut = event("").replace("END:VEVENT", "RRULE:FREQ=HOURLY\r\nEND:VEVENT");
+    assert!(note(&cut).unwrap().contains("too often"));
 }
 
 #[test]

@@ -128,6 +128,25 @@ impl<'a> Series<'a> {
         self.masters().next().or_else(first)
     }
 
+    /// Whether it has instances alone, and nothing that says what they have in common.
+    pub(crate) fn is_part(&self) -> bool {
+        self.masters().next().is_none() && !self.components.is_empty()
+    }
+
+    /// A time zone in which it begins or ends, and which nobody knows.
+    pub(crate) fn unknown_zone(&self) -> Option<&'a str> {
+        let of = [Property::Dtstart, Property::Dtend, Property::Due];
+        let mut all = self.components.iter().flat_map(|component| {
+            let entries = of.iter().filter_map(|it| component.property(it));
+            entries.collect::<Vec<_>>()
+        });
+        all.find_map(|entry| {
+            let value = entry.values.first()?.as_partial_date_time()?;
+            let moment = moment_of(value, entry.tz_id(), &self.zones)?;
+            entry.tz_id().filter(|_| moment.is_err())
+        })
+    }
+
     /// The components that stand for one instance each, with what they stand for.
     fn overrides(&self) -> impl Iterator<Item = (i64, &'a ICalendarComponent)> {
         self.components.iter().filter_map(|component| {

@@ -7,9 +7,9 @@
 //! The answer to the first says of each object what became of it, in the order of the body:
 //! `{"objects":[{"uid","outcome"}]}`, where `outcome` is `new`, `newer` (in place of an older version), `there`
 //! (this version or a newer one was there), `own` (an event made here stays), or `refused`, with a `message`. An
-//! object is taken as a whole or not at all; those before one that finds no room are kept.
+//! object is taken as a whole or not at all; those before one that finds no room are kept. Of more than 1,000
+//! objects, or 64 MiB of them, each with its zones, nothing is taken: 413.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::body::Bytes;
@@ -17,9 +17,9 @@ use axum::extract::{Extension, Path, State};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Json, Router};
-use groupware_calendar::{self as calendar, CalendarError, Outcome, Ready};
+use groupware_calendar::{self as calendar, CalendarError, Outcome, Ready, limits};
 use groupware_http::{Admin, ApiError};
-use groupware_proto_ical::split;
+use groupware_proto_ical::{Object, split};
 use groupware_service::calendar::change_aside;
 use groupware_service::{Caller, ChangeError};
 use groupware_takeout::{Source, write_calendar};
@@ -30,10 +30,10 @@ use crate::front::AdminFront;
 use crate::people::find;
 use crate::request::to_the_end;
 
-/// Most bytes of objects and their lines in one transaction, but for a single object.
-const BATCH_BYTES: usize = 1 << 20;
-/// Most objects in one transaction.
-const BATCH_OBJECTS: usize = 100;
+/// Most objects of one request. The command line sends 200.
+const OBJECTS: usize = 1_000;
+/// Most bytes of a request's objects, each with the zones that it names: 200 of the largest ones.
+const BYTES: usize = 64 << 20;
 
 pub(crate) fn routes() -> Router<AdminFront> {
     Router::new().route("/admin/users/{name}/calendar", get(give).post(take))
@@ -85,22 +85,20 @@ async fn take(
     let worker = caller.clone();
     to_the_end(&caller, async move {
         let read = read(&front, &worker, &mailbox, body).await?;
-        let mut outcomes = BTreeMap::new();
-        for batch in batches(read.ready) {
-            let uids: Vec<String> = batch.iter().map(|(uid, _)| uid.clone()).collect();
-            let (_, objects): (Vec<_>, Vec<Ready>) = batch.into_iter().unzip();
-            let cut: Vec<bool> = objects.iter().map(|ready| ready.is_cut).collect();
+        let ready = Arc::new(read.ready);
+        let mut outcomes = Vec::with_capacity(ready.len());
+        while outcomes.len() < ready.len() {
+            let (objects, from) = (Arc::clone(&ready), outcomes.len());
             let changed = change_aside(&front.service, (&worker, &mailbox), move |context| {
-                calendar::import(context, &objects)
+                calendar::import(context, objects.get(from..).unwrap_or_default())
             });
-            let found = changed.await.map_err(failed)?;
-            let found = found.into_iter().zip(cut).map(told);
-            outcomes.extend(uids.into_iter().zip(found));
+            outcomes.extend(changed.await.map_err(failed)?);
         }
+        let mut found = ready.iter().zip(outcomes).map(told);
         let objects = read.all.into_iter().map(|(uid, refused)| {
             let (outcome, message) = match refused {
                 Some(why) => ("refused", Some(why)),
-                None => outcomes.remove(&uid).unwrap_or(("refused", None)),
+                None => found.next().unwrap_or(("refused", None)),
             };
             Line {
                 uid,
@@ -115,10 +113,12 @@ async fn take(
 }
 
 /// What a request's body comes to.
+#[derive(Debug, Default)]
 struct Read {
     /// All objects in their order, and why one was refused.
     all: Vec<(String, Option<String>)>,
-    ready: Vec<(String, Ready)>,
+    /// Those that weren't, in the same order.
+    ready: Vec<Ready>,
 }
 
 /// Reads the objects, apart from whoever else is served.
@@ -127,59 +127,59 @@ async fn read(
     caller: &Caller,
     mailbox: &Arc<str>,
     body: Bytes,
-) -> Result<Read, AdminFailure> {
+) -> Result<Read, ApiError> {
     let (service, mailbox) = (front.service.clone(), Arc::clone(mailbox));
-    let read = front.service.read(caller, true, move |_| {
-        let (owner, now) = (service.people().email(&mailbox), service.now_s());
-        let (objects, faults) = match split(&body) {
-            Ok(split) => split,
-            Err(damage) => return Ok(Err(format!("The calendar can't be read: {damage}."))),
-        };
-        if let Some(fault) = faults.first() {
-            return Ok(Err(format!("A component can't be kept: {fault}.")));
-        }
-        let (mut all, mut ready) = (Vec::new(), Vec::new());
-        for object in &objects {
-            match calendar::ready(object, &owner, now) {
-                Ok(read) => {
-                    ready.push((object.uid.clone(), read));
-                    all.push((object.uid.clone(), None));
-                }
-                Err(why) => all.push((object.uid.clone(), Some(why))),
-            }
-        }
-        Ok::<_, CalendarError>(Ok(Read { all, ready }))
+    let work = front.service.work(caller, true, move || {
+        let owner = service.people().email(&mailbox);
+        objects(&body, &owner, service.now_s())
     });
-    Ok(read.await?.map_err(ApiError::bad_request)?)
+    work.await
 }
 
-/// Batches of a bounded size.
-fn batches(ready: Vec<(String, Ready)>) -> Vec<Vec<(String, Ready)>> {
-    let (mut batches, mut bytes) = (Vec::<Vec<_>>::new(), 0);
-    for object in ready {
-        let more = object.1.bytes();
-        match batches.last_mut() {
-            Some(batch) if bytes + more <= BATCH_BYTES && batch.len() < BATCH_OBJECTS => {
-                bytes += more;
-                batch.push(object);
-            }
-            _ => {
-                bytes = more;
-                batches.push(vec![object]);
-            }
-        }
+/// The objects of a body, within the bounds of a request.
+fn objects(body: &[u8], owner: &str, now: i64) -> Result<Read, ApiError> {
+    let refused = |why: String| Err(ApiError::bad_request(why));
+    let (objects, faults) = match split(body) {
+        Ok(split) => split,
+        Err(damage) => return refused(format!("The calendar can't be read: {damage}.")),
+    };
+    if let Some(fault) = faults.first() {
+        return refused(format!("A component can't be kept: {fault}."));
     }
-    batches
+    if objects.len() > OBJECTS {
+        let message = "The calendar has more than 1,000 objects: send fewer at once.";
+        return Err(ApiError::told(413, message));
+    }
+    let sizes = objects.iter().map(Object::written_bytes);
+    // What is too large is refused on its own.
+    let bytes: usize = sizes.filter(|size| *size <= limits::OBJECT_BYTES).sum();
+    if bytes > BYTES {
+        let message = "The calendar's objects have more than 64 MiB, each with the time zones that it \
+                       names: send fewer at once.";
+        return Err(ApiError::told(413, message));
+    }
+    let mut read = Read::default();
+    for object in &objects {
+        let refused = match calendar::ready(object, owner, now) {
+            Ok(ready) => {
+                read.ready.push(ready);
+                None
+            }
+            Err(why) => Some(why),
+        };
+        read.all.push((object.uid.clone(), refused));
+    }
+    Ok(read)
 }
 
-fn told((outcome, is_cut): (Outcome, bool)) -> (&'static str, Option<String>) {
-    let cut = "it recurs too often, or too finely, for all its instances to be shown";
-    let message = is_cut.then(|| cut.to_owned());
+fn told((ready, outcome): (&Ready, Outcome)) -> (&'static str, Option<String>) {
+    let note = ready.note().map(str::to_owned);
     match outcome {
-        Outcome::New => ("new", message),
-        Outcome::Newer => ("newer", message),
+        Outcome::New => ("new", note),
+        Outcome::Newer => ("newer", note),
         Outcome::There => ("there", None),
         Outcome::Own => ("own", None),
+        Outcome::Refused(why) => ("refused", Some(why.to_owned())),
     }
 }
 
@@ -190,6 +190,46 @@ fn failed(error: ChangeError<CalendarError>) -> AdminFailure {
         ChangeError::Contended => {
             let message = "The calendar is being changed by others: try again.";
             ApiError::told(409, message).into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(zone_bytes: usize, events: usize) -> String {
+        let zone = format!(
+            "BEGIN:VTIMEZONE\r\nTZID:Z\r\nX-LIC-LOCATION:Europe/Berlin\r\nX-PAD:{}\r\nEND:VTIMEZONE\r\n",
+            "z".repeat(zone_bytes)
+        );
+        let event = |number| {
+            format!(
+                "BEGIN:VEVENT\r\nUID:{number}\r\nDTSTART;TZID=Z:20260105T090000\r\nEND:VEVENT\r\n"
+            )
+        };
+        let events: String = (0..events).map(event).collect();
+        format!("BEGIN:VCALENDAR\r\n{zone}{events}END:VCALENDAR\r\n")
+    }
+
+    fn count(file: &str) -> Result<usize, (u16, String)> {
+        let read = objects(file.as_bytes(), "ada@localhost", 1_767_225_600);
+        let told = |error: ApiError| (error.status().as_u16(), error.message().to_owned());
+        read.map(|read| read.ready.len()).map_err(told)
+    }
+
+    #[test]
+    fn a_request_has_a_bound_whatever_each_of_its_objects_takes_along() {
+        assert_eq!(count(&file(10, OBJECTS)), Ok(OBJECTS));
+        // As many as the command line sends at once.
+        assert_eq!(count(&file(200 << 10, 200)), Ok(200));
+        for (file, expected) in [
+            (file(10, OBJECTS + 1), "more than 1,000 objects: send fewer"),
+            (file(200 << 10, 400), "more than 64 MiB"),
+        ] {
+            let (status, message) = count(&file).unwrap_err();
+            assert_eq!(status, 413);
+            assert!(message.contains(expected), "{message}");
         }
     }
 }

@@ -51,23 +51,38 @@ impl<'a> Object<'a> {
         let Some(calendar) = self.first_calendar() else {
             return;
         };
-        if calendar.components == self.components.len() && self.is_in_one() {
+        if self.is_alone_in(calendar) {
             to.extend_from_slice(calendar.whole);
             return;
         }
-        let zones = self.zones().map(|(_, bytes)| bytes);
-        let parts = std::iter::once(calendar.begin)
-            .chain(calendar.head.iter().copied())
-            .chain(zones)
-            .chain(self.components())
-            .chain([calendar.end]);
-        for part in parts {
+        for part in self.parts(calendar) {
             to.extend_from_slice(part);
-            // The last line of a file may have no end.
-            if !part.ends_with(b"\n") {
-                to.extend_from_slice(b"\r\n");
-            }
+            to.extend_from_slice(line_end(part));
         }
+    }
+
+    /// How many bytes it is written as.
+    pub fn written_bytes(&self) -> usize {
+        match self.first_calendar() {
+            None => 0,
+            Some(calendar) if self.is_alone_in(calendar) => calendar.whole.len(),
+            Some(calendar) => self
+                .parts(calendar)
+                .map(|part| part.len() + line_end(part).len())
+                .sum(),
+        }
+    }
+
+    fn is_alone_in(&self, calendar: &Calendar<'_>) -> bool {
+        calendar.components == self.components.len() && self.is_in_one()
+    }
+
+    fn parts<'b>(&'b self, calendar: &'b Calendar<'a>) -> impl Iterator<Item = &'a [u8]> + 'b {
+        std::iter::once(calendar.begin)
+            .chain(calendar.head.iter().copied())
+            .chain(self.zones().map(|(_, bytes)| bytes))
+            .chain(self.components())
+            .chain([calendar.end])
     }
 
     /// The time zones that it names, where its file describes them, each once: name, and the component.
@@ -94,6 +109,14 @@ impl<'a> Object<'a> {
         let mut calendars = self.components.iter().map(|component| component.calendar);
         let first = calendars.next();
         calendars.all(|other| Some(other) == first)
+    }
+}
+
+/// What ends the last line of a part: that of a file may have no end.
+fn line_end(part: &[u8]) -> &'static [u8] {
+    match part.ends_with(b"\n") {
+        true => b"",
+        false => b"\r\n",
     }
 }
 

@@ -306,6 +306,7 @@ mod tests {
     fn written(object: &Object<'_>) -> String {
         let mut bytes = Vec::new();
         object.write(&mut bytes);
+        assert_eq!(object.written_bytes(), bytes.len());
         String::from_utf8(bytes).unwrap()
     }
 
