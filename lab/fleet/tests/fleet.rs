@@ -1,6 +1,8 @@
 //! Agents in processes of their own and a hub that really runs: this program, started again with an
 //! argument, is the agent. Without nats-server it says that it is skipped.
 
+mod rights;
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -487,65 +489,7 @@ fn tokens_and_rights() {
     let text = format!("plimsoll-join-1.{}", BASE64.encode(stranger.to_string()));
     let error = agent(text.parse().unwrap());
     assert!(matches!(error, FleetError::Unreachable { .. }), "{error}");
-    each_speaks_for_itself_alone(&fleet.invite("bob"));
-}
-
-/// Tries what is another's, subject by subject.
-fn each_speaks_for_itself_alone(token: &Token) {
-    let runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = { runtime }.enable_all().build().unwrap();
-    runtime.block_on(async {
-        let token = json_of(token);
-        let text = |key: &str| token[key].as_str().unwrap().to_owned();
-        let mut roots = rustls::RootCertStore::empty();
-        let authority = base64::engine::general_purpose::STANDARD.decode(text("authority"));
-        roots.add(authority.unwrap().into()).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let tls = rustls::ClientConfig::builder_with_provider(provider);
-        let tls = tls.with_safe_default_protocol_versions().unwrap();
-        let tls = tls.with_root_certificates(roots).with_no_client_auth();
-        let (tell, mut told) = tokio::sync::mpsc::channel(64);
-        let client = async_nats::ConnectOptions::with_nkey(text("seed"))
-            .require_tls(true)
-            .tls_client_config(tls)
-            .event_callback(move |event| {
-                let tell = tell.clone();
-                async move { tell.send(event.to_string()).await.unwrap() }
-            })
-            .connect(text("url"))
-            .await
-            .unwrap();
-        let own = "plimsoll.hello.bob";
-        let others = [
-            "plimsoll.hello.eve",
-            "plimsoll.3.a.eve.ask",
-            "plimsoll.3.c.me.run.eve.up",
-        ];
-        for subject in [own].iter().chain(&others) {
-            client.publish(*subject, "hello".into()).await.unwrap();
-        }
-        let heard = [
-            "plimsoll.hello.*",
-            "plimsoll.3.a.eve.ask",
-            "plimsoll.3.c.>",
-            "_INBOX.>",
-            ">",
-        ];
-        let mut subscribed = Vec::new();
-        for subject in heard {
-            subscribed.push(client.subscribe(subject).await.unwrap());
-        }
-        let mut left: Vec<&str> = others.iter().chain(&heard).copied().collect();
-        let all = async {
-            while !left.is_empty() {
-                let event = told.recv().await.unwrap().to_lowercase();
-                assert!(!event.contains("hello.bob"), "{event}");
-                left.retain(|subject| !event.contains(&format!("\"{subject}\"").to_lowercase()));
-            }
-        };
-        let in_time = tokio::time::timeout(Duration::from_secs(60), all).await;
-        assert!(in_time.is_ok(), "not refused: {left:?}");
-    });
+    rights::each_speaks_for_itself_alone(&fleet.invite("bob"));
 }
 
 fn an_agent_works_for_one_run_at_a_time() {
