@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use nix::sys::socket::{setsockopt, sockopt::IpBindAddressNoPort};
 use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -107,7 +108,10 @@ async fn reach(address: SocketAddr, sources: &Sources) -> io::Result<TcpStream> 
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
-    // Any port of that address which nobody has.
+    // The port is chosen as the socket is connected. Chosen here it must be nobody else's, whereto theirs
+    // lead, and with tens of thousands of connections the kernel's search for one costs more than all that
+    // is sent over it. A kernel that doesn't know the option searches.
+    let _known = setsockopt(&socket, IpBindAddressNoPort, &true);
     socket.bind(SocketAddr::new(source, 0))?;
     socket.connect(address).await
 }
@@ -322,6 +326,7 @@ impl AsyncWrite for Stream {
 mod tests {
     use super::*;
     use crate::time::tokios::TokioTime;
+    use nix::sys::socket::getsockopt;
     use socket2::{Domain, Socket, Type};
 
     fn address(text: &str) -> SocketAddr {
@@ -352,8 +357,12 @@ mod tests {
         let sources = Sources::new(&said);
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_all().build().unwrap();
-        let from = || runtime.block_on(async { reach(at, &sources).await?.local_addr() });
-        let from: Vec<_> = (0..4).map(|_| from().unwrap().ip()).collect();
+        let from = || {
+            let stream = runtime.block_on(reach(at, &sources)).unwrap();
+            assert!(getsockopt(&stream, IpBindAddressNoPort).unwrap());
+            stream.local_addr().unwrap().ip()
+        };
+        let from: Vec<_> = (0..4).map(|_| from()).collect();
         assert_eq!(from, [said[0], said[1], said[0], said[1]]);
         // An address of documentation (RFC 5737), which is no machine's.
         let nobodys = Sources::new(&["192.0.2.1".parse().unwrap()]);

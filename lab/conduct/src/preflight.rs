@@ -330,6 +330,8 @@ pub struct Room {
     pub by_files: u64,
     /// What fits by ports: as many for each address that connections come from.
     pub by_ports: u64,
+    /// Addresses that connections come from.
+    pub sources: u64,
     /// Memory that the generator needs, bytes.
     pub memory: u64,
     /// Memory that can be had, bytes.
@@ -349,6 +351,7 @@ impl Room {
             connections: connections(trial),
             by_files: but_reserve(limits.open_files).saturating_mul(processes),
             by_ports: but_reserve(limits.ports).saturating_mul(sources),
+            sources,
             memory: memory_needed(trial),
             available: limits.memory_bytes,
         }
@@ -363,6 +366,14 @@ impl Room {
         let rooms = trials.iter().map(|trial| Self::of(trial, &limits));
         rooms.max_by_key(|room| (room.connections, room.memory))
     }
+
+    /// How many addresses spare the kernel long searches for ports, where more are needed than there are.
+    /// Linux gives every other port first; it goes through all of these before it gives one of the rest.
+    fn sources_wanted(&self) -> Option<u64> {
+        let quick = self.by_ports / self.sources / 2;
+        let wanted = self.connections.div_ceil(quick.max(1));
+        (wanted > self.sources).then_some(wanted)
+    }
 }
 
 impl fmt::Display for Room {
@@ -374,12 +385,18 @@ impl fmt::Display for Room {
         };
         write!(
             f,
-            "{} connections at most; {by} bind first, at {most} ({other} at {more})\n\
-             memory of the generator: about {} of {}",
-            self.connections,
-            size(self.memory),
-            size(self.available)
-        )
+            "{} connections at most; {by} bind first, at {most} ({other} at {more})\n",
+            self.connections
+        )?;
+        if let Some(wanted) = self.sources_wanted() {
+            writeln!(
+                f,
+                "over half of the ports of each address are taken: opening a connection\n\
+                 costs a long search then, which `sources:` of {wanted} addresses spare"
+            )?;
+        }
+        let (memory, available) = (size(self.memory), size(self.available));
+        write!(f, "memory of the generator: about {memory} of {available}")
     }
 }
 
@@ -509,10 +526,13 @@ mod tests {
         assert_eq!(words(&many, &machine), "");
         let room = Room::of(&many.trials[0], &machine);
         assert_eq!((room.by_files, room.by_ports), (4 * 19_800, 3 * 28_032));
-        assert!(
-            room.to_string()
-                .contains("open files bind first, at 79200 (ports at 84096)")
-        );
+        let said = room.to_string();
+        assert!(said.contains("open files bind first, at 79200 (ports at 84096)"));
+        // Every other one of 28,032 ports: 14,016 for each of five.
+        assert!(said.contains("`sources:` of 5 addresses spare"), "{said}");
+        many.trials[0].reach.sources = vec!["127.0.0.1-127.0.0.5".parse().unwrap()];
+        let said = Room::of(&many.trials[0], &machine).to_string();
+        assert!(!said.contains("sources"), "{said}");
     }
 
     #[test]
