@@ -43,7 +43,7 @@ docs:
 
 # The whole-product tests start the real program, which is built with the tests. Tidy is one of the tests.
 tests: browser nats
-	$(CARGO) run --locked --quiet --package plimsoll-tests --bin programs -- --workspace --locked
+	$(CARGO) run --locked --quiet --example programs -- --workspace --locked
 
 test-disturbed: ## the tests, TIMES times, while DUTY % of each core is taken from them
 	$(CARGO) test --workspace --locked --no-run

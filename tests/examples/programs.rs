@@ -1,9 +1,12 @@
 //! Runs all test programs of this workspace, some at once: `programs [--at-once N] [FLAGS OF cargo test…]`.
 //!
 //! `cargo test` runs one after the other, and most of them wait most of the time: for a server that starts,
-//! for a deadline that is to pass. As many run as there are cores, and one more is begun whenever those leave
-//! the cores idle; where others use the machine, or the tests do, none is. What a program prints is shown whole
-//! when it has failed, after a line for each one; all are run, whatever fails.
+//! for a deadline that is to pass. As many run as there are cores, and further ones, up to twice as many, are begun
+//! one by one whenever those that run leave the cores idle; where others use the machine, or the tests do, none is.
+//! What a program prints is shown whole when it has failed, after a line for each one; all are run, whatever fails.
+//!
+//! It is an example, not a program of the package, for what cargo makes of that: examples are built with the features
+//! that tests are built with, and so nothing is compiled for it that the tests do not have anyway.
 
 use std::collections::VecDeque;
 use std::env;
@@ -11,6 +14,7 @@ use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,17 +22,23 @@ use std::time::{Duration, Instant};
 use plimsoll_tests::{cargo, repository};
 use serde_json::Value;
 
-/// Agents that are lost are waited for.
-const LONGEST: &str = "lab/fleet fleet";
+/// They take longest, and wait nearly all the time, for leases that run out and loads that last: whatever runs beside
+/// them has the cores.
+const FIRST: [&str; 4] = [
+    "lab/fleet fleet",
+    "tests faults",
+    "tests first_hour",
+    "tests measurer",
+];
 const USAGE: &str = "usage: programs [--at-once N] [FLAGS OF cargo test…]";
-/// One more program is begun when this part of all cores' time was idle, for so long.
+/// A further program is begun when this part of all cores' time was idle, for so long.
 const IDLE: f64 = 0.4;
 const LOOK: Duration = Duration::from_secs(2);
 
 struct Options {
     at_once: usize,
-    /// One more while the cores are idle: unless a number was asked for.
-    one_more: bool,
+    /// Further ones while the cores are idle: unless a number was asked for.
+    further: bool,
     cargo: Vec<String>,
 }
 
@@ -60,14 +70,14 @@ fn options(mut args: impl Iterator<Item = String>) -> Option<Options> {
     let cores = thread::available_parallelism().map_or(2, usize::from);
     let mut options = Options {
         at_once: cores.max(2),
-        one_more: true,
+        further: true,
         cargo: Vec::new(),
     };
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--at-once" => {
                 options.at_once = args.next()?.parse().ok()?;
-                options.one_more = false;
+                options.further = false;
             }
             _ => options.cargo = std::iter::once(arg).chain(args.by_ref()).collect(),
         }
@@ -116,7 +126,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Builds the test programs, and gives those that take longest first: one that waits for minutes, and those of the
+/// Builds the test programs, and gives those that take longest first: some that wait for minutes, and those of the
 /// whole product.
 fn built(flags: &[String]) -> Result<VecDeque<Program>, String> {
     let mut build = cargo()
@@ -141,7 +151,9 @@ fn built(flags: &[String]) -> Result<VecDeque<Program>, String> {
     }
     programs.sort_by_key(|program| {
         let is_of_all = program.folder.ends_with("tests");
-        (program.name != LONGEST, !is_of_all, program.name.clone())
+        let first = FIRST.iter().position(|name| *name == program.name);
+        let place = first.unwrap_or(FIRST.len());
+        (place, !is_of_all, program.name.clone())
     });
     Ok(programs.into())
 }
@@ -173,16 +185,19 @@ fn run(programs: VecDeque<Program>, options: &Options) -> Vec<Ended> {
         all.push(one);
         true
     };
-    let run_when_idle = || match were_idle() {
-        true => run_next(),
-        false => !lock(&waiting).is_empty(),
-    };
+    let further = AtomicUsize::new(0);
     thread::scope(|scope| {
         for _ in 0..options.at_once {
             scope.spawn(|| while run_next() {});
         }
-        if options.one_more {
-            scope.spawn(|| while run_when_idle() {});
+        while options.further && !lock(&waiting).is_empty() {
+            if were_idle() && further.load(Relaxed) < options.at_once {
+                further.fetch_add(1, Relaxed);
+                scope.spawn(|| {
+                    run_next();
+                    further.fetch_sub(1, Relaxed);
+                });
+            }
         }
     });
     ended.into_inner().unwrap_or_else(PoisonError::into_inner)
@@ -302,16 +317,26 @@ mod tests {
     }
 
     #[test]
+    fn those_that_are_first_are_there() {
+        for name in FIRST {
+            let (package, target) = name.split_once(' ').unwrap();
+            let folder = repository().join(package).join("tests");
+            let sources = [folder.join(format!("{target}.rs")), folder.join(target)];
+            assert!(sources.iter().any(|path| path.exists()), "{name}");
+        }
+    }
+
+    #[test]
     fn flags_after_its_own_are_for_cargo() {
         let said = ["--at-once", "3", "--workspace", "--locked"].map(str::to_owned);
         let options = options(said.into_iter()).unwrap();
         assert_eq!((options.at_once, options.cargo.len()), (3, 2));
-        assert!(!options.one_more, "three are three");
+        assert!(!options.further, "three are three");
         assert!(super::options(["--at-once".to_owned(), "0".to_owned()].into_iter()).is_none());
     }
 
     #[test]
-    fn one_more_begins_where_the_cores_were_idle() {
+    fn a_further_one_begins_where_the_cores_were_idle() {
         let ticks = |idle: u64, stolen: u64| {
             let stat = format!("cpu  100 10 50 {idle} 40 0 5 {stolen} 7 7\ncpu0 1 2 3 4\n");
             Ticks::of(&stat).unwrap()
