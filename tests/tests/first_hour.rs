@@ -348,7 +348,8 @@ fn what_the_readme_says_to_save_and_to_type_works() {
             .env("PATH", std::env::join_paths(&folders).expect("folders"))
             .env("PLIMSOLL_STATE", folder.path().join("state"))
             .env("PLIMSOLL_PATIENCE", "0")
-            .env("PLIMSOLL_SPEED", "4")
+            // Beside other tests a trial is no measurement, and is run three times more.
+            .env("PLIMSOLL_SPEED", "20")
             .stdin(Stdio::null())
             .output()
             .expect("it runs");
