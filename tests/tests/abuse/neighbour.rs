@@ -119,7 +119,7 @@ impl<'a> Neighbour<'a> {
             2 => {
                 let large = self.large.clone();
                 let (status, body) = self.asked("GET", &large, &Value::Null)?;
-                let bytes = body.to_string().len();
+                let bytes = text_bytes(&body);
                 right(status == 200 && bytes >= LARGE_BYTES, &large, status)
             }
             _ => self.sign_in(),
@@ -157,6 +157,16 @@ impl<'a> Neighbour<'a> {
         let answer = client.request(method, path, body)?;
         self.client = Some(client);
         Ok((answer.status, answer.body))
+    }
+}
+
+/// The bytes of all texts in it.
+fn text_bytes(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(text_bytes).sum(),
+        Value::Object(entries) => entries.values().map(text_bytes).sum(),
+        _ => 0,
     }
 }
 
