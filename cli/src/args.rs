@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use groupware_server::{LookupAccess, Networks};
+use groupware_server::{LookupAccess, Networks, Reached};
 use lab_conduct::Patience;
 use lab_plan::Decides;
 
@@ -396,6 +396,11 @@ pub(crate) struct ServeArgs {
     /// Its credentials are taken from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or ~/.aws/credentials
     #[arg(long, env = "PLIMSOLL_CONTENT", value_name = "URL")]
     pub(crate) content: Option<String>,
+    /// Address by which the other servers over the same database reach this one, as in 10.0.0.1 or server-1:8340: it
+    /// has a data folder of its own then, and requests for an upload that has begun at another are passed on to that
+    /// one. For servers with --store and --content behind a balancer that speaks TLS for them
+    #[arg(long, env = "PLIMSOLL_REACHED_AT", value_name = "HOST[:PORT]")]
+    pub(crate) reached_at: Option<Reached>,
     /// Store engine
     #[arg(long, env = "PLIMSOLL_ENGINE", value_enum, default_value_t = Engine::Sqlite)]
     pub(crate) engine: Engine,

@@ -3,7 +3,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -13,6 +13,7 @@ use base64::prelude::BASE64_STANDARD;
 use nix::sys::signal::Signal;
 use plimsoll_tests::balancer::Balancer;
 use plimsoll_tests::mixed::{Ledger, World};
+use plimsoll_tests::objects::{KEY_ID, ObjectServer, SECRET};
 use plimsoll_tests::postgres::Postgres;
 use plimsoll_tests::server::{Client, RawAnswer, ServerProcess, basic};
 use plimsoll_tests::{program, wait_until};
@@ -425,4 +426,210 @@ fn a_folder_that_is_not_the_databases_is_refused() {
         .output()
         .unwrap();
     assert_eq!(copied.status.code(), Some(104), "{copied:?}");
+}
+
+/// Two servers with a data folder each, over one database and one object store.
+struct Apart {
+    folder: TempDir,
+    database: Postgres,
+    objects: ObjectServer,
+    servers: [Option<ServerProcess>; 2],
+}
+
+impl Apart {
+    /// Starts them with a user ada; `None` where there is no PostgreSQL, or no object store.
+    fn start() -> Option<Self> {
+        let mut apart = Self {
+            folder: tempfile::tempdir().expect("a folder can be made"),
+            database: Postgres::start()?,
+            objects: ObjectServer::start()?,
+            servers: [None, None],
+        };
+        for which in [0, 1] {
+            apart.begin(which);
+        }
+        let mut admin = Client::admin(apart.address(0)).expect("the server accepts");
+        let body = json!({ "password": PASSWORD });
+        let made = admin.request("PUT", "/admin/users/ada", &body);
+        assert_eq!(made.expect("a server answers").status, 201);
+        Some(apart)
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let url = self.objects.url(self.objects.address(), "site");
+        let store = self.database.address();
+        let all = ["--store", &*store, "--content", &*url];
+        all.map(str::to_owned).to_vec()
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(program());
+        command
+            .env("AWS_ACCESS_KEY_ID", KEY_ID)
+            .env("AWS_SECRET_ACCESS_KEY", SECRET);
+        command
+    }
+
+    fn data(&self, which: usize) -> PathBuf {
+        self.folder.path().join(format!("data-{which}"))
+    }
+
+    /// Starts one of them, on a port that is another each time.
+    fn begin(&mut self, which: usize) {
+        let beside = self.folder.path().join(format!("beside-{which}"));
+        std::fs::create_dir_all(&beside).expect("a folder can be made");
+        let mut arguments = self.arguments();
+        arguments.extend(["--reached-at", "127.0.0.1"].map(str::to_owned));
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let started =
+            ServerProcess::start_on(&self.data(which), &beside, self.command(), &arguments);
+        self.servers[which] = Some(started);
+    }
+
+    fn kill(&mut self, which: usize) {
+        let server = self.servers[which].take();
+        server.expect("it runs").kill();
+    }
+
+    fn address(&self, which: usize) -> SocketAddr {
+        self.servers[which].as_ref().expect("it runs").address()
+    }
+
+    /// The files of uploads in each of the folders.
+    fn files(&self) -> [usize; 2] {
+        [0, 1].map(|which| {
+            let files = std::fs::read_dir(self.data(which).join("uploads"));
+            files.expect("it is there").count()
+        })
+    }
+}
+
+#[test]
+fn an_upload_goes_on_where_it_began_whichever_server_is_asked() {
+    let Some(mut apart) = Apart::start() else {
+        return;
+    };
+    let content: Vec<u8> = (0..300_000_u32).map(|at| (at % 251) as u8).collect();
+    let (attachment, upload) = begin_upload(apart.address(0), content.len());
+    assert_eq!(apart.files(), [1, 0]);
+    let mut from = 0;
+    for (turn, chunk) in content.chunks(40_000).enumerate() {
+        if turn == 3 {
+            // Its folder has nothing to do with this upload, and its start removes nothing of it.
+            apart.kill(1);
+            apart.begin(1);
+        }
+        let at = apart.address(1 - turn % 2);
+        assert_eq!(offset(at, &upload), from);
+        assert_eq!(send_chunk(at, &upload, from + 1, chunk), 409);
+        assert_eq!(send_chunk(at, &upload, from, chunk), 204);
+        from += chunk.len();
+        if from < content.len() {
+            assert_eq!(apart.files(), [1, 0]);
+        }
+    }
+    for which in [0, 1] {
+        let at = apart.address(which);
+        assert_eq!(offset(at, &upload), content.len());
+        let there = user(at).send("GET", &attachment, &[], b"").unwrap();
+        assert!(there.status == 200 && there.body == content);
+    }
+    // One that is given up by the other way is gone.
+    let (_, upload) = begin_upload(apart.address(1), 10);
+    let gone = user(apart.address(0))
+        .send("DELETE", &upload, &[TUS], b"")
+        .unwrap();
+    assert_eq!(gone.status, 204, "{gone:?}");
+    let asked = user(apart.address(1))
+        .send("HEAD", &upload, &[TUS], b"")
+        .unwrap();
+    assert_eq!(asked.status, 404);
+    // Who is nobody, or somebody else, gets nothing passed on.
+    let stranger = Client::user(apart.address(0), "ada", "wrong").unwrap();
+    let refused = { stranger }.send("HEAD", &upload, &[TUS], b"").unwrap();
+    assert_eq!(refused.status, 401);
+}
+
+#[test]
+fn an_upload_waits_for_the_server_that_has_it() {
+    let Some(mut apart) = Apart::start() else {
+        return;
+    };
+    let content = vec![7; 100_000];
+    let (attachment, upload) = begin_upload(apart.address(0), content.len());
+    assert_eq!(
+        send_chunk(apart.address(1), &upload, 0, &content[..60_000]),
+        204
+    );
+    apart.kill(0);
+    let asked = user(apart.address(1))
+        .send("HEAD", &upload, &[TUS], b"")
+        .unwrap();
+    assert_eq!(asked.status, 503, "{asked:?}");
+    assert!(asked.header("retry-after").is_some(), "{asked:?}");
+    // It comes back on another port, with what it had acknowledged.
+    apart.begin(0);
+    assert_eq!(offset(apart.address(1), &upload), 60_000);
+    let sent = send_chunk(apart.address(1), &upload, 60_000, &content[60_000..]);
+    assert_eq!(sent, 204);
+    let there = user(apart.address(1)).send("GET", &attachment, &[], b"");
+    assert!(there.unwrap().body == content);
+}
+
+/// As clients do that send the parts of a file at once, over whatever connections they get.
+#[test]
+fn parts_of_a_file_are_joined_whichever_servers_were_asked() {
+    let Some(apart) = Apart::start() else { return };
+    let documents = "/docs/ada/files/api/data/documents";
+    for first in [0, 1] {
+        let made = user(apart.address(0)).request("POST", documents, &json!({}));
+        let document = made.unwrap().location.unwrap();
+        let unid = document.rsplit('/').next().unwrap().to_owned();
+        let create = |which: usize, headers: &[(&str, &str)], body: &[u8]| {
+            let path = format!("/tus/ada/files/{unid}/Body");
+            let headers = [&[TUS], headers].concat();
+            let made = user(apart.address(which)).send("POST", &path, &headers, body);
+            let made = made.unwrap();
+            assert_eq!(made.status, 201, "{made:?}");
+            made.header("location").unwrap().to_owned()
+        };
+        let parts = [first, 1 - first, first].map(|which| {
+            let headers = [
+                ("upload-length", "1000"),
+                ("upload-concat", "partial"),
+                ("content-type", "application/offset+octet-stream"),
+            ];
+            create(which, &headers, &[b'a' + which as u8; 1000])
+        });
+        let joined = format!("final;{}", parts.join(" "));
+        let name = format!("filename {}", BASE64_STANDARD.encode("whole"));
+        let headers = [("upload-concat", &*joined), ("upload-metadata", &*name)];
+        create(1 - first, &headers, b"");
+        let path = format!("{document}/Body/whole");
+        let there = user(apart.address(first)).send("GET", &path, &[], b"");
+        let expected = [first, 1 - first, first].map(|which| [b'a' + which as u8; 1000]);
+        assert!(there.unwrap().body == expected.concat());
+    }
+    wait_until(LIMIT, "files to go", || apart.files() == [0, 0]);
+}
+
+#[test]
+fn a_folder_of_its_own_is_for_servers_that_say_so() {
+    let Some(apart) = Apart::start() else { return };
+    let third = apart.folder.path().join("third").display().to_string();
+    let serve = |more: &[&str]| {
+        let mut command = apart.command();
+        command.args(["serve", "--listen", "127.0.0.1:0", "--data", &third]);
+        let ended = command.args(more).output().unwrap();
+        assert_eq!(ended.status.code(), Some(104), "{ended:?}");
+        String::from_utf8_lossy(&ended.stderr).into_owned()
+    };
+    let arguments = apart.arguments();
+    let both: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let words = serve(&both);
+    assert!(words.contains("--reached-at"), "{words}");
+    let words = serve(&[&both[..2], &["--reached-at", "127.0.0.1"]].concat());
+    assert!(words.contains("in an object store"), "{words}");
+    let words = serve(&["--reached-at", "nowhere:port"]);
+    assert!(words.contains("is no address"), "{words}");
 }

@@ -68,8 +68,8 @@ fn hinted(failure: Failure, error: &ServeError) -> Failure {
         ServeError::Database(DatabaseError::NewerForms { .. }) => failure.hint(LATER),
         ServeError::Forms(error) if error.is_newer() => failure.hint(LATER),
         ServeError::OtherFolder { folder, known, .. } => failure.hint(format!(
-            "all servers over one database use one folder. If this is a copy of it that takes its place: \
-             echo {known} > {}",
+            "all servers over one database use one folder, unless their attachments are in an object store, and all \
+             are started with --reached-at. If this is a copy of it that takes its place: echo {known} > {}",
             folder.join("folder-id").display()
         )),
         ServeError::ObjectsElsewhere(_) => failure.hint(
@@ -197,6 +197,7 @@ fn in_json(checked: &Checked) -> String {
 fn config(args: &ServeArgs) -> Result<Config, Failure> {
     let mut config = Config::new(data(args)?);
     config.objects = objects(args)?;
+    config.reached_at.clone_from(&args.reached_at);
     config.listen = args.listen;
     config.allow_plain_exposed = args.expose_without_tls;
     config.http_threads = args.http_threads.map(|n| n as usize);

@@ -206,6 +206,22 @@ impl ContentStore {
         }
     }
 
+    /// Whether any content lies in files here.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn has_any(&self) -> Result<bool, ContentError> {
+        for first in 0..=u8::MAX {
+            let folder = self.folder_of(first);
+            let mut files =
+                fs::read_dir(&folder).map_err(|error| ContentError::of(&folder, error))?;
+            if files.next().is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Whether a file of this name and length is there; what is in it is not looked at.
     pub fn has(&self, hash: ContentHash, bytes: u64) -> bool {
         let found = fs::metadata(self.path_of(hash));

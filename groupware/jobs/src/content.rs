@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use groupware_content::{ContentStore, FolderSweep, Found};
 use groupware_documents::{self as documents, Context, UploadId};
-use groupware_service::Service;
+use groupware_service::{Folders, OtherFolders, Service};
 use groupware_store::CommitError;
 
 use crate::failed::Failed;
@@ -32,6 +32,17 @@ pub trait SweepObserver: Send + 'static {
     fn forgotten(&self, mailbox: &str, id: &UploadId);
 }
 
+/// What of it is swept, where other servers sweep, too.
+#[derive(Debug, Clone)]
+pub enum Part {
+    /// All.
+    All,
+    /// The data folder, which is this server's own.
+    Folder(Folders),
+    /// What lies in an object store.
+    Objects,
+}
+
 /// The sweep of content and uploads.
 #[derive(Debug)]
 pub struct ContentSweep<O> {
@@ -45,6 +56,7 @@ pub struct ContentSweep<O> {
     pub interval: Duration,
     /// Who is told of it.
     pub observer: O,
+    part: Part,
     /// The files of uploads that were there before any could be begun, until the first sweep.
     left_over: Option<HashSet<String>>,
     told: Told,
@@ -73,10 +85,17 @@ impl<O> ContentSweep<O> {
             upload_lifetime_s,
             interval,
             observer,
+            part: Part::All,
             left_over: Some(left_over),
             told: Told::default(),
             looked_at_all: None,
         }
+    }
+
+    /// The same sweep of this part alone.
+    #[must_use]
+    pub fn of(self, part: Part) -> Self {
+        Self { part, ..self }
     }
 }
 
@@ -98,16 +117,12 @@ impl<O: SweepObserver> Job for ContentSweep<O> {
     }
 
     fn run(&mut self, stop: &Stop) -> Duration {
-        let left_over = self.left_over.take().unwrap_or_default();
-        let swept = self.sweep_uploads(&left_over);
-        self.note(swept, &mut warn);
-        let mut next = Some(0);
-        while let Some(first) = next.filter(|_| !stop.is_asked()) {
-            let (last, swept) = self.sweep_content(first, stop);
-            self.note(swept, &mut warn);
-            next = last.checked_add(1);
+        if !matches!(self.part, Part::Objects) {
+            self.sweep_folder(stop);
         }
-        self.sweep_objects(stop);
+        if !matches!(self.part, Part::Folder(_)) {
+            self.sweep_objects(stop);
+        }
         self.end();
         self.interval
     }
@@ -132,9 +147,29 @@ impl<O: SweepObserver> ContentSweep<O> {
         };
     }
 
+    fn sweep_folder(&mut self, stop: &Stop) {
+        let left_over = self.left_over.take().unwrap_or_default();
+        let swept = self.sweep_uploads(&left_over);
+        self.note(swept, &mut warn);
+        let mut next = Some(0);
+        while let Some(first) = next.filter(|_| !stop.is_asked()) {
+            let (last, swept) = self.sweep_content(first, stop);
+            self.note(swept, &mut warn);
+            next = last.checked_add(1);
+        }
+    }
+
+    /// The uploads that lie elsewhere: when those were written last, only their servers know.
+    fn elsewhere(&self) -> Result<OtherFolders, Failed> {
+        Ok(match &self.part {
+            Part::Folder(folders) => folders.others()?,
+            Part::All | Part::Objects => OtherFolders::default(),
+        })
+    }
+
     /// Forgets uploads that expired, and removes the files of those that there is no record of.
     fn sweep_uploads(&self, left_over: &HashSet<String>) -> Result<(), Failed> {
-        let now = self.service.now_s();
+        let (now, elsewhere) = (self.service.now_s(), self.elsewhere()?);
         let before = now - i64::try_from(ORPHAN_AGE.as_secs()).unwrap_or(i64::MAX);
         // Listed before the records are read: what is begun meanwhile is not on the list.
         let files = self.content.upload_files()?.into_iter();
@@ -146,6 +181,9 @@ impl<O: SweepObserver> ContentSweep<O> {
             self.service.store().read(|snapshot| {
                 mailboxes.iter().try_for_each(|mailbox| {
                     documents::uploads(snapshot, mailbox, &mut |id, upload| {
+                        if elsewhere.have(&id) {
+                            return;
+                        }
                         let written = files.get(id.as_str()).copied();
                         if upload.has_expired(now, self.upload_lifetime_s, written) {
                             expired.push((Arc::clone(mailbox), id));
@@ -291,8 +329,9 @@ fn unix_seconds(moment: SystemTime) -> i64 {
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+    use groupware_people::UserName;
     use groupware_service::Settings;
-    use groupware_store::{Store, StoreOptions};
+    use groupware_store::{Snapshot, Store, StoreOptions};
 
     use super::*;
 
@@ -346,6 +385,72 @@ mod tests {
         assert!(sweep.sweep_uploads(&left_over).is_ok());
         let files = content.upload_files().unwrap().into_iter();
         assert_eq!(files.map(|file| file.name).collect::<Vec<_>>(), ["begun"]);
+    }
+
+    fn context(snapshot: &dyn Snapshot, bits: u128) -> Context<'_> {
+        Context {
+            snapshot,
+            who: documents::Who::owner("ada"),
+            now: 1,
+            bits,
+            quota_bytes: u64::MAX,
+        }
+    }
+
+    /// Records an upload that began long ago, with these bits in its name.
+    fn begin(store: &Store, bits: u128) -> UploadId {
+        let database = documents::DatabaseName::parse("files").unwrap();
+        let fields = documents::Fields::parse(b"{}").unwrap();
+        let made = store.read(|snapshot| {
+            documents::create(&context(snapshot, !bits), &database, fields.clone())
+        });
+        let made = made.unwrap();
+        store.commit_blocking(made.batch).unwrap();
+        let new = documents::NewUpload {
+            place: documents::Place {
+                database,
+                unid: made.outcome,
+                item: documents::ItemName::parse("Body").unwrap(),
+            },
+            name: documents::FileName::parse("file").unwrap(),
+            media_type: String::new(),
+            length: 5,
+            deferred: None,
+            concat: None,
+            metadata: String::new(),
+        };
+        let begun = store.read(|snapshot| documents::begin(&context(snapshot, bits), &new));
+        let begun = begun.unwrap();
+        store.commit_blocking(begun.batch).unwrap();
+        begun.outcome
+    }
+
+    #[test]
+    fn uploads_in_the_folders_of_other_servers_are_theirs_to_give_up() {
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        let [own, other] = ["own", "other"].map(|name| Folders::new(store.clone(), name));
+        let service = Service::start(store.clone(), Settings::default()).unwrap();
+        let name = UserName::parse("ada").unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread();
+        let added = service.accounts.add(name, String::new(), false, 0);
+        let _ = { runtime }.build().unwrap().block_on(added).unwrap();
+        other.note("10.0.0.2:8340", 1).unwrap();
+        let here = begin(&store, own.marked(7));
+        let there = begin(&store, other.marked(7));
+        let content = ContentStore::scratch().unwrap();
+        let count = Count(Arc::default());
+        let sweep = ContentSweep::new(service, content, (1, Duration::ZERO), count);
+        let sweep = sweep.of(Part::Folder(own.clone()));
+        let is_there = |id: &UploadId| {
+            let found = store.read(|snapshot| documents::upload(snapshot, "ada", id));
+            found.is_ok()
+        };
+        assert!(sweep.sweep_uploads(&HashSet::new()).is_ok());
+        assert!(!is_there(&here) && is_there(&there));
+        // Nobody has that folder any more.
+        own.forget(2).unwrap();
+        assert!(sweep.sweep_uploads(&HashSet::new()).is_ok());
+        assert!(!is_there(&there));
     }
 
     #[test]

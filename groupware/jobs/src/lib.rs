@@ -7,6 +7,7 @@ mod changes;
 mod content;
 mod departures;
 mod failed;
+mod folders;
 mod lease;
 mod lookup;
 mod objects;
@@ -14,8 +15,9 @@ mod people;
 mod runner;
 
 pub use changes::{ChangeRetention, Retention};
-pub use content::{ContentSweep, SweepObserver};
+pub use content::{ContentSweep, Part, SweepObserver};
 pub use departures::Departures;
+pub use folders::FolderNotes;
 pub use lease::Leased;
 pub use lookup::LookupSweep;
 pub use people::{KeepUp, SessionSweep};

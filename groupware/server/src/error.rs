@@ -69,6 +69,14 @@ pub enum ServeError {
         /// This one's, if it has one.
         found: Option<String>,
     },
+    /// A folder of its own is for a server whose attachments are elsewhere.
+    #[error(
+        "reached-at is for servers over one PostgreSQL database with their attachments in an object store"
+    )]
+    ReachedForNothing,
+    /// Other servers speak plain HTTP with this one, and it wouldn't understand.
+    #[error("reached-at is for servers behind a balancer that speaks TLS for them, and {0} is set")]
+    ReachedOtherwise(&'static str),
     /// The name of the data folder can't be read or written.
     #[error("cannot read or write {}", file.display())]
     FolderId {
@@ -139,6 +147,8 @@ impl ServeError {
             | Self::Tls(_)
             | Self::TwoStores(_)
             | Self::OtherFolder { .. }
+            | Self::ReachedForNothing
+            | Self::ReachedOtherwise(_)
             | Self::ObjectsElsewhere(_)
             | Self::FirstAdmin(_) => true,
             Self::Objects(error) => error.is_configuration(),

@@ -3,6 +3,8 @@
 //! Servers over one database have one folder, on one machine or on a file system that several of them mount. One
 //! with another folder would miss every attachment that it didn't take in itself. So the folder has a name in a
 //! file, and the database knows it.
+//!
+//! Where attachments are in an object store, each server may have a folder of its own, once the one folder has none left.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -18,8 +20,40 @@ use crate::error::ServeError;
 const FILE: &str = "folder-id";
 const PARTITION: &str = "$server";
 const KEY: &str = "folder";
+/// Since this is there, no attachment lies in a folder.
+const OWN: &str = "own-folders";
 /// Longest name that is read.
 const MAX_BYTES: usize = 100;
+
+/// The name of a folder of this server alone, which has no attachments in it, or is the database's; refuses one beside
+/// which another may have attachments.
+pub(crate) fn own(
+    store: &Store,
+    (folder, has_content): (&Path, bool),
+) -> Result<String, ServeError> {
+    let may_be_any = store.read(|snapshot| snapshot.get(PARTITION, OWN.as_bytes()))?;
+    if may_be_any.is_none() || has_content {
+        check(store, folder)?;
+        if has_content {
+            tracing::warn!(
+                "attachments lie in this folder still, and move to the object store: until they have, and this server was \
+                 started again, servers with other folders are refused"
+            );
+        } else {
+            note(store, (OWN, "1"))?;
+        }
+    }
+    let io = |source| ServeError::FolderId {
+        file: folder.join(FILE),
+        source,
+    };
+    loop {
+        match read(folder).map_err(io)? {
+            Some(name) => return Ok(name),
+            None => make(folder).map_err(io)?,
+        }
+    }
+}
 
 /// Refuses a folder that isn't the database's, which the first one is.
 pub(crate) fn check(store: &Store, folder: &Path) -> Result<(), ServeError> {
@@ -39,7 +73,7 @@ pub(crate) fn check(store: &Store, folder: &Path) -> Result<(), ServeError> {
                     found,
                 });
             }
-            (None, Some(found)) => note(store, &found)?,
+            (None, Some(found)) => note(store, (KEY, &found))?,
             (None, None) => make(folder).map_err(|source| ServeError::FolderId {
                 file: folder.join(FILE),
                 source,
@@ -49,11 +83,11 @@ pub(crate) fn check(store: &Store, folder: &Path) -> Result<(), ServeError> {
 }
 
 /// Where another server was faster, its folder is the one.
-fn note(store: &Store, found: &str) -> Result<(), CommitError> {
+fn note(store: &Store, (key, found): (&str, &str)) -> Result<(), CommitError> {
     let mut batch = Batch::new();
     batch
-        .assert_absent(PARTITION, KEY)
-        .put(PARTITION, KEY, found.to_owned());
+        .assert_absent(PARTITION, key)
+        .put(PARTITION, key, found.to_owned());
     match store.commit_blocking(batch) {
         Ok(_) | Err(CommitError::Conflict { .. }) => Ok(()),
         Err(error) => Err(error),
@@ -132,5 +166,27 @@ mod tests {
         assert!(check(&store, one.path()).is_err());
         let count = fs::read_dir(one.path()).unwrap().count();
         assert_eq!(count, 1, "no leftovers");
+    }
+
+    #[test]
+    fn servers_have_folders_of_their_own_once_no_attachment_lies_in_one() {
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        let [one, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        check(&store, one.path()).unwrap();
+        let name = own(&store, (one.path(), true)).unwrap();
+        assert_eq!(own(&store, (one.path(), true)).unwrap(), name);
+        for has_content in [true, false] {
+            let refused = own(&store, (other.path(), has_content));
+            assert!(matches!(refused, Err(ServeError::OtherFolder { .. })));
+        }
+        // Its attachments are elsewhere by now.
+        assert_eq!(own(&store, (one.path(), false)).unwrap(), name);
+        let another = own(&store, (other.path(), false)).unwrap();
+        assert_ne!(another, name);
+        assert_eq!(own(&store, (other.path(), false)).unwrap(), another);
+        // One that has attachments is still no other than the first.
+        assert!(own(&store, (other.path(), true)).is_err());
+        assert!(check(&store, other.path()).is_err());
+        check(&store, one.path()).unwrap();
     }
 }

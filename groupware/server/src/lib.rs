@@ -20,7 +20,7 @@ mod server;
 mod stored;
 
 pub use check::{CheckError, Checked, check, check_data};
-pub use config::{Config, Data, Limits, LogSettings};
+pub use config::{Config, Data, Limits, LogSettings, Reached};
 pub use copy::{CopyError, Records, copy};
 pub use error::ServeError;
 pub use groupware_front_lookup::LookupAccess;

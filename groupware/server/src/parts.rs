@@ -13,7 +13,7 @@ use groupware_http::{BodyLimits, Cookies, Gate, Hosts, Metrics, RequestLog, Stre
 use groupware_jobs::{ContentSweep, SweepObserver};
 use groupware_objects::Shelf;
 use groupware_people::hash_secret;
-use groupware_service::{Lifetime, Service, Settings, random, secret};
+use groupware_service::{Folders, Lifetime, Service, Settings, random, secret};
 use groupware_store::Store;
 use prometheus_client::collector::Collector;
 
@@ -29,6 +29,10 @@ pub(crate) struct Parts {
     pub(crate) objects: Option<Arc<Shelf>>,
     streams: Arc<Streams>,
     uploads: Arc<OpenUploads>,
+    /// This server's data folder among those of others, where each has its own.
+    pub(crate) folders: Option<Folders>,
+    /// Places of requests that are passed on to those.
+    passing: Arc<Streams>,
     pub(crate) metrics: Arc<Metrics>,
     cookies: Cookies,
     form_key: [u8; 32],
@@ -39,6 +43,7 @@ impl Parts {
     pub(crate) fn new(
         config: &Config,
         (store, content, objects): (Store, ContentStore, Option<Arc<Shelf>>),
+        folders: Option<Folders>,
         admin_token: &str,
         cores: usize,
     ) -> Result<Self, ServeError> {
@@ -55,6 +60,8 @@ impl Parts {
             request_log: Arc::new(RequestLog::new(log.requests, log.slow_request, start)),
             service: Service::start(store, settings(config, admin_token, cores))?,
             uploads: Arc::new(OpenUploads::new(content.clone())),
+            folders,
+            passing: Arc::new(Streams::new()),
             content,
             objects,
             streams: Arc::new(Streams::new()),
@@ -103,6 +110,8 @@ impl Parts {
             content: self.content.clone(),
             streams: Arc::clone(&self.streams),
             uploads: Arc::clone(&self.uploads),
+            folders: self.folders.clone(),
+            passing: Arc::clone(&self.passing),
             attachment_bytes: config.limits.attachment_bytes,
             body_within: config.limits.body_timeout,
             lifetime_s: upload_lifetime_s(config),
@@ -200,6 +209,6 @@ fn hosts(config: &Config) -> Hosts {
     Hosts::only(names.cloned())
 }
 
-fn upload_lifetime_s(config: &Config) -> i64 {
+pub(crate) fn upload_lifetime_s(config: &Config) -> i64 {
     i64::try_from(config.limits.upload_lifetime.as_secs()).unwrap_or(i64::MAX)
 }

@@ -17,21 +17,22 @@ use groupware_front_smtp::{self as smtp, Role, Smtp, SmtpLimits};
 use groupware_front_tus::AT_HAND;
 use groupware_http::{Dress, HeadLimits, HttpServer, RequestLog, STREAMS};
 use groupware_jobs::{
-    ChangeRetention, Departures, Job, Jobs, KeepUp, Leased, LookupSweep, SessionSweep,
+    ChangeRetention, Departures, FolderNotes, Job, Jobs, KeepUp, Leased, LookupSweep, Part,
+    SessionSweep,
 };
 use groupware_mailauth::MailAuth;
 use groupware_net::{
     self as net, Accepting, Admission, Certificate, Known, Listener, Pace, TlsAcceptor,
     descriptors, listen,
 };
-use groupware_service::Service;
+use groupware_service::{Service, clock};
 use groupware_store::FolderLock;
 use tokio::sync::watch;
 
 use crate::admin_token::{self, AdminToken};
 use crate::config::{Config, Data, LogSettings};
 use crate::error::ServeError;
-use crate::parts::Parts;
+use crate::parts::{Parts, upload_lifetime_s};
 use crate::reload::Reloaded;
 use crate::router::{patterns, router};
 use crate::stored;
@@ -87,10 +88,10 @@ impl Server {
         let parts = Parts::new(
             &config,
             (stored.store, stored.content, stored.objects),
+            stored.folders,
             &admin_token.text,
             cores,
         )?;
-        let jobs = start_jobs(&parts, &config)?;
         let known = Known::new(config.trusted.clone(), config.proxies.clone());
         let http = http_server(&parts, &config, &known);
         let router = http.router.clone();
@@ -99,6 +100,7 @@ impl Server {
                 address: config.listen,
                 source,
             })?;
+        let jobs = start_jobs(&parts, &config, address.port())?;
         let (most, most_smtp) = connections(&config, thread_count);
         let admission = Arc::new(Admission::new(most, known.clone()));
         let shares = &parts.metrics.shares;
@@ -327,13 +329,31 @@ fn smtp_server(
     Ok(smtp)
 }
 
-/// The work that goes on beside requests.
-fn start_jobs(parts: &Parts, config: &Config) -> Result<Jobs, ServeError> {
+/// The work that goes on beside requests, of a server that listens on this port.
+fn start_jobs(parts: &Parts, config: &Config, port: u16) -> Result<Jobs, ServeError> {
     let mut jobs = Jobs::default();
     let (service, store) = (&parts.service, parts.service.store());
     jobs.start(KeepUp::new(service.clone()))
         .map_err(ServeError::System)?;
-    start_once(&mut jobs, parts.content_sweep(config), service)?;
+    match (&parts.folders, &config.reached_at) {
+        (Some(folders), Some(reached)) => {
+            let address = reached.at(port);
+            folders.note(&address, clock::unix_seconds())?;
+            let lifetime_s = upload_lifetime_s(config);
+            jobs.start(FolderNotes::new(folders.clone(), address, lifetime_s))
+                .map_err(ServeError::System)?;
+            // Each its folder, and one of them the objects.
+            let own = Part::Folder(folders.clone());
+            jobs.start(parts.content_sweep(config).of(own))
+                .map_err(ServeError::System)?;
+            start_once(
+                &mut jobs,
+                parts.content_sweep(config).of(Part::Objects),
+                service,
+            )?;
+        }
+        _ => start_once(&mut jobs, parts.content_sweep(config), service)?,
+    }
     start_once(&mut jobs, Departures::new(service.clone()), service)?;
     start_once(&mut jobs, SessionSweep::new(service.clone()), service)?;
     if config.lookup != Some(LookupAccess::Off) {
@@ -373,11 +393,28 @@ fn check(config: &Config, thread_count: usize) -> Result<(), ServeError> {
     if config.mailbox_pad_bytes > padding::MAX_BYTES {
         return Err(ServeError::MailboxPad(config.mailbox_pad_bytes));
     }
+    check_reached(config)?;
     match config.submission_listen {
         Some(address) if !address.ip().is_loopback() && !is_protected => {
             Err(ServeError::Exposed(address))
         }
         _ => Ok(()),
+    }
+}
+
+/// Whether other servers can speak with this one, if they are to.
+fn check_reached(config: &Config) -> Result<(), ServeError> {
+    let is_one_of_several = matches!(config.data, Data::Postgres { .. });
+    match config.reached_at {
+        None => Ok(()),
+        Some(_) if !is_one_of_several || config.objects.is_none() => {
+            Err(ServeError::ReachedForNothing)
+        }
+        Some(_) if config.tls.is_some() => Err(ServeError::ReachedOtherwise("tls-cert")),
+        Some(_) if config.proxies_say => {
+            Err(ServeError::ReachedOtherwise("proxy-protocol for http"))
+        }
+        Some(_) => Ok(()),
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use groupware_content::ContentStore;
 use groupware_objects::Shelf;
 use groupware_postgres::PostgresOptions;
+use groupware_service::Folders;
 use groupware_store::{
     CHANGES_FOLDER, FolderLock, Forms, Store, StoreOptions, claim_forms, is_half_transferred,
 };
@@ -41,6 +42,8 @@ pub(crate) struct Stored {
     /// Where finished content is put, if not in the folder.
     pub(crate) objects: Option<Arc<Shelf>>,
     pub(crate) folder: Option<FolderLock>,
+    /// The folder among those of other servers, where each has its own.
+    pub(crate) folders: Option<Folders>,
 }
 
 /// As many threads serve connections. One that waits for a database serves nobody meanwhile.
@@ -64,7 +67,8 @@ pub(crate) fn open(config: &Config, threads: usize) -> Result<Stored, ServeError
     if let (Data::Folder(folder), Some(_)) = (&config.data, config.keep_changes) {
         options = options.changes(changes(folder));
     }
-    let mut stored = open_data(&config.data, options, threads)?;
+    let is_own = config.reached_at.is_some();
+    let mut stored = open_data((&config.data, is_own), options, threads)?;
     if stored.store.read(is_half_transferred)? {
         return Err(ServeError::HalfCopied(config.data.to_string()));
     }
@@ -75,7 +79,11 @@ pub(crate) fn open(config: &Config, threads: usize) -> Result<Stored, ServeError
 }
 
 /// The same, whether it is a copy that isn't finished or not.
-fn open_data(data: &Data, options: StoreOptions, threads: usize) -> Result<Stored, ServeError> {
+fn open_data(
+    (data, is_own): (&Data, bool),
+    options: StoreOptions,
+    threads: usize,
+) -> Result<Stored, ServeError> {
     Ok(match data {
         // The store's lock on the folder is for both.
         Data::Folder(folder) => {
@@ -88,6 +96,7 @@ fn open_data(data: &Data, options: StoreOptions, threads: usize) -> Result<Store
                 },
                 objects: None,
                 folder: None,
+                folders: None,
             }
         }
         Data::Memory => Stored {
@@ -95,23 +104,43 @@ fn open_data(data: &Data, options: StoreOptions, threads: usize) -> Result<Store
             content: ContentStore::scratch()?,
             objects: None,
             folder: None,
+            folders: None,
         },
         Data::Postgres { database, folder } => {
             refuse_records(folder)?;
-            let lock = FolderLock::share(folder)?;
+            let lock = match is_own {
+                true => FolderLock::take(folder)?,
+                false => FolderLock::share(folder)?,
+            };
             let readers = (threads + MORE_READERS).min(MOST_READERS);
             let how = PostgresOptions::default().readers(readers).shared();
             let how = how.forms(FORMS);
             let store = groupware_postgres::open(database, &options, &how)?;
-            folder_id::check(&store, folder)?;
+            let (content, folders) = open_folder(&store, folder, is_own)?;
             Stored {
                 store,
-                content: ContentStore::open_shared(folder)?,
+                content,
                 objects: None,
                 folder: Some(lock),
+                folders,
             }
         }
     })
+}
+
+/// The folder beside records in a database: this server's own, or that of all.
+fn open_folder(
+    store: &Store,
+    folder: &Path,
+    is_own: bool,
+) -> Result<(ContentStore, Option<Folders>), ServeError> {
+    if !is_own {
+        folder_id::check(store, folder)?;
+        return Ok((ContentStore::open_shared(folder)?, None));
+    }
+    let content = ContentStore::open(folder)?;
+    let name = folder_id::own(store, (folder, content.has_any()?))?;
+    Ok((content, Some(Folders::new(store.clone(), &name))))
 }
 
 /// Records that lie in a folder are not to be forgotten there: what a server shows would be without them.

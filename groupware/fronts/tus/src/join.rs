@@ -21,6 +21,7 @@ pub(crate) async fn join(
 ) -> Result<u64, UploadFailure> {
     let parts = names.iter().map(|name| UploadId::parse(name));
     let parts: Vec<UploadId> = parts.collect::<Result<_, _>>()?;
+    check_together(front, &parts)?;
     new.length = total(front, owner, &parts)?;
     check_length(front, new.length)?;
     check_place(front, owner, &new)?;
@@ -52,6 +53,21 @@ pub(crate) async fn join(
         front.streams.disk.later(remove);
     }
     Ok(new.length)
+}
+
+/// Whether all parts lie here. They don't where a server came or went as they were begun.
+fn check_together(front: &Tus, parts: &[UploadId]) -> Result<(), UploadFailure> {
+    let Some(folders) = &front.folders else {
+        return Ok(());
+    };
+    let others = folders.others()?;
+    match parts.iter().any(|part| others.have(part)) {
+        true => {
+            let message = "The parts are at several servers, and can't be joined: send them again.";
+            Err(ApiError::new(StatusCode::CONFLICT, message).into())
+        }
+        false => Ok(()),
+    }
 }
 
 /// The bytes of all parts.

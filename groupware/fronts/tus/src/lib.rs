@@ -5,6 +5,7 @@
 //! once it is whole; then it goes on at `/tus/{mailbox}/{upload}`. Its file's name is `filename` in
 //! `Upload-Metadata`, its media type `filetype`. A chunk is acknowledged once it is durable.
 
+mod elsewhere;
 mod failure;
 mod front;
 mod headers;

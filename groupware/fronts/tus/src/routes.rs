@@ -14,9 +14,12 @@ use groupware_documents::{
 };
 use groupware_http::reply::{status, with};
 use groupware_http::{ApiError, Gate, MethodOverride, Owner, Params, header_text as text};
+use groupware_service::{Folders, Holder};
+use groupware_store::StoreError;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 
+use crate::elsewhere::{Here, here};
 use crate::failure::UploadFailure;
 use crate::front::Tus;
 use crate::headers::{CONCAT, DEFER_LENGTH, EXPIRES, LENGTH, METADATA, OFFSET, RESUMABLE};
@@ -71,13 +74,19 @@ async fn capabilities(State(front): State<Tus>) -> Response {
 }
 
 async fn create(State(front): State<Tus>, owner: Owner, params: Params, request: Request) -> Reply {
+    check_version(request.headers())?;
+    let concat = text(request.headers(), CONCAT).map(tus::concat).transpose();
+    let concat = concat.map_err(DocumentError::from)?;
+    let place = [owner.mailbox(), params.get("unid"), params.get("item")].join("/");
+    let holder = |folders: &Folders, now| taker(folders, (concat.as_ref(), &place), now);
+    let request = match here(&front, &owner, request, holder).await {
+        Ok(request) => request,
+        Err(answer) => return Ok(answer),
+    };
     let (parts, body) = request.into_parts();
     let headers = &parts.headers;
-    check_version(headers)?;
-    let bits = front.service.random_bits();
+    let bits = front.upload_bits();
     let id = UploadId::from_bits(bits);
-    let concat = text(headers, CONCAT).map(tus::concat).transpose();
-    let concat = concat.map_err(DocumentError::from)?;
     let path = format!("/tus/{}/{id}", owner.mailbox());
     let response = with(status(StatusCode::CREATED), LOCATION, &path);
     if let Some(Concat::Final(names)) = concat {
@@ -113,6 +122,22 @@ async fn create(State(front): State<Tus>, owner: Owner, params: Params, request:
     let known = new.deferred.is_none().then_some(new.length);
     let now = front.service.now_s();
     Ok(progress(&front, response, (outcome.offset, known), now))
+}
+
+/// Who takes a new upload: whoever is asked. Parts of one file are taken by one server, since they are joined there.
+fn taker(
+    folders: &Folders,
+    (concat, place): (Option<&Concat>, &str),
+    now: i64,
+) -> Result<Holder, StoreError> {
+    match concat {
+        None => Ok(Holder::Here),
+        Some(Concat::Partial) => folders.chosen(place, now),
+        Some(Concat::Final(names)) => {
+            let first = names.first().and_then(|name| UploadId::parse(name).ok());
+            first.map_or(Ok(Holder::Here), |part| folders.holder(&part, now))
+        }
+    }
 }
 
 /// The file first, so that a full disk is told at once, then the record: a file without one is
@@ -194,9 +219,9 @@ fn place(params: &Params) -> Result<Place, DocumentError> {
     })
 }
 
-async fn head(State(front): State<Tus>, owner: Owner, params: Params, headers: HeaderMap) -> Reply {
-    check_version(&headers)?;
-    let id = UploadId::parse(params.get("upload"))?;
+async fn head(State(front): State<Tus>, asked: Here) -> Reply {
+    let Here { owner, id, request } = asked;
+    check_version(request.headers())?;
     let mut claimed = claim(&front, &owner, &id).await?;
     let record = record(&front, &owner, &id)?;
     let offset = match record.finished {
@@ -230,7 +255,8 @@ async fn head(State(front): State<Tus>, owner: Owner, params: Params, headers: H
     Ok(progress(&front, response, (offset, known), active))
 }
 
-async fn append(State(front): State<Tus>, owner: Owner, params: Params, request: Request) -> Reply {
+async fn append(State(front): State<Tus>, asked: Here) -> Reply {
+    let Here { owner, id, request } = asked;
     let (parts, body) = request.into_parts();
     let headers = &parts.headers;
     check_version(headers)?;
@@ -238,7 +264,6 @@ async fn append(State(front): State<Tus>, owner: Owner, params: Params, request:
     let offset = text(headers, OFFSET)
         .ok_or_else(|| ApiError::bad_request("A chunk needs an Upload-Offset."))?;
     let offset = tus::number("Upload-Offset", offset).map_err(DocumentError::from)?;
-    let id = UploadId::parse(params.get("upload"))?;
     let mut claimed = claim(&front, &owner, &id).await?;
     let mut record = record(&front, &owner, &id)?;
     if record.is_joined() {
@@ -284,14 +309,9 @@ fn ends(record: &Upload) -> Ends {
     }
 }
 
-async fn remove(
-    State(front): State<Tus>,
-    owner: Owner,
-    params: Params,
-    headers: HeaderMap,
-) -> Reply {
-    check_version(&headers)?;
-    let id = UploadId::parse(params.get("upload"))?;
+async fn remove(State(front): State<Tus>, asked: Here) -> Reply {
+    let Here { owner, id, request } = asked;
+    check_version(request.headers())?;
     let mut claimed = claim(&front, &owner, &id).await?;
     let bits = front.service.random_bits();
     let give_up = |context: &Context<'_>| documents::give_up(context, &id);
@@ -306,21 +326,13 @@ async fn remove(
 /// For clients, or proxies, that know no other methods than GET and POST.
 async fn overridden(
     front: State<Tus>,
-    owner: Owner,
-    params: Params,
     MethodOverride(method): MethodOverride,
-    request: Request,
+    asked: Here,
 ) -> Reply {
     match method {
-        Some(Method::PATCH) => append(front, owner, params, request).await,
-        Some(Method::DELETE) => {
-            let headers = request.headers().clone();
-            remove(front, owner, params, headers).await
-        }
-        Some(Method::HEAD) => {
-            let headers = request.headers().clone();
-            head(front, owner, params, headers).await
-        }
+        Some(Method::PATCH) => append(front, asked).await,
+        Some(Method::DELETE) => remove(front, asked).await,
+        Some(Method::HEAD) => head(front, asked).await,
         _ => Err(ApiError::new(
             StatusCode::METHOD_NOT_ALLOWED,
             "X-HTTP-Method-Override is PATCH, DELETE, or HEAD here.",
@@ -397,6 +409,8 @@ mod tests {
         let front = Tus {
             service: Service::start(store, Settings::default()).unwrap(),
             uploads: Arc::new(OpenUploads::new(content.clone())),
+            folders: None,
+            passing: Arc::new(Streams::new()),
             content,
             streams: Arc::new(Streams::new()),
             attachment_bytes: 1,
