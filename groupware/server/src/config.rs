@@ -352,7 +352,19 @@ impl Default for Limits {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn an_address_that_is_read_is_written_so(text in r"[a-z0-9.:@/\[\]%-]{0,24}|.{0,24}") {
+            if let Ok(reached) = text.parse::<Reached>() {
+                prop_assert_eq!(reached.to_string(), text);
+                prop_assert!(!reached.at(80).starts_with(':'));
+            }
+        }
+    }
 
     #[test]
     fn an_address_is_a_host_with_a_port_or_without() {
