@@ -4,6 +4,7 @@
 //! `PLIMSOLL_SEED=N` repeats the choices of a run; what was under way at each kill depends on the machine's
 //! moment all the same.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -13,11 +14,11 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use plimsoll_tests::mixed::{Ledger, World};
 use plimsoll_tests::postgres::Postgres;
-use plimsoll_tests::server::Client;
+use plimsoll_tests::server::{Client, ServerProcess};
 use plimsoll_tests::{program, wait_until};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// So often is anything killed.
 const KILLS: u32 = 4;
@@ -213,4 +214,94 @@ fn passwords_of_databases_are_nowhere_to_be_seen() {
         assert!(!all.contains("pa55word"), "{arguments:?}: {all}");
         assert!(!all.is_empty());
     }
+}
+
+/// So many questions may a request ask of a database that is on another machine: each is a way there and back.
+const QUESTIONS: usize = 4;
+/// So often is each kind of request sent. Background work can only add to what the database is asked meanwhile.
+const TRIES: usize = 5;
+const USERS: [&str; 7] = ["u1", "u2", "u3", "u4", "u5", "u6", "u7"];
+
+/// What was read of the database so far, by its log: statements within transactions that only read.
+fn questions(database: &Postgres) -> usize {
+    let log = std::fs::read(database.folder().join("log")).unwrap();
+    let log = String::from_utf8_lossy(&log);
+    let (mut readers, mut count) = (HashSet::new(), 0);
+    for (process, said) in log.lines().filter_map(|line| line.split_once('|')) {
+        if said.contains("BEGIN") {
+            match said.contains("READ ONLY") {
+                true => _ = readers.insert(process),
+                false => _ = readers.remove(process),
+            }
+        }
+        count += usize::from(said.contains("execute ") && readers.contains(process));
+    }
+    count
+}
+
+#[test]
+fn a_request_asks_the_database_few_questions() {
+    let settings = ["log_statement=all", "log_line_prefix=%p|"];
+    let Some(database) = Postgres::start_with(&settings) else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let store = database.address();
+    let server = ServerProcess::start_with(folder.path(), &["--store", &store]);
+    let users = USERS.map(|name| json!({ "name": name }));
+    let body = json!({ "users": users, "app_passwords": true });
+    let mut admin = Client::admin(server.address()).unwrap();
+    let made = admin.request("POST", "/admin/users", &body).unwrap();
+    let mut clients = [0, 1].map(|which| {
+        let password = made.body["users"][which]["app_password"].as_str();
+        Client::user(server.address(), USERS[which], password.unwrap()).unwrap()
+    });
+    // The least that a kind of request was answered with, each of which may have a path of its own.
+    let mut few = |who: usize, method: &str, paths: &[String], body: &Value| {
+        let asked = paths
+            .iter()
+            .cycle()
+            .take(TRIES.max(paths.len()))
+            .map(|path| {
+                let before = questions(&database);
+                let answer = clients[who].request(method, path, body).unwrap();
+                assert!(answer.status < 300, "{method} {path}: {answer:?}");
+                (questions(&database) - before, answer.body)
+            });
+        let (least, last) = asked.min_by_key(|(count, _)| *count).unwrap();
+        println!("{method} {}: {least}", paths[0]);
+        assert!(least <= QUESTIONS, "{method} {}: {least}", paths[0]);
+        (least, last)
+    };
+    let of = |user: &str, path: &str| [format!("/mail/{user}/api/{path}")];
+    let letter = json!({ "to": USERS, "subject": "Hello", "content": [
+        { "contentType": "text/plain", "data": "Hi" },
+    ] });
+    few(0, "POST", &of("u1", "mail/outbox"), &letter);
+    let inbox = of("u1", "mail/folders/inbox/messages");
+    assert!(few(0, "GET", &inbox, &Value::Null).0 > 0, "it is counted");
+    let guests = USERS[1..]
+        .iter()
+        .map(|name| json!({ "role": "req-participant", "email": format!("{name}@localhost") }));
+    let meeting = json!({ "events": [{
+        "summary": "Meeting",
+        "start": { "date": "2026-12-01", "time": "13:00:00", "utc": true },
+        "end": { "date": "2026-12-01", "time": "14:00:00", "utc": true },
+        "organizer": { "email": "u1@localhost" },
+        "attendees": guests.collect::<Vec<_>>(),
+    }] });
+    few(0, "POST", &of("u1", "calendar/events"), &meeting);
+    let span = "since=2026-11-01T00:00:00Z&before=2026-12-31T00:00:00Z&count=100";
+    let events = of("u1", &format!("calendar/events?{span}"));
+    few(0, "GET", &events, &Value::Null);
+    let (_, listed) = few(1, "GET", &of("u2", "calendar/invitations"), &Value::Null);
+    let listed = listed["notices"].as_array().unwrap().iter();
+    let invitations: Vec<String> = listed
+        .map(|line| line["href"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(invitations.len(), TRIES);
+    few(1, "GET", &invitations, &Value::Null);
+    let accept = |path: &String| format!("{path}/action?type=accept");
+    let accepted: Vec<String> = invitations.iter().map(accept).collect();
+    few(1, "PUT", &accepted, &Value::Null);
 }
