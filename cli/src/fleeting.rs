@@ -119,8 +119,8 @@ Examples:
 
 An agent waits for runs and drives its part of their load. It dials out to the
 hub, listens nowhere, and starts nothing but load, and what --allow lets it. A
-run that it does not hear for ten seconds has it no more: its users stop, and
-its system ends. Ctrl-C ends it.")]
+run that it does not hear for twelve seconds has it no more: its users stop,
+and its system ends. Ctrl-C ends it.")]
 pub(crate) struct AgentArgs {
     /// Where its token is: @FILE, or - for standard input
     #[arg(

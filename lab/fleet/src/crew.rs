@@ -24,15 +24,14 @@ use crate::random;
 use crate::subject;
 use crate::weight::{weigh, workers};
 
-/// How long an agent works for a run that it does not hear.
-const TTL: Duration = Duration::from_secs(10);
-/// How often a lease is renewed.
-const RENEW: Duration = Duration::from_secs(3);
+/// How long an agent works for a run that it does not hear: a link may be lost for eight seconds, just before a
+/// lease is renewed, and be found again within two.
+const TTL: Duration = Duration::from_secs(12);
+/// How often a lease is renewed, and its agent's clock is asked.
+const RENEW: Duration = Duration::from_secs(1);
 /// Exchanges of clocks before the first trial, and the time between them.
 const EXCHANGES: usize = 64;
 const BETWEEN: Duration = Duration::from_millis(5);
-/// How often clocks are asked later.
-const ASK_CLOCK: Duration = Duration::from_secs(1);
 /// How often it is looked whether an agent is still there.
 const LOOK: Duration = Duration::from_millis(200);
 /// A closed connection that does not come back within this is a program that has ended.
@@ -418,33 +417,32 @@ async fn look_after(
     member: Arc<Member>,
     over: Arc<AtomicBool>,
 ) {
-    let mut due = clock::now() + RENEW;
     while !over.load(Ordering::Relaxed) && member.lost().is_none() {
-        tokio::time::sleep(ASK_CLOCK).await;
+        tokio::time::sleep(RENEW).await;
+        // Before the clock, whose answer may be waited for in vain.
+        renew(&client, &member).await;
         ask_clock(&clocks, &member).await;
         let best = member.best();
         lock(&member.offsets).1.extend(best.map(|best| Offset {
             at: clock::nanos(),
             ..best
         }));
-        if clock::now() < due {
-            continue;
-        }
-        let asked = clock::now();
-        let renew = Ask::Renew {
-            epoch: member.epoch,
-            ttl_ms: TTL.as_millis() as u64,
-        };
-        let renew = renew.for_one(&member.hello);
-        match question(&client, &member.hello.name, &renew).await {
-            Ok(Answer::Granted { .. }) => {
-                *lock(&member.renewed) = asked;
-                due = asked + RENEW;
-            }
-            Ok(_) => member.lose("does not work for this run any more: its lease had lapsed"),
-            // Asked again in a second.
-            Err(_) => {}
-        }
+    }
+}
+
+/// Renews an agent's lease, if it answers.
+async fn renew(client: &Client, member: &Member) {
+    let asked = clock::now();
+    let renew = Ask::Renew {
+        epoch: member.epoch,
+        ttl_ms: TTL.as_millis() as u64,
+    };
+    let renew = renew.for_one(&member.hello);
+    match question(client, &member.hello.name, &renew).await {
+        Ok(Answer::Granted { .. }) => *lock(&member.renewed) = asked,
+        Ok(_) => member.lose("does not work for this run any more: its lease had lapsed"),
+        // Asked again in a second.
+        Err(_) => {}
     }
 }
 

@@ -5,7 +5,7 @@
 //! # Invariants
 //! - Nothing that must not be lost lies in the hub: what is said is numbered, kept until it is
 //!   acknowledged, and taken in once.
-//! - At most one run has an agent. An agent that does not hear its run for ten seconds stops its users, or ends
+//! - At most one run has an agent. An agent that does not hear its run for twelve seconds stops its users, or ends
 //!   the system that the run has there.
 //! - No response time crosses from one clock to another. Offsets of clocks serve the start alone, and
 //!   are known with a bound.
