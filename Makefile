@@ -7,6 +7,7 @@ DUTY ?= 60
 SEED ?= 1
 KILLS ?= 1000
 FAULTS ?= 1000
+AT_ONCE ?= 6
 CRASHES ?= 1000
 ALIKE ?= studies/self.study.yaml
 SECONDS ?= 60
@@ -79,8 +80,10 @@ crashes: ## CRASHES (1,000) seeded crashes of a disk that forgets, for each that
 crashes-server: ## as many of the whole server alone, under a load of all services; says how far it is
 	PLIMSOLL_CRASHES=$(CRASHES) PLIMSOLL_SEED=$(SEED) $(CARGO) test --locked --package plimsoll-forgetful --test server -- --nocapture survives
 
-faults: ## FAULTS (1,000) faults by a seed against trials that agents drive: ways, processes, strangers; half an hour
-	PLIMSOLL_FAULTS=$(FAULTS) PLIMSOLL_SEED=$(SEED) $(CARGO) test --locked --package plimsoll-tests --test faults
+faults: ## FAULTS (1,000) faults by a seed against trials that AT_ONCE (6) fleets drive; goes on where Ctrl-C ended it; an hour
+	PLIMSOLL_FAULTS=$(FAULTS) PLIMSOLL_SEED=$(SEED) PLIMSOLL_AT_ONCE=$(AT_ONCE) \
+	  PLIMSOLL_FAULTS_KEPT=$(CURDIR)/target/faults/$(FAULTS)-$(SEED).jsonl \
+	  $(CARGO) test --locked --package plimsoll-tests --test faults
 
 faults-store: ## FAULTS (1,000) faults by a seed against servers over PostgreSQL; then what it relies on is taken away
 	$(CARGO) test --locked --package groupware-postgres --test storm --no-run

@@ -16,7 +16,7 @@ pub mod tmpfs;
 pub mod zip;
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -73,6 +73,21 @@ fn caller() -> Option<String> {
     let start = fields.split_whitespace().nth(19)?;
     (name.ends_with("(cargo") || name.ends_with("(programs"))
         .then(|| format!("{} {parent} {start}", boot.trim()))
+}
+
+/// Whether there is a server of NATS, at which agents meet; says so where there is none.
+pub fn has_nats() -> bool {
+    let has = ["nats-server", "/usr/sbin/nats-server"]
+        .iter()
+        .any(|program| {
+            let mut command = Command::new(program);
+            command.arg("--version").stdout(Stdio::null());
+            command.status().is_ok_and(|status| status.success())
+        });
+    if !has {
+        println!("SKIPPED: there is no nats-server here (Debian: apt install nats-server)");
+    }
+    has
 }
 
 /// What builds the program: the released one as users build it; the other as `cargo test --workspace` does on

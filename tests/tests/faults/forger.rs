@@ -16,6 +16,9 @@ const PREFIX: &str = "plimsoll-join-1.";
 /// Longer than any answer takes.
 const DEADLINE: Duration = Duration::from_secs(120);
 
+/// A version of messages that nobody speaks yet.
+const LATER: u8 = 9;
+
 /// A longer greeting of the hub is none.
 const MOST_INFO: usize = 64 << 10;
 
@@ -68,6 +71,28 @@ pub(crate) fn forge(hub: SocketAddr, token: &Value) -> io::Result<Vec<&'static s
     let is_refused = |subject: &str| said.contains(&format!("Publish to \"{subject}\""));
     let subjects = FORGED.iter().map(|(subject, _)| *subject);
     Ok(subjects.filter(|subject| !is_refused(subject)).collect())
+}
+
+/// Greets by an agent's token as an agent of a later version would.
+///
+/// # Errors
+/// When the hub is not there, or goes.
+pub(crate) fn greet_later(hub: SocketAddr, token: &Value) -> io::Result<()> {
+    let mut tls = connect(hub, token)?;
+    let name = token["name"].as_str().unwrap_or_default();
+    let hello = json!({
+        "name": name, "versions": [LATER, LATER], "program": "9.9.9", "instance": "later", "news": true,
+    });
+    let hello = [&[LATER], hello.to_string().as_bytes()].concat();
+    write!(tls, "PUB plimsoll.hello.{name} {}\r\n", hello.len())?;
+    tls.write_all(&hello)?;
+    tls.write_all(b"\r\nPING\r\n")?;
+    let said = until_pong(&mut tls)?;
+    assert!(
+        !said.contains("Permissions Violation"),
+        "it may greet: {said}"
+    );
+    Ok(())
 }
 
 type Tls = StreamOwned<ClientConnection, TcpStream>;

@@ -44,6 +44,8 @@ pub(crate) enum Fault {
     Stranger,
     /// Somebody who may come speaks in the name of others.
     Forger,
+    /// An agent greets as one of a later version would.
+    Version(usize),
 }
 
 /// Whether an agent that is started again has another machine's state.
@@ -52,12 +54,14 @@ pub(crate) type Elsewhere = bool;
 /// A fault of a run, so long after the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Planned {
+    /// It waits for a trial's load to begin, before anything else.
+    pub(crate) in_load: bool,
     pub(crate) after: Duration,
     pub(crate) fault: Fault,
 }
 
 /// The names that tables have for them.
-pub(crate) const NAMES: [&str; 16] = [
+pub(crate) const NAMES: [&str; 17] = [
     "connections cut",
     "connections refused",
     "way delayed",
@@ -74,6 +78,7 @@ pub(crate) const NAMES: [&str; 16] = [
     "two agents of one name",
     "token that was taken back",
     "subjects of others",
+    "agent of another version",
 ];
 
 impl Fault {
@@ -96,17 +101,29 @@ impl Fault {
             Self::Twin(..) => 13,
             Self::Stranger => 14,
             Self::Forger => 15,
+            Self::Version(_) => 16,
         }
     }
 }
 
-/// The faults of a run, some of them long after it has ended by itself.
+/// The faults of a run, some of them after it has ended by itself.
 pub(crate) fn draw(faults: u64, random: &mut Xoshiro256PlusPlus) -> Vec<Planned> {
     let planned = |_| Planned {
+        in_load: false,
         after: between(200, 5_000, random),
         fault: fault(random),
     };
     (0..faults).map(planned).collect()
+}
+
+/// A way that is lost for so long in both directions, somewhere in a trial's load.
+pub(crate) fn away(long: Duration, random: &mut Xoshiro256PlusPlus) -> Vec<Planned> {
+    let place = below(AGENTS + 1, random);
+    vec![Planned {
+        in_load: true,
+        after: between(1, 3_000, random),
+        fault: Fault::Bad(place, None, Way::Stalled, long),
+    }]
 }
 
 fn fault(random: &mut Xoshiro256PlusPlus) -> Fault {
@@ -124,18 +141,26 @@ fn fault(random: &mut Xoshiro256PlusPlus) -> Fault {
         4 => Fault::Bad(place, None, Way::Stalled, long),
         5 => Fault::Bad(place, Some(direction), Way::Stalled, long),
         6 => Fault::Bad(place, Some(direction), Way::Halved, between(1, 300, random)),
-        7 => Fault::Stop(who, long),
+        7 => Fault::Stop(who, standstill(random)),
         8 | 9 => Fault::Kill(who, between(1, 2_000, random)),
         10 => Fault::Twin(agent, below(2, random) == 0, long),
-        _ => [Fault::Stranger, Fault::Forger][below(2, random)],
+        _ => [Fault::Stranger, Fault::Forger, Fault::Version(agent)][below(3, random)],
     }
 }
 
 /// Most faults are shorter than a lease, and some longer.
 fn length(random: &mut Xoshiro256PlusPlus) -> Duration {
     match below(5, random) {
-        0 => between(10_200, 14_000, random),
+        0 => between(12_200, 16_000, random),
         _ => between(50, 4_000, random),
+    }
+}
+
+/// The same of a process.
+fn standstill(random: &mut Xoshiro256PlusPlus) -> Duration {
+    match below(5, random) {
+        0 => between(12_200, 30_000, random),
+        _ => between(500, 4_000, random),
     }
 }
 

@@ -11,11 +11,11 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use plimsoll_tests::relay::{Direction, Relay, pause};
-use plimsoll_tests::server::free_address;
 use plimsoll_tests::{program, wait_until};
 use serde_json::Value;
 
-use crate::forger::{forge, read_token, write_token};
+use crate::forger::{forge, greet_later, read_token, write_token};
+use crate::over::is_over;
 use crate::plan::{AGENTS, CONDUCTOR, Fault, Place, Planned, Who};
 use crate::trials::{Trials, judge};
 
@@ -31,12 +31,22 @@ const AGAIN: Duration = Duration::from_millis(1500);
 /// The variable that marks who conducts, and all that it starts.
 const MARK: &str = "FAULTS_OF";
 /// Settings of the kernel that no server and no other test cares about, one for each stage.
-const SETTINGS: [&str; 4] = [
+const SETTINGS: [&str; 12] = [
     "igmp_max_msf",
     "igmp_qrv",
     "ipfrag_max_dist",
     "igmp_max_memberships",
+    "inet_peer_maxttl",
+    "inet_peer_minttl",
+    "inet_peer_threshold",
+    "icmp_msgs_burst",
+    "ipfrag_time",
+    "tcp_probe_interval",
+    "tcp_probe_threshold",
+    "tcp_min_rtt_wlen",
 ];
+/// The numbers of runs that nothing strikes any more.
+const RECOVERIES: std::ops::Range<u32> = 1_000_000..1_000_003;
 /// As many stages may be there at the same time.
 pub(crate) const MOST_STAGES: usize = SETTINGS.len();
 
@@ -116,6 +126,18 @@ pub(crate) struct Seen {
     pub(crate) refused: u64,
 }
 
+impl Seen {
+    pub(crate) fn add(&mut self, mut other: Self) {
+        self.runs += other.runs;
+        self.trials.add(other.trials);
+        self.not_whole.append(&mut other.not_whole);
+        self.left.append(&mut other.left);
+        self.wrong.append(&mut other.wrong);
+        self.gave_up.append(&mut other.gave_up);
+        self.refused += other.refused;
+    }
+}
+
 /// All processes of one fleet.
 pub(crate) struct Stage {
     folder: tempfile::TempDir,
@@ -128,16 +150,16 @@ pub(crate) struct Stage {
     eve: Value,
     setting: Option<Setting>,
     conductor: Option<Child>,
-    runs: u32,
+    /// Its number.
+    run: u32,
     pub(crate) seen: Seen,
 }
 
 impl Stage {
     pub(crate) fn start(number: usize) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let hub_at = free_address();
+        let (hub, hub_at) = first_hub(folder.path());
         let ways = (0..=AGENTS).map(|_| Relay::start(hub_at).expect("a relay"));
-        let hub = start_hub(folder.path(), hub_at);
         let mut stage = Self {
             number,
             hub_at,
@@ -147,7 +169,7 @@ impl Stage {
             eve: Value::Null,
             setting: Setting::of(number),
             conductor: None,
-            runs: 0,
+            run: 0,
             seen: Seen::default(),
             folder,
         };
@@ -238,14 +260,14 @@ impl Stage {
         wait_until(DEADLINE, "the hub listens", || {
             // The port may still be its predecessor's.
             if !matches!(self.hub.try_wait(), Ok(None)) {
-                self.hub = start_hub(self.folder.path(), self.hub_at);
+                self.hub = start_hub(self.folder.path(), &[]);
             }
             TcpStream::connect(self.hub_at).is_ok()
         });
     }
 
     fn out(&self) -> PathBuf {
-        self.path(&format!("run-{}", self.runs))
+        self.path(&format!("run-{}", self.run))
     }
 
     /// Begins the run, or goes on with what there is of it.
@@ -259,7 +281,7 @@ impl Stage {
             .arg(self.path("conductor.token"))
             .args(["--agents", "agent-0,agent-1", "--out"])
             .arg(self.out())
-            .args(["--seed", &self.runs.to_string()])
+            .args(["--seed", &self.run.to_string()])
             .env(MARK, self.mark())
             .stderr(self.log("conductor"));
         if self.out().join("manifest.json").exists() {
@@ -272,18 +294,59 @@ impl Stage {
         format!("{}-{}", std::process::id(), self.number)
     }
 
-    /// A run that these faults strike; then all is well again, and it has to come to its end.
-    pub(crate) fn run(&mut self, faults: &[Planned]) {
-        self.runs += 1;
+    /// A run that these faults strike as long as it goes on; then all is well again, and it has to come to its end.
+    /// Gives how many have struck.
+    pub(crate) fn run(&mut self, number: u32, faults: &[Planned]) -> usize {
+        self.run = number;
         self.seen.runs += 1;
         self.start_run();
+        let mut struck = 0;
         for planned in faults {
-            pause(planned.after);
+            while planned.in_load && !self.has_load() && self.goes_on(LOOK) {}
+            if !self.goes_on(planned.after) {
+                break;
+            }
             self.strike(planned.fault);
+            struck += 1;
             self.keep_up();
         }
         self.end_run();
         self.look_back();
+        struck
+    }
+
+    /// Whether a trial has windows, and no end.
+    fn has_load(&self) -> bool {
+        let folders = fs::read_dir(self.out().join("trials"));
+        let folders = folders.into_iter().flatten().flatten();
+        let has = |folder: PathBuf| {
+            let windows = fs::metadata(folder.join("windows.jsonl"));
+            windows.is_ok_and(|file| file.len() > 0) && !folder.join("trial.json").exists()
+        };
+        folders.map(|folder| folder.path()).any(has)
+    }
+
+    /// Lets the time pass while the run goes on, and gives whether it still does.
+    fn goes_on(&mut self, long: Duration) -> bool {
+        let looks = looks(long);
+        (0..looks).all(|_| {
+            pause(long / looks);
+            !is_over() && self.is_under_way()
+        })
+    }
+
+    /// Whether there is who conducts the run. One that could not have its agents is begun again.
+    fn is_under_way(&mut self) -> bool {
+        let looked = self.conductor.as_mut().map(Child::try_wait);
+        let Some(Ok(ended)) = looked else {
+            return false;
+        };
+        let is_refused = ended.is_some_and(|status| status.code() == Some(REFUSED));
+        if is_refused {
+            wait(AGAIN);
+            self.start_run();
+        }
+        ended.is_none() || is_refused
     }
 
     fn strike(&mut self, fault: Fault) {
@@ -291,7 +354,7 @@ impl Stage {
             Fault::Cut(place) => self.ways[place].cut(),
             Fault::Close(place, long) => {
                 self.ways[place].close();
-                pause(long);
+                wait(long);
             }
             Fault::Bad(place, direction, way, long) => {
                 let all = [Direction::There, Direction::Back];
@@ -299,17 +362,17 @@ impl Stage {
                 which
                     .filter(|one| direction.is_none_or(|direction| direction == *one))
                     .for_each(|one| self.ways[place].set(one, way));
-                pause(long);
+                wait(long);
             }
             Fault::Stop(who, long) => self.stand_still(who, long),
             Fault::Kill(Who::Agent(agent), away) => {
                 end(&mut self.agents[agent]);
-                pause(away);
+                wait(away);
                 self.agents[agent] = self.start_agent(agent, "state");
             }
             Fault::Kill(Who::Hub, away) => {
                 end(&mut self.hub);
-                pause(away);
+                wait(away);
                 self.await_hub();
             }
             Fault::Kill(Who::Conductor, away) => self.kill_conductor(away),
@@ -318,13 +381,14 @@ impl Stage {
                 signal(old, Signal::SIGSTOP);
                 let state = if elsewhere { "other-state" } else { "state" };
                 let mut twin = self.start_agent(agent, state);
-                pause(long);
+                wait(long);
                 signal(old, Signal::SIGCONT);
-                pause(long / 4);
+                wait(long / 4);
                 end(&mut twin);
             }
             Fault::Stranger => self.strange(),
             Fault::Forger => self.forge(),
+            Fault::Version(agent) => self.greet(agent),
         }
         self.ways.iter().for_each(Relay::heal);
     }
@@ -337,7 +401,7 @@ impl Stage {
         };
         let Some(stopped) = stopped else { return };
         signal(stopped, Signal::SIGSTOP);
-        pause(long);
+        wait(long);
         signal(stopped, Signal::SIGCONT);
     }
 
@@ -347,14 +411,14 @@ impl Stage {
         };
         end(&mut conductor);
         self.no_process_is_left();
-        if self.runs.is_multiple_of(2) {
+        if self.run.is_multiple_of(2) {
             let mut restore = plimsoll(&["restore"]);
             restore.arg("--state").arg(self.path("state"));
             let output = restore.output().expect("it runs");
             assert!(output.status.success(), "{output:?}");
             self.no_setting_is_left();
         }
-        pause(away);
+        wait(away);
         self.start_run();
     }
 
@@ -384,6 +448,14 @@ impl Stage {
         }
     }
 
+    /// Who runs studies hears of an agent of a later version, until the agent itself greets again.
+    fn greet(&mut self, agent: usize) {
+        let token = fs::read_to_string(self.path(&format!("agent-{agent}.token")));
+        let token = read_token(&token.expect("a token"));
+        // One that is not there hears nothing.
+        let _refused = greet_later(self.hub_at, &token);
+    }
+
     /// What ended by itself is started again.
     fn keep_up(&mut self) {
         self.await_hub();
@@ -411,10 +483,10 @@ impl Stage {
                 Some(_) => return,
                 None => {
                     end(&mut conductor);
-                    return self.is_wrong(format!("run {} does not end", self.runs));
+                    return self.is_wrong(format!("run {} does not end", self.run));
                 }
             }
-            pause(AGAIN);
+            wait(AGAIN);
             self.start_run();
         }
         self.seen.refused += 1;
@@ -462,8 +534,8 @@ impl Stage {
     /// With nothing that strikes any more, a trial counts; and all end who are told to.
     pub(crate) fn recover(&mut self) {
         let accepted = self.seen.trials.accepted;
-        for _ in 0..3 {
-            self.run(&[]);
+        for number in RECOVERIES {
+            self.run(number, &[]);
             if self.seen.trials.accepted > accepted {
                 break;
             }
@@ -516,13 +588,28 @@ fn plimsoll(words: &[&str]) -> Command {
     command
 }
 
-fn start_hub(folder: &Path, at: SocketAddr) -> Child {
+/// A hub on a port that it has taken itself: one that was only found free may be another's by then.
+fn first_hub(folder: &Path) -> (Child, SocketAddr) {
+    let hub = start_hub(folder, &["--listen", "127.0.0.1:0"]);
+    let mut at = None;
+    wait_until(DEADLINE, "the hub says where it listens", || {
+        let said = fs::read_to_string(folder.join("hub.log")).unwrap_or_default();
+        let url = said.split_once("tls://");
+        at = url.and_then(|(_, rest)| rest.split_once(',')?.0.parse().ok());
+        at.is_some()
+    });
+    (hub, at.expect("it was waited for"))
+}
+
+fn start_hub(folder: &Path, words: &[&str]) -> Child {
     let log = OpenOptions::new()
         .create(true)
         .append(true)
         .open(folder.join("hub.log"));
-    let mut command = plimsoll(&["hub", "--listen", &at.to_string(), "--hub"]);
+    let mut command = plimsoll(&["hub"]);
     command
+        .args(words)
+        .arg("--hub")
         .arg(folder.join("hub"))
         .stderr(log.expect("the log can be written"));
     command.spawn().expect("the program starts")
@@ -561,16 +648,30 @@ fn await_end(child: &mut Child) -> Option<Option<i32>> {
     Some(status.code())
 }
 
-/// Whether it holds before long.
+/// Whether it holds before long, and before all is to end.
 fn waited(mut holds: impl FnMut() -> bool) -> bool {
-    let looks = DEADLINE.as_millis() / LOOK.as_millis();
-    (0..looks).any(|_| {
+    let mut looks = (0..looks(DEADLINE)).take_while(|_| !is_over());
+    looks.any(|_| {
         let held = holds();
         if !held {
             pause(LOOK);
         }
         held
     })
+}
+
+/// Lets the time pass, unless all is to end.
+fn wait(long: Duration) {
+    let looks = looks(long);
+    (0..looks)
+        .take_while(|_| !is_over())
+        .for_each(|_| pause(long / looks));
+}
+
+/// How many looks there are in a time; at least one.
+fn looks(long: Duration) -> u32 {
+    let looks = long.as_millis().div_ceil(LOOK.as_millis()).max(1);
+    u32::try_from(looks).unwrap_or(u32::MAX)
 }
 
 /// Processes with this in their environment.
