@@ -501,6 +501,10 @@ pub(crate) struct ServeArgs {
     /// Listen beyond loopback without TLS, behind a proxy that has it
     #[arg(long, env = "PLIMSOLL_EXPOSE_WITHOUT_TLS")]
     pub(crate) expose_without_tls: bool,
+    /// With that, and no proxy: sessions of clients that come without TLS, in a network that nobody else
+    /// is on, such as that of a measurement
+    #[arg(long, env = "PLIMSOLL_PLAIN_COOKIES")]
+    pub(crate) plain_cookies: bool,
     /// A name by which clients reach the server, such as mail.example.org; its domain, localhost, and
     /// addresses always count. A server that listens on loopback refuses requests for other names
     #[arg(

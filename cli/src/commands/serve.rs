@@ -200,6 +200,7 @@ fn config(args: &ServeArgs) -> Result<Config, Failure> {
     config.reached_at.clone_from(&args.reached_at);
     config.listen = args.listen;
     config.allow_plain_exposed = args.expose_without_tls;
+    config.plain_cookies = args.plain_cookies;
     config.http_threads = args.http_threads.map(|n| n as usize);
     config.requests_at_once = args.requests_at_once.map(|n| n as usize);
     config.tls = match (&args.tls_cert, &args.tls_key) {

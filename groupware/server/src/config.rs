@@ -123,6 +123,8 @@ pub struct Config {
     /// Allows an address that others can reach, without TLS: for a proxy in front that speaks it.
     /// Session cookies are then for HTTPS only, too.
     pub allow_plain_exposed: bool,
+    /// There they are not: there is no proxy, and clients come as they are.
+    pub plain_cookies: bool,
     /// Where the data lies.
     pub data: Data,
     /// An object store in which the content of attachments is put; in the data's folder unless given.
@@ -200,6 +202,7 @@ impl Config {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             allow_plain_exposed: false,
+            plain_cookies: false,
             data,
             objects: None,
             reached_at: None,

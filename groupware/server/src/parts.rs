@@ -68,7 +68,8 @@ impl Parts {
             metrics,
             cookies: Cookies {
                 // In front of plain HTTP that others can reach, there is a proxy that speaks TLS.
-                are_secure: config.tls.is_some() || config.allow_plain_exposed,
+                are_secure: config.tls.is_some()
+                    || config.allow_plain_exposed && !config.plain_cookies,
             },
         })
     }

@@ -67,6 +67,7 @@ impl Reloaded {
                     "expose-without-tls",
                     old.allow_plain_exposed != new.allow_plain_exposed,
                 ),
+                ("plain-cookies", old.plain_cookies != new.plain_cookies),
                 ("host", old.hosts != new.hosts),
                 (
                     "proxy-protocol",

@@ -35,7 +35,7 @@ pub(crate) fn reaches(elsewhere: &dyn Elsewhere, drive: &Drive) -> Result<(), St
     match away {
         Some(agent) if here => Err(Stop::Fatal(ConductError::Unsupported(format!(
             "agent {} on {} can't reach the system at {}, an address of this machine for itself: attach \
-             one that runs already, by an address that all machines reach",
+             one that runs already, by an address that all machines reach, or have an agent start it (`on`)",
             agent.name, agent.host, drive.base
         )))),
         _ => Ok(()),

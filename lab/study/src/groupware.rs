@@ -124,7 +124,9 @@ impl GroupwareTemplate {
             for word in &mut command.start {
                 *word = word.replace(HERE, ADDRESS);
             }
-            command.start.push("--expose-without-tls".to_owned());
+            // Users come as they are, and keep their sessions by cookies.
+            let exposed = ["--expose-without-tls", "--plain-cookies"];
+            command.start.extend(exposed.map(str::to_owned));
         }
         Ok(command)
     }

@@ -458,7 +458,17 @@ fn a_stop_does_not_wait_for_ever() {
 
 #[test]
 fn exposed_addresses_need_tls_or_a_word() {
+    let cookie = cookie_of_an_exposed_server(false);
+    // The cookie is for HTTPS, which a proxy in front speaks.
+    assert!(cookie.ends_with("; Secure"), "{cookie}");
+    let cookie = cookie_of_an_exposed_server(true);
+    assert!(!cookie.contains("; Secure"), "{cookie}");
+}
+
+/// What a session is kept by, where clients come without TLS, or by a proxy.
+fn cookie_of_an_exposed_server(plain_cookies: bool) -> String {
     let mut exposed = config();
+    exposed.plain_cookies = plain_cookies;
     exposed.listen = SocketAddr::from(([0, 0, 0, 0], 0));
     let error = Server::start(exposed.clone()).unwrap_err();
     assert!(matches!(error, ServeError::Exposed(_)), "{error}");
@@ -479,7 +489,6 @@ fn exposed_addresses_need_tls_or_a_word() {
         .status,
         200
     );
-    // The cookie is for HTTPS, which a proxy in front speaks.
     let users = br#"{"users":[{"name":"ada"}],"app_passwords":true}"#;
     let reply = send(
         address,
@@ -492,8 +501,7 @@ fn exposed_addresses_need_tls_or_a_word() {
     let body = json!({ "username": "ada", "password": password }).to_string();
     let headers = [("content-type", "application/json")];
     let reply = send(address, "POST", "/login", &headers, body.as_bytes());
-    let cookie = reply.header("set-cookie").unwrap();
-    assert!(cookie.ends_with("; Secure"), "{cookie}");
+    reply.header("set-cookie").unwrap().to_owned()
 }
 
 #[test]
