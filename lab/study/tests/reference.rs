@@ -77,11 +77,12 @@ pub(crate) const OF_WORKLOADS: [&str; 4] = [
     "docs/clients.md",
     "docs/recipes.md",
 ];
-pub(crate) const OF_STUDIES: [&str; 5] = [
+pub(crate) const OF_STUDIES: [&str; 6] = [
     "docs/studies.md",
     "docs/http.md",
     "docs/clients.md",
     "docs/recipes.md",
+    "docs/machines.md",
     "README.md",
 ];
 
