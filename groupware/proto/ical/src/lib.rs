@@ -4,10 +4,12 @@
 //! Nothing is understood but what tells objects apart, so that whatever else a file says stays as it is.
 //! *Absent: dates, recurrence, what a calendar makes of an object, I/O.*
 
+mod edit;
 mod line;
 mod object;
 mod split;
 
+pub use edit::{Edit, edited, escaped, with_zones};
 pub use object::Object;
 pub use split::{Damage, Fault, LEVELS, split};
 

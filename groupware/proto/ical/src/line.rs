@@ -103,21 +103,28 @@ impl<'l> Said<'l> {
         self.name.eq_ignore_ascii_case(name.as_bytes())
     }
 
-    /// The time zone that its value is in.
-    pub(crate) fn zone(&self) -> Option<&'l [u8]> {
+    /// Its parameters: the name of each, and how it is written.
+    pub(crate) fn parameters(&self) -> impl Iterator<Item = (&'l [u8], &'l [u8])> + use<'l> {
         let mut is_quoted = false;
-        let mut parts = self.parameters.split(|byte| {
+        let parts = self.parameters.split(move |byte| {
             is_quoted ^= *byte == b'"';
             !is_quoted && *byte == b';'
         });
-        parts.find_map(|part| {
-            let at = memchr(b'=', part)?;
-            let (name, value) = (&part[..at], part[at + 1..].trim_ascii());
+        let parts = parts.filter(|part| !part.is_empty());
+        parts.map(|part| {
+            let name = &part[..memchr(b'=', part).unwrap_or(part.len())];
+            (name.trim_ascii(), part)
+        })
+    }
+
+    /// The time zone that its value is in.
+    pub(crate) fn zone(&self) -> Option<&'l [u8]> {
+        let mut all = self.parameters();
+        all.find_map(|(name, part)| {
+            let value = part[memchr(b'=', part)? + 1..].trim_ascii();
             let value = value.strip_prefix(b"\"").unwrap_or(value);
             let value = value.strip_suffix(b"\"").unwrap_or(value);
-            name.trim_ascii()
-                .eq_ignore_ascii_case(b"TZID")
-                .then_some(value)
+            name.eq_ignore_ascii_case(b"TZID").then_some(value)
         })
     }
 }

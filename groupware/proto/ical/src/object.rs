@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
 
+use crate::line::{Line, Lines};
+
 /// What a calendar in a file has besides objects.
 #[derive(Debug, Default)]
 pub(crate) struct Calendar<'a> {
@@ -87,13 +89,47 @@ impl<'a> Object<'a> {
 
     /// The time zones that it names, where its file describes them, each once: name, and the component.
     pub fn zones(&self) -> impl Iterator<Item = (&[u8], &'a [u8])> {
-        let mut last: Option<&[u8]> = None;
-        self.zones.iter().filter_map(move |(name, calendar)| {
-            let bytes = self.calendars.get(*calendar)?.zones.get(name)?;
-            let is_new = last != Some(name.as_slice());
-            last = Some(name);
-            is_new.then_some((name.as_slice(), *bytes))
-        })
+        let all = self.named_zones();
+        all.filter_map(|(name, described)| Some((name, described?)))
+    }
+
+    /// The time zones that it names, each once, and the component that describes it where its file has one.
+    pub fn named_zones(&self) -> impl Iterator<Item = (&[u8], Option<&'a [u8]>)> {
+        let mut all: BTreeMap<&[u8], Option<&'a [u8]>> = BTreeMap::new();
+        for (name, calendar) in &self.zones {
+            let described = all.entry(name.as_slice()).or_default();
+            *described = described.or_else(|| self.described(name, *calendar));
+        }
+        all.into_iter()
+    }
+
+    /// A time zone as a calendar of the file describes it.
+    fn described(&self, name: &[u8], calendar: usize) -> Option<&'a [u8]> {
+        self.calendars.get(calendar)?.zones.get(name).copied()
+    }
+
+    /// A time zone that it names in several calendars of the file, which don't describe it by the same lines.
+    pub(crate) fn torn_zone(&self) -> Option<&[u8]> {
+        let mut last: Option<(&[u8], &[u8])> = None;
+        for (name, calendar) in &self.zones {
+            let Some(described) = self.described(name, *calendar) else {
+                continue;
+            };
+            if last.is_some_and(|(of, other)| of == name && !has_lines_of(described, other)) {
+                return Some(name);
+            }
+            last = Some((name.as_slice(), described));
+        }
+        None
+    }
+
+    /// Leaves those of its components, numbered in their order, that are to stay.
+    pub fn retain(&mut self, mut stays: impl FnMut(usize) -> bool) {
+        let mut number = 0;
+        self.components.retain(|_| {
+            number += 1;
+            stays(number - 1)
+        });
     }
 
     /// Its components in the order of the file.
@@ -110,6 +146,12 @@ impl<'a> Object<'a> {
         let first = calendars.next();
         calendars.all(|other| Some(other) == first)
     }
+}
+
+/// Whether both have the same content lines, however they are folded and ended.
+fn has_lines_of(one: &[u8], other: &[u8]) -> bool {
+    let lines = |part| Lines::new(part).map(|line: Line<'_>| line.unfolded().into_owned());
+    one == other || lines(one).eq(lines(other))
 }
 
 /// What ends the last line of a part: that of a file may have no end.

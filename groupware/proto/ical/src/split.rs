@@ -261,22 +261,61 @@ fn grouped<'a>(
             });
         }
     }
+    without_torn(&mut objects, &mut faults);
     (objects, faults)
+}
+
+/// Takes out objects whose parts mean different times by one name: in a calendar of its own, an object has one
+/// description of it.
+fn without_torn(objects: &mut Vec<Object<'_>>, faults: &mut Vec<Fault>) {
+    objects.retain(|object| {
+        let torn = object.torn_zone().map(|zone| Fault {
+            line: object.line,
+            cause: format!(
+                "its parts are in several calendars, which describe the time zone {} each in its own \
+                 way: put all of them into one VCALENDAR",
+                shown(zone)
+            ),
+        });
+        let is_whole = torn.is_none();
+        faults.extend(torn);
+        is_whole
+    });
+    faults.sort_by_key(|fault| fault.line);
 }
 
 fn checked(uid: Option<Vec<u8>>) -> Result<String, String> {
     let uid = uid.filter(|uid| !uid.is_empty()).ok_or(
         "it has no UID, by which a calendar knows it: add a line such as UID:1@example.org",
     )?;
+    let uid = String::from_utf8(uid)
+        .map_err(|_| "its UID is not UTF-8: convert the file, as iconv does".to_owned())?;
+    let uid = unescaped(uid);
     if uid.len() > UID_BYTES {
         return Err(format!("its UID has more than {UID_BYTES} bytes"));
     }
-    let uid = String::from_utf8(uid)
-        .map_err(|_| "its UID is not UTF-8: convert the file, as iconv does".to_owned())?;
     match uid.contains(char::is_control) {
         true => Err("its UID has a control character".to_owned()),
         false => Ok(uid),
     }
+}
+
+/// A UID as it is meant: it is a text, in which a comma, a semicolon, and a backslash have a backslash before them
+/// (RFC 5545 §3.3.11). Many write it as it is all the same, so any other backslash stands for itself.
+fn unescaped(written: String) -> String {
+    if !written.contains('\\') {
+        return written;
+    }
+    let mut uid = String::with_capacity(written.len());
+    let mut letters = written.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let escaped = match letter {
+            '\\' => letters.next_if(|next| matches!(next, '\\' | ',' | ';')),
+            _ => None,
+        };
+        uid.push(escaped.unwrap_or(letter));
+    }
+    uid
 }
 
 #[cfg(test)]
@@ -394,6 +433,43 @@ mod tests {
         let lines: Vec<_> = faults.iter().map(|fault| fault.line).collect();
         assert_eq!(lines, [3, 6, 9]);
         assert!(faults[0].cause.contains("UID:1@example.org"));
+    }
+
+    #[test]
+    fn a_uid_is_a_text() {
+        for (as_written, uid) in [
+            (r"a\,b\;c\\d", r"a,b;c\d"),
+            ("a,b;c", "a,b;c"),
+            (r"C:\new\x", r"C:\new\x"),
+            (r"a\", r"a\"),
+            (r"a\\,b", r"a\,b"),
+        ] {
+            let file = whole(&[&event(as_written, "")]);
+            let (objects, faults) = split(file.as_bytes()).unwrap();
+            assert!(faults.is_empty());
+            assert_eq!(objects[0].uid, uid);
+            assert_eq!(written(&objects[0]), file);
+        }
+    }
+
+    #[test]
+    fn two_zones_of_one_name_are_a_fault_where_an_object_has_both() {
+        let zoned = |uid: &str, rest: &str| event(uid, &format!("DTSTART;TZID=X:1\r\n{rest}"));
+        let (x, other) = (zone("X"), zone("X").replace("+0100", "+0200"));
+        let folded = x.replace("TZID:X\n", "TZ\r\n ID:X\r\n");
+        let file = |zone: &str| {
+            let first = whole(&[&x, &zoned("a", ""), &zoned("b", "")]);
+            let second = whole(&[zone, &zoned("a", "SUMMARY:2\r\n"), &zoned("c", "")]);
+            format!("{first}{second}")
+        };
+        let (torn, alike) = (file(&other), file(&folded));
+        let (objects, faults) = split(torn.as_bytes()).unwrap();
+        let uids: Vec<_> = objects.iter().map(|object| &*object.uid).collect();
+        assert_eq!((uids, faults.len()), (vec!["b", "c"], 1));
+        assert!(faults[0].cause.contains("time zone X"), "{}", faults[0]);
+        assert!(written(&objects[1]).contains("+0200"));
+        let (objects, faults) = split(alike.as_bytes()).unwrap();
+        assert_eq!((objects.len(), faults.len()), (3, 0));
     }
 
     proptest! {

@@ -1,0 +1,260 @@
+//! Properties of a component changed in the lines of an object: all other lines stay as they are, byte for byte.
+
+use crate::line::{Line, Lines, Said};
+
+/// How many bytes a line has at most before it is folded: RFC 5545 §3.1.
+const LINE_BYTES: usize = 75;
+
+/// What becomes of a property of a component. The first of its name is changed where it lies, one that isn't there
+/// comes behind the others, and further ones of its name go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// Its name.
+    pub property: &'static str,
+    /// What it says from now on, as iCalendar writes it; none, and it goes.
+    pub value: Option<String>,
+    /// What becomes of parameters: a new value, or none, and it goes. Others stay as they are.
+    pub parameters: Vec<(&'static str, Option<String>)>,
+}
+
+/// A text as iCalendar writes it: RFC 5545 §3.3.11.
+pub fn escaped(text: &str) -> String {
+    let mut written = String::with_capacity(text.len() + 8);
+    for letter in text.chars() {
+        match letter {
+            '\n' => written.push_str("\\n"),
+            '\\' | ';' | ',' => written.extend(['\\', letter]),
+            _ => written.push(letter),
+        }
+    }
+    written
+}
+
+/// The object with changes in some of its components, which are numbered in their order, time zones left out.
+pub fn edited(object: &[u8], edits: &[(usize, Vec<Edit>)]) -> Vec<u8> {
+    let mut written = Vec::with_capacity(object.len() + 512);
+    let (mut level, mut components) = (0_usize, 0);
+    let mut open: Option<Open<'_>> = None;
+    for line in Lines::new(object) {
+        if written.is_empty() {
+            // What marks the file as UTF-8 is no part of its first line.
+            written.extend_from_slice(&object[..line.at]);
+        }
+        let text = line.unfolded();
+        let said = Said::read(&text);
+        if said.is("BEGIN") {
+            let value = said.value.trim_ascii();
+            if level == 1 && !value.eq_ignore_ascii_case(b"VTIMEZONE") {
+                let of = edits.iter().find(|(number, _)| *number == components);
+                open = of.map(|(_, edits)| Open::new(edits, &line));
+                components += 1;
+            } else if let Some(open) = &mut open {
+                open.finish(&mut written);
+            }
+            level += 1;
+        } else if said.is("END") {
+            level = level.saturating_sub(1);
+            if level == 1
+                && let Some(mut open) = open.take()
+            {
+                open.finish(&mut written);
+            }
+        } else if level == 2
+            && let Some(open) = &mut open
+            && open.change(&said, &mut written)
+        {
+            continue;
+        }
+        written.extend_from_slice(line.bytes);
+    }
+    written
+}
+
+/// The object with more time zones, as their lines describe them, before all components.
+pub fn with_zones(object: &[u8], zones: &[u8]) -> Vec<u8> {
+    let first = Lines::new(object).skip(1).find(|line| {
+        let text = line.unfolded();
+        Said::read(&text).is("BEGIN")
+    });
+    let at = first.map_or(object.len(), |line| line.at);
+    [&object[..at], zones, &object[at..]].concat()
+}
+
+/// A component that is being changed.
+struct Open<'e> {
+    edits: &'e [Edit],
+    is_done: Vec<bool>,
+    /// What its lines end with.
+    end: &'static [u8],
+}
+
+impl<'e> Open<'e> {
+    fn new(edits: &'e [Edit], begin: &Line<'_>) -> Self {
+        Self {
+            edits,
+            is_done: vec![false; edits.len()],
+            end: match begin.bytes.ends_with(b"\r\n") {
+                true => b"\r\n",
+                false => b"\n",
+            },
+        }
+    }
+
+    /// Writes what becomes of a line; false if nothing is to become of it.
+    fn change(&mut self, said: &Said<'_>, to: &mut Vec<u8>) -> bool {
+        let Some(at) = self.edits.iter().position(|edit| said.is(edit.property)) else {
+            return false;
+        };
+        if !std::mem::replace(&mut self.is_done[at], true) {
+            self.write(&self.edits[at], Some(said), to);
+        }
+        true
+    }
+
+    /// Writes the properties that weren't there.
+    fn finish(&mut self, to: &mut Vec<u8>) {
+        for (at, edit) in self.edits.iter().enumerate() {
+            if !std::mem::replace(&mut self.is_done[at], true) {
+                self.write(edit, None, to);
+            }
+        }
+    }
+
+    fn write(&self, edit: &Edit, was: Option<&Said<'_>>, to: &mut Vec<u8>) {
+        let Some(value) = &edit.value else {
+            return;
+        };
+        let mut line = Vec::with_capacity(value.len() + LINE_BYTES);
+        line.extend_from_slice(was.map_or(edit.property.as_bytes(), |said| said.name));
+        let kept = was.into_iter().flat_map(Said::parameters);
+        for (name, parameter) in kept {
+            let is_other = |of: &str| !name.eq_ignore_ascii_case(of.as_bytes());
+            if edit.parameters.iter().all(|(of, _)| is_other(of)) {
+                line.push(b';');
+                line.extend_from_slice(parameter);
+            }
+        }
+        for (name, value) in &edit.parameters {
+            if let Some(value) = value {
+                line.extend_from_slice(format!(";{name}={}", quoted(value)).as_bytes());
+            }
+        }
+        line.push(b':');
+        line.extend_from_slice(value.as_bytes());
+        fold(&line, self.end, to);
+    }
+}
+
+/// A parameter's value, in quotation marks if it has to be: RFC 5545 §3.1.
+fn quoted(value: &str) -> String {
+    match value.contains([':', ';', ',']) {
+        true => format!("\"{value}\""),
+        false => value.to_owned(),
+    }
+}
+
+/// Writes a line in pieces of the length that lines have, none of which ends within a character.
+fn fold(line: &[u8], end: &[u8], to: &mut Vec<u8>) {
+    let (mut rest, mut room) = (line, LINE_BYTES);
+    while rest.len() > room {
+        let is_border = |at: &usize| rest[*at] & 0xC0 != 0x80;
+        let at = (1..=room).rev().find(is_border).unwrap_or(room);
+        to.extend_from_slice(&rest[..at]);
+        to.extend_from_slice(end);
+        to.push(b' ');
+        rest = &rest[at..];
+        room = LINE_BYTES - 1;
+    }
+    to.extend_from_slice(rest);
+    to.extend_from_slice(end);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const OBJECT: &str = "BEGIN:VCALENDAR\nSUMMARY:of the calendar\nBEGIN:VTIMEZONE\nTZID:X\n\
+        SUMMARY:of the zone\nEND:VTIMEZONE\nBEGIN:VEVENT\nUID:a\nsummary;X-P=\"a;b:c\";ALTREP=\"x\":o\n\
+        \x20ld\nX-ODD\nSUMMARY:second\nBEGIN:VALARM\nSUMMARY:of the alarm\nEND:VALARM\nX-LAST:1\nEND:VEVENT\n\
+        BEGIN:VEVENT\r\nUID:a\r\nSUMMARY:other\r\nEND:VEVENT\r\nEND:VCALENDAR";
+
+    fn edit(property: &'static str, value: Option<&str>) -> Edit {
+        Edit {
+            property,
+            value: value.map(str::to_owned),
+            parameters: vec![("ALTREP", None)],
+        }
+    }
+
+    fn changed(edits: &[(usize, Vec<Edit>)]) -> String {
+        String::from_utf8(edited(OBJECT.as_bytes(), edits)).unwrap()
+    }
+
+    #[test]
+    fn a_property_changes_where_it_lies_and_nothing_else_does() {
+        let old = "summary;X-P=\"a;b:c\";ALTREP=\"x\":o\n ld\n";
+        let without = OBJECT.replace("SUMMARY:second\n", "");
+        let found = changed(&[(0, vec![edit("SUMMARY", Some("new"))])]);
+        assert_eq!(found, without.replace(old, "summary;X-P=\"a;b:c\":new\n"));
+        let found = changed(&[(0, vec![edit("SUMMARY", None)])]);
+        assert_eq!(found, without.replace(old, ""));
+        let found = changed(&[(1, vec![edit("SUMMARY", Some("new"))])]);
+        assert_eq!(found, OBJECT.replace("SUMMARY:other", "SUMMARY:new"));
+        assert_eq!(changed(&[]), OBJECT);
+        assert_eq!(changed(&[(2, vec![edit("SUMMARY", None)])]), OBJECT);
+    }
+
+    #[test]
+    fn what_is_not_there_comes_behind_the_others_and_before_alarms() {
+        let zoned = Edit {
+            property: "DTEND",
+            value: Some("20260105T090000".to_owned()),
+            parameters: vec![("VALUE", None), ("TZID", Some("A: B".to_owned()))],
+        };
+        let line = "DTEND;TZID=\"A: B\":20260105T090000";
+        let edits = [
+            (0, vec![zoned.clone(), edit("LOCATION", None)]),
+            (1, vec![zoned]),
+        ];
+        let expected = OBJECT
+            .replace("BEGIN:VALARM", &format!("{line}\nBEGIN:VALARM"))
+            .replace("other\r\n", &format!("other\r\n{line}\r\n"));
+        assert_eq!(changed(&edits), expected);
+    }
+
+    #[test]
+    fn a_zone_comes_before_all_others() {
+        let zone = "BEGIN:VTIMEZONE\r\nTZID:Y\r\nEND:VTIMEZONE\r\n";
+        let found = with_zones(OBJECT.as_bytes(), zone.as_bytes());
+        let first = "BEGIN:VTIMEZONE\nTZID:X";
+        let expected = OBJECT.replace(first, &format!("{zone}{first}"));
+        assert_eq!(String::from_utf8(found).unwrap(), expected);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_again(text in "\\PC{0,200}", mark in any::<bool>()) {
+            let mark = if mark { "\u{feff}" } else { "" };
+            let object = format!("{mark}BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n");
+            let edits = [(0, vec![edit("SUMMARY", Some(&escaped(&text)))])];
+            let found = edited(object.as_bytes(), &edits);
+            let lines: Vec<_> = Lines::new(&found).collect();
+            prop_assert_eq!(lines.len(), 5);
+            let (line, value) = (lines[2].unfolded(), escaped(&text));
+            prop_assert_eq!(Said::read(&line).value, value.as_bytes());
+            for physical in lines[2].bytes.split(|byte| *byte == b'\n') {
+                prop_assert!(physical.len() <= LINE_BYTES + 1);
+                prop_assert!(std::str::from_utf8(physical).is_ok());
+            }
+            prop_assert_eq!(edited(&found, &[(0, vec![edit("SUMMARY", None)])]), object.as_bytes());
+        }
+
+        #[test]
+        fn nothing_panics(file in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = edited(&file, &[(0, vec![edit("A", Some("1"))])]);
+            let _ = with_zones(&file, b"");
+        }
+    }
+}
