@@ -1,8 +1,8 @@
 //! Any bytes as a file of calendar objects: each is taken out of it as it is, or something is refused; what a
-//! calendar makes of one has a bound, whatever recurs in it.
+//! calendar makes of one has a bound, whatever recurs in it; and a change of one leaves it one.
 
 use groupware_calendar::ready;
-use groupware_proto_ical::split;
+use groupware_proto_ical::{Edit, edited, escaped, split};
 
 /// 2026-01-01T00:00:00Z.
 const NOW: i64 = 1_767_225_600;
@@ -21,6 +21,17 @@ pub(crate) fn run(data: &[u8]) {
         assert!(faults.is_empty() && again.len() == 1);
         assert_eq!(again[0].uid, object.uid);
         assert!(again[0].components().eq(object.components()));
+        let summary = Edit {
+            property: "SUMMARY",
+            value: Some(escaped("a;\n\u{e9}")),
+            parameters: vec![("ALTREP", None), ("TZID", Some("A: B".to_owned()))],
+        };
+        let edits = [(0, vec![summary])];
+        let changed = edited(&written, &edits);
+        assert_eq!(edited(&changed, &edits), changed);
+        let (changed, faults) = split(&changed).expect("what is changed can be read");
+        assert!(faults.is_empty() && changed.len() == 1);
+        assert_eq!(changed[0].uid, object.uid);
         if place < READ {
             let _ = ready(object, "ann@localhost", NOW);
         }

@@ -13,7 +13,6 @@ use calcard::{
         timezone::TzResolver,
     },
 };
-use groupware_proto_ical::split;
 use groupware_text::shortened;
 use jiff::{Span, civil::Date};
 use serde_json::{Value, json};
@@ -22,9 +21,7 @@ use crate::{
     Attendee, CalendarError, Class, Details, Entry, Event, Moment, NewAttendee, NewEvent, Reason,
     Role, State, Status, Transparency, UserType,
     json::{bare_address, check_uid, end_of, is_computed, recurrence_refused, word},
-    limits,
-    object::Imported,
-    time, zones,
+    limits, time, zones,
 };
 
 /// Who wrote an answer's iCalendar text.
@@ -251,7 +248,7 @@ pub(crate) fn moment_of(
 
 /// The name that a client's zone goes by everywhere: a zone that only its VTIMEZONE explains is
 /// given its real name.
-fn known_zone(zones: &TzResolver<&str>, tzid: &str) -> String {
+pub(crate) fn known_zone(zones: &TzResolver<&str>, tzid: &str) -> String {
     if tzid.parse::<Tz>().is_ok() {
         return tzid.to_owned();
     }
@@ -285,126 +282,38 @@ pub(crate) fn extra(component: &ICalendarComponent) -> Vec<(String, Value)> {
         .collect()
 }
 
-/// Writes entries as one iCalendar object, with the time zones that they name. What is kept as it came is written
-/// as it came: alone byte for byte, with others its components.
-pub fn write_icalendar<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> String {
-    let entries: Vec<&Entry> = entries.into_iter().collect();
-    if let [entry] = entries[..]
-        && let Some(imported) = entry.imported()
-    {
-        return imported.original().to_owned();
-    }
-    let mut parts = ICalendarParts::default();
-    let mut whole = parts.next(entries);
-    whole.push_str(parts.end());
-    whole
-}
-
 /// Writes an unanswered invitation as the request that it is.
 pub(crate) fn write_notice(entry: &Entry) -> String {
     write([entry], Some(ICalendarMethod::Request))
 }
 
-/// One iCalendar object, written in parts of some entries each: no more than those are in memory. A time zone is
-/// described once, by whichever entry names it first.
-#[derive(Debug, Default)]
-pub struct ICalendarParts {
-    has_begun: bool,
-    zones: BTreeSet<String>,
-}
-
-/// How an object ends.
-const END: &str = "END:VCALENDAR\r\n";
-
-impl ICalendarParts {
-    /// The next part.
-    pub fn next<'a>(&mut self, entries: impl IntoIterator<Item = &'a Entry>) -> String {
-        let (kept, own): (Vec<&Entry>, Vec<&Entry>) = entries
-            .into_iter()
-            .partition(|entry| entry.imported().is_some());
-        let mut part = object(own, None, &mut self.zones);
-        if let Some(text) = part.strip_suffix(END) {
-            part.truncate(text.len());
-        }
-        if std::mem::replace(&mut self.has_begun, true) {
-            // Components begin at the first line that begins one within the object.
-            let first = part.find("\r\nBEGIN:").map_or(part.len(), |at| at + 2);
-            part.drain(..first);
-        }
-        let mut written = BTreeSet::new();
-        for entry in kept {
-            // Instances of one event are one object.
-            if written.insert(&*entry.event.uid) {
-                self.keep(&mut part, entry);
-            }
-        }
-        part
-    }
-
-    /// Adds the components of what is kept as it came.
-    fn keep(&mut self, part: &mut String, entry: &Entry) {
-        let original = entry.imported().map_or("", Imported::original);
-        let Ok((objects, _)) = split(original.as_bytes()) else {
-            return;
-        };
-        for object in &objects {
-            for (name, zone) in object.zones() {
-                if self
-                    .zones
-                    .insert(String::from_utf8_lossy(name).into_owned())
-                {
-                    push_lines(part, zone);
-                }
-            }
-            for component in object.components() {
-                push_lines(part, component);
-            }
-        }
-    }
-
-    /// What follows the last part, of which there must be one.
-    pub fn end(self) -> &'static str {
-        END
-    }
-}
-
-/// Adds whole lines.
-fn push_lines(to: &mut String, lines: &[u8]) {
-    to.push_str(&String::from_utf8_lossy(lines));
-    if !lines.ends_with(b"\n") {
-        to.push_str("\r\n");
-    }
-}
-
-fn write<'a>(
+/// An object of these entries alone.
+pub(crate) fn write<'a>(
     entries: impl IntoIterator<Item = &'a Entry>,
     method: Option<ICalendarMethod>,
 ) -> String {
-    object(entries, method, &mut BTreeSet::new())
+    let mut calendar = ICalendar {
+        components: vec![root(method)],
+    };
+    let mut zones = BTreeSet::new();
+    for entry in entries {
+        add_zones(&mut calendar, &mut zones, &entry.event.details);
+        let at = u32::try_from(calendar.components.len()).unwrap_or(u32::MAX);
+        calendar.components.push(event_component(entry));
+        calendar.components[0].component_ids.push(at);
+    }
+    calendar.to_string()
 }
 
-/// An object, without the zones that are known already.
-fn object<'a>(
-    entries: impl IntoIterator<Item = &'a Entry>,
-    method: Option<ICalendarMethod>,
-    zones: &mut BTreeSet<String>,
-) -> String {
+/// What an object says of itself.
+pub(crate) fn root(method: Option<ICalendarMethod>) -> ICalendarComponent {
     let mut root = ICalendarComponent::new(Component::VCalendar);
     root.add_property(Property::Prodid, PRODUCT);
     root.add_property(Property::Version, "2.0");
     if let Some(method) = method {
         root.add_property(Property::Method, method);
     }
-    let mut calendar = ICalendar {
-        components: vec![root],
-    };
-    for entry in entries {
-        add_zones(&mut calendar, zones, &entry.event.details);
-        let at = u32::try_from(calendar.components.len()).unwrap_or(u32::MAX);
-        calendar.components.push(event_component(entry));
-        calendar.components[0].component_ids.push(at);
-    }
-    calendar.to_string()
+    root
 }
 
 /// Describes the zones of an event that are not described yet.
@@ -418,7 +327,7 @@ fn add_zones(calendar: &mut ICalendar, known: &mut BTreeSet<String>, details: &D
     }
 }
 
-fn event_component(entry: &Entry) -> ICalendarComponent {
+pub(crate) fn event_component(entry: &Entry) -> ICalendarComponent {
     let Event { details, .. } = &entry.event;
     let mut component = ICalendarComponent::new(Component::VEvent);
     component.add_uid(&entry.event.uid);

@@ -1,9 +1,12 @@
 //! Objects that are brought from elsewhere: what they come to on a calendar, and which of two versions stays.
 
+mod parts;
+
 use std::borrow::Cow;
 
 use groupware_proto_ical::Object;
 
+use self::parts::{APART, together};
 use crate::mailbox::Held;
 use crate::object::Imported;
 use crate::{CalendarError, Context, Decision, Entry, limits, mailbox};
@@ -23,6 +26,12 @@ impl Ready {
     /// What is shown of it otherwise than it says, if something is.
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
+    }
+
+    /// What it is, in a word: `event`, `task`, `journal`, or `other`. Only events are in lists of events.
+    pub fn kind(&self) -> &'static str {
+        let imported = self.entry.imported();
+        imported.map_or("event", |imported| imported.kind())
     }
 }
 
@@ -68,12 +77,18 @@ pub fn ready(object: &Object<'_>, owner: &str, now: i64) -> Result<Ready, String
     if text.contains('\0') {
         return Err("it has a NUL character in it, which no text has".to_owned());
     }
-    let imported = Imported::read(&text, owner, now)?;
+    read(&text, &object.uid, owner, now)
+}
+
+/// The same of its text.
+fn read(text: &str, uid: &str, owner: &str, now: i64) -> Result<Ready, String> {
+    let imported = Imported::read(text, owner, now)?;
     let (is_part, note) = (imported.is_part(), note(&imported));
-    let entry = imported.entry(&object.uid, None);
-    let entry = entry.ok().flatten().ok_or("it can't be shown")?;
+    let entry = imported.entry(uid, None);
+    let is_shown = |entry: &Entry| entry.imported().is_some_and(Imported::is_shown);
+    let entry = entry.filter(is_shown).ok_or("it can't be shown")?;
     Ok(Ready {
-        uid: object.uid.clone(),
+        uid: uid.to_owned(),
         entry,
         is_part,
         note,
@@ -94,7 +109,7 @@ fn note(imported: &Imported) -> Option<String> {
 
 /// Puts objects on the owner's calendar, in one batch: the first ones, as many as it has room for and one at least.
 /// Gives what became of each of these. Nobody is invited by that, nor told. Of an object that is there, the version
-/// with the higher SEQUENCE stays, or else the one with the later DTSTAMP.
+/// with the higher SEQUENCE stays, or else the one with the later DTSTAMP; of instances alone, that holds for each.
 ///
 /// # Errors
 /// The store's.
@@ -143,9 +158,22 @@ fn decide<'a>(
         let why = if ready.is_part { PART } else { WHOLE };
         return (Outcome::Refused(why), None);
     }
+    let anew = || old.listed_anew(&ready.uid, &new.owner, context.now);
+    if !is_same && ready.is_part {
+        let both = together((old.original(), new.original()), &ready.uid);
+        return match both {
+            Err(why) => (Outcome::Refused(why), None),
+            Ok(both) if both.trim_end() == old.original().trim_end() => {
+                (Outcome::There, anew().map(Cow::Owned))
+            }
+            Ok(both) => match read(&both, &ready.uid, &new.owner, context.now) {
+                Ok(both) => (Outcome::Newer, Some(Cow::Owned(both.entry))),
+                Err(_) => (Outcome::Refused(APART), None),
+            },
+        };
+    }
     if new.version() > old.version() {
         return (Outcome::Newer, put);
     }
-    let anew = old.listed_anew(&ready.uid, &new.owner, context.now);
-    (Outcome::There, anew.map(Cow::Owned))
+    (Outcome::There, anew().map(Cow::Owned))
 }

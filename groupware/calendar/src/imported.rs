@@ -1,18 +1,19 @@
 //! Objects that are kept as they came, as entries of a calendar: what is found out when one comes in, and what
 //! is shown of it.
 
-mod recurrence;
-mod view;
+pub(crate) mod recurrence;
+pub(crate) mod view;
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use groupware_store::ReadError;
-
 use self::view::{About, Series};
 use crate::icalendar::refuse_method;
 use crate::object::{Imported, Kind, Span, Spans};
-use crate::{CalendarError, Entry, State, keys, limits};
+use crate::{Entry, State, limits};
+
+/// How far instances are moved.
+const MOVED_S: i64 = 31 * 86_400;
 
 impl Imported {
     /// What is made of an object on the calendar of whoever has this address.
@@ -66,6 +67,22 @@ impl Imported {
             && view::parse(&self.original).is_ok_and(|calendar| Series::of(&calendar).is_part())
     }
 
+    /// Whether it says when it is, or is due.
+    pub fn is_dated(&self) -> bool {
+        let calendar = view::parse(&self.original);
+        calendar.is_ok_and(|calendar| {
+            let series = Series::of(&calendar);
+            series
+                .main()
+                .is_some_and(|main| series.times(main).is_some())
+        })
+    }
+
+    /// Whether something of it can be changed here: it is an event, and all of it is here.
+    pub fn can_change(&self) -> bool {
+        self.is_event() && self.is_shown() && !self.is_part()
+    }
+
     /// A time zone in which it begins or ends, and which nobody knows.
     pub(crate) fn unknown_zone(&self) -> Option<String> {
         let calendar = view::parse(&self.original).ok()?;
@@ -81,12 +98,13 @@ impl Imported {
         if (&anew.spans, anew.horizon) == (&self.spans, self.horizon) {
             return None;
         }
-        anew.entry(uid, None).ok().flatten()
+        anew.entry(uid, None)
     }
 
     /// The entry that shows an instance, or, without one, what all have in common; `None` if there is no such
-    /// instance.
-    pub(crate) fn entry(self, uid: &str, id: Option<i64>) -> Result<Option<Entry>, CalendarError> {
+    /// instance. Where nothing can be made of what it says, the entry is there all the same, to be taken out and
+    /// deleted.
+    pub(crate) fn entry(self, uid: &str, id: Option<i64>) -> Option<Entry> {
         let span = self
             .spans
             .0
@@ -94,16 +112,38 @@ impl Imported {
             .copied()
             .find(|span| Some(span.id) == id);
         if id.is_some() && (span.is_none() || !self.recurs) {
-            return Ok(None);
+            return None;
         }
-        let unreadable =
-            |cause: &str| CalendarError::from(ReadError::corrupt(&keys::entry(uid), cause));
-        let calendar = view::parse(&self.original).map_err(|cause| unreadable(&cause))?;
-        let event = Series::of(&calendar).event(self.about(uid), span);
-        let event = event.ok_or_else(|| unreadable("an object without a view"))?;
-        let shows = span.map(|span| span.id);
-        let state = State::Imported(Box::new(Self { shows, ..self }));
-        Ok(Some(Entry { state, event }))
+        let calendar = view::parse(&self.original).ok();
+        let of = self.about(uid);
+        let read = calendar.and_then(|calendar| Series::of(&calendar).event(of, span));
+        let lacks_view = read.is_none();
+        let first = || span.or_else(|| self.spans.0.first().copied());
+        let event = read.unwrap_or_else(|| view::name_alone(of, first()));
+        let imported = Self {
+            shows: span.map(|span| span.id),
+            lacks_view,
+            ..self
+        };
+        let state = State::Imported(Box::new(imported));
+        Some(Entry { state, event })
+    }
+
+    /// From when to when it goes on, roughly: of what recurs, from the first instance on and some years ahead.
+    pub(crate) fn reach(&self) -> Range<i64> {
+        let calendar = view::parse(&self.original).ok();
+        let times = calendar.and_then(|calendar| {
+            let series = Series::of(&calendar);
+            let (start, end) = series.times(series.main()?)?;
+            Some((start.instant(), end.instant()))
+        });
+        let (start, end) = times.unwrap_or((self.stamp, self.stamp));
+        let (start, end) = match self.recurs {
+            true => (start, end.max(self.horizon.saturating_add(limits::AHEAD_S))),
+            false => (start, end),
+        };
+        // Instances may have been moved.
+        start.saturating_sub(MOVED_S)..end.saturating_add(MOVED_S)
     }
 
     fn about<'a>(&'a self, uid: &'a str) -> About<'a> {
@@ -117,11 +157,8 @@ impl Imported {
     /// Visits all that is derived from it: keys, and the entry whose line lies there, if it is one with text. The
     /// object is read once, and one entry at a time is in memory.
     pub(crate) fn derived(&self, uid: &str, visit: &mut dyn FnMut(Vec<u8>, Option<&Entry>)) {
-        // What can't be read was never brought.
-        let Ok(calendar) = view::parse(&self.original) else {
-            return;
-        };
-        let series = Series::of(&calendar);
+        let calendar = view::parse(&self.original).ok();
+        let series = calendar.as_ref().map(Series::of);
         let lean = Self {
             original: Arc::clone(&self.original),
             owner: self.owner.clone(),
@@ -129,12 +166,14 @@ impl Imported {
             ..*self
         };
         for (key, span) in self.keys(uid) {
-            let entry = span.and_then(|span| {
-                let event = series.event(self.about(uid), Some(span))?;
+            let entry = span.map(|span| {
+                let of = self.about(uid);
+                let read = series.as_ref().and_then(|it| it.event(of, Some(span)));
+                let event = read.unwrap_or_else(|| view::name_alone(of, Some(span)));
                 let shows = self.recurs.then_some(span.id);
                 let lean = lean.clone();
                 let state = State::Imported(Box::new(Self { shows, ..lean }));
-                Some(Entry { state, event })
+                Entry { state, event }
             });
             visit(key, entry.as_ref());
         }

@@ -6,6 +6,7 @@
 //! c/l/{end}/{uid}        derived, of an event that lasts long: how who looks at a later week finds it
 //! c/n/{received}/{id}    derived: an invitation's line in the notice list, and which entry it is about
 //! c/m/{id}               derived, of a notice whose name doesn't say when it was received: which entry that is
+//! c/o/{uid}              derived, of what was brought and is no event: how who looks for tasks finds it
 //! ```
 //! Times are sixteen bytes that sort as moments do. Every calendar key starts with `c/`.
 
@@ -84,6 +85,16 @@ pub(crate) fn long_line(end: i64, uid: &str) -> Vec<u8> {
 pub(crate) fn long_lines_from(end: i64) -> (Vec<u8>, Vec<u8>) {
     let from = joined("c/l/", &compact(end));
     (from, vec![b'c', b'/', b'l', AFTER_SLASH])
+}
+
+/// Key of what leads to an entry that is no event.
+pub(crate) fn other(uid: &str) -> Vec<u8> {
+    joined("c/o/", uid)
+}
+
+/// All that lead to such entries: the first key, and the first after.
+pub(crate) fn others() -> (Vec<u8>, Vec<u8>) {
+    (other(""), vec![b'c', b'/', b'o', AFTER_SLASH])
 }
 
 /// Key of an invitation's line in the notice list.

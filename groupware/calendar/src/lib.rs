@@ -11,8 +11,8 @@
 //! [`answer`], [`update`], [`delete`] for who sees what.
 //!
 //! **Objects are kept as they came.** What is brought from elsewhere ([`import`]) keeps its bytes; events are views of
-//! it, those that recur one for each instance up to a horizon. It can be looked at, exported, and deleted; to
-//! change it here is refused, for lack of a way that would change nothing else in it.
+//! it, those that recur one for each instance up to a horizon. It can be looked at, exported, and deleted; what is
+//! changed here changes in its lines, and nothing else in it does.
 //!
 //! Recurring events are refused by the other ways in, not flattened. Attendees that are no local users stay on the
 //! event and get no invitation.
@@ -29,17 +29,20 @@ mod domino;
 mod entry;
 mod error;
 mod event;
+mod export;
 mod icalendar;
 mod import;
 mod imported;
 mod instances;
 mod json;
+mod kept;
 mod keys;
 mod lean;
 pub mod limits;
 mod list;
 mod look;
 mod mailbox;
+mod meaning;
 mod object;
 mod query;
 mod read;
@@ -57,15 +60,17 @@ pub use error::{CalendarError, Reason, error_body};
 pub use event::{
     Answer, Attendee, Class, Details, Event, Organizer, Role, Status, Transparency, UserType,
 };
+pub use export::{ICalendarParts, write_icalendar};
 pub use groupware_ids::Ids;
-pub use icalendar::{ICalendarParts, parse_icalendar, write_icalendar};
+pub use icalendar::parse_icalendar;
 pub use import::{Outcome, Ready, import, ready};
 pub use instances::instances;
 pub use json::{NewAttendee, NewEvent, parse_json_events};
 pub use keys::{ALL, PREFIX, event_path, instance_name, notice_path};
 pub use list::{EventPage, Invitations, event_notices, events, invitations};
 pub use look::{
-    Reach, count_invitations, entries, entries_after, entry, invitation, open_invitations,
+    Reach, count_invitations, entries, entries_after, entry, has_others, invitation,
+    open_invitations, others,
 };
 pub use object::Imported;
 pub use query::{EventQuery, Format, InvitationQuery};

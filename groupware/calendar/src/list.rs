@@ -6,8 +6,8 @@ use std::{collections::VecDeque, ops::ControlFlow};
 use groupware_store::{ReadError, Snapshot};
 
 use crate::{
-    CalendarError, Entry, EventQuery, Format, InvitationQuery, domino, domino::NoticeLine,
-    icalendar, keys, limits, mailbox, time,
+    CalendarError, Entry, EventQuery, Format, InvitationQuery, domino, domino::NoticeLine, export,
+    keys, limits, mailbox, time,
 };
 
 /// One page of the event list.
@@ -160,7 +160,7 @@ fn icalendar_events(
         entries.push(held.entry);
         Ok(Taken::Yes)
     })?;
-    Ok((icalendar::write_icalendar(&entries).into_bytes(), found))
+    Ok((export::write_icalendar(&entries).into_bytes(), found))
 }
 
 /// What a line's key names: an event, or a notice.

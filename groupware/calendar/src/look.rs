@@ -138,6 +138,56 @@ pub fn entries_after(
     failure.map_or(Ok(found), Err)
 }
 
+/// What was brought and is no event, so that no list of events has it: tasks, journals. In the order of their UIDs,
+/// from the first behind this one; at most `most`, and no more behind 4 MiB of them.
+///
+/// # Errors
+/// The store's.
+pub fn others(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    after: Option<&str>,
+    most: usize,
+) -> Result<Vec<Entry>, CalendarError> {
+    let (mut from, to) = keys::others();
+    if let Some(after) = after {
+        from = keys::other(after);
+        from.push(0);
+    }
+    let uid_at = keys::other("").len();
+    let mut uids = Vec::new();
+    mailbox::scan(snapshot, mailbox, (&from, &to), most, |key, _| {
+        let uid = key.get(uid_at..).unwrap_or_default();
+        uids.push(String::from_utf8_lossy(uid).into_owned());
+        ControlFlow::Continue(())
+    })?;
+    mailbox::prefetch_all(snapshot, mailbox, &uids)?;
+    let (mut found, mut bytes) = (Vec::new(), 0);
+    for uid in uids {
+        if bytes >= PAGE_BYTES {
+            break;
+        }
+        if let Some(held) = mailbox::load(snapshot, mailbox, &uid)? {
+            bytes += held.bytes;
+            found.push(held.entry);
+        }
+    }
+    Ok(found)
+}
+
+/// Whether there is anything of which [`others`] tells.
+///
+/// # Errors
+/// The store's.
+pub fn has_others(snapshot: &dyn Snapshot, mailbox: &str) -> Result<bool, CalendarError> {
+    let ((from, to), mut has_any) = (keys::others(), false);
+    mailbox::scan(snapshot, mailbox, (&from, &to), 1, |_, _| {
+        has_any = true;
+        ControlFlow::Break(())
+    })?;
+    Ok(has_any)
+}
+
 /// The unanswered invitations, the one that came in last first, at most `most` of them; and how many there
 /// are, counted up to [`limits::NOTICES`].
 ///

@@ -44,7 +44,7 @@ pub(crate) fn load(
     let (uid, instance) = keys::parts(uid);
     if let Some(imported) = Imported::decode(&key, &record.value)? {
         let instance = instance.map(|id| time::parse_compact(id).unwrap_or(i64::MIN));
-        let entry = imported.entry(uid, instance)?;
+        let entry = imported.entry(uid, instance);
         return Ok(entry.map(|entry| Held {
             entry,
             revision: record.revision,
@@ -72,8 +72,8 @@ pub(crate) fn decoded(key: &[u8], stored: &[u8]) -> Result<Entry, CalendarError>
     };
     let uid = key.get(keys::entry("").len()..).unwrap_or_default();
     let uid = std::str::from_utf8(uid).map_err(|error| ReadError::corrupt(key, error))?;
-    let entry = imported.entry(uid, None)?;
-    entry.ok_or_else(|| ReadError::corrupt(key, "an object without a view").into())
+    let entry = imported.entry(uid, None);
+    entry.ok_or_else(|| ReadError::corrupt(key, "an object that has no entry").into())
 }
 
 /// Reads an entry that is hardly there yet; where that is presumed, it isn't looked for.
@@ -458,7 +458,7 @@ mod tests {
         let original = "BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nUID:u\r\nDTSTART:20260105T090000Z\r\n\
                         RRULE:FREQ=DAILY;COUNT=3\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n";
         let imported = Imported::read(original, "ada@localhost", 1_767_225_600).unwrap();
-        let entry = imported.entry("u", None).unwrap().unwrap();
+        let entry = imported.entry("u", None).unwrap();
         let own = Entry {
             state: State::Own,
             event: entry.event.clone(),

@@ -4,6 +4,7 @@
 //! c/e/{uid}                  the object: what is known of it, and its bytes
 //! c/i/{start}/{name}         derived: a line of the event list for each instance up to a horizon
 //! c/l/{end}/{name}           derived, of an instance that lasts long
+//! c/o/{uid}                  derived, of what is no event
 //! ```
 //! It lies where an event made here would, so that whoever looks for one of its UID finds it. An instance of
 //! what recurs has a name of its own: the UID, a byte that no UID has, and the moment that it stands for.
@@ -35,6 +36,18 @@ pub(crate) enum Kind {
     /// A component that this calendar has no name for.
     #[serde(rename = "o")]
     Other,
+}
+
+impl Kind {
+    /// What it is, in a word.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Event => "event",
+            Self::Task => "task",
+            Self::Journal => "journal",
+            Self::Other => "other",
+        }
+    }
 }
 
 /// An instance: when it begins and ends, and the moment that it stands for, in seconds since 1970.
@@ -91,6 +104,9 @@ pub struct Imported {
     /// Which instance the entry shows; none: what all have in common.
     #[serde(skip)]
     pub(crate) shows: Option<i64>,
+    /// Nothing of it could be read to be shown: the entry has its name, and when it is, as far as that is known.
+    #[serde(skip)]
+    pub(crate) lacks_view: bool,
     #[serde(rename = "k")]
     pub(crate) kind: Kind,
     /// The highest SEQUENCE.
@@ -120,6 +136,7 @@ impl Imported {
         Self {
             original: original.into(),
             shows: None,
+            lacks_view: false,
             kind,
             sequence: 0,
             stamp: 0,
@@ -139,6 +156,16 @@ impl Imported {
     /// Whether it is an event, rather than a task or a journal.
     pub fn is_event(&self) -> bool {
         self.kind == Kind::Event
+    }
+
+    /// What it is, in a word.
+    pub fn kind(&self) -> &'static str {
+        self.kind.word()
+    }
+
+    /// Whether what is shown of it is what it says; else that couldn't be read, and it is there all the same.
+    pub fn is_shown(&self) -> bool {
+        !self.lacks_view
     }
 
     /// Whether it may have several instances.
@@ -201,6 +228,9 @@ impl Imported {
             if span.end.saturating_sub(span.start) > keys::LONG_S {
                 keys.push((keys::long_line(span.end, &name), None));
             }
+        }
+        if !self.is_event() {
+            keys.push((keys::other(uid), None));
         }
         keys
     }

@@ -2,7 +2,9 @@
 
 use groupware_store::Snapshot;
 
-use crate::{CalendarError, Entry, Format, Reason, State, domino, icalendar, mailbox};
+use crate::{
+    CalendarError, Entry, Format, Imported, Reason, State, domino, export, icalendar, mailbox,
+};
 
 /// One event in the asked form.
 ///
@@ -17,16 +19,25 @@ pub fn event(
 ) -> Result<Vec<u8>, CalendarError> {
     let held = mailbox::require(snapshot, mailbox, uid)?;
     refuse_ghost(&held.entry)?;
-    if format == Format::Json && held.entry.imported().is_some_and(|it| !it.is_event()) {
-        return Err(CalendarError::refused(
-            Reason::ActionNotSupported,
-            "This is a task or a journal, which has no other form than format=icalendar.",
-        ));
+    if let (Format::Json, Some(imported)) = (format, held.entry.imported()) {
+        has_json(imported)?;
     }
     Ok(match format {
         Format::Json => domino::event_document(mailbox, &held.entry),
-        Format::ICalendar => icalendar::write_icalendar([&held.entry]).into_bytes(),
+        Format::ICalendar => export::write_icalendar([&held.entry]).into_bytes(),
     })
+}
+
+/// Refuses the form JSON of what has none.
+fn has_json(imported: &Imported) -> Result<(), CalendarError> {
+    let why = match (imported.is_event(), imported.is_shown()) {
+        (true, true) => return Ok(()),
+        (false, _) => "This is a task or a journal, which has no other form than format=icalendar.",
+        (true, false) => {
+            "This can't be read to be shown: format=icalendar has it as it came, and DELETE removes it."
+        }
+    };
+    Err(CalendarError::refused(Reason::ActionNotSupported, why))
 }
 
 /// One notice in the asked form.
@@ -46,13 +57,17 @@ pub fn notice(
     })
 }
 
-/// Refuses to change what is kept as it came.
+/// Refuses what nobody can do with what was brought from elsewhere.
 pub(crate) fn refuse_kept(entry: &Entry) -> Result<(), CalendarError> {
     match entry.imported() {
+        Some(_) if entry.recurrence_id().is_some() => Err(CalendarError::refused(
+            Reason::KeptAsItCame,
+            "This is one of a series that was brought from elsewhere: it can't be changed or \
+             deleted alone, and the series as a whole can.",
+        )),
         Some(_) => Err(CalendarError::refused(
             Reason::KeptAsItCame,
-            "This event was brought from elsewhere and is kept as it came: change it there and \
-             import it again, or delete it here and make a new one.",
+            "This event was brought from elsewhere: nobody here waits for an answer to it.",
         )),
         None => Ok(()),
     }

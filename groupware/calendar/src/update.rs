@@ -4,9 +4,9 @@ use crate::{
     Answer, Attendee, CalendarError, Context, Decision, Entry, Event, Ids, NewEvent, Reason, State,
     create::{invite, organizer, resolve_all, too_many_attendees},
     delete::withdraw,
-    limits,
+    kept, limits,
     mailbox::{self, Changes},
-    read::{refuse_ghost, refuse_kept},
+    read::refuse_ghost,
 };
 
 /// How a change is to be taken.
@@ -30,7 +30,8 @@ impl Default for UpdateOptions {
     }
 }
 
-/// Puts a new version of the owner's event in place of the old one and raises its sequence.
+/// Puts a new version of the owner's event in place of the old one and raises its sequence. Of what was brought from
+/// elsewhere, a few properties change in its lines, and nobody is told.
 ///
 /// What attendees that are local users see, in the same batch: if time or place changed, they
 /// are asked again (a new notice; their answer is forgotten, except that who has delegated stays
@@ -39,7 +40,8 @@ impl Default for UpdateOptions {
 ///
 /// # Errors
 /// 404; 400 for an invitation that is not accepted, for a meeting of another organizer, and for
-/// another UID than the path's; 409 for a sequence older than the stored one.
+/// another UID than the path's; 409 for a sequence older than the stored one; 403 for what can't be changed of what was
+/// brought.
 pub fn update(
     context: &Context<'_>,
     uid: &str,
@@ -48,18 +50,24 @@ pub fn update(
 ) -> Result<Decision, CalendarError> {
     let held = mailbox::require(context.snapshot, context.mailbox, uid)?;
     refuse_ghost(&held.entry)?;
-    refuse_kept(&held.entry)?;
-    if held.entry.state != State::Own {
+    if held.entry.state != State::Own && held.entry.imported().is_none() {
         return Err(CalendarError::refused(
             Reason::ActionNotSupported,
             "Only the organizer can change this meeting.",
         ));
     }
-    if new.uid.as_deref().is_some_and(|given| given != uid) {
+    let given = new.uid.as_deref();
+    if given.is_some_and(|given| given != held.entry.event.uid) {
         return Err(CalendarError::refused(
             Reason::BadIdentifier,
             "The identifier in the body is not the path's.",
         ));
+    }
+    if let Some(imported) = held.entry.imported() {
+        let old = held.entry.event.sequence;
+        let sequence = next_sequence(old, new.sequence, options.strict_sequence)?;
+        let how = (sequence, options.literally);
+        return kept::change(context, (&held, imported), new, how);
     }
     let old = &held.entry.event;
     let event = next_version(context, old, new, options)?;

@@ -2,6 +2,8 @@
 //!
 //! Invents no rules: calcard derives them from the zone database.
 
+use std::ops::Range;
+
 use calcard::icalendar::{
     ICalendar, ICalendarComponent, ICalendarComponentType as Component,
     ICalendarProperty as Property,
@@ -53,6 +55,22 @@ pub(crate) fn of(details: &Details) -> Vec<Zone> {
 /// Adds the zone's VTIMEZONE to a calendar. A zone of a fixed offset may need none.
 pub(crate) fn add(calendar: &mut ICalendar, tzid: &str, at: i64) {
     let _ = calendar.add_timezone(tzid, at - REACH, at + REACH);
+}
+
+/// The zone's VTIMEZONE as lines, for moments from one to another; `None` if nobody knows it.
+pub(crate) fn described(tzid: &str, range: &Range<i64>) -> Option<String> {
+    const AROUND: (&str, &str) = ("BEGIN:VCALENDAR\r\n", "END:VCALENDAR\r\n");
+    let mut calendar = ICalendar {
+        components: vec![ICalendarComponent::new(Component::VCalendar)],
+    };
+    let (from, to) = (
+        range.start.saturating_sub(REACH),
+        range.end.saturating_add(REACH),
+    );
+    calendar.add_timezone(tzid, from, to)?;
+    let whole = calendar.to_string();
+    let zone = whole.strip_prefix(AROUND.0)?.strip_suffix(AROUND.1)?;
+    Some(zone.to_owned())
 }
 
 fn describe(tzid: &str, at: i64) -> Zone {

@@ -1,6 +1,8 @@
 //! The calendar over a store: decisions, lists, stored forms, laws, and hostile files.
 //! One program, since each would be linked by itself.
 
+mod brought;
+mod changed;
 mod hostile;
 mod icalendar;
 mod imported;

@@ -150,8 +150,8 @@ impl<'a> Series<'a> {
     /// The components that stand for one instance each, with what they stand for.
     fn overrides(&self) -> impl Iterator<Item = (i64, &'a ICalendarComponent)> {
         self.components.iter().filter_map(|component| {
-            let id = self.moment(component, &Property::RecurrenceId)?;
-            Some((id.instant(), *component))
+            let id = self.instance(component)?;
+            Some((id, *component))
         })
     }
 
@@ -164,15 +164,25 @@ impl<'a> Series<'a> {
 
     /// The highest SEQUENCE, and the latest DTSTAMP or LAST-MODIFIED.
     pub(crate) fn version(&self) -> (i64, i64) {
-        let sequence = |it: &&ICalendarComponent| integer(it, &Property::Sequence);
-        let sequence = self.components.iter().filter_map(sequence).max();
-        let stamps = self.components.iter().flat_map(|component| {
-            let of = [Property::Dtstamp, Property::LastModified];
-            of.into_iter()
-                .filter_map(|property| self.moment(component, &property))
-        });
+        let all = self.components.iter().map(|it| self.version_of(it));
+        all.fold((0, 0), |(sequence, stamp), of| {
+            (of.0.max(sequence), of.1.max(stamp))
+        })
+    }
+
+    /// The same of one component.
+    pub(crate) fn version_of(&self, component: &ICalendarComponent) -> (i64, i64) {
+        let sequence = integer(component, &Property::Sequence);
+        let stamps = [Property::Dtstamp, Property::LastModified];
+        let stamps = stamps.iter().filter_map(|it| self.moment(component, it));
         let stamp = stamps.map(|moment| moment.instant()).max();
         (i64::from(sequence.unwrap_or(0)), stamp.unwrap_or(0))
+    }
+
+    /// The moment that a component stands for as one instance of a series.
+    pub(crate) fn instance(&self, component: &ICalendarComponent) -> Option<i64> {
+        let id = self.moment(component, &Property::RecurrenceId)?;
+        Some(id.instant())
     }
 
     fn value(&self, entry: &ICalendarEntry, value: &PartialDateTime) -> Option<Moment> {
@@ -211,7 +221,12 @@ impl<'a> Series<'a> {
         let main = self.main()?;
         let Some(span) = times else {
             let stamp = Moment::Utc(time::utc(of.stamp));
-            let times = self.times(main).unwrap_or((stamp.clone(), stamp));
+            let times = match (self.times(main), self.kind) {
+                (Some(times), _) => times,
+                // No event is without a beginning.
+                (None, Kind::Event) => return None,
+                (None, _) => (stamp.clone(), stamp),
+            };
             return Some(self.read(of, main, times));
         };
         let mut overrides = self.overrides();
@@ -413,6 +428,38 @@ pub(crate) struct About<'a> {
     pub(crate) stamp: i64,
 }
 
+/// An event of which nothing is known but its name and, if at all, when it is.
+pub(crate) fn name_alone(of: About<'_>, span: Option<Span>) -> Event {
+    let (start, end) = span.map_or((of.stamp, of.stamp), |span| (span.start, span.end));
+    Event {
+        uid: of.uid.to_owned(),
+        sequence: 0,
+        created: of.stamp,
+        modified: of.stamp,
+        organizer: Organizer {
+            user: String::new(),
+            email: of.owner.to_owned(),
+            display_name: None,
+        },
+        attendees: Vec::new(),
+        details: Details {
+            summary: Some(of.uid.to_owned()),
+            location: None,
+            description: None,
+            start: Moment::Utc(time::utc(start)),
+            end: Moment::Utc(time::utc(end)),
+            class: Class::default(),
+            transparency: Transparency::default(),
+            status: Status::default(),
+            priority: None,
+            categories: Vec::new(),
+            url: None,
+            extra: Vec::new(),
+            alarm: None,
+        },
+    }
+}
+
 /// Rules that say nothing of instances are as none.
 fn is_followed(rule: &Rule) -> bool {
     rule.count != Some(0) && rule.interval != Some(0)
@@ -444,7 +491,7 @@ fn attendee(entry: &ICalendarEntry) -> Option<Attendee> {
 }
 
 /// The wall clock of a moment where it is.
-fn local(moment: &Moment) -> DateTime {
+pub(crate) fn local(moment: &Moment) -> DateTime {
     match moment {
         Moment::Day(date) => date.to_datetime(Time::midnight()),
         Moment::Utc(at) | Moment::Floating(at) | Moment::Zoned { local: at, .. } => *at,

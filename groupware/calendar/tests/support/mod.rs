@@ -1,6 +1,8 @@
 //! A small world for the calendar's tests: users, a memory store, a clock that stands still, and
 //! helpers that speak JSON.
 
+pub(crate) mod brought;
+
 use groupware_calendar::{
     Action, ActionBody, CalendarError, Context, Decision, Entry, EventQuery, Format, Ids,
     InvitationQuery, Invitations, Target, UpdateOptions, answer, create, delete, event, events,

@@ -1,0 +1,73 @@
+//! Instances of a series that came without the series, at several times: they are one object on the calendar, with the
+//! newest version of each.
+
+use std::collections::BTreeMap;
+
+use calcard::icalendar::{ICalendar, ICalendarComponentType as Component};
+use groupware_proto_ical::split;
+
+use crate::imported::view::{self, Series};
+use crate::limits;
+
+/// Why instances alone are not put beside others of the same series.
+pub(super) const APART: &str = "other instances of its series are there, and these can't be put beside them: import a file \
+                     with the whole series, or with all of its instances";
+
+/// The instances of both objects as one: those that are there as they are there, unless a newer version of one comes.
+///
+/// # Errors
+/// Why they can't be one object.
+pub(super) fn together((there, comes): (&str, &str), uid: &str) -> Result<String, &'static str> {
+    // What is there is whole lines; of a file, the last may have no end.
+    let both = format!("{there}\r\n{comes}");
+    let (mut objects, faults) = split(both.as_bytes()).map_err(|_| APART)?;
+    let mut object = match objects.pop() {
+        Some(object) if objects.is_empty() && faults.is_empty() && object.uid == uid => object,
+        _ => return Err(APART),
+    };
+    let mut written = Vec::new();
+    object.write(&mut written);
+    let text = std::str::from_utf8(&written).map_err(|_| APART)?;
+    let calendar = view::parse(text).map_err(|_| APART)?;
+    let newest = newest(&calendar).filter(|newest| newest.of == object.components().count());
+    let newest = newest.ok_or(APART)?;
+    if newest.stay.len() == newest.of && written.len() <= limits::OBJECT_BYTES {
+        return Ok(text.to_owned());
+    }
+    object.retain(|number| newest.stay.contains(&number));
+    let mut text = Vec::with_capacity(object.written_bytes());
+    object.write(&mut text);
+    match text.len() <= limits::OBJECT_BYTES {
+        true => String::from_utf8(text).map_err(|_| APART),
+        false => Err(APART),
+    }
+}
+
+/// Which components of an object stay.
+struct Newest {
+    /// Their numbers, time zones left out.
+    stay: Vec<usize>,
+    /// How many there are.
+    of: usize,
+}
+
+/// The newest component of each instance; `None` if one is no instance.
+fn newest(calendar: &ICalendar) -> Option<Newest> {
+    let series = Series::of(calendar);
+    let root = calendar.components.first()?;
+    let all = root.component_ids.iter();
+    let all = all.filter_map(|id| calendar.components.get(*id as usize));
+    let all = all.filter(|it| it.component_type != Component::VTimezone);
+    let (mut newest, mut of) = (BTreeMap::new(), 0);
+    for component in all {
+        let instance = series.instance(component)?;
+        let version = series.version_of(component);
+        let known = newest.entry(instance).or_insert((version, of));
+        if version > known.0 {
+            *known = (version, of);
+        }
+        of += 1;
+    }
+    let stay = newest.into_values().map(|(_, number)| number).collect();
+    Some(Newest { stay, of })
+}

@@ -1,0 +1,292 @@
+//! Changes of what was brought from elsewhere, made in its lines: what isn't changed stays byte for byte.
+//!
+//! Of an event, that is its summary, location, and description, and when it is; of a series, the texts, which the
+//! instances that are described on their own follow where they say the same. Nobody is told: nobody was invited here.
+
+mod times;
+
+use calcard::icalendar::{
+    ICalendar, ICalendarComponent, ICalendarComponentType as Component,
+    ICalendarProperty as Property,
+};
+use groupware_proto_ical::{Edit, edited, escaped, with_zones};
+
+use self::times::{Times, is_same};
+use crate::icalendar::{integer, text};
+use crate::imported::view;
+use crate::mailbox::{Changes, Held};
+use crate::object::Imported;
+use crate::read::refuse_kept;
+use crate::{
+    CalendarError, Class, Context, Decision, Details, Event, NewEvent, Reason, Status,
+    Transparency, limits, time,
+};
+
+/// Changes of components, by their numbers, time zones left out.
+type Edits = Vec<(usize, Vec<Edit>)>;
+
+/// Changes an event that was brought, whose next version has this number. Where it is literal, a missing description
+/// means none.
+///
+/// # Errors
+/// 403 for what can't be changed here; 400 for what no event can say.
+pub(crate) fn change(
+    context: &Context<'_>,
+    (held, imported): (&Held, &Imported),
+    new: NewEvent,
+    (sequence, is_literal): (u32, bool),
+) -> Result<Decision, CalendarError> {
+    if held.entry.recurrence_id().is_some() {
+        refuse_kept(&held.entry)?;
+    }
+    let old = &held.entry.event;
+    refuse_others(old, &new)?;
+    let calendar = view::parse(imported.original());
+    let calendar = calendar.map_err(|_| refused("This can't be read to be changed."))?;
+    let object = Object::of(&calendar, imported)?;
+    let wanted = wanted(old, new.details, is_literal)?;
+    let mut edits = object.texts(&wanted);
+    let mut zones = String::new();
+    let times = (&wanted.start, &wanted.end);
+    let are_same = is_same(times.0, &old.details.start) && is_same(times.1, &old.details.end);
+    if !are_same {
+        if imported.recurs() {
+            return Err(refused(
+                "When a series that was brought from elsewhere takes place can't be changed here, what \
+                 it is called and where it is can.",
+            ));
+        }
+        let mut times = Times::new(&calendar, object.main.1);
+        object.edit(&mut edits, object.main.0, times.edits(&wanted));
+        zones = times.zones.into_values().collect();
+    }
+    object.mark(&mut edits, sequence, context.now);
+    if edits.is_empty() {
+        return Ok(Decision {
+            batch: Changes::default().into_batch(),
+            entry: Some(held.entry.clone()),
+        });
+    }
+    let written = edited(imported.original().as_bytes(), &edits);
+    let written = with_zones(&written, zones.as_bytes());
+    put(context, (held, imported), written, &wanted)
+}
+
+/// Puts the changed object in place of the old one, if it says what was wanted.
+fn put(
+    context: &Context<'_>,
+    (held, imported): (&Held, &Imported),
+    written: Vec<u8>,
+    wanted: &Details,
+) -> Result<Decision, CalendarError> {
+    if written.len() > limits::OBJECT_BYTES {
+        let most = limits::OBJECT_BYTES / 1024;
+        let message = format!("The event is larger than {most} KiB.");
+        return Err(CalendarError::bad_request(message));
+    }
+    let uid = &held.entry.event.uid;
+    let anew = String::from_utf8(written).ok();
+    let anew = anew.and_then(|text| Imported::read(&text, &imported.owner, context.now).ok());
+    let entry = anew.and_then(|anew| anew.entry(uid, None));
+    let is_as_wanted = |details: &Details| {
+        is_same(&details.start, &wanted.start) && is_same(&details.end, &wanted.end)
+    };
+    let entry = entry.filter(|entry| is_as_wanted(&entry.event.details));
+    let entry = entry.ok_or_else(|| refused("This change can't be made in what came."))?;
+    let mut changes = Changes::default();
+    changes.replace(context.mailbox, uid, Some(held), Some(&entry));
+    Ok(Decision {
+        batch: changes.into_batch(),
+        entry: Some(entry),
+    })
+}
+
+fn refused(message: &'static str) -> CalendarError {
+    CalendarError::refused(Reason::KeptAsItCame, message)
+}
+
+/// Refuses changes of what is never changed here. What a client doesn't send stays as it is.
+fn refuse_others(old: &Event, new: &NewEvent) -> Result<(), CalendarError> {
+    let (was, is) = (&old.details, &new.details);
+    let is_invited = |address: &str| {
+        let mut all = old.attendees.iter();
+        all.any(|known| known.email.eq_ignore_ascii_case(address))
+    };
+    let are_invited = new.attendees.iter().all(|it| is_invited(&it.address));
+    let are_all = new.attendees.is_empty() || new.attendees.len() == old.attendees.len();
+    let organizer = new.organizer.as_ref();
+    let is_extra = |extra: &(String, serde_json::Value)| was.extra.contains(extra);
+    let changed = [
+        (
+            "its people",
+            !are_invited
+                || !are_all
+                || organizer.is_some_and(|it| !it.eq_ignore_ascii_case(&old.organizer.email)),
+        ),
+        (
+            "who may see it",
+            is.class != Class::default() && is.class != was.class,
+        ),
+        (
+            "whether it takes up its time",
+            is.transparency != Transparency::default() && is.transparency != was.transparency,
+        ),
+        (
+            "its status",
+            is.status != Status::default() && is.status != was.status,
+        ),
+        (
+            "its priority",
+            is.priority.is_some() && is.priority != was.priority,
+        ),
+        (
+            "its labels",
+            !is.categories.is_empty() && is.categories != was.categories,
+        ),
+        ("its link", is.url.is_some() && is.url != was.url),
+        ("its alarms", is.alarm.is_some() && is.alarm != was.alarm),
+        (
+            "what other makers say of it",
+            !is.extra.iter().all(is_extra),
+        ),
+    ];
+    match changed.into_iter().find(|(_, is_changed)| *is_changed) {
+        Some((what, _)) => Err(CalendarError::refused(
+            Reason::KeptAsItCame,
+            format!(
+                "This event was brought from elsewhere: {what} can't be changed here. Its summary, \
+                 location, and description can, and when it is."
+            ),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// What the event is to say.
+fn wanted(old: &Event, mut new: Details, is_literal: bool) -> Result<Details, CalendarError> {
+    if new.description.is_none() && !is_literal {
+        new.description.clone_from(&old.details.description);
+    }
+    for (name, text) in [
+        ("summary", &mut new.summary),
+        ("location", &mut new.location),
+        ("description", &mut new.description),
+    ] {
+        let Some(text) = text else { continue };
+        *text = text.replace("\r\n", "\n");
+        let is_no_text = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t');
+        if text.contains(is_no_text) {
+            let message = format!("The {name} has a control character, which no event can have.");
+            return Err(CalendarError::bad_request(message));
+        }
+    }
+    Ok(new)
+}
+
+/// An object with the components that can be changed.
+struct Object<'a> {
+    /// The one that says what all instances have in common.
+    main: (usize, &'a ICalendarComponent),
+    /// The others, which stand for one instance each.
+    others: Vec<(usize, &'a ICalendarComponent)>,
+    /// Whether its versions are counted by whoever owns the calendar, and not by somebody elsewhere.
+    is_own: bool,
+}
+
+impl<'a> Object<'a> {
+    fn of(calendar: &'a ICalendar, imported: &Imported) -> Result<Self, CalendarError> {
+        let root = calendar.components.first();
+        let all = root.into_iter().flat_map(|root| &root.component_ids);
+        let all = all.filter_map(|id| calendar.components.get(*id as usize));
+        let all = all.filter(|it| it.component_type != Component::VTimezone);
+        let events = all.enumerate();
+        let events = events.filter(|(_, it)| it.component_type == Component::VEvent);
+        let is_main =
+            |(_, it): &(usize, &ICalendarComponent)| !it.has_property(&Property::RecurrenceId);
+        let (main, others): (Vec<_>, Vec<_>) = events.partition(is_main);
+        let [main] = main[..] else {
+            return Err(refused(match imported.is_event() {
+                true => {
+                    "This is one instance of a series whose rest isn't here: it can't be changed here, \
+                     and be deleted."
+                }
+                false => "This is a task or a journal: it can't be changed here, and be deleted.",
+            }));
+        };
+        let organizer = main.1.property(&Property::Organizer);
+        let address = organizer.and_then(|entry| entry.calendar_address());
+        let address = address.map(crate::json::bare_address);
+        let is_own = address.is_none_or(|it| it.eq_ignore_ascii_case(&imported.owner));
+        Ok(Self {
+            main,
+            others,
+            is_own,
+        })
+    }
+
+    /// The changes of texts.
+    fn texts(&self, wanted: &Details) -> Edits {
+        let mut edits = Edits::new();
+        for (name, property, wanted) in [
+            ("SUMMARY", Property::Summary, &wanted.summary),
+            ("LOCATION", Property::Location, &wanted.location),
+            ("DESCRIPTION", Property::Description, &wanted.description),
+        ] {
+            let said = text(self.main.1, &property).unwrap_or_default();
+            let wanted = wanted.as_deref().unwrap_or_default();
+            if said == wanted {
+                continue;
+            }
+            let edit = Edit {
+                property: name,
+                value: (!wanted.is_empty()).then(|| escaped(wanted)),
+                // They say how the old text was written, and where another form of it is.
+                parameters: ["ALTREP", "ENCODING", "CHARSET"]
+                    .map(|name| (name, None))
+                    .into(),
+            };
+            let says_the_same =
+                |it: &ICalendarComponent| text(it, &property).unwrap_or_default() == said;
+            for (number, component) in std::iter::once(&self.main).chain(&self.others) {
+                if says_the_same(component) {
+                    self.edit(&mut edits, *number, vec![edit.clone()]);
+                }
+            }
+        }
+        edits
+    }
+
+    /// Adds changes of a component.
+    fn edit(&self, to: &mut Edits, number: usize, edits: Vec<Edit>) {
+        match to.iter_mut().find(|(of, _)| *of == number) {
+            Some((_, known)) => known.extend(edits),
+            None if edits.is_empty() => {}
+            None => to.push((number, edits)),
+        }
+    }
+
+    /// Says of all components that are changed that they were, and when: RFC 5545 §3.8.7. Versions are counted by
+    /// the organizer.
+    fn mark(&self, edits: &mut Edits, sequence: u32, now: i64) {
+        let now = time::compact(now);
+        for (number, edits) in edits.iter_mut() {
+            let other = self.others.iter().find(|(of, _)| of == number);
+            let sequence = match other {
+                None => sequence,
+                Some((_, other)) => integer(other, &Property::Sequence)
+                    .unwrap_or(0)
+                    .saturating_add(1),
+            };
+            let plain = |property, value: String| Edit {
+                property,
+                value: Some(value),
+                parameters: vec![("VALUE", None), ("TZID", None)],
+            };
+            edits.push(plain("DTSTAMP", now.clone()));
+            edits.push(plain("LAST-MODIFIED", now.clone()));
+            if self.is_own {
+                edits.push(plain("SEQUENCE", sequence.to_string()));
+            }
+        }
+    }
+}
