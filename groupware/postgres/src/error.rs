@@ -123,6 +123,15 @@ pub(crate) fn is_worth_another_try(error: &tokio_postgres::Error) -> bool {
     is_in_the_way || code != Some(&SqlState::LOCK_NOT_AVAILABLE) && is_away(error)
 }
 
+/// Whether it is a lock that somebody else didn't give back in time.
+pub(crate) fn is_held(error: &StoreError) -> bool {
+    let StoreError::Away(cause) = error else {
+        return false;
+    };
+    let cause = cause.downcast_ref::<tokio_postgres::Error>();
+    cause.and_then(tokio_postgres::Error::code) == Some(&SqlState::LOCK_NOT_AVAILABLE)
+}
+
 /// Whether it is the way to the server, or the server's state, and not the statement.
 pub(crate) fn is_away(error: &tokio_postgres::Error) -> bool {
     let Some(code) = error.code() else {

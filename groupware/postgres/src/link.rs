@@ -11,7 +11,7 @@ use tokio::time::{sleep, timeout};
 use crate::address::Database;
 use crate::beside::Beside;
 use crate::clock::Deadline;
-use crate::error::{Said, is_away, is_worth_another_try, kind, late, of_write};
+use crate::error::{Said, is_away, is_held, is_worth_another_try, kind, late, of_write};
 use crate::session::{Role, Session};
 use crate::sql;
 use crate::write::{Attempt, Statements, attempt};
@@ -45,19 +45,24 @@ impl Identity {
     /// Takes part in the use of the store with this session too, unless it is another's by now. As long as any
     /// session does, nobody else can have it to himself.
     pub(crate) async fn share(&self, session: &Session) -> Result<(), StoreError> {
-        let client = &session.client;
-        let shared = client.execute(sql::SHARE_SITE, &[&self.site]).await;
-        shared.map_err(kind)?;
-        self.beside.share(session).await?;
-        let owner = client.query_one(sql::OWNER, &[]).await.map_err(kind)?;
-        let owner: Option<i64> = owner.get(0);
-        match owner == self.owner() {
+        match self.takes_part(session).await? {
             true => Ok(()),
             false => {
                 let words = "another server has taken the database over";
                 Err(StoreError::Database(Arc::new(Said(words.to_owned()))))
             }
         }
+    }
+
+    /// The same; false if the store is another's.
+    async fn takes_part(&self, session: &Session) -> Result<bool, StoreError> {
+        let client = &session.client;
+        let shared = client.execute(sql::SHARE_SITE, &[&self.site]).await;
+        shared.map_err(kind)?;
+        self.beside.share(session).await?;
+        let owner = client.query_one(sql::OWNER, &[]).await.map_err(kind)?;
+        let owner: Option<i64> = owner.get(0);
+        Ok(owner == self.owner())
     }
 
     /// Takes the store for the first time; false if another server has it. Where it `may_change` it, it is of this
@@ -88,10 +93,15 @@ impl Identity {
                 .map_err(kind)?;
             return Ok(true);
         }
-        if self.is_alone || self.share(session).await.is_err() {
+        if self.is_alone {
             return Ok(false);
         }
-        if may_change && version(session).await? == sql::SILENT_VERSION {
+        let is_shared = match self.takes_part(session).await {
+            // Somebody has it alone, and may be done with it soon.
+            Err(error) if is_held(&error) => return Ok(false),
+            shared => shared?,
+        };
+        if !is_shared || may_change && version(session).await? == sql::SILENT_VERSION {
             // Who waits with a share of it keeps others who wait from having it alone.
             let freed = client.execute(sql::FREE_SHARED_SITE, &[&self.site]).await;
             freed.map_err(kind)?;

@@ -3,6 +3,7 @@
 use groupware_postgres::{Database, OpenError, PostgresOptions, open as open_at};
 use groupware_store::{Forms, Store, StoreError, StoreOptions};
 use plimsoll_tests::postgres::Postgres;
+use plimsoll_tests::wait_until;
 
 use crate::contract::{batch, get, keeps_the_contract, keys};
 use crate::place::{place, server};
@@ -174,6 +175,61 @@ fn servers_that_do_not_say_what_they_read_are_beside_nobody() {
     let (one, other) = (serving(&at, 2, 2).unwrap(), serving(&at, 2, 2).unwrap());
     assert_eq!(version().as_deref(), Some("2"));
     drop((one, other));
+}
+
+/// Who may not read whose the store is has no part in it, and nobody else has it either.
+#[test]
+fn what_keeps_a_server_from_taking_part_is_told() {
+    let Some(at) = place() else { return };
+    let Some(server) = server() else { return };
+    let first = serving(&at, 2, 2).unwrap();
+    let place = at.to_string();
+    let (_, schema) = place.split_once("schema=").unwrap();
+    server
+        .sql(&format!(
+            "CREATE ROLE narrow LOGIN; GRANT USAGE ON SCHEMA {schema} TO narrow;
+             GRANT SELECT ON {schema}.records TO narrow;
+             GRANT SELECT (version) ON {schema}.store TO narrow"
+        ))
+        .unwrap();
+    let narrow = server.address().replacen("postgres@", "narrow@", 1);
+    let narrow = Database::parse(&format!("{narrow}?schema={schema}")).unwrap();
+    let refused = serving(&narrow, 2, 2).unwrap_err();
+    assert!(matches!(refused, OpenError::Away { .. }), "{refused:?}");
+    assert!(chain(&refused).contains("permission denied"), "{refused:?}");
+    drop(first);
+}
+
+#[test]
+fn those_who_wait_for_a_store_do_not_keep_each_other_from_it() {
+    let Some(server) = Postgres::start() else {
+        return;
+    };
+    let at = Database::parse(&server.address()).unwrap();
+    let limit = std::time::Duration::from_secs(120);
+    let first = store(&at, &few());
+    let sessions = || {
+        let all = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'plimsoll'";
+        server.sql(all).and_then(|count| count.parse::<u32>().ok())
+    };
+    let before = sessions().unwrap();
+    let waiting: Vec<_> = (0..2)
+        .map(|_| {
+            let (at, how) = (at.clone(), few().shared().patience(limit));
+            std::thread::spawn(move || open_at(&at, &StoreOptions::default(), &how))
+        })
+        .collect();
+    wait_until(limit, "both to have come", || {
+        sessions().is_some_and(|count| count >= before + 2)
+    });
+    drop(first);
+    let stores: Vec<Store> = waiting
+        .into_iter()
+        .map(|waiting| waiting.join().unwrap().unwrap())
+        .collect();
+    let put = batch(|b| _ = b.put("p", "k", "1"));
+    stores[0].commit_blocking(put).unwrap();
+    assert_eq!(get(&stores[1], "p", "k").unwrap().value, "1");
 }
 
 #[test]
