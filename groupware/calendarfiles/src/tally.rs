@@ -15,6 +15,8 @@ pub struct Tally {
     there: u64,
     own: u64,
     left_out: u64,
+    /// Of those that are on the calendar by now, those that no list of events has.
+    no_events: u64,
 }
 
 impl Tally {
@@ -40,7 +42,10 @@ impl Tally {
 
     fn one(&mut self, place: &str, object: &Value) -> Option<String> {
         let message = object["message"].as_str();
-        match object["outcome"].as_str() {
+        let outcome = object["outcome"].as_str();
+        let is_here = matches!(outcome, Some("new" | "newer" | "there"));
+        self.no_events += u64::from(is_here && object["kind"].is_string());
+        match outcome {
             Some("new") => self.new += 1,
             Some("newer") => self.newer += 1,
             Some("there") => self.there += 1,
@@ -81,6 +86,47 @@ impl Tally {
                 summary += &format!(", {count} {what}");
             }
         }
+        if self.no_events > 0 {
+            summary += &format!(
+                "; tasks and journals among them: {}, at /calendar/others in the browser",
+                self.no_events
+            );
+        }
         summary
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_no_list_of_events_has_is_counted() {
+        let outcomes = [
+            ("new", None),
+            ("there", Some("task")),
+            ("newer", Some("journal")),
+            ("own", Some("task")),
+        ];
+        let request = Request {
+            body: Vec::new(),
+            places: outcomes.map(|(outcome, _)| outcome.to_owned()).into(),
+        };
+        let objects = outcomes.map(|(outcome, kind)| match kind {
+            None => json!({"uid": "u", "outcome": outcome}),
+            Some(kind) => json!({"uid": "u", "outcome": outcome, "kind": kind}),
+        });
+        let mut tally = Tally::default();
+        let told = tally
+            .take(&request, &json!({ "objects": objects }))
+            .unwrap();
+        assert_eq!(told.len(), 1);
+        assert_eq!(
+            tally.summary(),
+            "1 imported, 1 brought up to date, 1 there already, 1 left as they are here; tasks and \
+             journals among them: 2, at /calendar/others in the browser"
+        );
     }
 }

@@ -6,7 +6,8 @@
 //! ```
 //! The answer to the first says of each object what became of it, in the order of the body:
 //! `{"objects":[{"uid","outcome"}]}`, where `outcome` is `new`, `newer` (in place of an older version), `there`
-//! (this version or a newer one was there), `own` (an event made here stays), or `refused`, with a `message`. An
+//! (this version or a newer one was there), `own` (an event made here stays), or `refused`, with a `message`; of what
+//! is no event, `kind` is `task`, `journal`, or `other`. An
 //! object is taken as a whole or not at all; those before one that finds no room are kept. Of more than 1,000
 //! objects, or 64 MiB of them, each with its zones, nothing is taken: 413.
 
@@ -48,6 +49,8 @@ struct Taken {
 struct Line {
     uid: String,
     outcome: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
 }
@@ -94,15 +97,15 @@ async fn take(
             });
             outcomes.extend(changed.await.map_err(failed)?);
         }
-        let mut found = ready.iter().zip(outcomes).map(told);
+        let mut found = ready.iter().zip(outcomes);
         let objects = read.all.into_iter().map(|(uid, refused)| {
-            let (outcome, message) = match refused {
-                Some(why) => ("refused", Some(why)),
-                None => found.next().unwrap_or(("refused", None)),
-            };
+            let found = refused.is_none().then(|| found.next()).flatten();
+            let (outcome, message) = found.map_or(("refused", refused), told);
+            let kind = found.map(|(ready, _)| ready.kind());
             Line {
                 uid,
                 outcome,
+                kind: kind.filter(|kind| *kind != "event"),
                 message,
             }
         });

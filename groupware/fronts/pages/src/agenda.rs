@@ -9,6 +9,7 @@ use groupware_text::push_encoded;
 use jiff::civil::{Date, DateTime, Time};
 use maud::{Markup, html};
 
+use crate::calendar_path::OTHERS;
 use crate::error::PageError;
 use crate::visitor::Visitor;
 use crate::zone::{self, Zone};
@@ -120,6 +121,11 @@ pub(crate) fn series_path(entry: &Entry) -> String {
     path
 }
 
+/// Whether it says when it is, or is due.
+pub(crate) fn is_dated(entry: &Entry) -> bool {
+    entry.imported().is_none_or(calendar::Imported::is_dated)
+}
+
 /// What an entry is called.
 pub(crate) fn title(entry: &Entry) -> &str {
     let summary = entry.event.details.summary.as_deref();
@@ -186,6 +192,16 @@ pub(crate) async fn load(
     };
     items.sort_by_key(|item| (!item.is_of_days(), item.start, item.end));
     Ok(items)
+}
+
+/// The way to what is in no month, for those who have any.
+pub(crate) fn foot(service: &Service, visitor: &Visitor) -> Result<Markup, PageError> {
+    let has_others = groupware_service::calendar::read(service, |snapshot| {
+        calendar::has_others(snapshot, visitor.mailbox())
+    })?;
+    Ok(html! {
+        @if has_others { p.lead { a href=(OTHERS) { "Tasks and journals" } } }
+    })
 }
 
 /// The way to other days, to the other view, and to a new event.

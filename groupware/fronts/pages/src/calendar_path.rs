@@ -4,6 +4,9 @@ use jiff::civil::Date;
 
 use crate::zone;
 
+/// The page of what was imported and is no event.
+pub(crate) const OTHERS: &str = "/calendar/others";
+
 /// The path of a day's month.
 pub(crate) fn month_path(day: Date) -> String {
     format!("/calendar/month/{:04}-{:02}", day.year(), day.month())

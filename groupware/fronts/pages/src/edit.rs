@@ -103,9 +103,14 @@ fn own(service: &Service, visitor: &Visitor, uid: &str) -> Result<Entry, PageErr
     })?;
     match entry.state {
         Stand::Own => Ok(entry),
+        Stand::Imported(ref imported)
+            if imported.can_change() && entry.recurrence_id().is_none() =>
+        {
+            Ok(entry)
+        }
         Stand::Imported(_) => Err(PageError::Refused(
             403,
-            "This event was imported and is kept as it came: it can be deleted, but not changed."
+            "This was imported, and can't be changed here: it can be downloaded and deleted."
                 .to_owned(),
         )),
         _ => Err(PageError::Refused(
@@ -146,7 +151,7 @@ pub(crate) async fn update(
         Ok(entry) => {
             let entry =
                 entry.ok_or_else(|| PageError::Broken(Fault::said("the change gave no entry")))?;
-            let notice = match entry.event.is_meeting() {
+            let notice = match entry.event.is_meeting() && entry.imported().is_none() {
                 true => Notice::MeetingChanged,
                 false => Notice::EventChanged,
             };
@@ -215,7 +220,7 @@ fn form(
         form.sheet method="post" action=(action) {
             (layout::proof(visitor))
             @if let Some(sequence) = draft.sequence { input type="hidden" name="sequence" value=(sequence); }
-            (fields(service, visitor, draft, wrong))
+            (fields(service, visitor, (draft, old), wrong))
             div.actions {
                 button.primary type="submit" { @if old.is_some() { "Save" } @else { "Add to calendar" } }
                 a.button.quiet href=(back) { "Cancel" }
@@ -230,13 +235,55 @@ fn form(
     layout::page_with(service, visitor, (Here::Calendar, status), title, &main)
 }
 
-fn fields(service: &Service, visitor: &Visitor, draft: &Draft, wrong: &Wrong) -> Markup {
-    let kind = |kind, input| Input { kind, ..input };
+fn fields(
+    service: &Service,
+    visitor: &Visitor,
+    (draft, old): (&Draft, Option<&Entry>),
+    wrong: &Wrong,
+) -> Markup {
+    let imported = old.and_then(Entry::imported);
     html! {
         (Input {
             autofocus: true,
             ..Input::text("title", "Title", &draft.title)
         }.render(wrong))
+        @match imported {
+            Some(imported) if imported.recurs() => (same_times(draft)),
+            _ => (times(visitor, draft, wrong)),
+        }
+        (Input::text("place", "Place", &draft.place).render(wrong))
+        // Who was invited elsewhere isn't told by this server.
+        @if imported.is_none() {
+            (Input {
+                hint: Some("Names or addresses, with commas between them. They are invited."),
+                list: Some("people-list"),
+                max: 20_000,
+                ..Input::text("people", "People", &draft.people)
+            }.render(wrong))
+            (directory_list(service, visitor))
+        }
+        (area("about", "Notes", &draft.about, 6, wrong))
+    }
+}
+
+/// The times of a series, which stay.
+fn same_times(draft: &Draft) -> Markup {
+    let times = [
+        ("start_day", &draft.start_day),
+        ("start_time", &draft.start_time),
+        ("end_day", &draft.end_day),
+        ("end_time", &draft.end_time),
+    ];
+    html! {
+        @for (name, value) in times { input type="hidden" name=(name) value=(value); }
+        @if draft.all_day { input type="hidden" name="all_day" value="1"; }
+        p.hint { "All events of the series change. Their times stay as they are." }
+    }
+}
+
+fn times(visitor: &Visitor, draft: &Draft, wrong: &Wrong) -> Markup {
+    let kind = |kind, input| Input { kind, ..input };
+    html! {
         fieldset.when {
             legend { "When" }
             div.pair {
@@ -253,14 +300,5 @@ fn fields(service: &Service, visitor: &Visitor, draft: &Draft, wrong: &Wrong) ->
             }
             p.hint { "Times in " (visitor.zone.name().replace('_', " ")) "." }
         }
-        (Input::text("place", "Place", &draft.place).render(wrong))
-        (Input {
-            hint: Some("Names or addresses, with commas between them. They are invited."),
-            list: Some("people-list"),
-            max: 20_000,
-            ..Input::text("people", "People", &draft.people)
-        }.render(wrong))
-        (directory_list(service, visitor))
-        (area("about", "Notes", &draft.about, 6, wrong))
     }
 }

@@ -23,6 +23,7 @@ mod mail;
 mod meeting;
 mod month;
 mod notice;
+mod others;
 mod people;
 mod return_path;
 mod settings;
@@ -84,6 +85,7 @@ fn calendar_routes() -> Router<Pages> {
         .route("/calendar/week", get(week::current))
         .route("/calendar/week/{day}", get(week::show))
         .route("/calendar/new", get(edit::show_new).post(edit::create))
+        .route(calendar_path::OTHERS, get(others::list))
         .route("/calendar/event/{uid}", get(meeting::show))
         .route(
             "/calendar/event/{uid}/edit",

@@ -3,7 +3,7 @@
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use groupware_calendar::{
-    self as calendar, Action, ActionBody, Answer, Attendee, Entry, State as Stand, Target,
+    self as calendar, Action, ActionBody, Answer, Attendee, Entry, Imported, State as Stand, Target,
 };
 use groupware_service::calendar::{change, read};
 use groupware_service::{ChangeError, Service};
@@ -12,7 +12,7 @@ use jiff::civil::Time;
 use maud::{Markup, html};
 
 use crate::agenda;
-use crate::calendar_path::month_path;
+use crate::calendar_path::{OTHERS, month_path};
 use crate::edit::{directory_list, unknown};
 use crate::error::PageError;
 use crate::field::{Input, Wrong};
@@ -74,8 +74,12 @@ fn render(service: &Service, visitor: &Visitor, entry: &Entry, asked: &AnswerFor
     let title = agenda::title(entry);
     let path = agenda::path(entry);
     let start = visitor.zone.of_moment(&entry.event.details.start).date();
+    let is_event = entry.imported().is_none_or(Imported::is_event);
     let main = html! {
-        p.way { a href=(month_path(start)) { "‹ " (zone::month_name(start)) " " (start.year()) } }
+        p.way {
+            @if is_event { a href=(month_path(start)) { "‹ " (zone::month_name(start)) " " (start.year()) } }
+            @else { a href=(OTHERS) { "‹ Tasks and journals" } }
+        }
         (asked.render())
         article.event {
             h1 { (title) }
@@ -91,8 +95,15 @@ fn render(service: &Service, visitor: &Visitor, entry: &Entry, asked: &AnswerFor
                 Stand::Cancelled => div.actions {
                     a.button href={ (path) "/delete" } { "Remove from calendar" }
                 },
-                Stand::Imported(_) => div.actions {
-                    a.button.danger href={ (agenda::series_path(entry)) "/delete" } { "Delete" }
+                Stand::Imported(ref imported) => div.actions {
+                    @let series = agenda::series_path(entry);
+                    @if imported.can_change() {
+                        a.button.primary href={ (series) "/edit" } {
+                            @if imported.recurs() { "Change the series" } @else { "Change" }
+                        }
+                    }
+                    (download(visitor, entry))
+                    a.button.danger href={ (series) "/delete" } { "Delete" }
                 },
                 _ => (answers(service, visitor, entry, asked)),
             }
@@ -114,12 +125,30 @@ fn stand(entry: &Entry) -> Markup {
         Stand::Tentative => "You may come.",
         Stand::Cancelled => "The organizer has called this off.",
         Stand::Invited { .. } => "You have not answered yet.",
-        Stand::Imported(_) if entry.recurrence_id().is_some() => {
-            "One of a series that was imported, and is kept as it came."
+        Stand::Imported(ref imported) if !imported.is_shown() => {
+            "Imported, and kept as it came. It can't be read to be shown here."
         }
-        Stand::Imported(_) => "Imported, and kept as it came.",
+        Stand::Imported(_) if entry.recurrence_id().is_some() => {
+            "One of a series that was imported."
+        }
+        Stand::Imported(ref imported) => match imported.kind() {
+            "task" => "A task that was imported.",
+            "journal" => "A journal that was imported.",
+            _ => "Imported.",
+        },
     };
     html! { p.stand { (text) } }
+}
+
+/// What was imported as the file that it is, with what can't be shown of it.
+pub(crate) fn download(visitor: &Visitor, entry: &Entry) -> Markup {
+    let mut path = calendar::event_path(visitor.mailbox(), &entry.event.uid);
+    path.push_str("?format=icalendar");
+    html! {
+        a.button href=(path) download="event.ics" {
+            "Download" span.unseen { " " (agenda::title(entry)) }
+        }
+    }
 }
 
 /// When, where, who, and what.
@@ -133,8 +162,10 @@ pub(crate) fn facts(visitor: &Visitor, entry: &Entry) -> Markup {
     };
     html! {
         dl.facts {
-            dt { "When" }
-            dd { (when(entry, &visitor.zone)) }
+            @if agenda::is_dated(entry) {
+                dt { "When" }
+                dd { (when(entry, &visitor.zone)) }
+            }
             @if let Some(place) = text(&event.details.location) { dt { "Where" } dd { (place) } }
             @if event.is_meeting() {
                 dt { "Organizer" }
@@ -322,7 +353,10 @@ pub(crate) async fn confirm_delete(
     let path = agenda::path(&entry);
     let main = html! {
         h1 { (words.question) }
-        p.lead { strong { (agenda::title(&entry)) } br; (when(&entry, &visitor.zone)) }
+        p.lead {
+            strong { (agenda::title(&entry)) }
+            @if agenda::is_dated(&entry) { br; (when(&entry, &visitor.zone)) }
+        }
         p { (words.effect) }
         form method="post" action={ (path) "/delete" } {
             (layout::proof(&visitor))
@@ -359,6 +393,13 @@ impl Deletion {
                 button: "Leave it",
                 notice: Notice::MeetingLeft,
             },
+            Stand::Imported(ref imported) if !imported.is_event() => Self {
+                question: "Delete this entry?",
+                effect: "It goes from what was imported and can't be brought back, unless it is \
+                         imported again.",
+                button: "Delete it",
+                notice: Notice::Deleted,
+            },
             Stand::Imported(ref imported) if imported.recurs() => Self {
                 question: "Delete all events of this series?",
                 effect: "They go from your calendar and can't be brought back, unless they are \
@@ -388,8 +429,9 @@ pub(crate) async fn delete(
     })
     .await?;
     let start = visitor.zone.of_moment(&entry.event.details.start).date();
-    Ok(layout::done(
-        &month_path(start),
-        Deletion::of(&entry).notice,
-    ))
+    let next = match entry.imported().is_none_or(Imported::is_event) {
+        true => month_path(start),
+        false => OTHERS.to_owned(),
+    };
+    Ok(layout::done(&next, Deletion::of(&entry).notice))
 }

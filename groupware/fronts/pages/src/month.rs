@@ -79,6 +79,7 @@ async fn render(service: &Service, visitor: &Visitor, first: Date) -> Reply {
                 }
             }
         }
+        (agenda::foot(service, visitor)?)
     };
     layout::page(service, visitor, Here::Calendar, &title, &main)
 }

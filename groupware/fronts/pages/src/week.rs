@@ -68,6 +68,7 @@ async fn render(service: &Service, visitor: &Visitor, day: Date) -> Reply {
             }
             @for offset in 0..7 { (column(visitor, zone::days_after(monday, offset), &items, hours)) }
         }
+        (agenda::foot(service, visitor)?)
     };
     layout::page(service, visitor, Here::Calendar, &title, &main)
 }

@@ -13,6 +13,7 @@ mod errors_pages;
 mod errors_tus;
 mod matrix;
 mod pages_calendar;
+mod pages_imported;
 mod pages_mail;
 mod routes;
 mod site;

@@ -10,7 +10,7 @@ use crate::support::{send, start};
 use crate::transcript::reply_text;
 
 /// A path of every route.
-const PATHS: [&str; 91] = [
+const PATHS: [&str; 92] = [
     "/",
     "/account",
     "/account/app-passwords",
@@ -41,6 +41,7 @@ const PATHS: [&str; 91] = [
     "/calendar/event/x/edit",
     "/calendar/month/x",
     "/calendar/new",
+    "/calendar/others",
     "/calendar/week",
     "/calendar/week/x",
     "/docs/x/api/data",
