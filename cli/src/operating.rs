@@ -349,8 +349,7 @@ pub(crate) enum MailCommand {
 Messages are kept byte for byte. One that was imported into a folder before, and
 still is there, is not imported again, so that an import that was cut off can
 simply be done once more. Maildir's folders become folders of the same names;
-what is marked as deleted goes to the trash. Keywords of other programs are not
-kept.")]
+what is marked as deleted goes to the trash. Keywords come along.")]
 pub(crate) struct ImportArgs {
     /// The user, who must be registered
     pub(crate) name: String,

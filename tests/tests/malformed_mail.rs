@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use plimsoll_tests::server::{Client, ServerProcess, free_address};
+use plimsoll_tests::server::{Client, RawAnswer, ServerProcess, free_address};
 use serde_json::{Value, json};
 
 const PASSWORD: &str = "correct horse battery";
@@ -94,6 +94,16 @@ const LINE_ENDS: [&[u8]; 4] = [
     b"Content-Type: multipart/mixed; boundary=a\n\n--a\r\n\nx\r--a\r--a--",
 ];
 
+/// What the server puts in front of a message: how it came, and fields that every message has, where they are missing.
+const ADDED: [&[u8]; 6] = [
+    b"Return-Path: ",
+    b"Received: ",
+    b"\t",
+    b"Message-ID: ",
+    b"Date: ",
+    b"From: ",
+];
+
 struct World {
     server: ServerProcess,
     smtp: SocketAddr,
@@ -138,10 +148,35 @@ impl World {
 
     /// A path that must be answered with 200.
     fn get(&mut self, what: &str, path: &str) -> Vec<u8> {
+        self.ask(what, path).body
+    }
+
+    fn ask(&mut self, what: &str, path: &str) -> RawAnswer {
         let cookie = [("cookie", self.cookie.as_str())];
         let answer = self.client.send("GET", path, &cookie, b"").unwrap();
         assert_eq!(answer.status, 200, "{what}: {path}");
-        answer.body
+        answer
+    }
+
+    /// The message at this path as it is kept: the same by REST and from its page, to be saved, and never shown as a
+    /// page of this server.
+    fn original(&mut self, what: &str, path: &str) -> Vec<u8> {
+        let unid = name(path);
+        let rest = self.ask(what, &format!("{path}?format=mime&markread=false"));
+        let page = self.ask(what, &format!("/message/{unid}/source"));
+        for answer in [&rest, &page] {
+            let header = |name| answer.header(name).unwrap_or_default();
+            assert_eq!(header("content-type"), "message/rfc822", "{what}");
+            assert_eq!(header("x-content-type-options"), "nosniff", "{what}");
+            let saved = header("content-disposition");
+            let begin = format!("attachment; filename=\"{unid}.eml\"");
+            assert!(saved.starts_with(&begin), "{what}: {saved}");
+        }
+        assert!(
+            rest.body == page.body,
+            "{what} is not the same from its page"
+        );
+        rest.body
     }
 
     fn get_json(&mut self, what: &str, path: &str) -> Value {
@@ -151,8 +186,13 @@ impl World {
     /// The message at this path is `message` with nothing but fields in front, and can be opened
     /// in every way; `pages` are those that show it.
     fn check(&mut self, what: &str, path: &str, message: &[u8], pages: &[String]) {
-        let kept = self.get(what, &format!("{path}?format=mime"));
+        let kept = self.original(what, path);
         assert!(kept.ends_with(message), "{what} is not kept as it was");
+        let front = kept[..kept.len() - message.len()].split_inclusive(|byte| *byte == b'\n');
+        for line in front {
+            let is_ours = ADDED.iter().any(|begin| line.starts_with(begin));
+            assert!(is_ours, "{what}: {}", line.escape_ascii());
+        }
         let json = self.get_json(what, &format!("{path}?attachmentlinks=true"));
         assert_eq!(json["size"], kept.len(), "{what}");
         self.get_json(what, path);

@@ -34,6 +34,32 @@ fn ask(client: &mut Client, method: &str, path: &str, body: &Value) -> Value {
     }
 }
 
+/// The largest message that there can be.
+const MESSAGE_BYTES: usize = 16 << 20;
+
+/// Messages that an mbox has trouble with, and what no message should be.
+fn strange() -> Vec<Vec<u8>> {
+    let mut strange: Vec<Vec<u8>> = [
+        &b"Subject: no line end\r\n\r\nx"[..],
+        b"Subject: ends like nothing else\n\nx\n\r",
+        b"Subject: old line ends\r\rx\r",
+        b"Subject: empty lines\r\n\r\n\r\n\r\n\n\n",
+        b"X-Plimsoll: no-line-end\nSubject: like our own fields\n\nx",
+        b"X-Keywords: $Junk\nX-Plimsoll: \nStatus: RO\nX-Status: AF\n\nx\n",
+        b"Status: RO\nX-Status: F\nFrom ada Sat Jan  3 01:05:34 1996\n>From \n>>From x\n",
+        b"Subject: \xff\xfe\0\x80\r\n\0: \0\r\n\r\n\xe9\0\0\r\n.\r\n..\r\n",
+        b"From ",
+        b"\n",
+        b"no head",
+    ]
+    .map(<[u8]>::to_vec)
+    .into();
+    let mut large = b"Subject: as large as can be\r\n\r\n".to_vec();
+    large.resize(MESSAGE_BYTES, b'x');
+    strange.push(large);
+    strange
+}
+
 /// Mail that came, that went, and that was brought with marks.
 fn fill_mail(place: &Place, ada: &mut Client, ben: &mut Client) {
     for (number, (from, to, size)) in [
@@ -60,11 +86,15 @@ fn fill_mail(place: &Place, ada: &mut Client, ben: &mut Client) {
     for folder in ["cur", "new", ".Work.2026/cur"] {
         fs::create_dir_all(maildir.join(folder)).expect("made");
     }
-    fs::write(
-        maildir.join(".Work.2026/cur/1.x:2,FRS"),
-        "Subject: marked\n\nx\n",
-    )
-    .expect("written");
+    for (file, text) in [
+        (".Work.2026/cur/1.x:2,FRSbd", "Subject: marked\n\nx\n"),
+        (".Work.2026/dovecot-keywords", "0 other\n1 work\n3 $Junk\n"),
+    ] {
+        fs::write(maildir.join(file), text).expect("written");
+    }
+    for (number, message) in strange().into_iter().enumerate() {
+        fs::write(maildir.join(format!("cur/s{number}.x:2,S")), message).expect("written");
+    }
     place.good("mail import ada Maildir", "");
 }
 
@@ -219,20 +249,34 @@ fn everything_is_in_it_and_comes_in_again() {
     place.good("mail export ada adas", "");
     place.good("mail export carl carls", "");
     let (adas, carls) = (mails(&place, "adas"), mails(&place, "carls"));
-    assert_eq!(adas.len(), 4, "two came, one went, and one was brought");
+    let strange = strange();
+    // Two came, one went, and the others were brought.
+    assert_eq!(adas.len(), 4 + strange.len());
     for (ada, carl) in adas.iter().zip(&carls) {
         assert_eq!((&ada.0, &ada.1), (&carl.0, &carl.1));
         assert!(ada.2 == carl.2, "{} {}", ada.0, ada.1);
     }
     assert_eq!(adas.len(), carls.len());
+    for message in &strange {
+        let is_it = |(folder, _, bytes): &&Mail| folder.is_empty() && bytes == message;
+        let beginning = message[..message.len().min(40)].escape_ascii();
+        assert_eq!(carls.iter().filter(is_it).count(), 1, "{beginning}");
+    }
+    let keywords = place.path().join("carls/.Work.2026/dovecot-keywords");
+    let keywords = fs::read_to_string(keywords).expect("there are some");
+    assert_eq!(keywords, "0 $Junk\n1 work\n");
+    assert!(carls.iter().any(|(_, flags, _)| flags == "FRSab"));
     // Nothing is overwritten, and nothing is left of what failed.
     place.bad("users export ada ada.zip", "", 104);
     place.bad("users export nobody other.zip", "", 104);
     assert!(!place.path().join("other.zip").exists());
 }
 
-/// All mails of a Maildir: folder, flags, and bytes, but for blanks at their ends.
-fn mails(place: &Place, maildir: &str) -> Vec<(String, String, Vec<u8>)> {
+/// Folder, letters, and bytes.
+type Mail = (String, String, Vec<u8>);
+
+/// All mails of a Maildir.
+fn mails(place: &Place, maildir: &str) -> Vec<Mail> {
     let mut found = Vec::new();
     let maildir = place.path().join(maildir);
     let mut folders = vec![(String::new(), maildir.clone())];
@@ -250,8 +294,6 @@ fn mails(place: &Place, maildir: &str) -> Vec<(String, String, Vec<u8>)> {
                 let file = entry.file_name().to_string_lossy().into_owned();
                 let flags = file.split_once(":2,").map_or("", |(_, flags)| flags);
                 let bytes = fs::read(entry.path()).expect("it can be read");
-                // An mbox can't tell that a message has no line end at its end.
-                let bytes = bytes.trim_ascii_end().to_vec();
                 found.push((name.clone(), flags.to_owned(), bytes));
             }
         }

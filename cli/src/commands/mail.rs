@@ -146,9 +146,10 @@ impl Import<'_> {
             ..message.flags
         };
         let query = format!(
-            "folder={}&received={received}&copy={copy}&flags={}",
+            "folder={}&received={received}&copy={copy}&flags={}&keywords={}",
             encoded(folder),
-            flags.letters()
+            flags.letters(),
+            encoded(&message.keywords.join(" "))
         );
         let answer = self
             .admin
@@ -212,7 +213,15 @@ fn export(admin: &Admin, args: &ExportArgs) -> Result<Exit, Failure> {
         let of = format!("{of}/{}", encoded(id));
         written += match &to {
             To::Maildir(writer) => {
-                export_maildir(admin, &of, (writer, name)).map_err(either(&failed))?
+                let (new, left_out) =
+                    export_maildir(admin, &of, (writer, name)).map_err(either(&failed))?;
+                if left_out > 0 {
+                    let most = "a Maildir has 26 different ones in a folder, and an mbox all";
+                    say(format_args!(
+                        "{left_out} keywords left out in {name}: {most}"
+                    ));
+                }
+                new
             }
             To::Mbox => export_mbox(admin, &of, (&args.to, name)).map_err(either(&failed))?,
         };
@@ -252,16 +261,18 @@ fn export_maildir(
     admin: &Admin,
     of: &str,
     (writer, name): (&MaildirWriter, &str),
-) -> Result<u64, Cause> {
+) -> Result<(u64, usize), Cause> {
     let folder = writer.folder(Some(name).filter(|name| *name != "Inbox"))?;
-    let mut written = 0;
+    let (mut written, mut left_out) = (0, 0);
     each(admin, of, |id, message| {
         let seconds = message.received_us.unwrap_or_default() / 1_000_000;
         let unique = format!("{seconds}.{id}.plimsoll");
-        written += u64::from(writer.write(&folder, &unique, message)?);
+        let put = writer.write(&folder, &unique, message)?;
+        written += u64::from(put.is_new);
+        left_out += put.left_out;
         Ok(())
     })?;
-    Ok(written)
+    Ok((written, left_out))
 }
 
 fn export_mbox(admin: &Admin, of: &str, (to, name): (&Path, &str)) -> Result<u64, Cause> {
@@ -307,6 +318,8 @@ fn each(
                 continue;
             }
             let flags = line["flags"].as_str().unwrap_or_default();
+            let keywords = line["keywords"].as_array().into_iter().flatten();
+            let keywords = keywords.filter_map(Value::as_str);
             let message = Message {
                 bytes: answer.good()?.body,
                 received_us: line["received"].as_i64(),
@@ -315,6 +328,7 @@ fn each(
                     trashed: false,
                     ..Flags::of_letters(flags)
                 },
+                keywords: keywords.map(str::to_owned).collect(),
             };
             write(id, &message)?;
         }

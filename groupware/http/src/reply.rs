@@ -55,7 +55,7 @@ pub fn mime(message: Bytes) -> Response {
 }
 
 /// A file, to be saved: whoever sent it must not have a browser show it as a page of this server.
-pub fn file(name: &str, kind: &str, data: Vec<u8>) -> Response {
+pub fn file(name: &str, kind: &str, data: impl Into<Body>) -> Response {
     let kind = match kind.bytes().all(|byte| byte.is_ascii_graphic()) {
         true => kind,
         false => "application/octet-stream",

@@ -4,21 +4,73 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::mailbox::{self, Changes, Held};
-use crate::{Context, Decision, Folder, MailError, Unid, folders, limits};
+use crate::{Context, Decision, Entry, Folder, MailError, Unid, folders, limits};
 
-/// Marks messages read or unread. Those that are so already stay as they are.
+/// What messages are to be marked with. What isn't said stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Marking {
+    /// The owner has read it.
+    pub read: Option<bool>,
+    /// The owner has answered it.
+    pub answered: Option<bool>,
+    /// It is marked as important.
+    pub flagged: Option<bool>,
+    /// The owner has passed it on.
+    pub forwarded: Option<bool>,
+    /// Its keywords, all of them.
+    pub keywords: Option<Vec<String>>,
+}
+
+impl Marking {
+    /// The entry of a message that is marked so.
+    fn of(&self, entry: &Entry) -> Entry {
+        let mut entry = entry.clone();
+        let marks = &mut entry.marks;
+        for (mark, asked) in [
+            (&mut entry.read, self.read),
+            (&mut marks.answered, self.answered),
+            (&mut marks.flagged, self.flagged),
+            (&mut marks.forwarded, self.forwarded),
+        ] {
+            *mark = asked.unwrap_or(*mark);
+        }
+        entry
+    }
+}
+
+/// Marks messages. Those that are so already stay as they are.
 ///
 /// # Errors
 /// A refusal if one is not there, or they are too many; the store's.
-pub fn mark(context: &Context<'_>, unids: &[Unid], read: bool) -> Result<Decision, MailError> {
+pub fn mark_as(
+    context: &Context<'_>,
+    unids: &[Unid],
+    marking: &Marking,
+) -> Result<Decision, MailError> {
     change(context, unids, |changes, mailbox, held| {
-        if held.entry.read != read {
-            let mut entry = held.entry.clone();
-            entry.read = read;
+        let entry = marking.of(&held.entry);
+        let has_others = match &marking.keywords {
+            Some(words) => changes.set_keywords(mailbox, held.unid, words)?,
+            None => false,
+        };
+        // With other keywords, too: the entry says when the message was changed last.
+        if has_others || entry != held.entry {
             changes.replace(mailbox, held, held.folder, &entry);
         }
         Ok(())
     })
+}
+
+/// Marks messages read or unread.
+///
+/// # Errors
+/// As [`mark_as`].
+pub fn mark(context: &Context<'_>, unids: &[Unid], read: bool) -> Result<Decision, MailError> {
+    let marking = Marking {
+        read: Some(read),
+        ..Marking::default()
+    };
+    mark_as(context, unids, &marking)
 }
 
 /// Moves messages into a folder.

@@ -51,7 +51,7 @@ pub fn import_once(
     context: &Context<'_>,
     folder: Folder,
     (message, received_us, copy): (&Bytes, i64, u64),
-    (read, marks): (bool, Marks),
+    (read, marks, words): (bool, Marks, &[String]),
 ) -> Result<(Decision, bool), MailError> {
     let find = |unid| mailbox::find(context.snapshot, context.mailbox, unid);
     let name = |within| Unid::new(received_us, name_bits(message, copy, within));
@@ -75,6 +75,8 @@ pub fn import_once(
     let mut entry = Entry::of(message, received_us);
     (entry.read, entry.marks) = (read, marks);
     changes.insert(&mailbox, folder, unid, &entry, message);
+    // In place of those that a message of this name may have left behind.
+    changes.set_keywords(&mailbox, unid, words)?;
     let mut batch = changes.into_batch()?;
     batch.assert_absent(context.mailbox, keys::entry(folder, unid));
     folders::assert_there(context, &mut batch, folder)?;

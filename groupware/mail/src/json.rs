@@ -218,6 +218,14 @@ struct JsonMessage<'a> {
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     references: &'a [String],
     read: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    answered: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    flagged: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    forwarded: bool,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    keywords: &'a [String],
     size: u64,
     folder: String,
     content: Vec<JsonPart<'a>>,
@@ -241,9 +249,14 @@ struct JsonPart<'a> {
     content_location: Option<String>,
 }
 
-/// A message in Domino's shape. With `links`, files are given by their path instead of their
+/// A message with its keywords in Domino's shape. With `links`, files are given by their path instead of their
 /// data. Text is told as text, whatever its encoding in the message; other data in base64.
-pub fn message_json(mailbox: &str, held: &Held, message: &[u8], links: bool) -> Vec<u8> {
+pub fn message_json(
+    mailbox: &str,
+    (held, keywords): (&Held, &[String]),
+    message: &[u8],
+    links: bool,
+) -> Vec<u8> {
     let view = View::of(message, &held.entry);
     let parts = view
         .parts
@@ -262,6 +275,10 @@ pub fn message_json(mailbox: &str, held: &Held, message: &[u8], links: bool) -> 
         in_reply_to: &view.in_reply_to,
         references: &view.references,
         read: held.entry.read,
+        answered: held.entry.marks.answered,
+        flagged: held.entry.marks.flagged,
+        forwarded: held.entry.marks.forwarded,
+        keywords,
         size: held.entry.size,
         folder: held.folder.to_string(),
         content: parts.collect(),

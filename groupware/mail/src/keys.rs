@@ -7,6 +7,7 @@
 //! m/f/{unid}            a folder of the owner's own
 //! m/g                   changes whenever the owner's own folders do
 //! m/s/{unid}            the name of the shared body that holds the message's bytes
+//! m/k/{unid}            its keywords, if it has any
 //! ```
 //! A list reads entries only. In the partition of shared bodies, which no user can be called:
 //! ```text
@@ -74,6 +75,10 @@ pub(crate) fn mark(unid: Unid) -> Vec<u8> {
 
 /// The marks of shared bodies: first key, and first key after them.
 pub(crate) const MARKS: (&[u8], &[u8]) = (b"m/s/", b"m/s0");
+
+pub(crate) fn keywords(unid: Unid) -> Vec<u8> {
+    key("m/k/", unid)
+}
 
 pub(crate) fn shared_body(body: Unid) -> Vec<u8> {
     key("b/", body)

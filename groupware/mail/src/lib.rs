@@ -8,7 +8,8 @@
 //! A message is kept byte for byte. Beside it lies an [`Entry`], which is all that a list reads,
 //! under a key that sorts from the newest message on. What a folder holds is counted in the same
 //! batch by additions, which commute: deliveries to one mailbox never get in each other's way.
-//! A large message to several local users is stored once, and goes with the last who holds it.
+//! A large message to several local users is stored once, and goes with the last who holds it. What clients are shown
+//! of a message is made of its bytes ([`View`]); nothing but them, its marks, and its keywords can't be made again.
 //!
 //! [`Snapshot`]: groupware_store::Snapshot
 //! [`Batch`]: groupware_store::Batch
@@ -24,6 +25,7 @@ pub mod folders;
 mod import;
 mod json;
 pub mod keys;
+mod keywords;
 pub mod limits;
 mod list;
 mod mailbox;
@@ -33,7 +35,7 @@ mod query;
 mod unid;
 mod view;
 
-pub use change::{add_and_remove, delete, empty, mark, move_to};
+pub use change::{Marking, add_and_remove, delete, empty, mark, mark_as, move_to};
 pub use context::{Context, Decision};
 pub use deliver::{Parcel, check_author, check_stranger, completed, receive, resolve, send};
 pub use entry::{Entry, Marks, Summary};
@@ -45,6 +47,7 @@ pub use groupware_proto_mime::{
 };
 pub use import::{Imported, folder_called, import, import_once};
 pub use json::{message_json, parse_outgoing};
+pub use keywords::{keywords, keywords_between, parse_keywords};
 pub use list::{FolderLine, JsonPage, Listed, Page, Span, all_folders, is_long, list, list_json};
 pub use mailbox::{
     Counts, Held, bytes, counts, find, page, release_shared, require, stored_bytes, used_bytes,

@@ -132,7 +132,8 @@ pub fn list_json(
 const ITEM_BYTES: usize = 320;
 
 /// The rest of `{"href", "subject", "date", "from", "to", "read", "size", "attachments"}` after
-/// the path of all messages. The middle is stored in this form, and the name in the key, too.
+/// the path of all messages, and of `"answered", "flagged", "forwarded"` those that are true. The middle is stored in
+/// this form, and the name in the key, too.
 fn push_item(body: &mut Vec<u8>, key: &[u8], bytes: &[u8]) -> Result<(), MailError> {
     let line = Line::decode(key, bytes)?;
     let summary = line
@@ -146,9 +147,20 @@ fn push_item(body: &mut Vec<u8>, key: &[u8], bytes: &[u8]) -> Result<(), MailErr
     }
     body.extend_from_slice(b",\"size\":");
     serde_json::to_writer(&mut *body, &line.size).expect("a number serialises to memory");
-    for text in [&b",\"attachments\":"[..], flag(line.attachments), b"}"] {
+    for text in [&b",\"attachments\":"[..], flag(line.attachments)] {
         body.extend_from_slice(text);
     }
+    let marks = line.marks;
+    for (is_set, text) in [
+        (marks.answered, &b",\"answered\":true"[..]),
+        (marks.flagged, b",\"flagged\":true"),
+        (marks.forwarded, b",\"forwarded\":true"),
+    ] {
+        if is_set {
+            body.extend_from_slice(text);
+        }
+    }
+    body.push(b'}');
     Ok(())
 }
 

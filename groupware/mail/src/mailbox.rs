@@ -11,7 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use groupware_store::{Batch, Snapshot, Soon, StoreError, counters};
 
-use crate::{Entry, Folder, MailError, Unid, keys, own_folders};
+use crate::{Entry, Folder, MailError, Unid, keys, keywords, own_folders};
 
 /// A message as it lies in its mailbox.
 #[derive(Debug, Clone)]
@@ -240,6 +240,8 @@ pub(crate) struct Changes<'a> {
     added: BTreeMap<(Arc<str>, Folder), [i64; 3]>,
     /// How many messages let go of each shared body.
     released: BTreeMap<Unid, i64>,
+    /// Where the keywords of messages lie that are removed, if they have any.
+    unmarked: Vec<(Arc<str>, Vec<u8>)>,
 }
 
 impl<'a> Changes<'a> {
@@ -249,6 +251,7 @@ impl<'a> Changes<'a> {
             batch: Batch::new(),
             added: BTreeMap::new(),
             released: BTreeMap::new(),
+            unmarked: Vec::new(),
         }
     }
 
@@ -307,9 +310,21 @@ impl<'a> Changes<'a> {
         self.count(mailbox, folder, entry, 1);
     }
 
+    /// Gives a message other keywords; whether they are others. Its entry is to be written, too.
+    pub(crate) fn set_keywords(
+        &mut self,
+        mailbox: &Arc<str>,
+        unid: Unid,
+        words: &[String],
+    ) -> Result<bool, MailError> {
+        keywords::replace(self.snapshot, (&mut self.batch, mailbox), unid, words)
+    }
+
     /// Removes a message for good.
     pub(crate) fn remove(&mut self, mailbox: &Arc<str>, held: &Held) {
         self.assert(mailbox, held);
+        let marked = keys::keywords(held.unid);
+        self.unmarked.push((Arc::clone(mailbox), marked));
         let key = keys::entry(held.folder, held.unid);
         self.batch.delete(Arc::clone(mailbox), key);
         match held.entry.shared {
@@ -344,11 +359,29 @@ impl<'a> Changes<'a> {
         added[2] += by * i64::try_from(entry.size).unwrap_or(i64::MAX);
     }
 
+    /// Keywords go with their messages. Few have any, and to look costs less than to remove nothing.
+    fn unmark(&mut self) -> Result<(), MailError> {
+        let unmarked = std::mem::take(&mut self.unmarked);
+        if unmarked.is_empty() {
+            return Ok(());
+        }
+        let places = unmarked.iter();
+        let places: Vec<(&str, &[u8])> = places.map(|(of, key)| (&**of, &key[..])).collect();
+        let found = self.snapshot.get_many(&places)?;
+        for ((mailbox, key), record) in unmarked.into_iter().zip(found) {
+            if record.is_some() {
+                self.batch.delete(mailbox, key);
+            }
+        }
+        Ok(())
+    }
+
     /// The finished batch.
     ///
     /// # Errors
     /// The store's.
     pub(crate) fn into_batch(mut self) -> Result<Batch, MailError> {
+        self.unmark()?;
         for ((mailbox, folder), by) in self.added {
             if by != [0; 3] {
                 self.batch.add(mailbox, keys::counts(folder), by);

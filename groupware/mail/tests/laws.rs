@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use crate::support::{USERS, World};
 use bytes::Bytes;
 use groupware_mail::{
-    Context, Decision, Folder, MailError, Parcel, Reason, Unid, add_and_remove, delete, drafts,
-    empty, folders, limits, mark, move_to, receive, release_shared, send,
+    Context, Decision, Folder, MailError, Marking, Parcel, Reason, Unid, add_and_remove, delete,
+    drafts, empty, folders, limits, mark, mark_as, move_to, receive, release_shared, send,
 };
 use groupware_store::CommitError;
 use proptest::prelude::*;
@@ -41,6 +41,11 @@ enum Deed {
     Mark {
         picks: Picks,
         read: bool,
+    },
+    MarkAs {
+        picks: Picks,
+        flagged: bool,
+        keywords: usize,
     },
     Move {
         picks: Picks,
@@ -85,6 +90,8 @@ fn deed() -> impl Strategy<Value = Deed> {
         3 => (number(), people(), any::<bool>())
             .prop_map(|(draft, to, is_large)| Deed::SendDraft { draft, to, is_large }),
         2 => (picks(), any::<bool>()).prop_map(|(picks, read)| Deed::Mark { picks, read }),
+        3 => (picks(), any::<bool>(), 0..3_usize)
+            .prop_map(|(picks, flagged, keywords)| Deed::MarkAs { picks, flagged, keywords }),
         4 => (picks(), number()).prop_map(|(picks, folder)| Deed::Move { picks, folder }),
         2 => (number(), picks(), picks())
             .prop_map(|(folder, add, remove)| Deed::AddAndRemove { folder, add, remove }),
@@ -181,6 +188,18 @@ fn decide(
             is_large,
         } => drafts::send(context, found.draft(*draft)?, &parcel(to, *is_large, false)),
         Deed::Mark { picks, read } => mark(context, &found.picked(picks), *read),
+        Deed::MarkAs {
+            picks,
+            flagged,
+            keywords,
+        } => {
+            let marking = Marking {
+                flagged: Some(*flagged),
+                keywords: Some((0..*keywords).map(|number| format!("k{number}")).collect()),
+                ..Marking::default()
+            };
+            mark_as(context, &found.picked(picks), &marking)
+        }
         Deed::Move { picks, folder } => {
             move_to(context, &found.picked(picks), found.folder(*folder))
         }

@@ -1,5 +1,6 @@
-//! Mailboxes over a store: laws, and the stored form. One program, since each would be linked by itself.
+//! Mailboxes over a store: laws, originals, and the stored form. One program, since each would be linked by itself.
 
 mod laws;
+mod originals;
 mod stored;
 mod support;

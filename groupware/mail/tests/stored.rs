@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use groupware_mail::{
-    Context, Decision, Folder, Ids, ListQuery, MailError, Parcel, Unid, all_folders, bytes, drafts,
-    folders, list, list_json, mark, message_json, move_to, receive, require, send,
+    Context, Decision, Folder, Ids, ListQuery, MailError, Marking, Parcel, Unid, all_folders,
+    bytes, drafts, folders, keywords, list, list_json, mark, mark_as, message_json, move_to,
+    receive, require, send,
 };
 use groupware_people::Directory;
 use groupware_store::{Batch, Store, StoreError, StoreOptions};
@@ -87,6 +88,12 @@ fn world() -> World {
     let own = world.change(|context| folders::create(context, "Own \"é\""));
     world.change(|context| mark(context, &[shared], true));
     world.change(|context| move_to(context, &[kept], Folder::Own(own)));
+    let marking = Marking {
+        answered: Some(true),
+        keywords: Some(["work", "$Junk"].map(str::to_owned).into()),
+        ..Marking::default()
+    };
+    world.change(|context| mark_as(context, &[kept], &marking));
     world
 }
 
@@ -144,7 +151,8 @@ fn what_was_stored_is_read() {
                     let held = require(snapshot, mailbox, listed.unid)?;
                     let message = bytes(snapshot, mailbox, &held)?;
                     let beginning = &message[..message.len().min(400)];
-                    read += &text(message_json(mailbox, &held, beginning, true));
+                    let words = keywords(snapshot, mailbox, listed.unid)?;
+                    read += &text(message_json(mailbox, (&held, &words), beginning, true));
                 }
             }
         }

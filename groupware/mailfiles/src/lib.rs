@@ -4,12 +4,13 @@
 //! One message is in memory at a time, and none that is larger than the caller takes. Knows no server,
 //! and no folder's meaning.
 
+mod letters;
 mod maildir;
 mod mbox;
 mod message;
 mod name;
 
-pub use maildir::{Maildir, MaildirFolder, MaildirWriter};
+pub use maildir::{Maildir, MaildirFolder, MaildirWriter, Put};
 pub use mbox::{Mbox, write_mbox};
 pub use message::{Flags, Message, Read};
 pub use name::{decode_folder, encode_folder};

@@ -1,7 +1,8 @@
 //! Maildir: a file for each message, in `new` and `cur`, whose name says what it is marked with; and
 //! folders beside each other as Maildir++ has them, or in each other, which Dovecot calls `LAYOUT=fs`.
 //!
-//! When a message came is the time of its file, as Dovecot has it.
+//! When a message came is the time of its file, as Dovecot has it. So are keywords: a small letter in the name of a
+//! message's file stands for one, and a file beside the messages says for which.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -9,6 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use crate::letters::Letters;
 use crate::message::{Flags, Message, Read};
 use crate::name::{decode_folder, decode_part, encode_folder};
 
@@ -114,7 +116,7 @@ impl MaildirFolder {
             }
         }
         files.sort();
-        let folder = self.path.clone();
+        let (folder, known) = (self.path.clone(), Letters::of(&self.path)?);
         let visible = files
             .into_iter()
             .filter(|(name, _)| !name.as_encoded_bytes().starts_with(b"."));
@@ -124,14 +126,18 @@ impl MaildirFolder {
             let letters = name_text
                 .rsplit_once(":2,")
                 .map_or("", |(_, letters)| letters);
-            let flags = Flags::of_letters(letters);
-            read(&folder.join(part).join(name), flags, most).transpose()
+            let marks = (Flags::of_letters(letters), known.keywords(letters));
+            read(&folder.join(part).join(name), marks, most).transpose()
         }))
     }
 }
 
 /// `None` where it is no message, or gone.
-fn read(path: &Path, flags: Flags, most: usize) -> io::Result<Option<Read>> {
+fn read(
+    path: &Path,
+    (flags, keywords): (Flags, Vec<String>),
+    most: usize,
+) -> io::Result<Option<Read>> {
     let file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => file?,
@@ -153,7 +159,17 @@ fn read(path: &Path, flags: Flags, most: usize) -> io::Result<Option<Read>> {
         bytes,
         received_us,
         flags,
+        keywords,
     })))
+}
+
+/// What came of a message that was to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Put {
+    /// It was not there.
+    pub is_new: bool,
+    /// Keywords that there were no letters left for.
+    pub left_out: usize,
 }
 
 /// Writes a Maildir, private as mail is.
@@ -199,18 +215,22 @@ impl MaildirWriter {
     }
 
     /// Writes a message into a folder that was made, under a name that no other has; one that is there
-    /// under the name already stays. Whether it was written.
+    /// under the name already stays.
     ///
     /// # Errors
     /// The disk's.
-    pub fn write(&self, folder: &Path, unique: &str, message: &Message) -> io::Result<bool> {
-        let name = format!("{unique}:2,{}", message.flags.letters());
+    pub fn write(&self, folder: &Path, unique: &str, message: &Message) -> io::Result<Put> {
+        let (letters, left_out) = Letters::for_keywords(folder, &message.keywords)?;
+        let name = format!("{unique}:2,{}{letters}", message.flags.letters());
         let (beside, path) = (
             folder.join("tmp").join(unique),
             folder.join("cur").join(name),
         );
         if path.exists() {
-            return Ok(false);
+            return Ok(Put {
+                is_new: false,
+                left_out,
+            });
         }
         let mut options = File::options();
         let options = options.write(true).create(true).truncate(true).mode(0o600);
@@ -219,7 +239,10 @@ impl MaildirWriter {
         let micros = u64::try_from(message.received_us.unwrap_or_default()).unwrap_or_default();
         file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_micros(micros))?;
         fs::rename(beside, path)?;
-        Ok(true)
+        Ok(Put {
+            is_new: true,
+            left_out,
+        })
     }
 }
 

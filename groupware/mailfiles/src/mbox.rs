@@ -1,11 +1,20 @@
 //! mbox: messages one after another, each behind a line that begins with `From `.
 //!
-//! What is written here comes back as it was, but for a line end at the end of a message that has
-//! none. Its marks are two fields in front of the head, which reading takes off again; fields of the
-//! same names further down, which other programs write, are read and left where they are.
+//! What is written here comes back as it was, byte for byte. Its marks are fields in front of the head, which
+//! reading takes off again; fields of the same names further down, which other programs write, are read and left
+//! where they are.
+//!
+//! ```text
+//! Status: RO
+//! X-Status: AF
+//! X-Keywords: $Junk work       where there are any
+//! X-Plimsoll: no-line-end      where there are keywords, where the message has no line end at its end, and
+//!                              where it could be taken for one of these two lines
+//! ```
 
 use std::io::{self, BufRead, Write};
 
+use groupware_text::{KEYWORD_BYTES, KEYWORDS, keywords};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
@@ -16,6 +25,8 @@ const FROM: &[u8] = b"From ";
 const FROM_BYTES: usize = 1024;
 /// Bytes of a message in which its marks are looked for.
 const HEAD_BYTES: usize = 256 << 10;
+/// Bytes that the marks in front of a message take, at most.
+const MARK_BYTES: usize = 128 + KEYWORDS * (KEYWORD_BYTES + 1);
 
 /// Reads the messages of an mbox.
 #[derive(Debug)]
@@ -73,8 +84,10 @@ impl<R: BufRead> Mbox<R> {
             is_line_start = piece.ends_with(b"\n");
             body.push(&piece[usize::from(is_quoted)..]);
         }
-        Ok(Some(match body.finish() {
-            Some(bytes) => Read::Message(message(bytes, &begun)),
+        let found = body.finish().map(|bytes| message(bytes, &begun));
+        let found = found.filter(|message| message.bytes.len() <= self.most);
+        Ok(Some(match found {
+            Some(message) => Read::Message(message),
             None => Read::TooLarge(format!("message {}", self.count)),
         }))
     }
@@ -119,8 +132,8 @@ impl Body {
 
     fn push(&mut self, piece: &[u8]) {
         if let Some(bytes) = &mut self.bytes {
-            // The empty line at the end is no part of the message.
-            match bytes.len() + piece.len() <= self.most + 2 {
+            // Neither the marks nor the line ends behind it are a part of the message.
+            match bytes.len() + piece.len() <= self.most + MARK_BYTES {
                 true => bytes.extend_from_slice(piece),
                 false => self.bytes = None,
             }
@@ -139,7 +152,7 @@ impl Body {
                 break;
             }
         }
-        (bytes.len() <= self.most).then_some(bytes)
+        Some(bytes)
     }
 }
 
@@ -150,50 +163,89 @@ fn is_quoted(line: &[u8]) -> bool {
 }
 
 fn message(mut bytes: Vec<u8>, begun: &[u8]) -> Message {
-    let flags = match own_marks(&bytes) {
-        Some((flags, length)) => {
+    let marks = match own_marks(&bytes) {
+        Some((marks, length)) => {
             bytes.drain(..length);
-            flags
+            if marks.has_no_line_end && bytes.ends_with(b"\n") {
+                bytes.pop();
+            }
+            marks
         }
         None => marks_in_head(&bytes),
     };
     Message {
         bytes,
         received_us: received(begun),
-        flags,
+        flags: marks.flags,
+        keywords: marks.keywords,
     }
 }
 
 const STATUS: &[u8] = b"Status: ";
 const X_STATUS: &[u8] = b"X-Status: ";
+const X_KEYWORDS: &[u8] = b"X-Keywords: ";
+const X_PLIMSOLL: &[u8] = b"X-Plimsoll: ";
+/// Among the words of the last of them: the line end behind the message is none of its own.
+const NO_LINE_END: &str = "no-line-end";
+
+/// What stands of a message in an mbox besides its bytes.
+#[derive(Default)]
+struct Marks {
+    flags: Flags,
+    keywords: Vec<String>,
+    has_no_line_end: bool,
+}
 
 /// The marks that are written in front of a head, and how many bytes they take.
-fn own_marks(bytes: &[u8]) -> Option<(Flags, usize)> {
-    let mut lines = bytes.splitn(3, |byte| *byte == b'\n');
-    let (first, second) = (lines.next()?, lines.next()?);
-    lines.next()?;
-    let mut flags = Flags::default();
-    note(&mut flags, first.strip_prefix(STATUS)?);
-    note(&mut flags, second.strip_prefix(X_STATUS)?);
-    Some((flags, first.len() + second.len() + 2))
+fn own_marks(bytes: &[u8]) -> Option<(Marks, usize)> {
+    let mut rest = bytes;
+    let mut marks = Marks::default();
+    note(&mut marks.flags, take_line(&mut rest, STATUS)?);
+    note(&mut marks.flags, take_line(&mut rest, X_STATUS)?);
+    let mut after = rest;
+    let words = take_line(&mut after, X_KEYWORDS);
+    marks.keywords = words.map(keywords_of).unwrap_or_default();
+    // Without the line behind it, another program's: it stays where it is.
+    if let Some(more) = take_line(&mut after, X_PLIMSOLL) {
+        let mut more = more.split(u8::is_ascii_whitespace);
+        marks.has_no_line_end = more.any(|word| word == NO_LINE_END.as_bytes());
+        rest = after;
+    }
+    Some((marks, bytes.len() - rest.len()))
+}
+
+/// Takes a line that begins so off the front, and gives what follows in it.
+fn take_line<'a>(rest: &mut &'a [u8], begin: &[u8]) -> Option<&'a [u8]> {
+    let value = rest.strip_prefix(begin)?;
+    let end = value.iter().position(|byte| *byte == b'\n')?;
+    *rest = &value[end + 1..];
+    Some(&value[..end])
+}
+
+fn keywords_of(line: &[u8]) -> Vec<String> {
+    keywords(String::from_utf8_lossy(line).split_ascii_whitespace())
 }
 
 /// The marks that another program has put among the fields of a head.
-fn marks_in_head(bytes: &[u8]) -> Flags {
-    let mut flags = Flags::default();
+fn marks_in_head(bytes: &[u8]) -> Marks {
+    let mut marks = Marks::default();
     let head = &bytes[..bytes.len().min(HEAD_BYTES)];
     for line in head.split(|byte| *byte == b'\n') {
         if line.trim_ascii().is_empty() {
             break;
         }
+        let value = |name: &[u8]| {
+            let (begin, value) = line.split_at_checked(name.len())?;
+            begin.eq_ignore_ascii_case(name).then_some(value)
+        };
         for name in [&b"status:"[..], b"x-status:"] {
-            let begin = &line[..line.len().min(name.len())];
-            if begin.eq_ignore_ascii_case(name) {
-                note(&mut flags, &line[name.len()..]);
-            }
+            note(&mut marks.flags, value(name).unwrap_or_default());
+        }
+        if let Some(words) = value(b"x-keywords:") {
+            marks.keywords = keywords_of(words);
         }
     }
-    flags
+    marks
 }
 
 fn note(flags: &mut Flags, letters: &[u8]) {
@@ -252,6 +304,7 @@ pub fn write_mbox(to: &mut impl Write, message: &Message) -> io::Result<()> {
         .map(|(_, letter)| *letter)
         .collect();
     write!(to, "Status: {status}\nX-Status: {more}\n")?;
+    write_more(to, message)?;
     for line in message.bytes.split_inclusive(|byte| *byte == b'\n') {
         if line.starts_with(FROM) || is_quoted(line) {
             to.write_all(b">")?;
@@ -262,4 +315,22 @@ pub fn write_mbox(to: &mut impl Write, message: &Message) -> io::Result<()> {
         to.write_all(b"\n")?;
     }
     to.write_all(b"\n")
+}
+
+/// What the two lines before it can't tell.
+fn write_more(to: &mut impl Write, message: &Message) -> io::Result<()> {
+    let words = keywords(message.keywords.iter().map(String::as_str));
+    let bytes = &message.bytes;
+    let end = match bytes.ends_with(b"\n") {
+        true => "",
+        false => NO_LINE_END,
+    };
+    if !words.is_empty() {
+        writeln!(to, "X-Keywords: {}", words.join(" "))?;
+    }
+    let is_like_one = bytes.starts_with(X_KEYWORDS) || bytes.starts_with(X_PLIMSOLL);
+    if !words.is_empty() || !end.is_empty() || is_like_one {
+        writeln!(to, "X-Plimsoll: {end}")?;
+    }
+    Ok(())
 }

@@ -58,6 +58,8 @@ pub struct Message {
     pub received_us: Option<i64>,
     /// What it is marked with.
     pub flags: Flags,
+    /// What its owner has marked it with besides, such as `$Junk` or `work`.
+    pub keywords: Vec<String>,
 }
 
 /// What was found at a place where a message may be.

@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use groupware_mailfiles::{Flags, Maildir, MaildirWriter, Mbox, Message, Read, write_mbox};
+use groupware_mailfiles::{Flags, Maildir, MaildirWriter, Mbox, Message, Put, Read, write_mbox};
 use proptest::prelude::*;
 
 const MOST: usize = 4096;
@@ -28,11 +28,14 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
         Just(b">From x".to_vec()),
         Just(b"Status: RO".to_vec()),
         Just(b"X-Status: AF".to_vec()),
+        Just(b"X-Keywords: work".to_vec()),
+        Just(b"X-Plimsoll: no-line-end".to_vec()),
         Just(Vec::new()),
         Just(vec![b'x'; 1500]),
         proptest::collection::vec(any::<u8>(), 0..40),
     ];
-    let end = prop_oneof![Just(&b"\n"[..]), Just(&b"\r\n"[..])];
+    let ends = [&b"\n"[..], b"\r\n", b"\r", b"\n\r", b""];
+    let end = proptest::sample::select(ends.to_vec());
     proptest::collection::vec((line, end), 0..12).prop_map(|lines| {
         lines
             .into_iter()
@@ -41,12 +44,19 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
+fn keywords() -> impl Strategy<Value = Vec<String>> {
+    proptest::sample::subsequence(vec!["$Junk", "Later", "T", "work", "x:,-_+"], 0..5)
+        .prop_map(|words| words.into_iter().map(str::to_owned).collect())
+}
+
 fn message() -> impl Strategy<Value = Message> {
     let moment = (0_i64..4_000_000_000).prop_map(|seconds| Some(seconds * 1_000_000));
-    (bytes(), moment, flags()).prop_map(|(bytes, received_us, flags)| Message {
+    let parts = (bytes(), moment, flags(), keywords());
+    parts.prop_map(|(bytes, received_us, flags, keywords)| Message {
         bytes,
         received_us,
         flags,
+        keywords,
     })
 }
 
@@ -63,17 +73,10 @@ proptest! {
         for message in &messages {
             write_mbox(&mut file, message).unwrap();
         }
-        let expected: Vec<Read> = messages
-            .into_iter()
-            .map(|mut message| {
-                // The one thing that the format can't tell.
-                if !message.bytes.ends_with(b"\n") {
-                    message.bytes.push(b'\n');
-                }
-                Read::Message(message)
-            })
-            .collect();
-        prop_assert_eq!(read(&file), expected);
+        let most = messages.iter().map(|message| message.bytes.len()).max().unwrap_or_default();
+        let read: Vec<Read> = Mbox::new(Cursor::new(file), most).map(Result::unwrap).collect();
+        let expected: Vec<Read> = messages.into_iter().map(Read::Message).collect();
+        prop_assert_eq!(read, expected);
     }
 
     #[test]
@@ -85,8 +88,10 @@ proptest! {
         let to = writer.folder(name.as_deref()).unwrap();
         for (number, message) in messages.iter().enumerate() {
             let unique = format!("{number}.x");
-            prop_assert!(writer.write(&to, &unique, message).unwrap());
-            prop_assert!(!writer.write(&to, &unique, message).unwrap());
+            for is_new in [true, false] {
+                let put = writer.write(&to, &unique, message).unwrap();
+                prop_assert_eq!(put, Put { is_new, left_out: 0 });
+            }
         }
         let maildir = Maildir::open(folder.path()).unwrap();
         let found = maildir.folders().unwrap().into_iter().find(|it| it.name == name).unwrap();
@@ -111,7 +116,7 @@ proptest! {
 fn what_other_programs_write_is_read() {
     let mbox = b"preface\n\nFrom god@heaven.af.mil Sat Jan  3 01:05:34 1996\nStatus: RO\nSubject: 1\n\
         X-Status: A\n\nText\n>From here\n>>From there\n\nFrom  x y  Tue Jul 23 19:39:23 +0200 2002\r\n\
-        Subject: 2\r\n\r\nText\r\n\r\nFrom nobody\nSubject: 3\n\nNo end";
+        Subject: 2\r\nx-keywords: work  $Junk (no) \r\n\r\nText\r\n\r\nFrom nobody\nSubject: 3\n\nNo end";
     let read = read(mbox);
     let [Read::Message(one), Read::Message(two), Read::Message(three)] = &read[..] else {
         panic!("{read:?}");
@@ -121,7 +126,9 @@ fn what_other_programs_write_is_read() {
     assert_eq!(String::from_utf8_lossy(&one.bytes), text);
     assert_eq!(one.received_us, Some(820_631_134_000_000));
     assert!(one.flags.read && one.flags.answered && !one.flags.flagged);
-    assert_eq!(two.bytes, b"Subject: 2\r\n\r\nText\r\n");
+    let text = b"Subject: 2\r\nx-keywords: work  $Junk (no) \r\n\r\nText\r\n";
+    assert_eq!(two.bytes, text);
+    assert_eq!(two.keywords, ["$Junk", "work"]);
     assert_eq!(two.received_us, Some(1_027_453_163_000_000));
     assert_eq!(
         (&three.bytes[..], three.received_us),

@@ -23,7 +23,9 @@ const ABOUT: &str = "\
 This archive holds what was kept for you by a Plimsoll server.
 
 mail/           A file for each folder, in the format mbox, which mail programs import. The fields
-                Status and X-Status say what was read (R), answered (A), and flagged (F).
+                Status and X-Status say what was read (R), answered (A), and flagged (F), and
+                X-Keywords what else it was marked with. Behind these fields, and X-Plimsoll,
+                which keep what no mbox can tell, each mail stands byte for byte as it came.
                 Back into a Plimsoll server: plimsoll mail import NAME mail/Inbox.mbox
 calendar.ics    All events and invitations, in the format iCalendar, which calendars import.
                 Back into a Plimsoll server: plimsoll calendar import NAME calendar.ics

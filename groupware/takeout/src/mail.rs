@@ -52,15 +52,19 @@ fn write_folder<W: Write>(
     let mut held = page(source, folder, None)?;
     loop {
         for held in &held {
-            let read = source.store.read(|snapshot| {
+            let read: Result<_, MailError> = source.store.read(|snapshot| {
                 let held = mail::require(snapshot, source.mailbox, held.unid)?;
-                match held.folder == folder {
-                    true => mail::bytes(snapshot, source.mailbox, &held).map(Some),
-                    false => Ok(None),
+                if held.folder != folder {
+                    return Ok(None);
                 }
+                let keywords = mail::keywords(snapshot, source.mailbox, held.unid)?;
+                Ok(Some((
+                    mail::bytes(snapshot, source.mailbox, &held)?,
+                    keywords,
+                )))
             });
-            let bytes = match read {
-                Ok(Some(bytes)) => bytes,
+            let (bytes, keywords) = match read {
+                Ok(Some(read)) => read,
                 // It went, or to another folder, meanwhile.
                 Ok(None)
                 | Err(MailError::Refused {
@@ -73,6 +77,7 @@ fn write_folder<W: Write>(
                 bytes: bytes.to_vec(),
                 received_us: Some(held.unid.received_us()),
                 flags: flags(held),
+                keywords,
             };
             write_mbox(entry, &message)?;
         }

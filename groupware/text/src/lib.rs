@@ -50,6 +50,31 @@ pub fn shortened(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// Most keywords of a message.
+pub const KEYWORDS: usize = 32;
+/// Longest keyword, in bytes; Dovecot's bound, too.
+pub const KEYWORD_BYTES: usize = 50;
+
+/// Whether a text can be a keyword of a message: an atom, as IMAP has it (RFC 9051, 9: `flag-keyword`).
+pub fn is_keyword(text: &str) -> bool {
+    let is_of_atom = |byte: u8| byte.is_ascii_graphic() && !b"(){%*\"\\]".contains(&byte);
+    (1..=KEYWORD_BYTES).contains(&text.len()) && text.bytes().all(is_of_atom)
+}
+
+/// The keywords among words, each once, whatever its letters' case, in the order of the alphabet; no more than a message
+/// may have.
+pub fn keywords<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for word in words.into_iter().filter(|word| is_keyword(word)) {
+        let is_known = found.iter().any(|known| known.eq_ignore_ascii_case(word));
+        if !is_known && found.len() < KEYWORDS {
+            found.push(word.to_owned());
+        }
+    }
+    found.sort_by_key(|word| word.to_ascii_lowercase());
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,5 +91,17 @@ mod tests {
     fn long_identifiers_are_cut_at_a_character() {
         assert_eq!(shortened(&"é".repeat(100)).chars().count(), 81);
         assert_eq!(shortened("short"), "short");
+    }
+
+    #[test]
+    fn keywords_are_atoms_and_there_once() {
+        let words = [
+            "$Junk", "work", "(", "a b", "", "\\Seen", "WORK", "x]", "\u{fc}", "NonJunk",
+        ];
+        assert_eq!(keywords(words), ["$Junk", "NonJunk", "work"]);
+        assert!(is_keyword(&"x".repeat(KEYWORD_BYTES)));
+        assert!(!is_keyword(&"x".repeat(KEYWORD_BYTES + 1)));
+        let many: Vec<String> = (0..100).map(|number| format!("k{number}")).collect();
+        assert_eq!(keywords(many.iter().map(String::as_str)).len(), KEYWORDS);
     }
 }

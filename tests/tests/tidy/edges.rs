@@ -164,7 +164,7 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("groupware-mailauth", &["groupware-proto-mime"]),
-    ("groupware-mailfiles", &[]),
+    ("groupware-mailfiles", &["groupware-text"]),
     ("groupware-net", &["groupware-proto-proxy"]),
     (
         "groupware-objects",

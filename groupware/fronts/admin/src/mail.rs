@@ -7,9 +7,10 @@
 //! GET  /admin/users/{name}/mail/{folder}/{id}      a message
 //! ```
 //! `received` says when a message came, in microseconds since 1970; `flags` has letters of Maildir
-//! (`S` read, `R` answered, `F` flagged, `P` passed on); `copy` tells equal messages of one moment
-//! apart. The same message with the same of these comes in once.
+//! (`S` read, `R` answered, `F` flagged, `P` passed on); `keywords` has blanks between them; `copy` tells equal
+//! messages of one moment apart. The same message that came at the same moment comes in once.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -68,6 +69,8 @@ struct MessageLine {
     id: String,
     received: i64,
     flags: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    keywords: Vec<String>,
     bytes: u64,
 }
 
@@ -124,15 +127,24 @@ async fn list(
         .map(|id| Unid::parse(id).ok_or_else(bad));
     let after = after.transpose()?;
     let store = front.service.store();
-    let found: Result<Vec<Held>, MailError> =
-        store.read(|snapshot| mail::page(snapshot, &mailbox, (folder, after), MESSAGES));
-    let found = found?;
+    let read: Result<_, MailError> = store.read(|snapshot| {
+        let found = mail::page(snapshot, &mailbox, (folder, after), MESSAGES)?;
+        let keywords = match (found.first(), found.last()) {
+            (Some(first), Some(last)) => {
+                mail::keywords_between(snapshot, &mailbox, (first.unid, last.unid))?
+            }
+            _ => BTreeMap::new(),
+        };
+        Ok((found, keywords))
+    });
+    let (found, mut keywords) = read?;
     let next = found.last().filter(|_| found.len() == MESSAGES);
     let next = next.map(|held| held.unid.to_string());
     let line = |held: &Held| MessageLine {
         id: held.unid.to_string(),
         received: held.unid.received_us(),
         flags: letters(held),
+        keywords: keywords.remove(&held.unid).unwrap_or_default(),
         bytes: held.entry.size,
     };
     let messages = found.iter().map(line).collect();
@@ -179,9 +191,10 @@ struct Coming {
     copy: u64,
     read: bool,
     marks: Marks,
+    keywords: Vec<String>,
 }
 
-fn coming(query: &Query) -> Result<Coming, ApiError> {
+fn coming(query: &Query) -> Result<Coming, AdminFailure> {
     let number = |name: &'static str| {
         let text = query.last(name).unwrap_or("0");
         let bad =
@@ -201,6 +214,7 @@ fn coming(query: &Query) -> Result<Coming, ApiError> {
             flagged: has('F'),
             forwarded: has('P'),
         },
+        keywords: mail::parse_keywords(query.last("keywords").unwrap_or_default())?,
     })
 }
 
@@ -225,7 +239,7 @@ async fn take(
         let is_new_there = Arc::clone(&is_new);
         let made = change_with_message(&front.service, at, bytes, move |context| {
             let what = (&body, coming.received_us, coming.copy);
-            let marks = (coming.read, coming.marks);
+            let marks = (coming.read, coming.marks, &coming.keywords[..]);
             let (decision, new) = mail::import_once(context, folder, what, marks)?;
             is_new_there.store(new, Relaxed);
             Ok(decision)

@@ -7,18 +7,20 @@ mod request;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
+use axum::response::Response;
 use axum::routing::{delete, get, post};
-use groupware_http::reply::{file, json as json_reply, mime, nothing};
+use groupware_http::reply::{file, json as json_reply, nothing};
 use groupware_http::{ApiError, Gate, Owner, Query};
 use groupware_mail::{
-    self as mail, Folder, ListQuery, MailError, Parcel, Reason, Unid, drafts, folders, keys, limits,
+    self as mail, Folder, ListQuery, MailError, Marking, Parcel, Reason, Unid, drafts, folders,
+    keys, limits,
 };
 use groupware_service::mail::{change, change_in_slices, change_with_message, read};
 use groupware_service::{Caller, ChangeError, Service};
 use serde::{Deserialize, Serialize};
 
 use self::request::{FileName, InFolder, Making, MediaType, Message};
-use crate::failure::Reply;
+use crate::failure::{Failure, Reply};
 use crate::front::Domino;
 
 /// A message and what is made of it, in memory at once.
@@ -207,17 +209,20 @@ async fn read_message(
     service
         .make_room(owner.caller(), held.entry.size * COPIES)
         .await;
-    let bytes = read(&service, |snapshot| mail::bytes(snapshot, mailbox, &held))?;
+    let (bytes, keywords) = read(&service, |snapshot| {
+        let keywords = mail::keywords(snapshot, mailbox, unid)?;
+        Ok((mail::bytes(snapshot, mailbox, &held)?, keywords))
+    })?;
     match query.last("format") {
         None => {}
         Some(format) if format.eq_ignore_ascii_case("json") => {}
-        Some(format) if format.eq_ignore_ascii_case("mime") => return Ok(mime(bytes)),
+        Some(format) if format.eq_ignore_ascii_case("mime") => return Ok(original(unid, bytes)),
         Some(_) => return Err(ApiError::bad_request("The format is json or mime.").into()),
     }
     let (links, caller) = (links.unwrap_or(false), owner.caller().clone());
     let is_long = is_long(held.entry.size);
     let made = service.work(&caller, is_long, move || {
-        mail::message_json(owner.mailbox(), &held, &bytes, links)
+        mail::message_json(owner.mailbox(), (&held, &keywords), &bytes, links)
     });
     Ok(json_reply(made.await))
 }
@@ -246,7 +251,24 @@ async fn read_file(
     Ok(found.await?)
 }
 
-/// Rewrites a draft, sends one, or marks any message as read or unread.
+/// A message as it is kept, to be saved.
+fn original(unid: Unid, message: Bytes) -> Response {
+    file(&format!("{unid}.eml"), "message/rfc822", message)
+}
+
+/// What the query asks for to be marked.
+fn marking(query: &Query) -> Result<Marking, Failure> {
+    let keywords = query.last("keywords").map(mail::parse_keywords);
+    Ok(Marking {
+        read: query.flag("markread")?,
+        answered: query.flag("markanswered")?,
+        flagged: query.flag("markflagged")?,
+        forwarded: query.flag("markforwarded")?,
+        keywords: keywords.transpose()?,
+    })
+}
+
+/// Rewrites a draft, sends one, or marks any message.
 async fn change_message(
     State(service): State<Service>,
     owner: Owner,
@@ -255,10 +277,10 @@ async fn change_message(
     media: MediaType,
     body: Bytes,
 ) -> Reply {
-    let (send, mark) = (query.flag("send")?, query.flag("markread")?);
-    let made = match (send.unwrap_or(false), body.is_empty(), mark) {
-        (true, true, _) => send_kept(&service, &owner, unid).await?,
-        (is_sent, false, _) => {
+    let (send, marking) = (query.flag("send")?, marking(&query)?);
+    let made = match (send.unwrap_or(false), body.is_empty()) {
+        (true, true) => send_kept(&service, &owner, unid).await?,
+        (is_sent, false) => {
             let bytes = body.len();
             let message = written(&service, &owner, media, body).await?;
             change_with_message(&service, at(&owner), bytes, move |context| match is_sent {
@@ -267,14 +289,16 @@ async fn change_message(
             })
             .await?
         }
-        (false, true, Some(read)) => {
+        (false, true) if marking == Marking::default() => {
+            return Err(ApiError::bad_request("Empty request body.").into());
+        }
+        (false, true) => {
             change(&service, &owner, |context| {
-                mail::mark(context, &[unid], read)
+                mail::mark_as(context, &[unid], &marking)
             })
             .await?;
             return Ok(nothing());
         }
-        (false, true, None) => return Err(ApiError::bad_request("Empty request body.").into()),
     };
     Ok(reply::moved_to(&path(&owner, made)))
 }

@@ -142,7 +142,7 @@ fn check_counters(snapshot: &dyn Snapshot, owner: &str) -> Result<(), MailError>
     Ok(())
 }
 
-/// Each message lies in one folder and has its bytes, and no bytes are without their message.
+/// Each message lies in one folder and has its bytes, and no bytes and no keywords are without their message.
 fn check_bytes(
     snapshot: &dyn Snapshot,
     owner: &str,
@@ -167,6 +167,9 @@ fn check_bytes(
     }
     assert_eq!(names(snapshot, owner, "m/b/")?, own, "{owner}");
     assert_eq!(names(snapshot, owner, "m/s/")?, shared, "{owner}");
+    let mut marked = names(snapshot, owner, "m/k/")?;
+    marked.retain(|unid| !own.contains(unid) && !shared.contains(unid));
+    assert!(marked.is_empty(), "{owner}: {marked:?}");
     Ok(())
 }
 

@@ -608,3 +608,38 @@ fn studies_fill_mailboxes_alike() {
         json!({ "users": ["ann"], "messages": 1, "profile": [{ "text_bytes": 1, "permille": 9 }] });
     assert_error(&fill(odd), 400);
 }
+
+#[test]
+fn messages_are_marked_and_stay_so_wherever_they_go() {
+    let world = world();
+    world.send("ann", &note("Plan", "bob"));
+    let line = world.list("bob", "/inbox").remove(0);
+    let path = href(&line);
+    let mark = |query: &str| world.json("bob", "PUT", &format!("{path}?{query}"), &Value::Null);
+    for query in [
+        "markflagged=true&markanswered=true&markforwarded=true",
+        "keywords=work%20$Junk",
+    ] {
+        assert_eq!(mark(query).status, 200, "{query}");
+    }
+    for bad in ["keywords=(", "keywords=%C3%BC", "markflagged=yes"] {
+        assert_error(&mark(bad), 400);
+    }
+    assert_eq!(world.json("bob", "DELETE", path, &Value::Null).status, 200);
+    let line = world.list("bob", "/trash").remove(0);
+    let read = world.get("bob", path).json();
+    for member in ["answered", "flagged", "forwarded"] {
+        assert_eq!((&line[member], &read[member]), (&json!(true), &json!(true)));
+    }
+    assert_eq!(read["keywords"], json!(["$Junk", "work"]));
+    for query in [
+        "markflagged=false&markanswered=false&markforwarded=false",
+        "keywords=",
+    ] {
+        assert_eq!(mark(query).status, 200, "{query}");
+    }
+    let read = world.get("bob", path).json();
+    for member in ["answered", "flagged", "forwarded", "keywords"] {
+        assert_eq!(read[member], Value::Null, "{member}");
+    }
+}

@@ -409,7 +409,7 @@ pub(crate) async fn source(
     Ok(reply::file(
         &format!("{unid}.eml"),
         "message/rfc822",
-        bytes.to_vec(),
+        bytes,
     ))
 }
 

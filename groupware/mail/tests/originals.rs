@@ -1,0 +1,179 @@
+//! Originals: whatever the bytes of a message are, they go out as they came in, from each who holds it, until
+//! nobody does.
+
+use std::collections::BTreeSet;
+
+use crate::support::{USERS, World};
+use bytes::Bytes;
+use groupware_mail::{
+    Folder, Held, MailError, Marking, Marks, Parcel, Unid, add_and_remove, bytes, delete, drafts,
+    empty, find, import_once, keywords, limits, mark_as, message_json, move_to, receive, send,
+};
+use groupware_store::Snapshot;
+use proptest::prelude::*;
+
+/// How a message came in front of its bytes.
+const TRACE: &str =
+    "Return-Path: <x@example.com>\r\nReceived: from x\r\n\tby localhost;\r\n\tnow\r\n";
+
+/// Bytes that a reader of messages might stumble over, long enough to be shared or not.
+fn message() -> impl Strategy<Value = Vec<u8>> {
+    let known: [&[u8]; 14] = [
+        b"Subject: =?utf-8?b?!!?= \xff",
+        b"From: a@x, \"",
+        b"Date: 99 Xyz 99999",
+        b"Content-Type: multipart/mixed; boundary=a",
+        b"Content-Transfer-Encoding: base64",
+        b"--a",
+        b"--a--",
+        b" folded",
+        b"X-\0: \0",
+        b"From ",
+        b">From x",
+        b"..",
+        b"no field",
+        b"",
+    ];
+    let line = prop_oneof![
+        prop::sample::select(known.to_vec()).prop_map(<[u8]>::to_vec),
+        prop::collection::vec(any::<u8>(), 0..40),
+    ];
+    let ends: [&[u8]; 5] = [b"\r\n", b"\r\n", b"\n", b"\r", b""];
+    let lines = prop::collection::vec((line, prop::sample::select(ends.to_vec())), 0..20);
+    (lines, any::<bool>()).prop_map(|(lines, is_large)| {
+        let mut bytes: Vec<u8> = Vec::new();
+        for (line, end) in lines {
+            bytes.extend([&line[..], end].concat());
+        }
+        if is_large {
+            bytes.resize(bytes.len() + limits::SHARED_BYTES, 0xe9);
+        }
+        bytes
+    })
+}
+
+fn people() -> impl Strategy<Value = BTreeSet<String>> {
+    let users = prop::sample::subsequence(USERS.to_vec(), 1..=USERS.len());
+    users.prop_map(|users| users.into_iter().map(str::to_owned).collect())
+}
+
+/// A message of a user's, with its bytes as they go out.
+fn held(world: &World, owner: &str, unid: Unid) -> (Held, Bytes) {
+    let read: Result<_, MailError> = world.store.read(|snapshot| {
+        let held = find(snapshot, owner, unid)?.expect("it is there");
+        let bytes = bytes(snapshot, owner, &held)?;
+        // Whatever they are, there is something to show.
+        message_json(
+            owner,
+            (&held, &keywords(snapshot, owner, unid)?),
+            &bytes,
+            true,
+        );
+        Ok((held, bytes))
+    });
+    read.unwrap()
+}
+
+fn inbox(world: &World, owner: &str) -> Unid {
+    let unids = world.unids(owner, Folder::Inbox);
+    assert_eq!(unids.len(), 1, "{owner}");
+    unids[0]
+}
+
+/// What an owner can do to a message, one after the other; its bytes stay.
+fn handle(world: &mut World, owner: &str, unid: Unid, expected: &[u8]) {
+    let marking = Marking {
+        read: Some(true),
+        flagged: Some(true),
+        keywords: Some(vec!["work".to_owned()]),
+        ..Marking::default()
+    };
+    for step in 0..4 {
+        let changed = world.change(owner, |context| match step {
+            0 => mark_as(context, &[unid], &marking),
+            1 => move_to(context, &[unid], Folder::Archive),
+            2 => add_and_remove(context, Folder::Inbox, &[unid], &[]),
+            _ => delete(context, &[unid], false),
+        });
+        changed.unwrap();
+        let (held, bytes) = held(world, owner, unid);
+        assert!(bytes == expected, "{owner}, step {step}");
+        assert_eq!(held.entry.size, expected.len() as u64);
+        assert!(held.entry.read && held.entry.marks.flagged);
+        world.check();
+    }
+}
+
+/// All keys in a partition that are no counters of folders.
+fn left(world: &World, partition: &str) -> Vec<String> {
+    let mut keys = Vec::new();
+    let look = |snapshot: &dyn Snapshot| {
+        snapshot.browse(partition, b"", None, usize::MAX, &mut |key, _| {
+            if !key.starts_with(b"m/c/") {
+                keys.push(String::from_utf8_lossy(key).into_owned());
+            }
+            std::ops::ControlFlow::Continue(())
+        })
+    };
+    world.store.read(look).unwrap();
+    keys
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// From elsewhere: to one or several, shared or not; gone with the last of them.
+    #[test]
+    fn what_comes_in_goes_out_byte_for_byte(message in message(), to in people()) {
+        let mut world = World::new();
+        world.change("", |context| receive(context, &to, TRACE, &message)).unwrap();
+        let expected = [TRACE.as_bytes(), &message].concat();
+        for owner in &to {
+            let unid = inbox(&world, owner);
+            prop_assert!(held(&world, owner, unid).1 == expected);
+            handle(&mut world, owner, unid, &expected);
+        }
+        for owner in &to {
+            world.change(owner, |context| empty(context, Folder::Trash)).unwrap();
+            world.check();
+            prop_assert_eq!(left(&world, owner), Vec::<String>::new());
+        }
+        prop_assert_eq!(left(&world, "$mail"), Vec::<String>::new());
+    }
+
+    /// From a user here, kept as a draft before, with a copy of its own; and brought from a file.
+    #[test]
+    fn what_is_written_and_brought_goes_out_byte_for_byte(message in message(), to in people()) {
+        let mut world = World::new();
+        let message = Bytes::from(message);
+        let owner = USERS[0];
+        let draft = world.change(owner, |context| drafts::save(context, &message)).unwrap().unwrap();
+        prop_assert!(held(&world, owner, draft).1 == message);
+        let parcel = Parcel { message: message.clone(), to: to.clone() };
+        let sent = world.change(owner, |context| send(context, &parcel)).unwrap().unwrap();
+        prop_assert!(held(&world, owner, sent).1 == message);
+        for user in &to {
+            prop_assert!(held(&world, user, inbox(&world, user)).1 == message);
+        }
+        let words = ["$Junk".to_owned(), "work".to_owned()];
+        let bring = |world: &mut World| {
+            let mut is_new = false;
+            let made = world.change(owner, |context| {
+                let marks = (true, Marks::default(), &words[..]);
+                let (decision, new) = import_once(context, Folder::Archive, (&message, 7, 0), marks)?;
+                is_new = new;
+                Ok(decision)
+            });
+            (made.unwrap().unwrap(), is_new)
+        };
+        let (brought, is_new) = bring(&mut world);
+        prop_assert!(is_new && held(&world, owner, brought).1 == message);
+        prop_assert_eq!(bring(&mut world), (brought, false));
+        let read = |snapshot: &dyn Snapshot| keywords(snapshot, owner, brought);
+        prop_assert_eq!(&world.store.read(read).unwrap(), &words);
+        world.check();
+        world.change(owner, |context| delete(context, &[brought], true)).unwrap();
+        prop_assert!(world.store.read(read).unwrap().is_empty());
+        world.check();
+    }
+}
