@@ -284,7 +284,8 @@ fn a_look_through_the_store_finds_what_is_wrong() {
     assert_eq!(code, 0, "{text}");
     assert!(
         text.contains(
-            "1 users, 1 documents, 1 pieces of content with 100000 bytes, 0 that nothing"
+            "1 users, 1 documents, 0 messages with 0 bytes\n\
+             1 pieces of content with 100000 bytes, 0 that nothing"
         ),
         "{text}"
     );

@@ -172,8 +172,15 @@ fn check(data: &Data, place: Option<&ObjectPlace>, as_json: bool) -> Result<Exit
 
 fn in_words(checked: &Checked) -> String {
     let mut words = format!(
-        "{} users, {} documents, {} pieces of content with {} bytes, {} that nothing refers to\n",
-        checked.users, checked.documents, checked.contents, checked.bytes, checked.unreferenced
+        "{} users, {} documents, {} messages with {} bytes\n{} pieces of content with {} bytes, {} that nothing \
+         refers to\n",
+        checked.users,
+        checked.documents,
+        checked.messages,
+        checked.message_bytes,
+        checked.contents,
+        checked.bytes,
+        checked.unreferenced
     );
     for wrong in checked.wrong.iter().take(TOLD) {
         words += &format!("wrong: {wrong}\n");
@@ -185,6 +192,8 @@ fn in_json(checked: &Checked) -> String {
     let found = json!({
         "whole": checked.wrong.is_empty(),
         "users": checked.users,
+        "messages": checked.messages,
+        "message_bytes": checked.message_bytes,
         "documents": checked.documents,
         "contents": checked.contents,
         "content_bytes": checked.bytes,

@@ -37,6 +37,16 @@ pub(crate) fn entries(folder: Folder) -> (Vec<u8>, Vec<u8>) {
     (from.into_bytes(), to.into_bytes())
 }
 
+/// The entries of all folders: first key, and first key after them.
+pub(crate) const ENTRIES: (&[u8], &[u8]) = (b"m/i/", b"m/i0");
+
+/// The folder and the name of the message that an entry's key belongs to.
+pub(crate) fn entry_of(key: &[u8]) -> Option<(Folder, Unid)> {
+    let rest = std::str::from_utf8(key.strip_prefix(ENTRIES.0)?).ok()?;
+    let (folder, unid) = rest.split_once('/')?;
+    Some((Folder::parse(folder)?, Unid::parse(unid)?))
+}
+
 /// The name of the message that an entry's key belongs to.
 pub(crate) fn unid_of(key: &[u8]) -> Option<Unid> {
     Unid::parse(std::str::from_utf8(unid_digits(key)?).ok()?)
@@ -51,6 +61,9 @@ pub(crate) fn unid_digits(key: &[u8]) -> Option<&[u8]> {
 pub(crate) fn body(unid: Unid) -> Vec<u8> {
     key("m/b/", unid)
 }
+
+/// The bytes of all messages that share none: first key, and first key after them.
+pub(crate) const BODIES: (&[u8], &[u8]) = (b"m/b/", b"m/b0");
 
 pub(crate) fn counts(folder: Folder) -> Vec<u8> {
     key("m/c/", folder)
@@ -79,6 +92,11 @@ pub(crate) const MARKS: (&[u8], &[u8]) = (b"m/s/", b"m/s0");
 pub(crate) fn keywords(unid: Unid) -> Vec<u8> {
     key("m/k/", unid)
 }
+
+/// All shared bodies: first key, and first key after them.
+pub(crate) const SHARED_BODIES: (&[u8], &[u8]) = (b"b/", b"b0");
+/// How many hold each of them.
+pub(crate) const HOLDERS: (&[u8], &[u8]) = (b"h/", b"h0");
 
 pub(crate) fn shared_body(body: Unid) -> Vec<u8> {
     key("b/", body)
@@ -143,6 +161,10 @@ mod tests {
         let (first, second) = (entry(Folder::Inbox, new), entry(Folder::Inbox, old));
         assert!(from < first && first < second && second < to);
         assert_eq!(unid_of(&first), Some(new));
+        assert_eq!(entry_of(&first), Some((Folder::Inbox, new)));
+        let own = Folder::Own(old);
+        assert_eq!(entry_of(&entry(own, new)), Some((own, new)));
+        assert_eq!(entry_of(b"m/i/inbox/1"), None);
         assert!(counts(Folder::Inbox).as_slice() > COUNTS.0);
         assert!(counts(Folder::Own(new)).as_slice() < COUNTS.1);
     }

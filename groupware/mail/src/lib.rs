@@ -15,6 +15,7 @@
 //! [`Batch`]: groupware_store::Batch
 
 mod change;
+mod check;
 mod context;
 mod deliver;
 pub mod drafts;
@@ -36,6 +37,7 @@ mod unid;
 mod view;
 
 pub use change::{Marking, add_and_remove, delete, empty, mark, mark_as, move_to};
+pub use check::Found;
 pub use context::{Context, Decision};
 pub use deliver::{Parcel, check_author, check_stranger, completed, receive, resolve, send};
 pub use entry::{Entry, Marks, Summary};

@@ -86,7 +86,7 @@ pub fn stored_bytes(snapshot: &dyn Snapshot, mailbox: &str) -> Result<u64, Store
 }
 
 impl Counts {
-    fn decode(value: &[u8]) -> Self {
+    pub(crate) fn decode(value: &[u8]) -> Self {
         let mut numbers = counters(value).map(|number| u64::try_from(number).unwrap_or_default());
         let mut next = || numbers.next().unwrap_or_default();
         Self {

@@ -1,15 +1,15 @@
-//! Originals: whatever the bytes of a message are, they go out as they came in, from each who holds it, until
-//! nobody does.
+//! Originals: whatever the bytes of a message are, they go out as they came in, from each who holds it, until nobody
+//! does; and where a store is damaged, a look through it says what is.
 
 use std::collections::BTreeSet;
 
-use crate::support::{USERS, World};
+use crate::support::{USERS, World, found_wrong};
 use bytes::Bytes;
 use groupware_mail::{
     Folder, Held, MailError, Marking, Marks, Parcel, Unid, add_and_remove, bytes, delete, drafts,
     empty, find, import_once, keywords, limits, mark_as, message_json, move_to, receive, send,
 };
-use groupware_store::Snapshot;
+use groupware_store::{Batch, Snapshot};
 use proptest::prelude::*;
 
 /// How a message came in front of its bytes.
@@ -176,4 +176,81 @@ proptest! {
         prop_assert!(world.store.read(read).unwrap().is_empty());
         world.check();
     }
+}
+
+/// A world with a shared message and one of its own, and a look through it after a batch that no part of the program
+/// would write.
+fn damaged(damage: impl FnOnce(&mut Batch, &Held)) -> Vec<String> {
+    let mut world = World::new();
+    let to: BTreeSet<String> = USERS.map(str::to_owned).into();
+    let large = vec![b'x'; limits::SHARED_BYTES];
+    world
+        .change("", |context| receive(context, &to, "", &large))
+        .unwrap();
+    let shared = held(&world, USERS[0], inbox(&world, USERS[0])).0;
+    let draft = Bytes::from_static(b"Subject: draft\r\n\r\n");
+    world
+        .change(USERS[0], |context| drafts::save(context, &draft))
+        .unwrap();
+    let mut batch = Batch::new();
+    damage(&mut batch, &shared);
+    world.store.commit_blocking(batch).unwrap();
+    world.store.read(found_wrong).unwrap()
+}
+
+#[test]
+fn what_is_damaged_is_found() {
+    let owner = USERS[0];
+    let check = |expected: &[&str], damage: &dyn Fn(&mut Batch, &Held)| {
+        let wrong = damaged(damage);
+        let begins = wrong
+            .iter()
+            .zip(expected)
+            .all(|(found, words)| found.contains(words));
+        assert!(
+            wrong.len() == expected.len() && begins,
+            "{expected:?}: {wrong:#?}"
+        );
+    };
+    let body = |held: &Held| held.entry.shared.expect("it is shared");
+    check(&[], &|_, _| {});
+    check(&["has lost its bytes"], &|batch, _| {
+        batch.delete_range(owner, "m/b/", "m/b0");
+    });
+    check(
+        &["has lost its bytes", "belong to no message"],
+        &|batch, _| {
+            batch.delete_range(owner, "m/b/", "m/b0");
+            batch.put(owner, format!("m/b/{}", Unid::new(1, 1)), "x");
+        },
+    );
+    check(
+        &["counts 0 messages, 0 unread, with 0 bytes, and has 1, 1, with 65536"],
+        &|batch, _| {
+            batch.delete(owner, "m/c/inbox");
+        },
+    );
+    check(
+        &["has no mark", "has no mark", "has no mark"],
+        &|batch, _| {
+            USERS.iter().for_each(|user| {
+                batch.delete_range(*user, "m/s/", "m/s0");
+            });
+        },
+    );
+    check(&["is gone, and 3 messages hold it"], &|batch, held| {
+        batch.delete("$mail", format!("b/{}", body(held)));
+    });
+    check(&["has 1 bytes in place of 65536"], &|batch, held| {
+        batch.put("$mail", format!("b/{}", body(held)), "x");
+    });
+    check(
+        &["held by 3 messages, and 2 are counted"],
+        &|batch, held| {
+            batch.add("$mail", format!("h/{}", body(held)), [-1]);
+        },
+    );
+    check(&["is no message's"], &|batch, _| {
+        batch.put(owner, "m/i/inbox/x", "");
+    });
 }

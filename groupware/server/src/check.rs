@@ -3,9 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use groupware_content::{ContentError, ContentHash, ContentStore, Found};
 use groupware_documents::{DocumentError, content_place};
+use groupware_mail::MailError;
 use groupware_postgres::{OpenError as DatabaseError, PostgresOptions};
 use groupware_store::{
     FolderLock, OpenError, ReadError, Store, StoreError, StoreOptions, is_half_transferred,
@@ -23,6 +25,10 @@ use crate::stored::FORMS;
 pub struct Checked {
     /// The users.
     pub users: usize,
+    /// Messages in their mailboxes.
+    pub messages: u64,
+    /// Bytes of these, those that several share once for each.
+    pub message_bytes: u64,
     /// Their documents.
     pub documents: u64,
     /// Pieces of content that documents refer to.
@@ -106,6 +112,7 @@ pub fn check_data(data: &Data, place: Option<&ObjectPlace>) -> Result<Checked, C
     let mut referenced = BTreeMap::new();
     let users = directory.keys();
     checked.users = users.len();
+    check_mail(&store, &users, &mut checked)?;
     for user in users {
         let found = store.read(|snapshot| groupware_documents::check(snapshot, &user));
         let found = found.map_err(|error| match error {
@@ -123,6 +130,23 @@ pub fn check_data(data: &Data, place: Option<&ObjectPlace>) -> Result<Checked, C
     store.close_blocking();
     drop(held);
     Ok(checked)
+}
+
+/// Whether each message has its bytes, and each mailbox counts its messages.
+fn check_mail(store: &Store, users: &[Arc<str>], checked: &mut Checked) -> Result<(), CheckError> {
+    let mut found = groupware_mail::Found::default();
+    for user in users {
+        let looked = store.read(|snapshot| found.look(snapshot, user));
+        match looked {
+            Ok(()) => {}
+            Err(MailError::Unreadable(ReadError::Store(error))) => return Err(error.into()),
+            Err(error) => found.wrong.push(format!("{user}: {error}")),
+        }
+    }
+    store.read(|snapshot| found.look_at_shared(snapshot))?;
+    (checked.messages, checked.message_bytes) = (found.messages, found.bytes);
+    checked.wrong.append(&mut found.wrong);
+    Ok(())
 }
 
 /// What explains records that can't be read.

@@ -197,6 +197,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "groupware-http",
             "groupware-jobs",
             "groupware-lookup",
+            "groupware-mail",
             "groupware-mailauth",
             "groupware-net",
             "groupware-objects",

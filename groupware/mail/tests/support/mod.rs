@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use groupware_mail::{
-    Context, Decision, Folder, Ids, Listed, MailError, Unid, all_folders, bytes, counts, find,
-    keys, list, used_bytes,
+    Context, Decision, Folder, Found, Ids, Listed, MailError, Unid, all_folders, bytes, counts,
+    find, keys, list, used_bytes,
 };
 use groupware_people::Directory;
 use groupware_store::{CommitError, Snapshot, Store, StoreError, StoreOptions, counters};
@@ -108,10 +108,22 @@ impl World {
                 check_counters(snapshot, owner)?;
                 check_bytes(snapshot, owner, &mut held)?;
             }
-            check_shared(snapshot, &held)
+            check_shared(snapshot, &held)?;
+            assert_eq!(found_wrong(snapshot)?, Vec::<String>::new());
+            Ok(())
         };
         self.store.read::<_, MailError>(check).unwrap();
     }
+}
+
+/// What a look through all mailboxes complains of.
+pub(crate) fn found_wrong(snapshot: &dyn Snapshot) -> Result<Vec<String>, MailError> {
+    let mut found = Found::default();
+    for owner in USERS {
+        found.look(snapshot, owner)?;
+    }
+    found.look_at_shared(snapshot)?;
+    Ok(found.wrong)
 }
 
 fn look(snapshot: &dyn Snapshot, owner: &str) -> Result<BTreeMap<Folder, Vec<Listed>>, MailError> {
