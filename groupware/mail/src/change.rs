@@ -61,6 +61,26 @@ pub fn mark_as(
     })
 }
 
+/// Has what is decided mark a message, too, unless it is gone meanwhile or is a draft, which may be what is sent.
+///
+/// # Errors
+/// The store's.
+pub fn and_mark(
+    context: &Context<'_>,
+    mut decision: Decision,
+    (unid, marking): (Unid, &Marking),
+) -> Result<Decision, MailError> {
+    match mailbox::find(context.snapshot, context.mailbox, unid)? {
+        None => return Ok(decision),
+        Some(held) if held.folder == Folder::Drafts => return Ok(decision),
+        Some(_) => {}
+    }
+    let mut marked = mark_as(context, &[unid], marking)?.batch;
+    decision.batch.asserts.append(&mut marked.asserts);
+    decision.batch.ops.append(&mut marked.ops);
+    Ok(decision)
+}
+
 /// Marks messages read or unread.
 ///
 /// # Errors

@@ -36,7 +36,7 @@ mod query;
 mod unid;
 mod view;
 
-pub use change::{Marking, add_and_remove, delete, empty, mark, mark_as, move_to};
+pub use change::{Marking, add_and_remove, and_mark, delete, empty, mark, mark_as, move_to};
 pub use check::Found;
 pub use context::{Context, Decision};
 pub use deliver::{Parcel, check_author, check_stranger, completed, receive, resolve, send};

@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use crate::support::{USERS, World, found_wrong};
 use bytes::Bytes;
 use groupware_mail::{
-    Folder, Held, MailError, Marking, Marks, Parcel, Unid, add_and_remove, bytes, delete, drafts,
-    empty, find, import_once, keywords, limits, mark_as, message_json, move_to, receive, send,
+    Folder, Held, MailError, Marking, Marks, Parcel, Unid, add_and_remove, and_mark, bytes, delete,
+    drafts, empty, find, import_once, keywords, limits, mark_as, message_json, move_to, receive,
+    send,
 };
 use groupware_store::{Batch, Snapshot};
 use proptest::prelude::*;
@@ -176,6 +177,47 @@ proptest! {
         prop_assert!(world.store.read(read).unwrap().is_empty());
         world.check();
     }
+}
+
+/// What is answered is marked in the batch that sends the answer; the draft that is sent is not brought back by that,
+/// and what is gone is no reason not to send.
+#[test]
+fn what_is_answered_is_marked_with_the_answer() {
+    let mut world = World::new();
+    let owner = USERS[0];
+    let to = BTreeSet::from([owner.to_owned()]);
+    let message = b"Subject: question\r\n\r\n";
+    world
+        .change("", |context| receive(context, &to, "", message))
+        .unwrap();
+    let question = inbox(&world, owner);
+    let text = Bytes::from_static(b"Subject: answer\r\n\r\n");
+    let draft = world.change(owner, |context| drafts::save(context, &text));
+    let draft = draft.unwrap().unwrap();
+    let to = BTreeSet::from([USERS[1].to_owned()]);
+    let parcel = Parcel { message: text, to };
+    let marking = Marking {
+        answered: Some(true),
+        ..Marking::default()
+    };
+    let answer = |world: &mut World, draft: Option<Unid>, answered| {
+        let sent = world.change(owner, |context| {
+            let sent = match draft {
+                Some(draft) => drafts::send(context, draft, &parcel)?,
+                None => send(context, &parcel)?,
+            };
+            and_mark(context, sent, (answered, &marking))
+        });
+        sent.unwrap();
+        world.check();
+    };
+    answer(&mut world, Some(draft), draft);
+    assert_eq!(world.unids(owner, Folder::Drafts), []);
+    assert!(!held(&world, owner, question).0.entry.marks.answered);
+    answer(&mut world, None, question);
+    assert!(held(&world, owner, question).0.entry.marks.answered);
+    answer(&mut world, None, Unid::new(1, 1));
+    assert_eq!(world.unids(owner, Folder::Sent).len(), 3);
 }
 
 /// A world with a shared message and one of its own, and a look through it after a batch that no part of the program

@@ -53,6 +53,8 @@ notices! {
     Moved = "moved", "Moved.";
     MarkedRead = "marked-read", "Marked as read.";
     MarkedUnread = "marked-unread", "Marked as unread.";
+    MarkedImportant = "marked-important", "Marked as important.";
+    MarkedUnimportant = "marked-unimportant", "No longer marked as important.";
     FolderMade = "folder-made", "The folder is made.";
     FolderRenamed = "folder-renamed", "The folder has its new name.";
     FolderDeleted = "folder-deleted", "The folder is deleted; what was in it is in the archive.";

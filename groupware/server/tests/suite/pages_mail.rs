@@ -129,7 +129,17 @@ fn the_life_of_a_mail() {
         ("answers", answers),
         ("do", "send"),
     ];
+    assert!(!ben.get("/box/inbox").contains("class=\"sign\""));
     assert_eq!(write(&ben, &fields, &[]).status, 303);
+    assert_eq!(ben.send(&mail, &[("do", "important")]).status, 303);
+    for page in ["/box/inbox", &mail] {
+        let page = ben.get(page);
+        for sign in ["aria-label=\"important\"", "aria-label=\"answered\""] {
+            assert!(page.contains(sign), "{page}");
+        }
+    }
+    assert_eq!(ben.send(&mail, &[("do", "unimportant")]).status, 303);
+    assert!(!ben.get(&mail).contains("aria-label=\"important\""));
     let source = text(&ada.ask(&format!("{}/source", newest(&ada, "inbox"))));
     assert!(
         source.contains("In-Reply-To: <") && source.contains("References: <"),

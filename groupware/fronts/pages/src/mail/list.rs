@@ -3,7 +3,9 @@
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
-use groupware_mail::{self as mail, Folder, FolderLine, ListQuery, Listed, MailError, Page, Unid};
+use groupware_mail::{
+    self as mail, Folder, FolderLine, ListQuery, Listed, MailError, Marking, Marks, Page, Unid,
+};
 use groupware_service::Service;
 use groupware_service::mail::{change as commit, change_in_slices, read};
 use maud::{Markup, html};
@@ -218,6 +220,7 @@ impl List<'_> {
                 }
                 td.people { @if people.is_empty() { "(nobody)" } @else { (people) } }
                 td.subject {
+                    (signs(entry.marks))
                     a href=(target) { (subject) @if !entry.read { span.unseen { " (unread)" } } }
                     @if entry.attachments { (clip()) }
                 }
@@ -248,6 +251,20 @@ fn clip() -> Markup {
     html! {
         svg.clip viewBox="0 0 16 16" role="img" aria-label="with files" {
             path d="M11 4.5 5.8 9.7a1.6 1.6 0 0 0 2.3 2.3l5-5a3 3 0 0 0-4.3-4.3L3.4 8.1a4.4 4.4 0 0 0 6.2 6.2L13 11" {}
+        }
+    }
+}
+
+/// The signs of what a mail is marked with.
+pub(crate) fn signs(marks: Marks) -> Markup {
+    let signs = [
+        (marks.flagged, "★", "important"),
+        (marks.answered, "↩", "answered"),
+        (marks.forwarded, "↪", "passed on"),
+    ];
+    html! {
+        @for (_, sign, name) in signs.into_iter().filter(|(is_set, ..)| *is_set) {
+            span.sign role="img" aria-label=(name) title=(name) { (sign) }
         }
     }
 }
@@ -320,20 +337,6 @@ pub(crate) async fn act(
                 false => Notice::MovedToTrash,
             }
         }
-        "read" => {
-            commit(service, &visitor.owner, |context| {
-                mail::mark(context, unids, true)
-            })
-            .await?;
-            Notice::MarkedRead
-        }
-        "unread" => {
-            commit(service, &visitor.owner, |context| {
-                mail::mark(context, unids, false)
-            })
-            .await?;
-            Notice::MarkedUnread
-        }
         "move" => {
             let to = folder(fields.get("to"))?;
             commit(service, &visitor.owner, |context| {
@@ -342,9 +345,35 @@ pub(crate) async fn act(
             .await?;
             Notice::Moved
         }
-        _ => return Err(PageError::Unreadable),
+        action => {
+            let (marking, notice) = marking(action).ok_or(PageError::Unreadable)?;
+            commit(service, &visitor.owner, |context| {
+                mail::mark_as(context, unids, &marking)
+            })
+            .await?;
+            notice
+        }
     };
     Ok(notice)
+}
+
+/// What a form asks for to be marked, and what is said of it then.
+fn marking(action: &str) -> Option<(Marking, Notice)> {
+    let read = |read| Marking {
+        read: Some(read),
+        ..Marking::default()
+    };
+    let flagged = |flagged| Marking {
+        flagged: Some(flagged),
+        ..Marking::default()
+    };
+    Some(match action {
+        "read" => (read(true), Notice::MarkedRead),
+        "unread" => (read(false), Notice::MarkedUnread),
+        "important" => (flagged(true), Notice::MarkedImportant),
+        "unimportant" => (flagged(false), Notice::MarkedUnimportant),
+        _ => return None,
+    })
 }
 
 /// Asks before mails are gone for good.

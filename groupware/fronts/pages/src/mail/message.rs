@@ -121,7 +121,7 @@ pub(crate) async fn show(
             header {
                 h1 { (seen.subject) }
                 (seen.people)
-                p.date { (list::full_date(&visitor, held.entry.date_s)) }
+                p.date { (list::signs(held.entry.marks)) (list::full_date(&visitor, held.entry.date_s)) }
                 (seen.origin)
             }
             (seen.body)
@@ -182,6 +182,11 @@ fn tools(visitor: &Visitor, held: &Held, folders: &[mail::FolderLine]) -> Markup
                     @if held.folder == Folder::Trash { "Delete for good" } @else { "Delete" }
                 }
                 button type="submit" name="do" value="unread" { "Mark unread" }
+                @if held.entry.marks.flagged {
+                    button type="submit" name="do" value="unimportant" { "Not important" }
+                } @else {
+                    button type="submit" name="do" value="important" { "Mark important" }
+                }
                 span.move {
                     label.unseen for="to" { "Move to" }
                     select #to name="to" {
@@ -406,11 +411,7 @@ pub(crate) async fn source(
     let unid = unid(&id)?;
     let held = find(&service, &visitor, unid)?;
     let bytes = take(&service, &visitor, &held).await?;
-    Ok(reply::file(
-        &format!("{unid}.eml"),
-        "message/rfc822",
-        bytes,
-    ))
+    Ok(reply::file(&format!("{unid}.eml"), "message/rfc822", bytes))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use bytes::Bytes;
 use groupware_mail::{
-    self as mail, Attached, Folder, MailError, Outgoing, Parcel, Unid, View, drafts,
+    self as mail, Attached, Folder, MailError, Marking, Outgoing, Parcel, Unid, View, drafts,
 };
 use groupware_service::ChangeError;
 use groupware_service::Service;
@@ -248,14 +248,22 @@ async fn send(
     draft: &Draft,
     outgoing: &Arc<Outgoing>,
 ) -> Result<Option<Unid>, ChangeError<MailError>> {
-    let (unid, outgoing) = (draft.unid, Arc::clone(outgoing));
+    let (unid, answers, outgoing) = (draft.unid, draft.answers, Arc::clone(outgoing));
     let at = (visitor.owner.caller(), visitor.mailbox());
     change_with_message(service, at, bytes_of(&outgoing), move |context| {
         let message = outgoing.build(context)?.into();
         let parcel = Parcel::from_head(context.directory, context.mailbox, message)?;
-        match unid {
+        let sent = match unid {
             Some(unid) => drafts::send(context, unid, &parcel),
             None => mail::send(context, &parcel),
+        }?;
+        let marking = Marking {
+            answered: Some(true),
+            ..Marking::default()
+        };
+        match answers {
+            Some(answered) => mail::and_mark(context, sent, (answered, &marking)),
+            None => Ok(sent),
         }
     })
     .await
