@@ -1,13 +1,12 @@
 //! `plimsoll mail`: a user's mail from files, and into files, over the admin interface.
 
-use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::SystemTime;
 
-use groupware_mailfiles::{Flags, Maildir, MaildirWriter, Mbox, Message, Read, write_mbox};
+use groupware_mailfiles::{Copies, Flags, Maildir, MaildirWriter, Mbox, Message, Read, write_mbox};
 use groupware_text::encoded;
 use serde_json::Value;
 
@@ -43,8 +42,7 @@ struct Import<'a> {
     new: u64,
     there: u64,
     refused: u64,
-    /// How often messages of one moment and these bytes came. A 128-bit hash each.
-    seen: HashMap<(u64, u64), u64>,
+    seen: Copies,
 }
 
 fn import(admin: &Admin, args: &ImportArgs) -> Result<Exit, Failure> {
@@ -55,7 +53,7 @@ fn import(admin: &Admin, args: &ImportArgs) -> Result<Exit, Failure> {
         new: 0,
         there: 0,
         refused: 0,
-        seen: HashMap::new(),
+        seen: Copies::default(),
     };
     let failed = disk(&args.source);
     if let Some(maildir) = Maildir::open(&args.source) {
@@ -138,7 +136,7 @@ impl Import<'_> {
             true => "Trash",
             false => folder,
         };
-        let copy = self.copy(&message.bytes, received);
+        let copy = self.seen.number(&message.bytes, received);
         // The folder says whether it is a draft, or was deleted.
         let flags = Flags {
             draft: false,
@@ -169,19 +167,6 @@ impl Import<'_> {
             _ => drop(answer.good()?),
         }
         Ok(())
-    }
-
-    /// The number of a message among equal ones, from 0.
-    fn copy(&mut self, bytes: &[u8], received: i64) -> u64 {
-        use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
-        let hasher = BuildHasherDefault::<DefaultHasher>::default();
-        let key = (
-            hasher.hash_one((bytes, received)),
-            hasher.hash_one((received, bytes, 1)),
-        );
-        let count = self.seen.entry(key).or_default();
-        *count += 1;
-        *count - 1
     }
 }
 

@@ -171,17 +171,7 @@ fn check(data: &Data, place: Option<&ObjectPlace>, as_json: bool) -> Result<Exit
 }
 
 fn in_words(checked: &Checked) -> String {
-    let mut words = format!(
-        "{} users, {} documents, {} messages with {} bytes\n{} pieces of content with {} bytes, {} that nothing \
-         refers to\n",
-        checked.users,
-        checked.documents,
-        checked.messages,
-        checked.message_bytes,
-        checked.contents,
-        checked.bytes,
-        checked.unreferenced
-    );
+    let mut words = format!("{checked}\n");
     for wrong in checked.wrong.iter().take(TOLD) {
         words += &format!("wrong: {wrong}\n");
     }

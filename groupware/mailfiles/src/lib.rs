@@ -4,12 +4,14 @@
 //! One message is in memory at a time, and none that is larger than the caller takes. Knows no server,
 //! and no folder's meaning.
 
+mod copies;
 mod letters;
 mod maildir;
 mod mbox;
 mod message;
 mod name;
 
+pub use copies::Copies;
 pub use maildir::{Maildir, MaildirFolder, MaildirWriter, Put};
 pub use mbox::{Mbox, write_mbox};
 pub use message::{Flags, Message, Read};

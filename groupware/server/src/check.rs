@@ -2,6 +2,7 @@
 //! byte.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -39,6 +40,22 @@ pub struct Checked {
     pub unreferenced: usize,
     /// What is wrong, a sentence each.
     pub wrong: Vec<String>,
+}
+
+/// What there is, in two lines.
+impl fmt::Display for Checked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{} users, {} documents, {} messages with {} bytes",
+            self.users, self.documents, self.messages, self.message_bytes
+        )?;
+        write!(
+            f,
+            "{} pieces of content with {} bytes, {} that nothing refers to",
+            self.contents, self.bytes, self.unreferenced
+        )
+    }
 }
 
 /// Why a store could not be looked through.
