@@ -207,10 +207,10 @@ async fn steer(client: &Client, page: &str) {
     )
     .await;
     see(client, "//*[@id='report']//*[contains(@class,'pill')]").await;
+    stays_sorted(client).await;
     press(client, "Pause before the next trial").await;
     see(client, "//button[.='Go on']").await;
-    press(client, "Skip this trial…").await;
-    press(client, "Skip this trial").await;
+    by_keyboard(client).await;
     see(
         client,
         "//*[@id='log']//li[contains(., 'pauses before its next trial')]",
@@ -227,6 +227,81 @@ async fn steer(client: &Client, page: &str) {
     press(client, "Stop the run").await;
     see(client, "//*[@id='link'][.='the run is over']").await;
     see(client, "//*[@id='progress'][contains(., 'interrupted')]").await;
+}
+
+/// A table that a person sorted is sorted when its part is made anew, as it comes from the server.
+async fn stays_sorted(client: &Client) {
+    see(client, "//*[@id='steps']//thead//th[6]/button").await;
+    let script = "document.querySelector('#steps thead th:nth-child(6) button').click();
+        const part = document.getElementById('steps').cloneNode(true);
+        for (const head of part.querySelectorAll('thead th')) {
+            head.textContent = head.textContent;
+            head.removeAttribute('aria-sort');
+        }
+        for (const copy of part.querySelectorAll('.copy')) copy.remove();
+        put('steps', part.innerHTML);
+        return document.querySelector('#steps thead th:nth-child(6)').getAttribute('aria-sort')";
+    assert_eq!(told(client, script).await, json!("descending"));
+}
+
+/// Who has no mouse gets from one to the next in the order of the page, keeps the place when a button was pressed and when
+/// the controls are made anew, and is never put on another button than the one that went.
+async fn by_keyboard(client: &Client) {
+    const TAB: &str = "\u{e004}";
+    const ENTER: &str = "\u{e007}";
+    let gone = "document.getElementById('skipping').open = true;
+        document.getElementById('skip').focus();
+        const part = document.getElementById('controls').cloneNode(true);
+        part.querySelector('#skipping').remove();
+        put('controls', part.innerHTML);
+        return [document.activeElement.id, document.getElementById('stopping').open]";
+    let script = format!(
+        "const whole = controls.innerHTML; const it = (() => {{ {gone} }})();
+        put('controls', whole); document.getElementById('skipping').open = false;
+        document.getElementById('pause').focus(); return it"
+    );
+    assert_eq!(told(client, &script).await, json!(["controls", false]));
+    for (key, on) in [
+        (TAB, "to-skip"),
+        (ENTER, "to-skip"),
+        (TAB, "skip"),
+        // It is asked for once: the same key again opens what asks first.
+        (ENTER, "to-skip"),
+    ] {
+        type_key(client, key).await;
+        see_focus(client, on).await;
+    }
+    see(client, "//*[@id='skipping'][not(@open)]").await;
+}
+
+async fn told(client: &Client, script: &str) -> serde_json::Value {
+    let told = client.execute(script, vec![]).await;
+    told.expect("the page can be asked")
+}
+
+/// What has the focus may be made anew between being found and the key.
+async fn type_key(client: &Client, key: &str) {
+    for _ in 0..20 {
+        let found = client.active_element().await;
+        let Ok(active) = found else { continue };
+        if active.send_keys(key).await.is_ok() {
+            return;
+        }
+    }
+    panic!("{key:?} can't be typed");
+}
+
+async fn see_focus(client: &Client, id: &str) {
+    let path = format!("//*[@id='{id}']");
+    see(client, &path).await;
+    for _ in 0..1200 {
+        if told(client, "return document.activeElement.id").await == json!(id) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let active = told(client, "return document.activeElement.outerHTML").await;
+    panic!("{id} has not the focus, but {active}");
 }
 
 async fn see(client: &Client, path: &str) {

@@ -5,12 +5,11 @@
 
 use std::fmt::Write as _;
 
-use hdrhistogram::Histogram;
 use lab_analysis::model::LoadLine;
 use lab_archive::ErrorClass;
-use lab_stats::exponential::CLASSIC;
+use lab_stats::exponential::Exponential;
 
-use crate::state::{Mode, Outcome};
+use crate::state::{Mode, Outcome, State};
 use crate::trial::{COUNTERS, Step, Trial};
 use crate::watch::Watch;
 
@@ -60,6 +59,7 @@ pub fn metrics(watch: &Watch) -> String {
     if let Some(analysis) = watch.analysis() {
         of_lines(&mut text, &study, &analysis.load_lines);
     }
+    of_done(&mut text, &study, state);
     if let Some(trial) = &state.trial {
         of_trial(&mut text, &study, trial);
     }
@@ -99,6 +99,21 @@ fn of_lines(text: &mut String, study: &str, lines: &[LoadLine]) {
     );
 }
 
+/// Of the trials that are over.
+fn of_done(text: &mut String, study: &str, state: &State) {
+    if state.done.is_empty() {
+        return;
+    }
+    let name = "plimsoll_trial_valid";
+    gauge(text, name, "Whether a trial that is over is a measurement.");
+    for done in &state.done {
+        let id = done.id.to_string();
+        let of = labels(&[("trial", &id), ("cell", &done.label)]);
+        let is_valid = u8::from(done.outcome == Outcome::Valid);
+        let _ = writeln!(text, "{name}{{{study},{of}}} {is_valid}");
+    }
+}
+
 fn of_trial(text: &mut String, study: &str, trial: &Trial) {
     let id = trial.id.to_string();
     let of = labels(&[("trial", &id), ("cell", &trial.label)]);
@@ -116,20 +131,8 @@ fn of_trial(text: &mut String, study: &str, trial: &Trial) {
     for step in steps() {
         requests(text, &of, step);
     }
-    let name = "plimsoll_response_time_seconds";
-    let _ = writeln!(text, "# TYPE {name} histogram\n# UNIT {name} seconds");
-    let _ = writeln!(
-        text,
-        "# HELP {name} Of answered requests, from the planned send, ramp included."
-    );
-    for step in steps() {
-        histogram(
-            text,
-            name,
-            &format!("{of},step=\"{}\"", escaped(&step.name)),
-            &step.all_times,
-        );
-    }
+    times(text, &of, trial);
+    measures(text, &of, trial);
     gauge(
         text,
         "plimsoll_counter",
@@ -166,14 +169,61 @@ fn word(class: ErrorClass) -> &'static str {
     }
 }
 
-fn histogram(text: &mut String, name: &str, of: &str, times: &Histogram<u64>) {
-    for half in CLASSIC {
-        let bound = (f64::from(half) / 2.0).exp2();
-        let count = times.count_between(0, (bound * 1e6) as u64);
+fn times(text: &mut String, of: &str, trial: &Trial) {
+    let name = "plimsoll_response_time_seconds";
+    seconds(
+        text,
+        name,
+        "Of answered requests, from the planned send, ramp included.",
+    );
+    for step in trial.steps.iter().chain(&trial.probe) {
+        let mut times = Exponential::default();
+        times.add_us(&step.all_times);
+        let of = format!("{of},{}", labels(&[("step", &step.name)]));
+        histogram(text, name, &of, &times);
+    }
+    let name = "plimsoll_lateness_seconds";
+    seconds(text, name, "How much later than meant the generator sent.");
+    histogram(text, name, of, &trial.all_lateness);
+}
+
+fn seconds(text: &mut String, name: &str, help: &str) {
+    let _ = writeln!(
+        text,
+        "# TYPE {name} histogram\n# UNIT {name} seconds\n# HELP {name} {help}"
+    );
+}
+
+/// Numbers that answers told.
+fn measures(text: &mut String, of: &str, trial: &Trial) {
+    if trial.measures.is_empty() {
+        return;
+    }
+    let name = "plimsoll_measure";
+    let help = "Numbers that answers told, each in the unit of its label, ramp included.";
+    let _ = writeln!(text, "# TYPE {name} histogram\n# HELP {name} {help}");
+    for one in &trial.measures {
+        let step = trial.steps.get(usize::from(one.step));
+        let step = step.map_or("", |step| &step.name);
+        let own = [
+            ("measure", one.name.as_str()),
+            ("step", step),
+            ("unit", one.unit.as_str()),
+        ];
+        histogram(
+            text,
+            name,
+            &format!("{of},{}", labels(&own)),
+            &one.all_numbers,
+        );
+    }
+}
+
+fn histogram(text: &mut String, name: &str, of: &str, values: &Exponential) {
+    for (bound, count) in values.classic() {
         let _ = writeln!(text, "{name}_bucket{{{of},le=\"{bound}\"}} {count}");
     }
-    let count = times.len();
-    let sum = lab_stats::histogram::sum(times) / 1e6;
+    let (count, sum) = (values.count(), values.sum_s());
     let _ = writeln!(text, "{name}_bucket{{{of},le=\"+Inf\"}} {count}");
     let _ = writeln!(
         text,

@@ -131,14 +131,14 @@ fn controls(controls: Option<&Controls>) -> Markup {
                     (button("pause", "pause", "Pause before the next trial"))
                 }
                 @if controls.may_skip {
-                    details {
-                        summary { "Skip this trial…" }
+                    details #skipping {
+                        summary #to-skip { "Skip this trial…" }
                         p { "It is given up and left out; `--resume` runs it later." }
                         (button("skip", "skip", "Skip this trial"))
                     }
                 }
-                details {
-                    summary { "Stop the run…" }
+                details #stopping {
+                    summary #to-stop { "Stop the run…" }
                     p { "The trial under way is given up. Finished trials stay; `--resume` goes on." }
                     (button("stop", "stop", "Stop the run"))
                 }

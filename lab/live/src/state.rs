@@ -230,7 +230,7 @@ impl State {
         if *control {
             label.push_str(" (control)");
         }
-        let mut trial = Trial::new(*id, &self.manifest.steps);
+        let mut trial = Trial::new(*id, &self.manifest);
         (trial.attempt_of, trial.of, trial.users) = (*attempt_of, *of, *users);
         (trial.ramp_ms, trial.hold_ms) = (*ramp_ms, *hold_ms);
         let again = attempt_of.map_or_else(String::new, |of| format!(", trial {of} again"));
@@ -244,7 +244,7 @@ impl State {
 
     /// A trial under way of which the archive has no more than its folder.
     pub(crate) fn found(&mut self, id: u32) {
-        let mut trial = Trial::new(id, &self.manifest.steps);
+        let mut trial = Trial::new(id, &self.manifest);
         (trial.of, trial.label) = (self.trials, format!("trial {id}"));
         self.trial = Some(trial);
     }

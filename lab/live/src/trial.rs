@@ -4,12 +4,16 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use hdrhistogram::Histogram;
-use lab_archive::{ErrorClass, ErrorExample, Growth, Interval, Kind, Outcome, Series, WindowLine};
+use lab_archive::{
+    ErrorClass, ErrorExample, Growth, Interval, Kind, Manifest, Outcome, Series, WindowLine,
+};
+use lab_stats::exponential::Exponential;
 
 use crate::series::{Counters, Load};
 
-/// Examples of errors that are kept.
-const EXAMPLES: usize = 20;
+/// Examples of errors that are kept, and most of one class of a step: others are to have room beside it.
+const EXAMPLES: usize = 30;
+const EXAMPLES_ALIKE: usize = 5;
 /// How far back the figures of the moment look.
 const HORIZON_MS: f64 = 5_000.0;
 
@@ -49,6 +53,8 @@ pub struct Trial {
     pub steps: Vec<Step>,
     /// The probe, where there is one.
     pub probe: Option<Step>,
+    /// Numbers that answers tell, in the manifest's order.
+    pub measures: Vec<Measure>,
     /// End of the last window on the trial's clock.
     pub elapsed_ms: f64,
     /// Sessions begun.
@@ -58,7 +64,9 @@ pub struct Trial {
     /// Places of [`COUNTERS`] among the archive's columns.
     columns: Option<[Option<usize>; COUNTERS.len()]>,
     pub(crate) lateness: Option<Histogram<u64>>,
-    pub(crate) examples: VecDeque<ErrorExample>,
+    /// Ramp included.
+    pub(crate) all_lateness: Exponential,
+    pub(crate) examples: Vec<Example>,
     /// The newest value of each of [`COUNTERS`].
     pub(crate) newest: [Option<f64>; COUNTERS.len()],
     recent: VecDeque<Recent>,
@@ -78,6 +86,29 @@ pub struct Step {
     pub times: Histogram<u64>,
     /// Response times in µs, ramp included.
     pub all_times: Histogram<u64>,
+}
+
+/// A number that the answers of a step tell.
+#[derive(Debug)]
+pub struct Measure {
+    /// The step, by its number.
+    pub step: u16,
+    /// Its name.
+    pub name: String,
+    /// What it is counted in; empty of a mere number.
+    pub unit: String,
+    /// In thousandths, since the hold began; before it, since the ramp began.
+    pub numbers: Histogram<u64>,
+    /// Ramp included.
+    pub all_numbers: Exponential,
+}
+
+/// An error, and those that say the same.
+#[derive(Debug)]
+pub(crate) struct Example {
+    pub(crate) first: ErrorExample,
+    /// How many say so, the first among them.
+    pub(crate) count: u64,
 }
 
 #[derive(Debug)]
@@ -108,14 +139,24 @@ impl Step {
 }
 
 impl Trial {
-    /// A trial that begins, with the names of its steps by number; the last may be the probe.
-    pub(crate) fn new(id: u32, steps: &[String]) -> Self {
+    /// A trial that begins, with the steps of the run by number, of which the last may be the probe, and what
+    /// their answers tell.
+    pub(crate) fn new(id: u32, manifest: &Manifest) -> Self {
+        let steps = manifest.steps.as_slice();
         let (names, probe) = match steps.split_last() {
             Some((last, names)) if last == lab_archive::PROBE => (names, Some(Step::new(last))),
             _ => (steps, None),
         };
+        let measures = manifest.measures.iter().map(|measure| Measure {
+            step: measure.step,
+            name: measure.name.clone(),
+            unit: measure.unit.clone(),
+            numbers: Histogram::new(3).expect("three digits are allowed"),
+            all_numbers: Exponential::numbers(),
+        });
         Self {
             id,
+            measures: measures.collect(),
             steps: names.iter().map(|name| Step::new(name)).collect(),
             probe,
             ..Self::default()
@@ -177,6 +218,8 @@ impl Trial {
             self.holds = true;
             let steps = self.steps.iter_mut().chain(&mut self.probe);
             steps.for_each(|step| step.times.clear());
+            let measures = self.measures.iter_mut();
+            measures.for_each(|measure| measure.numbers.clear());
             self.lateness = None;
         }
         match interval.series {
@@ -199,6 +242,14 @@ impl Trial {
             Series::Lateness => {
                 let new = || Histogram::new(3).expect("three digits are allowed");
                 interval.add_to(self.lateness.get_or_insert_with(new));
+                self.all_lateness.add_us(&interval.histogram());
+            }
+            Series::Measure { step, place } => {
+                let mut of_step = self.measures.iter_mut().filter(|one| one.step == step);
+                if let Some(measure) = of_step.nth(usize::from(place)) {
+                    interval.add_to(&mut measure.numbers);
+                    measure.all_numbers.add_thousandths(&interval.histogram());
+                }
             }
             _ => {}
         }
@@ -258,8 +309,21 @@ impl Trial {
     }
 
     pub(crate) fn example(&mut self, example: ErrorExample) {
-        if self.examples.len() < EXAMPLES {
-            self.examples.push_back(example);
+        let is_kind =
+            |one: &&mut Example| one.first.step == example.step && one.first.class == example.class;
+        let mut of_kind = 0;
+        for one in self.examples.iter_mut().filter(is_kind) {
+            of_kind += 1;
+            if one.first.detail == example.detail {
+                one.count += 1;
+                return;
+            }
+        }
+        if self.examples.len() < EXAMPLES && of_kind < EXAMPLES_ALIKE {
+            self.examples.push(Example {
+                first: example,
+                count: 1,
+            });
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use lab_analysis::{Analysis, analyse};
-use lab_archive::Run;
+use lab_archive::{MeasureName, Run, RunWriter, Series};
 use lab_live::{Analyse, Controls, Mode, Watch, metrics, page, parts};
 use lab_study::present_plan;
 
@@ -110,6 +110,61 @@ fn a_trial_under_way_has_the_counts_that_its_report_will_have() {
     assert_eq!(sum, report.transactions);
     assert!(text.ends_with("# EOF\n"));
     assert!(!text.contains("quantile"), "quantiles don't add up");
+}
+
+/// What answers tell is on the page and in the metrics while the trial goes on; of a trial that is over, whether it is
+/// a measurement.
+#[test]
+fn numbers_that_answers_tell_are_shown_as_they_come() {
+    let run = Run::open(&golden()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut manifest = run.manifest.clone();
+    manifest.measures.push(MeasureName {
+        step: 0,
+        name: "queued".to_owned(),
+        unit: "messages".to_owned(),
+    });
+    let dir = folder.path().join("run");
+    let writer = RunWriter::create(&dir, &manifest, &run.plan, &run.files).unwrap();
+    let mut trial = writer.trial(2).unwrap();
+    let mut numbers = hdrhistogram::Histogram::<u64>::new(3).unwrap();
+    numbers.record_n(2_000, 3).unwrap();
+    numbers.record(40_000).unwrap();
+    for window in run.trials[1].windows.iter().take(10) {
+        let at = |ms: f64| Duration::from_secs_f64(ms / 1e3);
+        let series = Series::Measure { step: 0, place: 0 };
+        let (start, end) = (at(window.start_ms), at(window.end_ms));
+        trial.histogram(series, start, end, &numbers).unwrap();
+        trial
+            .histogram(Series::Lateness, start, end, &numbers)
+            .unwrap();
+        trial.window(window).unwrap();
+    }
+    log(&dir, &begun());
+    let mut watch = Watch::open(&dir, analyser(), None).unwrap();
+    watch.look(now()).unwrap();
+    let text = metrics(&watch);
+    let value = |name: &str, label: &str| -> String {
+        let of = |line: &&str| line.starts_with(&format!("{name}{{")) && line.contains(label);
+        let line = text.lines().find(of);
+        let line = line.unwrap_or_else(|| panic!("{name} with {label} in {text}"));
+        line.rsplit_once(' ').unwrap().1.to_owned()
+    };
+    let step = &run.manifest.steps[0];
+    let own = format!("measure=\"queued\",step=\"{step}\",unit=\"messages\"");
+    assert_eq!(value("plimsoll_measure_count", &own), "40");
+    assert_eq!(
+        value("plimsoll_measure_bucket", &format!("{own},le=\"16\"")),
+        "30"
+    );
+    assert_eq!(
+        value("plimsoll_lateness_seconds_count", "trial=\"2\""),
+        "40"
+    );
+    assert_eq!(value("plimsoll_trial_valid", "trial=\"1\""), "1");
+    let shown = parts(&watch).into_iter().find(|part| part.id == "steps");
+    let shown = shown.unwrap().html;
+    assert!(shown.contains("queued, messages"), "{shown}");
 }
 
 /// Answers of the ramp: times are of the hold.

@@ -10,7 +10,7 @@ use maud::{Markup, PreEscaped, html};
 
 use crate::series::Stretch;
 use crate::state::State;
-use crate::trial::{Step, Trial};
+use crate::trial::{Example, Measure, Step, Trial};
 
 /// A line of a chart: its words in the key, whose it is, and its points.
 type Drawn = (&'static str, Series, Vec<(f64, Option<f64>)>);
@@ -153,15 +153,56 @@ pub(super) fn steps(state: &State) -> Markup {
         h2 { "Steps" }
         p.lead { "Answers and errors of the whole trial; times in ms as above." }
         (PreEscaped(pieces::blocks(&[Block::Table(table)])))
+        (measures(trial))
+    }
+}
+
+/// Numbers that answers tell, where the workload measures any.
+fn measures(trial: &Trial) -> Markup {
+    if trial.measures.is_empty() {
+        return html! {};
+    }
+    let texts = ["measure", "step"].map(|head| Column::new(head, Kind::Text));
+    let figures = ["numbers", "mean", "p50", "p95", "max"];
+    let figures = figures.map(|head| Column::new(head, Kind::Number));
+    let columns = texts.into_iter().chain(figures).collect();
+    let rows = trial.measures.iter().map(|one| told(trial, one)).collect();
+    let table = Table::new("Measures", "measure", columns, rows);
+    html! {
+        h2 { "Measures" }
+        p.lead { "Numbers that answers told, each in its own unit; since when, as above." }
+        (PreEscaped(pieces::blocks(&[Block::Table(table)])))
+    }
+}
+
+fn told(trial: &Trial, measure: &Measure) -> Row {
+    let name = match measure.unit.as_str() {
+        "" => pieces::plain(&measure.name),
+        unit => pieces::plain(&format!("{}, {unit}", measure.name)),
+    };
+    let step = trial.steps.get(usize::from(measure.step));
+    let step = step.map_or_else(String::new, |step| pieces::plain(&step.name));
+    // Thousandths are to numbers what µs are to ms.
+    let values = Times::of(&measure.numbers);
+    let mut cells = vec![
+        Cell::text(name),
+        Cell::text(step),
+        whole(measure.numbers.len()),
+    ];
+    let figures = [values.mean, values.p50, values.p95, values.max];
+    cells.extend(figures.map(Cell::number));
+    Row::new(cells)
+}
+
+fn whole(n: u64) -> Cell {
+    Cell {
+        value: Some(n as f64),
+        ..Cell::text(count(n))
     }
 }
 
 fn row(step: &Step) -> Row {
     let times = Times::of(&step.times);
-    let whole = |n: u64| Cell {
-        value: Some(n as f64),
-        ..Cell::text(count(n))
-    };
     let mut cells = vec![
         Cell::text(pieces::plain(&step.name)),
         whole(step.ok),
@@ -200,10 +241,11 @@ pub(super) fn errors(state: &State) -> Markup {
             @if let Some(part) = part { "; " (figure(part)) " % of the requests" }
         }
         ul.notes {
-            @for one in &trial.examples {
+            @for Example { first, count: alike } in &trial.examples {
                 li {
-                    (lab_analysis::format::duration(one.t_ms as f64)) " · " (pieces::plain(&one.step)) " · "
-                    (words(one.class)) ": " code { (pieces::plain(&one.detail)) }
+                    (lab_analysis::format::duration(first.t_ms as f64)) " · " (pieces::plain(&first.step)) " · "
+                    (words(first.class)) ": " code { (pieces::plain(&first.detail)) }
+                    @if *alike > 1 { ", and " (count(alike - 1)) " alike" }
                 }
             }
         }

@@ -5,21 +5,64 @@ const state = (text, bad) => {
   if (link.textContent !== text) link.textContent = text;
   link.classList.toggle("bad", bad);
 };
+const FOCUSED = "button,summary,a[href],[tabindex]";
+// The elements of a part, by what they say, and the so-manieth of those that say the same.
+const named = (part, selector) => {
+  const times = new Map();
+  return [...part.querySelectorAll(selector)].map((one) => {
+    const says = one.querySelector("summary,thead") || one;
+    const text = one.id || one.getAttribute("aria-label") || says.textContent;
+    times.set(text, (times.get(text) || 0) + 1);
+    return { one, name: `${times.get(text)} ${text}` };
+  });
+};
+// What an element of the part before is in the part made anew. One whose words changed is known by its place, unless
+// it has an id: beside a button that went there is another one, and "Stop" must never be taken for "Skip".
+const again = (was, before, now) => {
+  const same = now.find((other) => other.name === was.name);
+  if (same || was.one.id) return same && same.one;
+  const other = now[before.indexOf(was)];
+  return other && !other.one.id && !before.some((one) => one.name === other.name) ? other.one : undefined;
+};
+const carry = (part, selector, keep) => {
+  const before = named(part, selector);
+  const kept = before.flatMap((was) => { const take = keep(was.one); return take ? [[was, take]] : []; });
+  return () => {
+    const now = kept.length ? named(part, selector) : [];
+    for (const [was, take] of kept) take(again(was, before, now));
+  };
+};
+const sorted = (table) => {
+  const heads = (of) => [...of.querySelectorAll("thead tr:last-child th")];
+  const at = heads(table).findIndex((head) => head.hasAttribute("aria-sort"));
+  if (at < 0) return null;
+  const order = heads(table)[at].getAttribute("aria-sort");
+  return (next) => {
+    const head = next && heads(next)[at];
+    const button = head && head.querySelector("button");
+    for (let times = 0; button && times < 2 && head.getAttribute("aria-sort") !== order; times += 1) button.click();
+  };
+};
 const put = (id, html) => {
   const part = document.getElementById(id);
   if (!part) return;
-  const open = [...part.querySelectorAll("details")].map((one) => one.open);
-  const scrolls = [...part.querySelectorAll(".scroll")].map((one) => [one.scrollLeft, one.scrollTop]);
-  const active = part.contains(document.activeElement) ? document.activeElement : null;
-  const focused = active && [...part.querySelectorAll("button,summary,[tabindex]")].indexOf(active);
+  const had = part.contains(document.activeElement) ? document.activeElement : null;
+  const carried = [
+    carry(part, "details", (one) => one.open && ((next) => { if (next) next.open = true; })),
+    carry(part, "table.sorts", sorted),
+    carry(part, ".scroll", (one) => {
+      const at = [one.scrollLeft, one.scrollTop];
+      return (next) => { if (next) next.scrollTo(...at); };
+    }),
+    carry(part, FOCUSED, (one) => one === had && ((next) => { if (next) next.focus({ preventScroll: true }); })),
+  ];
   part.innerHTML = html;
   dress(part);
-  part.querySelectorAll("details").forEach((one, at) => { if (open[at]) one.open = true; });
-  part.querySelectorAll(".scroll").forEach((one, at) => { if (scrolls[at]) one.scrollTo(...scrolls[at]); });
-  if (active) {
-    const same = active.id && document.getElementById(active.id);
-    const next = same || part.querySelectorAll("button,summary,[tabindex]")[focused];
-    if (next) next.focus({ preventScroll: true });
+  for (const each of carried) each();
+  // Where what had the focus has gone, its part has it: a keyboard goes on from there, and not from the page's top.
+  if (had && !part.contains(document.activeElement)) {
+    part.tabIndex = -1;
+    part.focus({ preventScroll: true });
   }
 };
 const entitle = () => {
@@ -39,16 +82,27 @@ source.addEventListener("end", () => {
 source.addEventListener("error", () => {
   if (source.readyState !== EventSource.CLOSED) state("no connection; the run goes on by itself", true);
 });
+// What was asked for is done: the same key once more must not ask for it of the next trial.
+const fold = (id) => {
+  const button = document.getElementById(id);
+  const details = button && button.closest("details");
+  if (!details) return;
+  details.open = false;
+  details.querySelector("summary").focus({ preventScroll: true });
+};
 document.addEventListener("submit", async (event) => {
   const button = event.submitter;
   if (!button || button.name !== "do") return;
   event.preventDefault();
-  button.disabled = true;
+  // A button that is disabled loses the focus, and with it a keyboard its place.
+  if (button.ariaDisabled === "true") return;
+  button.ariaDisabled = "true";
   try {
     const answer = await fetch("control", { method: "POST", body: new URLSearchParams({ do: button.value }) });
-    if (!answer.ok) state(await answer.text(), true);
+    if (answer.ok) fold(button.id);
+    else state(await answer.text(), true);
   } catch {
     state("no connection; nothing was changed", true);
   }
-  button.disabled = false;
+  button.ariaDisabled = "false";
 });
