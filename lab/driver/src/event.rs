@@ -9,7 +9,8 @@ use lab_client::{ErrorClass, Phase};
 use lab_workload::TraceContext;
 use serde::{Deserialize, Serialize};
 
-/// Most error examples that a driver reports.
+/// Error examples that a driver reports, whatever they are; after them come a few more, each the first of its step and
+/// class.
 pub const MAX_ERROR_EXAMPLES: usize = 20;
 
 /// Longest time that a histogram can hold; longer ones are recorded as this.
@@ -64,7 +65,7 @@ pub enum DriverEvent {
     },
     /// One window, all workers merged; without gaps, in order.
     Window(Box<Window>),
-    /// A failed request; at most [`MAX_ERROR_EXAMPLES`] per driver.
+    /// A failed request; of the first [`MAX_ERROR_EXAMPLES`], or the first of its kind.
     ErrorExample {
         /// When, on the trial's clock; 0 during setup.
         t: Duration,

@@ -16,6 +16,7 @@ mod drive;
 mod driver;
 mod error;
 mod event;
+mod examples;
 mod load;
 mod merger;
 mod mix;

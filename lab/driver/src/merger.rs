@@ -10,7 +10,8 @@ use hdrhistogram::Histogram;
 
 use crate::clock::Clock;
 use crate::control::Control;
-use crate::event::{DriveSummary, DriverEvent, MAX_ERROR_EXAMPLES, Slowest, Window};
+use crate::event::{DriveSummary, DriverEvent, Slowest, Window};
+use crate::examples::Examples;
 use crate::outline::Outline;
 use crate::report::{Example, Report, SetupCounts, WorkerWindow};
 use lab_client::Nanos;
@@ -28,7 +29,7 @@ pub(crate) struct Merger {
     pub(crate) next_window: u64,
     pub(crate) last_end: Nanos,
     pub(crate) ended: usize,
-    pub(crate) examples: usize,
+    pub(crate) examples: Examples,
     pub(crate) summary: DriveSummary,
 }
 
@@ -71,7 +72,7 @@ impl Merger {
             next_window: 0,
             last_end: 0,
             ended: 0,
-            examples: 0,
+            examples: Examples::new(0),
             summary: DriveSummary::default(),
         }
     }
@@ -171,12 +172,13 @@ impl Merger {
     }
 
     fn example(&mut self, example: Example) {
-        // Half of them are left for the trial.
-        let limit = MAX_ERROR_EXAMPLES / if example.setup { 2 } else { 1 };
-        if self.examples >= limit {
+        let takes = match example.setup {
+            true => self.examples.take_of_setup(),
+            false => self.examples.take(example.step, example.class),
+        };
+        if !takes {
             return;
         }
-        self.examples += 1;
         let name = if example.setup {
             &self.outline.setup[example.step]
         } else {

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use crate::event::{MAX_ERROR_EXAMPLES, MAX_RECORDED, Slowest, Unanswered};
+use crate::event::{MAX_RECORDED, Slowest, Unanswered};
+use crate::examples::Examples;
 use crate::report::{Example, Outbox, Report, WorkerWindow};
 use lab_client::ErrorClass;
 use lab_client::time::{Nanos, nanos};
@@ -63,7 +64,7 @@ pub(crate) struct Recorder {
     /// By population.
     waiting: Vec<u64>,
     too_late: Unanswered,
-    examples_left: usize,
+    examples: Examples,
     outbox: Outbox,
     emptied: Receiver<Box<WorkerWindow>>,
 }
@@ -86,7 +87,7 @@ impl Recorder {
             users: 0,
             waiting: vec![0; populations],
             too_late: Unanswered::default(),
-            examples_left: MAX_ERROR_EXAMPLES,
+            examples: Examples::new(steps),
             outbox,
             emptied,
         }
@@ -301,15 +302,13 @@ impl Recorder {
         failure: Failure,
         trace: Option<TraceContext>,
     ) {
-        if self.examples_left > MAX_ERROR_EXAMPLES / 2 {
-            self.examples_left -= 1;
+        if self.examples.take_of_setup() {
             self.tell_example((0, step, true), failure, trace);
         }
     }
 
     fn example(&mut self, now: Nanos, step: usize, failure: Failure, trace: Option<TraceContext>) {
-        if self.examples_left > 0 {
-            self.examples_left -= 1;
+        if self.examples.take(step, failure.class) {
             let t = now.saturating_sub(self.zero);
             self.tell_example((t, step, false), failure, trace);
         }
