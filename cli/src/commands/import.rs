@@ -76,14 +76,22 @@ fn read(path: &Path, most: usize) -> Result<String, Failure> {
 
 fn fetch(url: &str) -> Result<String, Failure> {
     let said = |what: String| Failure::text(Exit::BadInput, format!("{url}: {what}"));
-    let agent = ureq::Agent::config_builder()
-        .timeout_global(Some(PATIENCE))
-        .build()
-        .new_agent();
-    let mut answer = agent
-        .get(url)
-        .call()
-        .map_err(|error| said(error.to_string()))?;
+    let mut config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE));
+    if url.starts_with("https:") {
+        config = config.tls_config(lab_export::trusted());
+    }
+    let agent = config.build().new_agent();
+    let mut answer = agent.get(url).call().map_err(|error| {
+        let text = error.to_string();
+        let is_distrusted = text.contains("certificate");
+        let failure = said(text);
+        match is_distrusted {
+            true => {
+                failure.hint("SSL_CERT_FILE=ca.pem in front names an authority; or import a file")
+            }
+            false => failure,
+        }
+    })?;
     let body = answer
         .body_mut()
         .with_config()

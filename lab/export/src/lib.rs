@@ -26,5 +26,6 @@ pub use course::Course;
 pub use destination::{Destination, DestinationError, Kind};
 pub use error::SendError;
 pub use figure::{Figure, Frame, METRICS, Metric, Shape, Value, Whose};
+pub use post::trusted;
 pub use sender::{Sender, Sent};
 pub use source::{Finished, Source};

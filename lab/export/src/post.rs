@@ -135,7 +135,13 @@ fn agent(is_encrypted: bool) -> Agent {
     if !is_encrypted {
         return config.build().into();
     }
-    // The system's authorities, that of a company among them, or the web's usual ones where it has none.
+    config.tls_config(trusted()).build().into()
+}
+
+/// Whom this machine trusts: its authorities, that of a company among them, or those that `SSL_CERT_FILE` names, or the
+/// web's usual ones where it has none.
+#[must_use]
+pub fn trusted() -> TlsConfig {
     let own = rustls_native_certs::load_native_certs().certs;
     let own: Vec<_> = own
         .iter()
@@ -145,8 +151,7 @@ fn agent(is_encrypted: bool) -> Agent {
         true => RootCerts::WebPki,
         false => RootCerts::new_with_certs(&own),
     };
-    let tls = TlsConfig::builder().root_certs(roots).build();
-    config.tls_config(tls).build().into()
+    TlsConfig::builder().root_certs(roots).build()
 }
 
 fn posted(agent: &Agent, kind: Kind, url: &str, headers: &[(String, String)], body: &[u8]) -> Came {

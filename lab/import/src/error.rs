@@ -1,5 +1,19 @@
 //! Why something can't be made a workload.
 
+/// What is said of a collection, which is neither a recording nor a description.
+const POSTMAN: &str = "this is a collection of Postman: make an OpenAPI description of it (by Postman, or by `p2o` of the \
+                       npm package postman-to-openapi), and take that by `plimsoll import openapi`";
+
+/// What the text is instead, where that is known.
+pub(crate) fn otherwise(text: &str) -> Option<ImportError> {
+    // It stands at the beginning, under `info`.
+    let head = text
+        .get(..text.floor_char_boundary(4096))
+        .unwrap_or_default();
+    head.contains("schema.getpostman.com")
+        .then_some(ImportError::Other(POSTMAN))
+}
+
 /// Nothing could be imported.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -294,6 +294,9 @@ fn what_is_no_recording_is_said() {
         .map(|n| entry(n, get("/"), answer(200, "", ""), ""))
         .collect();
     assert!(said(&log(many)).contains("5001 requests"));
+    let collection = r#"{ "info": { "schema": "https://schema.getpostman.com/json/collection/v2.1.0/collection.json" } }"#;
+    let said = import(collection, &options()).unwrap_err().to_string();
+    assert!(said.contains("Postman"), "{said}");
 }
 
 /// Values as browsers send them, and odd ones.

@@ -158,6 +158,8 @@ fn swagger_2_is_read_too_and_servers_without_host_are_where_it_came_from() {
 fn what_is_no_description_is_said() {
     let said = |text: &str| import(text, &options()).unwrap_err();
     assert!(matches!(said("a: 1"), ImportError::Other(_)));
+    let collection = r#"{ "info": { "schema": "https://schema.getpostman.com/json/collection/v2.1.0/collection.json" } }"#;
+    assert!(said(collection).to_string().contains("Postman"));
     assert!(matches!(said("{"), ImportError::Json(_)));
     assert!(matches!(said("a: [1"), ImportError::Yaml(_)));
     assert!(matches!(

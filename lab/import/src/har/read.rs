@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer};
 use url::Url;
 
-use crate::error::ImportError;
+use crate::error::{ImportError, otherwise};
 
 /// Largest recording.
 pub const MAX_BYTES: usize = 256 << 20;
@@ -124,7 +124,8 @@ pub(super) fn read(text: &str) -> Result<(Vec<Recorded>, usize), ImportError> {
     }
     // Some tools begin a file with a byte-order mark.
     let text = text.trim_start_matches('\u{feff}');
-    let file: File = serde_json::from_str(text)?;
+    let file: Result<File, _> = serde_json::from_str(text);
+    let file = file.map_err(|error| otherwise(text).unwrap_or_else(|| error.into()))?;
     let entries = file.log.entries;
     if entries.is_empty() {
         return Err(ImportError::Other("the recording has no request"));

@@ -11,7 +11,7 @@ mod refs;
 use serde_json::Value;
 
 use crate::draft::{Draft, Step, Wait};
-use crate::error::ImportError;
+use crate::error::{ImportError, otherwise};
 use crate::names::Names;
 use crate::secret::Secrets;
 use crate::{Imported, draft};
@@ -38,7 +38,7 @@ pub struct OpenApiOptions {
 /// What is no description, exceeds a limit, or has nothing that can be called.
 pub fn import(text: &str, options: &OpenApiOptions) -> Result<Imported, ImportError> {
     let root = parse(text)?;
-    let spec = Spec::new(&root)?;
+    let spec = Spec::new(&root).map_err(|error| otherwise(text).unwrap_or(error))?;
     let mut said = Vec::new();
     let mut secrets = Secrets::default();
     let operations = operation::all(&spec, &mut said)?;
