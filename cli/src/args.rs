@@ -17,7 +17,7 @@ use crate::history::{ANY_PORT, RunsArgs, ServeReportsArgs};
 use crate::live::{LiveArgs, watched};
 use crate::operating::{CalendarArgs, DataArgs, MailArgs, SessionsArgs, StoreArgs, UsersArgs};
 use crate::outlets::{ExportArgs, SendArgs};
-use crate::trying::{BenchArgs, QuickArgs};
+use crate::trying::{BenchArgs, QuickArgs, ReachArgs};
 
 /// Finds the load line of a server: how many users it carries, and whether a setting helped.
 #[derive(Debug, Parser)]
@@ -679,6 +679,8 @@ pub(crate) struct TryArgs {
     /// Try a WORKLOAD, named in place of a study, on this server, which runs already
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
+    #[command(flatten)]
+    pub(crate) reach: ReachArgs,
     /// Also write what happened to this file, as a recording (HAR) that browsers open
     #[arg(long, value_name = "FILE")]
     pub(crate) har: Option<PathBuf>,

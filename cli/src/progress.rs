@@ -360,16 +360,28 @@ fn load_words(load: &LoadSpec) -> String {
         LoadKind::Users if !load.stages.is_empty() => format!("up to {} users", load.users),
         LoadKind::Users => format!("users {}", load.users),
         LoadKind::Arrival { rate_per_s, .. } if !load.stages.is_empty() => {
-            format!("up to {rate_per_s} sessions/s")
+            format!("up to {} sessions/s", rate(rate_per_s))
         }
-        LoadKind::Arrival { rate_per_s, .. } => format!("{rate_per_s} sessions/s"),
+        LoadKind::Arrival { rate_per_s, .. } => format!("{} sessions/s", rate(rate_per_s)),
         LoadKind::Sequence { sessions } => format!("{sessions} sessions in sequence"),
     }
+}
+
+/// That of a recording is a quotient, of which nobody wants to read all.
+fn rate(per_s: f64) -> String {
+    let parts = if per_s < 1.0 { 1e4 } else { 1e2 };
+    ((per_s * parts).round() / parts).to_string()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rates_have_as_many_digits_as_people_read() {
+        let shown = [50.335_570_469, 200.0, 0.5, 0.001].map(rate);
+        assert_eq!(shown, ["50.34", "200", "0.5", "0.001"]);
+    }
 
     #[test]
     fn a_terminal_that_was_made_narrow_gets_plain_lines() {

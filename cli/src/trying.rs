@@ -17,6 +17,23 @@ pub(crate) struct QuickArgs {
     pub(crate) url: Option<String>,
     #[command(flatten)]
     pub(crate) load: QuickLoadArgs,
+    #[command(flatten)]
+    pub(crate) reach: ReachArgs,
+}
+
+/// How a server is reached that no study says it of.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ReachArgs {
+    /// A PEM file with the certificate of the server's authority, or with its own where that is signed
+    /// by itself
+    #[arg(long, value_name = "FILE", requires = "url")]
+    pub(crate) ca: Option<PathBuf>,
+    /// Take any certificate; the report says so
+    #[arg(long, requires = "url")]
+    pub(crate) insecure: bool,
+    /// Version of HTTP: 2, or auto for the server's choice over TLS; 1 unless said
+    #[arg(long, value_name = "VERSION", requires = "url", value_parser = ["1", "2", "auto"], hide_possible_values = true)]
+    pub(crate) http: Option<String>,
 }
 
 /// The load of a study that flags stand for.
@@ -46,6 +63,7 @@ Examples:
   plimsoll bench http://127.0.0.1:8080/
   plimsoll bench http://127.0.0.1:8080/search?q=x -c 100 -d 1m
   plimsoll bench http://127.0.0.1:8080/ --rate 500     also if it is slow
+  plimsoll bench https://127.0.0.1:8443/ --ca ca.pem --http 2
   plimsoll bench http://127.0.0.1:8080/items --body '{\"name\": \"x\"}' \\
       -H 'Content-Type: application/json'
 
@@ -60,6 +78,8 @@ pub(crate) struct BenchArgs {
     pub(crate) url: String,
     #[command(flatten)]
     pub(crate) load: QuickLoadArgs,
+    #[command(flatten)]
+    pub(crate) reach: ReachArgs,
     /// Method of the request; GET, or POST where there is a --body
     #[arg(short = 'X', long, value_name = "METHOD")]
     pub(crate) method: Option<String>,

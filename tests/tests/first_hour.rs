@@ -9,6 +9,8 @@ use plimsoll_tests::{program, repository};
 
 #[path = "first_hour/book.rs"]
 mod book;
+#[path = "first_hour/trust.rs"]
+mod trust;
 
 const WORKLOAD: &str = "\
 workload: hello
@@ -85,12 +87,23 @@ fn a_benched_request_may_have_all_parts_and_its_errors_show() {
         "--body",
         "username=a{{b}}&password=c",
     ];
-    let said = plimsoll(folder.path(), &arguments);
+    // On a machine that is starved not one answer may come in that time.
+    let answered = (0..10).find_map(|n| {
+        let out = format!("rated-{n}");
+        let said = plimsoll(folder.path(), &[&arguments[..], &["--out", &out]].concat());
+        text(&said.stdout)
+            .contains("status 4")
+            .then_some((said, out))
+    });
+    let (said, out) = answered.expect("an answer in one of ten times");
     let page = text(&said.stdout);
     assert!(page.starts_with(&format!("POST {url}\n")), "{page}");
-    assert!(page.contains("40.0 sessions per s arrive"), "{page}");
-    assert!(page.contains("status 401"), "{page}");
-    assert!(matches!(said.status.code(), Some(99 | 120)), "{said:?}");
+    // Where nothing but errors comes back, they are all that there is to tell.
+    assert!(page.contains("\nNothing was measured: "), "{page}");
+    assert!(!page.contains("response time"), "{page}");
+    assert_eq!(said.status.code(), Some(110), "{said:?}");
+    let kept = fs::read_to_string(folder.path().join(out).join("files/study.yaml")).expect("kept");
+    assert!(kept.contains("rate: 40/s"), "{kept}");
 }
 
 #[test]
@@ -147,6 +160,23 @@ session:
     - { step: Ask for nothing, request: \"GET /nothing/{{ who }}\", expect: 200 }
     - { step: Never, share: 0.001%, request: GET /never }
 ";
+
+/// What a request captures is for the answer that its redirects lead to: of the others nothing is said to be missing.
+#[test]
+fn who_is_redirected_captures_at_the_end() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let workload = "workload: w\nsession:\n  steps:\n    - step: Enter\n      request: GET /\n      \
+                    follow: 5\n      capture: { title: html(title) }\n";
+    fs::write(folder.path().join("w.workload.yaml"), workload).expect("written");
+    let server = ServerProcess::start(folder.path());
+    let url = format!("http://{}", server.address());
+    let tried = plimsoll(folder.path(), &["try", "w.workload.yaml", "--url", &url]);
+    let page = text(&tried.stdout);
+    assert_eq!(tried.status.code(), Some(0), "{tried:?}");
+    assert!(page.contains("< 303 See Other"), "{page}");
+    assert_eq!(page.matches("title = ").count(), 1, "{page}");
+    assert!(!page.contains("title = nothing"), "{page}");
+}
 
 #[test]
 fn one_user_is_tried_and_every_message_is_shown_but_no_secret() {

@@ -31,7 +31,7 @@ const LEAST_WIDTH: usize = 40;
 
 pub(crate) fn run(args: &TryArgs) -> Result<Exit, Failure> {
     let (loaded, plan) = match &args.url {
-        Some(url) => quick::attempt(&args.study, url, args.user)?,
+        Some(url) => quick::attempt(&args.study, (url, &args.reach), args.user)?,
         None => load::study(&args.study, &DiskAndEnvironment)?,
     };
     let folder = tempfile::Builder::new().prefix("plimsoll-try-").tempdir();
@@ -99,6 +99,10 @@ fn visit(args: &TryArgs, request: &RunRequest, interrupt: &AtomicBool) -> Result
             print(&text::totals(totals, style))?;
         }
         Attended::SystemFailed(message) => {
+            let message = match args.url {
+                Some(_) => quick::by_flags(&message),
+                None => message,
+            };
             say(format_args!(
                 "error: the system under test failed: {message}"
             ));
@@ -127,11 +131,16 @@ fn rehearsed(
     let style = style(args);
     let secrets = (!args.show_secrets).then(|| secrets.clone());
     let workload = Arc::clone(&drive.workload);
+    let has_study = args.url.is_none();
     let listener = move |moment: Moment| {
         let text = text::moment(&moment, style);
         let text = match &secrets {
             Some(secrets) => workload.given.mask(&secrets.masked(&text)),
             None => text,
+        };
+        let text = match has_study {
+            true => text,
+            false => quick::by_flags(&text),
         };
         // Whoever has seen enough (`| head`) ends the printing, and not the session.
         let _ = print(&text);

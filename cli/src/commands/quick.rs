@@ -2,9 +2,10 @@
 
 use std::io;
 use std::net::IpAddr;
+use std::path::Path;
 use std::time::Duration;
 
-use lab_draft::quick::{OneRequest, Quick, QuickLoad, study, workload};
+use lab_draft::quick::{OneRequest, Quick, QuickLoad, Reach, study, workload};
 use lab_driver::BaseUrl;
 use lab_study::plan::Plan;
 use lab_study::{Environment, Files, Loaded, LoadedAny, load_any, looks_secret};
@@ -14,7 +15,7 @@ use crate::commands::load;
 use crate::exit::{Exit, Failure};
 use crate::files::{Disk, DiskAndEnvironment};
 use crate::talk::say;
-use crate::trying::{BenchArgs, QuickArgs, QuickLoadArgs};
+use crate::trying::{BenchArgs, QuickArgs, QuickLoadArgs, ReachArgs};
 
 /// The study lies in no file; this one stands in the archive.
 const STUDY: &str = "plimsoll-quick.study.yaml";
@@ -57,22 +58,30 @@ impl Files for Made<'_> {
 pub(crate) fn run(
     args: &StudyArgs,
     (url, files): (&str, &dyn Files),
-    load: &QuickLoadArgs,
+    flags: &QuickArgs,
 ) -> Result<(Loaded, Plan), Failure> {
+    let reach = reach(&flags.reach)?;
     at(args, (url, files), |name, base| Quick {
         pid: process(base),
-        ..quick(name, format!("{name} at {base}"), base, load)
+        reach,
+        ..quick(name, format!("{name} at {base}"), base, &flags.load)
     })
 }
 
 /// A workload file on a server that runs, for one of its users.
-pub(crate) fn attempt(args: &StudyArgs, url: &str, user: u32) -> Result<(Loaded, Plan), Failure> {
+pub(crate) fn attempt(
+    args: &StudyArgs,
+    (url, reached): (&str, &ReachArgs),
+    user: u32,
+) -> Result<(Loaded, Plan), Failure> {
     let load = QuickLoadArgs {
         users: Some(USERS.max(user.saturating_add(1))),
         ..QuickLoadArgs::default()
     };
-    at(args, (url, &DiskAndEnvironment), |name, base| {
-        quick(name, format!("{name} at {base}"), base, &load)
+    let reach = reach(reached)?;
+    at(args, (url, &DiskAndEnvironment), |name, base| Quick {
+        reach,
+        ..quick(name, format!("{name} at {base}"), base, &load)
     })
 }
 
@@ -148,6 +157,7 @@ pub(crate) fn bench(args: &BenchArgs, shown: &StudyArgs) -> Result<(Loaded, Plan
     let quick = Quick {
         workload: WORKLOAD.to_owned(),
         pid: process(&base),
+        reach: reach(&args.reach)?,
         ..quick(&name, title, &base, &args.load)
     };
     let made = Made {
@@ -171,6 +181,7 @@ fn quick(name: &str, title: String, base: &BaseUrl, load: &QuickLoadArgs) -> Qui
         workload: String::new(),
         url: base.to_string(),
         pid: None,
+        reach: Reach::default(),
         load: match load.rate {
             Some(per_s) => QuickLoad::Rate {
                 per_s,
@@ -183,6 +194,27 @@ fn quick(name: &str, title: String, base: &BaseUrl, load: &QuickLoadArgs) -> Qui
         timeout: load.timeout,
         repeats: false,
     }
+}
+
+/// As the study says it, which lies beside the workload, or nowhere.
+fn reach(args: &ReachArgs) -> Result<Reach, Failure> {
+    let ca = args.ca.as_deref().map(|path| -> Result<String, Failure> {
+        let whole = std::path::absolute(path);
+        let whole = whole.map_err(|error| said(path, &error.to_string()))?;
+        let text = whole.to_str();
+        Ok(text
+            .ok_or_else(|| said(path, "the name is not UTF-8"))?
+            .to_owned())
+    });
+    Ok(Reach {
+        ca: ca.transpose()?,
+        insecure: args.insecure,
+        http: args.http.clone(),
+    })
+}
+
+fn said(path: &Path, what: &str) -> Failure {
+    Failure::text(Exit::BadInput, format!("{}: {what}", path.display()))
 }
 
 /// The server's process, where it runs here: then its CPU is not taken for other programs'.
@@ -218,9 +250,20 @@ fn body(given: &str) -> Result<String, Failure> {
     let Some(path) = given.strip_prefix('@') else {
         return Ok(given.to_owned());
     };
-    let said = |what: &str| Failure::text(Exit::BadInput, format!("{path}: {what}"));
-    let bytes = Disk.read(path).map_err(|error| said(&error.to_string()))?;
-    String::from_utf8(bytes).map_err(|_| said("the body is not UTF-8"))
+    let bytes = Disk.read(path);
+    let bytes = bytes.map_err(|error| said(Path::new(path), &error.to_string()))?;
+    String::from_utf8(bytes).map_err(|_| said(Path::new(path), "the body is not UTF-8"))
+}
+
+/// The cure of an error where there is no study to write it into: flags in the place of keys.
+pub(crate) fn by_flags(said: &str) -> String {
+    [
+        ("`tls: { ca: FILE }`", "`--ca FILE`"),
+        ("`tls: { insecure: true }`", "`--insecure`"),
+        ("`http: auto`, or `http: 1`", "`--http auto`, or `--http 1`"),
+    ]
+    .iter()
+    .fold(said.to_owned(), |said, (key, flag)| said.replace(key, flag))
 }
 
 /// The flags that a resumed run needs again, each followed by a space.
@@ -241,5 +284,30 @@ pub(crate) fn again(args: &QuickArgs) -> String {
     add("--for", load.hold.map(milliseconds));
     add("--ramp", load.ramp.map(milliseconds));
     add("--timeout", load.timeout.map(milliseconds));
+    let reach = &args.reach;
+    add(
+        "--ca",
+        reach.ca.as_ref().map(|path| path.display().to_string()),
+    );
+    add("--http", reach.http.clone());
+    if reach.insecure {
+        flags.push_str("--insecure ");
+    }
     flags
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said of a certificate names keys of a study, which a bench hasn't.
+    #[test]
+    fn a_cure_is_a_flag_where_there_is_no_study() {
+        let said = "name that with `tls: { ca: FILE }`, or take any with `tls: { insecure: true }`";
+        let cure = by_flags(said);
+        assert_eq!(
+            cure,
+            "name that with `--ca FILE`, or take any with `--insecure`"
+        );
+    }
 }

@@ -31,7 +31,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         &DiskAndEnvironment
     };
     let (loaded, plan) = match &args.quick.url {
-        Some(url) => quick::run(&args.study, (url, files), &args.quick.load)?,
+        Some(url) => quick::run(&args.study, (url, files), &args.quick)?,
         None => load::study(&args.study, files)?,
     };
     let warnings = lab_foresight::warnings(&loaded, &plan);

@@ -14,7 +14,7 @@ mod setup;
 mod words;
 
 use lab_analysis::answer::{self, Deciding};
-use lab_analysis::format::list;
+use lab_analysis::format::{list, plural};
 use lab_analysis::model::{
     Analysis, Answer, CellSummary, Claim, Comparison, Decision, LineDifference, LoadLine, Measure,
 };
@@ -203,7 +203,16 @@ fn in_both<'a>(a: &'a Analysis, b: &'a Analysis) -> Result<Vec<Pair<'a>>, Cannot
         return Ok(in_both);
     }
     let labels = |of: &Analysis| {
-        let labels: Vec<String> = of.cells.iter().map(|cell| cell.label.clone()).collect();
+        // Of a study without levels the users alone tell what differs.
+        let label = |cell: &CellSummary| match cell.label.contains("users") {
+            true => cell.label.clone(),
+            false => format!(
+                "{} with {}",
+                cell.label,
+                plural(cell.users as usize, "user")
+            ),
+        };
+        let labels: Vec<String> = of.cells.iter().map(label).collect();
         if labels.is_empty() {
             "none".to_owned()
         } else {

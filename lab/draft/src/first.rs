@@ -72,6 +72,9 @@ fn study(first: &First, name: &str) -> String {
     );
     out.push_str("\nsystem:\n  attach:                           # a server that runs already\n");
     let _ = writeln!(out, "    url: {}", text(&first.url));
+    if first.url.starts_with("https:") {
+        out.push_str("  # tls: { ca: ca.pem }             # its authority, if this machine doesn't know it\n");
+    }
     out.push_str("\nload:\n");
     let _ = writeln!(out, "  users: {:<27}# at once", first.users);
     out.push_str("  ramp: 3s                          # until all of them are there\n");
@@ -166,10 +169,31 @@ mod tests {
             (25, 30_000)
         );
         assert_eq!(plan.question.thresholds[0].text, "p(95) < 250ms");
+        assert!(!files.study.contains("tls:"), "{}", files.study);
         for text in [&files.study, &files.workload] {
             let wide = text.lines().filter(|line| line.chars().count() > 100);
             assert_eq!(wide.count(), 0, "{text}");
         }
+    }
+
+    /// Over TLS the study says where an authority would stand, at its right place.
+    #[test]
+    fn a_server_over_tls_may_have_an_authority_of_its_own() {
+        let files = files(&First {
+            url: "https://shop.example".to_owned(),
+            ..first()
+        });
+        let study = files.study.replace("  # tls:", "  tls:");
+        assert_ne!(study, files.study);
+        let two = Two(Files {
+            study,
+            ..files.clone()
+        });
+        let path = format!("{}.study.yaml", files.name);
+        let loaded = load_study(&path, &two, &[]).unwrap();
+        let plan = plan(&loaded.study, &PlanOptions::default()).unwrap();
+        let reach = format!("{:?}", plan.trials[0].reach);
+        assert!(reach.contains("ca.pem"), "{reach}");
     }
 
     /// What stands in comments is right, too.

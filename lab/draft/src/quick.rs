@@ -18,6 +18,8 @@ pub struct Quick {
     pub url: String,
     /// Its process, where it runs on this machine.
     pub pid: Option<u32>,
+    /// How it is reached.
+    pub reach: Reach,
     /// What makes sessions begin.
     pub load: QuickLoad,
     /// How long the load rises.
@@ -28,6 +30,17 @@ pub struct Quick {
     pub timeout: Option<Duration>,
     /// Whether a trial that was disturbed from outside is repeated.
     pub repeats: bool,
+}
+
+/// How users reach a server; as usual unless said.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reach {
+    /// A PEM file with its authority.
+    pub ca: Option<String>,
+    /// Whether any certificate is taken.
+    pub insecure: bool,
+    /// The version of HTTP: `1`, `2`, or `auto`.
+    pub http: Option<String>,
 }
 
 /// What makes sessions begin.
@@ -70,8 +83,9 @@ pub fn study(quick: &Quick) -> String {
     let url = text(&quick.url);
     let _ = writeln!(
         out,
-        "system: {{ attach: {{ url: {url}{} }} }}",
-        pid.unwrap_or_default()
+        "system: {{ attach: {{ url: {url}{} }}{} }}",
+        pid.unwrap_or_default(),
+        reach(&quick.reach)
     );
     let load = match quick.load {
         QuickLoad::Users(users) => format!("users: {users}"),
@@ -93,6 +107,25 @@ pub fn study(quick: &Quick) -> String {
     out.push_str(" }\n");
     if !quick.repeats {
         out.push_str("repeats: 0\n");
+    }
+    out
+}
+
+/// What else the study says of its system.
+fn reach(reach: &Reach) -> String {
+    let mut tls = Vec::new();
+    if let Some(ca) = &reach.ca {
+        tls.push(format!("ca: {}", text(&literal(ca))));
+    }
+    if reach.insecure {
+        tls.push("insecure: true".to_owned());
+    }
+    let mut out = String::new();
+    if !tls.is_empty() {
+        let _ = write!(out, ", tls: {{ {} }}", tls.join(", "));
+    }
+    if let Some(http) = &reach.http {
+        let _ = write!(out, ", http: {}", text(http));
     }
     out
 }
@@ -158,6 +191,7 @@ mod tests {
             workload: "my shop.workload.yaml".to_owned(),
             url: "http://shop.example:8080".to_owned(),
             pid: Some(17),
+            reach: Reach::default(),
             load,
             ramp: Duration::from_millis(1500),
             hold: Duration::from_secs(10),
@@ -194,6 +228,32 @@ mod tests {
                 (plan.study.as_str(), plan.question.repeats),
                 ("shop-example-8080", 0)
             );
+        }
+    }
+
+    #[test]
+    fn a_server_is_reached_as_was_said() {
+        let one = OneRequest {
+            method: "GET".to_owned(),
+            target: "/".to_owned(),
+            ..OneRequest::default()
+        };
+        let reach = Reach {
+            ca: Some("/etc/it's {{ ours }}.pem".to_owned()),
+            insecure: true,
+            http: Some("2".to_owned()),
+        };
+        let quick = Quick {
+            url: "https://shop.example".to_owned(),
+            reach,
+            ..quick(QuickLoad::Users(1))
+        };
+        let files = Two(study(&quick), workload("w", &one));
+        let loaded = load_study("study.yaml", &files, &[]).unwrap();
+        let plan = plan(&loaded.study, &PlanOptions::default()).unwrap();
+        let reach = format!("{:?}", plan.trials[0].reach);
+        for said in ["/etc/it's {{ ours }}.pem", "insecure: true", "Two"] {
+            assert!(reach.contains(said), "{said} in {reach}");
         }
     }
 

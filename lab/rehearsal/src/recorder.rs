@@ -211,7 +211,11 @@ impl Witness for Recorder {
             .into_iter()
             .map(|wire| wire.message(&mut state.secrets));
         let messages: Vec<Message> = messages.collect();
-        let captured = captured(&known.asked, scope, &mut state.secrets);
+        // What is captured is for the answer that it leads to.
+        let captured = match exchange.redirected() {
+            true => Vec::new(),
+            false => captured(&known.asked, scope, &mut state.secrets),
+        };
         let ended = ended(known, scope, exchange, &state.secrets);
         match ended {
             Ended::Well => state.totals.well += 1,

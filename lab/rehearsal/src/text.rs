@@ -292,8 +292,8 @@ fn verdict(exchanged: &Exchanged, style: Style, out: &mut String) {
         ),
     };
     for line in lines {
-        // The answer's beginning stands above in full.
-        let line = cut(&line, style.width.max(40) * 2);
+        // An answer's beginning stands above in full; the cure of what had none stands at the end of the line.
+        let line = cut(&line, style.width.max(40) * 4);
         let _ = writeln!(out, "{}", style.paint(colour, &line));
     }
 }

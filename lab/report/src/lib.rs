@@ -5,6 +5,7 @@
 //! gives the same report, on any machine, at any time. Nothing here judges, runs, measures, or opens a
 //! file.
 
+pub mod bench;
 pub mod chart;
 pub mod document;
 pub mod render;
