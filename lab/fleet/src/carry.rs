@@ -12,7 +12,7 @@ use crate::connection::say;
 use crate::message::{Content, MOST_CONTENT, Packet};
 
 /// How often what was not acknowledged is sent again.
-const AGAIN: Duration = Duration::from_millis(500);
+pub(crate) const AGAIN: Duration = Duration::from_millis(500);
 /// How much of it at once: a way that is slow is not to be flooded.
 const AGAIN_BYTES: usize = 4 << 20;
 /// How long the other side may take to acknowledge the last of it.
@@ -34,9 +34,9 @@ pub(crate) const DOWN: Room = Room {
     bytes: 2 * MAX_FRAME_BYTES as usize,
     ahead: Some(8 << 20),
 };
-/// To the conductor: minutes of windows.
+/// To the conductor: minutes of windows, also of many workers, and where windows are shorter than a second.
 pub(crate) const UP: Room = Room {
-    packets: 256,
+    packets: 16 << 10,
     bytes: 32 << 20,
     ahead: None,
 };

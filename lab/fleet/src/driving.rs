@@ -9,8 +9,9 @@ use async_nats::Client;
 use lab_driver::remote::{FrameSink, FrameSource, generate};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::sleep;
 
-use crate::carry::{Broken, Carrier, Ends, UP};
+use crate::carry::{AGAIN, Broken, Carrier, Ends, UP};
 use crate::connection::say;
 use crate::ends::{Sink, Source, WAITING};
 use crate::message::{Content, Packet};
@@ -112,8 +113,13 @@ impl Driving {
                     trial: number,
                     content: Content::Gone(why.into_bytes()),
                 };
-                // It waits for the connection where there is none: beats go on, and no window comes.
-                let _unheard = client.publish(to, packet.encode().into()).await;
+                // Nobody carries for the generator any more.
+                drop(ends);
+                // What is said where nothing passes is lost with the connection: until the trial is dropped, again.
+                loop {
+                    say(&client, to.clone(), packet.encode().into()).await;
+                    sleep(AGAIN).await;
+                }
             }
         });
         Ok(Self {
