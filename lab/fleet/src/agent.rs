@@ -149,6 +149,8 @@ struct Agent {
     /// Whom it worked for at the last look, in words.
     worked_for: Option<String>,
     trial: Option<Driving>,
+    /// Trials that have a system on this machine, or may not have put it back yet.
+    systems: usize,
     /// Trials whose generator has ended.
     ended: mpsc::Receiver<Ended>,
     tell_ended: mpsc::Sender<Ended>,
@@ -168,6 +170,7 @@ impl Agent {
             lease: Lease::after(last),
             worked_for: None,
             trial: None,
+            systems: 0,
             ended,
             tell_ended,
             told_to_stop: false,
@@ -187,41 +190,47 @@ impl Agent {
         let mut down = self.subscribe(subject::down(self.name())).await?;
         events(AgentEvent::Joined);
         let (mut greet, mut look, mut beat) = (every(GREET), every(LOOK), every(BEAT));
-        while !self.told_to_stop && !interrupt.load(Ordering::Relaxed) {
+        let mut cut_off = Ok(());
+        while cut_off.is_ok() && !self.told_to_stop && !interrupt.load(Ordering::Relaxed) {
             tokio::select! {
                 Some(message) = asked.next() => self.asked(message, events).await,
                 Some(message) = down.next() => self.take(&message),
-                Some(ended) = self.ended.recv() => over(ended, events),
+                Some(ended) = self.ended.recv() => self.over(ended, events),
                 _ = greet.tick() => self.greet().await,
                 _ = beat.tick() => self.beat().await,
-                _ = look.tick() => self.look(events)?,
+                _ = look.tick() => cut_off = self.look(events),
             }
         }
         if let Some(trial) = self.trial.take() {
             self.say_gone(&trial, "its agent was ended").await;
-            let (number, has_system) = (trial.number(), trial.has_system());
-            drop(trial);
-            if has_system {
-                self.await_end(number, events).await;
-            }
         }
+        self.await_systems(events).await;
         // So that the last answer goes out.
         let _gone = timeout(LAST_WORDS, self.client.flush()).await;
-        Ok(())
+        cut_off
     }
 
-    /// The system ends before the agent does, and the machine is as it was.
-    async fn await_end(&mut self, number: u32, events: &mut dyn FnMut(AgentEvent)) {
+    /// Systems end before the agent does, and the machine is as it was: also those of trials that are over for the
+    /// run, or whose lease is.
+    async fn await_systems(&mut self, events: &mut dyn FnMut(AgentEvent)) {
         let last = async {
-            while let Some(ended) = self.ended.recv().await {
-                let is_last = ended.trial == number;
-                over(ended, events);
-                if is_last {
+            while self.systems > 0 {
+                let Some(ended) = self.ended.recv().await else {
                     break;
-                }
+                };
+                self.over(ended, events);
             }
         };
         let _late = timeout(ENDS_WITHIN, last).await;
+    }
+
+    /// A trial has ended on this machine.
+    fn over(&mut self, ended: Ended, events: &mut dyn FnMut(AgentEvent)) {
+        self.systems -= usize::from(ended.had_system);
+        events(AgentEvent::Ended {
+            trial: ended.trial,
+            wrong: ended.wrong,
+        });
     }
 
     async fn subscribe(&self, subject: String) -> Result<Subscriber, FleetError> {
@@ -359,14 +368,15 @@ impl Agent {
         }
         let up = subject::up(&held.conductor, &held.run, self.name());
         let way = (self.client.clone(), up);
-        let event = match part {
-            Part::Load => AgentEvent::Began(number),
-            Part::System(_) => AgentEvent::HasSystem(number),
+        let (event, systems) = match part {
+            Part::Load => (AgentEvent::Began(number), 0),
+            Part::System(_) => (AgentEvent::HasSystem(number), 1),
         };
         match Driving::begin(part, way, (epoch, number), self.tell_ended.clone()) {
             Ok(trial) => self.trial = Some(trial),
             Err(error) => return refuse(format!("can't begin: {error}")),
         }
+        self.systems += systems;
         events(event);
         Answer::Done
     }
@@ -411,13 +421,6 @@ impl Agent {
         }
         Ok(())
     }
-}
-
-fn over(ended: Ended, events: &mut dyn FnMut(AgentEvent)) {
-    events(AgentEvent::Ended {
-        trial: ended.trial,
-        wrong: ended.wrong,
-    });
 }
 
 fn every(length: Duration) -> tokio::time::Interval {

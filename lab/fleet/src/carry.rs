@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::connection::say;
+use crate::ends::{Inlet, Outlet};
 use crate::message::{Content, MOST_CONTENT, Packet};
 
 /// How often what was not acknowledged is sent again.
@@ -58,9 +59,9 @@ pub(crate) struct Carrier {
 /// What a carrier is connected to.
 pub(crate) struct Ends {
     /// Frames to send; its end is the end of the stream.
-    pub(crate) out: mpsc::Receiver<Vec<u8>>,
+    pub(crate) out: Outlet,
     /// Where frames go that came; it ends with the other side's stream.
-    pub(crate) into: Option<mpsc::Sender<Vec<u8>>>,
+    pub(crate) into: Option<Inlet>,
     /// Packets of this epoch and trial.
     pub(crate) packets: mpsc::Receiver<Content>,
 }
@@ -223,7 +224,7 @@ impl Carrier {
 }
 
 /// Where frames go, until the other side's stream has ended.
-type Came = Option<mpsc::Sender<Vec<u8>>>;
+type Came = Option<Inlet>;
 
 /// What a numbered packet is to its frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

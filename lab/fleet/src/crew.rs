@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use crate::carry::{Broken, Carrier, DOWN, Ends};
 use crate::clock;
 use crate::conductor::{Conductor, Roster, Wanted, answered, question};
-use crate::ends::{Sink, Source, WAITING};
+use crate::ends::{Sink, Source, way};
 use crate::error::FleetError;
 use crate::message::{Answer, Ask, Beat, Content, Hello, Packet, Read};
 use crate::name::Name;
@@ -311,8 +311,7 @@ impl Crew {
         }
         lock(&member.offsets).1.clear();
         *lock(&member.beat) = Beat::default();
-        let (into, reports) = mpsc::channel(WAITING);
-        let (orders, out) = mpsc::channel(WAITING);
+        let ((into, reports), (orders, out)) = (way(), way());
         let (packets, came) = mpsc::channel(PACKETS);
         let ends = Ends {
             out,
@@ -344,7 +343,7 @@ impl Crew {
             }
         });
         Ok(Peer {
-            orders: Box::new(Sink(orders)),
+            orders: Box::new(Sink(orders, self.conductor.runner.handle())),
             reports: Box::new(Source(reports)),
             place: Box::new(seat),
             cores: member.hello.cores.clone(),

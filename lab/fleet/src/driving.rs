@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use async_nats::Client;
 use lab_driver::remote::{FrameSink, FrameSource, generate};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use crate::carry::{AGAIN, Broken, Carrier, Ends, UP};
 use crate::connection::say;
-use crate::ends::{Sink, Source, WAITING};
+use crate::ends::{Sink, Source, way};
 use crate::message::{Content, Packet};
 
 /// Packets that may wait for the carrier; later ones are sent again.
@@ -68,13 +69,13 @@ pub(crate) struct Driving {
     up: String,
     packets: mpsc::Sender<Content>,
     carrier: JoinHandle<()>,
-    has_system: bool,
 }
 
-/// A generator that has ended.
+/// A trial that has ended: its users have stopped, or the machine of its system is as it was.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) trial: u32,
+    pub(crate) had_system: bool,
     pub(crate) wrong: Option<String>,
 }
 
@@ -86,10 +87,10 @@ impl Driving {
         (epoch, number): (u64, u32),
         ended: mpsc::Sender<Ended>,
     ) -> io::Result<Self> {
-        let has_system = matches!(part, Part::System(_));
+        let had_system = matches!(part, Part::System(_));
         let (packets, came) = mpsc::channel(PACKETS);
-        let (into, orders) = mpsc::channel(WAITING);
-        let (reports, out) = mpsc::channel(WAITING);
+        let ((into, orders), (reports, out)) = (way(), way());
+        let runtime = Handle::current();
         let mut ends = Ends {
             out,
             into: Some(into),
@@ -97,10 +98,11 @@ impl Driving {
         };
         let generator = std::thread::Builder::new().name(format!("trial-{number}"));
         generator.spawn(move || {
-            let wrong = part.serve(Source(orders), Sink(reports)).err();
+            let wrong = part.serve(Source(orders), Sink(reports, runtime)).err();
             // The agent may have ended.
             let _gone = ended.blocking_send(Ended {
                 trial: number,
+                had_system,
                 wrong,
             });
         })?;
@@ -128,17 +130,7 @@ impl Driving {
             up,
             packets,
             carrier,
-            has_system,
         })
-    }
-
-    /// Whether it leaves the machine changed until it has ended.
-    pub(crate) fn has_system(&self) -> bool {
-        self.has_system
-    }
-
-    pub(crate) fn number(&self) -> u32 {
-        self.number
     }
 
     pub(crate) fn is(&self, epoch: u64, trial: u32) -> bool {
