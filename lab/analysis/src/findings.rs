@@ -348,7 +348,7 @@ fn headroom(facts: &Facts<'_>) -> Option<String> {
     let of_cell =
         |trial: &&TrialAnalysis| trial.cell == cell.cell && trial.verdict == Verdict::Valid;
     let settings = &facts.trials.iter().find(of_cell)?.system_settings;
-    let cores = lab_trial::cores_of_trial(facts.environment, settings);
+    let cores = lab_trial::cores_of_trial(facts.environment, settings)?;
     let busy = counter(&cell.system, "cpu_percent")?;
     let system = lab_stats::ratio(busy, as_f64(cores))?;
     let generator = generator_percent(facts.environment, cell, facts.trials);

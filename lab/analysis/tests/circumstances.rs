@@ -4,7 +4,8 @@ use crate::support::{Made, Shape, check};
 use lab_analysis::model::CheckOutcome::{self, Invalid, NotJudged, Pass, Warn};
 use lab_analysis::model::{TrialAnalysis, Verdict};
 use lab_archive::{
-    Circumstances, Clocks, LimitsReached, OtherProgram, StartingState, Throttled, Used,
+    Agent, Circumstances, Clocks, LimitsReached, OtherProgram, StartingState, SystemHost,
+    Throttled, Used,
 };
 use lab_plan::checks::Cause;
 
@@ -65,6 +66,75 @@ fn other_programs_are_named() {
         "they used 8.00 % of all cores: rustc 8.00 % (warns beyond 5 %)"
     );
     check(others(60.0), "other programs", Invalid);
+}
+
+/// A system on another machine, of eight cores, whose agent looked around.
+fn far(change: impl FnOnce(&mut SystemHost)) -> Shape {
+    with(|around| {
+        around.system_agent = Some(Agent::default());
+        let mut host = SystemHost {
+            cores: 8,
+            system_cores: 8,
+            clocks: around.clocks.unwrap(),
+            ..SystemHost::default()
+        };
+        change(&mut host);
+        around.system_host = Some(host);
+    })
+}
+
+fn evidence(trial: &TrialAnalysis, name: &str) -> String {
+    let found = trial.checks.iter().find(|check| check.name == name);
+    found.unwrap().evidence.clone()
+}
+
+#[test]
+fn what_goes_on_at_the_systems_machine_counts_as_here() {
+    let busy = |percent: f64| {
+        far(|host| {
+            host.others_during = vec![OtherProgram {
+                name: "backup".to_owned(),
+                cpu_percent: percent,
+            }];
+        })
+    };
+    let name = "other programs";
+    check(busy(16.0), name, Pass);
+    // 100 is one of eight cores.
+    let trial = check(busy(64.0), name, Warn);
+    assert_eq!(
+        evidence(&trial, name),
+        "they used 0 % of all cores; on the system's machine 8.00 % of all cores: backup 8.00 % (warns beyond 5 %)"
+    );
+    check(busy(400.0), name, Invalid);
+    let slept = far(|host| host.clocks.wall_end_ms += 5_000);
+    let trial = check(slept, "clock jumps", Invalid);
+    let said = evidence(&trial, "clock jumps");
+    assert!(
+        said.contains("that of the system's machine 5,001 ms more"),
+        "{said}"
+    );
+    let full = far(|host| host.limits.listen_overflows = Some(3));
+    let trial = check(full, "limits", Warn);
+    let said = evidence(&trial, "limits");
+    assert!(
+        said.contains("3 connections found a listener's queue full, on the system's machine"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_machine_that_nobody_looked_at_is_told() {
+    let unseen = || with(|around| around.system_agent = Some(Agent::default()));
+    for name in ["other programs", "clock jumps", "limits"] {
+        let said = evidence(&check(unseen(), name, Pass), name);
+        assert!(
+            said.ends_with("; the system's machine was not looked at"),
+            "{said}"
+        );
+        let said = evidence(&check(with(|_| ()), name, Pass), name);
+        assert!(!said.contains("machine"), "{said}");
+    }
 }
 
 #[test]

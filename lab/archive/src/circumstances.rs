@@ -34,6 +34,30 @@ pub struct Circumstances {
     /// Who had the system, where that ran on another machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_agent: Option<Agent>,
+    /// What surrounded the system on that machine, over ramp and hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_host: Option<SystemHost>,
+}
+
+/// What surrounded a system on a machine that did not conduct.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SystemHost {
+    /// The machine's cores.
+    pub cores: u32,
+    /// Those that the system may use.
+    pub system_cores: u32,
+    /// Two clocks over ramp and hold.
+    pub clocks: Clocks,
+    /// Programs that are neither the agent nor the system, while the system started and was set up; the busiest
+    /// three.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub others_before: Vec<OtherProgram>,
+    /// The same over ramp and hold.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub others_during: Vec<OtherProgram>,
+    /// Limits of the system and of that machine; those of the generator are absent.
+    pub limits: LimitsReached,
 }
 
 /// A program that drove a part of the load, or had the system, wherever it ran.

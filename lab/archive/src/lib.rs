@@ -32,8 +32,8 @@ mod wire;
 mod writer;
 
 pub use circumstances::{
-    Agent, Circumstances, Clocks, LimitsReached, OtherProgram, QuietGate, StartingState, Throttled,
-    Used,
+    Agent, Circumstances, Clocks, LimitsReached, OtherProgram, QuietGate, StartingState,
+    SystemHost, Throttled, Used,
 };
 pub use error::ArchiveError;
 pub use follow::{Follow, Growth};

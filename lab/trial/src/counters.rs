@@ -30,6 +30,10 @@ const SYSTEM: [&str; 2] = ["cpu_percent", "rss_mb_max"];
 
 /// Counters that say more by their largest value: `NAME_max` stands beside the mean.
 const PEAKS: [&str; 3] = ["rss_mb", "threads", "open_files"];
+/// Parts of a hold that differ by less are told as one: a last row of another machine may be late.
+const ALIKE: f64 = 0.02;
+/// No counters are asked for less often, whoever has them.
+const SELDOM_MS: f64 = 1000.0;
 /// A running total; it has no mean.
 const TOTAL: &str = "cpu_ms_total";
 
@@ -39,28 +43,72 @@ pub(crate) struct Monitored {
     pub(crate) host: Counters,
     pub(crate) system: Counters,
     pub(crate) generator: Counters,
-    /// The part of the hold that samples cover, 0…1.
-    pub(crate) coverage: f64,
+    /// Of the generator's machine, where that is not the system's.
+    pub(crate) generator_host: Counters,
+    /// How much of the hold samples cover, by what they are of.
+    pub(crate) coverage: Coverage,
+}
+
+/// The part of a hold that samples cover, 0…1. Those of another machine may be missing in rows that have this
+/// one's.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Coverage {
+    /// Rows with any counter.
+    pub(crate) rows: f64,
+    pub(crate) host: f64,
+    /// `None` of a system whose processes were not to be sampled.
+    pub(crate) system: Option<f64>,
+    pub(crate) generator: Option<f64>,
+}
+
+impl Coverage {
+    fn of(table: &MonitorTable, hold: &Hold) -> Self {
+        let of = |prefix: &str| covered(table, hold, prefix);
+        Self {
+            rows: of("").unwrap_or_default(),
+            host: of("host.").unwrap_or_default(),
+            system: of("system."),
+            generator: of("generator."),
+        }
+    }
+
+    /// The part of what rows cover that has no counters of the machine, 0…1. Rows that come late have them for all
+    /// the time since the row before.
+    pub(crate) fn host_missing(&self) -> f64 {
+        let there = lab_stats::ratio(self.host, self.rows);
+        there.map_or(1.0, |there| (1.0 - there).max(0.0))
+    }
+
+    /// The least, and what that is of.
+    pub(crate) fn least(&self) -> (&'static str, f64) {
+        let others = [
+            ("the system", self.system),
+            ("the generator", self.generator),
+        ];
+        let others = others
+            .into_iter()
+            .filter_map(|(of, part)| Some((of, part?)));
+        let host = ("the machine", self.host);
+        others.fold(host, |least, one| if one.1 < least.1 { one } else { least })
+    }
+
+    /// Whether as much of the one as of the others is covered.
+    pub(crate) fn is_alike(&self) -> bool {
+        let others = [self.system, self.generator].into_iter().flatten();
+        let is_near = |part: f64| (part - self.host).abs() < ALIKE;
+        others.into_iter().all(is_near)
+    }
 }
 
 /// Averages the counters over the hold.
 pub(crate) fn over_hold(table: &MonitorTable, hold: &Hold) -> Monitored {
     let rows = rows_in(table, hold);
-    let gap_ms = 2.0 * median_interval(table);
-    let covered: f64 = rows
-        .iter()
-        .map(|(span_ms, _)| span_ms)
-        .filter(|span_ms| **span_ms <= gap_ms)
-        .sum();
     let mut monitored = Monitored {
         host: of_prefix(table, &rows, "host."),
         system: of_prefix(table, &rows, "system."),
         generator: of_prefix(table, &rows, "generator."),
-        coverage: if hold.length_ms() > 0.0 {
-            covered / hold.length_ms()
-        } else {
-            0.0
-        },
+        generator_host: of_prefix(table, &rows, "generator_host."),
+        coverage: Coverage::of(table, hold),
     };
     for name in HOST {
         monitored.host.entry(name.to_owned()).or_default();
@@ -73,11 +121,39 @@ pub(crate) fn over_hold(table: &MonitorTable, hold: &Hold) -> Monitored {
 
 type Row<'a> = (f64, &'a [Option<f64>]);
 
-/// How far apart rows usually are. A row that comes later than twice this is the first after a gap.
-fn median_interval(table: &MonitorTable) -> f64 {
-    let mut spans: Vec<f64> = table.rows.windows(2).map(|p| p[1].0 - p[0].0).collect();
+/// The part of the hold that rows cover in which any counter of these has a value; `None` where there are no such
+/// counters. A row that comes later than twice the usual time after the one before is the first after a gap.
+fn covered(table: &MonitorTable, hold: &Hold, prefix: &str) -> Option<f64> {
+    let columns = (0..table.columns.len()).filter(|at| table.columns[*at].starts_with(prefix));
+    let columns: Vec<usize> = columns.collect();
+    columns.first()?;
+    let has = |row: &[Option<f64>]| {
+        columns
+            .iter()
+            .any(|at| matches!(row.get(*at), Some(Some(_))))
+    };
+    // Rates are since the row before, which has none where it is the first.
+    let first = table.rows.iter().position(|(_, row)| has(row));
+    let first = first.map_or(0, |at| at.saturating_sub(1));
+    let rows = table.rows.iter().enumerate().skip(first);
+    let rows = rows.filter(|(at, (_, row))| *at == first || has(row));
+    let times: Vec<f64> = rows.map(|(_, (at, _))| *at).collect();
+    let of_all: Vec<f64> = table.rows.iter().map(|(at, _)| *at).collect();
+    let usual = usual_span(&times).min(usual_span(&of_all).max(SELDOM_MS));
+    let within = times
+        .windows(2)
+        .filter(|pair| hold.contains(pair[0], pair[1]));
+    let lengths = within.map(|pair| pair[1] - pair[0]);
+    let covered: f64 = lengths.filter(|span| *span <= 2.0 * usual).sum();
+    Some(lab_stats::ratio(covered, hold.length_ms()).unwrap_or_default())
+}
+
+/// How far apart these usually are.
+fn usual_span(times: &[f64]) -> f64 {
+    let mut spans: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     spans.sort_by(f64::total_cmp);
-    spans.get(spans.len() / 2).copied().unwrap_or_default()
+    let middle = spans.len().saturating_sub(1) / 2;
+    spans.get(middle).copied().unwrap_or_default()
 }
 
 /// Rows whose whole span lies in the hold, each with its length.
@@ -186,7 +262,8 @@ mod tests {
             "a gap adds nothing"
         );
         assert_eq!(monitored.system["rss_mb_max"], Some(30.0));
-        assert!((monitored.coverage - 1.0).abs() < 1e-9);
+        assert!((monitored.coverage.host - 1.0).abs() < 1e-9);
+        assert!(monitored.coverage.is_alike());
     }
 
     #[test]
@@ -197,7 +274,59 @@ mod tests {
             rows: rows.map(|t| (t, vec![Some(10.0)])).to_vec(),
         };
         let monitored = over_hold(&table, &Hold::new(0, 10_000));
-        assert!((monitored.coverage - 0.5).abs() < 1e-9, "{monitored:?}");
+        let coverage = monitored.coverage;
+        assert!((coverage.host - 0.5).abs() < 1e-9, "{coverage:?}");
+        assert_eq!((coverage.system, coverage.generator), (None, None));
+        assert_eq!(coverage.host_missing(), 0.0, "nothing but late");
+    }
+
+    #[test]
+    fn rows_without_another_machines_counters_do_not_cover_its_part() {
+        let columns = ["host.cpu_percent", "system.rss_mb", "generator.rss_mb"];
+        let row = |second: u32| {
+            let there = (second < 5).then_some(1.0);
+            (f64::from(second) * 1000.0, vec![there, there, Some(2.0)])
+        };
+        let table = MonitorTable {
+            columns: columns.map(str::to_owned).to_vec(),
+            rows: (0..=10).map(row).collect(),
+        };
+        let coverage = over_hold(&table, &Hold::new(0, 10_000)).coverage;
+        assert_eq!(
+            (coverage.system, coverage.generator),
+            (Some(0.4), Some(1.0))
+        );
+        assert_eq!(coverage.least(), ("the machine", 0.4));
+        assert!((coverage.host_missing() - 0.6).abs() < 1e-9);
+        assert!(!coverage.is_alike());
+    }
+
+    #[test]
+    fn two_samples_far_apart_do_not_cover_what_is_between_them() {
+        let row = |second: u32| {
+            let there = matches!(second, 0 | 9).then_some(1.0);
+            (f64::from(second) * 1000.0, vec![there, Some(2.0)])
+        };
+        let table = MonitorTable {
+            columns: vec!["host.cpu_percent".to_owned(), "generator.rss_mb".to_owned()],
+            rows: (0..=10).map(row).collect(),
+        };
+        let coverage = over_hold(&table, &Hold::new(0, 10_000)).coverage;
+        assert_eq!((coverage.host, coverage.generator), (0.0, Some(1.0)));
+    }
+
+    #[test]
+    fn counters_that_come_less_often_than_rows_cover_the_time_between_them() {
+        let row = |tenth: u32| {
+            let there = tenth.is_multiple_of(10).then_some(1.0);
+            (f64::from(tenth) * 100.0, vec![there, Some(2.0)])
+        };
+        let table = MonitorTable {
+            columns: vec!["host.cpu_percent".to_owned(), "generator.rss_mb".to_owned()],
+            rows: (0..=100).map(row).collect(),
+        };
+        let coverage = over_hold(&table, &Hold::new(0, 10_000)).coverage;
+        assert_eq!((coverage.host, coverage.generator), (1.0, Some(1.0)));
     }
 
     #[test]
@@ -205,7 +334,7 @@ mod tests {
         let monitored = over_hold(&MonitorTable::default(), &Hold::new(0, 1000));
         assert_eq!(monitored.host["disk_kb_per_s"], None);
         assert_eq!(monitored.system["rss_mb_max"], None);
-        assert!(monitored.coverage.abs() < f64::EPSILON);
+        assert_eq!(monitored.coverage, Coverage::default());
     }
 
     #[test]

@@ -465,7 +465,7 @@ fn demand_s(input: &Input<'_>, monitored: &counters::Monitored, sums: &Sums) -> 
     let answered = sums.hold.per_s(sums.hold.sent());
     let cpu_ms = counters::cpu_ms_per_transaction(&monitored.system, answered)?;
     let settings = &input.data.record.system_settings;
-    let cores = cores_of_trial(&input.manifest.environment, settings);
+    let cores = cores_of_trial(&input.manifest.environment, settings)?;
     Some(cpu_ms / 1000.0 / as_f64(cores))
 }
 
@@ -583,7 +583,9 @@ fn series(input: &Input<'_>, names: &Names<'_>, sums: &Sums) -> Series {
             group.point(times.and_then(|times| quantile(times, 0.95)))
         })
         .collect();
-    let cores = input.manifest.environment.cores;
+    // The chart has the system beside its host.
+    let there = input.data.record.circumstances.system_host.as_ref();
+    let cores = there.map_or(input.manifest.environment.cores, |there| there.cores);
     Series {
         load,
         counters: counters::series(&input.data.monitor, cores),

@@ -1,16 +1,16 @@
-//! What went on around the trial: other programs, a hypervisor, memory pressure, the clock, and limits
-//! of ports, files, and quotas.
+//! What went on around the trial, on the machines of system and generator: other programs, a hypervisor, memory
+//! pressure, the clock, and limits of ports, files, and quotas.
 
-use lab_archive::{LimitsReached, Throttled, Used};
+use lab_archive::{Clocks, LimitsReached, OtherProgram, SystemHost, Throttled, Used};
 use lab_plan::checks::{
-    CLOCK_JUMPS, Cause, GENERATOR_THROTTLED, InForce, LIMITS_NEAR, MEMORY_PRESSURE, OTHER_PROGRAMS,
-    STOLEN_CPU,
+    CLOCK_JUMPS, Cause, GENERATOR_THROTTLED, InForce, LIMITS_NEAR, Limit, MEMORY_PRESSURE,
+    OTHER_PROGRAMS, STOLEN_CPU, UNSAMPLED,
 };
 
 use super::facts::Facts;
 use super::outcome::{check, held, judged, not_judged};
 use crate::format::{count, list, ms, percent, plain};
-use crate::model::{Check, CheckOutcome, Figure};
+use crate::model::{Check, CheckOutcome, Counters, Figure};
 use crate::number::as_f64;
 
 /// Clocks may drift apart by this: NTP slews by at most 500 ppm (adjtimex(2)).
@@ -27,34 +27,100 @@ pub(super) fn all(facts: &Facts<'_>) -> [Check; 5] {
     ]
 }
 
-fn counter(facts: &Facts<'_>, name: &str) -> Option<f64> {
-    facts.monitored.host.get(name).copied().flatten()
+/// Where the system was, and whether somebody looked around there.
+enum There<'a> {
+    /// On the machine that conducted, as far as is known.
+    Here,
+    /// On another one, whose agent looked.
+    Seen(&'a SystemHost),
+    /// On another one; why nothing is known of that, in words.
+    Unseen(&'static str),
+}
+
+fn there<'a>(facts: &Facts<'a>) -> There<'a> {
+    let record = &facts.data.record;
+    let around = &record.circumstances;
+    let url = record.system_settings.get("url");
+    match &around.system_host {
+        Some(host) => There::Seen(host),
+        None if around.system_agent.is_some() => {
+            There::Unseen("the system's machine was not looked at")
+        }
+        None if url.is_some_and(|url| is_afar(url)) => {
+            There::Unseen("the system's machine, if that is another one, was not looked at")
+        }
+        None => There::Here,
+    }
+}
+
+/// Whether an address may be another machine's.
+fn is_afar(url: &str) -> bool {
+    let host = url.split_once("://").map_or(url, |(_, host)| host);
+    let own = ["localhost", "127.", "[::1]"];
+    !own.into_iter().any(|own| host.starts_with(own))
+}
+
+/// What a counter says of the machines of system and generator, in words; of one machine where both are on it.
+struct Told {
+    values: Vec<f64>,
+    words: String,
+    /// Whether it is known of the system's.
+    is_known: bool,
+}
+
+/// Of the system's machine the counters may have stayed away, which are then not judged by.
+fn of_machines(facts: &Facts<'_>, name: &str, words: impl Fn(f64) -> String) -> Told {
+    let coverage = &facts.monitored.coverage;
+    let unsampled = facts.held(100.0 * coverage.host_missing(), &UNSAMPLED);
+    let at = |counters: &Counters| counters.get(name).copied().flatten();
+    let host = at(&facts.monitored.host).filter(|_| unsampled.outcome() == CheckOutcome::Pass);
+    let beside = at(&facts.monitored.generator_host);
+    let unknown = || match unsampled.outcome() {
+        CheckOutcome::Pass => "the kernel tells none".to_owned(),
+        _ => format!(
+            "samples of the machine cover {} of the hold",
+            percent(100.0 * coverage.host)
+        ),
+    };
+    let own = host.map_or_else(unknown, &words);
+    let other = beside.map(|value| format!("; on the generator's machine {}", words(value)));
+    Told {
+        values: host.into_iter().chain(beside).collect(),
+        words: own + &other.unwrap_or_default(),
+        is_known: host.is_some(),
+    }
+}
+
+/// By the worse of the machines; a good one says nothing of one that isn't known.
+fn by_machines(
+    facts: &Facts<'_>,
+    name: &'static str,
+    limit: &Limit,
+    told: Told,
+    advice: &str,
+) -> Check {
+    let figures = told.values.iter().map(|value| facts.held(*value, limit));
+    let found = judged(name, figures.collect(), told.words.clone(), advice);
+    match told.is_known || found.outcome >= CheckOutcome::Warn {
+        true => found,
+        false => not_judged(name, told.words),
+    }
 }
 
 fn steal(facts: &Facts<'_>) -> Check {
-    let name = "stolen CPU";
-    let Some(stolen) = counter(facts, "cpu_steal_percent") else {
-        return not_judged(name, "the kernel tells none");
-    };
-    judged(
-        name,
-        vec![facts.held(stolen, &STOLEN_CPU)],
-        format!("{} of all cores", percent(stolen)),
-        "The hypervisor gave this machine's CPU to others: measure on a machine of its own.",
-    )
+    let words = |stolen| format!("{} of all cores", percent(stolen));
+    let told = of_machines(facts, "cpu_steal_percent", words);
+    let advice =
+        "The hypervisor gave this machine's CPU to others: measure on a machine of its own.";
+    by_machines(facts, "stolen CPU", &STOLEN_CPU, told, advice)
 }
 
-fn others(facts: &Facts<'_>) -> Check {
-    let name = "other programs";
-    let around = &facts.data.record.circumstances;
-    if around.clocks.is_none() {
-        return not_judged(name, "not recorded");
-    }
-    let cores = f64::from(facts.cores.max(1));
-    let used: f64 = around.others_during.iter().map(|one| one.cpu_percent).sum();
+/// What other programs used of a machine's cores, in per cent and in words.
+fn competed(others: &[OtherProgram], cores: u32) -> (f64, String) {
+    let cores = f64::from(cores.max(1));
+    let used: f64 = others.iter().map(|one| one.cpu_percent).sum();
     let used = used / cores;
-    let named: Vec<String> = around
-        .others_during
+    let named: Vec<String> = others
         .iter()
         .map(|one| format!("{} {}", plain(&one.name), percent(one.cpu_percent / cores)))
         .collect();
@@ -63,36 +129,47 @@ fn others(facts: &Facts<'_>) -> Check {
     } else {
         format!(": {}", list(&named))
     };
-    judged(
-        name,
-        vec![facts.held(used, &OTHER_PROGRAMS)],
-        format!("they used {} of all cores{named}", percent(used)),
-        "Other programs competed with the system or the generator: stop them, and run again.",
-    )
+    (used, format!("{} of all cores{named}", percent(used)))
+}
+
+fn others(facts: &Facts<'_>) -> Check {
+    let name = "other programs";
+    let around = &facts.data.record.circumstances;
+    if around.clocks.is_none() {
+        return not_judged(name, "not recorded");
+    }
+    let (used, said) = competed(&around.others_during, facts.cores);
+    let mut figures = vec![facts.held(used, &OTHER_PROGRAMS)];
+    let mut evidence = format!("they used {said}");
+    match there(facts) {
+        There::Here => {}
+        There::Seen(host) => {
+            let (used, said) = competed(&host.others_during, host.cores);
+            figures.push(facts.held(used, &OTHER_PROGRAMS));
+            evidence.push_str(&format!("; on the system's machine {said}"));
+        }
+        There::Unseen(why) => evidence.push_str(&format!("; {why}")),
+    }
+    let advice =
+        "Other programs competed with the system or the generator: stop them, and run again.";
+    judged(name, figures, evidence, advice)
 }
 
 fn memory(facts: &Facts<'_>) -> Check {
-    let name = "memory pressure";
-    let Some(waited) = counter(facts, "pressure_memory_some_percent") else {
-        return not_judged(name, "the kernel tells none");
-    };
-    judged(
-        name,
-        vec![facts.held(waited, &MEMORY_PRESSURE)],
+    let words = |waited| {
         format!(
             "some task waited for memory {} of the time",
             percent(waited)
-        ),
-        "The machine was short of memory: figures include its search for some.",
-    )
+        )
+    };
+    let told = of_machines(facts, "pressure_memory_some_percent", words);
+    let advice = "The machine was short of memory: figures include its search for some.";
+    by_machines(facts, "memory pressure", &MEMORY_PRESSURE, told, advice)
 }
 
-/// The calendar's clock beside the monotonic one, which neither steps nor counts a suspension.
-fn clocks(facts: &Facts<'_>) -> Check {
-    let name = "clock jumps";
-    let Some(clocks) = facts.data.record.circumstances.clocks else {
-        return not_judged(name, "not recorded");
-    };
+/// By how much the calendar's clock counted more than the monotonic one, which neither steps nor counts a
+/// suspension; and that beyond what NTP slews.
+fn jumped(clocks: &Clocks) -> (f64, f64) {
     #[expect(
         clippy::cast_precision_loss,
         reason = "milliseconds of a trial stay far below 2^52"
@@ -100,14 +177,34 @@ fn clocks(facts: &Facts<'_>) -> Check {
     let wall_ms = (clocks.wall_end_ms - clocks.wall_start_ms) as f64;
     let off = wall_ms - clocks.monotonic_ms;
     let slewed = DRIFT_PART * clocks.monotonic_ms;
+    (off, (off.abs() - slewed).max(0.0))
+}
+
+fn clocks(facts: &Facts<'_>) -> Check {
+    let name = "clock jumps";
+    let Some(clocks) = &facts.data.record.circumstances.clocks else {
+        return not_judged(name, "not recorded");
+    };
+    let words = |off: f64| {
+        let than = if off < 0.0 { "less" } else { "more" };
+        format!("{} ms {than} than the monotonic one", ms(off.abs()))
+    };
+    let (off, beyond) = jumped(clocks);
+    let mut figures = vec![facts.held(beyond, &CLOCK_JUMPS)];
+    let mut evidence = format!("the calendar's clock counted {}", words(off));
+    match there(facts) {
+        There::Here => {}
+        There::Seen(host) => {
+            let (off, beyond) = jumped(&host.clocks);
+            figures.push(facts.held(beyond, &CLOCK_JUMPS));
+            evidence.push_str(&format!("; that of the system's machine {}", words(off)));
+        }
+        There::Unseen(why) => evidence.push_str(&format!("; {why}")),
+    }
     judged(
         name,
-        vec![facts.held((off.abs() - slewed).max(0.0), &CLOCK_JUMPS)],
-        format!(
-            "the calendar's clock counted {} ms {} than the monotonic one",
-            ms(off.abs()),
-            if off < 0.0 { "less" } else { "more" }
-        ),
+        figures,
+        evidence,
         "The clock was set, or the machine slept during the trial: times that the system itself \
          counts by the calendar are off.",
     )
@@ -120,7 +217,36 @@ fn limits(facts: &Facts<'_>) -> Check {
     if around.clocks.is_none() {
         return not_judged(name, "not recorded");
     }
-    let limits = &around.limits;
+    let mut found = reached(facts, &around.limits);
+    let mut unseen = String::new();
+    match there(facts) {
+        There::Here => {}
+        There::Seen(host) => {
+            found.extend(reached(facts, &host.limits).into_iter().map(|mut one| {
+                one.text.push_str(", on the system's machine");
+                one
+            }))
+        }
+        There::Unseen(why) => unseen = format!("; {why}"),
+    }
+    let Some(worst) = found.iter().max_by_key(|one| one.outcome) else {
+        return not_judged(name, format!("the kernel tells none{unseen}"));
+    };
+    let said: Vec<&str> = found.iter().map(|one| one.text.as_str()).collect();
+    check(
+        name,
+        worst.outcome,
+        said.join("; ") + &unseen,
+        "A limit of the machine or of a process was near or reached: what it held back is in the \
+         figures. Raise it (`ulimit -n`, net.ipv4.ip_local_port_range, net.core.somaxconn, the \
+         control group's quota), or say in the study that it belongs to the system.",
+    )
+    .caused_by(worst.cause)
+    .by(found.iter().filter_map(|one| one.figure).collect())
+}
+
+/// What is to be told of a machine's limits.
+fn reached(facts: &Facts<'_>, limits: &LimitsReached) -> Vec<Near> {
     let mut found = used_up(limits, facts.limit(&LIMITS_NEAR));
     let overflows = |n| format!("{n} connections found a listener's queue full");
     found.extend(counted(limits.listen_overflows, Cause::System, overflows));
@@ -129,20 +255,7 @@ fn limits(facts: &Facts<'_>) -> Check {
     found.extend(held_back(limits, trial_ms, throttled));
     let heat = |n| format!("cores lowered their frequency for heat {n} times");
     found.extend(counted(limits.thermal_throttles, Cause::Outside, heat));
-    let Some(worst) = found.iter().max_by_key(|one| one.outcome) else {
-        return not_judged(name, "the kernel tells none");
-    };
-    let said: Vec<&str> = found.iter().map(|one| one.text.as_str()).collect();
-    check(
-        name,
-        worst.outcome,
-        said.join("; "),
-        "A limit of the machine or of a process was near or reached: what it held back is in the \
-         figures. Raise it (`ulimit -n`, net.ipv4.ip_local_port_range, net.core.somaxconn, the \
-         control group's quota), or say in the study that it belongs to the system.",
-    )
-    .caused_by(worst.cause)
-    .by(found.iter().filter_map(|one| one.figure).collect())
+    found
 }
 
 /// A limit of the machine or of a process, and how near it was.

@@ -122,14 +122,16 @@ pub(super) fn agreement(facts: &Facts<'_>) -> Check {
     }
 }
 
-/// Counters were sampled through the hold.
+/// Counters were sampled through the hold: those of which most are missing count.
 pub(super) fn monitor(facts: &Facts<'_>) -> Check {
-    let evidence = format!(
-        "samples cover {} of the hold",
-        percent(facts.monitored.coverage * 100.0)
-    );
-    let missing = 100.0 * (1.0 - facts.monitored.coverage);
-    let figure = facts.held(missing, &UNSAMPLED);
+    let coverage = &facts.monitored.coverage;
+    let (of, part) = coverage.least();
+    let whose = match coverage.is_alike() {
+        true => String::new(),
+        false => format!(" of {of}"),
+    };
+    let evidence = format!("samples{whose} cover {} of the hold", percent(part * 100.0));
+    let figure = facts.held(100.0 * (1.0 - part), &UNSAMPLED);
     let advice = "Counters speak for a part of the hold only.";
     judged("counters", vec![figure], evidence, advice)
 }
