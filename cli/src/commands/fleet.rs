@@ -193,6 +193,7 @@ pub(crate) fn agent(args: &AgentArgs) -> Result<Exit, Failure> {
         true => Some(calibrate::speed(cores.len())?),
         false => None,
     };
+    lab_machine::put_back(&state).map_err(|error| Failure::new(Exit::Internal, &error))?;
     let systems = args.allow.as_deref();
     let systems = systems
         .map(|file| station(file, (&state, &cores)))

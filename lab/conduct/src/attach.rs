@@ -170,15 +170,17 @@ pub(crate) fn start(
     }
     let resolve = Resolve::new(&start.reach.resolve);
     let address = reach(&base, &resolve, interrupt)?;
-    let process = match start.far {
+    let (process, note) = match start.far {
         Some(agent) => {
             let which = (base.port, spec.pid);
-            Process::Own(Box::new(far::watching(agent, which, interrupt)?))
+            let (machine, note) = far::watching(agent, which, interrupt)?;
+            (Process::Own(Box::new(machine)), note)
         }
-        None => Process::Attached(watched(&base, spec)?),
+        None => (Process::Attached(watched(&base, spec)?), None),
     };
     Ok(System {
         process,
+        note,
         base,
         address,
         reach: Reach::default(),

@@ -101,7 +101,8 @@ pub fn attend(
         interrupt,
     };
     let stopped = conductor.attend(visit);
-    scratch.close()?;
+    let left = scratch.close()?;
+    left.into_iter().for_each(|left| told(Event::Note(left)));
     kernel.put_back().and(kernel.finish())?;
     match stopped {
         Ok(()) => Ok(Attended::Through),

@@ -161,15 +161,21 @@ pub(crate) fn machine(
     open(elsewhere, Some(setup), output)
 }
 
-/// The machine of a system that runs there already, whose agent looks after it.
+/// The machine of a system that runs there already, whose agent looks after it; a sentence where it finds none.
 pub(crate) fn watching(
     elsewhere: &dyn Elsewhere,
     (port, pid): (u16, Option<u32>),
     interrupt: &AtomicBool,
-) -> Result<Afar, Stop> {
+) -> Result<(Afar, Option<String>), Stop> {
     let mut afar = open(elsewhere, None, PathBuf::new())?;
-    afar.watch(port, pid, interrupt).map_err(stopped)?;
-    Ok(afar)
+    let found = afar.watch(port, pid, interrupt).map_err(stopped)?;
+    let note = || {
+        format!(
+            "The agent found no process that listens on port {port} of its machine and that it may watch: the system \
+             is not looked after, and has no counters of its own. Name its `pid`, or start the agent as its user."
+        )
+    };
+    Ok((afar, (!found).then(note)))
 }
 
 fn open(elsewhere: &dyn Elsewhere, setup: Option<Setup>, output: PathBuf) -> Result<Afar, Stop> {

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use lab_archive::QuietGate;
 use lab_host::clock::{Stopwatch, pause};
+use lab_machine::Look;
 use lab_monitor::quiet::{Gate, Limits, Next, Seen, Watch};
 use lab_study::model::checks::{self, MEMORY_PRESSURE, OTHER_PROGRAMS, STOLEN_CPU};
 
 use crate::course::whole_ms;
 use crate::event::Event;
-use crate::surroundings::Look;
+use crate::surroundings::others;
 
 /// How long a look takes.
 const LOOK: Duration = Duration::from_secs(1);
@@ -95,7 +96,7 @@ pub(crate) fn wait(
         let look = Look::now();
         events(Event::Waiting {
             disturbed_by,
-            programs: look.others_since(&programs, &[]),
+            programs: others(look.others_since(&programs, &[])),
             left: gate.left(),
         });
         programs = look;

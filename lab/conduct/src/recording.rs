@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lab_archive::{DuetRecord, TRIAL_SCHEMA, TrialEnd, TrialRecord};
+use lab_archive::{DuetRecord, SystemHost, TRIAL_SCHEMA, TrialEnd, TrialRecord};
 use lab_host::clock::calendar;
 use lab_host::cores;
 use lab_host::machine;
 use lab_host::sysctl;
+use lab_study::Cpus;
 use lab_study::plan::LoadKind;
 
 use crate::course::{Conductor, Facts, whole_ms};
@@ -22,6 +23,8 @@ impl Conductor<'_> {
         let mut system_settings = self.settings();
         let kernel = facts.kernel.into_iter();
         system_settings.extend(kernel.map(|(name, value)| (format!("kernel {name}"), value)));
+        let there = facts.circumstances.system_host.as_ref();
+        system_settings.extend(there.map(|there| ("cpus".to_owned(), self.cores_there(there))));
         let complete = matches!(end, TrialEnd::Complete);
         let mut notes = facts.notes;
         notes.extend(note.filter(|_| complete));
@@ -90,6 +93,18 @@ impl Conductor<'_> {
             settings.insert("storage".to_owned(), format!("{storage} ({kind})"));
         }
         settings
+    }
+
+    /// The cores of a system on another machine, as its agent tells them.
+    fn cores_there(&self, there: &SystemHost) -> String {
+        let count = cores::wanted(&Cpus::Count(there.system_cores));
+        match &self.trial.host.cpus {
+            Some(named @ Cpus::List(_)) => cores::wanted(named),
+            _ if system::is_attached(&self.trial.system) => {
+                format!("{count}, not pinned: attached")
+            }
+            _ => count,
+        }
     }
 
     fn notes(&self, sessions_begun: u64) -> Vec<String> {

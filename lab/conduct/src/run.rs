@@ -595,6 +595,9 @@ impl Run<'_> {
         let done = conductor.conduct(writer);
         let put_back = self.kernel.put_back().map_err(ConductError::from);
         let put_back = put_back.and(scratch.close().map_err(ConductError::from));
+        if let Ok(Some(left)) = &put_back {
+            events(Event::Note(left.clone()));
+        }
         if !matches!(done, Ok(Some(_))) {
             // What is left is removed by a resume as well; here it would only look unfinished.
             let _ = self.archive.discard(trial.id);

@@ -8,7 +8,9 @@ use std::time::Duration;
 use lab_driver::remote::Elsewhere;
 use lab_driver::{BaseUrl, Clock, DriverError};
 use lab_machine::scratch::Scratch;
-use lab_machine::{Counted, Failed, Machine, Row, Setting, Start, Started, State, Watched, local};
+use lab_machine::{
+    Counted, Failed, Machine, Row, Setting, Start, Started, State, Surrounded, Watched, local,
+};
 use lab_study::plan::Trial;
 use lab_study::{KernelSetting, ReachSpec, SystemSpec};
 
@@ -130,6 +132,8 @@ impl SystemStart<'_> {
 /// A running system that accepts requests.
 pub(crate) struct System {
     pub(crate) process: Process,
+    /// What its trial's record is to say of it.
+    pub(crate) note: Option<String>,
     pub(crate) base: BaseUrl,
     pub(crate) address: SocketAddr,
     /// The way to it, once it runs.
@@ -151,6 +155,7 @@ impl System {
     pub(crate) fn of(machine: Box<dyn Machine>, started: Started, secure: bool) -> Self {
         Self {
             process: Process::Own(machine),
+            note: None,
             base: local(started.address, secure),
             address: started.address,
             reach: Reach::default(),
@@ -205,6 +210,22 @@ impl System {
         match &mut self.process {
             Process::Own(machine) => machine.rows(),
             Process::Attached(_) => Vec::new(),
+        }
+    }
+
+    /// Begins to look at what surrounds it on another machine.
+    pub(crate) fn look_around(&mut self) -> Result<(), Stop> {
+        match &mut self.process {
+            Process::Own(machine) => machine.look_around().map_err(stopped),
+            Process::Attached(_) => Ok(()),
+        }
+    }
+
+    /// What surrounded it on another machine.
+    pub(crate) fn looked_around(&mut self) -> Result<Option<Surrounded>, Stop> {
+        match &mut self.process {
+            Process::Own(machine) => machine.looked_around().map_err(stopped),
+            Process::Attached(_) => Ok(None),
         }
     }
 

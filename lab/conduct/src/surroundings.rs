@@ -1,21 +1,17 @@
-//! What surrounds a trial: the state it begins in, clocks, other programs, and what limits turned
-//! away. It reads at both ends and subtracts; it judges nothing.
+//! What surrounds a trial, as its record has it: the state it begins in, clocks, other programs, and what limits turned
+//! away, on this machine and on the system's. It judges nothing.
 
-use std::path::Path;
-use std::time::Duration;
-
-use lab_archive::{Circumstances, Clocks, OtherProgram, StartingState, Throttled, Used};
-use lab_host::clock::{Stopwatch, wall_ms};
-use lab_machine::State;
-use lab_monitor::{ListenFailures, Programs, Roots, Throttling};
+use lab_archive::{
+    Circumstances, Clocks, LimitsReached, OtherProgram, StartingState, SystemHost, Throttled, Used,
+};
+use lab_machine::{Look, State, Surrounded, Surroundings};
+use lab_monitor::Roots;
 use lab_study::plan::Plan;
 use lab_study::{KernelSetting, Secrets, SystemSpec};
 
 use crate::measuring::Peaks;
-use crate::start::System;
+use crate::start::{Stop, System};
 
-/// Programs that a record names.
-const BUSIEST: usize = 3;
 /// The state that a trial begins in, as its machine tells it.
 pub(crate) fn starting_state(
     state: State,
@@ -58,112 +54,83 @@ fn hash(value: &impl serde::Serialize) -> String {
     format!("blake3:{}", blake3::hash(&bytes).to_hex())
 }
 
-/// A look at all programs, from which their CPU is counted.
-#[derive(Debug)]
-pub(crate) struct Look {
-    programs: Programs,
-    watch: Stopwatch,
-}
-
-impl Look {
-    pub(crate) fn now() -> Self {
-        Self {
-            programs: Programs::look(&Roots::default()),
-            watch: Stopwatch::start(),
-        }
-    }
-
-    /// The busiest since `earlier` that are neither the lab, nor below it, nor the system.
-    pub(crate) fn others_since(&self, earlier: &Self, system: &[u32]) -> Vec<OtherProgram> {
-        let passed = earlier.watch.elapsed().saturating_sub(self.watch.elapsed());
-        let own: Vec<u32> = system.iter().copied().chain([std::process::id()]).collect();
-        let busiest = self
-            .programs
-            .busiest(&earlier.programs, passed, &own, BUSIEST);
-        let other = |program: lab_monitor::Program| OtherProgram {
-            name: program.name,
-            cpu_percent: program.cpu_percent,
-        };
-        busiest.into_iter().map(other).collect()
-    }
-}
-
 /// What is read when the ramp begins; the rest of it when the hold is over.
 #[derive(Debug)]
-pub(crate) struct Surroundings {
-    system: Option<u32>,
-    look: Look,
-    counts: Counts,
-    wall_start_ms: i64,
-    watch: Stopwatch,
-}
+pub(crate) struct Around(Surroundings);
 
-/// Counters since the machine or the groups were made.
-#[derive(Debug)]
-struct Counts {
-    listen: Option<ListenFailures>,
-    generator: Option<Throttling>,
-    system: Option<Throttling>,
-    thermal: Option<u64>,
-}
-
-impl Counts {
-    fn read(system: Option<u32>) -> Self {
-        let roots = Roots::default();
-        let throttling = |pid| lab_monitor::throttling(&roots, pid);
-        Self {
-            listen: lab_monitor::listen_failures(&roots),
-            generator: throttling(std::process::id()),
-            system: system.and_then(throttling),
-            thermal: lab_monitor::thermal_throttles(&roots),
-        }
-    }
-}
-
-impl Surroundings {
+impl Around {
     /// Reads before the ramp; `before` is the look before the system started.
-    pub(crate) fn begin(before: &Look, system: &System, facts: &mut Circumstances) -> Self {
-        let look = Look::now();
-        facts.others_before = look.others_since(before, &system.processes());
-        // Of a daemon the first process is gone; limits and groups are those of what it left.
-        let own = system
-            .counted()
-            .is_some_and(|counted| counted.hold.is_some());
-        let lives = |pid: &u32| !own || Path::new("/proc").join(pid.to_string()).exists();
-        let system = system.processes().into_iter().find(lives);
-        Self {
-            system,
-            look,
-            counts: Counts::read(system),
-            wall_start_ms: wall_ms(),
-            watch: Stopwatch::start(),
-        }
+    pub(crate) fn begin(before: &Look, system: &mut System) -> Result<Self, Stop> {
+        system.look_around()?;
+        Ok(Self(Surroundings::begin(before, &system.processes())))
     }
 
     /// Reads after the hold, while the system still runs.
     pub(crate) fn end(self, system: &System, peaks: &Peaks, ports: u64, facts: &mut Circumstances) {
-        let monotonic = self.watch.elapsed();
-        facts.clocks = Some(Clocks {
-            wall_start_ms: self.wall_start_ms,
-            wall_end_ms: wall_ms(),
-            monotonic_ms: monotonic.as_secs_f64() * 1e3,
-        });
-        facts.others_during = Look::now().others_since(&self.look, &system.processes());
-        let (before, now) = (self.counts, Counts::read(self.system));
+        let here = self.0.end(&system.processes());
+        facts.clocks = Some(clocks(&here));
         let limits = &mut facts.limits;
-        let roots = Roots::default();
-        let files = |most, pid| used(most, lab_monitor::open_files_limit(&roots, pid));
-        limits.generator_open_files = files(peaks.generator_files, std::process::id());
-        limits.system_open_files = self.system.and_then(|pid| files(peaks.system_files, pid));
+        let files = lab_monitor::open_files_limit(&Roots::default(), std::process::id());
+        limits.generator_open_files = used(peaks.generator_files, files);
+        limits.system_open_files = used(peaks.system_files, here.open_files);
         limits.ports = used(peaks.ports, Some(ports).filter(|ports| *ports < u64::MAX));
-        // Those of the machine that listens; of another one its counters tell.
-        let listen = before.listen.zip(now.listen).filter(|_| system.is_here());
-        limits.listen_overflows = listen.map(|(b, n)| n.overflows.saturating_sub(b.overflows));
-        limits.listen_drops = listen.map(|(b, n)| n.drops.saturating_sub(b.drops));
-        limits.generator_throttled = throttled(before.generator, now.generator);
-        limits.system_throttled = throttled(before.system, now.system);
-        let thermal = before.thermal.zip(now.thermal);
-        limits.thermal_throttles = thermal.map(|(b, n)| n.saturating_sub(b));
+        // Those of the machine that listens; of another one its agent tells.
+        let is_here = system.is_here();
+        limits.listen_overflows = here.listen_overflows.filter(|_| is_here);
+        limits.listen_drops = here.listen_drops.filter(|_| is_here);
+        limits.generator_throttled = here.own_throttled.map(throttled);
+        limits.system_throttled = here.system_throttled.map(throttled);
+        limits.thermal_throttles = here.thermal_throttles;
+        facts.others_before = others(here.others_before);
+        facts.others_during = others(here.others_during);
+    }
+}
+
+/// What surrounded the system on its machine, while it still runs, where that is another one.
+pub(crate) fn there(
+    system: &mut System,
+    peaks: &Peaks,
+    facts: &mut Circumstances,
+) -> Result<(), Stop> {
+    let there = system.looked_around()?;
+    facts.system_host = there.map(|there| SystemHost {
+        cores: there.cores,
+        system_cores: there.system_cores,
+        clocks: clocks(&there),
+        limits: LimitsReached {
+            system_open_files: used(peaks.system_files, there.open_files),
+            listen_overflows: there.listen_overflows,
+            listen_drops: there.listen_drops,
+            system_throttled: there.system_throttled.map(throttled),
+            thermal_throttles: there.thermal_throttles,
+            ..LimitsReached::default()
+        },
+        others_before: others(there.others_before),
+        others_during: others(there.others_during),
+    });
+    Ok(())
+}
+
+fn clocks(around: &Surrounded) -> Clocks {
+    Clocks {
+        wall_start_ms: around.wall_start_ms,
+        wall_end_ms: around.wall_end_ms,
+        monotonic_ms: around.monotonic_ms,
+    }
+}
+
+pub(crate) fn others(seen: Vec<lab_machine::Other>) -> Vec<OtherProgram> {
+    let other = |one: lab_machine::Other| OtherProgram {
+        name: one.name,
+        cpu_percent: one.cpu_percent,
+    };
+    seen.into_iter().map(other).collect()
+}
+
+fn throttled(of: lab_machine::Throttled) -> Throttled {
+    Throttled {
+        periods: of.periods,
+        ms: of.ms,
     }
 }
 
@@ -171,15 +138,6 @@ fn used(most: Option<f64>, limit: Option<u64>) -> Option<Used> {
     Some(Used {
         most: most? as u64,
         limit: limit?,
-    })
-}
-
-fn throttled(before: Option<Throttling>, now: Option<Throttling>) -> Option<Throttled> {
-    let (before, now) = before.zip(now)?;
-    let held_back = Duration::from_micros(now.held_back_us.saturating_sub(before.held_back_us));
-    Some(Throttled {
-        periods: now.periods.saturating_sub(before.periods),
-        ms: u64::try_from(held_back.as_millis()).unwrap_or(u64::MAX),
     })
 }
 
@@ -203,13 +161,6 @@ mod tests {
 
     #[test]
     fn what_is_unknown_at_either_end_is_unknown() {
-        let some = Some(Throttling {
-            periods: 5,
-            held_back_us: 12_000,
-        });
-        let expected = Throttled { periods: 5, ms: 12 };
-        assert_eq!(throttled(Some(Throttling::default()), some), Some(expected));
-        assert_eq!(throttled(None, some), None);
         assert_eq!(used(None, Some(9)), None);
         assert_eq!(used(Some(3.0), Some(9)), Some(Used { most: 3, limit: 9 }));
     }

@@ -13,7 +13,7 @@ use lab_host::clock::Stopwatch;
 use lab_host::machine;
 use lab_machine::http::Client;
 use lab_machine::scratch::Scratch;
-use lab_machine::{Runner, output};
+use lab_machine::{Look, Runner, output};
 use lab_study::plan::LoadKind;
 
 use crate::course::{Conductor, Crowd, Facts};
@@ -23,8 +23,8 @@ use crate::provision::Preparing;
 use crate::start::{
     DRIVER_GRACE, Process, Stop, System, SystemStart, UserExtra, driver_stop, stopped, with_end,
 };
-use crate::surroundings::{Look, Surroundings};
-use crate::{ConductError, away, far, masked, reach, state, system};
+use crate::surroundings::Around;
+use crate::{ConductError, away, far, masked, reach, state, surroundings, system};
 
 /// Events that may wait for the conductor.
 const QUEUE: usize = 64;
@@ -81,6 +81,7 @@ impl Conductor<'_> {
         let before = Look::now();
         let start = self.system(self.scratch, writer.output_path());
         let mut system = system::start(&start, self.interrupt)?;
+        facts.notes.extend(system.note.take());
         let result = self.with_system(&mut system, (&before, filled), writer, facts);
         self.tell(Event::Phase(Phase::Stopping));
         let (result, note) = with_end(result, system.stop());
@@ -191,7 +192,7 @@ impl Conductor<'_> {
         };
         let result = self.setup(&events, system, facts).and_then(|()| {
             self.raw_pass(facts)?;
-            let around = Surroundings::begin(before, system, &mut facts.circumstances);
+            let around = Around::begin(before, system)?;
             let result = self.measure(&driver, &events, system, writer, facts);
             // Each address that connections come from has its own.
             let sources = reach::sources(&self.trial.reach).count().max(1) as u64;
@@ -202,7 +203,9 @@ impl Conductor<'_> {
                 ports,
                 &mut facts.circumstances,
             );
-            result.and_then(|()| self.raw_pass(facts))
+            let (peaks, record) = (&facts.measured.peaks, &mut facts.circumstances);
+            result.and_then(|()| surroundings::there(system, peaks, record))?;
+            self.raw_pass(facts)
         });
         if let Some(elsewhere) = self.elsewhere {
             facts.circumstances.agents = away::agents(&**elsewhere);

@@ -57,6 +57,14 @@ impl Held {
         Self { hold, value, roots }
     }
 
+    /// For a program beside a system: where no group can be made, orphans without the mark may be the system's, and are
+    /// not held.
+    pub fn without_orphans() -> Self {
+        let mut held = Self::new(true);
+        held.hold.reaper = None;
+        held
+    }
+
     /// Marks what is to be held.
     pub fn mark(&self, command: &mut Command) {
         command.env(MARK, &self.value);

@@ -99,6 +99,12 @@ pub fn environment(run: &Path, pinning: Pinning) -> Environment {
     }
 }
 
+/// Cores of this machine.
+#[must_use]
+pub fn cores_here() -> u32 {
+    cores(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default())
+}
+
 fn unknown() -> String {
     "unknown".to_owned()
 }

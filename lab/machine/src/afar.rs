@@ -1,7 +1,7 @@
 //! A machine elsewhere, by an agent: the conductor's side of what [`crate::Station`] does. It knows no network;
 //! whoever opened the way to the agent says why it was lost.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -15,8 +15,11 @@ use lab_study::{CommandSpec, KernelSetting};
 
 use crate::error::{Failed, MachineError};
 use crate::machine::{Counted, Machine, Row, Started};
-use crate::message::{Counting, Heard, Order, Report, Setup, Unreadable, decode_heard, encode};
+use crate::message::{
+    Counting, Heard, MOST_ORDER, Order, Report, Setup, Unreadable, decode_heard, encode,
+};
 use crate::state::State;
+use crate::surroundings::Surrounded;
 
 /// Longest wait for an answer, beside what a system may take to start or end.
 const ANSWER: Duration = Duration::from_secs(120);
@@ -24,8 +27,8 @@ const ANSWER: Duration = Duration::from_secs(120);
 const RESET: Duration = Duration::from_secs(300);
 /// Between two looks at the interrupt.
 const LOOK: Duration = Duration::from_millis(50);
-/// What was said and may wait for whoever conducts.
-const QUEUE: usize = 256;
+/// What was said and may wait for whoever conducts, each of at most a megabyte.
+const QUEUE: usize = 64;
 /// Output that is taken at most: its agent keeps 32 MB and a line.
 const MOST_OUTPUT: u64 = 40 << 20;
 
@@ -81,13 +84,19 @@ impl Afar {
         setups: &[Setup],
         interrupt: &AtomicBool,
     ) -> Result<Vec<String>, Failed> {
-        let setups = setups.to_vec();
-        let problems = match self.ask(&Order::Check { setups }, ANSWER, interrupt)? {
-            Report::Checked { problems } => problems,
-            other => return Err(self.unfit(&other)),
-        };
+        let mut all: Vec<String> = Vec::new();
+        for setup in setups {
+            let setup = Box::new(setup.clone());
+            let problems = match self.ask(&Order::Check { setup }, ANSWER, interrupt)? {
+                Report::Checked { problems } => problems,
+                other => return Err(self.unfit(&other)),
+            };
+            all.extend(problems);
+        }
         self.close(interrupt)?;
-        Ok(problems)
+        let mut seen = BTreeSet::new();
+        all.retain(|problem| seen.insert(problem.clone()));
+        Ok(all)
     }
 
     /// Has the machine left as it was; nothing is asked of it any more.
@@ -103,7 +112,8 @@ impl Afar {
         Ok(())
     }
 
-    /// Has it look after a system that runs there already, by its process or the port that it listens on.
+    /// Has it look after a system that runs there already, by its process or the port that it listens on; whether
+    /// there is one that it may look after.
     ///
     /// # Errors
     /// When there is no such process, or the machine is lost; when `interrupt` becomes true.
@@ -112,9 +122,9 @@ impl Afar {
         port: u16,
         pid: Option<u32>,
         interrupt: &AtomicBool,
-    ) -> Result<(), Failed> {
+    ) -> Result<bool, Failed> {
         match self.ask(&Order::Watch { port, pid }, ANSWER, interrupt)? {
-            Report::Watched { .. } => Ok(()),
+            Report::Watched { pid } => Ok(pid.is_some()),
             other => Err(self.unfit(&other)),
         }
     }
@@ -138,7 +148,14 @@ impl Afar {
         within: Duration,
         interrupt: &AtomicBool,
     ) -> Result<Heard, Failed> {
-        if self.orders.send(&encode(order)).is_err() {
+        let order = encode(order);
+        if order.len() > MOST_ORDER {
+            let (agent, megabytes) = (self.place.name(), MOST_ORDER >> 20);
+            let why =
+                format!("its files and texts have over {megabytes} MB: name files that are there");
+            return Err(Failed::Fatal(MachineError::Refused { agent, why }));
+        }
+        if self.orders.send(&order).is_err() {
             return Err(self.lost());
         }
         let began = Stopwatch::start();
@@ -354,6 +371,20 @@ impl Machine for Afar {
             Row { at, values }
         };
         self.rows.drain(..).map(row).collect()
+    }
+
+    fn look_around(&mut self) -> Result<(), Failed> {
+        match self.ask(&Order::LookAround, ANSWER, &AtomicBool::new(false))? {
+            Report::LooksAround => Ok(()),
+            other => Err(self.unfit(&other)),
+        }
+    }
+
+    fn looked_around(&mut self) -> Result<Option<Surrounded>, Failed> {
+        match self.ask(&Order::LookedAround, ANSWER, &AtomicBool::new(false))? {
+            Report::LookedAround(surrounded) => Ok(Some(*surrounded)),
+            other => Err(self.unfit(&other)),
+        }
     }
 
     fn kernel(&self) -> BTreeMap<String, String> {

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::path::{Component, Path, PathBuf};
 
 use lab_host::kernel;
-use lab_study::{Action, CommandSpec, Cpus, HostSpec};
+use lab_study::{Action, CommandSpec, Cpus, HostSpec, KernelSetting};
 use serde::Deserialize;
 
 use crate::message::Setup;
@@ -22,8 +22,27 @@ const OWN_COMMAND: &str = "serve";
 const FILLED_IN: &str = "{{";
 /// The trial's folder, as studies call it.
 const SCRATCH: &str = "{{ scratch }}";
-/// Variables by which the loader of programs runs others than it was asked for.
-const LOADER: [&str; 3] = ["LD_", "GLIBC_", "GCONV_"];
+/// Variables that a study may give any program: none of them names a file, a program, or code. By others an
+/// interpreter, a library, or the loader of programs runs what its owner has not allowed.
+const HARMLESS: [&str; 15] = [
+    "GOGC",
+    "GOMAXPROCS",
+    "GOMEMLIMIT",
+    "HOST",
+    "LANG",
+    "LANGUAGE",
+    "MALLOC_ARENA_MAX",
+    "NO_COLOR",
+    "OMP_NUM_THREADS",
+    "PORT",
+    "RAYON_NUM_THREADS",
+    "RUST_BACKTRACE",
+    "RUST_LOG",
+    "TOKIO_WORKER_THREADS",
+    "UV_THREADPOOL_SIZE",
+];
+/// Begins the names of those of language and country.
+const LOCALE: &str = "LC_";
 /// Longer is no file of this kind.
 const MOST_BYTES: u64 = 1 << 20;
 
@@ -36,6 +55,8 @@ struct File {
     folders: Vec<PathBuf>,
     #[serde(default)]
     kernel: Vec<String>,
+    #[serde(default)]
+    variables: BTreeSet<String>,
 }
 
 /// What runs may do on this machine.
@@ -51,6 +72,8 @@ pub struct Allowed {
     folders: Vec<PathBuf>,
     /// Files of the kernel's settings.
     kernel: BTreeSet<String>,
+    /// Variables of programs, beside those that are harmless.
+    variables: BTreeSet<String>,
 }
 
 impl Allowed {
@@ -104,6 +127,7 @@ impl Allowed {
             own: !own.is_empty(),
             folders,
             kernel: kernel.collect(),
+            variables: file.variables,
         })
     }
 
@@ -185,9 +209,9 @@ impl Allowed {
         problems.extend(self.of_words(&spec.start));
         problems.extend(self.of_words(&spec.reset));
         for (name, _) in &spec.env {
-            if LOADER.iter().any(|prefix| name.starts_with(prefix)) {
+            if !self.variable(name) {
                 problems.push(format!(
-                    "the variable {name} is not allowed: by it a program runs what its owner has not allowed"
+                    "the variable {name} is not allowed: its owner has not put it on the list `variables`"
                 ));
             }
         }
@@ -228,6 +252,17 @@ impl Allowed {
             return self.own.then(|| PathBuf::from(written));
         }
         found(written).filter(|whole| self.programs.contains(whole))
+    }
+
+    /// Whether a study may give programs this variable.
+    fn variable(&self, name: &str) -> bool {
+        let is_harmless = HARMLESS.contains(&name) || name.starts_with(LOCALE);
+        is_harmless || self.variables.contains(name)
+    }
+
+    /// Whether a study may read this setting of the kernel.
+    pub(crate) fn reads(&self, setting: &KernelSetting) -> bool {
+        self.kernel.contains(&setting.path)
     }
 
     /// Whether a program may start in this folder.
@@ -354,7 +389,7 @@ mod tests {
     fn allowed(folder: &Path) -> Allowed {
         let text = format!(
             "address = \"10.0.0.7\"\nprograms = [\"sleep\", \"plimsoll\"]\nfolders = [\"{}\"]\n\
-             kernel = [\"net.core.somaxconn\"]\n",
+             kernel = [\"net.core.somaxconn\"]\nvariables = [\"MODE\"]\n",
             folder.display()
         );
         Allowed::parse(&text).unwrap()
@@ -397,11 +432,20 @@ mod tests {
             "the program cat is not allowed",
         );
         let variable = |name: &str| vec![(name.to_owned(), "x".to_owned())];
-        check(|s| s.spec.env = variable("MODE"), "");
-        check(
-            |s| s.spec.env = variable("LD_PRELOAD"),
-            "the variable LD_PRELOAD",
-        );
+        for harmless in ["PORT", "LC_ALL", "RUST_LOG", "MODE"] {
+            check(|s| s.spec.env = variable(harmless), "");
+        }
+        for other in [
+            "LD_PRELOAD",
+            "BASH_ENV",
+            "PYTHONPATH",
+            "PATH",
+            "port",
+            "MODE2",
+        ] {
+            let said = format!("the variable {other} is not allowed");
+            check(|s| s.spec.env = variable(other), &said);
+        }
         check(|s| s.spec.files = variable("conf/a"), "");
         check(|s| s.spec.files = variable("../a"), "the file ../a");
         check(|s| s.spec.files = variable("/etc/a"), "the file /etc/a");

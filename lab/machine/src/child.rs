@@ -96,14 +96,18 @@ impl Child {
     /// The exit status, if it has ended, and with it the daemon that it left.
     pub(crate) fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
         self.own_end()?;
-        let left = |held: &Held| !held.members().is_empty();
-        let is_daemon = self.ended.is_some_and(|status| status.success())
-            && self.held.as_ref().is_some_and(left);
+        let is_daemon = self.ended.is_some_and(|status| status.success()) && self.has_left_any();
         Ok(self.ended.filter(|_| !is_daemon))
     }
 
+    /// Whether something that it started lives, as far as it is held.
+    pub(crate) fn has_left_any(&self) -> bool {
+        let left = |held: &Held| !held.members().is_empty();
+        self.held.as_ref().is_some_and(left)
+    }
+
     /// Of its own process.
-    fn own_end(&mut self) -> io::Result<Option<ExitStatus>> {
+    pub(crate) fn own_end(&mut self) -> io::Result<Option<ExitStatus>> {
         if self.ended.is_none() {
             self.ended = self.process.try_wait()?;
         }

@@ -15,6 +15,7 @@ use lab_study::{CommandSpec, FilledIn, Ready, StopSignal};
 use crate::child::Child;
 use crate::error::Failed;
 use crate::machine::Started;
+use crate::output::Output;
 use crate::readiness::{CONNECT, Readiness};
 use crate::runner::Runner;
 use crate::start::{self, End, LOOK, Setting, Start};
@@ -46,10 +47,12 @@ pub(crate) struct Running {
     pub(crate) end: End,
 }
 
-/// Makes the files, runs the reset, starts the program, and waits until it is ready.
+/// Makes the files, runs the reset, starts the program, and waits until it is ready. What the reset leaves running is
+/// put to `beside`.
 pub(crate) fn start(
     start: &Start,
     spec: &CommandSpec,
+    beside: &mut Vec<Child>,
     interrupt: &AtomicBool,
 ) -> Result<(Running, Started), Failed> {
     let port = own_port(start, spec)?;
@@ -83,7 +86,7 @@ pub(crate) fn start(
         parts,
     };
     let runner = starter.runner();
-    runner.run("reset command", &starter.spec.reset, interrupt)?;
+    beside.extend(runner.run_held("reset command", &starter.spec.reset, interrupt)?);
     starter.run(interrupt)
 }
 
@@ -260,8 +263,10 @@ impl Starter<'_> {
         interrupt: &AtomicBool,
     ) -> Result<SocketAddr, Failed> {
         let output = &self.start.output;
+        let mut bounded = Output::new(output.clone());
         let began = Stopwatch::start();
         loop {
+            bounded.thin();
             if interrupt.load(Ordering::Relaxed) {
                 return Err(Failed::Interrupted);
             }

@@ -56,6 +56,9 @@ pub enum MachineError {
         /// The folder.
         path: PathBuf,
     },
+    /// The data of a trial is still there; in words.
+    #[error("{0}")]
+    Unremoved(String),
     /// A folder for a trial's data could not be made or removed.
     #[error("cannot use {} for a trial's data", path.display())]
     Scratch {

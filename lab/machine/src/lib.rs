@@ -27,6 +27,7 @@ pub mod scratch;
 mod start;
 mod state;
 mod station;
+mod surroundings;
 mod together;
 mod watched;
 
@@ -40,6 +41,7 @@ pub use runner::Runner;
 pub use schedule::next_due;
 pub use start::{Setting, Start, local};
 pub use state::State;
-pub use station::Station;
+pub use station::{Station, put_back};
+pub use surroundings::{Look, Other, Surrounded, Surroundings, Throttled};
 pub use together::together;
 pub use watched::Watched;

@@ -1,5 +1,6 @@
 //! This machine, as the one of a system.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +8,9 @@ use std::time::Duration;
 
 use lab_host::held::Held;
 use lab_study::{CommandSpec, KernelSetting};
+use nix::sys::signal::Signal;
 
+use crate::child::Child;
 use crate::command::{self, Running};
 use crate::error::Failed;
 use crate::machine::{Counted, Machine, Row, Started};
@@ -15,9 +18,12 @@ use crate::output::Output;
 use crate::runner::Runner;
 use crate::start::{self, End, Setting, Start};
 use crate::state::State;
+use crate::surroundings::Surrounded;
 
 /// How long a system may take to end that nobody wants any more.
 const GONE_GRACE: Duration = Duration::from_secs(10);
+/// How long what prepared it may take to end.
+const BESIDE_GRACE: Duration = Duration::from_secs(10);
 
 /// This machine, for one trial: a program of any kind is its system.
 #[derive(Debug)]
@@ -25,6 +31,8 @@ pub struct Local {
     start: Start,
     spec: CommandSpec,
     running: Option<Running>,
+    /// What programs left running that prepared it; it may need them.
+    beside: RefCell<Vec<Child>>,
     setting: Setting,
     output: Output,
 }
@@ -38,8 +46,14 @@ impl Local {
             start,
             spec,
             running: None,
+            beside: RefCell::default(),
             setting: Setting::default(),
         }
+    }
+
+    /// How many cores its system is started on.
+    pub(crate) fn cores(&self) -> u32 {
+        u32::try_from(self.start.cores.len()).unwrap_or(u32::MAX)
     }
 
     fn held(&self) -> Option<&Held> {
@@ -57,7 +71,8 @@ fn left(grace: Duration, gone: &AtomicBool) -> Duration {
 
 impl Machine for Local {
     fn start(&mut self, interrupt: &AtomicBool) -> Result<Started, Failed> {
-        let (running, started) = command::start(&self.start, &self.spec, interrupt)?;
+        let beside = self.beside.get_mut();
+        let (running, started) = command::start(&self.start, &self.spec, beside, interrupt)?;
         self.running = Some(running);
         self.setting = started.setting.clone();
         Ok(started)
@@ -69,7 +84,9 @@ impl Machine for Local {
             env: &self.setting.env,
             folder: &self.setting.folder,
         };
-        runner.run(what, argv, interrupt)
+        let left = runner.run_held(what, argv, interrupt)?;
+        self.beside.borrow_mut().extend(left);
+        Ok(())
     }
 
     fn look(&mut self) -> Result<(), Failed> {
@@ -102,6 +119,15 @@ impl Machine for Local {
         Vec::new()
     }
 
+    fn look_around(&mut self) -> Result<(), Failed> {
+        Ok(())
+    }
+
+    fn looked_around(&mut self) -> Result<Option<Surrounded>, Failed> {
+        // Whoever conducts looks around on its machine.
+        Ok(None)
+    }
+
     fn kernel(&self) -> BTreeMap<String, String> {
         // They are the run's, which has their journal.
         BTreeMap::new()
@@ -120,7 +146,14 @@ impl Machine for Local {
         let held = held.into_iter().flatten();
         let held = held.filter_map(|pid| u32::try_from(pid).ok());
         let first = self.running.as_ref().map(|running| running.child.id());
-        first.into_iter().chain(held).collect()
+        let beside = self.beside.borrow();
+        let beside = beside
+            .iter()
+            .filter_map(Child::held)
+            .flat_map(Held::members);
+        let all = first.into_iter().chain(held);
+        all.chain(beside.filter_map(|pid| u32::try_from(pid).ok()))
+            .collect()
     }
 
     fn keep_on(&self, cores: &[u32]) -> usize {
@@ -133,25 +166,35 @@ impl Machine for Local {
 }
 
 impl Local {
-    /// Ends the system, if one runs, sooner once whoever wanted it is gone; a sentence if that did not go well.
+    /// Ends the system, if one runs, sooner once whoever wanted it is gone, then what prepared it and runs on; a
+    /// sentence if that did not go well.
     pub(crate) fn end(&mut self, gone: &AtomicBool) -> Option<String> {
-        let Running { child, end } = self.running.take()?;
-        let End { signal, grace } = end;
-        match child
-            .stop_within(signal, || left(grace, gone))
-            .ok()
-            .flatten()
-        {
-            None => Some(format!(
-                "The system did not end within {grace:?} and was killed."
-            )),
-            // One that has no handler ends by the signal itself.
-            Some(status) if status.signal() == Some(signal as i32) => None,
-            Some(status) if status.success() => None,
-            Some(status) => Some(format!(
-                "The system ended with {status} when it was asked to end by {signal}."
-            )),
+        let running = self.running.take();
+        let said = running.and_then(|running| ended(running, gone));
+        for child in self.beside.get_mut().drain(..).rev() {
+            // What does not listen is killed.
+            let _killed = child.stop_within(Signal::SIGTERM, || left(BESIDE_GRACE, gone));
         }
+        said
+    }
+}
+
+fn ended(Running { child, end }: Running, gone: &AtomicBool) -> Option<String> {
+    let End { signal, grace } = end;
+    match child
+        .stop_within(signal, || left(grace, gone))
+        .ok()
+        .flatten()
+    {
+        None => Some(format!(
+            "The system did not end within {grace:?} and was killed."
+        )),
+        // One that has no handler ends by the signal itself.
+        Some(status) if status.signal() == Some(signal as i32) => None,
+        Some(status) if status.success() => None,
+        Some(status) => Some(format!(
+            "The system ended with {status} when it was asked to end by {signal}."
+        )),
     }
 }
 

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Failed;
 use crate::start::Setting;
 use crate::state::State;
+use crate::surroundings::Surrounded;
 
 /// A machine on which a trial has its system. Dropped, it ends all that was started on it.
 pub trait Machine {
@@ -48,6 +49,18 @@ pub trait Machine {
 
     /// Counters that have come since the last call, in the order of their times.
     fn rows(&mut self) -> Vec<Row>;
+
+    /// Begins to look at what surrounds the system on its machine, where whoever conducts can't.
+    ///
+    /// # Errors
+    /// When the machine is lost.
+    fn look_around(&mut self) -> Result<(), Failed>;
+
+    /// What surrounded the system since then; `None` of the machine that whoever conducts looks at.
+    ///
+    /// # Errors
+    /// When the machine is lost.
+    fn looked_around(&mut self) -> Result<Option<Surrounded>, Failed>;
 
     /// Kernel settings that it changed for the trial, with the values in force.
     fn kernel(&self) -> BTreeMap<String, String>;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::machine::Started;
 use crate::state::State;
+use crate::surroundings::Surrounded;
 
 /// Begins a message in JSON.
 const JSON: u8 = 0;
@@ -16,6 +17,11 @@ const JSON: u8 = 0;
 const BYTES: u8 = 1;
 /// Largest piece of output.
 pub(crate) const PIECE: u64 = 256 << 10;
+
+/// No order is longer: it has the texts of one system's files.
+pub(crate) const MOST_ORDER: usize = 16 << 20;
+/// No report is longer.
+const MOST_REPORT: usize = 1 << 20;
 
 /// A system as a trial has it on another machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,8 +51,8 @@ pub(crate) struct Counting {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Order {
-    /// To say what of these it refuses.
-    Check { setups: Vec<Setup> },
+    /// To say what it refuses of a system.
+    Check { setup: Box<Setup> },
     /// To start a system, and to answer when it accepts requests.
     Start { setup: Box<Setup> },
     /// To look after a server that runs there already: its process, or the one that listens on its port.
@@ -55,6 +61,10 @@ pub(crate) enum Order {
     State { touched: Vec<KernelSetting> },
     /// To count from now on.
     Count(Counting),
+    /// To look from now on at what surrounds the system.
+    LookAround,
+    /// To say what surrounded it since then.
+    LookedAround,
     /// To end the system.
     Stop,
     /// To send a piece of what it printed.
@@ -82,6 +92,10 @@ pub(crate) enum Report {
     Counts { columns: Vec<String> },
     /// Counters, by the reader's monotonic clock in ns.
     Row { at: u64, values: Vec<Option<f64>> },
+    /// It looks at what surrounds the system.
+    LooksAround,
+    /// What surrounded it.
+    LookedAround(Box<Surrounded>),
     /// The system has ended, in words. No answer to an order.
     Ended { why: String },
     /// The system was ended.
@@ -118,7 +132,7 @@ pub(crate) enum Heard {
     Piece(Vec<u8>),
 }
 
-pub(crate) fn decode<M: DeserializeOwned>(bytes: &[u8]) -> Result<M, Unreadable> {
+fn decode<M: DeserializeOwned>(bytes: &[u8]) -> Result<M, Unreadable> {
     match bytes.split_first() {
         Some((&JSON, text)) => {
             serde_json::from_slice(text).map_err(|error| Unreadable(error.to_string()))
@@ -127,7 +141,17 @@ pub(crate) fn decode<M: DeserializeOwned>(bytes: &[u8]) -> Result<M, Unreadable>
     }
 }
 
+pub(crate) fn decode_order(bytes: &[u8]) -> Result<Order, Unreadable> {
+    match bytes.len() {
+        0..=MOST_ORDER => decode(bytes),
+        _ => Err(Unreadable(format!("an order has over {MOST_ORDER} bytes"))),
+    }
+}
+
 pub(crate) fn decode_heard(bytes: &[u8]) -> Result<Heard, Unreadable> {
+    if bytes.len() > MOST_REPORT {
+        return Err(Unreadable(format!("a report has over {MOST_REPORT} bytes")));
+    }
     match bytes.split_first() {
         Some((&BYTES, piece)) if piece.len() as u64 <= PIECE => Ok(Heard::Piece(piece.to_vec())),
         Some((&BYTES, _)) => Err(Unreadable("a piece of output is too long".to_owned())),
@@ -141,7 +165,7 @@ pub(crate) fn decode_heard(bytes: &[u8]) -> Result<Heard, Unreadable> {
 /// Why they are no order.
 pub fn check(bytes: &[u8]) -> Result<(), Unreadable> {
     let _heard = decode_heard(bytes);
-    let order: Order = decode(bytes)?;
+    let order = decode_order(bytes)?;
     let again: Order = decode(&encode(&order))?;
     assert_eq!(again, order, "an order comes back as it was");
     Ok(())
@@ -183,5 +207,9 @@ mod tests {
         );
         assert!(decode::<Order>(&[&[JSON], &br#""shell""#[..]].concat()).is_err());
         assert!(decode_heard(&encode_piece(&vec![0; PIECE as usize + 1])).is_err());
+        assert!(decode_heard(&vec![JSON; MOST_REPORT + 1]).is_err());
+        let long = format!("\"stop\"{}", " ".repeat(MOST_ORDER));
+        let said = decode_order(&[&[JSON], long.as_bytes()].concat()).unwrap_err();
+        assert!(said.to_string().contains("over 16777216 bytes"), "{said}");
     }
 }

@@ -12,6 +12,7 @@ use nix::sys::signal::Signal;
 
 use crate::child::Child;
 use crate::error::{Failed, MachineError};
+use crate::output::Output;
 use crate::start::{self, LOOK, Start};
 
 /// How long a reset may take.
@@ -36,15 +37,42 @@ impl Runner<'_> {
     /// # Errors
     /// When it can't be started, or does not end well, or in time; when `interrupt` becomes true.
     pub fn run(&self, what: &str, argv: &[String], interrupt: &AtomicBool) -> Result<(), Failed> {
-        if argv.is_empty() {
-            return Ok(());
+        match argv.is_empty() {
+            true => Ok(()),
+            false => self.run_child(what, argv, None, interrupt).map(drop),
         }
-        let mut child = self.child(argv, what, None)?;
+    }
+
+    /// The same, with what it leaves running, if anything: that ends with the value.
+    pub(crate) fn run_held(
+        &self,
+        what: &str,
+        argv: &[String],
+        interrupt: &AtomicBool,
+    ) -> Result<Option<Child>, Failed> {
+        if argv.is_empty() {
+            return Ok(None);
+        }
+        let held = Some(Held::without_orphans());
+        let child = self.run_child(what, argv, held, interrupt)?;
+        Ok(child.has_left_any().then_some(child))
+    }
+
+    fn run_child(
+        &self,
+        what: &str,
+        argv: &[String],
+        held: Option<Held>,
+        interrupt: &AtomicBool,
+    ) -> Result<Child, Failed> {
+        let mut child = self.child(argv, what, held)?;
         let output = &self.start.output;
+        let mut bounded = Output::new(output.clone());
         let began = Stopwatch::start();
         let failure = loop {
-            match child.ended() {
-                Ok(Some(status)) if status.success() => return Ok(()),
+            bounded.thin();
+            match child.own_end() {
+                Ok(Some(status)) if status.success() => return Ok(child),
                 Ok(Some(status)) => break format!("the {what} ended with {status}"),
                 Ok(None) => {}
                 Err(e) => break format!("the {what} can't be watched ({e})"),

@@ -210,14 +210,21 @@ impl Scratch {
         }
     }
 
-    /// Removes it, when nothing uses it any more.
+    /// Removes it, when nothing uses it any more; a sentence where something of it stays.
     ///
     /// # Errors
     /// When its file system can't be taken away.
-    pub fn close(mut self) -> Result<(), MachineError> {
-        match self.disk.take() {
-            Some(disk) => Ok(disk.take_away()?),
-            None => Ok(()),
+    pub fn close(mut self) -> Result<Option<String>, MachineError> {
+        if let Some(disk) = self.disk.take() {
+            disk.take_away()?;
+            return Ok(None);
+        }
+        match fs::remove_dir_all(&self.dir) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Ok(Some(format!(
+                "the trial's data in {} can't be removed: {error}; remove it yourself",
+                self.dir.display()
+            ))),
+            _ => Ok(None),
         }
     }
 
@@ -291,6 +298,20 @@ mod tests {
         );
         drop((work, again, scratch.1, elsewhere));
         assert_eq!(fs::read_dir(storage.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn data_that_can_not_be_removed_is_told() {
+        let run = tempfile::tempdir().unwrap();
+        let work = Work::in_run(run.path()).unwrap();
+        assert_eq!(work.trial(1).unwrap().close().unwrap(), None);
+        let scratch = work.trial(2).unwrap();
+        fs::remove_dir_all(run.path().join("work")).unwrap();
+        fs::write(run.path().join("work"), "in its place").unwrap();
+        let said = scratch.close().unwrap().unwrap();
+        assert!(said.contains("work/002 can't be removed"), "{said}");
+        let gone = work.trial(3);
+        assert!(gone.is_err());
     }
 
     #[test]

@@ -21,20 +21,23 @@ use crate::allow::Allowed;
 use crate::error::{Failed, MachineError};
 use crate::local::Local;
 use crate::machine::{Machine, Started};
-use crate::message::{Counting, Order, PIECE, Report, Setup, decode, encode, encode_piece};
+use crate::message::{
+    Counting, MOST_ORDER, Order, PIECE, Report, Setup, decode_order, encode, encode_piece,
+};
 use crate::output;
 use crate::schedule::next_due;
 use crate::scratch::{Scratch, Work};
 use crate::start::Start;
 use crate::state::State;
+use crate::surroundings::{Look, Surroundings};
 use crate::watched::Watched;
 
 /// What counters of the system are called by.
 const SYSTEM: &str = "system";
 /// Locked by the agent that has the folder.
 const LOCK: &str = "systems.lock";
-/// Orders that may wait.
-const QUEUE: usize = 16;
+/// Orders that may wait, each of at most [`MOST_ORDER`] bytes.
+const QUEUE: usize = 4;
 /// Longest wait between two looks at the system.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -76,17 +79,12 @@ impl Station {
             cores,
             turn: Mutex::new(()),
         };
-        station.put_back()?;
+        put_back(&station.state)?;
         for folder in station.allowed.folders() {
             // Made and dropped: what was left there is removed.
             drop(station.work(folder)?);
         }
         Ok(station)
-    }
-
-    fn put_back(&self) -> Result<(), MachineError> {
-        restore(&self.state, Gone::Keep)?;
-        Ok(())
     }
 
     fn work(&self, folder: &Path) -> Result<Work, MachineError> {
@@ -111,6 +109,8 @@ impl Station {
             held: None,
             watched: None,
             counter: None,
+            looked: None,
+            around: None,
         };
         let served = post.serve(&orders, &mut reports);
         let closed = post.close();
@@ -121,6 +121,15 @@ impl Station {
         };
         closed.map_err(|error| error.to_string()).and(served)
     }
+}
+
+/// Puts back what an agent that was killed left changed, whatever its next start is allowed to change.
+///
+/// # Errors
+/// When that can't be done.
+pub fn put_back(state: &Path) -> Result<(), MachineError> {
+    restore(state, Gone::Keep)?;
+    Ok(())
 }
 
 /// Takes the folder of an agent for as long as the file is open.
@@ -155,7 +164,10 @@ fn listen(
 }
 
 fn hear(orders: &mut impl FrameSource, into: &SyncSender<Vec<u8>>) {
-    while let Ok(Some(order)) = orders.receive() {
+    while let Ok(Some(mut order)) = orders.receive() {
+        // One that is too long is refused by its first bytes.
+        order.truncate(MOST_ORDER + 1);
+        order.shrink_to_fit();
         // Who awaits answers never has so many wait, and who waits here would not hear that the orders end.
         if into.try_send(order).is_err() {
             return;
@@ -172,6 +184,9 @@ struct Post<'a> {
     /// One that ran before, and runs on.
     watched: Option<Watched>,
     counter: Option<Counter>,
+    /// Before the system started, or was looked after.
+    looked: Option<Look>,
+    around: Option<Surroundings>,
 }
 
 /// A trial's system, with all that is to be undone after it, in this order.
@@ -236,7 +251,7 @@ impl Post<'_> {
         loop {
             match orders.recv_timeout(self.wait()) {
                 Ok(order) => {
-                    let order = decode::<Order>(&order);
+                    let order = decode_order(&order);
                     let order = order.map_err(|error| MessageError::Nonsense(error.to_string()))?;
                     if matches!(order, Order::Stop) {
                         // A system that has ended by now did not end because it was told to.
@@ -284,15 +299,20 @@ impl Post<'_> {
     /// The answer to an order.
     fn obey(&mut self, order: Order) -> Vec<u8> {
         let report = match order {
-            Order::Check { setups } => Ok(self.check(&setups)),
+            Order::Check { setup } => Ok(self.check(&setup)),
             Order::Start { setup } => self.start(*setup),
             Order::Watch { port, pid } => self.watch(port, pid),
             Order::State { touched } => {
                 let data = self.held.as_ref().map(|held| held.scratch.data());
-                let state = State::read(&data.unwrap_or_default(), touched.iter());
+                // A study may name any file: reading some of them waits for ever.
+                let allowed = &self.station.allowed;
+                let touched = touched.iter().filter(|setting| allowed.reads(setting));
+                let state = State::read(&data.unwrap_or_default(), touched);
                 Ok(Report::State(Box::new(state)))
             }
             Order::Count(counting) => Ok(self.count(counting)),
+            Order::LookAround => Ok(self.look_around()),
+            Order::LookedAround => self.looked_around(),
             Order::Stop => Ok(self.stop()),
             Order::Output { from } => match self.piece(from) {
                 Ok(piece) => return encode_piece(&piece),
@@ -311,6 +331,7 @@ impl Post<'_> {
         self.close()?;
         let listens = || lab_monitor::listener(port).map(|found| found.pid);
         self.watched = pid.or_else(listens).and_then(Watched::find);
+        self.looked = Some(Look::now());
         let found = self.watched.map(|watched| watched.pid);
         match (pid, found) {
             (Some(pid), None) => Err(Failed::System(format!(
@@ -342,6 +363,32 @@ impl Post<'_> {
         Report::Counts { columns }
     }
 
+    fn look_around(&mut self) -> Report {
+        let before = self.looked.take().unwrap_or_else(Look::now);
+        self.around = Some(Surroundings::begin(&before, &self.processes()));
+        Report::LooksAround
+    }
+
+    fn looked_around(&mut self) -> Result<Report, Failed> {
+        let around = self.around.take();
+        let around = around.ok_or_else(|| {
+            Failed::Lost("was not told to look at what surrounds the system".to_owned())
+        })?;
+        let mut surrounded = around.end(&self.processes());
+        if let Some(held) = &self.held {
+            surrounded.system_cores = held.machine.cores();
+        }
+        Ok(Report::LookedAround(Box::new(surrounded)))
+    }
+
+    /// Those of the system, as far as they are known.
+    fn processes(&self) -> Vec<u32> {
+        match &self.held {
+            Some(held) => held.machine.processes(),
+            None => self.watched.iter().map(|watched| watched.pid).collect(),
+        }
+    }
+
     /// Ends what was started; what ran before runs on.
     fn stop(&mut self) -> Report {
         self.counter = None;
@@ -350,15 +397,8 @@ impl Post<'_> {
         Report::Stopped { note }
     }
 
-    fn check(&self, setups: &[Setup]) -> Report {
-        let mut problems: Vec<String> = Vec::new();
-        for setup in setups {
-            for problem in self.station.allowed.refused(setup, &self.station.cores) {
-                if !problems.contains(&problem) {
-                    problems.push(problem);
-                }
-            }
-        }
+    fn check(&self, setup: &Setup) -> Report {
+        let problems = self.station.allowed.refused(setup, &self.station.cores);
         Report::Checked { problems }
     }
 
@@ -371,6 +411,7 @@ impl Post<'_> {
         if !refused.is_empty() {
             return Err(Failed::Lost(refused.join("; ")));
         }
+        self.looked = Some(Look::now());
         let held = self.held.insert(station.hold(setup)?);
         let kernel = held.kernel.apply(&held.setup.host.kernel);
         let kernel = kernel.map_err(MachineError::from)?;
@@ -400,6 +441,7 @@ impl Post<'_> {
     /// Ends the system, if it still runs, and leaves the machine as it was.
     fn close(&mut self) -> Result<(), MachineError> {
         (self.counter, self.watched) = (None, None);
+        (self.looked, self.around) = (None, None);
         let Some(mut held) = self.held.take() else {
             return Ok(());
         };
@@ -415,7 +457,10 @@ impl Post<'_> {
         let closed = scratch.close();
         kernel.put_back()?;
         kernel.finish()?;
-        closed
+        match closed? {
+            Some(left) => Err(MachineError::Unremoved(left)),
+            None => Ok(()),
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use lab_study::{Ready, StopSignal};
 use serde::{Deserialize, Serialize};
 
 use crate::child::Child;
+use crate::output::Output;
 use crate::readiness::Readiness;
 use crate::start::{self, LOOK};
 
@@ -52,6 +53,7 @@ pub(crate) struct Part {
 struct Running<'a> {
     part: &'a Part,
     child: Child,
+    output: Output,
 }
 
 /// Starts the processes that `file` names, and watches them until `interrupt` becomes true. `tell` hears that
@@ -86,7 +88,12 @@ fn run<'a>(
 ) -> Result<(), String> {
     for part in parts {
         let child = begin(part)?;
-        running.push(Running { part, child });
+        let output = Output::new(part.output.clone());
+        running.push(Running {
+            part,
+            child,
+            output,
+        });
         if !await_ready(part, running, interrupt)? {
             return Ok(());
         }
@@ -152,8 +159,10 @@ fn await_ready(
     }
 }
 
+/// Looks after them, and keeps what each prints within bounds.
 fn all_run(running: &mut [Running<'_>], when: &str) -> Result<(), String> {
     for one in running {
+        one.output.thin();
         match one.child.ended() {
             Ok(None) => {}
             Ok(Some(status)) => return Err(told(one.part, &format!("ended with {status}{when}"))),

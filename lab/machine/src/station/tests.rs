@@ -77,7 +77,8 @@ impl Stage {
         let data = folder.path().join("data");
         fs::create_dir(&data).unwrap();
         let text = format!(
-            "address = \"127.0.0.1\"\nprograms = [\"sh\"]\nfolders = [\"{}\"]",
+            "address = \"127.0.0.1\"\nprograms = [\"sh\"]\nfolders = [\"{}\"]\nvariables = [\"WHERE\"]\n\
+             kernel = [\"kernel.osrelease\"]",
             data.display()
         );
         let allowed = Allowed::parse(&text).unwrap();
@@ -323,6 +324,121 @@ fn a_second_agent_does_not_have_the_same_folder() {
     assert!(said.starts_with("another agent has systems here"), "{said}");
     drop(stage.station);
     assert!(second().is_ok(), "it has ended");
+}
+
+#[test]
+fn what_surrounds_a_system_is_looked_at_there() {
+    let stage = Stage::new();
+    let (mut afar, _served) = stage.open(setup("exec sleep 600"));
+    afar.start(&never()).unwrap();
+    afar.look_around().unwrap();
+    let around = afar.looked_around().unwrap().unwrap();
+    assert!(around.cores > 0 && around.wall_end_ms >= around.wall_start_ms);
+    let cores = lab_host::cores::allowed().unwrap().len();
+    assert_eq!(around.system_cores as usize, cores);
+    assert!(around.open_files.is_some(), "its first process is found");
+    let again = afar.looked_around();
+    assert!(matches!(again, Err(Failed::Fatal(_))), "{again:?}");
+}
+
+#[test]
+fn what_a_reset_leaves_running_ends_with_the_system() {
+    let stage = Stage::new();
+    let mut with_reset = setup("exec sleep 600");
+    let script = "setsid sh -c 'echo $$ > id; mv id left; exec sleep 600' < /dev/null > /dev/null 2>&1 & \
+                  while [ ! -e left ]; do sleep 0.01; done";
+    with_reset.spec.reset = ["sh", "-c", script].map(str::to_owned).to_vec();
+    let (mut afar, served) = stage.open(with_reset);
+    let started = afar.start(&never()).unwrap();
+    let id = fs::read_to_string(PathBuf::from(&started.setting.scratch).join("left")).unwrap();
+    let left = || Watched::find(id.trim().parse().unwrap());
+    assert!(left().is_some(), "the system may need it");
+    assert_eq!(afar.stop().unwrap(), None);
+    assert_eq!(left(), None);
+    drop(afar);
+    served.join().unwrap().unwrap();
+    stage.is_as_it_was();
+}
+
+#[test]
+fn settings_that_are_not_allowed_are_not_read() {
+    let stage = Stage::new();
+    let (mut afar, _served) = stage.open(setup("exec sleep 600"));
+    afar.start(&never()).unwrap();
+    let setting = |name: &str, path: &str| lab_study::KernelSetting {
+        name: name.to_owned(),
+        path: path.to_owned(),
+        value: String::new(),
+    };
+    let allowed = setting("mine", "/proc/sys/kernel/osrelease");
+    let other = setting("other", "/proc/sys/kernel/ostype");
+    let state = afar.state(&[allowed, other]).unwrap();
+    assert!(state.kernel_settings.contains_key("mine"));
+    assert!(!state.kernel_settings.contains_key("other"));
+}
+
+#[test]
+fn data_that_can_not_be_removed_is_told() {
+    let stage = Stage::new();
+    let script =
+        "w=$(dirname \"$(dirname \"$PWD\")\"); mv \"$w\" \"$w.away\"; : > \"$w\"; exec sleep 600";
+    let (mut afar, served) = stage.open(setup(script));
+    let started = afar.start(&never()).unwrap();
+    let data = PathBuf::from(&started.setting.scratch);
+    let work = data.ancestors().nth(2).unwrap().to_path_buf();
+    until("it is moved away", || work.is_file());
+    let stopped = afar.stop();
+    let Err(Failed::Fatal(error)) = stopped else {
+        panic!("{stopped:?}");
+    };
+    let said = error.to_string();
+    assert!(
+        said.starts_with("agent here could not leave its machine as it was")
+            && said.contains("can't be removed"),
+        "{said}"
+    );
+    drop(afar);
+    served.join().unwrap().unwrap();
+}
+
+#[test]
+fn an_order_that_is_too_long_is_not_kept() {
+    let stage = Stage::new();
+    let mut long = setup("exec sleep 600");
+    let text = "x".repeat(MOST_ORDER);
+    long.spec.files.push(("conf/b".to_owned(), text));
+    let (mut afar, served) = stage.open(long);
+    let started = afar.start(&never());
+    let Err(Failed::Fatal(error)) = started else {
+        panic!("{started:?}");
+    };
+    assert!(error.to_string().contains("over 16 MB"), "{error}");
+    assert!(afar.ask_raw(&vec![0; 2 * MOST_ORDER]).is_ok());
+    let said = served.join().unwrap().unwrap_err();
+    assert!(said.contains("an order has over"), "{said}");
+}
+
+#[test]
+fn a_server_that_nobody_finds_is_told() {
+    let stage = Stage::new();
+    let (mut afar, _served) = stage.open(setup("exec sleep 600"));
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    assert!(!afar.watch(port, None, &never()).unwrap());
+    let columns = afar
+        .count(shared(), Duration::from_secs(1), DEADLINE)
+        .unwrap();
+    assert!(
+        columns.iter().all(|name| !name.starts_with("system.")),
+        "{columns:?}"
+    );
+    assert!(
+        afar.watch(port, Some(std::process::id()), &never())
+            .unwrap()
+    );
+    let gone = afar.watch(port, Some(4_194_304), &never());
+    assert!(matches!(gone, Err(Failed::System(_))), "{gone:?}");
 }
 
 #[test]

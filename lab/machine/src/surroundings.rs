@@ -1,0 +1,214 @@
+//! What surrounds a system on its machine: other programs, the calendar's clock, and what limits turned away. It
+//! reads at both ends and subtracts; it judges nothing.
+
+use std::path::Path;
+use std::time::Duration;
+
+use lab_host::clock::{Stopwatch, wall_ms};
+use lab_host::machine;
+use lab_monitor::{ListenFailures, Programs, Roots, Throttling};
+use serde::{Deserialize, Serialize};
+
+/// Programs that a record names.
+const BUSIEST: usize = 3;
+
+/// CPU that a program used, all processes of its name together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Other {
+    /// As the kernel has it.
+    pub name: String,
+    /// 100 = one core.
+    pub cpu_percent: f64,
+}
+
+/// A look at all programs, from which their CPU is counted.
+#[derive(Debug)]
+pub struct Look {
+    programs: Programs,
+    watch: Stopwatch,
+}
+
+impl Look {
+    /// As they are now.
+    #[must_use]
+    pub fn now() -> Self {
+        Self {
+            programs: Programs::look(&Roots::default()),
+            watch: Stopwatch::start(),
+        }
+    }
+
+    /// The busiest since `earlier` that are neither this program, nor below it, nor the system.
+    #[must_use]
+    pub fn others_since(&self, earlier: &Self, system: &[u32]) -> Vec<Other> {
+        let passed = earlier.watch.elapsed().saturating_sub(self.watch.elapsed());
+        let own: Vec<u32> = system.iter().copied().chain([std::process::id()]).collect();
+        let busiest = self
+            .programs
+            .busiest(&earlier.programs, passed, &own, BUSIEST);
+        let other = |program: lab_monitor::Program| Other {
+            name: program.name,
+            cpu_percent: program.cpu_percent,
+        };
+        busiest.into_iter().map(other).collect()
+    }
+}
+
+/// What is read when the ramp begins; the rest of it when the hold is over.
+#[derive(Debug)]
+pub struct Surroundings {
+    system: Option<u32>,
+    others_before: Vec<Other>,
+    look: Look,
+    counts: Counts,
+    wall_start_ms: i64,
+    watch: Stopwatch,
+}
+
+/// Counters since the machine or the groups were made.
+#[derive(Debug)]
+struct Counts {
+    listen: Option<ListenFailures>,
+    own: Option<Throttling>,
+    system: Option<Throttling>,
+    thermal: Option<u64>,
+}
+
+impl Counts {
+    fn read(system: Option<u32>) -> Self {
+        let roots = Roots::default();
+        let throttling = |pid| lab_monitor::throttling(&roots, pid);
+        Self {
+            listen: lab_monitor::listen_failures(&roots),
+            own: throttling(std::process::id()),
+            system: system.and_then(throttling),
+            thermal: lab_monitor::thermal_throttles(&roots),
+        }
+    }
+}
+
+/// What surrounded a system on a machine. What was not found out is absent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Surrounded {
+    /// Cores of the machine.
+    pub cores: u32,
+    /// Cores that the system was started on; all of one that ran before.
+    pub system_cores: u32,
+    /// Programs that are neither this one nor the system, before the ramp.
+    pub others_before: Vec<Other>,
+    /// The same over ramp and hold.
+    pub others_during: Vec<Other>,
+    /// The calendar's clock at the start, ms since 1970.
+    pub wall_start_ms: i64,
+    /// The same at the end.
+    pub wall_end_ms: i64,
+    /// What the monotonic clock counted in between.
+    pub monotonic_ms: f64,
+    /// Files that the system's first process may have open.
+    pub open_files: Option<u64>,
+    /// Connections that the full queue of a listener turned away.
+    pub listen_overflows: Option<u64>,
+    /// Connections that any listener dropped.
+    pub listen_drops: Option<u64>,
+    /// What CPU quotas took from this program.
+    pub own_throttled: Option<Throttled>,
+    /// What they took from the system.
+    pub system_throttled: Option<Throttled>,
+    /// Times that a core lowered its frequency for heat.
+    pub thermal_throttles: Option<u64>,
+}
+
+/// What a CPU quota took away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Throttled {
+    /// Periods in which it ran out.
+    pub periods: u64,
+    /// Time that processes were held back, over all cores.
+    pub ms: u64,
+}
+
+impl Surroundings {
+    /// Reads before the ramp; `before` is the look before the system started.
+    #[must_use]
+    pub fn begin(before: &Look, system: &[u32]) -> Self {
+        let look = Look::now();
+        // Of a daemon the first process is gone; limits and groups are those of what it left.
+        let lives = |pid: &u32| Path::new("/proc").join(pid.to_string()).exists();
+        let first = system.iter().copied().find(lives);
+        Self {
+            system: first,
+            others_before: look.others_since(before, system),
+            look,
+            counts: Counts::read(first),
+            wall_start_ms: wall_ms(),
+            watch: Stopwatch::start(),
+        }
+    }
+
+    /// Reads after the hold, while the system still runs.
+    #[must_use]
+    pub fn end(self, system: &[u32]) -> Surrounded {
+        let monotonic = self.watch.elapsed();
+        let cores = machine::cores_here();
+        let wall_end_ms = wall_ms();
+        let (before, now) = (self.counts, Counts::read(self.system));
+        let listen = before.listen.zip(now.listen);
+        let thermal = before.thermal.zip(now.thermal);
+        let open_files = |pid| lab_monitor::open_files_limit(&Roots::default(), pid);
+        Surrounded {
+            cores,
+            system_cores: cores,
+            others_before: self.others_before,
+            others_during: Look::now().others_since(&self.look, system),
+            wall_start_ms: self.wall_start_ms,
+            wall_end_ms,
+            monotonic_ms: monotonic.as_secs_f64() * 1e3,
+            open_files: self.system.and_then(open_files),
+            listen_overflows: listen.map(|(b, n)| n.overflows.saturating_sub(b.overflows)),
+            listen_drops: listen.map(|(b, n)| n.drops.saturating_sub(b.drops)),
+            own_throttled: throttled(before.own, now.own),
+            system_throttled: throttled(before.system, now.system),
+            thermal_throttles: thermal.map(|(b, n)| n.saturating_sub(b)),
+        }
+    }
+}
+
+fn throttled(before: Option<Throttling>, now: Option<Throttling>) -> Option<Throttled> {
+    let (before, now) = before.zip(now)?;
+    let held_back = Duration::from_micros(now.held_back_us.saturating_sub(before.held_back_us));
+    Some(Throttled {
+        periods: now.periods.saturating_sub(before.periods),
+        ms: u64::try_from(held_back.as_millis()).unwrap_or(u64::MAX),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_unknown_at_either_end_is_unknown() {
+        let some = Some(Throttling {
+            periods: 5,
+            held_back_us: 12_000,
+        });
+        let expected = Throttled { periods: 5, ms: 12 };
+        assert_eq!(throttled(Some(Throttling::default()), some), Some(expected));
+        assert_eq!(throttled(None, some), None);
+    }
+
+    #[test]
+    fn the_first_process_that_lives_has_the_limits() {
+        let (gone, own) = (4_194_304, std::process::id());
+        let before = Look::now();
+        let around = Surroundings::begin(&before, &[gone, own]).end(&[gone, own]);
+        let expected = lab_monitor::open_files_limit(&Roots::default(), own);
+        assert_eq!(around.open_files, expected);
+        assert!(around.cores > 0 && around.monotonic_ms >= 0.0, "{around:?}");
+        let nothing = Surroundings::begin(&before, &[gone]).end(&[gone]);
+        assert_eq!(nothing.open_files, None);
+    }
+}
