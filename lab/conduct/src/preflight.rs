@@ -383,9 +383,9 @@ impl fmt::Display for Room {
             true => (files, ports),
             false => (ports, files),
         };
-        write!(
+        writeln!(
             f,
-            "{} connections at most; {by} bind first, at {most} ({other} at {more})\n",
+            "{} connections at most; {by} bind first, at {most} ({other} at {more})",
             self.connections
         )?;
         if let Some(wanted) = self.sources_wanted() {
