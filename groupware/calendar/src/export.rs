@@ -4,6 +4,7 @@
 //! by the same name, as where two programs describe it, is in a calendar of its own behind: RFC 5545 §3.4 has any
 //! number of them in a file.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -12,7 +13,7 @@ use groupware_proto_ical::split;
 
 use crate::Entry;
 use crate::icalendar::{event_component, root, write};
-use crate::meaning::{Told, Zones};
+use crate::meaning::{Budget, Told, Zones};
 
 /// How a calendar ends.
 const END: &str = "END:VCALENDAR\r\n";
@@ -57,12 +58,12 @@ impl ICalendarParts {
             .filter(|entry| written.insert(&*entry.event.uid))
             .flat_map(Piece::kept);
         let mut left: Vec<Piece<'_>> = own.into_iter().map(Piece::own).chain(kept).collect();
-        let mut text = String::new();
+        let (mut text, budget) = (String::new(), Budget::of_a_part());
         if !std::mem::replace(&mut self.has_begun, true) {
             self.begin(&mut text);
         }
         for round in 1.. {
-            left = self.add(&mut text, left, round < SORTED);
+            left = self.add(&mut text, left, &budget, round < SORTED);
             if left.is_empty() {
                 break;
             }
@@ -93,11 +94,12 @@ impl ICalendarParts {
         &mut self,
         text: &mut String,
         pieces: Vec<Piece<'e>>,
+        budget: &Budget,
         may_wait: bool,
     ) -> Vec<Piece<'e>> {
         let (mut zones, mut lines, mut left) = (String::new(), String::new(), Vec::new());
         for piece in pieces {
-            let mut taken = self.zones.take(&piece.zones, &|| piece.reach());
+            let mut taken = self.zones.take(&piece.zones, &|| piece.reach(), budget);
             if taken.is_none() && may_wait {
                 left.push(piece);
                 continue;
@@ -107,7 +109,7 @@ impl ICalendarParts {
                 text.push_str(&std::mem::take(&mut lines));
                 text.push_str(END);
                 self.begin(text);
-                taken = self.zones.take(&piece.zones, &|| piece.reach());
+                taken = self.zones.take(&piece.zones, &|| piece.reach(), budget);
             }
             zones.push_str(&taken.unwrap_or_default());
             lines.push_str(&piece.lines);
@@ -124,6 +126,8 @@ struct Piece<'e> {
     /// The time zones that it names, and what it means by them.
     zones: Vec<(String, Told)>,
     lines: String,
+    /// To find it out, the whole object is read.
+    reach: OnceCell<Range<i64>>,
 }
 
 impl<'e> Piece<'e> {
@@ -141,6 +145,7 @@ impl<'e> Piece<'e> {
                 .map(|name| (name.to_owned(), Told::Known))
                 .collect(),
             lines: component.to_string(),
+            reach: OnceCell::new(),
         }
     }
 
@@ -167,6 +172,7 @@ impl<'e> Piece<'e> {
                 entry,
                 zones: zones.collect(),
                 lines,
+                reach: OnceCell::new(),
             }
         };
         objects.iter().map(piece).collect()
@@ -175,10 +181,11 @@ impl<'e> Piece<'e> {
     /// From when to when its time zones have to mean what they mean.
     fn reach(&self) -> Range<i64> {
         let details = &self.entry.event.details;
-        match self.entry.imported() {
+        let find_out = || match self.entry.imported() {
             Some(imported) => imported.reach(),
             None => details.start.instant()..details.end.instant(),
-        }
+        };
+        self.reach.get_or_init(find_out).clone()
     }
 }
 

@@ -25,6 +25,8 @@ use crate::{
 /// Changes of components, by their numbers, time zones left out.
 type Edits = Vec<(usize, Vec<Edit>)>;
 
+const IMPOSSIBLE: &str = "This change can't be made in what came.";
+
 /// Changes an event that was brought, whose next version has this number. Where it is literal, a missing description
 /// means none.
 ///
@@ -68,6 +70,7 @@ pub(crate) fn change(
         });
     }
     let written = edited(imported.original().as_bytes(), &edits);
+    let written = written.ok_or_else(|| refused(IMPOSSIBLE))?;
     let written = with_zones(&written, zones.as_bytes());
     put(context, (held, imported), written, &wanted)
 }
@@ -92,7 +95,7 @@ fn put(
         is_same(&details.start, &wanted.start) && is_same(&details.end, &wanted.end)
     };
     let entry = entry.filter(|entry| is_as_wanted(&entry.event.details));
-    let entry = entry.ok_or_else(|| refused("This change can't be made in what came."))?;
+    let entry = entry.ok_or_else(|| refused(IMPOSSIBLE))?;
     let mut changes = Changes::default();
     changes.replace(context.mailbox, uid, Some(held), Some(&entry));
     Ok(Decision {
@@ -167,11 +170,16 @@ fn wanted(old: &Event, mut new: Details, is_literal: bool) -> Result<Details, Ca
     if new.description.is_none() && !is_literal {
         new.description.clone_from(&old.details.description);
     }
-    for (name, text) in [
-        ("summary", &mut new.summary),
-        ("location", &mut new.location),
-        ("description", &mut new.description),
+    let was = &old.details;
+    for (name, text, was) in [
+        ("summary", &mut new.summary, &was.summary),
+        ("location", &mut new.location, &was.location),
+        ("description", &mut new.description, &was.description),
     ] {
+        // What came may hold what no new text can, and is not written anew.
+        if *text == *was {
+            continue;
+        }
         let Some(text) = text else { continue };
         *text = text.replace("\r\n", "\n");
         let is_no_text = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t');

@@ -2,6 +2,7 @@
 //! same, at least while the event takes place.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -24,6 +25,14 @@ const BYTES: usize = 4 << 20;
 const YEAR_S: i64 = 366 * 86_400;
 /// How far ahead of the first event in it a time zone is described.
 const AHEAD_S: i64 = 10 * YEAR_S;
+/// Most bytes of a description that is compared: those that tell all changes of a zone since there are any have 20 KiB.
+const COMPARED_BYTES: usize = 64 * 1024;
+/// Most onsets of a description that is compared.
+const ONSETS: usize = 20_000;
+/// What may be compared while a part of a file is written: rules of descriptions, and KiB of them.
+const COMPARED: usize = 2_000;
+/// What it counts as to describe a zone for that.
+const DESCRIBED: usize = 4;
 
 /// What an entry says of a time zone that it names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +43,26 @@ pub(crate) enum Told {
     ByName,
     /// It is the one of the zone database, which is described for those who have none.
     Known,
+}
+
+/// What may still be compared. Whoever brings descriptions chooses how long it takes to find out what they mean; what
+/// isn't compared is in a calendar of its own, where it means what it says in any case.
+#[derive(Debug)]
+pub(crate) struct Budget(Cell<usize>);
+
+impl Budget {
+    pub(crate) fn of_a_part() -> Self {
+        Self(Cell::new(COMPARED))
+    }
+
+    /// Whether there was so much left, which is gone then.
+    fn takes(&self, much: usize) -> bool {
+        let left = self.0.get().checked_sub(much);
+        if let Some(left) = left {
+            self.0.set(left);
+        }
+        left.is_some()
+    }
 }
 
 /// The time zones of a calendar.
@@ -59,11 +88,12 @@ impl Zones {
         &mut self,
         zones: &[(String, Told)],
         reach: &dyn Fn() -> Range<i64>,
+        budget: &Budget,
     ) -> Option<String> {
         let has_room = self.bytes < BYTES || self.named.is_empty();
         let fits = |(name, told): &(String, Told)| match self.named.get(name) {
             None => has_room,
-            Some(zone) => zone.means(name, told, reach),
+            Some(zone) => zone.means(name, told, reach, budget),
         };
         if !zones.iter().all(fits) {
             return None;
@@ -107,7 +137,13 @@ impl Zone {
     }
 
     /// Whether this is what somebody means who says this of a zone of its name.
-    fn means(&self, name: &str, told: &Told, reach: &dyn Fn() -> Range<i64>) -> bool {
+    fn means(
+        &self,
+        name: &str,
+        told: &Told,
+        reach: &dyn Fn() -> Range<i64>,
+        budget: &Budget,
+    ) -> bool {
         let Some(lines) = &self.lines else {
             return *told == Told::ByName;
         };
@@ -119,14 +155,17 @@ impl Zone {
                 if self.known.start <= range.start && range.end <= self.known.end {
                     return true;
                 }
+                if !budget.takes(DESCRIBED) {
+                    return false;
+                }
                 match zones::described(name, &range) {
                     Some(said) => (Cow::Owned(said), range),
                     None => return false,
                 }
             }
         };
-        let meaning = Meaning::of(name, lines, &range);
-        meaning.is_some() && meaning == Meaning::of(name, &said, &range)
+        let meaning = Meaning::of(name, lines, &range, budget);
+        meaning.is_some() && meaning == Meaning::of(name, &said, &range, budget)
     }
 }
 
@@ -148,8 +187,11 @@ struct Onset {
 }
 
 impl Meaning {
-    /// `None` if that can't be told.
-    fn of(name: &str, lines: &str, range: &Range<i64>) -> Option<Self> {
+    /// `None` if that can't be told, or would take too long.
+    fn of(name: &str, lines: &str, range: &Range<i64>, budget: &Budget) -> Option<Self> {
+        if lines.len() > COMPARED_BYTES || !budget.takes(1 + lines.len() / 1024) {
+            return None;
+        }
         let whole = format!("BEGIN:VCALENDAR\r\n{lines}END:VCALENDAR\r\n");
         let calendar = view::parse(&whole).ok()?;
         let described = calendar.timezones().next()?;
@@ -162,6 +204,9 @@ impl Meaning {
                 observance.component_type,
                 Component::Standard | Component::Daylight
             ) {
+                if !budget.takes(observance.properties(&Property::Rrule).count()) {
+                    return None;
+                }
                 add_onsets(observance, &resolver, range, &mut onsets)?;
             }
         }
@@ -201,6 +246,7 @@ fn add_onsets(
         offset(&Property::Tzoffsetfrom)?,
         offset(&Property::Tzoffsetto)?,
     );
+    let known = to.len();
     let mut add = |at: DateTime| {
         to.push(Onset {
             at: time::seconds(at) - offsets.0,
@@ -218,6 +264,7 @@ fn add_onsets(
             add(local(&moment(value)?));
         }
     }
+    let mut left = ONSETS.checked_sub(known)?;
     for entry in observance.properties(&Property::Rrule) {
         let ICalendarValue::RecurrenceRule(rule) = entry.values.first()? else {
             return None;
@@ -234,10 +281,53 @@ fn add_onsets(
         let from = time::utc(last.saturating_sub(3 * YEAR_S));
         let around = from..time::utc(range.end.saturating_add(YEAR_S));
         let starts = recurrence::starts(rule, first, until, &around)?;
-        if starts.is_cut {
+        // Those of all rules together: a description may have thousands.
+        if starts.is_cut || starts.at.len() > left {
             return None;
         }
+        left -= starts.at.len();
         starts.at.into_iter().for_each(&mut add);
     }
     Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A zone in which so many times begin each day.
+    fn daily(times: usize) -> String {
+        let time = "BEGIN:STANDARD\r\nDTSTART:19700101T000000\r\nTZOFFSETFROM:+0100\r\n\
+            TZOFFSETTO:+0100\r\nRRULE:FREQ=DAILY\r\nEND:STANDARD\r\n";
+        let times = time.repeat(times);
+        format!("BEGIN:VTIMEZONE\r\nTZID:X\r\n{times}END:VTIMEZONE\r\n")
+    }
+
+    #[test]
+    fn the_times_of_a_zone_are_bounded_together() {
+        let range = 0..30 * YEAR_S;
+        let meaning = |times| Meaning::of("X", &daily(times), &range, &Budget::of_a_part());
+        assert_eq!(meaning(1).unwrap().offsets, [(0, 3600)]);
+        assert_eq!(meaning(2), None);
+        assert_eq!(meaning(2_300), None);
+    }
+
+    #[test]
+    fn what_is_compared_is_bounded() {
+        let range = 0..YEAR_S;
+        let budget = Budget(Cell::new(3));
+        let meaning = || Meaning::of("X", &daily(1), &range, &budget);
+        assert!(meaning().is_some());
+        assert_eq!(meaning(), None);
+        let zone = Zone {
+            lines: Some(daily(1)),
+            known: 0..0,
+        };
+        let said = Told::Lines(daily(2));
+        let means = |told: &Told, budget: &Budget| zone.means("X", told, &|| range.clone(), budget);
+        assert!(means(&said, &Budget::of_a_part()));
+        assert!(!means(&said, &budget));
+        // What is the same by its lines is not compared.
+        assert!(means(&Told::Lines(daily(1)), &budget));
+    }
 }

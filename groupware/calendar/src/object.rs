@@ -9,6 +9,7 @@
 //! It lies where an event made here would, so that whoever looks for one of its UID finds it. An instance of
 //! what recurs has a name of its own: the UID, a byte that no UID has, and the moment that it stands for.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use groupware_store::ReadError;
@@ -151,6 +152,13 @@ impl Imported {
     /// The object, byte for byte as it came.
     pub fn original(&self) -> &str {
         &self.original
+    }
+
+    /// Tells its versions apart, for whoever changes what they saw of one.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.original.hash(&mut hasher);
+        hasher.finish()
     }
 
     /// Whether it is an event, rather than a task or a journal.

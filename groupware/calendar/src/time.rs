@@ -38,7 +38,7 @@ impl Moment {
     /// A wall-clock time in the zone `tzid`.
     ///
     /// # Errors
-    /// 400 if no such zone is known.
+    /// 400 if no such zone is known, or its name can't be written.
     pub fn zoned(local: DateTime, tzid: &str) -> Result<Self, CalendarError> {
         let unknown = || {
             CalendarError::bad_request(format!(
@@ -46,6 +46,10 @@ impl Moment {
                 groupware_text::shortened(tzid)
             ))
         };
+        // calcard takes a name for a zone's that ends with it, whatever lies before.
+        if !can_name_zone(tzid) {
+            return Err(unknown());
+        }
         let zone: Tz = tzid.parse().map_err(|()| unknown())?;
         let instant = local_to_instant(local, zone).ok_or_else(unknown)?;
         Ok(Self::Zoned {
@@ -88,6 +92,12 @@ impl Moment {
             _ => None,
         }
     }
+}
+
+/// Whether a text can be the name of a zone in a line of iCalendar: RFC 5545 §3.1 has no parameter with quotation marks
+/// or ends of lines in it.
+pub(crate) fn can_name_zone(tzid: &str) -> bool {
+    !tzid.contains(|letter: char| letter.is_control() || letter == '"')
 }
 
 /// Seconds since 1970 of a wall clock read as UTC.
@@ -279,8 +289,16 @@ mod tests {
 
     #[test]
     fn unknown_zones_are_refused() {
-        let error = Moment::zoned(at("2026-01-05T09:00:00"), "Middle/Earth").unwrap_err();
-        assert_eq!(error.status(), 400);
+        for name in [
+            "Middle/Earth",
+            "/a\"/b/Europe/Berlin",
+            "/a\r\nX:/b/Europe/Berlin",
+            "/a\u{7f}/b/Europe/Berlin",
+        ] {
+            let error = Moment::zoned(at("2026-01-05T09:00:00"), name).unwrap_err();
+            assert_eq!(error.status(), 400, "{name:?}");
+        }
+        Moment::zoned(at("2026-01-05T09:00:00"), "/a/b/Europe/Berlin").unwrap();
     }
 
     proptest! {

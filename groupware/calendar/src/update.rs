@@ -18,6 +18,9 @@ pub struct UpdateOptions {
     pub literally: bool,
     /// Whether the client's sequence counts as it is, rather than being raised.
     pub strict_sequence: bool,
+    /// Of what was brought from elsewhere: the [fingerprint](crate::Imported::fingerprint) of what the client saw, if
+    /// it says that.
+    pub seen: Option<u64>,
 }
 
 impl Default for UpdateOptions {
@@ -26,6 +29,7 @@ impl Default for UpdateOptions {
             workflow: true,
             literally: false,
             strict_sequence: false,
+            seen: None,
         }
     }
 }
@@ -40,8 +44,8 @@ impl Default for UpdateOptions {
 ///
 /// # Errors
 /// 404; 400 for an invitation that is not accepted, for a meeting of another organizer, and for
-/// another UID than the path's; 409 for a sequence older than the stored one; 403 for what can't be changed of what was
-/// brought.
+/// another UID than the path's; 409 for a sequence older than the stored one, and where what was brought is another now
+/// than the client saw; 403 for what can't be changed of what was brought.
 pub fn update(
     context: &Context<'_>,
     uid: &str,
@@ -66,6 +70,16 @@ pub fn update(
     if let Some(imported) = held.entry.imported() {
         let old = held.entry.event.sequence;
         let sequence = next_sequence(old, new.sequence, options.strict_sequence)?;
+        // Who organizes a meeting counts its versions: of somebody else's, the number stays through all changes here.
+        if options
+            .seen
+            .is_some_and(|seen| seen != imported.fingerprint())
+        {
+            return Err(CalendarError::refused(
+                Reason::NewerVersion,
+                "A newer version exists than the one that was seen.",
+            ));
+        }
         let how = (sequence, options.literally);
         return kept::change(context, (&held, imported), new, how);
     }

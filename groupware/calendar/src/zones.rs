@@ -14,6 +14,9 @@ use crate::Details;
 
 /// How long before and after an event its zone is described.
 const REACH: i64 = 366 * 86_400;
+/// The years from 1830 to 2130, which are described at most. The zone database as calcard has it knows of no
+/// changes outside of them, and calcard looks at a zone every three days: those from the year 1 to 9999 hold it up.
+const DESCRIBED: Range<i64> = -4_417_977_600..5_049_129_600;
 
 /// One zone: `{"tzid","standard":{…},"daylight":{…}}`.
 #[derive(Debug, Serialize)]
@@ -63,10 +66,10 @@ pub(crate) fn described(tzid: &str, range: &Range<i64>) -> Option<String> {
     let mut calendar = ICalendar {
         components: vec![ICalendarComponent::new(Component::VCalendar)],
     };
-    let (from, to) = (
-        range.start.saturating_sub(REACH),
-        range.end.saturating_add(REACH),
-    );
+    let to = range.end.saturating_add(REACH).min(DESCRIBED.end);
+    let from = range.start.saturating_sub(REACH).max(DESCRIBED.start);
+    // Of an event before all these years, or behind them, what holds then.
+    let from = from.min(to);
     calendar.add_timezone(tzid, from, to)?;
     let whole = calendar.to_string();
     let zone = whole.strip_prefix(AROUND.0)?.strip_suffix(AROUND.1)?;
@@ -106,4 +109,29 @@ fn value(component: &ICalendarComponent, property: &Property) -> Option<String> 
     let line = line.replace("\r\n ", "");
     line.split_once(':')
         .map(|(_, value)| value.trim_end().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_years_are_described_than_a_zone_changes_in() {
+        let second =
+            |year: &str| crate::time::parse_extended(&format!("{year}-01-01T00:00:00Z")).unwrap();
+        let described =
+            |from: &str, to: &str| described("Europe/Berlin", &(second(from)..second(to))).unwrap();
+        assert_eq!(
+            (DESCRIBED.start, DESCRIBED.end),
+            (second("1830"), second("2130"))
+        );
+        let whole = described("0001", "9999");
+        let starts: Vec<&str> = whole.split("DTSTART:").skip(1).collect();
+        assert!(starts.len() > 1, "{whole}");
+        assert!(starts.iter().all(|start| *start >= "1830"), "{whole}");
+        // Within them, nothing else is said of a zone than ever, and outside of them what holds there.
+        assert!(described("1890", "1890").contains("TZOFFSETTO:+0053\r\n"));
+        assert!(described("0001", "0001").contains("TZOFFSETTO:+0053\r\n"));
+        assert!(described("5000", "5000").contains("TZOFFSETTO:+0100\r\n"));
+    }
 }

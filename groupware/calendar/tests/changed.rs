@@ -1,13 +1,13 @@
 //! Changes of what was brought from elsewhere: the lines that say what changes, and no others.
 
-use groupware_calendar::{Outcome, UpdateOptions, instance_name};
+use groupware_calendar::{Imported, Outcome, UpdateOptions, entry, instance_name};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::support::brought::{
     ALL_2026, BERLIN, WEEKLY, bring, calendar, original, records, single,
 };
-use crate::support::{World, refusal};
+use crate::support::{World, refusal, user};
 
 /// Lines that say of an event that it was changed, as the world's clock says it.
 const CHANGED: &str = "DTSTAMP:20260101T000000Z\r\nLAST-MODIFIED:20260101T000000Z\r\n";
@@ -94,6 +94,57 @@ fn texts_change_in_their_lines() {
     assert_eq!(original(&world, "e"), without);
     let told = change(&mut world, "e", &[("summary", json!("a\u{7}b"))]);
     assert!(told.unwrap_err().1.contains("control character"));
+}
+
+#[test]
+fn texts_that_stay_may_hold_what_no_new_one_can() {
+    let mut world = World::new(1);
+    // A backslash before an r is read as a carriage return.
+    let text = "SUMMARY:Old\r\nLOCATION:C:\\rooms\r\nDESCRIPTION:see C:\\reports\r\n";
+    let before = calendar(&[&single("c", text)]);
+    bring(&world, &before);
+    change(&mut world, "c", &[("summary", json!("New"))]).unwrap();
+    // And of a client that says nothing of it.
+    let mut event = read_and(&world, "c", &[("summary", json!("Newer"))]);
+    event.as_object_mut().unwrap().remove("description");
+    world
+        .update(0, "c", &event, UpdateOptions::default())
+        .unwrap();
+    let rest = format!("{CHANGED}SEQUENCE:2\r\nEND:VEVENT");
+    let expected = before.replace("SUMMARY:Old", "SUMMARY:Newer");
+    let expected = expected.replace("END:VEVENT", &rest);
+    assert_eq!(original(&world, "c"), expected);
+    let told = change(&mut world, "c", &[("description", json!("C:\rall"))]);
+    assert!(told.unwrap_err().1.contains("control character"));
+}
+
+#[test]
+fn who_saw_another_version_is_told_where_no_number_rises() {
+    let mut world = World::new(1);
+    let rest = "ORGANIZER:mailto:eve@example.org\r\nSUMMARY:Old\r\n";
+    bring(&world, &calendar(&[&single("m", rest)]));
+    let seen = |world: &World| {
+        let owner = user(0);
+        let found = world.store.read(|snapshot| entry(snapshot, &owner, "m"));
+        found.unwrap().imported().map(Imported::fingerprint)
+    };
+    let first = UpdateOptions {
+        seen: seen(&world),
+        ..UpdateOptions::default()
+    };
+    let event = read_and(&world, "m", &[("summary", json!("New"))]);
+    world.update(0, "m", &event, first).unwrap();
+    assert_eq!(world.event(0, "m").unwrap()["sequence"], event["sequence"]);
+    let other = read_and(&world, "m", &[("summary", json!("Other"))]);
+    let told = world.update(0, "m", &other, first);
+    assert_eq!(refusal(told), (409, Some(1027)));
+    assert_eq!(world.event(0, "m").unwrap()["summary"], "New");
+    let second = UpdateOptions {
+        seen: seen(&world),
+        ..first
+    };
+    world.update(0, "m", &other, second).unwrap();
+    assert_eq!(world.event(0, "m").unwrap()["summary"], "Other");
 }
 
 #[test]
@@ -203,6 +254,38 @@ fn a_zone_that_comes_with_a_time_is_described() {
         assert_eq!(after.matches(part).count(), 1, "{after}");
     }
     assert_eq!(bring(&world, &after), (vec![Outcome::There], false));
+}
+
+#[test]
+fn a_zone_is_named_by_what_a_line_can_have() {
+    let mut world = World::new(1);
+    let before = calendar(&[&single("z", "")]);
+    bring(&world, &before);
+    for zone in [
+        "/UTC\":20260105T070000Z\r\nORGANIZER;X=\"/b/Europe/Berlin",
+        "/UTC\nX:/b/Europe/Berlin",
+        "/UTC\";X=\"/b/Europe/Berlin",
+    ] {
+        let start = at("2026-01-05", "09:00:00", zone);
+        let times = [("start", start.clone()), ("end", start.clone())];
+        assert_eq!(change(&mut world, "z", &times).unwrap_err().0, 400);
+        let own = json!({"id": "own", "start": start});
+        assert_eq!(refusal(world.create(0, &own)), (400, None));
+    }
+    assert_eq!(original(&world, "z"), before);
+    // In what came, a name may be read as such.
+    let start = "DTSTART;TZID=Berlin\\nTime:20260316T090000\r\n";
+    let end = "DTEND;TZID=Berlin\\nTime:20260316T100000\r\n";
+    let event = format!("BEGIN:VEVENT\r\nUID:n\r\n{start}{end}END:VEVENT\r\n");
+    let zone = BERLIN.replace("Berlin Time", "Berlin\\nTime");
+    bring(&world, &calendar(&[&zone, &event]));
+    let eleven = at("2026-03-16", "11:00:00", "Europe/Berlin");
+    change(&mut world, "n", &[("end", eleven)]).unwrap();
+    let after = original(&world, "n");
+    let written = "DTEND;TZID=Europe/Berlin:20260316T110000\r\n";
+    for part in [start, written, &*zone, "TZID:Europe/Berlin\r\n"] {
+        assert_eq!(after.matches(part).count(), 1, "{after}");
+    }
 }
 
 #[test]
@@ -354,7 +437,7 @@ fn any_lines() -> impl Strategy<Value = String> {
             let text = match name {
                 "SEQUENCE" => text.len().to_string(),
                 "LAST-MODIFIED" => "20250101T000000Z".to_owned(),
-                _ => text.replace('\\', "/"),
+                _ => text,
             };
             let fold = if is_folded { "\r\n " } else { "" };
             all.push_str(&format!("{name}{parameter}:{fold}{text}\r\n"));

@@ -42,6 +42,7 @@ fn world() -> World {
         workflow: true,
         literally: false,
         strict_sequence: false,
+        seen: None,
     };
     world.update(0, &uid, &floating, options).unwrap();
     world.create(0, &local).unwrap();

@@ -93,17 +93,23 @@ impl<'a> Times<'a> {
         }
     }
 
-    /// What the object calls a zone; `None` if it can't be described.
+    /// What the object calls a zone; `None` if it can't be described. A name that can't be written is none: what lies
+    /// in the object is folded and escaped, and is read as another text than it is written as.
     fn name_of(&mut self, tzid: &str, at: i64) -> Option<String> {
         let resolver = self.calendar.build_tz_resolver();
-        let mut named = self.component.entries.iter().filter_map(|it| it.tz_id());
+        let named = self.component.entries.iter().filter_map(|it| it.tz_id());
+        let mut named = named.filter(|name| time::can_name_zone(name));
         if let Some(name) = named.find(|name| known_zone(&resolver, name) == tzid) {
             return Some(name.to_owned());
         }
         let described = self.calendar.timezones().filter_map(|zone| zone.timezone());
-        let mut names = described.map(|(name, _)| name);
+        let names = described.map(|(name, _)| name);
+        let mut names = names.filter(|name| time::can_name_zone(name));
         if let Some(name) = names.find(|name| known_zone(&resolver, name) == tzid) {
             return Some(name.to_owned());
+        }
+        if !time::can_name_zone(tzid) {
+            return None;
         }
         let described = zones::described(tzid, &(at..at))?;
         self.zones.entry(tzid.to_owned()).or_insert(described);

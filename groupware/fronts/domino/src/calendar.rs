@@ -126,6 +126,7 @@ async fn update_event(
         workflow: query.flag("workflow", true)?,
         literally: query.flag("literally", false)?,
         strict_sequence: query.flag("strictsequence", false)?,
+        ..UpdateOptions::default()
     };
     let entry = change(&service, &owner, |context| {
         calendar::update(context, &uid, new.clone(), options)

@@ -141,6 +141,7 @@ pub(crate) async fn update(
     // A missing description means none here: the form shows it.
     let options = UpdateOptions {
         literally: true,
+        seen: draft.seen,
         ..UpdateOptions::default()
     };
     let changed = change(&service, &visitor.owner, |context| {
@@ -220,6 +221,7 @@ fn form(
         form.sheet method="post" action=(action) {
             (layout::proof(visitor))
             @if let Some(sequence) = draft.sequence { input type="hidden" name="sequence" value=(sequence); }
+            @if let Some(seen) = draft.seen { input type="hidden" name="seen" value=(seen); }
             (fields(service, visitor, (draft, old), wrong))
             div.actions {
                 button.primary type="submit" { @if old.is_some() { "Save" } @else { "Add to calendar" } }

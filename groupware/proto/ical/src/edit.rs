@@ -30,8 +30,25 @@ pub fn escaped(text: &str) -> String {
     written
 }
 
-/// The object with changes in some of its components, which are numbered in their order, time zones left out.
-pub fn edited(object: &[u8], edits: &[(usize, Vec<Edit>)]) -> Vec<u8> {
+impl Edit {
+    /// Whether it is one line, in which each parameter ends where it is to end: RFC 5545 §3.1.
+    fn is_one_line(&self) -> bool {
+        const ENDS: [char; 2] = ['\r', '\n'];
+        let parameters = self.parameters.iter();
+        let mut parameters = parameters.filter_map(|(_, value)| value.as_deref());
+        let value = self.value.as_deref().unwrap_or_default();
+        !value.contains(ENDS)
+            && parameters.all(|value| !value.contains(ENDS) && !value.contains('"'))
+    }
+}
+
+/// The object with changes in some of its components, which are numbered in their order, time zones left out; `None`
+/// if one can't be written, since it has ends of lines, or quotation marks in a parameter.
+pub fn edited(object: &[u8], edits: &[(usize, Vec<Edit>)]) -> Option<Vec<u8>> {
+    let mut all = edits.iter().flat_map(|(_, edits)| edits);
+    if !all.all(Edit::is_one_line) {
+        return None;
+    }
     let mut written = Vec::with_capacity(object.len() + 512);
     let (mut level, mut components) = (0_usize, 0);
     let mut open: Option<Open<'_>> = None;
@@ -67,7 +84,7 @@ pub fn edited(object: &[u8], edits: &[(usize, Vec<Edit>)]) -> Vec<u8> {
         }
         written.extend_from_slice(line.bytes);
     }
-    written
+    Some(written)
 }
 
 /// The object with more time zones, as their lines describe them, before all components.
@@ -189,7 +206,7 @@ mod tests {
     }
 
     fn changed(edits: &[(usize, Vec<Edit>)]) -> String {
-        String::from_utf8(edited(OBJECT.as_bytes(), edits)).unwrap()
+        String::from_utf8(edited(OBJECT.as_bytes(), edits).unwrap()).unwrap()
     }
 
     #[test]
@@ -225,6 +242,29 @@ mod tests {
     }
 
     #[test]
+    fn what_would_be_more_than_a_line_is_not_written() {
+        let with = |value: &str, parameter: &str| Edit {
+            property: "DTEND",
+            value: Some(value.to_owned()),
+            parameters: vec![("VALUE", None), ("TZID", Some(parameter.to_owned()))],
+        };
+        let is_written = |edit| edited(OBJECT.as_bytes(), &[(0, vec![edit])]).is_some();
+        assert!(is_written(with("a\"b", "A: B")));
+        for (value, parameter) in [
+            ("a\nX:b", "A"),
+            ("a\rX:b", "A"),
+            ("a", "A\nX:b"),
+            ("a", "A\r"),
+            ("a", "A\":b"),
+        ] {
+            assert!(
+                !is_written(with(value, parameter)),
+                "{value:?} {parameter:?}"
+            );
+        }
+    }
+
+    #[test]
     fn a_zone_comes_before_all_others() {
         let zone = "BEGIN:VTIMEZONE\r\nTZID:Y\r\nEND:VTIMEZONE\r\n";
         let found = with_zones(OBJECT.as_bytes(), zone.as_bytes());
@@ -239,7 +279,7 @@ mod tests {
             let mark = if mark { "\u{feff}" } else { "" };
             let object = format!("{mark}BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n");
             let edits = [(0, vec![edit("SUMMARY", Some(&escaped(&text)))])];
-            let found = edited(object.as_bytes(), &edits);
+            let found = edited(object.as_bytes(), &edits).unwrap();
             let lines: Vec<_> = Lines::new(&found).collect();
             prop_assert_eq!(lines.len(), 5);
             let (line, value) = (lines[2].unfolded(), escaped(&text));
@@ -248,7 +288,8 @@ mod tests {
                 prop_assert!(physical.len() <= LINE_BYTES + 1);
                 prop_assert!(std::str::from_utf8(physical).is_ok());
             }
-            prop_assert_eq!(edited(&found, &[(0, vec![edit("SUMMARY", None)])]), object.as_bytes());
+            let without = edited(&found, &[(0, vec![edit("SUMMARY", None)])]).unwrap();
+            prop_assert_eq!(without, object.as_bytes());
         }
 
         #[test]

@@ -150,3 +150,43 @@ fn what_was_imported_is_changed_in_its_lines() {
     assert_eq!(refused.status, 403);
     assert!(text(&refused).contains("series"), "{refused:?}");
 }
+
+#[test]
+fn what_a_form_shows_and_nobody_touches_stays() {
+    let server = start();
+    let site = Site::new(&server);
+    // As Thunderbird writes a text of which it has another form, and a place of two lines.
+    let texts = "LOCATION:Quay\\nSouth\r\n\
+                 DESCRIPTION;ALTREP=\"data:text/html,%3Cb%3EHello%3C/b%3E\":Hello\\n\r\n";
+    let times = "DTSTART:20610304T100000Z\r\nDTEND:20610304T113000Z\r\n";
+    import(
+        &site,
+        &format!(
+            "BEGIN:VEVENT\r\nUID:n\r\n{times}ORGANIZER:mailto:eve@example.org\r\n\
+             SUMMARY:Old\r\n{texts}END:VEVENT\r\n"
+        ),
+    );
+    let form = site.ada.get("/calendar/event/n/edit");
+    let seen = between(&form, "name=\"seen\" value=\"", "\"").to_owned();
+    let fields = [
+        ("title", "New"),
+        ("start_day", "2061-03-04"),
+        ("start_time", "10:00"),
+        ("end_day", "2061-03-04"),
+        ("end_time", "11:30"),
+        ("place", "QuaySouth"),
+        ("about", "Hello"),
+        ("sequence", "0"),
+        ("seen", &*seen),
+    ];
+    let changed = site.ada.send("/calendar/event/n/edit", &fields);
+    assert_eq!(changed.status, 303, "{changed:?}");
+    let file = downloaded(&site, "/calendar/event/n");
+    assert!(
+        file.contains(&format!("SUMMARY:New\r\n{texts}")) && !file.contains("SEQUENCE"),
+        "{file}"
+    );
+    // Somebody else counts its versions: who comes later with what was read before is told all the same.
+    let late = site.ada.send("/calendar/event/n/edit", &fields);
+    assert_eq!(late.status, 409, "{late:?}");
+}

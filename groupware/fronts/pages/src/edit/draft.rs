@@ -1,7 +1,7 @@
 //! What stands in an event's form, and the way from there to an event and back.
 
 use groupware_calendar::{
-    Attendee, CalendarError, Entry, Moment, NewAttendee, NewEvent, parse_json_events,
+    Attendee, CalendarError, Entry, Imported, Moment, NewAttendee, NewEvent, parse_json_events,
 };
 use groupware_service::Service;
 use jiff::civil::{Date, DateTime, Time};
@@ -27,6 +27,8 @@ pub(crate) struct Draft {
     pub(crate) about: String,
     /// The version that is being changed.
     pub(crate) sequence: Option<u32>,
+    /// What was seen of an imported event, which may change while its version stays.
+    pub(crate) seen: Option<u64>,
 }
 
 impl Draft {
@@ -65,6 +67,7 @@ impl Draft {
             people: text("people"),
             about: fields.trimmed("about").replace("\r\n", "\n"),
             sequence: fields.get("sequence").parse().ok(),
+            seen: fields.get("seen").parse().ok(),
         }
     }
 
@@ -99,6 +102,7 @@ impl Draft {
             people: people.join(", "),
             about: text(&details.description).replace("\r\n", "\n"),
             sequence: Some(event.sequence),
+            seen: entry.imported().map(Imported::fingerprint),
         }
     }
 
@@ -200,14 +204,15 @@ impl Draft {
 }
 
 /// Carries what the form doesn't show into the new version: labels, alarms, links, what is asked
-/// of each of the people; and the moments in their own zone, if the form shows them unchanged.
+/// of each of the people; and the moments in their own zone and the texts to the letter, if the form shows them
+/// unchanged.
 pub(crate) fn keep_the_rest(old: &Entry, shown: &Draft, sent: &Draft, new: &mut NewEvent) {
     let event = &old.event;
     let mut details = event.details.clone();
-    let given = &new.details;
-    details.summary.clone_from(&given.summary);
-    details.location = kept_if_blank(&given.location, &event.details.location);
-    details.description.clone_from(&given.description);
+    let (given, was) = (&new.details, &event.details);
+    details.summary = kept_if_untouched(&given.summary, &was.summary, in_one_line);
+    details.location = kept_if_untouched(&given.location, &was.location, in_one_line);
+    details.description = kept_if_untouched(&given.description, &was.description, in_lines);
     if !sent.has_times_of(shown) {
         details.start = Moment::clone(&given.start);
         details.end = Moment::clone(&given.end);
@@ -230,13 +235,29 @@ pub(crate) fn keep_the_rest(old: &Entry, shown: &Draft, sent: &Draft, new: &mut 
     }
 }
 
-/// No place and an empty one are the same to people, but not to the calendar, which would ask
-/// everybody again.
-fn kept_if_blank(new: &Option<String>, old: &Option<String>) -> Option<String> {
-    match (new, old.as_deref()) {
-        (None, Some("")) => old.clone(),
-        _ => new.clone(),
+/// The old text where the new one is what comes back of it from a form. Those are the same to people, as no place
+/// and an empty one are, but not to the calendar, which would ask everybody again, or write anew what was imported.
+fn kept_if_untouched(
+    new: &Option<String>,
+    old: &Option<String>,
+    back: fn(&str) -> String,
+) -> Option<String> {
+    let back = |text: &Option<String>| back(text.as_deref().unwrap_or_default());
+    match back(new) == back(old) {
+        true => old.clone(),
+        false => new.clone(),
     }
+}
+
+/// What comes back of a text from a field of one line: browsers leave line ends out.
+fn in_one_line(text: &str) -> String {
+    text.replace(['\r', '\n'], "").trim().to_owned()
+}
+
+/// The same of a field of many lines, which end alike then.
+fn in_lines(text: &str) -> String {
+    let text = text.replace("\r\n", "\n");
+    text.replace('\r', "\n").trim().to_owned()
 }
 
 fn invited_as(known: &Attendee) -> NewAttendee {
@@ -249,5 +270,34 @@ fn invited_as(known: &Attendee) -> NewAttendee {
         member: known.member.clone(),
         sent_by: known.sent_by.clone(),
         dir: known.dir.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_comes_back_from_its_form_as_it_was_shown_is_the_old_one() {
+        let some = |text: &str| Some(text.to_owned());
+        let of_one: fn(&str) -> String = in_one_line;
+        let of_many: fn(&str) -> String = in_lines;
+        for (old, sent, back, is_old) in [
+            (some("Hello\n"), some("Hello"), of_many, true),
+            (some(" a\r\nb\rc "), some("a\nb\nc"), of_many, true),
+            (some("a\nb"), some("a b"), of_many, false),
+            (some("a\nb"), some("ab"), of_many, false),
+            (some("a\n"), None, of_many, false),
+            (some(" \n"), None, of_many, true),
+            (some("Quay\nSouth "), some("QuaySouth"), of_one, true),
+            (some("Quay"), some("quay"), of_one, false),
+            (some(""), None, of_one, true),
+            (None, None, of_one, true),
+            (None, some("Quay"), of_one, false),
+        ] {
+            let expected = if is_old { &old } else { &sent };
+            let kept = kept_if_untouched(&sent, &old, back);
+            assert_eq!(&kept, expected, "{old:?} {sent:?}");
+        }
     }
 }
