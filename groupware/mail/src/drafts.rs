@@ -35,7 +35,7 @@ pub fn save(context: &Context<'_>, message: &Bytes) -> Result<Decision, MailErro
     })
 }
 
-/// Puts another text in a draft's place.
+/// Puts another text in a draft's place. What the draft is marked with stays, as its keywords do.
 ///
 /// # Errors
 /// A refusal if there is no such draft, the message is too large, or the mailbox is full.
@@ -49,6 +49,7 @@ pub fn rewrite(context: &Context<'_>, unid: Unid, message: &Bytes) -> Result<Dec
     let mailbox: Arc<str> = context.mailbox.into();
     let mut entry = Entry::of(message, context.now_us);
     entry.read = true;
+    entry.marks = held.entry.marks;
     let mut changes = Changes::new(context.snapshot);
     changes.replace(&mailbox, &held, Folder::Drafts, &entry);
     changes

@@ -7,7 +7,6 @@
 //! that they remove: they are nobody's, and go with the mailbox.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use groupware_store::{Batch, Snapshot};
@@ -34,36 +33,26 @@ pub fn keywords(
     }
 }
 
-/// The keywords of all messages from one to another in the order of their names, for those that have any.
+/// The keywords of these messages, for those that have any. No others are read: in the order of names, messages of
+/// all folders lie between two.
 ///
 /// # Errors
 /// The store's.
-pub fn keywords_between(
+pub fn keywords_of(
     snapshot: &dyn Snapshot,
     mailbox: &str,
-    (first, last): (Unid, Unid),
+    unids: &[Unid],
 ) -> Result<BTreeMap<Unid, Vec<String>>, MailError> {
-    let (from, mut to) = (keys::keywords(first), keys::keywords(last));
-    // The first key behind it.
-    to.push(0);
-    let (mut found, mut failure) = (BTreeMap::new(), None);
-    snapshot.browse(mailbox, &from, Some(&to), usize::MAX, &mut |key, value| {
-        let decoded = decode(key, value).and_then(|words| {
-            let unid = keys::unid_of(key).ok_or_else(|| MailError::corrupt(key, "no name"))?;
-            Ok((unid, words))
-        });
-        match decoded {
-            Ok((unid, words)) => {
-                found.insert(unid, words);
-                ControlFlow::Continue(())
-            }
-            Err(error) => {
-                failure = Some(error);
-                ControlFlow::Break(())
-            }
+    let places: Vec<Vec<u8>> = unids.iter().map(|unid| keys::keywords(*unid)).collect();
+    let wanted: Vec<(&str, &[u8])> = places.iter().map(|key| (mailbox, &key[..])).collect();
+    let records = snapshot.get_many(&wanted)?;
+    let mut found = BTreeMap::new();
+    for ((unid, key), record) in unids.iter().zip(&places).zip(records) {
+        if let Some(record) = record {
+            found.insert(*unid, decode(key, &record.value)?);
         }
-    })?;
-    failure.map_or(Ok(found), Err)
+    }
+    Ok(found)
 }
 
 /// Reads keywords as clients write them: with blanks between them.

@@ -49,7 +49,7 @@ pub use groupware_proto_mime::{
 };
 pub use import::{Imported, folder_called, import, import_once};
 pub use json::{message_json, parse_outgoing};
-pub use keywords::{keywords, keywords_between, parse_keywords};
+pub use keywords::{keywords, keywords_of, parse_keywords};
 pub use list::{FolderLine, JsonPage, Listed, Page, Span, all_folders, is_long, list, list_json};
 pub use mailbox::{
     Counts, Held, bytes, counts, find, page, release_shared, require, stored_bytes, used_bytes,

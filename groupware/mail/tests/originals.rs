@@ -1,14 +1,14 @@
 //! Originals: whatever the bytes of a message are, they go out as they came in, from each who holds it, until nobody
 //! does; and where a store is damaged, a look through it says what is.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::support::{USERS, World, found_wrong};
 use bytes::Bytes;
 use groupware_mail::{
     Folder, Held, MailError, Marking, Marks, Parcel, Unid, add_and_remove, and_mark, bytes, delete,
-    drafts, empty, find, import_once, keywords, limits, mark_as, message_json, move_to, receive,
-    send,
+    drafts, empty, find, import_once, keywords, keywords_of, limits, mark_as, message_json,
+    move_to, receive, send,
 };
 use groupware_store::{Batch, Snapshot};
 use proptest::prelude::*;
@@ -218,6 +218,72 @@ fn what_is_answered_is_marked_with_the_answer() {
     assert!(held(&world, owner, question).0.entry.marks.answered);
     answer(&mut world, None, Unid::new(1, 1));
     assert_eq!(world.unids(owner, Folder::Sent).len(), 3);
+}
+
+/// What a draft is marked with is its owner's, and no part of the text that another is put in place of.
+#[test]
+fn a_draft_that_is_rewritten_keeps_its_marks_and_keywords() {
+    let mut world = World::new();
+    let owner = USERS[0];
+    let text = Bytes::from_static(b"Subject: draft\r\n\r\n");
+    let draft = world.change(owner, |context| drafts::save(context, &text));
+    let draft = draft.unwrap().unwrap();
+    let words = vec!["work".to_owned()];
+    let marking = Marking {
+        answered: Some(true),
+        flagged: Some(true),
+        keywords: Some(words.clone()),
+        ..Marking::default()
+    };
+    let marked = world.change(owner, |context| mark_as(context, &[draft], &marking));
+    marked.unwrap();
+    let before = held(&world, owner, draft).0.entry;
+    let text = Bytes::from_static(b"Subject: another draft\r\n\r\n");
+    let again = world.change(owner, |context| drafts::rewrite(context, draft, &text));
+    assert_eq!(again.unwrap(), Some(draft));
+    let (after, bytes) = held(&world, owner, draft);
+    assert_eq!(bytes, text);
+    assert_eq!(after.entry.summary.subject, "another draft");
+    assert!(before.marks.flagged && before.marks.answered);
+    assert_eq!((after.entry.marks, after.entry.read), (before.marks, true));
+    let read = |snapshot: &dyn Snapshot| keywords(snapshot, owner, draft);
+    assert_eq!(world.store.read(read).unwrap(), words);
+    world.check();
+}
+
+/// Messages of other folders that came between those of a page are not read with it.
+#[test]
+fn keywords_are_read_of_the_messages_that_are_asked_for() {
+    let mut world = World::new();
+    let owner = USERS[0];
+    let text = Bytes::from_static(b"Subject: draft\r\n\r\n");
+    let save = |world: &mut World| {
+        let draft = world.change(owner, |context| drafts::save(context, &text));
+        draft.unwrap().unwrap()
+    };
+    let (first, bare) = (save(&mut world), save(&mut world));
+    let to = BTreeSet::from([owner.to_owned()]);
+    world
+        .change("", |context| {
+            receive(context, &to, "", b"Subject: x\r\n\r\n")
+        })
+        .unwrap();
+    let (between, last) = (inbox(&world, owner), save(&mut world));
+    let words = vec!["work".to_owned()];
+    let marking = Marking {
+        keywords: Some(words.clone()),
+        ..Marking::default()
+    };
+    let marked = [first, between, last];
+    let done = world.change(owner, |context| mark_as(context, &marked, &marking));
+    done.unwrap();
+    let read = |unids: &[Unid]| {
+        let look = |snapshot: &dyn Snapshot| keywords_of(snapshot, owner, unids);
+        world.store.read(look).unwrap()
+    };
+    let expected = BTreeMap::from([first, last].map(|unid| (unid, words.clone())));
+    assert_eq!(read(&[last, bare, first]), expected);
+    assert_eq!(read(&[]), BTreeMap::new());
 }
 
 /// A world with a shared message and one of its own, and a look through it after a batch that no part of the program

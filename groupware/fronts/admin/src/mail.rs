@@ -10,7 +10,6 @@
 //! (`S` read, `R` answered, `F` flagged, `P` passed on); `keywords` has blanks between them; `copy` tells equal
 //! messages of one moment apart. The same message that came at the same moment comes in once.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -129,12 +128,8 @@ async fn list(
     let store = front.service.store();
     let read: Result<_, MailError> = store.read(|snapshot| {
         let found = mail::page(snapshot, &mailbox, (folder, after), MESSAGES)?;
-        let keywords = match (found.first(), found.last()) {
-            (Some(first), Some(last)) => {
-                mail::keywords_between(snapshot, &mailbox, (first.unid, last.unid))?
-            }
-            _ => BTreeMap::new(),
-        };
+        let unids: Vec<Unid> = found.iter().map(|held| held.unid).collect();
+        let keywords = mail::keywords_of(snapshot, &mailbox, &unids)?;
         Ok((found, keywords))
     });
     let (found, mut keywords) = read?;
