@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use groupware_service::{Folders, GONE_S, clock};
+use groupware_service::{Folders, GONE_S, NOTED_EACH_S, clock};
 use groupware_store::CommitError;
 
 use crate::runner::{Job, Stop};
 
 /// Until it is said again.
-const PAUSE: Duration = Duration::from_secs(300);
+const PAUSE: Duration = Duration::from_secs(NOTED_EACH_S);
 /// The same where the store is away.
 const AGAIN: Duration = Duration::from_secs(10);
 

@@ -74,6 +74,12 @@ pub enum ServeError {
         "reached-at is for servers over one PostgreSQL database with their attachments in an object store"
     )]
     ReachedForNothing,
+    /// The folders of this database's servers are their own, and this one's would be taken for that of all.
+    #[error(
+        "each server over this database has a data folder of its own, and no --reached-at says where the others reach \
+         this one"
+    )]
+    ReachedMissing,
     /// Other servers speak plain HTTP with this one, and it wouldn't understand.
     #[error("reached-at is for servers behind a balancer that speaks TLS for them, and {0} is set")]
     ReachedOtherwise(&'static str),
@@ -148,6 +154,7 @@ impl ServeError {
             | Self::TwoStores(_)
             | Self::OtherFolder { .. }
             | Self::ReachedForNothing
+            | Self::ReachedMissing
             | Self::ReachedOtherwise(_)
             | Self::ObjectsElsewhere(_)
             | Self::FirstAdmin(_) => true,

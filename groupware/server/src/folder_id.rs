@@ -5,6 +5,8 @@
 //! file, and the database knows it.
 //!
 //! Where attachments are in an object store, each server may have a folder of its own, once the one folder has none left.
+//! From then on none is the database's: a server that took its folder for that of all would begin files for uploads that
+//! lie in others, and give those up that it finds no files of.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -12,7 +14,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use groupware_service::random;
-use groupware_store::{Batch, CommitError, Store};
+use groupware_store::{Batch, CommitError, Store, StoreError};
 
 use crate::error::ServeError;
 
@@ -20,8 +22,10 @@ use crate::error::ServeError;
 const FILE: &str = "folder-id";
 const PARTITION: &str = "$server";
 const KEY: &str = "folder";
-/// Since this is there, no attachment lies in a folder.
+/// Since this is there, no attachment lies in a folder. It has the name of the one that was the database's before.
 const OWN: &str = "own-folders";
+/// The database's folder since then: no folder is called that, so that programs refuse each that know nothing of this.
+const NONE: &str = "each-server-has-its-own";
 /// Longest name that is read.
 const MAX_BYTES: usize = 100;
 
@@ -31,17 +35,23 @@ pub(crate) fn own(
     store: &Store,
     (folder, has_content): (&Path, bool),
 ) -> Result<String, ServeError> {
-    let may_be_any = store.read(|snapshot| snapshot.get(PARTITION, OWN.as_bytes()))?;
-    if may_be_any.is_none() || has_content {
-        check(store, folder)?;
-        if has_content {
-            tracing::warn!(
-                "attachments lie in this folder still, and move to the object store: until they have, and this server was \
-                 started again, servers with other folders are refused"
-            );
-        } else {
-            note(store, (OWN, "1"))?;
+    match (get(store, OWN)?, has_content) {
+        (None, _) => check_first(store, folder)?,
+        (Some((first, _)), true) => {
+            let found = found(folder)?;
+            if found.as_deref() != Some(&*first) {
+                return Err(other(folder, first, found));
+            }
         }
+        (Some(_), false) => {}
+    }
+    if has_content {
+        tracing::warn!(
+            "attachments lie in this folder still, and move to the object store: until they have, and this server was \
+             started again, servers with other folders are refused"
+        );
+    } else {
+        note_own(store)?;
     }
     let io = |source| ServeError::FolderId {
         file: folder.join(FILE),
@@ -55,30 +65,67 @@ pub(crate) fn own(
     }
 }
 
-/// Refuses a folder that isn't the database's, which the first one is.
+/// Refuses a folder that isn't the database's, which the first one is; and each where servers have their own.
 pub(crate) fn check(store: &Store, folder: &Path) -> Result<(), ServeError> {
+    match get(store, OWN)? {
+        Some(_) => Err(ServeError::ReachedMissing),
+        None => check_first(store, folder),
+    }
+}
+
+fn check_first(store: &Store, folder: &Path) -> Result<(), ServeError> {
     loop {
-        let known = store.read(|snapshot| snapshot.get(PARTITION, KEY.as_bytes()))?;
-        let known = known.map(|record| String::from_utf8_lossy(&record.value).into_owned());
-        let found = read(folder).map_err(|source| ServeError::FolderId {
-            file: folder.join(FILE),
-            source,
-        })?;
-        match (known, found) {
+        let known = get(store, KEY)?.map(|(known, _)| known);
+        match (known, found(folder)?) {
             (Some(known), Some(found)) if known == found => return Ok(()),
-            (Some(known), found) => {
-                return Err(ServeError::OtherFolder {
-                    folder: folder.to_owned(),
-                    known,
-                    found,
-                });
-            }
+            (Some(known), found) => return Err(other(folder, known, found)),
             (None, Some(found)) => note(store, (KEY, &found))?,
             (None, None) => make(folder).map_err(|source| ServeError::FolderId {
                 file: folder.join(FILE),
                 source,
             })?,
         }
+    }
+}
+
+fn found(folder: &Path) -> Result<Option<String>, ServeError> {
+    read(folder).map_err(|source| ServeError::FolderId {
+        file: folder.join(FILE),
+        source,
+    })
+}
+
+fn other(folder: &Path, known: String, found: Option<String>) -> ServeError {
+    ServeError::OtherFolder {
+        folder: folder.to_owned(),
+        known,
+        found,
+    }
+}
+
+/// A record's text and its revision.
+fn get(store: &Store, key: &str) -> Result<Option<(String, u64)>, StoreError> {
+    let record = store.read(|snapshot| snapshot.get(PARTITION, key.as_bytes()))?;
+    Ok(record.map(|record| {
+        let text = String::from_utf8_lossy(&record.value).into_owned();
+        (text, record.revision)
+    }))
+}
+
+/// From now on each server has its own folder, and none is the database's. Where another server was faster, it has noted
+/// the same.
+fn note_own(store: &Store) -> Result<(), ServeError> {
+    let Some((first, revision)) = get(store, KEY)?.filter(|(first, _)| first != NONE) else {
+        return Ok(());
+    };
+    let mut batch = Batch::new();
+    batch
+        .assert_revision(PARTITION, KEY, revision)
+        .put(PARTITION, OWN, first)
+        .put(PARTITION, KEY, NONE);
+    match store.commit_blocking(batch) {
+        Ok(_) | Err(CommitError::Conflict { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -186,7 +233,18 @@ mod tests {
         assert_eq!(own(&store, (other.path(), false)).unwrap(), another);
         // One that has attachments is still no other than the first.
         assert!(own(&store, (other.path(), true)).is_err());
-        assert!(check(&store, other.path()).is_err());
-        check(&store, one.path()).unwrap();
+        assert_eq!(own(&store, (one.path(), true)).unwrap(), name);
+        // Who takes a folder for that of all is refused with each, the first, too.
+        for folder in [&one, &other] {
+            let refused = check(&store, folder.path()).unwrap_err();
+            let words = refused.to_string();
+            assert!(refused.is_configuration(), "{words}");
+            assert!(words.contains("--reached-at"), "{words}");
+            // So do programs that know nothing but the database's folder.
+            let refused = check_first(&store, folder.path());
+            assert!(matches!(refused, Err(ServeError::OtherFolder { .. })));
+        }
+        fs::write(other.path().join(FILE), NONE).unwrap();
+        assert!(check_first(&store, other.path()).is_err());
     }
 }

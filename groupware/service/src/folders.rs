@@ -14,6 +14,10 @@ use groupware_store::{Batch, CommitError, Record, Store, StoreError};
 const PARTITION: &str = "$folders";
 /// A server that has said nothing for so long is gone, and its uploads with it.
 pub const GONE_S: i64 = 3600;
+/// How often each says that it is there.
+pub const NOTED_EACH_S: u64 = 300;
+/// One that has said nothing for so long is away, as far as one can tell: it missed to say so twice.
+const AWAY_S: i64 = NOTED_EACH_S as i64 * 5 / 2;
 /// Most servers that are looked at.
 const SERVERS: usize = 1000;
 
@@ -29,10 +33,18 @@ pub struct Folders {
 pub enum Holder {
     /// This server.
     Here,
-    /// The one that is reached there, as `host:port`.
-    At(String),
+    /// The server of another folder.
+    At {
+        /// Where it is reached, as `host:port`.
+        address: String,
+        /// Its folder's mark, for whoever is reached there to know whether it is meant.
+        mark: String,
+    },
     /// One that is gone.
     Gone,
+    /// Nobody has a folder with such a mark, by what servers say: it began when names had no marks, or in a folder that
+    /// was forgotten. It is where its file is.
+    Unknown,
 }
 
 /// The folders of other servers, as of a moment.
@@ -63,6 +75,11 @@ impl Folders {
         (bits & (u128::MAX >> u32::BITS)) | (u128::from(self.mark) << behind)
     }
 
+    /// The folder's mark, as names begin with it.
+    pub fn mark(&self) -> String {
+        text_of(self.mark)
+    }
+
     /// Whether this server has an upload, as far as its name says.
     pub fn is_here(&self, id: &UploadId) -> bool {
         mark_of(id) == Some(self.mark)
@@ -76,27 +93,27 @@ impl Folders {
         let Some(mark) = mark_of(id).filter(|mark| *mark != self.mark) else {
             return Ok(Holder::Here);
         };
-        let key = key(mark);
-        let record = self.store.read(|snapshot| snapshot.get(PARTITION, &key))?;
-        Ok(match record.as_ref().and_then(Line::read) {
-            // Nobody has such a folder: it was begun when names had no marks.
-            None => Holder::Here,
-            Some(line) if line.is_gone(now) => Holder::Gone,
-            Some(line) => Holder::At(line.address),
+        let lines = self.lines()?;
+        Ok(match lines.iter().find(|said| said.mark == mark) {
+            None => Holder::Unknown,
+            Some(said) if said.line.is_gone(now) || said.is_replaced(&lines) => Holder::Gone,
+            Some(said) => said.holder(),
         })
     }
 
     /// Who takes what belongs together, by the name that it has: each server says the same of it, as long as none
-    /// comes or goes.
+    /// comes or goes. One that may be away takes nothing.
     ///
     /// # Errors
     /// The store's.
     pub fn chosen(&self, name: &str, now: i64) -> Result<Holder, StoreError> {
         let mut chosen = (weight(self.mark, name), Holder::Here);
-        for (mark, _, line) in self.lines()? {
-            let weight = weight(mark, name);
-            if mark != self.mark && !line.is_gone(now) && weight > chosen.0 {
-                chosen = (weight, Holder::At(line.address));
+        let lines = self.lines()?;
+        for said in &lines {
+            let weight = weight(said.mark, name);
+            let is_there = !said.line.is_silent(AWAY_S, now) && !said.is_replaced(&lines);
+            if said.mark != self.mark && is_there && weight > chosen.0 {
+                chosen = (weight, said.holder());
             }
         }
         Ok(chosen.1)
@@ -107,7 +124,7 @@ impl Folders {
     /// # Errors
     /// The store's.
     pub fn others(&self) -> Result<OtherFolders, StoreError> {
-        let marks = self.lines()?.into_iter().map(|(mark, ..)| mark);
+        let marks = self.lines()?.into_iter().map(|said| said.mark);
         Ok(OtherFolders(marks.filter(|it| *it != self.mark).collect()))
     }
 
@@ -139,7 +156,12 @@ impl Folders {
     /// # Errors
     /// The store's.
     pub fn forget(&self, since: i64) -> Result<(), CommitError> {
-        for (mark, revision, line) in self.lines()? {
+        for Said {
+            mark,
+            revision,
+            line,
+        } in self.lines()?
+        {
             if line.last >= since {
                 continue;
             }
@@ -155,19 +177,52 @@ impl Folders {
         Ok(())
     }
 
-    /// What all servers have said, each with its folder's mark and its record's revision.
-    fn lines(&self) -> Result<Vec<(u32, u64, Line)>, StoreError> {
+    /// What all servers have said.
+    fn lines(&self) -> Result<Vec<Said>, StoreError> {
         let mut lines = Vec::new();
         self.store.read(|snapshot| {
             snapshot.scan(PARTITION, b"", None, SERVERS, &mut |key, record| {
                 let mark = std::str::from_utf8(key).ok().and_then(mark_in);
                 if let (Some(mark), Some(line)) = (mark, Line::read(&record)) {
-                    lines.push((mark, record.revision, line));
+                    let revision = record.revision;
+                    lines.push(Said {
+                        mark,
+                        revision,
+                        line,
+                    });
                 }
                 ControlFlow::Continue(())
             })
         })?;
         Ok(lines)
+    }
+}
+
+/// A line, and whose it is.
+#[derive(Debug)]
+struct Said {
+    /// Of the server's folder.
+    mark: u32,
+    /// Of the record: later ones have higher ones, whatever the servers' clocks say.
+    revision: u64,
+    line: Line,
+}
+
+impl Said {
+    /// Whether another has said later that it is reached there: that one listens now, as where a server got a new
+    /// folder.
+    fn is_replaced(&self, lines: &[Self]) -> bool {
+        let is_later = |other: &Self| other.revision > self.revision;
+        lines
+            .iter()
+            .any(|other| is_later(other) && other.line.address == self.line.address)
+    }
+
+    fn holder(&self) -> Holder {
+        Holder::At {
+            address: self.line.address.clone(),
+            mark: text_of(self.mark),
+        }
     }
 }
 
@@ -190,13 +245,22 @@ impl Line {
     }
 
     fn is_gone(&self, now: i64) -> bool {
-        self.last.saturating_add(GONE_S) < now
+        self.is_silent(GONE_S, now)
+    }
+
+    /// Whether it has said nothing for longer than so many seconds.
+    fn is_silent(&self, seconds: i64, now: i64) -> bool {
+        self.last.saturating_add(seconds) < now
     }
 }
 
 fn key(mark: u32) -> [u8; 8] {
-    let text = format!("{mark:08x}");
+    let text = text_of(mark);
     text.as_bytes().first_chunk().copied().unwrap_or_default()
+}
+
+fn text_of(mark: u32) -> String {
+    format!("{mark:08x}")
 }
 
 fn mark_of(id: &UploadId) -> Option<u32> {
@@ -234,6 +298,13 @@ mod tests {
         all
     }
 
+    fn at(folders: &Folders, address: &str) -> Holder {
+        Holder::At {
+            address: address.to_owned(),
+            mark: folders.mark(),
+        }
+    }
+
     fn upload(folders: &Folders, bits: u128) -> UploadId {
         UploadId::from_bits(folders.marked(bits))
     }
@@ -247,19 +318,61 @@ mod tests {
             assert_eq!(two.holder(&id, NOW).unwrap(), Holder::Here);
             for other in [&one, &three] {
                 let holder = other.holder(&id, NOW + GONE_S).unwrap();
-                assert_eq!(holder, Holder::At("2:2".into()));
+                assert_eq!(holder, at(&two, "2:2"));
                 let later = other.holder(&id, NOW + GONE_S + 1).unwrap();
                 assert_eq!(later, Holder::Gone);
                 assert!(other.others().unwrap().have(&id));
             }
             assert!(!two.others().unwrap().have(&id));
+            assert!(id.as_str().starts_with(&two.mark()));
         }
         assert_ne!(upload(&two, 1), upload(&two, 2));
-        // One from before names had marks.
+        // One from before names had marks is wherever its file is, which no name says.
         let old = UploadId::from_bits(u128::MAX / 3);
         for folders in [&one, &two, &three] {
-            assert_eq!(folders.holder(&old, NOW).unwrap(), Holder::Here);
+            assert_eq!(folders.holder(&old, NOW).unwrap(), Holder::Unknown);
         }
+    }
+
+    #[test]
+    fn a_server_with_a_new_folder_passes_nothing_on_to_itself() {
+        let [old, new, other] = three();
+        for (folders, address) in [(&old, "1:1"), (&other, "3:3"), (&new, "1:1")] {
+            assert_eq!(folders.note(address, NOW).unwrap(), None);
+        }
+        let id = upload(&old, 7);
+        for folders in [&new, &other] {
+            assert_eq!(folders.holder(&id, NOW).unwrap(), Holder::Gone);
+            // No other server gives it up meanwhile: the old one may be found again.
+            assert!(folders.others().unwrap().have(&id));
+        }
+        for number in 0..60 {
+            let chosen = |it: &Folders| it.chosen(&format!("ada/{number}"), NOW).unwrap();
+            let expected = [
+                (Holder::Here, at(&new, "1:1")),
+                (at(&other, "3:3"), Holder::Here),
+            ];
+            let both = (chosen(&new), chosen(&other));
+            assert!(expected.contains(&both), "{both:?}");
+        }
+        // It is elsewhere.
+        old.note("4:4", NOW + 1).unwrap();
+        assert_eq!(new.holder(&id, NOW + 1).unwrap(), at(&old, "4:4"));
+    }
+
+    #[test]
+    fn a_server_that_may_be_away_takes_nothing_new() {
+        let [one, two, _] = noted();
+        let id = upload(&two, 7);
+        let is_taken = |now| {
+            one.note("1:1", now).unwrap();
+            (0..60_u32).any(|number| one.chosen(&number.to_string(), now).unwrap() != Holder::Here)
+        };
+        assert!(is_taken(NOW + AWAY_S));
+        assert!(!is_taken(NOW + AWAY_S + 1));
+        // What it has waits for it.
+        let holder = one.holder(&id, NOW + AWAY_S + 1).unwrap();
+        assert_eq!(holder, at(&two, "2:2"));
     }
 
     #[test]
@@ -273,9 +386,10 @@ mod tests {
             let here = chosen.iter().position(|holder| *holder == Holder::Here);
             let here = here.expect("one takes it");
             taken[here] += 1;
-            for (at, holder) in chosen.iter().enumerate() {
-                let expected = Holder::At(addresses[here].into());
-                assert!(at == here || *holder == expected, "{at} {holder:?}");
+            let expected = at(&all[here], addresses[here]);
+            for (asked, holder) in chosen.iter().enumerate() {
+                let is_right = asked == here || *holder == expected;
+                assert!(is_right, "{asked} {holder:?}");
             }
         }
         assert!(taken.iter().all(|count| *count > 5), "{taken:?}");

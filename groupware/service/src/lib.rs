@@ -32,7 +32,7 @@ pub use accounts::{Accounts, AccountsError, Ends};
 pub use caller::{Caller, Permits, Via};
 pub use change::{ChangeError, change, change_aside};
 pub use client::Client;
-pub use folders::{Folders, GONE_S, Holder, OtherFolders};
+pub use folders::{Folders, GONE_S, Holder, NOTED_EACH_S, OtherFolders};
 pub use limit::Limiter;
 pub use passwords::{Busy, MAX_PASSWORD_BYTES, MIN_PASSWORD_BYTES, Passwords};
 pub use service::{Parts, Service, Settings, Usage};

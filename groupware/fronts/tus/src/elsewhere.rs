@@ -3,6 +3,9 @@
 //!
 //! The other server does with them what it does with requests of its own: it finds out who asks, and counts. Each
 //! request has a connection of its own, since few come this way: all the others' uploads are where they began.
+//!
+//! Who is reached at an address may be another by now. So each request says by its mark which folder's server is meant;
+//! that one alone looks at it, and says the mark in its answer. What comes without is no answer.
 
 use std::future::Future;
 use std::io;
@@ -12,12 +15,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::extract::{FromRequest, FromRequestParts, Request, State};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use groupware_documents::UploadId;
+use groupware_documents::{DocumentError, UploadId};
 use groupware_http::{ApiError, Fault, Owner, Params};
 use groupware_service::{Caller, Folders, Holder};
-use groupware_store::StoreError;
 use http::header::{
     CONNECTION, CONTENT_LENGTH, EXPECT, HOST, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
@@ -33,8 +36,10 @@ use tokio::time::timeout;
 
 use crate::failure::UploadFailure;
 use crate::front::Tus;
+use crate::work::record;
 
-/// On a request that was passed on: it goes no further.
+/// On a request that was passed on, which goes no further, the mark of the folder whose server is meant; on its answer,
+/// the mark of the one that answers.
 const PASSED_ON: HeaderName = HeaderName::from_static("plimsoll-passed-on");
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
@@ -77,9 +82,58 @@ impl FromRequest<Tus> for Here {
         let id = UploadId::parse(params.get("upload"));
         let id = id.map_err(|error| UploadFailure::from(error).into_response())?;
         let request = Request::from_parts(parts, body);
-        let holder = |folders: &Folders, now| folders.holder(&id, now);
+        let holder = |folders: &Folders, now| holder(front, &owner, &id, (folders, now));
         let request = here(front, &owner, request, holder).await?;
         Ok(Self { owner, id, request })
+    }
+}
+
+/// Keeps away what was passed on to another server than this one, before anybody looks at whose it is.
+pub(crate) async fn meant(State(front): State<Tus>, request: Request, next: Next) -> Response {
+    let Some(mark) = request.headers().get(PASSED_ON).cloned() else {
+        return next.run(request).await;
+    };
+    if !is_own(front.folders.as_ref(), &mark) {
+        return ApiError::later(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "The server that has this upload is not the one that is reached here: try again.",
+            RETRY_AFTER_S,
+        )
+        .into_response();
+    }
+    let mut response = next.run(request).await;
+    response.headers_mut().insert(PASSED_ON, mark);
+    response
+}
+
+fn is_own(folders: Option<&Folders>, mark: &HeaderValue) -> bool {
+    folders.is_some_and(|folders| folders.mark().as_bytes() == mark.as_bytes())
+}
+
+/// Who answers for an upload: who has it. One that has become an attachment is nothing but a record, which each server
+/// has; one whose name says nothing to anybody is where its file is. A file is never begun for either: it would say that
+/// nothing of it was acknowledged.
+pub(crate) fn holder(
+    front: &Tus,
+    owner: &Owner,
+    id: &UploadId,
+    (folders, now): (&Folders, i64),
+) -> Result<Holder, UploadFailure> {
+    let has_file = || front.content.upload_modified(id.as_str()).is_some();
+    Ok(match folders.holder(id, now)? {
+        Holder::Here => Holder::Here,
+        Holder::Unknown if has_file() => Holder::Here,
+        _ if is_finished(front, owner, id)? => Holder::Here,
+        Holder::Unknown => Holder::Gone,
+        elsewhere => elsewhere,
+    })
+}
+
+fn is_finished(front: &Tus, owner: &Owner, id: &UploadId) -> Result<bool, DocumentError> {
+    match record(front, owner, id) {
+        Ok(upload) => Ok(upload.finished.is_some()),
+        Err(error) if error.status() == StatusCode::NOT_FOUND.as_u16() => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
@@ -88,24 +142,24 @@ pub(crate) async fn here(
     front: &Tus,
     owner: &Owner,
     request: Request,
-    holder: impl FnOnce(&Folders, i64) -> Result<Holder, StoreError>,
+    holder: impl FnOnce(&Folders, i64) -> Result<Holder, UploadFailure>,
 ) -> Result<Request, Response> {
     let Some(folders) = &front.folders else {
         return Ok(request);
     };
     let answered = match holder(folders, front.service.now_s()) {
         Ok(Holder::Here) => return Ok(request),
-        Ok(Holder::At(_)) if request.headers().contains_key(PASSED_ON) => Err(ApiError::later(
+        Ok(Holder::At { .. }) if request.headers().contains_key(PASSED_ON) => Err(ApiError::later(
             StatusCode::SERVICE_UNAVAILABLE,
             "The server that has this upload is reached elsewhere now: try again.",
             RETRY_AFTER_S,
         )),
-        Ok(Holder::At(address)) => pass_on(front, owner, &address, request).await,
-        Ok(Holder::Gone) => Err(ApiError::new(
+        Ok(Holder::At { address, mark }) => pass_on(front, owner, (&address, &mark), request).await,
+        Ok(Holder::Gone | Holder::Unknown) => Err(ApiError::new(
             StatusCode::NOT_FOUND,
             "The server that had this upload is gone: begin it anew.",
         )),
-        Err(error) => Err(error.into()),
+        Err(error) => return Err(error.into_response()),
     };
     Err(answered.unwrap_or_else(IntoResponse::into_response))
 }
@@ -113,14 +167,14 @@ pub(crate) async fn here(
 async fn pass_on(
     front: &Tus,
     owner: &Owner,
-    address: &str,
+    (address, mark): (&str, &str),
     request: Request,
 ) -> Result<Response, ApiError> {
     let caller = owner.caller();
     // Places of their own: servers that pass on to each other must not wait for each other's.
     let _place = front.passing.slot(caller, owner.who().user).await?;
     let taken = Arc::new(AtomicU64::new(0));
-    let request = outgoing(request, (address, caller), Arc::clone(&taken));
+    let request = outgoing(request, (address, mark), caller, Arc::clone(&taken));
     let answered = caller.give_way(ask(address, request, &taken)).await;
     answered.map_err(|error| {
         let message = "The server that has this upload can't be reached now: try again.";
@@ -135,7 +189,8 @@ type Counted<F> = MapFrame<Body, F>;
 /// The same request for another server.
 fn outgoing(
     request: Request,
-    (address, caller): (&str, &Caller),
+    (address, mark): (&str, &str),
+    caller: &Caller,
     taken: Arc<AtomicU64>,
 ) -> Request<Counted<impl FnMut(Frame<Bytes>) -> Frame<Bytes> + Send + use<>>> {
     let (mut parts, body) = request.into_parts();
@@ -151,9 +206,10 @@ fn outgoing(
     if let (false, Ok(host)) = (parts.headers.contains_key(HOST), address.parse()) {
         parts.headers.insert(HOST, host);
     }
-    parts
-        .headers
-        .insert(PASSED_ON, HeaderValue::from_static("1"));
+    // Marks are digits; what is none is no server's.
+    let mark = HeaderValue::try_from(mark);
+    let mark = mark.unwrap_or_else(|_| HeaderValue::from_static("none"));
+    parts.headers.insert(PASSED_ON, mark);
     let body = body.map_frame(move |frame: Frame<Bytes>| {
         let bytes = frame.data_ref().map_or(0, Bytes::len);
         taken.fetch_add(bytes as u64, Relaxed);
@@ -186,9 +242,14 @@ where
     // Ends with this, whether there was an answer or nobody waits for it any more.
     let mut connections = JoinSet::new();
     connections.spawn(async move { drop(connection.await) });
+    let meant = request.headers().get(PASSED_ON).cloned();
     let answer = async {
         let answer = sender.send_request(request).await;
-        received(answer.map_err(io::Error::other)?).await
+        let answer = answer.map_err(io::Error::other)?;
+        if answer.headers().get(PASSED_ON) != meant.as_ref() {
+            return Err(io::Error::other("another server is reached there"));
+        }
+        received(answer).await
     };
     let answered = with_patience(answer, taken).await;
     answered.unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into()))
@@ -199,6 +260,7 @@ async fn received(answer: http::Response<Incoming>) -> io::Result<Response> {
     let body = Limited::new(body, ANSWER_BYTES).collect().await;
     let body = body.map_err(io::Error::other)?.to_bytes();
     strip(&mut parts.headers);
+    parts.headers.remove(PASSED_ON);
     parts.headers.remove(CONTENT_LENGTH);
     Ok(Response::from_parts(parts, Body::from(body)))
 }
@@ -216,5 +278,157 @@ async fn with_patience<T>(answer: impl Future<Output = T>, taken: &AtomicU64) ->
             return None;
         }
         seen = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use groupware_content::ContentStore;
+    use groupware_documents::{self as documents, Context, Who};
+    use groupware_http::Streams;
+    use groupware_people::{Account, Credentials, UserName};
+    use groupware_service::{Service, Settings};
+    use groupware_store::{Snapshot, Store, StoreOptions};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::open::OpenUploads;
+
+    const NOW: i64 = 1;
+
+    fn front(store: &Store) -> Tus {
+        let content = ContentStore::scratch().unwrap();
+        Tus {
+            service: Service::start(store.clone(), Settings::default()).unwrap(),
+            uploads: Arc::new(OpenUploads::new(content.clone())),
+            folders: Some(Folders::new(store.clone(), "own")),
+            passing: Arc::new(Streams::new()),
+            content,
+            streams: Arc::new(Streams::new()),
+            attachment_bytes: 1,
+            body_within: Duration::ZERO,
+            lifetime_s: 1,
+        }
+    }
+
+    fn context(snapshot: &dyn Snapshot, bits: u128) -> Context<'_> {
+        Context {
+            snapshot,
+            who: Who::owner("ada"),
+            now: NOW,
+            bits,
+            quota_bytes: u64::MAX,
+        }
+    }
+
+    /// Records an upload of one byte with these bits in its name.
+    fn begin(store: &Store, bits: u128) -> UploadId {
+        let database = documents::DatabaseName::parse("files").unwrap();
+        let fields = documents::Fields::parse(b"{}").unwrap();
+        let made = store.read(|snapshot| {
+            documents::create(&context(snapshot, !bits), &database, fields.clone())
+        });
+        let made = made.unwrap();
+        store.commit_blocking(made.batch).unwrap();
+        let new = documents::NewUpload {
+            place: documents::Place {
+                database,
+                unid: made.outcome,
+                item: documents::ItemName::parse("Body").unwrap(),
+            },
+            name: documents::FileName::parse("file").unwrap(),
+            media_type: String::new(),
+            length: 1,
+            deferred: None,
+            concat: None,
+            metadata: String::new(),
+        };
+        let begun = store.read(|snapshot| documents::begin(&context(snapshot, bits), &new));
+        let begun = begun.unwrap();
+        store.commit_blocking(begun.batch).unwrap();
+        begun.outcome
+    }
+
+    /// Makes it an attachment, as any server may have done.
+    fn finish(store: &Store, id: &UploadId) {
+        let content = ContentStore::scratch().unwrap();
+        let mut whole = content.create_whole("whole", None).unwrap();
+        whole.append(b"x").unwrap();
+        let pin = whole.finish().unwrap();
+        let finished = store.read(|snapshot| {
+            documents::finish(&context(snapshot, 0), id, (pin.hash(), pin.placed()))
+        });
+        store.commit_blocking(finished.unwrap().batch).unwrap();
+    }
+
+    #[test]
+    fn an_upload_is_where_its_file_is_and_everywhere_once_it_is_finished() {
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        let front = front(&store);
+        let folders = front.folders.as_ref().unwrap();
+        let account = Account::new(UserName::parse("ada").unwrap(), 0, Credentials::default());
+        let owner = Owner::of(&account, Caller::internal());
+        let who = |id: &UploadId| holder(&front, &owner, id, (folders, NOW)).unwrap();
+        let other = Folders::new(store.clone(), "other");
+        other.note("2:2", NOW).unwrap();
+        let there = begin(&store, other.marked(1));
+        assert!(matches!(who(&there), Holder::At { .. }));
+        // From before names had marks, in another's folder, and in this one.
+        let [old, here] = [u128::MAX / 3, u128::MAX / 5].map(|bits| begin(&store, bits));
+        drop(front.content.create_upload(here.as_str(), 1).unwrap());
+        assert_eq!(who(&old), Holder::Gone);
+        assert_eq!(who(&here), Holder::Here);
+        // Made up.
+        assert_eq!(who(&UploadId::from_bits(7)), Holder::Gone);
+        for id in [&there, &old] {
+            finish(&store, id);
+            assert_eq!(who(id), Holder::Here);
+        }
+    }
+
+    #[test]
+    fn a_request_is_for_the_server_whose_mark_it_has() {
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        let [own, other] = ["own", "other"].map(|name| Folders::new(store.clone(), name));
+        let [mark, others] = [&own, &other].map(|it| HeaderValue::try_from(it.mark()).unwrap());
+        assert!(is_own(Some(&own), &mark));
+        assert!(!is_own(Some(&own), &others));
+        assert!(!is_own(None, &mark));
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_of_the_server_that_was_meant_or_none() {
+        for (line, is_meant) in [
+            ("plimsoll-passed-on: 0a0b0c0d\r\n", true),
+            ("plimsoll-passed-on: 00000001\r\n", false),
+            ("", false),
+        ] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap().to_string();
+            let other = async {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut head = vec![0; 4096];
+                let bytes = stream.read(&mut head).await.unwrap();
+                let head = String::from_utf8_lossy(&head[..bytes]).into_owned();
+                let answer = format!("HTTP/1.1 204 No Content\r\n{line}\r\n");
+                stream.write_all(answer.as_bytes()).await.unwrap();
+                (stream, head)
+            };
+            let request = http::Request::builder()
+                .uri("/tus/ada/7")
+                .body(Body::empty());
+            let caller = Caller::internal();
+            let taken = Arc::new(AtomicU64::new(0));
+            let meant = (&*address, "0a0b0c0d");
+            let request = outgoing(request.unwrap(), meant, &caller, Arc::clone(&taken));
+            let (answer, (_stream, head)) = tokio::join!(ask(&address, request, &taken), other);
+            assert!(head.contains("plimsoll-passed-on: 0a0b0c0d"), "{head}");
+            assert_eq!(answer.is_ok(), is_meant, "{line}");
+            if let Ok(answer) = answer {
+                assert_eq!(answer.status(), StatusCode::NO_CONTENT);
+                assert!(!answer.headers().contains_key(PASSED_ON));
+            }
+        }
     }
 }

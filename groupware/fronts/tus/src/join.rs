@@ -4,8 +4,10 @@
 use groupware_content::Upload;
 use groupware_documents::{self as documents, Context, DocumentError, NewUpload, UploadId};
 use groupware_http::{ApiError, Owner};
+use groupware_service::Holder;
 use http::StatusCode;
 
+use crate::elsewhere::holder;
 use crate::failure::UploadFailure;
 use crate::front::Tus;
 use crate::open::key;
@@ -21,7 +23,7 @@ pub(crate) async fn join(
 ) -> Result<u64, UploadFailure> {
     let parts = names.iter().map(|name| UploadId::parse(name));
     let parts: Vec<UploadId> = parts.collect::<Result<_, _>>()?;
-    check_together(front, &parts)?;
+    check_together(front, owner, &parts)?;
     new.length = total(front, owner, &parts)?;
     check_length(front, new.length)?;
     check_place(front, owner, &new)?;
@@ -56,18 +58,18 @@ pub(crate) async fn join(
 }
 
 /// Whether all parts lie here. They don't where a server came or went as they were begun.
-fn check_together(front: &Tus, parts: &[UploadId]) -> Result<(), UploadFailure> {
+fn check_together(front: &Tus, owner: &Owner, parts: &[UploadId]) -> Result<(), UploadFailure> {
     let Some(folders) = &front.folders else {
         return Ok(());
     };
-    let others = folders.others()?;
-    match parts.iter().any(|part| others.have(part)) {
-        true => {
+    let now = front.service.now_s();
+    for part in parts {
+        if holder(front, owner, part, (folders, now))? != Holder::Here {
             let message = "The parts are at several servers, and can't be joined: send them again.";
-            Err(ApiError::new(StatusCode::CONFLICT, message).into())
+            return Err(ApiError::new(StatusCode::CONFLICT, message).into());
         }
-        false => Ok(()),
     }
+    Ok(())
 }
 
 /// The bytes of all parts.

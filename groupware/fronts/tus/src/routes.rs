@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::middleware::map_response;
+use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::Response;
 use axum::routing::{MethodRouter, delete, options, patch, post};
 use groupware_documents::tus::{self, Concat};
@@ -15,11 +15,10 @@ use groupware_documents::{
 use groupware_http::reply::{status, with};
 use groupware_http::{ApiError, Gate, MethodOverride, Owner, Params, header_text as text};
 use groupware_service::{Folders, Holder};
-use groupware_store::StoreError;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 
-use crate::elsewhere::{Here, here};
+use crate::elsewhere::{Here, here, holder, meant};
 use crate::failure::UploadFailure;
 use crate::front::Tus;
 use crate::headers::{CONCAT, DEFER_LENGTH, EXPIRES, LENGTH, METADATA, OFFSET, RESUMABLE};
@@ -47,6 +46,7 @@ pub fn routes(front: &Tus, gate: &Gate) -> Router {
     Router::new()
         .route("/tus/{mailbox}/{database}/{unid}/{item}", new)
         .route("/tus/{mailbox}/{upload}", old)
+        .layer(from_fn_with_state(front.clone(), meant))
         .with_state(front.clone())
 }
 
@@ -78,8 +78,11 @@ async fn create(State(front): State<Tus>, owner: Owner, params: Params, request:
     let concat = text(request.headers(), CONCAT).map(tus::concat).transpose();
     let concat = concat.map_err(DocumentError::from)?;
     let place = [owner.mailbox(), params.get("unid"), params.get("item")].join("/");
-    let holder = |folders: &Folders, now| taker(folders, (concat.as_ref(), &place), now);
-    let request = match here(&front, &owner, request, holder).await {
+    let taker = |folders: &Folders, now| {
+        let whose = (&front, &owner);
+        taker(whose, (concat.as_ref(), &place), (folders, now))
+    };
+    let request = match here(&front, &owner, request, taker).await {
         Ok(request) => request,
         Err(answer) => return Ok(answer),
     };
@@ -126,16 +129,18 @@ async fn create(State(front): State<Tus>, owner: Owner, params: Params, request:
 
 /// Who takes a new upload: whoever is asked. Parts of one file are taken by one server, since they are joined there.
 fn taker(
-    folders: &Folders,
+    (front, owner): (&Tus, &Owner),
     (concat, place): (Option<&Concat>, &str),
-    now: i64,
-) -> Result<Holder, StoreError> {
+    (folders, now): (&Folders, i64),
+) -> Result<Holder, UploadFailure> {
     match concat {
         None => Ok(Holder::Here),
-        Some(Concat::Partial) => folders.chosen(place, now),
+        Some(Concat::Partial) => Ok(folders.chosen(place, now)?),
         Some(Concat::Final(names)) => {
             let first = names.first().and_then(|name| UploadId::parse(name).ok());
-            first.map_or(Ok(Holder::Here), |part| folders.holder(&part, now))
+            first.map_or(Ok(Holder::Here), |part| {
+                holder(front, owner, &part, (folders, now))
+            })
         }
     }
 }
