@@ -28,8 +28,8 @@ pub(crate) struct ReachArgs {
     /// by itself
     #[arg(long, value_name = "FILE", requires = "url")]
     pub(crate) ca: Option<PathBuf>,
-    /// Take any certificate; the report says so
-    #[arg(long, requires = "url")]
+    /// Take any certificate; what is shown says so
+    #[arg(long, requires = "url", conflicts_with = "ca")]
     pub(crate) insecure: bool,
     /// Version of HTTP: 2, or auto for the server's choice over TLS; 1 unless said
     #[arg(long, value_name = "VERSION", requires = "url", value_parser = ["1", "2", "auto"], hide_possible_values = true)]
@@ -121,5 +121,27 @@ fn header(text: &str) -> Result<(String, String), String> {
             Ok((name.trim().to_owned(), value.trim().to_owned()))
         }
         _ => Err("NAME: VALUE, such as 'Accept: application/json'".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Command;
+    use clap::error::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn an_authority_is_of_no_use_where_any_certificate_is_taken() {
+        let parsed = |flags: &[&str]| {
+            let words = [&["bench", "https://h/"][..], flags].concat();
+            let bench = BenchArgs::augment_args(Command::new("bench"));
+            let failed = bench.try_get_matches_from(words).err();
+            failed.map(|error| error.kind())
+        };
+        assert_eq!(parsed(&["--ca", "ca.pem"]), None);
+        assert_eq!(parsed(&["--insecure"]), None);
+        let both = parsed(&["--ca", "ca.pem", "--insecure"]);
+        assert_eq!(both, Some(ErrorKind::ArgumentConflict));
     }
 }

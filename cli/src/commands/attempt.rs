@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use lab_conduct::{Attended, Event, Phase, RunRequest, attend, first_trial};
+use lab_draft::quick::by_flags;
 use lab_driver::{Mix, Witness, rehearse};
 use lab_rehearsal::text::{self, Style};
 use lab_rehearsal::{Moment, Recorder, Totals, har};
@@ -34,6 +35,9 @@ pub(crate) fn run(args: &TryArgs) -> Result<Exit, Failure> {
         Some(url) => quick::attempt(&args.study, (url, &args.reach), args.user)?,
         None => load::study(&args.study, &DiskAndEnvironment)?,
     };
+    if args.reach.insecure {
+        say(format_args!("certificates are not checked (`--insecure`)"));
+    }
     let folder = tempfile::Builder::new().prefix("plimsoll-try-").tempdir();
     let folder = folder.map_err(|error| Failure::new(Exit::Internal, &error))?;
     let out = folder.path().to_path_buf();
@@ -100,7 +104,7 @@ fn visit(args: &TryArgs, request: &RunRequest, interrupt: &AtomicBool) -> Result
         }
         Attended::SystemFailed(message) => {
             let message = match args.url {
-                Some(_) => quick::by_flags(&message),
+                Some(_) => by_flags(&message),
                 None => message,
             };
             say(format_args!(
@@ -140,7 +144,7 @@ fn rehearsed(
         };
         let text = match has_study {
             true => text,
-            false => quick::by_flags(&text),
+            false => by_flags(&text),
         };
         // Whoever has seen enough (`| head`) ends the printing, and not the session.
         let _ = print(&text);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use lab_analysis::Analysis;
 use lab_conduct::Patience;
+use lab_draft::quick::by_flags;
 use lab_report::bench::{is_unanswered, page};
 
 use crate::args::{GateArgs, StudyArgs};
@@ -52,7 +53,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
 
 fn summary(analysis: &Analysis, dir: &Path) -> String {
     let report = dir.join("report.html").display().to_string();
-    page(analysis, &report, &quick::by_flags)
+    page(analysis, &report, &by_flags)
 }
 
 #[cfg(test)]

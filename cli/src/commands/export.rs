@@ -125,7 +125,9 @@ fn told(destination: &Destination, sent: &Sent) -> bool {
 
 fn failure(error: &SendError) -> Failure {
     let exit = match error {
-        SendError::Archive(_) | SendError::File { .. } => Exit::BadInput,
+        SendError::Archive(_) | SendError::Authorities(_) | SendError::File { .. } => {
+            Exit::BadInput
+        }
         SendError::Thread(_) => Exit::Internal,
     };
     Failure::new(exit, error)

@@ -76,11 +76,10 @@ fn read(path: &Path, most: usize) -> Result<String, Failure> {
 
 fn fetch(url: &str) -> Result<String, Failure> {
     let said = |what: String| Failure::text(Exit::BadInput, format!("{url}: {what}"));
-    let mut config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE));
-    if url.starts_with("https:") {
-        config = config.tls_config(lab_export::trusted());
-    }
-    let agent = config.build().new_agent();
+    // For http, too: it may redirect.
+    let trusted = lab_export::trusted().map_err(|error| said(error.to_string()))?;
+    let config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE));
+    let agent = config.tls_config(trusted).build().new_agent();
     let mut answer = agent.get(url).call().map_err(|error| {
         let text = error.to_string();
         let is_distrusted = text.contains("certificate");

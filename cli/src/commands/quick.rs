@@ -255,17 +255,6 @@ fn body(given: &str) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|_| said(Path::new(path), "the body is not UTF-8"))
 }
 
-/// The cure of an error where there is no study to write it into: flags in the place of keys.
-pub(crate) fn by_flags(said: &str) -> String {
-    [
-        ("`tls: { ca: FILE }`", "`--ca FILE`"),
-        ("`tls: { insecure: true }`", "`--insecure`"),
-        ("`http: auto`, or `http: 1`", "`--http auto`, or `--http 1`"),
-    ]
-    .iter()
-    .fold(said.to_owned(), |said, (key, flag)| said.replace(key, flag))
-}
-
 /// The flags that a resumed run needs again, each followed by a space.
 pub(crate) fn again(args: &QuickArgs) -> String {
     let Some(url) = &args.url else {
@@ -285,9 +274,10 @@ pub(crate) fn again(args: &QuickArgs) -> String {
     add("--ramp", load.ramp.map(milliseconds));
     add("--timeout", load.timeout.map(milliseconds));
     let reach = &args.reach;
+    let ca = reach.ca.as_ref().map(|path| path.display().to_string());
     add(
         "--ca",
-        reach.ca.as_ref().map(|path| path.display().to_string()),
+        ca.map(|path| format!("'{}'", path.replace('\'', r"'\''"))),
     );
     add("--http", reach.http.clone());
     if reach.insecure {
@@ -300,14 +290,16 @@ pub(crate) fn again(args: &QuickArgs) -> String {
 mod tests {
     use super::*;
 
-    /// What is said of a certificate names keys of a study, which a bench hasn't.
     #[test]
-    fn a_cure_is_a_flag_where_there_is_no_study() {
-        let said = "name that with `tls: { ca: FILE }`, or take any with `tls: { insecure: true }`";
-        let cure = by_flags(said);
-        assert_eq!(
-            cure,
-            "name that with `--ca FILE`, or take any with `--insecure`"
-        );
+    fn a_path_with_a_space_is_one_word_of_the_line_that_resumes() {
+        let args = QuickArgs {
+            url: Some("https://h".to_owned()),
+            load: QuickLoadArgs::default(),
+            reach: ReachArgs {
+                ca: Some("it's my ca.pem".into()),
+                ..ReachArgs::default()
+            },
+        };
+        assert_eq!(again(&args), r"--url https://h --ca 'it'\''s my ca.pem' ");
     }
 }

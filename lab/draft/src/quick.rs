@@ -130,6 +130,24 @@ fn reach(reach: &Reach) -> String {
     out
 }
 
+/// The cure of an error where there is no study to write it into: flags in the place of keys.
+#[must_use]
+pub fn by_flags(said: &str) -> String {
+    [
+        (
+            "say `tls: { server_name: … }`",
+            "use the certificate's name in the URL",
+        ),
+        ("`tls: { ca: FILE }`", "`--ca FILE`"),
+        ("`tls: { insecure: true }`", "`--insecure`"),
+        ("`insecure: true`", "`--insecure`"),
+        ("`http: auto`, or `http: 1`", "`--http auto`, or `--http 1`"),
+        ("write http://, or `scheme: http`", "write http://"),
+    ]
+    .iter()
+    .fold(said.to_owned(), |said, (key, flag)| said.replace(key, flag))
+}
+
 /// The workload of one request as a file.
 #[must_use]
 pub fn workload(name: &str, request: &OneRequest) -> String {
@@ -254,6 +272,31 @@ mod tests {
         let reach = format!("{:?}", plan.trials[0].reach);
         for said in ["/etc/it's {{ ours }}.pem", "insecure: true", "Two"] {
             assert!(reach.contains(said), "{said} in {reach}");
+        }
+    }
+
+    /// What is said of a certificate names keys of a study, which a bench hasn't.
+    #[test]
+    fn a_cure_is_a_flag_where_there_is_no_study() {
+        for (said, cure) in [
+            (
+                "name that with `tls: { ca: FILE }`, or take any with `tls: { insecure: true }`",
+                "name that with `--ca FILE`, or take any with `--insecure`",
+            ),
+            (
+                "is for a, not for b: say `tls: { server_name: … }`, or take any",
+                "is for a, not for b: use the certificate's name in the URL, or take any",
+            ),
+            (
+                "it doesn't speak TLS there: write http://, or `scheme: http`",
+                "it doesn't speak TLS there: write http://",
+            ),
+            (
+                "not checked (`insecure: true`)",
+                "not checked (`--insecure`)",
+            ),
+        ] {
+            assert_eq!(by_flags(said), cure);
         }
     }
 

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use prost::Message;
+use rustls_native_certs::CertificateResult;
 use ureq::Agent;
 use ureq::http::StatusCode;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
@@ -74,7 +75,7 @@ impl Post {
                 headers,
                 is_encrypted,
             } => Way::Server {
-                agent: agent(*is_encrypted),
+                agent: agent(*is_encrypted)?,
                 url: url.clone(),
                 headers: headers.clone(),
             },
@@ -126,32 +127,41 @@ fn written(file: &mut File, path: &str, bytes: &[u8]) -> Result<(), SendError> {
 }
 
 /// No redirect is followed: a token goes nowhere else.
-fn agent(is_encrypted: bool) -> Agent {
+fn agent(is_encrypted: bool) -> Result<Agent, SendError> {
     let config = Agent::config_builder()
         .http_status_as_error(false)
         .max_redirects(0)
         .timeout_global(Some(PATIENCE))
         .user_agent(concat!("plimsoll/", env!("CARGO_PKG_VERSION")));
     if !is_encrypted {
-        return config.build().into();
+        return Ok(config.build().into());
     }
-    config.tls_config(trusted()).build().into()
+    Ok(config.tls_config(trusted()?).build().into())
 }
 
 /// Whom this machine trusts: its authorities, that of a company among them, or those that `SSL_CERT_FILE` names, or the
 /// web's usual ones where it has none.
-#[must_use]
-pub fn trusted() -> TlsConfig {
-    let own = rustls_native_certs::load_native_certs().certs;
+///
+/// # Errors
+/// [`SendError::Authorities`].
+pub fn trusted() -> Result<TlsConfig, SendError> {
+    trusting(&rustls_native_certs::load_native_certs())
+}
+
+/// Who names one authority alone doesn't mean the web's, should its file be missing.
+fn trusting(found: &CertificateResult) -> Result<TlsConfig, SendError> {
+    if let (true, Some(error)) = (found.certs.is_empty(), found.errors.first()) {
+        return Err(SendError::Authorities(error.to_string()));
+    }
+    let own = found.certs.iter();
     let own: Vec<_> = own
-        .iter()
         .map(|one| Certificate::from_der(one).to_owned())
         .collect();
     let roots = match own.is_empty() {
         true => RootCerts::WebPki,
         false => RootCerts::new_with_certs(&own),
     };
-    TlsConfig::builder().root_certs(roots).build()
+    Ok(TlsConfig::builder().root_certs(roots).build())
 }
 
 fn posted(agent: &Agent, kind: Kind, url: &str, headers: &[(String, String)], body: &[u8]) -> Came {
@@ -223,7 +233,10 @@ fn told(text: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use proptest::prelude::*;
+    use rustls_native_certs::load_certs_from_paths;
 
     use super::*;
 
@@ -258,6 +271,18 @@ mod tests {
         );
         assert_eq!(came(Kind::Otlp, 200, b""), Came::Taken);
         assert_eq!(came(Kind::Prometheus, 204, &text), Came::Taken);
+    }
+
+    #[test]
+    fn an_authority_that_can_not_be_read_is_told_and_not_replaced() {
+        let missing = load_certs_from_paths(Some(Path::new("/nowhere/ca.pem")), None);
+        let Err(SendError::Authorities(why)) = trusting(&missing) else {
+            panic!("it is trusted");
+        };
+        assert!(why.contains("/nowhere/ca.pem"), "{why}");
+        let none = load_certs_from_paths(None, None);
+        let web = trusting(&none).expect("the web's usual ones");
+        assert!(matches!(web.root_certs(), RootCerts::WebPki));
     }
 
     proptest! {

@@ -77,7 +77,7 @@ impl Sender {
     /// does.
     ///
     /// # Errors
-    /// None so far.
+    /// [`SendError::Authorities`].
     pub fn ask(destination: &Destination) -> Result<Option<String>, SendError> {
         if matches!(destination.place, Place::File(_)) {
             return Ok(None);
@@ -91,7 +91,7 @@ impl Sender {
     /// Begins to send. The thread calls `begin` first, which may let it step back behind others.
     ///
     /// # Errors
-    /// [`SendError::File`], [`SendError::Thread`].
+    /// [`SendError::File`], [`SendError::Authorities`], [`SendError::Thread`].
     pub fn start(
         destination: &Destination,
         source: Source,

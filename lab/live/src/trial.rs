@@ -66,7 +66,7 @@ pub struct Trial {
     pub(crate) lateness: Option<Histogram<u64>>,
     /// Ramp included.
     pub(crate) all_lateness: Exponential,
-    pub(crate) examples: Vec<Example>,
+    pub(crate) examples: Vec<ErrorExample>,
     /// The newest value of each of [`COUNTERS`].
     pub(crate) newest: [Option<f64>; COUNTERS.len()],
     recent: VecDeque<Recent>,
@@ -101,14 +101,6 @@ pub struct Measure {
     pub numbers: Histogram<u64>,
     /// Ramp included.
     pub all_numbers: Exponential,
-}
-
-/// An error, and those that say the same.
-#[derive(Debug)]
-pub(crate) struct Example {
-    pub(crate) first: ErrorExample,
-    /// How many say so, the first among them.
-    pub(crate) count: u64,
 }
 
 #[derive(Debug)]
@@ -308,22 +300,19 @@ impl Trial {
         is_on.then(|| ((self.ramp_ms + self.hold_ms) as f64 - self.elapsed_ms).max(0.0))
     }
 
+    /// Keeps it, unless one that says the same is there. They aren't counted: the log has few of the failures.
     pub(crate) fn example(&mut self, example: ErrorExample) {
-        let is_kind =
-            |one: &&mut Example| one.first.step == example.step && one.first.class == example.class;
         let mut of_kind = 0;
-        for one in self.examples.iter_mut().filter(is_kind) {
-            of_kind += 1;
-            if one.first.detail == example.detail {
-                one.count += 1;
-                return;
+        for one in &self.examples {
+            if one.step == example.step && one.class == example.class {
+                if one.detail == example.detail {
+                    return;
+                }
+                of_kind += 1;
             }
         }
         if self.examples.len() < EXAMPLES && of_kind < EXAMPLES_ALIKE {
-            self.examples.push(Example {
-                first: example,
-                count: 1,
-            });
+            self.examples.push(example);
         }
     }
 }

@@ -225,6 +225,21 @@ fn the_page_grows_part_by_part_and_shows_hostile_words_as_words() {
     assert!(!page(&watch).contains("<form"));
 }
 
+/// The log has few of the failures: how many there were is told by class, and not beside an example.
+#[test]
+fn errors_that_are_alike_are_shown_once_and_not_counted() {
+    let mut lines = begun();
+    let failed = lines[4].clone();
+    lines.extend([failed.clone(), failed]);
+    let folder = under_way(&lines);
+    let mut watch = Watch::open(folder.path(), analyser(), None).unwrap();
+    watch.look(now()).unwrap();
+    let shown = parts(&watch).into_iter().find(|part| part.id == "errors");
+    let shown = shown.unwrap().html;
+    assert_eq!(shown.matches("alert(1)").count(), 1, "{shown}");
+    assert!(!shown.contains("alike"), "{shown}");
+}
+
 #[test]
 fn a_run_whose_process_is_gone_says_so_after_a_while() {
     let mut lines = begun();

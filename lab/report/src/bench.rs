@@ -27,6 +27,9 @@ pub fn page(analysis: &Analysis, report: &str, cure: Cure<'_>) -> String {
         Some(trial) => {
             let checks = Judged::of(trial);
             let _ = writeln!(text, "\n{}\n", checks.headline(trial, cure));
+            if let Some(note) = analysis.certificates_note() {
+                let _ = writeln!(text, "{}\n", textwrap::fill(&cure(&note), WIDTH));
+            }
             if is_unanswered(trial) {
                 examples(trial, cure, &mut text);
             } else if trial.system_failure.is_none() {

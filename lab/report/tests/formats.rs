@@ -6,6 +6,7 @@
 
 use crate::support::{Made, STUDY, Shape, WORKLOAD};
 use lab_analysis::Analysis;
+use lab_report::bench;
 use lab_report::write::{comparisons_csv, html, json, junit, markdown, steps_csv, terminal};
 
 /// One healthy level, and one that failed requests, skipped steps, and came late.
@@ -183,5 +184,26 @@ fn rounding_touches_long_fractions_alone() {
     assert_eq!(
         rounded("v1.2 0.123456789012345 12345678901 3.00"),
         "v1.2 0.123456789 12345678901 3.00"
+    );
+}
+
+/// Whoever puts one request under load, and takes any certificate, reads so before the figures.
+#[test]
+fn the_page_of_one_request_says_that_no_certificate_was_checked() {
+    let cure = |said: &str| said.replace("`insecure: true`", "`--insecure`");
+    let mut analysis = Made::default().analysis();
+    let checked = bench::page(&analysis, "report.html", &cure);
+    assert!(!checked.contains("Certificates"), "{checked}");
+    for trial in &mut analysis.trials {
+        let said = lab_archive::UNCHECKED.to_owned();
+        trial
+            .system_settings
+            .insert(lab_archive::CERTIFICATES.to_owned(), said);
+    }
+    let page = bench::page(&analysis, "report.html", &cure);
+    let (before, _) = page.split_once("response time in ms").expect("figures");
+    assert!(
+        before.contains("\n\nCertificates were not checked (`--insecure`): "),
+        "{page}"
     );
 }

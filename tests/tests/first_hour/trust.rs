@@ -1,6 +1,8 @@
 //! A server over TLS by an authority that no machine knows: without a study, flags say whom to trust.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -60,14 +62,32 @@ fn who_is_not_trusted_is_by_a_flag() {
     ));
 }
 
+/// An address without TLS that leads its first client to another one.
+fn leading(to: &str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("its address");
+    let answer = format!(
+        "HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    );
+    std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().expect("a client");
+        // What it asks is short, and comes at once.
+        let asked = client.read(&mut [0; 4096]).expect("a request");
+        assert!(asked > 0);
+        client.write_all(answer.as_bytes()).expect("it listens");
+    });
+    format!("http://{address}/openapi.json")
+}
+
 #[test]
 fn a_description_is_fetched_from_whom_the_machine_trusts() {
     let folder = tempfile::tempdir().expect("a folder");
     let (_server, url) = secure(folder.path());
-    let import = |authority: Option<&str>| {
+    let page = format!("{url}/openapi.json");
+    let import_from = |page: &str, authority: Option<&str>| {
         let mut command = Command::new(program());
         command
-            .args(["import", "openapi", &format!("{url}/openapi.json")])
+            .args(["import", "openapi", page])
             .current_dir(folder.path())
             .env_remove("SSL_CERT_FILE")
             .stdin(Stdio::null());
@@ -76,6 +96,7 @@ fn a_description_is_fetched_from_whom_the_machine_trusts() {
         }
         said(&command.output().expect("it runs"))
     };
+    let import = |authority: Option<&str>| import_from(&page, authority);
     assert!(
         import(None).contains("SSL_CERT_FILE=ca.pem"),
         "{}",
@@ -84,4 +105,11 @@ fn a_description_is_fetched_from_whom_the_machine_trusts() {
     // It is trusted, and has no such page.
     let trusted = import(Some("cert.pem"));
     assert!(trusted.contains("status"), "{trusted}");
+    let led = import_from(&leading(&page), Some("cert.pem"));
+    assert!(led.contains("status"), "{led}");
+    let unread = import(Some("missing.pem"));
+    assert!(
+        unread.contains("can't be read") && unread.contains("missing.pem"),
+        "{unread}"
+    );
 }

@@ -10,7 +10,7 @@ use maud::{Markup, PreEscaped, html};
 
 use crate::series::Stretch;
 use crate::state::State;
-use crate::trial::{Example, Measure, Step, Trial};
+use crate::trial::{Measure, Step, Trial};
 
 /// A line of a chart: its words in the key, whose it is, and its points.
 type Drawn = (&'static str, Series, Vec<(f64, Option<f64>)>);
@@ -241,11 +241,10 @@ pub(super) fn errors(state: &State) -> Markup {
             @if let Some(part) = part { "; " (figure(part)) " % of the requests" }
         }
         ul.notes {
-            @for Example { first, count: alike } in &trial.examples {
+            @for one in &trial.examples {
                 li {
-                    (lab_analysis::format::duration(first.t_ms as f64)) " · " (pieces::plain(&first.step)) " · "
-                    (words(first.class)) ": " code { (pieces::plain(&first.detail)) }
-                    @if *alike > 1 { ", and " (count(alike - 1)) " alike" }
+                    (lab_analysis::format::duration(one.t_ms as f64)) " · " (pieces::plain(&one.step)) " · "
+                    (words(one.class)) ": " code { (pieces::plain(&one.detail)) }
                 }
             }
         }
