@@ -16,7 +16,7 @@ use crate::message::{Content, MOST_CONTENT, Packet};
 pub(crate) const AGAIN: Duration = Duration::from_millis(500);
 /// How much of it at once: a way that is slow is not to be flooded.
 const AGAIN_BYTES: usize = 4 << 20;
-/// How long the other side may take to acknowledge the last of it.
+/// How long an agent may take to acknowledge the last of it.
 const LAST_WORD: Duration = Duration::from_secs(5);
 
 /// How much may wait for acknowledgement.
@@ -27,6 +27,8 @@ pub(crate) struct Room {
     /// With more bytes than these on their way no frame is taken on: files are read faster than they
     /// arrive. Without it there is no waiting, and too much is an error.
     pub(crate) ahead: Option<usize>,
+    /// How long the last of it is sent again. Without it until the carrier is dropped.
+    pub(crate) last_word: Option<Duration>,
 }
 
 /// To an agent: a workload with the variables of all its users.
@@ -34,12 +36,15 @@ pub(crate) const DOWN: Room = Room {
     packets: 1024,
     bytes: 2 * MAX_FRAME_BYTES as usize,
     ahead: Some(8 << 20),
+    last_word: Some(LAST_WORD),
 };
-/// To the conductor: minutes of windows, also of many workers, and where windows are shorter than a second.
+/// To the conductor: minutes of windows, also of many workers, and where windows are shorter than a second. It waits
+/// for the last one, however long the link may be lost: an agent ends with its lease.
 pub(crate) const UP: Room = Room {
     packets: 16 << 10,
     bytes: 32 << 20,
     ahead: None,
+    last_word: None,
 };
 
 /// One side of a trial's way.
@@ -51,6 +56,7 @@ pub(crate) struct Carrier {
     trial: u32,
     sent: Unacknowledged,
     ahead: Option<usize>,
+    last_word: Option<Duration>,
     came: Arrivals,
     /// Of the frame that is being put together.
     parts: Vec<u8>,
@@ -92,6 +98,7 @@ impl Carrier {
             trial,
             sent: Unacknowledged::new(room.packets, room.bytes),
             ahead: room.ahead,
+            last_word: room.last_word,
             came: Arrivals::default(),
             parts: Vec::new(),
         }
@@ -103,10 +110,10 @@ impl Carrier {
         let mut again = interval(AGAIN);
         again.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut out_ended = false;
-        let mut last_word: Option<Instant> = None;
+        let mut given_up: Option<Instant> = None;
         while !(out_ended && into.is_none() && self.sent.is_empty()) {
-            if out_ended && into.is_none() {
-                let until = *last_word.get_or_insert_with(|| Instant::now() + LAST_WORD);
+            if let Some(within) = self.last_word.filter(|_| out_ended && into.is_none()) {
+                let until = *given_up.get_or_insert_with(|| Instant::now() + within);
                 if Instant::now() > until {
                     return Ok(());
                 }
@@ -205,7 +212,8 @@ impl Carrier {
         self.parts.extend(bytes);
         if *kind == Kind::Last as u8 {
             let frame = std::mem::take(&mut self.parts);
-            open.send(frame).await.map_err(|_| Broken::GivenUp)?;
+            // Who takes nothing any more may have said something that is still to be carried.
+            let _taken = open.send(frame).await;
         } else if *kind == Kind::End as u8 {
             *into = None;
         }

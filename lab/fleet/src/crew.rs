@@ -10,7 +10,7 @@ use async_nats::Client;
 use futures_util::StreamExt;
 use lab_driver::DriverError;
 use lab_driver::remote::{Elsewhere, End, Peer, Place, Seen, SeenOffset};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use crate::carry::{Broken, Carrier, DOWN, Ends};
 use crate::clock;
@@ -326,7 +326,9 @@ impl Crew {
             runner: self.conductor.runner.handle(),
             member: Arc::clone(member),
             trial,
+            given_up: Arc::default(),
         };
+        let given_up = Arc::clone(&seat.given_up);
         let watch = Watch {
             member: Arc::clone(member),
             roster: self.conductor.roster.clone(),
@@ -340,6 +342,7 @@ impl Crew {
             tokio::select! {
                 () = carry(carrier, ends, &of) => {}
                 () = watch.until_lost() => {}
+                () = given_up.notified() => {}
             }
         });
         Ok(Peer {
@@ -538,6 +541,8 @@ struct Seat {
     runner: tokio::runtime::Handle,
     member: Arc<Member>,
     trial: u32,
+    /// Nothing is carried any more: what the agent would still say is waited for in vain.
+    given_up: Arc<Notify>,
 }
 
 impl Place for Seat {
@@ -578,6 +583,7 @@ impl Place for Seat {
             trial: self.trial,
         };
         let drop = drop.for_one(&self.member.hello);
+        self.given_up.notify_one();
         self.runner.spawn(async move {
             // Who does not hear it stops when its lease lapses.
             let _lapses = question(&client, &name, &drop).await;

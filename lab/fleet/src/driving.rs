@@ -109,11 +109,12 @@ impl Driving {
         let carrier = Carrier::new(client.clone(), up.clone(), (epoch, number), UP);
         let to = up.clone();
         let carrier = tokio::spawn(async move {
-            if let Err(Broken::Full(why)) = carrier.run(&mut ends).await {
+            let end = carrier.run(&mut ends).await;
+            if let Err(broken @ (Broken::Full(_) | Broken::NoFrame)) = end {
                 let packet = Packet {
                     epoch,
                     trial: number,
-                    content: Content::Gone(why.into_bytes()),
+                    content: Content::Gone(broken.to_string().into_bytes()),
                 };
                 // Nobody carries for the generator any more.
                 drop(ends);

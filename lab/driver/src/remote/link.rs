@@ -38,6 +38,10 @@ fn ready_within(mix: &Mix) -> Duration {
     Duration::from_secs(60 + (bytes >> 20))
 }
 
+/// How long a generator whose workers have ended may take to say so: as many looks, so long each.
+const LOOKS: u32 = 3000;
+const LOOK: Duration = Duration::from_millis(10);
+
 /// Running generators.
 #[derive(Debug)]
 pub(crate) struct Links {
@@ -154,6 +158,9 @@ impl Links {
     pub(crate) fn close(mut self) -> Result<(), DriverError> {
         let mut failed = None;
         for link in self.links.drain(..) {
+            if !ends_in_time(&link.reports) {
+                link.place.kill();
+            }
             let ended = link.reports.join().map_err(|_| DriverError::Panicked)?;
             link.orders.join().map_err(|_| DriverError::Panicked)?;
             failed = failed.or(ended);
@@ -166,6 +173,17 @@ impl Drop for Links {
     fn drop(&mut self) {
         self.links.iter().for_each(|link| link.place.kill());
     }
+}
+
+/// Whether a generator whose workers have ended says the last of it, however slow its machine and its way are.
+fn ends_in_time<T>(reports: &JoinHandle<T>) -> bool {
+    for _ in 0..LOOKS {
+        if reports.is_finished() {
+            return true;
+        }
+        std::thread::park_timeout(LOOK);
+    }
+    false
 }
 
 fn unsendable(error: MessageError) -> DriverError {
