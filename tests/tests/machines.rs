@@ -18,8 +18,11 @@ use serde_json::Value;
 const DEADLINE: Duration = Duration::from_secs(300);
 /// Where users reach the agent's machine.
 const ADDRESS: &str = "127.0.0.2";
-/// A setting of the kernel that no server and no other test cares about.
-const SETTING: &str = "/proc/sys/net/ipv4/igmp_link_local_mcast_reports";
+/// Settings of the kernel that no server and no other test cares about.
+const SETTINGS: [&str; 2] = [
+    "/proc/sys/net/ipv4/igmp_link_local_mcast_reports",
+    "/proc/sys/net/ipv4/conf/lo/shared_media",
+];
 const SESSIONS: u64 = 10;
 /// What is said of an agent whose greeting came late, as on a machine that is busy: it is asked for again.
 const LATE: &str = "agent db is not there";
@@ -91,7 +94,7 @@ impl Stage {
         fs::create_dir(stage.path("trials")).expect("made");
         fs::write(stage.path("allow.toml"), stage.allowed()).expect("written");
         fs::write(stage.path("far.workload.yaml"), WORKLOAD).expect("written");
-        stage.start_agent();
+        stage.start_agent(true);
         Some(stage)
     }
 
@@ -109,17 +112,19 @@ impl Stage {
 
     fn allowed(&self) -> String {
         format!(
-            "address = \"{ADDRESS}\"\nprograms = [\"plimsoll\"]\nfolders = [\"{}\"]\nkernel = [\"{SETTING}\"]\n",
+            "address = \"{ADDRESS}\"\nprograms = [\"plimsoll\"]\nfolders = [\"{}\"]\nkernel = {SETTINGS:?}\n",
             self.path("trials").display()
         )
     }
 
-    fn start_agent(&mut self) {
+    /// An agent whose owner lets runs have systems there, or not.
+    fn start_agent(&mut self, allows: bool) {
         let mut command = plimsoll(&["agent", "--join"]);
+        command.arg(format!("@{}", self.path("db.token").display()));
+        if allows {
+            command.arg("--allow").arg(self.path("allow.toml"));
+        }
         command
-            .arg(format!("@{}", self.path("db.token").display()))
-            .arg("--allow")
-            .arg(self.path("allow.toml"))
             .arg("--state")
             .arg(self.path("agent"))
             .stderr(log(&self.path("agent.log")));
@@ -227,6 +232,16 @@ impl Drop for Stage {
     }
 }
 
+/// A program that is killed if it has not ended by itself.
+struct Mortal(Child);
+
+impl Drop for Mortal {
+    fn drop(&mut self) {
+        let _gone = self.0.kill();
+        let _ended = self.0.wait();
+    }
+}
+
 fn log(path: &Path) -> File {
     let opened = OpenOptions::new().create(true).append(true).open(path);
     opened.expect("the log can be written")
@@ -328,6 +343,16 @@ fn a_system_elsewhere_gets_the_same_requests_and_leaves_nothing() {
     let agent = &record["circumstances"]["system_agent"];
     assert_eq!(agent["name"], "db");
     assert_eq!(record["system_settings"]["on"], "db");
+    let there = &record["circumstances"]["system_host"];
+    assert!(there["cores"].as_u64() > Some(0), "{there}");
+    assert!(
+        there["limits"]["system_open_files"]["limit"].as_u64() > Some(0),
+        "{there}"
+    );
+    let cpus = record["system_settings"]["cpus"]
+        .as_str()
+        .expect("its cores");
+    assert!(cpus.contains("core"), "{cpus}");
     let log = fs::read_to_string(far_at.join("trials/001/system.log")).expect("its output");
     assert!(log.contains(ADDRESS), "{log}");
 }
@@ -415,15 +440,42 @@ fn an_attached_server_elsewhere_is_counted_there() {
     assert_eq!(record["circumstances"]["system_agent"]["name"], "db");
 }
 
-/// The setting's value, and another one; `None`, with a message, where it can't be set.
-fn setting() -> Option<(String, String)> {
-    let now = fs::read_to_string(SETTING).ok()?.trim().to_owned();
-    if OpenOptions::new().write(true).open(SETTING).is_err() {
-        println!("no settings: {SETTING} can't be written");
-        return None;
+/// A setting that a trial changes, where this machine lets it be changed.
+struct Changed {
+    path: &'static str,
+    before: String,
+    other: String,
+}
+
+impl Changed {
+    /// `None`, with a message, where it can't be set.
+    fn new(path: &'static str) -> Option<Self> {
+        let before = fs::read_to_string(path).ok()?.trim().to_owned();
+        if OpenOptions::new().write(true).open(path).is_err() {
+            println!("no settings: {path} can't be written");
+            return None;
+        }
+        let other = if before == "1" { "0" } else { "1" };
+        Some(Self {
+            path,
+            before,
+            other: other.to_owned(),
+        })
     }
-    let other = if now == "1" { "0" } else { "1" };
-    Some((now, other.to_owned()))
+
+    fn now(&self) -> String {
+        let now = fs::read_to_string(self.path).expect("a value");
+        now.trim().to_owned()
+    }
+}
+
+/// A study of a load that goes on, whose trials change a setting.
+fn long(setting: Option<&Changed>) -> String {
+    let kernel = setting.map_or(String::new(), |setting| {
+        format!("  kernel: {{ {}: {} }}\n", setting.path, setting.other)
+    });
+    let around = format!("  on: db\n{kernel}");
+    study("{{ plimsoll }}", "{ users: 2, hold: 10m }", &around)
 }
 
 #[test]
@@ -431,15 +483,10 @@ fn a_killed_agent_makes_no_measurement_and_its_machine_is_as_it_was() {
     let Some(mut stage) = Stage::start() else {
         return;
     };
-    let setting = setting();
-    let kernel = setting.as_ref().map_or(String::new(), |(_, other)| {
-        format!("  kernel: {{ {SETTING}: {other} }}\n")
-    });
-    let around = format!("  on: db\n{kernel}");
-    let long = study("{{ plimsoll }}", "{ users: 2, hold: 10m }", &around);
-    let mut conductor = stage.begin("killed", &long);
-    if let Some((_, other)) = &setting {
-        assert_eq!(fs::read_to_string(SETTING).expect("a value").trim(), other);
+    let setting = Changed::new(SETTINGS[0]);
+    let mut conductor = stage.begin("killed", &long(setting.as_ref()));
+    if let Some(setting) = &setting {
+        assert_eq!(setting.now(), setting.other);
     }
     stage.kill_agent();
     wait_until(DEADLINE, "the system ends with its agent", || {
@@ -454,21 +501,51 @@ fn a_killed_agent_makes_no_measurement_and_its_machine_is_as_it_was() {
     assert_eq!(record["end"]["how"], "agent_lost", "{record}");
     let why = record["end"]["message"].as_str().expect("a reason");
     assert!(why.contains("agent db"), "{why}");
-    stage.start_agent();
     conductor.wait().expect("it ends");
-    stage.nothing_is_left();
-    if let Some((before, _)) = &setting {
-        wait_until(DEADLINE, "the setting is put back", || {
-            fs::read_to_string(SETTING).is_ok_and(|now| now.trim() == before)
-        });
+    // Whatever its next start allows.
+    stage.start_agent(false);
+    if let Some(setting) = &setting {
+        assert_eq!(setting.now(), setting.before);
     }
+    stage.kill_agent();
+    stage.start_agent(true);
+    stage.nothing_is_left();
+}
+
+#[test]
+fn an_agent_that_is_removed_leaves_its_machine_as_it_was() {
+    let Some(mut stage) = Stage::start() else {
+        return;
+    };
+    let setting = Changed::new(SETTINGS[1]);
+    let mut conductor = stage.begin("removed", &long(setting.as_ref()));
+    if let Some(setting) = &setting {
+        assert_eq!(setting.now(), setting.other);
+    }
+    let mut remove = plimsoll(&["agents", "remove", "db", "--hub"]);
+    let removed = remove.arg(stage.path("hub")).status().expect("it runs");
+    assert!(removed.success());
+    let mut agent = Mortal(stage.agent.take().expect("an agent"));
+    wait_until(DEADLINE, "the agent ends", || {
+        matches!(agent.0.try_wait(), Ok(Some(_)))
+    });
+    let ended = agent.0.wait().expect("it ends");
+    assert!(!ended.success(), "it is told that it was removed");
+    // At once: there is no next start that could do it.
+    assert_eq!(stage.systems(), 0);
+    let left = fs::read_dir(stage.path("trials")).expect("its folder");
+    assert_eq!(left.count(), 0);
+    if let Some(setting) = &setting {
+        assert_eq!(setting.now(), setting.before);
+    }
+    kill(Pid::from_raw(conductor.id().cast_signed()), Signal::SIGINT).expect("it runs");
+    conductor.wait().expect("it ends");
 }
 
 #[test]
 fn whoever_conducts_is_killed_and_the_system_ends() {
     let Some(stage) = Stage::start() else { return };
-    let long = study("{{ plimsoll }}", "{ users: 2, hold: 10m }", "  on: db\n");
-    let mut conductor = stage.begin("orphan", &long);
+    let mut conductor = stage.begin("orphan", &long(None));
     conductor.kill().expect("it can be killed");
     conductor.wait().expect("it ends");
     stage.nothing_is_left();

@@ -124,6 +124,23 @@ fn what_goes_on_at_the_systems_machine_counts_as_here() {
 }
 
 #[test]
+fn a_server_that_its_machine_does_not_know_is_no_other_program() {
+    let unknown = far(|host| {
+        host.knows_system = false;
+        host.others_during = vec![OtherProgram {
+            name: "server".to_owned(),
+            cpu_percent: 800.0,
+        }];
+    });
+    let said = evidence(&check(unknown, "other programs", Pass), "other programs");
+    let expected = "which programs there are the system's is not known";
+    assert!(
+        said.contains(expected) && !said.contains("server"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_machine_that_nobody_looked_at_is_told() {
     let unseen = || with(|around| around.system_agent = Some(Agent::default()));
     for name in ["other programs", "clock jumps", "limits"] {

@@ -40,7 +40,7 @@ pub struct Circumstances {
 }
 
 /// What surrounded a system on a machine that did not conduct.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SystemHost {
     /// The machine's cores.
@@ -49,6 +49,9 @@ pub struct SystemHost {
     pub system_cores: u32,
     /// Two clocks over ramp and hold.
     pub clocks: Clocks,
+    /// Whether any process of the system was known there: of a server that was not found, no other programs are told,
+    /// since it would be one of them.
+    pub knows_system: bool,
     /// Programs that are neither the agent nor the system, while the system started and was set up; the busiest
     /// three.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -58,6 +61,21 @@ pub struct SystemHost {
     pub others_during: Vec<OtherProgram>,
     /// Limits of the system and of that machine; those of the generator are absent.
     pub limits: LimitsReached,
+}
+
+impl Default for SystemHost {
+    fn default() -> Self {
+        Self {
+            cores: 0,
+            system_cores: 0,
+            clocks: Clocks::default(),
+            // Records that say nothing of it are of systems that were known.
+            knows_system: true,
+            others_before: Vec::new(),
+            others_during: Vec::new(),
+            limits: LimitsReached::default(),
+        }
+    }
 }
 
 /// A program that drove a part of the load, or had the system, wherever it ran.
@@ -212,4 +230,15 @@ pub struct Throttled {
     pub periods: u64,
     /// Time that its processes were held back, over all cores.
     pub ms: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_that_says_nothing_of_it_is_of_a_system_that_was_known() {
+        let host: SystemHost = serde_json::from_str("{}").unwrap();
+        assert!(host.knows_system);
+    }
 }

@@ -97,6 +97,7 @@ pub(crate) fn there(
         cores: there.cores,
         system_cores: there.system_cores,
         clocks: clocks(&there),
+        knows_system: there.knows_system,
         limits: LimitsReached {
             system_open_files: used(peaks.system_files, there.open_files),
             listen_overflows: there.listen_overflows,

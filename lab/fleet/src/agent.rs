@@ -32,8 +32,9 @@ const GREET: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(100);
 /// How often it tells how its workers fare.
 const BEAT: Duration = Duration::from_millis(500);
-/// How long a trial's system may take to end before the agent does.
-const ENDS_WITHIN: Duration = Duration::from_secs(30);
+/// How long a trial's system may take to end before the agent does: ten seconds each for the system and for what prepared
+/// it, and the rest for its machine to be as it was, its data removed last. systemd waits for longer.
+const ENDS_WITHIN: Duration = Duration::from_secs(60);
 /// How long its last words may take to go out: there may be no hub any more to hear them.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 

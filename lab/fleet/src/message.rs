@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::name::Name;
 
 /// The version of all that is said here.
-pub const VERSION: u8 = 3;
+pub const VERSION: u8 = 4;
 /// Longest greeting, question, or answer.
 const MOST_TEXT: usize = 64 << 10;
 /// Longest content of a packet: a server of NATS passes 1 MiB on unless told otherwise.
@@ -303,10 +303,11 @@ mod tests {
             ttl_ms: 10_000,
         };
         assert_eq!(decode::<Ask>(&encode(&ask)).unwrap(), ask);
-        let of_two = [&[2], &encode(&ask)[1..]].concat();
+        // Whose orders to have a system are others.
+        let of_three = [&[3], &encode(&ask)[1..]].concat();
         assert!(matches!(
-            decode::<Ask>(&of_two),
-            Err(Unreadable::Version(2))
+            decode::<Ask>(&of_three),
+            Err(Unreadable::Version(3))
         ));
         let more = br#"{"renew":{"epoch":1,"ttl_ms":2,"more":3}}"#;
         assert!(decode::<Ask>(&[&[VERSION], &more[..]].concat()).is_err());
@@ -314,9 +315,9 @@ mod tests {
 
     #[test]
     fn a_greeting_of_a_later_version_is_heard() {
-        let text = br#"{"name":"a","versions":[4,5],"program":"9.0.0","news":true}"#;
-        let hello = decode_hello(&[&[5], &text[..]].concat()).unwrap();
-        assert_eq!(hello.versions, (4, 5));
+        let text = br#"{"name":"a","versions":[5,6],"program":"9.0.0","news":true}"#;
+        let hello = decode_hello(&[&[6], &text[..]].concat()).unwrap();
+        assert_eq!(hello.versions, (5, 6));
     }
 
     proptest! {

@@ -13,7 +13,8 @@
 
 use crate::name::Name;
 
-/// Begins the subjects of this version.
+/// Begins the subjects of this version of them. What is said there has a version of its own: a hub, which knows subjects
+/// alone, need not be the newest.
 const ROOT: &str = "plimsoll.3";
 
 /// Where an agent greets.

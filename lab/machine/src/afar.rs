@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::time::Duration;
@@ -16,7 +17,8 @@ use lab_study::{CommandSpec, KernelSetting};
 use crate::error::{Failed, MachineError};
 use crate::machine::{Counted, Machine, Row, Started};
 use crate::message::{
-    Counting, Heard, MOST_ORDER, Order, Report, Setup, Unreadable, decode_heard, encode,
+    Counting, Heard, MOST_ORDER, MOST_REPORT, MOST_STARTED, Order, Report, Setup, Unreadable,
+    decode_heard, encode,
 };
 use crate::state::State;
 use crate::surroundings::Surrounded;
@@ -27,7 +29,7 @@ const ANSWER: Duration = Duration::from_secs(120);
 const RESET: Duration = Duration::from_secs(300);
 /// Between two looks at the interrupt.
 const LOOK: Duration = Duration::from_millis(50);
-/// What was said and may wait for whoever conducts, each of at most a megabyte.
+/// What was said and may wait for whoever conducts, each of at most a megabyte, but the answer to a start.
 const QUEUE: usize = 64;
 /// Output that is taken at most: its agent keeps 32 MB and a line.
 const MOST_OUTPUT: u64 = 40 << 20;
@@ -37,6 +39,8 @@ pub struct Afar {
     place: Box<dyn Place>,
     orders: Box<dyn FrameSink + Send>,
     heard: Receiver<Result<Heard, Unreadable>>,
+    /// Whether a long one may come.
+    awaits_long: Arc<AtomicBool>,
     /// What it is to start; `None` of a system that runs already.
     setup: Option<Setup>,
     /// The file that the system's output goes to when it has ended.
@@ -60,11 +64,14 @@ impl Afar {
         let (sender, heard) = sync_channel(QUEUE);
         let mut reports = peer.reports;
         let thread = std::thread::Builder::new().name("machine".to_owned());
-        thread.spawn(move || hear(&mut *reports, &sender))?;
+        let awaits_long = Arc::new(AtomicBool::new(false));
+        let awaits = Arc::clone(&awaits_long);
+        thread.spawn(move || hear(&mut *reports, &sender, &awaits))?;
         Ok(Self {
             place: peer.place,
             orders: peer.orders,
             heard,
+            awaits_long,
             setup,
             output,
             rows: VecDeque::new(),
@@ -298,9 +305,19 @@ impl Afar {
     }
 }
 
-fn hear(reports: &mut dyn FrameSource, into: &SyncSender<Result<Heard, Unreadable>>) {
+fn hear(
+    reports: &mut dyn FrameSource,
+    into: &SyncSender<Result<Heard, Unreadable>>,
+    awaits_long: &AtomicBool,
+) {
     while let Ok(Some(frame)) = reports.receive() {
-        if into.send(decode_heard(&frame)).is_err() {
+        let is_long = frame.len() > MOST_REPORT;
+        // One for each time that it is awaited, so that what waits here has a bound.
+        let most = match is_long && awaits_long.swap(false, Ordering::Relaxed) {
+            true => MOST_STARTED,
+            false => MOST_REPORT,
+        };
+        if into.send(decode_heard(&frame, most)).is_err() {
             return;
         }
     }
@@ -312,7 +329,10 @@ impl Machine for Afar {
             return Err(self.lost_by("has nothing to start"));
         };
         let within = self.start_within();
-        match self.ask(&Order::Start { setup }, within, interrupt)? {
+        self.awaits_long.store(true, Ordering::Relaxed);
+        let answer = self.ask(&Order::Start { setup }, within, interrupt);
+        self.awaits_long.store(false, Ordering::Relaxed);
+        match answer? {
             Report::Started { started, kernel } => {
                 self.kernel = kernel;
                 Ok(*started)

@@ -20,8 +20,10 @@ pub(crate) const PIECE: u64 = 256 << 10;
 
 /// No order is longer: it has the texts of one system's files.
 pub(crate) const MOST_ORDER: usize = 16 << 20;
-/// No report is longer.
-const MOST_REPORT: usize = 1 << 20;
+/// No report is longer, but one.
+pub(crate) const MOST_REPORT: usize = 1 << 20;
+/// The answer to an order to start: it has texts of that order.
+pub(crate) const MOST_STARTED: usize = MOST_ORDER + MOST_REPORT;
 
 /// A system as a trial has it on another machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -148,9 +150,10 @@ pub(crate) fn decode_order(bytes: &[u8]) -> Result<Order, Unreadable> {
     }
 }
 
-pub(crate) fn decode_heard(bytes: &[u8]) -> Result<Heard, Unreadable> {
-    if bytes.len() > MOST_REPORT {
-        return Err(Unreadable(format!("a report has over {MOST_REPORT} bytes")));
+/// A report of at most so many bytes.
+pub(crate) fn decode_heard(bytes: &[u8], most: usize) -> Result<Heard, Unreadable> {
+    if bytes.len() > most {
+        return Err(Unreadable(format!("a report has over {most} bytes")));
     }
     match bytes.split_first() {
         Some((&BYTES, piece)) if piece.len() as u64 <= PIECE => Ok(Heard::Piece(piece.to_vec())),
@@ -164,7 +167,7 @@ pub(crate) fn decode_heard(bytes: &[u8]) -> Result<Heard, Unreadable> {
 /// # Errors
 /// Why they are no order.
 pub fn check(bytes: &[u8]) -> Result<(), Unreadable> {
-    let _heard = decode_heard(bytes);
+    let _heard = decode_heard(bytes, MOST_REPORT);
     let order = decode_order(bytes)?;
     let again: Order = decode(&encode(&order))?;
     assert_eq!(again, order, "an order comes back as it was");
@@ -192,10 +195,10 @@ mod tests {
             at in any::<u64>(),
             values in proptest::collection::vec(proptest::option::of((-1_000_000..1_000_000).prop_map(f64::from)), 0..50),
         ) {
-            let heard = decode_heard(&encode_piece(&piece)).unwrap();
+            let heard = decode_heard(&encode_piece(&piece), MOST_REPORT).unwrap();
             prop_assert_eq!(heard, Heard::Piece(piece));
             let row = Report::Row { at, values };
-            let heard = decode_heard(&encode(&row)).unwrap();
+            let heard = decode_heard(&encode(&row), MOST_REPORT).unwrap();
             prop_assert_eq!(heard, Heard::Report(row));
         }
     }
@@ -206,8 +209,13 @@ mod tests {
             decode::<Order>(&[&[JSON], &br#"{"output":{"from":1,"to":2}}"#[..]].concat()).is_err()
         );
         assert!(decode::<Order>(&[&[JSON], &br#""shell""#[..]].concat()).is_err());
-        assert!(decode_heard(&encode_piece(&vec![0; PIECE as usize + 1])).is_err());
-        assert!(decode_heard(&vec![JSON; MOST_REPORT + 1]).is_err());
+        let piece = encode_piece(&vec![0; PIECE as usize + 1]);
+        assert!(decode_heard(&piece, MOST_REPORT).is_err());
+        let report = encode(&Report::Stopped {
+            note: Some("x".repeat(MOST_REPORT)),
+        });
+        assert!(decode_heard(&report, MOST_REPORT).is_err());
+        assert!(decode_heard(&report, MOST_STARTED).is_ok());
         let long = format!("\"stop\"{}", " ".repeat(MOST_ORDER));
         let said = decode_order(&[&[JSON], long.as_bytes()].concat()).unwrap_err();
         assert!(said.to_string().contains("over 16777216 bytes"), "{said}");

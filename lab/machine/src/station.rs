@@ -375,6 +375,11 @@ impl Post<'_> {
             Failed::Lost("was not told to look at what surrounds the system".to_owned())
         })?;
         let mut surrounded = around.end(&self.processes());
+        if !surrounded.knows_system {
+            // The server that is measured would be told as one that competes with it.
+            surrounded.others_before.clear();
+            surrounded.others_during.clear();
+        }
         if let Some(held) = &self.held {
             surrounded.system_cores = held.machine.cores();
         }
@@ -453,10 +458,11 @@ impl Post<'_> {
             ..
         } = held;
         drop(machine);
-        // One that fails does not keep the other.
+        // Before the data, which may take longer to remove than an agent waits that is ended. One that fails does not
+        // keep the other.
+        let put_back = kernel.put_back().and_then(|()| kernel.finish());
         let closed = scratch.close();
-        kernel.put_back()?;
-        kernel.finish()?;
+        put_back?;
         match closed? {
             Some(left) => Err(MachineError::Unremoved(left)),
             None => Ok(()),

@@ -96,6 +96,8 @@ pub struct Surrounded {
     pub cores: u32,
     /// Cores that the system was started on; all of one that ran before.
     pub system_cores: u32,
+    /// Whether any process of the system is known: where none is, the system is among the others.
+    pub knows_system: bool,
     /// Programs that are neither this one nor the system, before the ramp.
     pub others_before: Vec<Other>,
     /// The same over ramp and hold.
@@ -161,6 +163,7 @@ impl Surroundings {
         Surrounded {
             cores,
             system_cores: cores,
+            knows_system: !system.is_empty(),
             others_before: self.others_before,
             others_during: Look::now().others_since(&self.look, system),
             wall_start_ms: self.wall_start_ms,

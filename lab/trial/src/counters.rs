@@ -34,6 +34,8 @@ const PEAKS: [&str; 3] = ["rss_mb", "threads", "open_files"];
 const ALIKE: f64 = 0.02;
 /// No counters are asked for less often, whoever has them.
 const SELDOM_MS: f64 = 1000.0;
+/// Those of another program may take so long each time.
+const SLOW_MS: f64 = 5000.0;
 /// A running total; it has no mean.
 const TOTAL: &str = "cpu_ms_total";
 
@@ -59,6 +61,9 @@ pub(crate) struct Coverage {
     /// `None` of a system whose processes were not to be sampled.
     pub(crate) system: Option<f64>,
     pub(crate) generator: Option<f64>,
+    /// The part of what rows tell of the hold that has no counters of the machine, 0…1, also where a row lies in the
+    /// hold in part: of a short hold, those are much of what there is.
+    pub(crate) host_missing: f64,
 }
 
 impl Coverage {
@@ -69,14 +74,8 @@ impl Coverage {
             host: of("host.").unwrap_or_default(),
             system: of("system."),
             generator: of("generator."),
+            host_missing: host_missing(table, hold),
         }
-    }
-
-    /// The part of what rows cover that has no counters of the machine, 0…1. Rows that come late have them for all
-    /// the time since the row before.
-    pub(crate) fn host_missing(&self) -> f64 {
-        let there = lab_stats::ratio(self.host, self.rows);
-        there.map_or(1.0, |there| (1.0 - there).max(0.0))
     }
 
     /// The least, and what that is of.
@@ -121,9 +120,30 @@ pub(crate) fn over_hold(table: &MonitorTable, hold: &Hold) -> Monitored {
 
 type Row<'a> = (f64, &'a [Option<f64>]);
 
-/// The part of the hold that rows cover in which any counter of these has a value; `None` where there are no such
-/// counters. A row that comes later than twice the usual time after the one before is the first after a gap.
+/// The part of the hold that whole rows cover in which any counter of these has a value; `None` where there are no
+/// such counters.
 fn covered(table: &MonitorTable, hold: &Hold, prefix: &str) -> Option<f64> {
+    let spans = spans(table, prefix)?.into_iter();
+    let within = spans.filter(|(start, end)| hold.contains(*start, *end));
+    let covered: f64 = within.map(|(start, end)| end - start).sum();
+    Some(lab_stats::ratio(covered, hold.length_ms()).unwrap_or_default())
+}
+
+/// See [`Coverage`]. Rows that come late have counters for all the time since the row before; where no row tells of
+/// the hold, nothing is missing from them.
+fn host_missing(table: &MonitorTable, hold: &Hold) -> f64 {
+    let touched = |prefix: &str| -> f64 {
+        let spans = spans(table, prefix).into_iter().flatten();
+        let parts = spans.map(|(start, end)| end.min(hold.end_ms) - start.max(hold.start_ms));
+        parts.map(|part| part.max(0.0)).sum()
+    };
+    let there = lab_stats::ratio(touched("host."), touched(""));
+    there.map_or(0.0, |there| (1.0 - there).max(0.0))
+}
+
+/// The spans that rows cover in which any counter of these has a value; `None` where there are no such counters. A row
+/// that comes later than twice the usual time after the one before is the first after a gap.
+fn spans(table: &MonitorTable, prefix: &str) -> Option<Vec<(f64, f64)>> {
     let columns = (0..table.columns.len()).filter(|at| table.columns[*at].starts_with(prefix));
     let columns: Vec<usize> = columns.collect();
     columns.first()?;
@@ -139,13 +159,17 @@ fn covered(table: &MonitorTable, hold: &Hold, prefix: &str) -> Option<f64> {
     let rows = rows.filter(|(at, (_, row))| *at == first || has(row));
     let times: Vec<f64> = rows.map(|(_, (at, _))| *at).collect();
     let of_all: Vec<f64> = table.rows.iter().map(|(at, _)| *at).collect();
-    let usual = usual_span(&times).min(usual_span(&of_all).max(SELDOM_MS));
-    let within = times
-        .windows(2)
-        .filter(|pair| hold.contains(pair[0], pair[1]));
-    let lengths = within.map(|pair| pair[1] - pair[0]);
-    let covered: f64 = lengths.filter(|span| *span <= 2.0 * usual).sum();
-    Some(lab_stats::ratio(covered, hold.length_ms()).unwrap_or_default())
+    let own = usual_span(&times);
+    let usual = match own <= SLOW_MS {
+        true => own,
+        false => own.min(usual_span(&of_all).max(SELDOM_MS)),
+    };
+    let spans = times.windows(2).map(|pair| (pair[0], pair[1]));
+    Some(
+        spans
+            .filter(|(start, end)| end - start <= 2.0 * usual)
+            .collect(),
+    )
 }
 
 /// How far apart these usually are.
@@ -277,7 +301,7 @@ mod tests {
         let coverage = monitored.coverage;
         assert!((coverage.host - 0.5).abs() < 1e-9, "{coverage:?}");
         assert_eq!((coverage.system, coverage.generator), (None, None));
-        assert_eq!(coverage.host_missing(), 0.0, "nothing but late");
+        assert_eq!(coverage.host_missing, 0.0, "nothing but late");
     }
 
     #[test]
@@ -297,7 +321,7 @@ mod tests {
             (Some(0.4), Some(1.0))
         );
         assert_eq!(coverage.least(), ("the machine", 0.4));
-        assert!((coverage.host_missing() - 0.6).abs() < 1e-9);
+        assert!((coverage.host_missing - 0.6).abs() < 1e-9);
         assert!(!coverage.is_alike());
     }
 
@@ -327,6 +351,53 @@ mod tests {
         };
         let coverage = over_hold(&table, &Hold::new(0, 10_000)).coverage;
         assert_eq!((coverage.host, coverage.generator), (1.0, Some(1.0)));
+    }
+
+    /// Rows each 100 ms, of which these have the machine's counters.
+    fn each_tenth(tenths: u32, has: impl Fn(u32) -> bool) -> MonitorTable {
+        let row = |tenth: u32| {
+            let there = has(tenth).then_some(1.0);
+            (f64::from(tenth) * 100.0, vec![there, Some(2.0)])
+        };
+        MonitorTable {
+            columns: vec!["host.cpu_percent".to_owned(), "generator.rss_mb".to_owned()],
+            rows: (0..=tenths).map(row).collect(),
+        }
+    }
+
+    #[test]
+    fn of_a_short_hold_what_lies_in_it_in_part_is_not_missing() {
+        let table = each_tenth(150, |tenth| tenth % 10 == 5);
+        let coverage = over_hold(&table, &Hold::new(10_000, 3_000)).coverage;
+        assert!((coverage.host - 2.0 / 3.0).abs() < 1e-9, "{coverage:?}");
+        assert!(coverage.host_missing < 1e-9, "{coverage:?}");
+        let table = each_tenth(130, |tenth| tenth % 10 == 5);
+        let coverage = over_hold(&table, &Hold::new(10_000, 3_000)).coverage;
+        let expected = 0.5 / 3.0;
+        assert!(
+            (coverage.host_missing - expected).abs() < 1e-9,
+            "{coverage:?}"
+        );
+    }
+
+    #[test]
+    fn counters_that_take_long_each_time_cover_it() {
+        let table = each_tenth(100, |tenth| tenth.is_multiple_of(25));
+        let coverage = over_hold(&table, &Hold::new(0, 10_000)).coverage;
+        assert_eq!((coverage.host, coverage.host_missing), (1.0, 0.0));
+    }
+
+    #[test]
+    fn where_no_row_tells_of_the_hold_none_lacks_counters() {
+        let rows = [0.0, 100.0, 200.0, 300.0, 5000.0];
+        let table = MonitorTable {
+            columns: vec!["host.cpu_percent".to_owned()],
+            rows: rows.map(|t| (t, vec![Some(10.0)])).to_vec(),
+        };
+        let monitored = over_hold(&table, &Hold::new(300, 4_700));
+        assert_eq!(monitored.host["cpu_percent"], Some(10.0));
+        let coverage = monitored.coverage;
+        assert_eq!((coverage.rows, coverage.host_missing), (0.0, 0.0));
     }
 
     #[test]

@@ -26,19 +26,19 @@ const MOST_INFO: usize = 64 << 10;
 const FORGED: [(&str, &[u8]); 4] = [
     (
         "plimsoll.3.a.agent-0.ask",
-        b"\x03{\"instance\":\"\",\"ask\":{\"stop\":{\"force\":true}}}",
+        b"\x04{\"instance\":\"\",\"ask\":{\"stop\":{\"force\":true}}}",
     ),
     (
         "plimsoll.hello.agent-0",
-        b"\x03{\"name\":\"agent-0\",\"versions\":[3,3],\"program\":\"0\"}",
+        b"\x04{\"name\":\"agent-0\",\"versions\":[4,4],\"program\":\"0\"}",
     ),
     (
         "plimsoll.3.a.agent-0.down",
-        b"\x03\x02\0\0\0\0\0\0\0\x01\0\0\0\x01\0\0\0\0\0\0\0\0",
+        b"\x04\x02\0\0\0\0\0\0\0\x01\0\0\0\x01\0\0\0\0\0\0\0\0",
     ),
     (
         "plimsoll.3.c.conductor.run.agent-0.up",
-        b"\x03\x05\0\0\0\0\0\0\0\x01\0\0\0\x01\0\0\0\0\0\0\0\0",
+        b"\x04\x05\0\0\0\0\0\0\0\x01\0\0\0\x01\0\0\0\0\0\0\0\0",
     ),
 ];
 

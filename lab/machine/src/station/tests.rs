@@ -336,6 +336,7 @@ fn what_surrounds_a_system_is_looked_at_there() {
     assert!(around.cores > 0 && around.wall_end_ms >= around.wall_start_ms);
     let cores = lab_host::cores::allowed().unwrap().len();
     assert_eq!(around.system_cores as usize, cores);
+    assert!(around.knows_system);
     assert!(around.open_files.is_some(), "its first process is found");
     let again = afar.looked_around();
     assert!(matches!(again, Err(Failed::Fatal(_))), "{again:?}");
@@ -380,12 +381,14 @@ fn settings_that_are_not_allowed_are_not_read() {
 #[test]
 fn data_that_can_not_be_removed_is_told() {
     let stage = Stage::new();
-    let script =
-        "w=$(dirname \"$(dirname \"$PWD\")\"); mv \"$w\" \"$w.away\"; : > \"$w\"; exec sleep 600";
+    let script = "while [ ! -e go ]; do sleep 0.01; done; w=$(dirname \"$(dirname \"$PWD\")\"); \
+                  mv \"$w\" \"$w.away\"; : > \"$w\"; exec sleep 600";
     let (mut afar, served) = stage.open(setup(script));
     let started = afar.start(&never()).unwrap();
     let data = PathBuf::from(&started.setting.scratch);
     let work = data.ancestors().nth(2).unwrap().to_path_buf();
+    // Not before it is known to be ready: its output is moved away, too.
+    fs::write(data.join("go"), "").unwrap();
     until("it is moved away", || work.is_file());
     let stopped = afar.stop();
     let Err(Failed::Fatal(error)) = stopped else {
@@ -399,6 +402,40 @@ fn data_that_can_not_be_removed_is_told() {
     );
     drop(afar);
     served.join().unwrap().unwrap();
+}
+
+#[test]
+fn settings_are_put_back_before_the_data_is_removed() {
+    let stage = Stage::new();
+    let station = &*stage.station;
+    let value = stage.folder.path().join("value");
+    fs::write(&value, "1\n").unwrap();
+    let held = station.hold(setup("exit")).unwrap();
+    // It is reached by way of the data.
+    let data = fs::canonicalize(held.scratch.data()).unwrap();
+    let up = data.strip_prefix(fs::canonicalize(stage.folder.path()).unwrap());
+    let up = "../".repeat(up.unwrap().components().count());
+    let setting = lab_study::KernelSetting {
+        name: "value".to_owned(),
+        path: format!("{}/{up}value", data.display()),
+        value: "2".to_owned(),
+    };
+    let kernel = Kernel::of(&station.state, [&setting].into_iter(), Vec::new()).unwrap();
+    kernel.apply(std::slice::from_ref(&setting)).unwrap();
+    assert_eq!(fs::read_to_string(&value).unwrap().trim(), "2");
+    let gone = never();
+    let mut post = Post {
+        station,
+        gone: &gone,
+        held: Some(Held { kernel, ..held }),
+        watched: None,
+        counter: None,
+        looked: None,
+        around: None,
+    };
+    post.close().unwrap();
+    assert_eq!(fs::read_to_string(&value).unwrap().trim(), "1");
+    stage.is_as_it_was();
 }
 
 #[test]
@@ -419,6 +456,18 @@ fn an_order_that_is_too_long_is_not_kept() {
 }
 
 #[test]
+fn what_is_told_of_a_start_may_be_as_long_as_its_order() {
+    let stage = Stage::new();
+    let mut long = setup("exec sleep 600");
+    // The kernel takes none that is longer, and the last one counts.
+    let variable = ("WHERE".to_owned(), "x".repeat(120_000));
+    long.spec.env = vec![variable; 10];
+    let (mut afar, _served) = stage.open(long);
+    let started = afar.start(&never()).unwrap();
+    assert_eq!(started.setting.env.len(), 10);
+}
+
+#[test]
 fn a_server_that_nobody_finds_is_told() {
     let stage = Stage::new();
     let (mut afar, _served) = stage.open(setup("exec sleep 600"));
@@ -426,6 +475,11 @@ fn a_server_that_nobody_finds_is_told() {
     let port = free.local_addr().unwrap().port();
     drop(free);
     assert!(!afar.watch(port, None, &never()).unwrap());
+    afar.look_around().unwrap();
+    let around = afar.looked_around().unwrap().unwrap();
+    // It would be one of them.
+    let others = [&around.others_before, &around.others_during];
+    assert!(!around.knows_system && others.iter().all(|others| others.is_empty()));
     let columns = afar
         .count(shared(), Duration::from_secs(1), DEADLINE)
         .unwrap();

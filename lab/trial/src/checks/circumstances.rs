@@ -4,7 +4,7 @@
 use lab_archive::{Clocks, LimitsReached, OtherProgram, SystemHost, Throttled, Used};
 use lab_plan::checks::{
     CLOCK_JUMPS, Cause, GENERATOR_THROTTLED, InForce, LIMITS_NEAR, Limit, MEMORY_PRESSURE,
-    OTHER_PROGRAMS, STOLEN_CPU, UNSAMPLED,
+    OTHER_PROGRAMS, STOLEN_CPU,
 };
 
 use super::facts::Facts;
@@ -15,6 +15,8 @@ use crate::number::as_f64;
 
 /// Clocks may drift apart by this: NTP slews by at most 500 ppm (adjtimex(2)).
 const DRIFT_PART: f64 = 0.000_5;
+/// With more of the hold without a machine's counters it is not judged by them, whatever a study says of samples.
+const MOST_MISSING: f64 = 0.2;
 
 /// All of them; what was not recorded is not judged.
 pub(super) fn all(facts: &Facts<'_>) -> [Check; 5] {
@@ -71,13 +73,13 @@ struct Told {
 /// Of the system's machine the counters may have stayed away, which are then not judged by.
 fn of_machines(facts: &Facts<'_>, name: &str, words: impl Fn(f64) -> String) -> Told {
     let coverage = &facts.monitored.coverage;
-    let unsampled = facts.held(100.0 * coverage.host_missing(), &UNSAMPLED);
+    let is_sampled = coverage.host_missing <= MOST_MISSING;
     let at = |counters: &Counters| counters.get(name).copied().flatten();
-    let host = at(&facts.monitored.host).filter(|_| unsampled.outcome() == CheckOutcome::Pass);
+    let host = at(&facts.monitored.host).filter(|_| is_sampled);
     let beside = at(&facts.monitored.generator_host);
-    let unknown = || match unsampled.outcome() {
-        CheckOutcome::Pass => "the kernel tells none".to_owned(),
-        _ => format!(
+    let unknown = || match is_sampled && coverage.rows > 0.0 {
+        true => "the kernel tells none".to_owned(),
+        false => format!(
             "samples of the machine cover {} of the hold",
             percent(100.0 * coverage.host)
         ),
@@ -143,6 +145,9 @@ fn others(facts: &Facts<'_>) -> Check {
     let mut evidence = format!("they used {said}");
     match there(facts) {
         There::Here => {}
+        There::Seen(host) if !host.knows_system => evidence.push_str(
+            "; on the system's machine not judged: which programs there are the system's is not known",
+        ),
         There::Seen(host) => {
             let (used, said) = competed(&host.others_during, host.cores);
             figures.push(facts.held(used, &OTHER_PROGRAMS));
