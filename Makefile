@@ -37,7 +37,7 @@ lint:
 
 # Examples are named so that all features are on that the lints had on, and our own crates are looked at by what the
 # lints looked at them with (of another cargo that is unknown): what was checked for them serves again.
-docs: LINTER = $(if $(filter cargo,$(CARGO)),$(wildcard $(shell rustc --print sysroot)/bin/clippy-driver))
+docs: LINTER = $(if $(filter-out cargo,$(CARGO))$(RUSTC),,$(wildcard $(shell rustc --print sysroot)/bin/clippy-driver))
 docs:
 	RUSTDOCFLAGS="-D warnings" RUSTC_WORKSPACE_WRAPPER="$(LINTER)" CLIPPY_ARGS="$(CLIPPY_ARGS)" \
 	  $(CARGO) doc --workspace --no-deps --lib --bins --examples --locked --quiet

@@ -24,12 +24,7 @@ use serde_json::Value;
 
 /// They take longest, and wait nearly all the time, for leases that run out and loads that last: whatever runs beside
 /// them has the cores.
-const FIRST: [&str; 4] = [
-    "lab/fleet fleet",
-    "tests faults",
-    "tests first_hour",
-    "tests measurer",
-];
+const FIRST: [&str; 3] = ["lab/fleet fleet", "tests faults", "tests first_hour"];
 const USAGE: &str = "usage: programs [--at-once N] [FLAGS OF cargo test…]";
 /// A further program is begun when this part of all cores' time was idle, for so long.
 const IDLE: f64 = 0.4;
@@ -203,12 +198,15 @@ fn run(programs: VecDeque<Program>, options: &Options) -> Vec<Ended> {
     ended.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Looks at the cores for a while: whether they had time left. False where that can't be told.
+/// Looks at the cores for a while: whether they had time left. False where that can't be told, as in a container
+/// that may use some of the machine's cores alone.
 fn were_idle() -> bool {
     let before = Ticks::now();
     thread::park_timeout(LOOK);
     let now = Ticks::now();
-    before.zip(now).is_some_and(|(b, n)| n.is_idle_since(b))
+    let ours = thread::available_parallelism().map_or(0, usize::from);
+    let both = before.zip(now).filter(|(_, now)| now.cores <= ours);
+    both.is_some_and(|(before, now)| now.is_idle_since(before))
 }
 
 /// What all cores did since the machine started, in ticks.
@@ -216,6 +214,8 @@ fn were_idle() -> bool {
 struct Ticks {
     idle: u64,
     all: u64,
+    /// Cores of the machine, which may be more than those that the tests may use.
+    cores: usize,
 }
 
 impl Ticks {
@@ -223,14 +223,18 @@ impl Ticks {
         Self::of(&fs::read_to_string("/proc/stat").ok()?)
     }
 
-    /// By the first line of `/proc/stat`: user, nice, system, idle, waiting for a disk, irq, softirq, stolen.
+    /// By the first line of `/proc/stat`: user, nice, system, idle, waiting for a disk, irq, softirq, stolen. Those
+    /// of each core follow.
     fn of(stat: &str) -> Option<Self> {
+        let each = stat.lines().skip(1);
+        let cores = each.take_while(|line| line.starts_with("cpu")).count();
         let fields = stat.lines().next()?.strip_prefix("cpu ")?;
         let fields = fields.split_whitespace().take(8);
         let ticks: Vec<u64> = fields.map(str::parse).collect::<Result<_, _>>().ok()?;
         Some(Self {
             idle: ticks.get(3)? + ticks.get(4)?,
             all: ticks.iter().sum(),
+            cores,
         })
     }
 
@@ -342,7 +346,7 @@ mod tests {
             Ticks::of(&stat).unwrap()
         };
         let before = ticks(1000, 0);
-        assert_eq!((before.idle, before.all), (1040, 1205));
+        assert_eq!((before.idle, before.all, before.cores), (1040, 1205, 1));
         assert!(ticks(1041, 59).is_idle_since(before));
         assert!(
             !ticks(1039, 61).is_idle_since(before),
