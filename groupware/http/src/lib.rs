@@ -11,6 +11,7 @@ mod client;
 mod error;
 mod fault;
 mod gate;
+mod given_up;
 mod hosts;
 mod metrics;
 mod origin;

@@ -20,6 +20,7 @@ use tokio::sync::watch;
 use tower::Service as _;
 
 use crate::client::via;
+use crate::given_up::Watchful;
 use crate::metrics::Metrics;
 use crate::path::without_final_slash;
 use crate::seldom::Seldom;
@@ -75,6 +76,7 @@ impl HttpServer {
         &self,
         mut request: Request<Incoming>,
         connection: Arc<Connection>,
+        pulse: Arc<Pulse>,
     ) -> Response {
         if let Some(bare) = without_final_slash(request.uri()) {
             *request.uri_mut() = bare;
@@ -85,7 +87,7 @@ impl HttpServer {
         request.extensions_mut().insert(caller);
         let request = request.map(|body| match body.is_end_stream() {
             true => Body::empty(),
-            false => Body::new(body),
+            false => Body::new(Watchful::new(body, pulse)),
         });
         let response = match self.router.clone().call(request).await {
             Ok(response) => response,
@@ -136,8 +138,8 @@ impl Serve for HttpServer {
         let service = service_fn(|request| {
             let (pulse, connection) = (Arc::clone(&pulse), Arc::clone(&connection));
             async move {
-                pulse.enter(Phase::Busy);
-                let response = self.answer(request, connection).await;
+                pulse.begin();
+                let response = self.answer(request, connection, Arc::clone(&pulse)).await;
                 pulse.enter(Phase::Idle);
                 Ok::<_, Infallible>(response)
             }

@@ -5,16 +5,22 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::Sleep;
 
 /// So much of a response, or the rest of it, is received within the time that sending may take: who
 /// receives a little now and then would hold memory for ever.
 const PACE_BYTES: u64 = 64 << 10;
+
+/// How long, and how much, a client may go on sending what nobody reads once it has its answer. Closed at once,
+/// the connection would be reset, and the client would lose the answer on its way (RFC 9112, 9.6).
+const LINGER: Duration = Duration::from_secs(5);
+const LINGER_BYTES: u64 = 16 << 20;
 
 /// How long a connection may keep the server waiting.
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +53,8 @@ pub struct Pulse {
     blocked: AtomicBool,
     /// Bytes sent so far.
     sent_bytes: AtomicU64,
+    /// The request's body was not read to its end.
+    gave_body_up: AtomicBool,
 }
 
 impl Default for Pulse {
@@ -57,6 +65,7 @@ impl Default for Pulse {
             changes: AtomicU32::new(0),
             blocked: AtomicBool::new(false),
             sent_bytes: AtomicU64::new(0),
+            gave_body_up: AtomicBool::new(false),
         }
     }
 }
@@ -66,6 +75,19 @@ impl Pulse {
     pub fn enter(&self, phase: Phase) {
         self.phase.store(phase as u8, Relaxed);
         self.changes.fetch_add(1, Relaxed);
+    }
+
+    /// A request has come.
+    pub fn begin(&self) {
+        self.enter(Phase::Busy);
+        if self.gave_body_up.load(Relaxed) {
+            self.gave_body_up.store(false, Relaxed);
+        }
+    }
+
+    /// The rest of the request's body will not be read.
+    pub fn give_up_body(&self) {
+        self.gave_body_up.store(true, Relaxed);
     }
 
     fn received(&self) {
@@ -170,6 +192,8 @@ impl Patience {
 pub struct Watched<S> {
     io: TokioIo<S>,
     pulse: Arc<Pulse>,
+    /// While what a client still sends is thrown away: until when, and how many bytes more.
+    lingering: Option<(Pin<Box<Sleep>>, u64)>,
 }
 
 impl<S> Watched<S> {
@@ -178,7 +202,32 @@ impl<S> Watched<S> {
         Self {
             io: TokioIo::new(stream),
             pulse,
+            lingering: None,
         }
+    }
+}
+
+impl<S: AsyncRead + Unpin> Watched<S> {
+    /// Waits for the client's end of the connection, within bounds.
+    fn poll_linger(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let (until, left) = (self.lingering)
+            .get_or_insert_with(|| (Box::pin(tokio::time::sleep(LINGER)), LINGER_BYTES));
+        if until.as_mut().poll(context).is_ready() {
+            return Poll::Ready(());
+        }
+        let mut bytes = [0; 8192];
+        // A few at a time: others of this thread wait.
+        for _ in 0..16 {
+            let mut buffer = tokio::io::ReadBuf::new(&mut bytes);
+            let read = ready!(Pin::new(self.io.inner_mut()).poll_read(context, &mut buffer));
+            let count = buffer.filled().len() as u64;
+            *left = left.saturating_sub(count);
+            if read.is_err() || count == 0 || *left == 0 {
+                return Poll::Ready(());
+            }
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
     }
 }
 
@@ -196,7 +245,7 @@ impl<S: AsyncRead + Unpin> Read for Watched<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> Write for Watched<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> Write for Watched<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -214,7 +263,13 @@ impl<S: AsyncWrite + Unpin> Write for Watched<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_shutdown(context)
+        if self.lingering.is_none() {
+            ready!(Pin::new(&mut self.io).poll_shutdown(context))?;
+        }
+        if self.pulse.gave_body_up.load(Relaxed) {
+            ready!(self.poll_linger(context));
+        }
+        Poll::Ready(Ok(()))
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -360,6 +360,20 @@ fn strangers_send_no_large_bodies() {
 }
 
 #[test]
+fn who_still_sends_gets_the_answer() {
+    let server = start();
+    let mut stream = connect(server.address());
+    let head = b"POST /x HTTP/1.1\r\nhost: localhost\r\ncontent-length: 70000\r\n\r\n";
+    stream.write_all(head).unwrap();
+    assert_error(&read_reply(&mut stream).unwrap(), 401);
+    assert_eq!(stream.read(&mut [0]).unwrap(), 0);
+    // Answered, and told that no more is wanted; what is on its way meets no reset.
+    for _ in 0..10 {
+        stream.write_all(&[b' '; 7000]).unwrap();
+    }
+}
+
+#[test]
 fn strangers_send_no_bodies_to_the_admin_interface() {
     let server = start();
     let mut stream = connect(server.address());
