@@ -249,6 +249,13 @@ fn limits_that_are_near_or_reached() {
     check(files(800), name, Pass);
     check(files(1000), name, Warn);
     check(files(1024), name, Invalid);
+    // A record of before: four processes, each of which had a limit of its own.
+    check(files(4000), name, NotJudged);
+    let all =
+        |most| with(|around| around.limits.machine_open_files = Some(Used { most, limit: 1024 }));
+    check(all(800), name, Pass);
+    check(all(1000), name, Warn);
+    check(all(1024), name, Invalid);
     check(
         with(|around| around.limits.listen_overflows = Some(3)),
         name,

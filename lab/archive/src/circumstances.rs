@@ -187,12 +187,16 @@ pub struct OtherProgram {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LimitsReached {
-    /// Open files of the generator's process.
+    /// Open files of the generator: those of the process that came nearest its own limit, when it did. Records of
+    /// before have the sum over all its processes against the limit of one, as [`Used::is_sum`] tells of some.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generator_open_files: Option<Used>,
-    /// Open files of the system: the sum over its processes against the limit of its first one.
+    /// The same of the system.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_open_files: Option<Used>,
+    /// Open files of all processes of this machine, where the kernel limits them (`fs.file-max`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine_open_files: Option<Used>,
     /// Ports for outgoing connections of this machine. The number used is an upper bound: files
     /// that the generator opened for its load, and connections of all that wait for their end.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -221,6 +225,14 @@ pub struct Used {
     pub most: u64,
     /// The limit.
     pub limit: u64,
+}
+
+impl Used {
+    /// Whether it can only be what several had, each under a limit of its own.
+    #[must_use]
+    pub fn is_sum(self) -> bool {
+        self.most > self.limit
+    }
 }
 
 /// What a CPU quota took away.

@@ -10,7 +10,7 @@ use lab_archive::{ArchiveError, TrialWriter};
 use lab_driver::remote::Elsewhere;
 use lab_driver::{Window, WorkerThread};
 use lab_machine::{Row, next_due};
-use lab_monitor::Monitor;
+use lab_monitor::{FilesUsed, Monitor};
 
 use crate::away;
 use crate::event::{Event, Phase};
@@ -76,7 +76,6 @@ pub(crate) struct Measuring {
 struct Columns {
     resident: Option<usize>,
     generator_files: Option<usize>,
-    system_files: Option<usize>,
     time_wait: Option<usize>,
 }
 
@@ -86,7 +85,6 @@ impl Columns {
         Self {
             resident: find("generator.rss_mb"),
             generator_files: find("generator.open_files"),
-            system_files: find("system.open_files"),
             // Where the host is another machine, this one is the generator's.
             time_wait: find("generator_host.tcp_time_wait").or_else(|| find("host.tcp_time_wait")),
         }
@@ -96,8 +94,12 @@ impl Columns {
 /// The most at any sample.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub(crate) struct Peaks {
-    pub(crate) generator_files: Option<f64>,
-    pub(crate) system_files: Option<f64>,
+    /// Of the process of the generator that came nearest its limit.
+    pub(crate) generator_files: Option<FilesUsed>,
+    /// The same of the system, where it is on this machine.
+    pub(crate) system_files: Option<FilesUsed>,
+    /// Of all processes of this machine.
+    pub(crate) all_files: Option<FilesUsed>,
     /// Ports for outgoing connections, at most.
     pub(crate) ports: Option<f64>,
 }
@@ -105,14 +107,20 @@ pub(crate) struct Peaks {
 impl Peaks {
     fn add(&mut self, columns: &Columns, files_before: f64, row: &[Option<f64>]) {
         let at = |column: Option<usize>| row.get(column?).copied().flatten();
-        let generator_files = at(columns.generator_files);
-        let opened = generator_files.map(|files| (files - files_before).max(0.0));
+        let opened = at(columns.generator_files).map(|files| (files - files_before).max(0.0));
         let ports = opened
             .zip(at(columns.time_wait))
             .map(|(own, ending)| own + ending);
-        raise(&mut self.generator_files, generator_files);
-        raise(&mut self.system_files, at(columns.system_files));
         raise(&mut self.ports, ports);
+    }
+
+    fn with_files(self, monitor: &Monitor) -> Self {
+        Self {
+            generator_files: monitor.nearest_files("generator"),
+            system_files: monitor.nearest_files("system"),
+            all_files: monitor.all_files(),
+            ..self
+        }
     }
 }
 
@@ -383,7 +391,7 @@ impl Measuring {
             elapsed: self.last_end,
             health: self.health,
             unanswered: self.unanswered,
-            peaks: self.peaks,
+            peaks: self.peaks.with_files(&self.monitor),
         }
     }
 }
@@ -412,22 +420,16 @@ mod tests {
         let columns = Columns {
             resident: None,
             generator_files: Some(0),
-            system_files: Some(1),
-            time_wait: Some(2),
+            time_wait: Some(1),
         };
         let mut peaks = Peaks::default();
         for row in [
-            [Some(110.0), None, Some(5.0)],
-            [Some(90.0), None, Some(50.0)],
-            [None, None, Some(500.0)],
+            [Some(110.0), Some(5.0)],
+            [Some(90.0), Some(50.0)],
+            [None, Some(500.0)],
         ] {
             peaks.add(&columns, 10.0, &row);
         }
-        let expected = Peaks {
-            generator_files: Some(110.0),
-            system_files: None,
-            ports: Some(130.0),
-        };
-        assert_eq!(peaks, expected);
+        assert_eq!(peaks.ports, Some(130.0));
     }
 }

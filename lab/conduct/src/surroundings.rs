@@ -5,7 +5,7 @@ use lab_archive::{
     Circumstances, Clocks, LimitsReached, OtherProgram, StartingState, SystemHost, Throttled, Used,
 };
 use lab_machine::{Look, State, Surrounded, Surroundings};
-use lab_monitor::Roots;
+use lab_monitor::FilesUsed;
 use lab_study::plan::Plan;
 use lab_study::{KernelSetting, Secrets, SystemSpec};
 
@@ -70,9 +70,9 @@ impl Around {
         let here = self.0.end(&system.processes());
         facts.clocks = Some(clocks(&here));
         let limits = &mut facts.limits;
-        let files = lab_monitor::open_files_limit(&Roots::default(), std::process::id());
-        limits.generator_open_files = used(peaks.generator_files, files);
-        limits.system_open_files = used(peaks.system_files, here.open_files);
+        limits.generator_open_files = peaks.generator_files.map(files);
+        limits.system_open_files = peaks.system_files.map(files);
+        limits.machine_open_files = peaks.all_files.map(files);
         limits.ports = used(peaks.ports, Some(ports).filter(|ports| *ports < u64::MAX));
         // Those of the machine that listens; of another one its agent tells.
         let is_here = system.is_here();
@@ -87,19 +87,20 @@ impl Around {
 }
 
 /// What surrounded the system on its machine, while it still runs, where that is another one.
-pub(crate) fn there(
-    system: &mut System,
-    peaks: &Peaks,
-    facts: &mut Circumstances,
-) -> Result<(), Stop> {
+pub(crate) fn there(system: &mut System, facts: &mut Circumstances) -> Result<(), Stop> {
     let there = system.looked_around()?;
+    let files = |of: lab_machine::Files| Used {
+        most: of.open,
+        limit: of.limit,
+    };
     facts.system_host = there.map(|there| SystemHost {
         cores: there.cores,
         system_cores: there.system_cores,
         clocks: clocks(&there),
         knows_system: there.knows_system,
         limits: LimitsReached {
-            system_open_files: used(peaks.system_files, there.open_files),
+            system_open_files: there.system_files.map(files),
+            machine_open_files: there.all_files.map(files),
             listen_overflows: there.listen_overflows,
             listen_drops: there.listen_drops,
             system_throttled: there.system_throttled.map(throttled),
@@ -132,6 +133,13 @@ fn throttled(of: lab_machine::Throttled) -> Throttled {
     Throttled {
         periods: of.periods,
         ms: of.ms,
+    }
+}
+
+fn files(of: FilesUsed) -> Used {
+    Used {
+        most: of.open,
+        limit: of.limit,
     }
 }
 

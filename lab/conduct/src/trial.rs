@@ -203,8 +203,8 @@ impl Conductor<'_> {
                 ports,
                 &mut facts.circumstances,
             );
-            let (peaks, record) = (&facts.measured.peaks, &mut facts.circumstances);
-            result.and_then(|()| surroundings::there(system, peaks, record))?;
+            let record = &mut facts.circumstances;
+            result.and_then(|()| surroundings::there(system, record))?;
             self.raw_pass(facts)
         });
         if let Some(elsewhere) = self.elsewhere {

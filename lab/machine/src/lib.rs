@@ -42,6 +42,6 @@ pub use schedule::next_due;
 pub use start::{Setting, Start, local};
 pub use state::State;
 pub use station::{Station, put_back};
-pub use surroundings::{Look, Other, Surrounded, Surroundings, Throttled};
+pub use surroundings::{Files, Look, Other, Surrounded, Surroundings, Throttled};
 pub use together::together;
 pub use watched::Watched;

@@ -29,7 +29,7 @@ use crate::schedule::next_due;
 use crate::scratch::{Scratch, Work};
 use crate::start::Start;
 use crate::state::State;
-use crate::surroundings::{Look, Surroundings};
+use crate::surroundings::{Files, Look, Surroundings};
 use crate::watched::Watched;
 
 /// What counters of the system are called by.
@@ -382,6 +382,10 @@ impl Post<'_> {
         }
         if let Some(held) = &self.held {
             surrounded.system_cores = held.machine.cores();
+        }
+        if let Some(Counter { monitor, .. }) = &self.counter {
+            surrounded.system_files = monitor.nearest_files(SYSTEM).map(Files::from);
+            surrounded.all_files = monitor.all_files().map(Files::from);
         }
         Ok(Report::LookedAround(Box::new(surrounded)))
     }

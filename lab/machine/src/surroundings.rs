@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lab_host::clock::{Stopwatch, wall_ms};
 use lab_host::machine;
-use lab_monitor::{ListenFailures, Programs, Roots, Throttling};
+use lab_monitor::{FilesUsed, ListenFailures, Programs, Roots, Throttling};
 use serde::{Deserialize, Serialize};
 
 /// Programs that a record names.
@@ -108,8 +108,10 @@ pub struct Surrounded {
     pub wall_end_ms: i64,
     /// What the monotonic clock counted in between.
     pub monotonic_ms: f64,
-    /// Files that the system's first process may have open.
-    pub open_files: Option<u64>,
+    /// What the process of the system that came nearest its own limit had open then, while counters were read.
+    pub system_files: Option<Files>,
+    /// What all processes of the machine had open at the most, where the kernel sets them a limit.
+    pub all_files: Option<Files>,
     /// Connections that the full queue of a listener turned away.
     pub listen_overflows: Option<u64>,
     /// Connections that any listener dropped.
@@ -120,6 +122,22 @@ pub struct Surrounded {
     pub system_throttled: Option<Throttled>,
     /// Times that a core lowered its frequency for heat.
     pub thermal_throttles: Option<u64>,
+}
+
+/// Open files, and how many may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Files {
+    /// Open at once.
+    pub open: u64,
+    /// As many may be.
+    pub limit: u64,
+}
+
+impl From<FilesUsed> for Files {
+    fn from(FilesUsed { open, limit }: FilesUsed) -> Self {
+        Self { open, limit }
+    }
 }
 
 /// What a CPU quota took away.
@@ -150,7 +168,7 @@ impl Surroundings {
         }
     }
 
-    /// Reads after the hold, while the system still runs.
+    /// Reads after the hold, while the system still runs. Of open files whoever reads counters knows the most.
     #[must_use]
     pub fn end(self, system: &[u32]) -> Surrounded {
         let monotonic = self.watch.elapsed();
@@ -159,7 +177,6 @@ impl Surroundings {
         let (before, now) = (self.counts, Counts::read(self.system));
         let listen = before.listen.zip(now.listen);
         let thermal = before.thermal.zip(now.thermal);
-        let open_files = |pid| lab_monitor::open_files_limit(&Roots::default(), pid);
         Surrounded {
             cores,
             system_cores: cores,
@@ -169,7 +186,8 @@ impl Surroundings {
             wall_start_ms: self.wall_start_ms,
             wall_end_ms,
             monotonic_ms: monotonic.as_secs_f64() * 1e3,
-            open_files: self.system.and_then(open_files),
+            system_files: None,
+            all_files: None,
             listen_overflows: listen.map(|(b, n)| n.overflows.saturating_sub(b.overflows)),
             listen_drops: listen.map(|(b, n)| n.drops.saturating_sub(b.drops)),
             own_throttled: throttled(before.own, now.own),
@@ -207,11 +225,10 @@ mod tests {
     fn the_first_process_that_lives_has_the_limits() {
         let (gone, own) = (4_194_304, std::process::id());
         let before = Look::now();
-        let around = Surroundings::begin(&before, &[gone, own]).end(&[gone, own]);
-        let expected = lab_monitor::open_files_limit(&Roots::default(), own);
-        assert_eq!(around.open_files, expected);
+        let begun = Surroundings::begin(&before, &[gone, own]);
+        assert_eq!(begun.system, Some(own));
+        let around = begun.end(&[gone, own]);
         assert!(around.cores > 0 && around.monotonic_ms >= 0.0, "{around:?}");
-        let nothing = Surroundings::begin(&before, &[gone]).end(&[gone]);
-        assert_eq!(nothing.open_files, None);
+        assert_eq!(Surroundings::begin(&before, &[gone]).system, None);
     }
 }

@@ -38,6 +38,7 @@
 
 mod device;
 pub mod exporter;
+mod files;
 mod hold;
 mod host;
 mod ledger;
@@ -55,16 +56,16 @@ mod tree;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use files::FilesUsed;
 pub use hold::Hold;
-pub use limits::{
-    ListenFailures, Throttling, listen_failures, open_files_limit, thermal_throttles, throttling,
-};
+pub use limits::{ListenFailures, Throttling, listen_failures, thermal_throttles, throttling};
 pub use listener::{Listener, listener};
 pub use mounts::{Mount, mount_of, mounts};
 pub use others::{Program, Programs};
 pub use remote::NotAnExporter;
 pub use roots::Roots;
 
+use crate::files::AllFiles;
 use crate::host::{Host, HostRates};
 use crate::process::Process;
 use crate::remote::Remote;
@@ -96,7 +97,10 @@ pub struct Monitor {
     columns: Vec<String>,
     host: Host,
     table: ProcessTable,
+    names: Vec<String>,
     processes: Vec<Process>,
+    roots: Roots,
+    files: AllFiles,
     remote: Option<Remote>,
     previous: Option<Duration>,
 }
@@ -142,7 +146,10 @@ impl Monitor {
             columns,
             host: Host::new(&spec.roots, device),
             table: ProcessTable::new(spec.roots.clone(), roots.collect()),
+            names: spec.processes.iter().map(|one| one.0.clone()).collect(),
             processes: (0..spec.processes.len()).map(Process::new).collect(),
+            roots: spec.roots.clone(),
+            files: AllFiles::default(),
             remote: spec.remote.then(Remote::default),
             previous: None,
         }
@@ -172,6 +179,21 @@ impl Monitor {
         self.host.device()
     }
 
+    /// Of all processes that were sampled by this name, what the one had open that came nearest its own limit, and
+    /// when it did: the sum over several says nothing, since each has a limit for itself.
+    #[must_use]
+    pub fn nearest_files(&self, name: &str) -> Option<FilesUsed> {
+        let at = self.names.iter().position(|one| one == name)?;
+        self.processes.get(at)?.nearest_files()
+    }
+
+    /// The most that all processes of this machine had open at any sample (`fs.file-nr`); `None` where the kernel
+    /// sets no limit.
+    #[must_use]
+    pub fn all_files(&self) -> Option<FilesUsed> {
+        self.files.nearest()
+    }
+
     /// Reads everything once. `at` is the time of the sample on any monotonic clock, later than
     /// the one before; rates are gaps in the first sample.
     pub fn sample(&mut self, at: Duration) -> Vec<Option<f64>> {
@@ -187,6 +209,7 @@ impl Monitor {
         let others = values.len();
         values.push(host.work_percent);
         self.table.refresh(self.host.forks());
+        self.files.add(&self.roots);
         for process in &mut self.processes {
             let sampled = process.sample(&self.table, passed);
             let cpu = sampled[process::CPU_PERCENT];

@@ -34,10 +34,8 @@ pub fn listen_failures(roots: &Roots) -> Option<ListenFailures> {
 }
 
 /// Files that a process may open at once: its soft limit.
-#[must_use]
-pub fn open_files_limit(roots: &Roots, pid: u32) -> Option<u64> {
-    let path = roots.proc.join(pid.to_string()).join("limits");
-    let text = fs::read_to_string(path).ok()?;
+pub(crate) fn open_files_limit(proc: &Path, pid: i32) -> Option<u64> {
+    let text = fs::read_to_string(proc.join(pid.to_string()).join("limits")).ok()?;
     let line = text
         .lines()
         .find_map(|line| line.strip_prefix("Max open files"))?;

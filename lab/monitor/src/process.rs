@@ -7,6 +7,7 @@ use std::time::Duration;
 use procfs::FromRead;
 use procfs::process::Io;
 
+use crate::files::{FilesUsed, Fullest};
 use crate::ledger::{Ledger, rate};
 use crate::stat::Stat;
 use crate::tree::ProcessTable;
@@ -40,6 +41,7 @@ pub(crate) struct Process {
     write: Ledger<(i32, u64)>,
     switches: Ledger<i32>,
     queued: Ledger<i32>,
+    files: Fullest,
     last: Totals,
 }
 
@@ -64,6 +66,7 @@ impl Process {
             write: Ledger::default(),
             switches: Ledger::default(),
             queued: Ledger::default(),
+            files: Fullest::default(),
             last: Totals::default(),
         }
     }
@@ -104,11 +107,16 @@ impl Process {
             kb(before.read_bytes, now.read_bytes),
             kb(before.write_bytes, now.write_bytes),
             Some(sum(|s| s.threads)),
-            open_files(proc, &stats),
+            self.files.add(proc, &stats).map(|open| open as f64),
             rate(before.switches, now.switches, passed),
             // Nanoseconds per second ÷ 10⁷ = percent.
             rate(before.queued_ns, now.queued_ns, passed).map(|ns| ns / 1e7),
         ]
+    }
+
+    /// See [`crate::Monitor::nearest_files`].
+    pub(crate) fn nearest_files(&self) -> Option<FilesUsed> {
+        self.files.nearest()
     }
 
     fn totals(&mut self, proc: &Path, stats: &[(i32, Stat)]) -> Totals {
@@ -188,22 +196,4 @@ fn scheduled(proc: &Path, stats: &[(i32, Stat)]) -> Option<Vec<Scheduled>> {
         }
     }
     (!found.is_empty()).then_some(found)
-}
-
-/// Since Linux 6.2 the size of the folder is the number of descriptors; before, they are counted
-/// one by one.
-fn open_files(proc: &Path, stats: &[(i32, Stat)]) -> Option<f64> {
-    let mut sum = 0;
-    for (pid, _) in stats {
-        let folder = proc.join(pid.to_string()).join("fd");
-        let meta = fs::metadata(&folder).ok()?;
-        // A real folder has the size of its blocks; that of procfs has none.
-        let counted = meta.len() > 0 && std::os::unix::fs::MetadataExt::blocks(&meta) == 0;
-        sum += if counted {
-            meta.len()
-        } else {
-            fs::read_dir(&folder).ok()?.count() as u64
-        };
-    }
-    Some(sum as f64)
 }

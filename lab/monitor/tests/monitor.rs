@@ -8,8 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use lab_monitor::{
-    ListenFailures, Monitor, MonitorSpec, Programs, Roots, Throttling, listen_failures,
-    open_files_limit, thermal_throttles, throttling,
+    FilesUsed, ListenFailures, Monitor, MonitorSpec, Programs, Roots, Throttling, listen_failures,
+    thermal_throttles, throttling,
 };
 
 /// A machine in a folder.
@@ -380,6 +380,53 @@ fn programs_are_told_by_name_without_the_ones_that_are_known() {
 }
 
 #[test]
+fn the_process_nearest_its_own_limit_counts() {
+    let (machine, mut monitor) = machine_at_first();
+    let limit = |pid: u32, soft: u64| {
+        let line = format!("Max open files  {soft}  20000  files\n");
+        let text = format!("Limit  Soft Limit  Hard Limit  Units\n{line}");
+        machine.put(&format!("proc/{pid}/limits"), &text);
+    };
+    let open = |pid: u32, fd: u32| machine.put(&format!("proc/{pid}/fd/{fd}"), "");
+    let used = |open, limit| Some(FilesUsed { open, limit });
+    monitor.sample(SECOND);
+    assert_eq!(monitor.nearest_files("system"), None, "no limit is told");
+    assert_eq!(monitor.all_files(), None);
+    limit(60, 4);
+    limit(70, 4);
+    open(60, 2);
+    open(70, 2);
+    machine.put("proc/sys/fs/file-nr", "900 0 1000\n");
+    monitor.sample(2 * SECOND);
+    // Six in all, of which each may have some.
+    assert_eq!(monitor.nearest_files("system"), used(3, 4));
+    assert_eq!(monitor.nearest_files("generator"), None);
+    assert_eq!(monitor.nearest_files("nobody"), None);
+    assert_eq!(monitor.all_files(), used(900, 1000));
+    for fd in 3..10 {
+        open(60, fd);
+    }
+    machine.remove("proc/70/fd/2");
+    limit(60, 20);
+    machine.put("proc/sys/fs/file-nr", "100 0 1000\n");
+    monitor.sample(3 * SECOND);
+    assert_eq!(
+        monitor.nearest_files("system"),
+        used(3, 4),
+        "it was nearest"
+    );
+    assert_eq!(monitor.all_files(), used(900, 1000));
+    limit(60, 10);
+    open(60, 10);
+    monitor.sample(4 * SECOND);
+    assert_eq!(monitor.nearest_files("system"), used(10, 10));
+    let (machine, mut monitor) = machine_at_first();
+    machine.put("proc/sys/fs/file-nr", "900 0 9223372036854775807\n");
+    monitor.sample(SECOND);
+    assert_eq!(monitor.all_files(), None, "no limit to speak of");
+}
+
+#[test]
 fn limits_are_read_where_the_kernel_tells_them() {
     let (machine, _) = machine_at_first();
     let roots = machine.roots();
@@ -388,12 +435,6 @@ fn limits_are_read_where_the_kernel_tells_them() {
         drops: 20,
     };
     assert_eq!(listen_failures(&roots), Some(failures));
-    machine.put(
-        "proc/60/limits",
-        "Limit  Soft Limit  Hard Limit  Units\nMax open files  1024  20000  files\n",
-    );
-    assert_eq!(open_files_limit(&roots, 60), Some(1024));
-    assert_eq!(open_files_limit(&roots, 70), None);
     assert_eq!(throttling(&roots, 60), None);
     machine.put("proc/60/cgroup", "2:memory:/x\n0::/a/b\n");
     assert_eq!(throttling(&roots, 60), None);

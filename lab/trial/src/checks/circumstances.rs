@@ -271,16 +271,16 @@ struct Near {
     figure: Option<Figure>,
 }
 
-/// What is limited in number, and how near the limit it came. All of the generator's files in use is
-/// load that was not sent.
+/// What is limited in number, and how near the limit it came. All files of the generator or of the machine in use
+/// is load that was not sent. Of records that have no more than a sum over processes nobody knows which came near.
 fn used_up(limits: &LimitsReached, near: InForce) -> Vec<Near> {
     let (generator, system) = (Cause::Generator, Cause::System);
     let told = |(what, used, cause): (&str, Option<Used>, Cause)| {
-        let used = used.filter(|used| used.limit > 0)?;
+        let used = used.filter(|used| used.limit > 0 && !used.is_sum())?;
         let part = 100.0 * as_f64(used.most) / as_f64(used.limit);
         let figure = held(part, &LIMITS_NEAR, near);
         let outcome = match cause {
-            Cause::Generator if part >= 100.0 => CheckOutcome::Invalid,
+            Cause::Generator | Cause::Outside if part >= 100.0 => CheckOutcome::Invalid,
             _ => figure.outcome(),
         };
         Some(Near {
@@ -297,6 +297,11 @@ fn used_up(limits: &LimitsReached, near: InForce) -> Vec<Near> {
             generator,
         ),
         ("files of the system", limits.system_open_files, system),
+        (
+            "files of the machine",
+            limits.machine_open_files,
+            Cause::Outside,
+        ),
         ("ports", limits.ports, system),
     ]
     .into_iter()
