@@ -1,6 +1,9 @@
 //! Requests for uploads that another server has, where each has a data folder of its own: passed on to that one, and its
 //! answer passed back.
 //!
+//! How long that takes is the other server's to bound, which may have a large attachment to put into the object store.
+//! Whoever waits for it only looks, as long as nothing is seen to go on, whether it is still there.
+//!
 //! The other server does with them what it does with requests of its own: it finds out who asks, and counts. Each
 //! request has a connection of its own, since few come this way: all the others' uploads are where they began.
 //!
@@ -14,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use axum::BoxError;
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use axum::middleware::Next;
@@ -24,12 +28,13 @@ use groupware_service::{Caller, Folders, Holder};
 use http::header::{
     CONNECTION, CONTENT_LENGTH, EXPECT, HOST, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, Version};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version};
 use http_body_util::combinators::MapFrame;
 use http_body_util::{BodyExt, Limited};
 use hyper::body::{Frame, Incoming};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -55,9 +60,13 @@ const OF_CONNECTIONS: [HeaderName; 7] = [
 ];
 /// Longest wait for a connection to another server.
 const CONNECT_WITHIN: Duration = Duration::from_secs(3);
-/// Longest time in which it takes nothing of a body, and doesn't answer. A large attachment is put into the object store
-/// in it.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// Time in which it takes nothing of a body, and doesn't answer, after which it is asked whether it is there.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Longest wait for the answer to that.
+const SIGN_WITHIN: Duration = Duration::from_secs(30);
+/// A connection on which nothing is said for so long is tried, and so often until it is given up: the other machine may
+/// have been started anew, and know nothing of it.
+const TRIED_EACH: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(10)];
 /// Largest answer to a request about an upload.
 const ANSWER_BYTES: usize = 64 << 10;
 /// When whoever found a server away may try again.
@@ -232,16 +241,8 @@ async fn ask<F>(
 where
     F: FnMut(Frame<Bytes>) -> Frame<Bytes> + Send + 'static,
 {
-    let connected = timeout(CONNECT_WITHIN, TcpStream::connect(address)).await;
-    let stream = connected.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
-    // What it is for comes at once; that it could come sooner is no failure.
-    let _ = stream.set_nodelay(true);
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
-        .await
-        .map_err(io::Error::other)?;
-    // Ends with this, whether there was an answer or nobody waits for it any more.
-    let mut connections = JoinSet::new();
-    connections.spawn(async move { drop(connection.await) });
+    let sign = Sign::of(address, &request);
+    let (mut sender, _connection) = connect(address).await?;
     let meant = request.headers().get(PASSED_ON).cloned();
     let answer = async {
         let answer = sender.send_request(request).await;
@@ -251,8 +252,63 @@ where
         }
         received(answer).await
     };
-    let answered = with_patience(answer, taken).await;
+    let answered = with_patience(answer, taken, (PATIENCE, || sign.is_given())).await;
     answered.unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into()))
+}
+
+/// A connection, which ends with the other value, whether there was an answer or nobody waits for it any more.
+async fn connect<B>(address: &str) -> io::Result<(http1::SendRequest<B>, JoinSet<()>)>
+where
+    B: hyper::body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+{
+    let connected = timeout(CONNECT_WITHIN, TcpStream::connect(address)).await;
+    let stream = connected.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+    // What it is for comes at once; that it could come sooner is no failure.
+    let _ = stream.set_nodelay(true);
+    let [idle, again] = TRIED_EACH;
+    let tried = TcpKeepalive::new().with_time(idle).with_interval(again);
+    SockRef::from(&stream).set_tcp_keepalive(&tried)?;
+    let (sender, connection) = http1::handshake(TokioIo::new(stream))
+        .await
+        .map_err(io::Error::other)?;
+    let mut connections = JoinSet::new();
+    connections.spawn(async move { drop(connection.await) });
+    Ok((sender, connections))
+}
+
+/// What another server is asked for on the way, to see that it is the one that is meant, and alive.
+struct Sign<'a> {
+    address: &'a str,
+    uri: Uri,
+    headers: HeaderMap,
+}
+
+impl<'a> Sign<'a> {
+    /// Of the server that this request is for.
+    fn of<B>(address: &'a str, request: &Request<B>) -> Self {
+        let said = |name: HeaderName| Some((name.clone(), request.headers().get(name)?.clone()));
+        let headers = [HOST, X_FORWARDED_FOR, PASSED_ON].into_iter();
+        Self {
+            address,
+            uri: request.uri().clone(),
+            headers: headers.filter_map(said).collect(),
+        }
+    }
+
+    async fn is_given(&self) -> bool {
+        let mut request = Request::new(Body::empty());
+        *request.method_mut() = Method::OPTIONS;
+        *request.uri_mut() = self.uri.clone();
+        *request.headers_mut() = self.headers.clone();
+        let answered = async {
+            let (mut sender, _connection) = connect(self.address).await?;
+            let answer = sender.send_request(request).await;
+            answer.map_err(io::Error::other)
+        };
+        let answered = timeout(SIGN_WITHIN, answered).await;
+        let meant = self.headers.get(PASSED_ON);
+        matches!(answered, Ok(Ok(answer)) if answer.headers().get(PASSED_ON) == meant)
+    }
 }
 
 async fn received(answer: http::Response<Incoming>) -> io::Result<Response> {
@@ -265,90 +321,48 @@ async fn received(answer: http::Response<Incoming>) -> io::Result<Response> {
     Ok(Response::from_parts(parts, Body::from(body)))
 }
 
-/// What comes, unless nothing goes on for long.
-async fn with_patience<T>(answer: impl Future<Output = T>, taken: &AtomicU64) -> Option<T> {
+/// What comes, unless nothing goes on for long, and who it is waited for is not there any more.
+async fn with_patience<T, L>(
+    answer: impl Future<Output = T>,
+    taken: &AtomicU64,
+    (patience, is_there): (Duration, impl Fn() -> L),
+) -> Option<T>
+where
+    L: Future<Output = bool>,
+{
     let mut answer = pin!(answer);
     let mut seen = taken.load(Relaxed);
     loop {
-        if let Ok(answer) = timeout(PATIENCE, answer.as_mut()).await {
+        if let Ok(answer) = timeout(patience, answer.as_mut()).await {
             return Some(answer);
         }
-        let now = taken.load(Relaxed);
-        if now == seen {
-            return None;
+        let before = std::mem::replace(&mut seen, taken.load(Relaxed));
+        if before == seen {
+            tokio::select! {
+                answer = answer.as_mut() => return Some(answer),
+                is_there = is_there() => if !is_there {
+                    return None;
+                },
+            }
         }
-        seen = now;
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::future::ready;
+
     use groupware_content::ContentStore;
-    use groupware_documents::{self as documents, Context, Who};
-    use groupware_http::Streams;
-    use groupware_people::{Account, Credentials, UserName};
-    use groupware_service::{Service, Settings};
-    use groupware_store::{Snapshot, Store, StoreOptions};
+    use groupware_documents as documents;
+    use groupware_service::Folders;
+    use groupware_store::{Store, StoreOptions};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
+    use tokio::sync::oneshot;
 
     use super::*;
-    use crate::open::OpenUploads;
-
-    const NOW: i64 = 1;
-
-    fn front(store: &Store) -> Tus {
-        let content = ContentStore::scratch().unwrap();
-        Tus {
-            service: Service::start(store.clone(), Settings::default()).unwrap(),
-            uploads: Arc::new(OpenUploads::new(content.clone())),
-            folders: Some(Folders::new(store.clone(), "own")),
-            passing: Arc::new(Streams::new()),
-            content,
-            streams: Arc::new(Streams::new()),
-            attachment_bytes: 1,
-            body_within: Duration::ZERO,
-            lifetime_s: 1,
-        }
-    }
-
-    fn context(snapshot: &dyn Snapshot, bits: u128) -> Context<'_> {
-        Context {
-            snapshot,
-            who: Who::owner("ada"),
-            now: NOW,
-            bits,
-            quota_bytes: u64::MAX,
-        }
-    }
-
-    /// Records an upload of one byte with these bits in its name.
-    fn begin(store: &Store, bits: u128) -> UploadId {
-        let database = documents::DatabaseName::parse("files").unwrap();
-        let fields = documents::Fields::parse(b"{}").unwrap();
-        let made = store.read(|snapshot| {
-            documents::create(&context(snapshot, !bits), &database, fields.clone())
-        });
-        let made = made.unwrap();
-        store.commit_blocking(made.batch).unwrap();
-        let new = documents::NewUpload {
-            place: documents::Place {
-                database,
-                unid: made.outcome,
-                item: documents::ItemName::parse("Body").unwrap(),
-            },
-            name: documents::FileName::parse("file").unwrap(),
-            media_type: String::new(),
-            length: 1,
-            deferred: None,
-            concat: None,
-            metadata: String::new(),
-        };
-        let begun = store.read(|snapshot| documents::begin(&context(snapshot, bits), &new));
-        let begun = begun.unwrap();
-        store.commit_blocking(begun.batch).unwrap();
-        begun.outcome
-    }
+    use crate::stage::{NOW, begin, context, front, owner};
 
     /// Makes it an attachment, as any server may have done.
     fn finish(store: &Store, id: &UploadId) {
@@ -365,10 +379,9 @@ mod tests {
     #[test]
     fn an_upload_is_where_its_file_is_and_everywhere_once_it_is_finished() {
         let store = Store::memory(StoreOptions::default()).unwrap();
-        let front = front(&store);
+        let front = front(&store, ContentStore::scratch().unwrap());
         let folders = front.folders.as_ref().unwrap();
-        let account = Account::new(UserName::parse("ada").unwrap(), 0, Credentials::default());
-        let owner = Owner::of(&account, Caller::internal());
+        let owner = owner();
         let who = |id: &UploadId| holder(&front, &owner, id, (folders, NOW)).unwrap();
         let other = Folders::new(store.clone(), "other");
         other.note("2:2", NOW).unwrap();
@@ -397,6 +410,17 @@ mod tests {
         assert!(!is_own(None, &mark));
     }
 
+    /// Answers one request with this line in the head, and gives the request's head.
+    async fn answer(listener: &TcpListener, line: &str) -> (TcpStream, String) {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut head = vec![0; 4096];
+        let bytes = stream.read(&mut head).await.unwrap();
+        let head = String::from_utf8_lossy(&head[..bytes]).into_owned();
+        let answer = format!("HTTP/1.1 204 No Content\r\n{line}\r\n");
+        stream.write_all(answer.as_bytes()).await.unwrap();
+        (stream, head)
+    }
+
     #[tokio::test]
     async fn an_answer_is_of_the_server_that_was_meant_or_none() {
         for (line, is_meant) in [
@@ -406,15 +430,6 @@ mod tests {
         ] {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let address = listener.local_addr().unwrap().to_string();
-            let other = async {
-                let (mut stream, _) = listener.accept().await.unwrap();
-                let mut head = vec![0; 4096];
-                let bytes = stream.read(&mut head).await.unwrap();
-                let head = String::from_utf8_lossy(&head[..bytes]).into_owned();
-                let answer = format!("HTTP/1.1 204 No Content\r\n{line}\r\n");
-                stream.write_all(answer.as_bytes()).await.unwrap();
-                (stream, head)
-            };
             let request = http::Request::builder()
                 .uri("/tus/ada/7")
                 .body(Body::empty());
@@ -422,6 +437,7 @@ mod tests {
             let taken = Arc::new(AtomicU64::new(0));
             let meant = (&*address, "0a0b0c0d");
             let request = outgoing(request.unwrap(), meant, &caller, Arc::clone(&taken));
+            let other = answer(&listener, line);
             let (answer, (_stream, head)) = tokio::join!(ask(&address, request, &taken), other);
             assert!(head.contains("plimsoll-passed-on: 0a0b0c0d"), "{head}");
             assert_eq!(answer.is_ok(), is_meant, "{line}");
@@ -429,6 +445,67 @@ mod tests {
                 assert_eq!(answer.status(), StatusCode::NO_CONTENT);
                 assert!(!answer.headers().contains_key(PASSED_ON));
             }
+        }
+    }
+
+    #[tokio::test]
+    async fn who_is_there_is_waited_for_however_long_it_takes() {
+        let taken = AtomicU64::new(0);
+        let short = Duration::from_millis(1);
+        let looks = Cell::new(0);
+        let (done, is_done) = oneshot::channel();
+        let done = Cell::new(Some(done));
+        let is_there = || {
+            looks.set(looks.get() + 1);
+            if looks.get() == 5 {
+                done.take().unwrap().send("done").unwrap();
+            }
+            ready(true)
+        };
+        let answer = with_patience(is_done, &taken, (short, is_there)).await;
+        assert_eq!(answer, Some(Ok("done")));
+        // Who takes more of the body needs no other sign.
+        let looks = Cell::new(0);
+        let takes = async {
+            for _ in 0..3 {
+                tokio::time::sleep(2 * short).await;
+                taken.fetch_add(1, Relaxed);
+            }
+            std::future::pending::<()>().await;
+        };
+        let is_there = || {
+            looks.set(looks.get() + 1);
+            ready(false)
+        };
+        let answer = with_patience(takes, &taken, (20 * short, is_there)).await;
+        assert_eq!((answer, looks.get()), (None, 1));
+        assert_eq!(taken.load(Relaxed), 3);
+    }
+
+    #[tokio::test]
+    async fn a_sign_is_given_by_who_is_meant_and_nobody_else() {
+        for (line, is_meant) in [
+            ("plimsoll-passed-on: 0a0b0c0d\r\n", true),
+            ("plimsoll-passed-on: 00000001\r\n", false),
+            ("", false),
+        ] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap().to_string();
+            let request = http::Request::builder().uri("/tus/ada/7");
+            let request = request.header(HOST, "front").header("secret", "none's");
+            let request = request.body(Body::empty()).unwrap();
+            let taken = Arc::new(AtomicU64::new(0));
+            let meant = (&*address, "0a0b0c0d");
+            let request = outgoing(request, meant, &Caller::internal(), taken);
+            let sign = Sign::of(&address, &request);
+            let (is_given, (_stream, head)) =
+                tokio::join!(sign.is_given(), answer(&listener, line));
+            assert_eq!(is_given, is_meant, "{line}");
+            assert!(head.starts_with("OPTIONS /tus/ada/7 "), "{head}");
+            assert!(head.contains("host: front\r\n"), "{head}");
+            assert!(!head.contains("secret"), "{head}");
+            drop(listener);
+            assert!(!sign.is_given().await, "nobody is there");
         }
     }
 }

@@ -27,7 +27,7 @@ pub(crate) async fn join(
     new.length = total(front, owner, &parts)?;
     check_length(front, new.length)?;
     check_place(front, owner, &new)?;
-    let _stream = front.streams.slot(owner.caller(), owner.who().user).await?;
+    let stream = front.streams.slot(owner.caller(), owner.who().user).await?;
     let mut claimed = front
         .uploads
         .claim(owner.caller(), &key(owner.mailbox(), id))
@@ -46,7 +46,7 @@ pub(crate) async fn join(
         return Err(error.into());
     }
     claimed.put(upload);
-    finish(front, owner, id, claimed, false).await?;
+    finish(front, owner, id, (claimed, Some(stream)), false).await?;
     for part in &parts {
         front.uploads.forget(&key(owner.mailbox(), part));
         let (content, name) = (front.content.clone(), part.to_string());

@@ -14,6 +14,8 @@ mod length;
 mod open;
 mod receive;
 mod routes;
+#[cfg(test)]
+mod stage;
 mod work;
 
 pub use front::Tus;

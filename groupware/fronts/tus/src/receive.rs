@@ -1,10 +1,10 @@
 //! A chunk on its way to the disk.
 
 use axum::body::Body;
-use groupware_content::{ContentError, Upload};
+use groupware_content::{ContentError, Pin, Upload};
 use groupware_documents::tus::{self, Algorithm, Checksum};
 use groupware_documents::{self as documents, Context, DocumentError, UploadId};
-use groupware_http::{ApiError, Buffer, Flow, Inflow, Owner, header_text as text};
+use groupware_http::{ApiError, Buffer, Flow, Inflow, Owner, StreamSlot, header_text as text};
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, StatusCode};
 use sha1::Digest as _;
@@ -54,7 +54,7 @@ pub(crate) async fn receive(
     if announced.is_some_and(|length| length > left) {
         return Err(too_long().into());
     }
-    let _stream = front.streams.slot(owner.caller(), owner.who().user).await?;
+    let stream = front.streams.slot(owner.caller(), owner.who().user).await?;
     let mut inflow = Inflow::new(
         body,
         &front.streams.incoming,
@@ -84,7 +84,7 @@ pub(crate) async fn receive(
             .upload()
             .map_or((0, 0), |upload| (upload.written(), upload.length()));
         if ends == Ends::AsFile && offset == length && then == Then::Settle {
-            finish(front, owner, id, claimed, true).await?;
+            finish(front, owner, id, (claimed, Some(stream)), true).await?;
         } else if !is_over {
             return Err(cut_off(end).into());
         }
@@ -182,32 +182,36 @@ fn write_now(
 /// place first, then the record, then the upload's own file goes. `is_new` says that the last bytes
 /// came just now.
 ///
+/// It goes on to its end although nobody waits for it any more: to put a large attachment into an object store takes
+/// longer than some clients, and proxies, wait for an answer, and who came back would have it begin anew each time.
+///
 /// A crash before the record leaves an upload that is whole, and whoever asks for its offset has this
 /// done again.
 pub(crate) async fn finish(
     front: &Tus,
     owner: &Owner,
     id: &UploadId,
-    mut claimed: Claimed,
+    (claimed, stream): (Claimed, Option<StreamSlot>),
     is_new: bool,
 ) -> Result<(), UploadFailure> {
-    let work = move || {
-        let finished = claimed.upload().map(Upload::finish);
-        let is_content = claimed.upload().is_some_and(|upload| upload.is_content());
-        if let Some(Err(error)) = &finished {
-            match error {
-                // The last chunk isn't durable, and won't be acknowledged.
-                ContentError::Full if !is_content => {
-                    if let Some(upload) = claimed.upload().filter(|_| is_new) {
-                        upload.discard();
-                    }
-                }
-                // The next request finds out how far it is.
-                _ => drop(claimed.take()),
-            }
-        }
-        (claimed, finished)
+    let (front, whose, id) = (front.clone(), owner.clone(), id.clone());
+    let finished = async move {
+        let finished = finish_now(&front, &whose, &id, claimed, is_new).await;
+        drop(stream);
+        finished
     };
+    let finished = owner.caller().to_the_end(finished).await;
+    finished.unwrap_or_else(|| Err(stopping().into()))
+}
+
+async fn finish_now(
+    front: &Tus,
+    owner: &Owner,
+    id: &UploadId,
+    claimed: Claimed,
+    is_new: bool,
+) -> Result<(), UploadFailure> {
+    let work = move || place(claimed, is_new);
     let (mut claimed, finished) = front.streams.disk.work(work).await?;
     let Some(finished) = finished else {
         return Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "The upload is gone.").into());
@@ -231,6 +235,25 @@ pub(crate) async fn finish(
     Ok(())
 }
 
+/// Puts the content in its place.
+fn place(mut claimed: Claimed, is_new: bool) -> (Claimed, Option<Result<Pin, ContentError>>) {
+    let finished = claimed.upload().map(Upload::finish);
+    let is_content = claimed.upload().is_some_and(|upload| upload.is_content());
+    if let Some(Err(error)) = &finished {
+        match error {
+            // The last chunk isn't durable, and won't be acknowledged.
+            ContentError::Full if !is_content => {
+                if let Some(upload) = claimed.upload().filter(|_| is_new) {
+                    upload.discard();
+                }
+            }
+            // The next request finds out how far it is.
+            _ => drop(claimed.take()),
+        }
+    }
+    (claimed, finished)
+}
+
 fn cut_off(end: End) -> ApiError {
     match end {
         End::Asked => ApiError::new(
@@ -243,6 +266,14 @@ fn cut_off(end: End) -> ApiError {
         ),
         End::Flow(_) => ApiError::bad_request("The body could not be read."),
     }
+}
+
+fn stopping() -> ApiError {
+    ApiError::later(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "The server is stopping.",
+        5,
+    )
 }
 
 fn too_long() -> ApiError {
@@ -293,5 +324,88 @@ impl Sum {
             Made::Blake3(made) => made.finalize().as_bytes().to_vec(),
         };
         found == self.expected
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    use std::sync::mpsc::{Receiver, sync_channel};
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    use groupware_content::{ContentHash, ContentStore, ObjectId, Objects, Placed, ReadAt};
+    use groupware_store::{Store, StoreOptions};
+    use tokio::sync::Notify;
+
+    use super::*;
+    use crate::stage::{begin, front, owner};
+    use crate::work::record;
+
+    /// A place that takes its time.
+    #[derive(Debug)]
+    struct Slow {
+        puts: AtomicU32,
+        has_begun: Notify,
+        goes_on: Mutex<Receiver<()>>,
+    }
+
+    impl Objects for Slow {
+        fn put(&self, _: ContentHash, _: &File, _: u64) -> Result<Placed, ContentError> {
+            self.puts.fetch_add(1, Relaxed);
+            self.has_begun.notify_one();
+            self.goes_on.lock().unwrap().recv().unwrap();
+            Ok(Placed::InFile)
+        }
+
+        fn read(
+            &self,
+            _: ContentHash,
+            _: (u64, u64),
+        ) -> Result<Option<Box<dyn ReadAt>>, ContentError> {
+            Ok(None)
+        }
+
+        fn remove(&self, _: ContentHash, _: ObjectId, _: Option<&str>) -> Result<(), ContentError> {
+            Ok(())
+        }
+
+        fn list(&self, _: u8) -> Result<Vec<(ContentHash, ObjectId)>, ContentError> {
+            Ok(Vec::new())
+        }
+    }
+
+    #[tokio::test]
+    async fn an_upload_is_finished_though_nobody_waits_for_it() {
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        let (go_on, goes_on) = sync_channel(1);
+        let slow = Arc::new(Slow {
+            puts: AtomicU32::new(0),
+            has_begun: Notify::new(),
+            goes_on: Mutex::new(goes_on),
+        });
+        let content = ContentStore::scratch().unwrap();
+        let front = front(&store, content.with_objects(Arc::clone(&slow) as _));
+        let (owner, id) = (owner(), begin(&store, 7));
+        let key = key(owner.mailbox(), &id);
+        let claim = front.uploads.claim(owner.caller(), &key);
+        let mut claimed = claim.await.unwrap();
+        let mut upload = front.content.create_upload(id.as_str(), 1).unwrap();
+        upload.append(b"x").unwrap();
+        claimed.put(upload);
+        tokio::select! {
+            _ = finish(&front, &owner, &id, (claimed, None), true) => panic!("it takes its time"),
+            () = slow.has_begun.notified() => {}
+        }
+        go_on.send(()).unwrap();
+        let finished = async {
+            while record(&front, &owner, &id).unwrap().finished.is_none() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        let limit = Duration::from_secs(60);
+        tokio::time::timeout(limit, finished).await.unwrap();
+        assert_eq!(slow.puts.load(Relaxed), 1);
     }
 }

@@ -237,7 +237,7 @@ async fn head(State(front): State<Tus>, asked: Here) -> Reply {
             let offset = upload.offset();
             if offset == record.length && ends(&record) == Ends::AsFile {
                 // All of it is there: a crash, or a full disk, came before the attachment.
-                finish(&front, &owner, &id, claimed, false).await?;
+                finish(&front, &owner, &id, (claimed, None), false).await?;
             }
             offset
         }
