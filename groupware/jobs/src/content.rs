@@ -20,6 +20,9 @@ const ORPHAN_AGE: Duration = Duration::from_secs(3600);
 const NAMES_AT_ONCE: usize = 100_000;
 /// Users that are asked within one snapshot.
 const USERS_AT_ONCE: usize = 64;
+/// The file of an upload whose name says no folder's mark, as none did once, may lie in any. Who doesn't have it gives
+/// the upload up after so many lifetimes since it began: it may have had chunks for longer than one.
+pub(crate) const LIFETIMES_ELSEWHERE: i64 = 4;
 /// How often it is tried to forget an upload before that is left to the next time.
 const ROUNDS: u32 = 4;
 
@@ -159,17 +162,30 @@ impl<O: SweepObserver> ContentSweep<O> {
         }
     }
 
-    /// The uploads that lie elsewhere: when those were written last, only their servers know.
-    fn elsewhere(&self) -> Result<OtherFolders, Failed> {
+    /// The folders of other servers: when the uploads there were written last, only those know.
+    fn elsewhere(&self, now: i64) -> Result<OtherFolders, Failed> {
         Ok(match &self.part {
-            Part::Folder(folders) => folders.others()?,
+            Part::Folder(folders) => folders.others(now, self.upload_lifetime_s)?,
             Part::All | Part::Objects => OtherFolders::default(),
         })
     }
 
+    /// How long an upload lives after its last chunk, or after it began where that isn't known.
+    fn lifetime_s(&self, id: &UploadId, elsewhere: &OtherFolders, has_file: bool) -> i64 {
+        let may_be_anywhere = match &self.part {
+            Part::Folder(folders) => !has_file && !folders.is_here(id) && !elsewhere.had(id),
+            Part::All | Part::Objects => false,
+        };
+        match may_be_anywhere {
+            true => self.upload_lifetime_s.saturating_mul(LIFETIMES_ELSEWHERE),
+            false => self.upload_lifetime_s,
+        }
+    }
+
     /// Forgets uploads that expired, and removes the files of those that there is no record of.
     fn sweep_uploads(&self, left_over: &HashSet<String>) -> Result<(), Failed> {
-        let (now, elsewhere) = (self.service.now_s(), self.elsewhere()?);
+        let now = self.service.now_s();
+        let elsewhere = self.elsewhere(now)?;
         let before = now - i64::try_from(ORPHAN_AGE.as_secs()).unwrap_or(i64::MAX);
         // Listed before the records are read: what is begun meanwhile is not on the list.
         let files = self.content.upload_files()?.into_iter();
@@ -185,7 +201,8 @@ impl<O: SweepObserver> ContentSweep<O> {
                             return;
                         }
                         let written = files.get(id.as_str()).copied();
-                        if upload.has_expired(now, self.upload_lifetime_s, written) {
+                        let lifetime_s = self.lifetime_s(&id, &elsewhere, written.is_some());
+                        if upload.has_expired(now, lifetime_s, written) {
                             expired.push((Arc::clone(mailbox), id));
                         } else if upload.finished.is_none() {
                             files.remove(id.as_str());
@@ -387,22 +404,22 @@ mod tests {
         assert_eq!(files.map(|file| file.name).collect::<Vec<_>>(), ["begun"]);
     }
 
-    fn context(snapshot: &dyn Snapshot, bits: u128) -> Context<'_> {
+    fn context(snapshot: &dyn Snapshot, bits: u128, now: i64) -> Context<'_> {
         Context {
             snapshot,
             who: documents::Who::owner("ada"),
-            now: 1,
+            now,
             bits,
             quota_bytes: u64::MAX,
         }
     }
 
-    /// Records an upload that began long ago, with these bits in its name.
-    fn begin(store: &Store, bits: u128) -> UploadId {
+    /// Records an upload that began then, with these bits in its name.
+    fn begin(store: &Store, bits: u128, then: i64) -> UploadId {
         let database = documents::DatabaseName::parse("files").unwrap();
         let fields = documents::Fields::parse(b"{}").unwrap();
         let made = store.read(|snapshot| {
-            documents::create(&context(snapshot, !bits), &database, fields.clone())
+            documents::create(&context(snapshot, !bits, then), &database, fields.clone())
         });
         let made = made.unwrap();
         store.commit_blocking(made.batch).unwrap();
@@ -419,24 +436,30 @@ mod tests {
             concat: None,
             metadata: String::new(),
         };
-        let begun = store.read(|snapshot| documents::begin(&context(snapshot, bits), &new));
+        let begun = store.read(|snapshot| documents::begin(&context(snapshot, bits, then), &new));
         let begun = begun.unwrap();
         store.commit_blocking(begun.batch).unwrap();
         begun.outcome
+    }
+
+    /// A service with one user.
+    fn of_ada(store: &Store) -> Service {
+        let service = Service::start(store.clone(), Settings::default()).unwrap();
+        let name = UserName::parse("ada").unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread();
+        let added = service.accounts.add(name, String::new(), false, 0);
+        let _ = { runtime }.build().unwrap().block_on(added).unwrap();
+        service
     }
 
     #[test]
     fn uploads_in_the_folders_of_other_servers_are_theirs_to_give_up() {
         let store = Store::memory(StoreOptions::default()).unwrap();
         let [own, other] = ["own", "other"].map(|name| Folders::new(store.clone(), name));
-        let service = Service::start(store.clone(), Settings::default()).unwrap();
-        let name = UserName::parse("ada").unwrap();
-        let runtime = tokio::runtime::Builder::new_current_thread();
-        let added = service.accounts.add(name, String::new(), false, 0);
-        let _ = { runtime }.build().unwrap().block_on(added).unwrap();
-        other.note("10.0.0.2:8340", 1).unwrap();
-        let here = begin(&store, own.marked(7));
-        let there = begin(&store, other.marked(7));
+        let service = of_ada(&store);
+        other.note("10.0.0.2:8340", service.now_s()).unwrap();
+        let here = begin(&store, own.marked(7), 1);
+        let there = begin(&store, other.marked(7), 1);
         let content = ContentStore::scratch().unwrap();
         let count = Count(Arc::default());
         let sweep = ContentSweep::new(service, content, (1, Duration::ZERO), count);
@@ -447,10 +470,55 @@ mod tests {
         };
         assert!(sweep.sweep_uploads(&HashSet::new()).is_ok());
         assert!(!is_there(&here) && is_there(&there));
-        // Nobody has that folder any more.
-        own.forget(2).unwrap();
+        // Its server is gone for good.
+        other.note("10.0.0.2:8340", 1).unwrap();
         assert!(sweep.sweep_uploads(&HashSet::new()).is_ok());
         assert!(!is_there(&there));
+    }
+
+    #[test]
+    fn an_upload_without_a_mark_is_given_up_by_who_has_its_file() {
+        const LIFETIME_S: i64 = 1000;
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        let service = of_ada(&store);
+        let [own, other] = ["own", "other"].map(|name| {
+            let folders = Folders::new(store.clone(), name);
+            let content = ContentStore::scratch().unwrap();
+            let times = (LIFETIME_S, Duration::ZERO);
+            let count = Count(Arc::default());
+            let sweep = ContentSweep::new(service.clone(), content, times, count);
+            sweep.of(Part::Folder(folders))
+        });
+        let ago = |lifetimes: i64| service.now_s() - lifetimes * LIFETIME_S;
+        let begin = |bits, lifetimes| begin(&store, bits, ago(lifetimes));
+        let (old, lost) = (begin(u128::MAX / 3, 2), begin(u128::MAX / 5, 2));
+        let older = begin(u128::MAX / 7, LIFETIMES_ELSEWHERE + 1);
+        drop(own.content.create_upload(old.as_str(), 5).unwrap());
+        let are_there = || {
+            let ids = [&old, &lost, &older];
+            ids.map(|id| {
+                let found = store.read(|snapshot| documents::upload(snapshot, "ada", id));
+                found.is_ok()
+            })
+        };
+        // Something came in just now, which the other one can't know.
+        assert!(other.sweep_uploads(&HashSet::new()).is_ok());
+        assert_eq!(are_there(), [true, true, false]);
+        assert!(own.sweep_uploads(&HashSet::new()).is_ok());
+        assert_eq!(are_there(), [true, true, false]);
+        let file = own.content.folder().join(old.as_str());
+        let last = UNIX_EPOCH + Duration::from_secs(ago(2).unsigned_abs());
+        std::fs::File::options()
+            .write(true)
+            .open(file)
+            .unwrap()
+            .set_modified(last)
+            .unwrap();
+        assert!(other.sweep_uploads(&HashSet::new()).is_ok());
+        assert_eq!(are_there(), [true, true, false]);
+        assert!(own.sweep_uploads(&HashSet::new()).is_ok());
+        assert_eq!(are_there(), [false, true, false]);
+        assert!(own.content.upload_files().unwrap().is_empty());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use groupware_service::{Folders, GONE_S, NOTED_EACH_S, clock};
 use groupware_store::CommitError;
 
+use crate::content::LIFETIMES_ELSEWHERE;
 use crate::runner::{Job, Stop};
 
 /// Until it is said again.
@@ -40,8 +41,10 @@ impl FolderNotes {
                  empty folder, and start both again"
             );
         }
-        // Until then, its uploads may be asked for, and are told to be gone.
-        let kept_s = GONE_S.saturating_add(self.upload_lifetime_s);
+        // Until then, its uploads may be asked for, and are told to be gone; and as long as there may be some that began
+        // when names had no marks, those of servers that are gone are told from them.
+        let lives_s = self.upload_lifetime_s.saturating_mul(LIFETIMES_ELSEWHERE);
+        let kept_s = GONE_S.saturating_add(lives_s);
         self.folders.forget(now.saturating_sub(kept_s))
     }
 }

@@ -49,12 +49,20 @@ pub enum Holder {
 
 /// The folders of other servers, as of a moment.
 #[derive(Debug, Clone, Default)]
-pub struct OtherFolders(HashSet<u32>);
+pub struct OtherFolders {
+    there: HashSet<u32>,
+    gone: HashSet<u32>,
+}
 
 impl OtherFolders {
     /// Whether an upload lies in one of them.
     pub fn have(&self, id: &UploadId) -> bool {
-        mark_of(id).is_some_and(|mark| self.0.contains(&mark))
+        mark_of(id).is_some_and(|mark| self.there.contains(&mark))
+    }
+
+    /// Whether an upload lay in one of them whose server is gone for good.
+    pub fn had(&self, id: &UploadId) -> bool {
+        mark_of(id).is_some_and(|mark| self.gone.contains(&mark))
     }
 }
 
@@ -119,13 +127,21 @@ impl Folders {
         Ok(chosen.1)
     }
 
-    /// The folders of all others.
+    /// The folders of all others. One that is gone, and for so many seconds more than that, is gone for good.
     ///
     /// # Errors
     /// The store's.
-    pub fn others(&self) -> Result<OtherFolders, StoreError> {
-        let marks = self.lines()?.into_iter().map(|said| said.mark);
-        Ok(OtherFolders(marks.filter(|it| *it != self.mark).collect()))
+    pub fn others(&self, now: i64, more_s: i64) -> Result<OtherFolders, StoreError> {
+        let mut others = OtherFolders::default();
+        let most = GONE_S.saturating_add(more_s);
+        for said in self.lines()?.iter().filter(|said| said.mark != self.mark) {
+            let which = match said.line.is_silent(most, now) {
+                true => &mut others.gone,
+                false => &mut others.there,
+            };
+            which.insert(said.mark);
+        }
+        Ok(others)
     }
 
     /// Says where this server is reached; gives where another one was a moment ago that says so of the same folder.
@@ -321,9 +337,9 @@ mod tests {
                 assert_eq!(holder, at(&two, "2:2"));
                 let later = other.holder(&id, NOW + GONE_S + 1).unwrap();
                 assert_eq!(later, Holder::Gone);
-                assert!(other.others().unwrap().have(&id));
+                assert!(other.others(NOW + GONE_S + 5, 5).unwrap().have(&id));
             }
-            assert!(!two.others().unwrap().have(&id));
+            assert!(!two.others(NOW, 5).unwrap().have(&id));
             assert!(id.as_str().starts_with(&two.mark()));
         }
         assert_ne!(upload(&two, 1), upload(&two, 2));
@@ -344,7 +360,7 @@ mod tests {
         for folders in [&new, &other] {
             assert_eq!(folders.holder(&id, NOW).unwrap(), Holder::Gone);
             // No other server gives it up meanwhile: the old one may be found again.
-            assert!(folders.others().unwrap().have(&id));
+            assert!(folders.others(NOW, 0).unwrap().have(&id));
         }
         for number in 0..60 {
             let chosen = |it: &Folders| it.chosen(&format!("ada/{number}"), NOW).unwrap();
@@ -408,9 +424,11 @@ mod tests {
         let id = upload(&two, 5);
         one.note("1:1", NOW + 10).unwrap();
         one.forget(NOW).unwrap();
-        assert!(one.others().unwrap().have(&id));
+        let others = |later| one.others(NOW + GONE_S + later, 7).unwrap();
+        assert!(others(7).have(&id) && !others(7).had(&id));
+        assert!(!others(8).have(&id) && others(8).had(&id));
         one.forget(NOW + 1).unwrap();
-        assert!(!one.others().unwrap().have(&id));
+        assert!(!others(7).have(&id) && !others(8).had(&id));
         assert_eq!(one.lines().unwrap().len(), 1);
         let copy = one.clone();
         let other = copy.note("9:9", NOW + 20).unwrap();
