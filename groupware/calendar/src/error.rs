@@ -59,6 +59,8 @@ pub enum Reason {
     InvalidICalendar,
     /// The event was brought from elsewhere and is kept as it came (403, no `cserror`).
     KeptAsItCame,
+    /// The entry is another version than the request asks for (412, no `cserror`).
+    Changed,
     /// A user's share of the disk is used up (507, no `cserror`).
     OverQuota,
     /// The sender has sent too much for now (429, no `cserror`).
@@ -78,6 +80,7 @@ impl Reason {
             Self::KeptAsItCame => 403,
             Self::NoResource | Self::NotFound => 404,
             Self::NewerVersion | Self::EntryExists => 409,
+            Self::Changed => 412,
             Self::UnsupportedMediaType => 415,
             Self::TooOften => 429,
             Self::OverQuota => 507,
@@ -91,6 +94,7 @@ impl Reason {
             | Self::NoResource
             | Self::UnsupportedMediaType
             | Self::KeptAsItCame
+            | Self::Changed
             | Self::OverQuota
             | Self::TooOften => return None,
             Self::BadIdentifier => 1,

@@ -48,6 +48,7 @@ mod query;
 mod read;
 mod time;
 mod update;
+mod version;
 mod zones;
 
 pub use answer::{Action, ActionBody, Target, answer};
@@ -77,3 +78,4 @@ pub use query::{EventQuery, Format, InvitationQuery};
 pub use read::{event, notice};
 pub use time::Moment;
 pub use update::{UpdateOptions, update};
+pub use version::{Version, require_seen};

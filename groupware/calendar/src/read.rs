@@ -3,10 +3,11 @@
 use groupware_store::Snapshot;
 
 use crate::{
-    CalendarError, Entry, Format, Imported, Reason, State, domino, export, icalendar, mailbox,
+    CalendarError, Entry, Format, Imported, Reason, State, Version, domino, export, icalendar,
+    mailbox,
 };
 
-/// One event in the asked form.
+/// One event in the asked form, and which version it is.
 ///
 /// # Errors
 /// 404 if there is none with this UID; 400 if it is an invitation that is not accepted yet (read
@@ -16,16 +17,17 @@ pub fn event(
     mailbox: &str,
     uid: &str,
     format: Format,
-) -> Result<Vec<u8>, CalendarError> {
+) -> Result<(Version, Vec<u8>), CalendarError> {
     let held = mailbox::require(snapshot, mailbox, uid)?;
     refuse_ghost(&held.entry)?;
     if let (Format::Json, Some(imported)) = (format, held.entry.imported()) {
         has_json(imported)?;
     }
-    Ok(match format {
+    let document = match format {
         Format::Json => domino::event_document(mailbox, &held.entry),
         Format::ICalendar => export::write_icalendar([&held.entry]).into_bytes(),
-    })
+    };
+    Ok((Version::of(&held), document))
 }
 
 /// Refuses the form JSON of what has none.

@@ -153,7 +153,7 @@ fn a_stored_event_is_written_and_read_back_alike() {
     world
         .change(&user(0), |context| create(context, new.clone(), true))
         .unwrap();
-    let text = world
+    let (_, text) = world
         .store
         .read(|snapshot| event(snapshot, &user(0), "abc@example.org", Format::ICalendar))
         .unwrap();
@@ -200,7 +200,7 @@ fn line_breaks_in_texts_add_no_properties() {
     event_json["x-mine"] = json!({"data": "a\nRRULE:FREQ=DAILY"});
     event_json["attendees"][0]["displayName"] = json!("A \"B\"; C:D");
     world.create(0, &event_json).unwrap();
-    let text = world
+    let (_, text) = world
         .store
         .read(|snapshot| event(snapshot, &user(0), "UID", Format::ICalendar))
         .unwrap();

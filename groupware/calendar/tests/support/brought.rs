@@ -85,7 +85,7 @@ pub(crate) fn original(world: &World, name: &str) -> String {
             .store
             .read(|snapshot| event(snapshot, &owner, name, format))
     };
-    String::from_utf8(read(Format::ICalendar).unwrap()).unwrap()
+    String::from_utf8(read(Format::ICalendar).unwrap().1).unwrap()
 }
 
 /// All records of the first user's calendar.

@@ -220,7 +220,7 @@ impl World {
     }
 
     pub(crate) fn document(&self, owner: u32, uid: &str) -> Result<Value, CalendarError> {
-        let body = self
+        let (_, body) = self
             .store
             .read(|snapshot| event(snapshot, &user(owner), uid, Format::Json))?;
         Ok(serde_json::from_slice(&body).unwrap())

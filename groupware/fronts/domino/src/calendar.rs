@@ -21,7 +21,7 @@ use groupware_service::calendar::{change, read};
 use groupware_store::Snapshot;
 
 use self::reply::CalendarFailure;
-use self::request::{Body, CalendarQuery, MediaType, Recurrence, Resource};
+use self::request::{Body, CalendarQuery, MediaType, Recurrence, Resource, Seen};
 use crate::front::Domino;
 
 type Reply = Result<Response, CalendarFailure>;
@@ -105,12 +105,26 @@ async fn read_event(
     owner: Owner,
     Resource(uid): Resource,
     query: CalendarQuery,
+    seen: Seen,
+) -> Reply {
+    read_entry(&service, &owner, &uid, (query, seen))
+}
+
+/// Reads an event, or one instance of it, unless the client has it as it is.
+fn read_entry(
+    service: &Service,
+    owner: &Owner,
+    name: &str,
+    (query, seen): (CalendarQuery, Seen),
 ) -> Reply {
     let format = Format::parse(query.pairs())?;
-    let body = read(&service, |snapshot| {
-        calendar::event(snapshot, owner.mailbox(), &uid, format)
+    let (version, body) = read(service, |snapshot| {
+        calendar::event(snapshot, owner.mailbox(), name, format)
     })?;
-    Ok(reply::document(format, body))
+    Ok(match seen.has(version, format) {
+        true => reply::not_modified(version, format),
+        false => reply::version(reply::document(format, body), version, format),
+    })
 }
 
 async fn update_event(
@@ -118,7 +132,7 @@ async fn update_event(
     owner: Owner,
     Resource(uid): Resource,
     query: CalendarQuery,
-    media: MediaType,
+    (media, seen): (MediaType, Seen),
     Body(body): Body,
 ) -> Reply {
     let (format, new) = media.one_event(&body)?;
@@ -129,6 +143,7 @@ async fn update_event(
         ..UpdateOptions::default()
     };
     let entry = change(&service, &owner, |context| {
+        seen.check(context, &uid)?;
         calendar::update(context, &uid, new.clone(), options)
     })
     .await?
@@ -144,9 +159,11 @@ async fn delete_event(
     owner: Owner,
     Resource(uid): Resource,
     query: CalendarQuery,
+    seen: Seen,
 ) -> Reply {
     let workflow = query.flag("workflow", true)?;
     change(&service, &owner, |context| {
+        seen.check(context, &uid)?;
         calendar::delete(context, &uid, workflow)
     })
     .await?;
@@ -171,13 +188,10 @@ async fn read_instance(
     Resource(uid): Resource,
     Recurrence(recurrence): Recurrence,
     query: CalendarQuery,
+    seen: Seen,
 ) -> Reply {
-    let format = Format::parse(query.pairs())?;
     let name = calendar::instance_name(&uid, &recurrence);
-    let body = read(&service, |snapshot| {
-        calendar::event(snapshot, owner.mailbox(), &name, format)
-    })?;
-    Ok(reply::document(format, body))
+    read_entry(&service, &owner, &name, (query, seen))
 }
 
 /// What recurs was brought from elsewhere, and is kept as it came.

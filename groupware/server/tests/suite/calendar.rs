@@ -78,9 +78,20 @@ impl World {
         path: &str,
         (media, body): (&str, &str),
     ) -> Answer {
+        let head = [("Content-Type", media)];
+        self.request_with(who, (method, path), &head, body)
+    }
+
+    fn request_with(
+        &self,
+        who: usize,
+        (method, path): (&str, &str),
+        head: &[(&str, &str)],
+        body: &str,
+    ) -> Answer {
         let secret = format!("{}:{}", user(who), self.passwords[who]);
         let basic = format!("Basic {}", BASE64_STANDARD.encode(secret));
-        let head = [("Authorization", basic.as_str()), ("Content-Type", media)];
+        let head = [&[("Authorization", basic.as_str())], head].concat();
         send(self.server.address(), method, path, &head, body)
     }
 
@@ -283,6 +294,51 @@ fn icalendar_is_taken_and_answered_in_kind() {
     );
     assert_eq!(world.request_as(0, "PUT", path, media).status, 200);
     assert_eq!(world.invitations(1).len(), 1);
+}
+
+#[test]
+fn who_saw_another_version_changes_nothing() {
+    let world = World::new(2);
+    let path = world.create(0, 5, &[1]);
+    let ask = |method: &str, condition: (&str, &str), body: &str| {
+        let head = [("Content-Type", "application/json"), condition];
+        world.request_with(0, (method, &path), &head, body)
+    };
+    let tag = |path: &str| {
+        let answer = world.request(0, "GET", path, "");
+        answer.header("ETag").unwrap().to_owned()
+    };
+    let (first, other_form) = (tag(&path), tag(&format!("{path}?format=icalendar")));
+    assert_ne!(first, other_form);
+    // Who has it gets no copy; who has it in another form does.
+    let weak = format!("\"x\", W/{first}");
+    let answer = ask("GET", ("If-None-Match", &weak), "");
+    assert_eq!((answer.status, &*answer.body), (304, ""), "{answer:?}");
+    assert_eq!(answer.header("ETag"), Some(&*first));
+    assert_eq!(ask("GET", ("If-None-Match", &other_form), "").status, 200);
+    // An attendee's answer is a change, too, and is not lost under one who did not see it.
+    let invitation = world.invitations(1).remove(0);
+    let accept = format!("{invitation}/action?type=accept");
+    assert_eq!(world.request(1, "PUT", &accept, "").status, 200);
+    let body = meeting(6, &[1]).to_string();
+    for (method, tag) in [
+        ("PUT", &first),
+        ("PUT", &other_form),
+        ("DELETE", &first),
+        ("DELETE", &String::from("W/\"x\"")),
+    ] {
+        let answer = ask(method, ("If-Match", tag), &body);
+        assert_eq!(answer.status, 412, "{answer:?}");
+        assert!(answer.body.contains("read it again"), "{answer:?}");
+    }
+    let second = tag(&path);
+    assert_ne!(second, first);
+    let known = format!("{first}, {second}");
+    assert_eq!(ask("PUT", ("If-Match", &known), &body).status, 200);
+    assert_eq!(ask("PUT", ("If-Match", &second), &body).status, 412);
+    let now = tag(&format!("{path}?format=icalendar"));
+    assert_eq!(ask("DELETE", ("If-Match", &now), "").status, 200);
+    assert_eq!(ask("DELETE", ("If-Match", "*"), "").status, 404);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use axum::response::{IntoResponse, Response};
 use groupware_calendar::{
-    CalendarError, Entry, Format, error_body, event_document, write_icalendar,
+    CalendarError, Entry, Format, Version, error_body, event_document, write_icalendar,
 };
 use groupware_http::{Fault, NoFlag, Unreadable, reply};
 use groupware_service::ChangeError;
@@ -134,6 +134,25 @@ impl IntoResponse for CalendarFailure {
 /// 200 with a document.
 pub(crate) fn document(format: Format, body: Vec<u8>) -> Response {
     reply::typed(body, format.content_type())
+}
+
+/// What names a version of a document (RFC 9110, 8.8.3): in each form it is another one.
+pub(crate) fn tag(version: Version, format: Format) -> String {
+    let form = match format {
+        Format::Json => 'j',
+        Format::ICalendar => 'c',
+    };
+    format!("\"{version}{form}\"")
+}
+
+/// The same with the version that it is.
+pub(crate) fn version(response: Response, version: Version, format: Format) -> Response {
+    reply::with(response, header::ETAG, &tag(version, format))
+}
+
+/// 304: the client has this version.
+pub(crate) fn not_modified(of: Version, format: Format) -> Response {
+    version(reply::status(StatusCode::NOT_MODIFIED), of, format)
 }
 
 /// 200 with a list, or with no content type and no body if it is empty.

@@ -6,11 +6,12 @@ use axum::{
     extract::{FromRequest, FromRequestParts, RawPathParams, Request, rejection::BytesRejection},
 };
 use groupware_calendar::{
-    ActionBody, CalendarError, Format, NewEvent, Reason, parse_icalendar, parse_json_events,
+    ActionBody, CalendarError, Context, Format, NewEvent, Reason, Version, parse_icalendar,
+    parse_json_events, require_seen,
 };
 use http::{header, request::Parts};
 
-use super::reply::CalendarFailure;
+use super::reply::{CalendarFailure, tag};
 
 /// The identifier in the path: a UID or a notice's name.
 pub(crate) struct Resource(pub(crate) String);
@@ -72,6 +73,61 @@ impl CalendarQuery {
     /// 400 if it is something else.
     pub(crate) fn flag(&self, name: &str, default: bool) -> Result<bool, CalendarFailure> {
         Ok(self.0.flag(name)?.unwrap_or(default))
+    }
+}
+
+/// Which versions of an entry the client saw, if it says so (RFC 9110, 13.1).
+pub(crate) struct Seen {
+    /// Only of these it wants a change.
+    if_match: Option<String>,
+    /// Of these it wants no copy.
+    if_none_match: Option<String>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Seen {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        let all = |name| {
+            let values = parts.headers.get_all(name).iter();
+            // What is no text names nothing.
+            let values = values.map(|value| value.to_str().unwrap_or_default());
+            values
+                .map(str::to_owned)
+                .reduce(|all, one| all + "," + &one)
+        };
+        Ok(Self {
+            if_match: all(header::IF_MATCH),
+            if_none_match: all(header::IF_NONE_MATCH),
+        })
+    }
+}
+
+impl Seen {
+    /// Whether the client has this version in this form.
+    pub(crate) fn has(&self, version: Version, format: Format) -> bool {
+        let tags = self.if_none_match.as_deref();
+        // Weak tags do here.
+        tags.is_some_and(|tags| {
+            let tag = tag(version, format);
+            let mut tags = tags.split(',').map(str::trim);
+            tags.any(|it| it == "*" || it.strip_prefix("W/").unwrap_or(it) == tag)
+        })
+    }
+
+    /// Refuses a change of what the client did not see, in whichever form it saw it.
+    ///
+    /// # Errors
+    /// 404; 412 if the entry is another version.
+    pub(crate) fn check(&self, context: &Context<'_>, uid: &str) -> Result<(), CalendarError> {
+        let Some(tags) = &self.if_match else {
+            return Ok(());
+        };
+        require_seen(context.snapshot, (context.mailbox, uid), |version| {
+            let known = [Format::Json, Format::ICalendar].map(|form| tag(version, form));
+            let mut tags = tags.split(',').map(str::trim);
+            tags.any(|it| it == "*" || known.iter().any(|tag| tag == it))
+        })
     }
 }
 

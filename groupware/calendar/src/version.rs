@@ -1,0 +1,49 @@
+//! Which version of an entry somebody saw.
+
+use std::fmt;
+
+use groupware_store::Snapshot;
+
+use crate::mailbox::{self, Held};
+use crate::{CalendarError, Reason};
+
+/// Tells the versions of an entry apart. The time is in it for who puts back a copy of the store, in which revisions
+/// count on from an older one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Version {
+    revision: u64,
+    modified: i64,
+}
+
+impl Version {
+    pub(crate) fn of(held: &Held) -> Self {
+        Self {
+            revision: held.revision,
+            modified: held.entry.event.modified,
+        }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{:x}-{:x}", self.revision, self.modified)
+    }
+}
+
+/// Refuses to go on where the entry is none of the versions that the client `saw`.
+///
+/// # Errors
+/// 404 if there is no such entry; 412 if it is another version.
+pub fn require_seen(
+    snapshot: &dyn Snapshot,
+    (mailbox, uid): (&str, &str),
+    saw: impl Fn(Version) -> bool,
+) -> Result<(), CalendarError> {
+    match saw(Version::of(&mailbox::require(snapshot, mailbox, uid)?)) {
+        true => Ok(()),
+        false => Err(CalendarError::refused(
+            Reason::Changed,
+            "This has changed since it was read: read it again.",
+        )),
+    }
+}
