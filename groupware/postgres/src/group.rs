@@ -1,10 +1,11 @@
 //! A group of batches, judged one after the other over what is stored: pure, without the database.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use bytes::Bytes;
-use groupware_store::{Batch, CommitError, Committed, Op, Outcome, added};
+use groupware_store::{Batch, CommitError, Committed, Numbered, Op, Outcome, raised};
 
 /// So many locks stand for all partitions, however many a group touches: the server's table of locks has room
 /// for a bounded number.
@@ -30,7 +31,8 @@ pub(crate) struct Found {
     pub(crate) value: Option<Bytes>,
 }
 
-type Place<'a> = (&'a [u8], &'a [u8]);
+/// A partition and a key, which may have been made of numbers.
+type Place<'a> = (&'a [u8], Cow<'a, [u8]>);
 
 /// What is to be written in the end. Ranges go first, then records one by one.
 #[derive(Debug, Default)]
@@ -60,7 +62,7 @@ impl Writes<'_> {
 impl<'a> Wanted<'a> {
     pub(crate) fn of(group: &[&'a Batch]) -> Self {
         let mut locks: BTreeMap<i32, bool> = BTreeMap::new();
-        let mut records: BTreeMap<Place<'a>, bool> = BTreeMap::new();
+        let mut records: BTreeMap<(&'a [u8], &'a [u8]), bool> = BTreeMap::new();
         for batch in group {
             for assert in &batch.asserts {
                 let (partition, key) = assert.target();
@@ -69,8 +71,21 @@ impl<'a> Wanted<'a> {
             }
             for op in &batch.ops {
                 *locks.entry(lock(partition_of(op))).or_default() = true;
-                if let Op::Add { partition, key, .. } = op {
-                    *records.entry((partition.as_bytes(), key)).or_default() = true;
+                match op {
+                    Op::Add { partition, key, .. } => {
+                        *records.entry((partition.as_bytes(), key)).or_default() = true;
+                    }
+                    Op::PutNumbered {
+                        partition,
+                        key,
+                        value,
+                    } => {
+                        for gap in key.gaps().iter().chain(value.gaps()) {
+                            let at = (partition.as_bytes(), &gap.counter[..]);
+                            *records.entry(at).or_default() = true;
+                        }
+                    }
+                    _ => {}
                 }
             }
         }
@@ -127,6 +142,7 @@ pub(crate) fn hash(bytes: &[u8]) -> u64 {
 fn partition_of(op: &Op) -> &str {
     match op {
         Op::Put { partition, .. }
+        | Op::PutNumbered { partition, .. }
         | Op::Add { partition, .. }
         | Op::Delete { partition, .. }
         | Op::DeleteRange { partition, .. }
@@ -163,14 +179,31 @@ impl<'a> Overlay<'a> {
                 record: Some((record.revision, record.value.unwrap_or_default())),
                 is_changed: false,
             };
-            overlay.entries.insert((partition, key), entry);
+            overlay
+                .entries
+                .insert((partition, Cow::Borrowed(key)), entry);
         }
         overlay
     }
 
     fn revision(&self, place: (&[u8], &[u8])) -> Option<u64> {
-        let entry = self.entries.get(&place)?;
-        entry.record.as_ref().map(|(revision, _)| *revision)
+        let (partition, key) = place;
+        self.record(partition, key).map(|(revision, _)| *revision)
+    }
+
+    fn record<'s>(&'s self, partition: &'s [u8], key: &'s [u8]) -> Option<&'s (u64, Bytes)> {
+        let entry = self.entries.get(&(partition, Cow::Borrowed(key)))?;
+        entry.record.as_ref()
+    }
+
+    /// A key or value with the numbers that its gaps get.
+    fn filled(&self, partition: &[u8], numbered: &Numbered) -> Vec<u8> {
+        let number = |gap: &groupware_store::Gap| {
+            let record = self.record(partition, &gap.counter);
+            gap.number(record.map_or(&[], |(_, value)| value))
+        };
+        let numbers: Vec<i64> = numbered.gaps().iter().map(number).collect();
+        numbered.filled(&numbers)
     }
 
     fn change(&mut self, op: &'a Op, revision: u64) {
@@ -179,22 +212,41 @@ impl<'a> Overlay<'a> {
                 partition,
                 key,
                 value,
-            } => self.set((partition.as_bytes(), key), Some((revision, value.clone()))),
-            Op::Add { partition, key, by } => {
-                let place = (partition.as_bytes(), key.as_slice());
-                let entry = self.entries.get(&place);
-                let old = entry.and_then(|entry| entry.record.as_ref());
-                let sums = added(old.map_or(&[], |(_, value)| value), by);
+            } => {
+                let place = (partition.as_bytes(), Cow::Borrowed(&key[..]));
+                self.set(place, Some((revision, value.clone())));
+            }
+            Op::PutNumbered {
+                partition,
+                key,
+                value,
+            } => {
+                let partition = partition.as_bytes();
+                let (key, value) = (self.filled(partition, key), self.filled(partition, value));
+                self.set((partition, Cow::Owned(key)), Some((revision, value.into())));
+            }
+            Op::Add {
+                partition,
+                key,
+                by,
+                start,
+            } => {
+                let old = self.record(partition.as_bytes(), key);
+                let sums = raised(old.map(|(_, value)| &value[..]), start, by);
+                let place = (partition.as_bytes(), Cow::Borrowed(&key[..]));
                 self.set(place, Some((revision, sums.into())));
             }
-            Op::Delete { partition, key } => self.set((partition.as_bytes(), key), None),
+            Op::Delete { partition, key } => {
+                self.set((partition.as_bytes(), Cow::Borrowed(key)), None);
+            }
             Op::DeleteRange {
                 partition,
                 from,
                 to,
             } if from < to => {
                 let partition = partition.as_bytes();
-                let to_go = (partition, from.as_slice())..(partition, to.as_slice());
+                let to_go =
+                    (partition, Cow::Borrowed(&from[..]))..(partition, Cow::Borrowed(&to[..]));
                 for (_, entry) in self.entries.range_mut(to_go) {
                     entry.record = None;
                     entry.is_changed = true;
@@ -204,7 +256,7 @@ impl<'a> Overlay<'a> {
             Op::DeleteRange { .. } => {}
             Op::DeletePartition { partition } => {
                 let partition = partition.as_bytes();
-                let first: Place<'a> = (partition, &[]);
+                let first: Place<'a> = (partition, Cow::Borrowed(&[]));
                 let entries = self
                     .entries
                     .range_mut((Bound::Included(first), Bound::Unbounded));
@@ -243,7 +295,48 @@ impl<'a> Overlay<'a> {
 
 #[cfg(test)]
 mod tests {
+    use groupware_store::Form;
+
     use super::*;
+
+    fn at((partition, key): &Place<'_>) -> String {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        format!("{}/{}", text(partition), text(key))
+    }
+
+    /// Each of a group's batches gets numbers of its own, and what one has made another can ask for.
+    #[test]
+    fn numbers_are_handed_out_in_the_order_of_the_group() {
+        let made = |batch: &mut Batch| {
+            let counter = || (Bytes::from_static(b"n"), 0);
+            let key = Numbered::new("k").number(counter(), 0, Form::Decimal);
+            let value = Numbered::new("v").number(counter(), 0, Form::Decimal);
+            batch
+                .add_from("p", "n", [6], [1])
+                .put_numbered("p", key, value);
+        };
+        let (mut first, mut second) = (Batch::new(), Batch::new());
+        made(&mut first);
+        second.assert_exists("p", "k7").assert_absent("p", "k8");
+        made(&mut second);
+        let group = [&first, &second];
+        let wanted = Wanted::of(&group);
+        assert_eq!(wanted.keys, [&b"k7"[..], b"k8", b"n"]);
+        assert_eq!(wanted.with_values, [false, false, true]);
+        let (outcomes, writes) = wanted.judge(Vec::new(), &group, 7);
+        assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
+        let puts = writes.puts.iter();
+        let puts: Vec<_> = puts
+            .map(|(place, revision, value)| (at(place), *revision, value.clone()))
+            .collect();
+        assert_eq!(
+            puts[..2],
+            [
+                ("p/k7".to_owned(), 7, "v7".into()),
+                ("p/k8".to_owned(), 8, "v8".into())
+            ]
+        );
+    }
 
     #[test]
     fn a_partition_is_locked_once_for_all_that_is_done_in_it() {
@@ -286,10 +379,11 @@ mod tests {
         let puts: Vec<_> = writes
             .puts
             .iter()
-            .map(|(place, revision, _)| (*place, *revision))
+            .map(|(place, revision, _)| (at(place), *revision))
             .collect();
-        assert_eq!(puts, [((&b"p"[..], &b"b"[..]), 8), ((b"q", b"z"), 8)]);
-        assert_eq!(writes.deletes, [(&b"p"[..], &b"a"[..]), (b"q", b"a")]);
+        assert_eq!(puts, [("p/b".to_owned(), 8), ("q/z".to_owned(), 8)]);
+        let deletes: Vec<_> = writes.deletes.iter().map(at).collect();
+        assert_eq!(deletes, ["p/a", "q/a"]);
         assert_eq!(writes.ranges, [(&b"p"[..], &b"a"[..], &b"b"[..])]);
         assert_eq!(writes.emptied, [b"q"]);
     }

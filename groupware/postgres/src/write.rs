@@ -1,5 +1,6 @@
 //! A group as one transaction in two exchanges.
 
+use std::borrow::Cow;
 use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
@@ -177,7 +178,9 @@ async fn store(
     (node, number): (i64, i64),
 ) -> Result<(), Error> {
     let ranges = Columns::of(&writes.ranges);
-    let deletes: (Vec<&[u8]>, Vec<&[u8]>) = writes.deletes.iter().copied().unzip();
+    let deletes = writes.deletes.iter();
+    let deletes: (Vec<&[u8]>, Vec<&[u8]>) =
+        deletes.map(|(partition, key)| (*partition, &**key)).unzip();
     let puts: Vec<Puts<'_>> = slices(&writes.puts).map(Puts::of).collect();
     let empty: [&(dyn ToSql + Sync); 1] = [&writes.emptied];
     let to_range: [&(dyn ToSql + Sync); 3] = [&ranges.0, &ranges.1, &ranges.2];
@@ -245,7 +248,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-type Put<'a> = ((&'a [u8], &'a [u8]), u64, Bytes);
+type Put<'a> = ((&'a [u8], Cow<'a, [u8]>), u64, Bytes);
 
 /// Records by columns, as a statement takes them.
 #[derive(Default)]
@@ -294,7 +297,10 @@ mod tests {
 
     #[test]
     fn large_records_go_by_several_statements() {
-        let record = |bytes: usize| ((&b"p"[..], &b"k"[..]), 1, Bytes::from(vec![0; bytes]));
+        let record = |bytes: usize| {
+            let place = (&b"p"[..], Cow::Borrowed(&b"k"[..]));
+            (place, 1, Bytes::from(vec![0; bytes]))
+        };
         let check = |sizes: &[usize], expected: &[usize]| {
             let records: Vec<_> = sizes.iter().map(|bytes| record(*bytes)).collect();
             let parts: Vec<_> = slices(&records).map(<[Put<'_>]>::len).collect();

@@ -238,15 +238,24 @@ fn added<'a>(batch: &'a Batch, own: &str) -> (HashMap<&'a Arc<str>, Added>, u64)
     let mut by_mailbox: HashMap<_, Added> = HashMap::new();
     let mut delivered = 0;
     for op in &batch.ops {
-        let Op::Put {
-            partition,
-            key,
-            value,
-        } = op
-        else {
-            continue;
+        let (partition, key, bytes) = match op {
+            Op::Put {
+                partition,
+                key,
+                value,
+            } => (partition, &key[..], key.len() + value.len()),
+            Op::PutNumbered {
+                partition,
+                key,
+                value,
+            } => (
+                partition,
+                key.around(),
+                key.most_bytes() + value.most_bytes(),
+            ),
+            _ => continue,
         };
-        let bytes = (key.len() + value.len()) as u64 + RECORD_BYTES;
+        let bytes = bytes as u64 + RECORD_BYTES;
         if **partition != *own {
             delivered += bytes;
         }
@@ -255,7 +264,7 @@ fn added<'a>(batch: &'a Batch, own: &str) -> (HashMap<&'a Arc<str>, Added>, u64)
             let added = by_mailbox.entry(partition).or_default();
             added.bytes += bytes;
             let (from, to) = groupware_calendar::ALL;
-            let is_meeting = (from..to).contains(&&key[..]);
+            let is_meeting = (from..to).contains(&key);
             added.meetings += if is_meeting { bytes } else { 0 };
         }
     }

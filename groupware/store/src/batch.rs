@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::counters::COUNTER_BYTES;
+use crate::numbered::{MAX_GAPS, Numbered};
+
 /// Most operations and asserts, together, in one batch.
 pub const MAX_BATCH_OPS: usize = 100_000;
 /// Most bytes of partitions, keys, and values in one batch.
@@ -73,7 +76,19 @@ pub enum Op {
         /// The record's new content.
         value: Bytes,
     },
-    /// Adds to a record of counters, see [`counters`]; where there is no record, to zeros.
+    /// Writes a record, new or not, whose key and value have numbers in their gaps: each is taken from a record of
+    /// counters in the same partition, as it is when this change's turn comes, and so after additions of this very
+    /// batch that stand before it. So numbers are handed out, each once and in the order of commits, to batches that
+    /// never get in each other's way.
+    PutNumbered {
+        /// The record's partition; it comes into being with its first record.
+        partition: Arc<str>,
+        /// The record's key.
+        key: Numbered,
+        /// The record's new content.
+        value: Numbered,
+    },
+    /// Adds to a record of counters, see [`counters`](crate::counters()); where there is no record, to what it starts with.
     ///
     /// Additions commute: batches that add to one record need no assert on it, and never get in
     /// each other's way.
@@ -84,6 +99,8 @@ pub enum Op {
         key: Vec<u8>,
         /// What is added to the first counter, the second, …
         by: Vec<i64>,
+        /// What the counters are where there is no record; zeros, where nothing is said.
+        start: Vec<i64>,
     },
     /// Removes a record if there is one.
     Delete {
@@ -200,6 +217,39 @@ impl Batch {
             partition: partition.into(),
             key: key.into(),
             by: by.into(),
+            start: Vec::new(),
+        });
+        self
+    }
+
+    /// Adds to a record of counters, which start with these where there is none.
+    pub fn add_from(
+        &mut self,
+        partition: impl Into<Arc<str>>,
+        key: impl Into<Vec<u8>>,
+        start: impl Into<Vec<i64>>,
+        by: impl Into<Vec<i64>>,
+    ) -> &mut Self {
+        self.ops.push(Op::Add {
+            partition: partition.into(),
+            key: key.into(),
+            by: by.into(),
+            start: start.into(),
+        });
+        self
+    }
+
+    /// Writes a record with numbers in its key and value.
+    pub fn put_numbered(
+        &mut self,
+        partition: impl Into<Arc<str>>,
+        key: Numbered,
+        value: Numbered,
+    ) -> &mut Self {
+        self.ops.push(Op::PutNumbered {
+            partition: partition.into(),
+            key,
+            value,
         });
         self
     }
@@ -261,25 +311,6 @@ impl Batch {
     }
 }
 
-const COUNTER_BYTES: usize = size_of::<i64>();
-
-/// The numbers in a record of counters, which [`Op::Add`] writes: eight bytes each, little-endian.
-/// Bytes that make no whole number count for nothing.
-pub fn counters(value: &[u8]) -> impl Iterator<Item = i64> {
-    let (numbers, _) = value.as_chunks::<COUNTER_BYTES>();
-    numbers.iter().map(|bytes| i64::from_le_bytes(*bytes))
-}
-
-/// The record of counters after an addition, which stops at the ends of the numbers' range.
-pub fn added(value: &[u8], by: &[i64]) -> Vec<u8> {
-    let mut sums: Vec<i64> = counters(value).collect();
-    sums.resize(sums.len().max(by.len()), 0);
-    for (sum, more) in sums.iter_mut().zip(by) {
-        *sum = sum.saturating_add(*more);
-    }
-    sums.iter().flat_map(|sum| sum.to_le_bytes()).collect()
-}
-
 fn assert_bytes(assert: &Assert) -> usize {
     let (partition, key) = assert.target();
     partition.len() + key.len()
@@ -292,7 +323,17 @@ fn op_bytes(op: &Op) -> usize {
             key,
             value,
         } => partition.len() + key.len() + value.len(),
-        Op::Add { partition, key, by } => partition.len() + key.len() + COUNTER_BYTES * by.len(),
+        Op::PutNumbered {
+            partition,
+            key,
+            value,
+        } => partition.len() + key.batch_bytes() + value.batch_bytes(),
+        Op::Add {
+            partition,
+            key,
+            by,
+            start,
+        } => partition.len() + key.len() + COUNTER_BYTES * (by.len() + start.len()),
         Op::Delete { partition, key } => partition.len() + key.len(),
         Op::DeleteRange {
             partition,
@@ -312,6 +353,18 @@ fn op_fits(op: &Op) -> bool {
         Op::Put { partition, key, .. }
         | Op::Add { partition, key, .. }
         | Op::Delete { partition, key } => name_fits(partition) && key.len() <= MAX_KEY_BYTES,
+        Op::PutNumbered {
+            partition,
+            key,
+            value,
+        } => {
+            let fits = |it: &Numbered| {
+                let fits = |name: &Bytes| name.len() <= MAX_KEY_BYTES;
+                it.gaps().len() <= MAX_GAPS && it.gaps().iter().all(|gap| fits(&gap.counter))
+            };
+            let is_short = key.most_bytes() <= MAX_KEY_BYTES;
+            name_fits(partition) && is_short && fits(key) && fits(value)
+        }
         Op::DeleteRange {
             partition,
             from,

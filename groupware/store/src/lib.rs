@@ -13,6 +13,7 @@ mod batch;
 mod cache;
 mod changes;
 mod clock;
+mod counters;
 mod engine;
 mod error;
 mod forms;
@@ -20,6 +21,7 @@ mod handle;
 mod life;
 mod lock;
 mod memory;
+mod numbered;
 mod options;
 mod place;
 mod slices;
@@ -31,11 +33,12 @@ mod writer;
 
 pub use batch::{
     Assert, Batch, Committed, MAX_BATCH_BYTES, MAX_BATCH_OPS, MAX_KEY_BYTES, MAX_PARTITION_BYTES,
-    Op, added, counters,
+    Op,
 };
 pub use changes::{
     CHANGES_FOLDER, Change, Group, ReplayError, Replayed, Segment, read_group, replay, segments,
 };
+pub use counters::{added, counters, raised};
 pub use engine::{Engine, Outcome, Writer};
 pub use error::{Cause, CommitError, OpenError, ReadError, StoreError};
 pub use forms::{
@@ -45,6 +48,7 @@ pub use forms::{
 pub use handle::{QUEUE_BATCHES, QUEUE_LARGE_BYTES, Store};
 pub use life::Condition;
 pub use lock::FolderLock;
+pub use numbered::{Form, Gap, MAX_GAPS, Numbered};
 pub use options::{Remember, StoreOptions};
 pub use snapshot::{Record, Show, Snapshot, Soon, Walk};
 pub use sqlite::{Compacted, FILE_NAME, compact, copy_records};

@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-use crate::batch::added;
+use crate::counters::raised;
 use crate::engine::{Engine, Outcome, Writer};
+use crate::numbered::Numbered;
 use crate::{Batch, CommitError, Committed, Op, Record, Snapshot, StoreError, StoreOptions, Walk};
 
 type Partition = BTreeMap<Vec<u8>, Record>;
@@ -117,9 +118,23 @@ impl State {
                 key,
                 value,
             } => self.put(partition, key, value.clone(), revision),
-            Op::Add { partition, key, by } => {
-                let old = self.record(partition, key);
-                let sums = added(old.map_or(&[], |old| &old.value), by);
+            Op::PutNumbered {
+                partition,
+                key,
+                value,
+            } => {
+                let key = self.filled(partition, key);
+                let value = self.filled(partition, value).into();
+                self.put(partition, &key, value, revision);
+            }
+            Op::Add {
+                partition,
+                key,
+                by,
+                start,
+            } => {
+                let old = self.record(partition, key).map(|old| &old.value[..]);
+                let sums = raised(old, start, by);
                 self.put(partition, key, sums.into(), revision);
             }
             Op::Delete { partition, key } => self.remove(partition, |records| {
@@ -139,6 +154,15 @@ impl State {
             Op::DeleteRange { .. } => {}
             Op::DeletePartition { partition } => self.remove(partition, std::mem::take),
         }
+    }
+
+    fn filled(&self, partition: &str, numbered: &Numbered) -> Vec<u8> {
+        let number = |gap: &crate::Gap| {
+            let record = self.record(partition, &gap.counter);
+            gap.number(record.map_or(&[], |record| &record.value))
+        };
+        let numbers: Vec<i64> = numbered.gaps().iter().map(number).collect();
+        numbered.filled(&numbers)
     }
 
     fn put(&mut self, partition: &Arc<str>, key: &[u8], value: Bytes, revision: u64) {
@@ -169,6 +193,7 @@ impl State {
 fn put_bytes(op: &Op) -> u64 {
     match op {
         Op::Put { key, value, .. } => (key.len() + value.len()) as u64,
+        Op::PutNumbered { key, value, .. } => (key.most_bytes() + value.most_bytes()) as u64,
         Op::Add { key, by, .. } => (key.len() + size_of_val(by.as_slice())) as u64,
         _ => 0,
     }

@@ -3,7 +3,9 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use groupware_store::{Batch, CommitError, Record, Snapshot, Store, StoreError, StoreOptions};
+use groupware_store::{
+    Batch, CommitError, Form, Numbered, Record, Snapshot, Store, StoreError, StoreOptions,
+};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -27,6 +29,9 @@ fn on_disk() -> (Store, TempDir) {
 enum Step {
     Put(usize, u8, usize),
     Add(usize, u8, i64),
+    AddFrom(usize, u8, i64),
+    /// A record of what is counted under a key; its key is made of that, too, or not.
+    Number(usize, u8, bool),
     Delete(usize, u8),
     DeleteRange(usize, u8, u8),
     DeletePartition(usize),
@@ -46,6 +51,10 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (who.clone(), key.clone(), prop_oneof![Just(3_usize), Just(2000), Just(20_000)])
             .prop_map(|(who, key, bytes)| Step::Put(who, key, bytes)),
         1 => (who.clone(), key.clone(), -9..9_i64).prop_map(|(who, key, by)| Step::Add(who, key, by)),
+        1 => (who.clone(), key.clone(), -9..9_i64)
+            .prop_map(|(who, key, by)| Step::AddFrom(who, key, by)),
+        2 => (who.clone(), key.clone(), any::<bool>())
+            .prop_map(|(who, key, is_named)| Step::Number(who, key, is_named)),
         2 => at.clone().prop_map(|(who, key)| Step::Delete(who, key)),
         1 => (who.clone(), key.clone(), key.clone())
             .prop_map(|(who, from, to)| Step::DeleteRange(who, from, to)),
@@ -71,6 +80,18 @@ fn batch(step: &Step) -> Option<Batch> {
             batch.put(PARTITIONS[who], key(number), vec![number; bytes])
         }
         Step::Add(who, number, by) => batch.add(PARTITIONS[who], key(number), [1, by]),
+        Step::AddFrom(who, number, by) => {
+            batch.add_from(PARTITIONS[who], key(number), [2, 2], [1, by])
+        }
+        Step::Number(who, number, is_named) => {
+            let counter = (bytes::Bytes::from(key(number)), 0);
+            let value = Numbered::new("is ").number(counter.clone(), 0, Form::Decimal);
+            let name = match is_named {
+                true => Numbered::new("c/").number(counter, 0, Form::Decimal),
+                false => Numbered::new(key(number)),
+            };
+            batch.put_numbered(PARTITIONS[who], name, value)
+        }
         Step::Delete(who, number) => batch.delete(PARTITIONS[who], key(number)),
         Step::DeleteRange(who, from, to) => batch.delete_range(PARTITIONS[who], key(from), key(to)),
         Step::DeletePartition(who) => batch.delete_partition(PARTITIONS[who]),

@@ -139,6 +139,9 @@ impl Cache {
             Op::Put { partition, key, .. }
             | Op::Add { partition, key, .. }
             | Op::Delete { partition, key } => key.starts_with(self.prefix).then_some(partition),
+            Op::PutNumbered { partition, key, .. } => {
+                key.may_begin_with(self.prefix).then_some(partition)
+            }
             Op::DeleteRange { partition, .. } | Op::DeletePartition { partition } => {
                 Some(partition)
             }
@@ -149,7 +152,8 @@ impl Cache {
         let Some(partition) = self.concerned(op) else {
             return;
         };
-        if let Op::DeleteRange { .. } | Op::DeletePartition { .. } = op {
+        // Which numbers came into the gaps is not known here.
+        if let Op::DeleteRange { .. } | Op::DeletePartition { .. } | Op::PutNumbered { .. } = op {
             return self.forget(partition);
         }
         let mut shard = self.shard(self.home(partition));
@@ -168,9 +172,9 @@ impl Cache {
                 part.put(key, Record { value, revision });
             }
             Op::Put { key, .. } => part.forget(key),
-            Op::Add { key, by, .. } => part.add(key, by, revision),
+            Op::Add { key, by, start, .. } => part.add(key, (start, by), revision),
             Op::Delete { key, .. } => part.remove(key),
-            Op::DeleteRange { .. } | Op::DeletePartition { .. } => {}
+            Op::PutNumbered { .. } | Op::DeleteRange { .. } | Op::DeletePartition { .. } => {}
         }
         let (after, is_in_pieces) = (part.bytes(), part.is_in_pieces());
         shard.bytes = shard.bytes - before + after;

@@ -6,7 +6,7 @@ use std::ops::Bound;
 use bytes::Bytes;
 
 use crate::Record;
-use crate::batch::added;
+use crate::counters::raised;
 
 /// What a record takes besides its key and value, and what a span of keys takes besides its ends, about.
 const AROUND_BYTES: usize = 160;
@@ -102,10 +102,10 @@ impl Part {
     }
 
     /// Something was added to a record of counters.
-    pub(super) fn add(&mut self, key: &[u8], by: &[i64], revision: u64) {
+    pub(super) fn add(&mut self, key: &[u8], (start, by): (&[i64], &[i64]), revision: u64) {
         if let Some(found) = self.get(key) {
-            let old = found.map(|it| it.value).unwrap_or_default();
-            let value = added(&old, by).into();
+            let old = found.as_ref().map(|it| &it.value[..]);
+            let value = raised(old, start, by).into();
             let record = Record { value, revision };
             self.insert(Bytes::copy_from_slice(key), Some(record));
         }

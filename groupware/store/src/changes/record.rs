@@ -14,7 +14,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::{MAX_BATCH_BYTES, MAX_BATCH_OPS, MAX_KEY_BYTES, MAX_PARTITION_BYTES, Op};
+use crate::{
+    Form, Gap, MAX_BATCH_BYTES, MAX_BATCH_OPS, MAX_GAPS, MAX_KEY_BYTES, MAX_PARTITION_BYTES,
+    Numbered, Op,
+};
 
 /// Longest group: as many batches as are written at once, and as large as they may be under way.
 pub(crate) const MAX_GROUP_BYTES: usize = 1 << 30;
@@ -155,11 +158,24 @@ const ADD: u8 = 2;
 const DELETE: u8 = 3;
 const DELETE_RANGE: u8 = 4;
 const DELETE_PARTITION: u8 = 5;
+const PUT_NUMBERED: u8 = 6;
+/// An addition to a record that starts with something else than zeros.
+const ADD_FROM: u8 = 7;
+
+const IN_BYTES: u8 = 1;
+const IN_DIGITS: u8 = 2;
+const IN_A_RING: u8 = 3;
 
 fn put_op(bytes: &mut Vec<u8>, op: &Op) {
     let (kind, partition) = match op {
         Op::Put { partition, .. } => (PUT, partition),
-        Op::Add { partition, .. } => (ADD, partition),
+        Op::PutNumbered { partition, .. } => (PUT_NUMBERED, partition),
+        Op::Add {
+            partition, start, ..
+        } => match start.is_empty() {
+            true => (ADD, partition),
+            false => (ADD_FROM, partition),
+        },
         Op::Delete { partition, .. } => (DELETE, partition),
         Op::DeleteRange { partition, .. } => (DELETE_RANGE, partition),
         Op::DeletePartition { partition } => (DELETE_PARTITION, partition),
@@ -171,11 +187,16 @@ fn put_op(bytes: &mut Vec<u8>, op: &Op) {
             put_bytes(bytes, key);
             put_bytes(bytes, value);
         }
-        Op::Add { key, by, .. } => {
+        Op::PutNumbered { key, value, .. } => {
+            put_numbered(bytes, key);
+            put_numbered(bytes, value);
+        }
+        Op::Add { key, by, start, .. } => {
             put_bytes(bytes, key);
-            put_length(bytes, by.len());
-            by.iter()
-                .for_each(|number| bytes.extend(number.to_le_bytes()));
+            put_numbers(bytes, by);
+            if !start.is_empty() {
+                put_numbers(bytes, start);
+            }
         }
         Op::Delete { key, .. } => put_bytes(bytes, key),
         Op::DeleteRange { from, to, .. } => {
@@ -183,6 +204,30 @@ fn put_op(bytes: &mut Vec<u8>, op: &Op) {
             put_bytes(bytes, to);
         }
         Op::DeletePartition { .. } => {}
+    }
+}
+
+fn put_numbers(bytes: &mut Vec<u8>, numbers: &[i64]) {
+    put_length(bytes, numbers.len());
+    let numbers = numbers.iter();
+    numbers.for_each(|number| bytes.extend(number.to_le_bytes()));
+}
+
+fn put_numbered(bytes: &mut Vec<u8>, numbered: &Numbered) {
+    put_bytes(bytes, numbered.around());
+    put_length(bytes, numbered.gaps().len());
+    for gap in numbered.gaps() {
+        put_length(bytes, gap.at);
+        put_bytes(bytes, &gap.counter);
+        bytes.extend(gap.index.to_le_bytes());
+        bytes.extend(gap.behind.to_le_bytes());
+        let (form, ring) = match gap.form {
+            Form::Bytes => (IN_BYTES, 0),
+            Form::Decimal => (IN_DIGITS, 0),
+            Form::Ring(length) => (IN_A_RING, length),
+        };
+        bytes.push(form);
+        bytes.extend(ring.to_le_bytes());
     }
 }
 
@@ -221,8 +266,12 @@ impl<'a> Rest<'a> {
         Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
     }
 
+    fn u32(&mut self) -> Option<u32> {
+        Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
+    }
+
     fn length(&mut self, most: usize) -> Option<usize> {
-        let length = u32::from_le_bytes(self.take(4)?.try_into().ok()?) as usize;
+        let length = self.u32()? as usize;
         (length <= most).then_some(length)
     }
 
@@ -249,6 +298,18 @@ impl<'a> Rest<'a> {
                 partition,
                 key: self.key()?,
                 by: self.numbers()?,
+                start: Vec::new(),
+            },
+            ADD_FROM => Op::Add {
+                partition,
+                key: self.key()?,
+                by: self.numbers()?,
+                start: self.numbers()?,
+            },
+            PUT_NUMBERED => Op::PutNumbered {
+                partition,
+                key: self.numbered(MAX_KEY_BYTES)?,
+                value: self.numbered(MAX_BATCH_BYTES)?,
             },
             DELETE => Op::Delete {
                 partition,
@@ -262,6 +323,33 @@ impl<'a> Rest<'a> {
             DELETE_PARTITION => Op::DeletePartition { partition },
             _ => return None,
         })
+    }
+
+    fn numbered(&mut self, most: usize) -> Option<Numbered> {
+        let bytes = self.field(most)?.to_vec();
+        let count = self.length(MAX_GAPS)?;
+        let mut gaps = Vec::new();
+        for _ in 0..count {
+            gaps.push(Gap {
+                at: self.length(bytes.len())?,
+                counter: Bytes::copy_from_slice(self.field(MAX_KEY_BYTES)?),
+                index: self.u32()?,
+                behind: self.u32()?,
+                form: self.form()?,
+            });
+        }
+        Numbered::of(bytes, gaps)
+    }
+
+    fn form(&mut self) -> Option<Form> {
+        let form = *self.take(1)?.first()?;
+        let ring = u16::from_le_bytes(self.take(2)?.try_into().ok()?);
+        match (form, ring) {
+            (IN_BYTES, 0) => Some(Form::Bytes),
+            (IN_DIGITS, 0) => Some(Form::Decimal),
+            (IN_A_RING, ring) => Some(Form::Ring(ring)),
+            _ => None,
+        }
     }
 
     fn numbers(&mut self) -> Option<Vec<i64>> {
@@ -286,14 +374,25 @@ mod tests {
     fn ops() -> impl Strategy<Value = Vec<Op>> {
         let key = || vec(any::<u8>(), 0..20);
         let partition = "[a-z$ä]{1,9}".prop_map(|text| Arc::<str>::from(text.as_str()));
-        let op = (partition, key(), key(), vec(any::<i64>(), 0..4), 0..5_u8);
-        let op = op.prop_map(|(partition, key, other, by, kind)| match kind {
+        let by = (vec(any::<i64>(), 0..4), vec(any::<i64>(), 0..3));
+        let op = (partition, key(), key(), by, 0..6_u8);
+        let op = op.prop_map(|(partition, key, other, (by, start), kind)| match kind {
             0 => Op::Put {
                 partition,
                 key,
                 value: other.into(),
             },
-            1 => Op::Add { partition, key, by },
+            1 => Op::Add {
+                partition,
+                key,
+                by,
+                start,
+            },
+            4 => Op::PutNumbered {
+                partition,
+                key: numbered(&key, &by),
+                value: numbered(&other, &start),
+            },
             2 => Op::Delete { partition, key },
             3 => Op::DeleteRange {
                 partition,
@@ -303,6 +402,23 @@ mod tests {
             _ => Op::DeletePartition { partition },
         });
         vec(op, 0..6)
+    }
+
+    /// These bytes, each number as a gap of some kind behind them.
+    fn numbered(bytes: &[u8], of: &[i64]) -> Numbered {
+        let mut numbered = Numbered::new(bytes);
+        for number in of {
+            let number = number.cast_unsigned();
+            let form = match number % 3 {
+                0 => Form::Bytes,
+                1 => Form::Decimal,
+                _ => Form::Ring(u16::try_from(number >> 48).unwrap()),
+            };
+            let low = u32::try_from(number & 0xffff).unwrap();
+            let counter = Bytes::copy_from_slice(bytes);
+            numbered = numbered.number((counter, low), low / 2, form).bytes(bytes);
+        }
+        numbered
     }
 
     proptest! {

@@ -55,7 +55,7 @@ impl Vacuum {
     /// Something was removed: one record, or a range of them.
     pub(super) fn note(&mut self, op: &Op) {
         let records = match op {
-            Op::Put { .. } | Op::Add { .. } => return,
+            Op::Put { .. } | Op::PutNumbered { .. } | Op::Add { .. } => return,
             Op::Delete { .. } => 1,
             Op::DeleteRange { .. } | Op::DeletePartition { .. } => LOOK_RECORDS,
         };

@@ -11,9 +11,11 @@ use super::fault;
 use super::log_ahead::LogAhead;
 use super::read::value;
 use super::vacuum::Vacuum;
-use crate::batch::added;
 use crate::changes::{Change, ChangeLog};
-use crate::{Assert, Batch, CommitError, Committed, Op, Outcome, StoreError, Writer, place};
+use crate::counters::raised;
+use crate::{
+    Assert, Batch, CommitError, Committed, Numbered, Op, Outcome, StoreError, Writer, place,
+};
 
 /// Revisions are reserved in runs, so that a commit needn't write the counter.
 const REVISION_RUN: u64 = 1 << 20;
@@ -80,33 +82,57 @@ enum Held {
     Large(i64),
 }
 
-/// What the asserts of a batch have found out of their keys, until something changes it.
+/// A partition and a key.
+type Target<'a> = (&'a str, &'a [u8]);
+
+/// What a batch has found out of keys, until something changes it.
 #[derive(Default)]
-struct Looked<'a>(Vec<((&'a str, &'a [u8]), Held)>);
+struct Looked<'a> {
+    /// By its asserts: how the records lie.
+    held: Vec<(Target<'a>, Held)>,
+    /// By its additions: what the records of counters are.
+    sums: Vec<(Target<'a>, Vec<u8>)>,
+}
 
 impl<'a> Looked<'a> {
-    /// Most asserts whose findings are kept: each change looks through them.
+    /// Most keys of which something is kept: each change looks through them.
     const MOST: usize = 64;
 
-    fn note(&mut self, target: (&'a str, &'a [u8]), held: Held) {
-        if self.0.len() < Self::MOST {
-            self.0.push((target, held));
+    fn note(&mut self, target: Target<'a>, held: Held) {
+        if self.held.len() < Self::MOST {
+            self.held.push((target, held));
         }
+    }
+
+    fn note_sum(&mut self, target: Target<'a>, sum: Vec<u8>) {
+        if self.sums.len() < Self::MOST {
+            self.sums.push((target, sum));
+        }
+    }
+
+    /// What counters were added up to.
+    fn sum(&self, partition: &str, key: &[u8]) -> Option<&[u8]> {
+        let mut sums = self.sums.iter();
+        let found = sums.find(|((its, at), _)| *at == key && *its == partition);
+        found.map(|(_, sum)| &sum[..])
     }
 
     /// What was found of a key that is now changed.
     fn take(&mut self, partition: &str, key: &[u8]) -> Option<Held> {
-        let is_it = |((its, at), _): &((&str, &[u8]), Held)| *at == key && *its == partition;
+        self.sums
+            .retain(|((its, at), _)| *at != key || *its != partition);
+        let is_it = |((its, at), _): &(Target<'_>, Held)| *at == key && *its == partition;
         let mut found = None;
         // It may have been looked at twice.
-        while let Some(at) = self.0.iter().position(is_it) {
-            found = Some(self.0.swap_remove(at).1);
+        while let Some(at) = self.held.iter().position(is_it) {
+            found = Some(self.held.swap_remove(at).1);
         }
         found
     }
 
     fn forget_all(&mut self) {
-        self.0.clear();
+        self.held.clear();
+        self.sums.clear();
     }
 }
 
@@ -268,7 +294,7 @@ impl SqliteWriter {
         Ok(None)
     }
 
-    fn change(&mut self, ops: &[Op], mut looked: Looked<'_>) -> rusqlite::Result<Committed> {
+    fn change<'a>(&mut self, ops: &'a [Op], mut looked: Looked<'a>) -> rusqlite::Result<Committed> {
         let revision = self.next_revision()?;
         for op in ops {
             self.change_one(op, revision, &mut looked)?;
@@ -276,11 +302,11 @@ impl SqliteWriter {
         Ok(Committed { revision })
     }
 
-    fn change_one(
+    fn change_one<'a>(
         &mut self,
-        op: &Op,
+        op: &'a Op,
         revision: u64,
-        looked: &mut Looked<'_>,
+        looked: &mut Looked<'a>,
     ) -> rusqlite::Result<()> {
         self.vacuum.note(op);
         match op {
@@ -292,17 +318,31 @@ impl SqliteWriter {
                 let held = looked.take(partition, key);
                 self.put((partition, key), revision, value, held)
             }
-            Op::Add { partition, key, by } => {
-                let old = self
-                    .connection
-                    .prepare_cached(VALUE)?
-                    .query_row((&**partition, key), |row| {
-                        value(&self.connection, row.get_ref(0)?)
-                    })
-                    .optional()?;
-                let sum = added(&old.unwrap_or_default(), by);
+            Op::PutNumbered {
+                partition,
+                key,
+                value,
+            } => {
+                let key = self.filled(partition, key, looked)?;
+                let value = self.filled(partition, value, looked)?;
+                let held = looked.take(partition, &key);
+                self.put((partition, &key), revision, &value, held)
+            }
+            Op::Add {
+                partition,
+                key,
+                by,
+                start,
+            } => {
+                let old = match looked.sum(partition, key) {
+                    Some(sum) => Some(sum.to_vec()),
+                    None => self.value(partition, key)?,
+                };
+                let sum = raised(old.as_deref(), start, by);
                 let held = looked.take(partition, key);
-                self.put((partition, key), revision, &sum, held)
+                self.put((partition, key), revision, &sum, held)?;
+                looked.note_sum((partition, key), sum);
+                Ok(())
             }
             Op::Delete { partition, key } => {
                 let held = looked.take(partition, key);
@@ -325,6 +365,33 @@ impl SqliteWriter {
                 self.remove_all((FREE_PARTITION, DELETE_PARTITION), &[&&**partition])
             }
         }
+    }
+
+    fn value(&self, partition: &str, key: &[u8]) -> rusqlite::Result<Option<Vec<u8>>> {
+        let mut value_of = self.connection.prepare_cached(VALUE)?;
+        let read = |row: &rusqlite::Row<'_>| value(&self.connection, row.get_ref(0)?);
+        let found = value_of.query_row((partition, key), read).optional()?;
+        Ok(found.map(Into::into))
+    }
+
+    /// A key or value with the numbers that its gaps get.
+    fn filled(
+        &self,
+        partition: &str,
+        numbered: &Numbered,
+        looked: &Looked<'_>,
+    ) -> rusqlite::Result<Vec<u8>> {
+        let mut numbers = Vec::with_capacity(numbered.gaps().len());
+        for gap in numbered.gaps() {
+            numbers.push(match looked.sum(partition, &gap.counter) {
+                Some(sum) => gap.number(sum),
+                None => {
+                    let record = self.value(partition, &gap.counter)?;
+                    gap.number(&record.unwrap_or_default())
+                }
+            });
+        }
+        Ok(numbered.filled(&numbers))
     }
 
     /// Writes a record, new or not.

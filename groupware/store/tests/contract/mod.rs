@@ -4,7 +4,8 @@
 use std::ops::ControlFlow;
 
 use groupware_store::{
-    Batch, CommitError, MAX_KEY_BYTES, Record, Snapshot, Soon, Store, StoreError, counters,
+    Batch, CommitError, Form, MAX_KEY_BYTES, Numbered, Record, Snapshot, Soon, Store, StoreError,
+    counters,
 };
 
 macro_rules! keeps_the_contract {
@@ -14,6 +15,9 @@ macro_rules! keeps_the_contract {
             scans_are_ordered_bounded_and_stay_in_their_partition
             ranges_and_partitions_are_deleted
             additions_from_many_threads_all_count
+            numbers_are_handed_out_once_and_in_order
+            counters_start_where_they_are_told_to
+            a_ring_keeps_the_newest
             a_failed_assert_changes_nothing_and_names_itself
             a_snapshot_does_not_move
             what_is_too_large_is_refused
@@ -191,6 +195,120 @@ pub(crate) fn additions_from_many_threads_all_count(store: Store) {
     });
     store.commit_blocking(edge).unwrap();
     assert_eq!(sums("odd"), Some(vec![i64::MAX, 7]));
+}
+
+/// The counter of this index in the record `n`.
+fn counter(index: u32) -> (bytes::Bytes, u32) {
+    (bytes::Bytes::from_static(b"n"), index)
+}
+
+/// From however many threads, and several of one batch: each number once, none left out, and who comes later in the
+/// order of commits has the greater one.
+pub(crate) fn numbers_are_handed_out_once_and_in_order(store: Store) {
+    const THREADS: u32 = 8;
+    const BATCHES: u32 = 30;
+    let put = |thread: u32, number: u32| {
+        batch(|b| {
+            b.add("p", "n", [7, 2]);
+            for behind in [1, 0] {
+                let key = Numbered::new("k/").number(counter(1), behind, Form::Bytes);
+                let text = format!("{thread}.{number}.{behind} is ");
+                let value = Numbered::new(text).number(counter(1), behind, Form::Decimal);
+                b.put_numbered("p", key, value.bytes(b"!"));
+            }
+        })
+    };
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (store, put) = (&store, &put);
+            scope.spawn(move || {
+                for number in 0..BATCHES {
+                    store.commit_blocking(put(thread, number)).unwrap();
+                }
+            });
+        }
+    });
+    let (mut last, mut next) = (0, 1);
+    let read = store.read(|snapshot| {
+        snapshot.scan("p", b"k/", Some(b"k0"), usize::MAX, &mut |key, record| {
+            let (_, number) = key.split_last_chunk::<8>().unwrap();
+            assert_eq!(u64::from_be_bytes(*number), next);
+            let value = String::from_utf8(record.value.to_vec()).unwrap();
+            assert!(value.ends_with(&format!(" is {next}!")), "{value}");
+            assert!(record.revision >= last, "in the order of commits");
+            last = record.revision;
+            next += 1;
+            ControlFlow::Continue(())
+        })
+    });
+    read.map_err(|error: StoreError| error).unwrap();
+    assert_eq!(next - 1, u64::from(2 * THREADS * BATCHES));
+    // Where there is no counter, the number is none; and one that is refused has taken none.
+    let refused = batch(|b| {
+        b.assert_exists("p", "never").add("p", "n", [0, 1]);
+    });
+    store.commit_blocking(refused).unwrap_err();
+    let value = |index, behind| Numbered::default().number(counter(index), behind, Form::Decimal);
+    let none = batch(|b| {
+        b.put_numbered("q", Numbered::new("a"), value(0, 0));
+        b.put_numbered("p", Numbered::new("b"), value(9, 5));
+        b.put_numbered("p", Numbered::new("c"), value(1, 0));
+    });
+    store.commit_blocking(none).unwrap();
+    assert_eq!(get(&store, "q", "a").unwrap().value, "0");
+    assert_eq!(get(&store, "p", "b").unwrap().value, "0");
+    assert_eq!(get(&store, "p", "c").unwrap().value, (next - 1).to_string());
+    let long = Numbered::new(vec![b'k'; MAX_KEY_BYTES - 7]).number(counter(0), 0, Form::Bytes);
+    let too_long = batch(|b| _ = b.put_numbered("p", long, Numbered::default()));
+    let outcome = store.commit_blocking(too_long);
+    assert!(matches!(outcome, Err(CommitError::TooLarge)), "{outcome:?}");
+}
+
+pub(crate) fn counters_start_where_they_are_told_to(store: Store) {
+    let sums = |key| {
+        let record = get(&store, "p", key).unwrap();
+        counters(&record.value).collect::<Vec<_>>()
+    };
+    let add = |start: &[i64]| batch(|b| _ = b.add_from("p", "n", start, [1, 0, 3]));
+    store.commit_blocking(add(&[100, 7])).unwrap();
+    assert_eq!(sums("n"), [101, 7, 3]);
+    store.commit_blocking(add(&[500, 9])).unwrap();
+    assert_eq!(sums("n"), [102, 7, 6]);
+    // Within a batch, too: what is gone starts anew, and what was put is added to.
+    let again = batch(|b| {
+        b.delete("p", "n").add_from("p", "n", [10], [1]);
+        b.put("p", "m", "").add_from("p", "m", [10], [1]);
+        b.add_from("p", "m", [10], [1]);
+    });
+    store.commit_blocking(again).unwrap();
+    assert_eq!((sums("n"), sums("m")), (vec![11], vec![2]));
+}
+
+pub(crate) fn a_ring_keeps_the_newest(store: Store) {
+    for _ in 0..23 {
+        let put = batch(|b| {
+            b.add("p", "n", [1]);
+            let key = Numbered::new("r/").number(counter(0), 0, Form::Ring(10));
+            b.put_numbered(
+                "p",
+                key,
+                Numbered::default().number(counter(0), 0, Form::Decimal),
+            );
+        });
+        store.commit_blocking(put).unwrap();
+    }
+    let mut found = Vec::new();
+    let read = store.read(|snapshot| {
+        snapshot.scan("p", b"r/", Some(b"r0"), usize::MAX, &mut |key, record| {
+            let (_, place) = key.split_last_chunk::<2>().unwrap();
+            let number = String::from_utf8(record.value.to_vec()).unwrap();
+            found.push((u16::from_be_bytes(*place), number.parse().unwrap()));
+            ControlFlow::Continue(())
+        })
+    });
+    read.map_err(|error: StoreError| error).unwrap();
+    let expected = (0..10).map(|place| (place, if place < 4 { 20 + place } else { 10 + place }));
+    assert_eq!(found, expected.collect::<Vec<_>>());
 }
 
 pub(crate) fn a_failed_assert_changes_nothing_and_names_itself(store: Store) {

@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use groupware_store::{Assert, Batch, CommitError, Op, Store, StoreError, counters};
+use groupware_store::{
+    Assert, Batch, CommitError, Form, Numbered, Op, Store, StoreError, counters,
+};
 use proptest::prelude::*;
 
 type Model = BTreeMap<(String, Vec<u8>), (u64, Vec<u8>)>;
@@ -29,6 +31,10 @@ enum Kind {
 enum Change {
     Put(u8),
     Add(i64),
+    /// Begins where it is told to, if there is nothing.
+    AddFrom(i64),
+    /// Makes a record of what is counted under a key.
+    Number(bool),
     Delete,
     Range,
     Partition,
@@ -40,6 +46,8 @@ pub(crate) fn drafts(threads: usize) -> impl Strategy<Value = Vec<Vec<Draft>>> {
     let change = prop_oneof![
         6 => any::<u8>().prop_map(Change::Put),
         3 => (-9..9_i64).prop_map(Change::Add),
+        2 => (-9..9_i64).prop_map(Change::AddFrom),
+        3 => any::<bool>().prop_map(Change::Number),
         2 => Just(Change::Delete),
         1 => Just(Change::Range),
         1 => Just(Change::Partition),
@@ -73,6 +81,18 @@ fn build(draft: &Draft, mine: u64) -> Batch {
                 batch.put(partition(place), [key], vec![value; bytes])
             }
             Change::Add(by) => batch.add(partition(place), [key], [1, by]),
+            Change::AddFrom(by) => batch.add_from(partition(place), [key], [5, 5], [1, by]),
+            Change::Number(is_wide) => {
+                let counter = bytes::Bytes::copy_from_slice(&[key]);
+                // Its key is one that others put to and delete, too.
+                let made = Numbered::default()
+                    .number((counter.clone(), 0), 0, Form::Ring(4))
+                    .bytes(if is_wide { b"wide" } else { b"" });
+                let value = Numbered::new(vec![7; if is_wide { 5000 } else { 1 }])
+                    .number((counter.clone(), 0), 0, Form::Bytes)
+                    .number((counter, 1), 1, Form::Decimal);
+                batch.put_numbered(partition(place), made, value)
+            }
             Change::Delete => batch.delete(partition(place), [key]),
             Change::Range => batch.delete_range(partition(place), [key], [key + 2]),
             Change::Partition => batch.delete_partition(partition(place)),
@@ -160,11 +180,35 @@ fn apply(model: &mut Model, batch: &Batch, revision: u64) {
                     (revision, value.to_vec()),
                 );
             }
-            Op::Add { partition, key, by } => {
+            Op::PutNumbered {
+                partition,
+                key,
+                value,
+            } => {
+                let filled = |numbered: &Numbered| {
+                    let number = |gap: &groupware_store::Gap| {
+                        let at = (partition.to_string(), gap.counter.to_vec());
+                        let sums = model.get(&at).map(|(_, value)| counters(value));
+                        let sum = sums.and_then(|mut sums| sums.nth(gap.index as usize));
+                        sum.unwrap_or(0) - i64::from(gap.behind)
+                    };
+                    let numbers: Vec<i64> = numbered.gaps().iter().map(number).collect();
+                    numbered.filled(&numbers)
+                };
+                let (key, value) = (filled(key), filled(value));
+                model.insert((partition.to_string(), key), (revision, value));
+            }
+            Op::Add {
+                partition,
+                key,
+                by,
+                start,
+            } => {
+                let start = start.iter().flat_map(|it| it.to_le_bytes());
                 let (_, value) = model
                     .entry((partition.to_string(), key.clone()))
                     .and_modify(|record| record.0 = revision)
-                    .or_insert((revision, Vec::new()));
+                    .or_insert((revision, start.collect()));
                 let mut sums: Vec<_> = counters(value).collect();
                 sums.resize(sums.len().max(by.len()), 0);
                 sums.iter_mut().zip(by).for_each(|(sum, by)| *sum += by);
