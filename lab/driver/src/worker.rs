@@ -275,14 +275,19 @@ impl Worker {
         let (drive, recorder) = (&first.crowd.drive, &first.shared.recorder);
         let length = drive.ramp.saturating_add(drive.hold);
         recorder.borrow_mut().begin(zero, drive.window, length);
-        let mut tasks = Tasks::new(&first.shared.ended);
+        let tasks = Tasks::new(&first.shared.ended);
         for of in present {
             of.shared.zero.set(zero);
             of.shared.end.set(recorder.borrow().end());
-            of.spawn_probe(&mut tasks);
-            of.spawn_load(&mut tasks);
+            of.spawn_probe(&tasks);
         }
         tasks.spawn(watch_loop(Member::of(&first.shared)));
+        let load = async {
+            for of in present {
+                of.spawn_load(&tasks).await;
+            }
+            std::future::pending::<()>().await;
+        };
         let counts = || {
             let each = present.iter().map(|of| of.shared.client.take_counts());
             each.fold(ClientCounts::default(), ClientCounts::and)
@@ -303,6 +308,7 @@ impl Worker {
             _ = self.orders.wait_for(|order| order.stop) => false,
             // Only a sequence ends on its own.
             ended = tasks.join_next() => no_panic(ended),
+            () = load => false,
         };
         let now = self.clock.nanos();
         let at = recorder.borrow().cut(now);
@@ -316,20 +322,18 @@ impl Worker {
 }
 
 impl<C: Client> Present<C> {
-    fn spawn_load(&self, tasks: &mut Tasks) {
-        let arrivals = self.arrivals();
-        for user in self.users.take().into_iter().flatten() {
-            let shared = Member::of(&self.shared);
-            match arrivals {
-                Some(_) => tasks.spawn(run_slot(shared, user)),
-                None => tasks.spawn(run_user(shared, user)),
-            }
-        }
-        if let Some(stream) = arrivals {
-            // After the slots, so that they are free when the first session comes.
-            let (shared, slice) = (Member::of(&self.shared), self.slice.clone());
-            tasks.spawn(run_arrivals(shared, stream, slice));
-        }
+    async fn spawn_load(&self, tasks: &Tasks) {
+        let users = self.users.take().into_iter().flatten();
+        let users = users.map(|user| (Member::of(&self.shared), user));
+        let Some(stream) = self.arrivals() else {
+            let users = users.map(|(shared, user)| run_user(shared, user));
+            return tasks.spawn_all(users).await;
+        };
+        let slots = users.map(|(shared, user)| run_slot(shared, user));
+        tasks.spawn_all(slots).await;
+        // After the slots, so that they are free when the first session comes.
+        let (shared, slice) = (Member::of(&self.shared), self.slice.clone());
+        tasks.spawn(run_arrivals(shared, stream, slice));
     }
 
     /// The sessions that arrive, where they do.
@@ -349,7 +353,7 @@ impl<C: Client> Present<C> {
     }
 
     /// The probe belongs to the worker of user 0, whose name and cookies it goes by.
-    fn spawn_probe(&self, tasks: &mut Tasks) {
+    fn spawn_probe(&self, tasks: &Tasks) {
         let (drive, shared) = (&self.crowd.drive, &self.shared);
         let Some(probe) = shared.script.probe.filter(|_| self.slice.has(0)) else {
             return;
