@@ -80,7 +80,7 @@ crashes: ## CRASHES (1,000) seeded crashes of a disk that forgets, for each that
 crashes-server: ## as many of the whole server alone, under a load of all services; says how far it is
 	PLIMSOLL_CRASHES=$(CRASHES) PLIMSOLL_SEED=$(SEED) $(CARGO) test --locked --package plimsoll-forgetful --test server -- --nocapture survives
 
-faults: ## FAULTS (1,000) faults by a seed against trials that AT_ONCE (6) fleets drive; goes on where Ctrl-C ended it; an hour
+faults: ## FAULTS (1,000) faults by a seed against trials that AT_ONCE (6) fleets drive; goes on where Ctrl-C ended it, and tells a complete one again (SEED=N for others); an hour
 	PLIMSOLL_FAULTS=$(FAULTS) PLIMSOLL_SEED=$(SEED) PLIMSOLL_AT_ONCE=$(AT_ONCE) \
 	  PLIMSOLL_FAULTS_KEPT=$(CURDIR)/target/faults/$(FAULTS)-$(SEED).jsonl \
 	  $(CARGO) test --locked --package plimsoll-tests --test faults

@@ -63,9 +63,7 @@ impl Display {
         match event {
             Event::Restored(restored) => self.line(&words::restored(restored)),
             Event::Cleared { path, pid } => self.line(&words::cleared(path, *pid)),
-            Event::Gone { path, value } => self.line(&format!(
-                "{path} is gone: its old value `{value}` can't be put back (`plimsoll restore` forgets it)"
-            )),
+            Event::Gone { path, value } => self.line(&words::gone(path, value)),
             Event::RunStarted {
                 dir,
                 trials,
@@ -96,6 +94,7 @@ impl Display {
                 programs,
                 left,
             } => self.wait(disturbed_by, programs, *left),
+            Event::CountedThere { .. } => {}
             Event::Phase(phase) => self.enter(*phase),
             Event::SetupProgress {
                 step,

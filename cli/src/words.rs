@@ -59,6 +59,13 @@ pub(crate) fn cleared(path: &Path, pid: u32) -> String {
     format!("took away the file system at {path}, which a killed run (process {pid}) had made")
 }
 
+/// A kernel setting of a killed run that is not there any more.
+pub(crate) fn gone(path: &str, value: &str) -> String {
+    format!(
+        "{path} is gone: its old value `{value}` can't be put back (`plimsoll restore` forgets it)"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -62,6 +62,11 @@ pub enum Happening {
         /// How long it waits at most from now on.
         left_ms: u64,
     },
+    /// The system's machine, which is another one, counts what becomes of its system.
+    CountedThere {
+        /// Its cores.
+        cores: u32,
+    },
     /// The trial enters a phase: `starting`, `provisioning`, `setup`, `ramp`, `hold`, `stopping`.
     Phase {
         /// Which.

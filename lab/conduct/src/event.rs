@@ -10,7 +10,7 @@ use lab_study::plan::LoadSpec;
 
 use crate::judged::Judged;
 
-/// What happens, in order: (`Restored` | `Cleared` | `Gone`)* `RunStarted` (`TrialStarted` `Waiting`* (`Phase` | `SetupProgress` | `Progress` |
+/// What happens, in order: (`Restored` | `Cleared` | `Gone`)* `RunStarted` (`TrialStarted` `Waiting`* (`Phase` | `CountedThere` | `SetupProgress` | `Progress` |
 /// `Failed` | `Note`)* `TrialDone`)*.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
@@ -65,6 +65,11 @@ pub enum Event {
         programs: Vec<OtherProgram>,
         /// How long it waits at most from now on.
         left: Duration,
+    },
+    /// The system's machine, which is another one, counts what becomes of its system.
+    CountedThere {
+        /// Its cores.
+        cores: u32,
     },
     /// The trial enters a phase.
     Phase(Phase),

@@ -60,6 +60,7 @@ fn line(event: &Event) -> Option<Happening> {
             disturbed_by: disturbed_by.clone(),
             left_ms: whole_ms(*left),
         },
+        Event::CountedThere { cores } => Happening::CountedThere { cores: *cores },
         Event::Phase(phase) => Happening::Phase {
             phase: name(*phase).to_owned(),
         },

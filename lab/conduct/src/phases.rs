@@ -123,8 +123,10 @@ impl Conductor<'_> {
         if let Some(beside) = &self.beside {
             beside.seat.begin();
         }
-        let columns = system.count(clock, measuring.schedule())?;
-        measuring.counted_there(columns);
+        let counts = system.count(clock, measuring.schedule())?;
+        let there = counts.cores.map(|cores| Event::CountedThere { cores });
+        there.into_iter().for_each(|event| self.tell(event));
+        measuring.counted_there(counts.columns);
         writer.monitor_header(measuring.columns())?;
         self.tell(Event::Phase(Phase::Ramp));
         if let Some(url) = system::exporter(&self.trial.system) {

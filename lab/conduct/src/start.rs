@@ -9,7 +9,8 @@ use lab_driver::remote::Elsewhere;
 use lab_driver::{BaseUrl, Clock, DriverError};
 use lab_machine::scratch::Scratch;
 use lab_machine::{
-    Counted, Failed, Machine, Row, Setting, Start, Started, State, Surrounded, Watched, local,
+    Counted, Counts, Failed, Machine, Row, Setting, Start, Started, State, Surrounded, Watched,
+    local,
 };
 use lab_study::plan::Trial;
 use lab_study::{KernelSetting, ReachSpec, SystemSpec};
@@ -191,17 +192,17 @@ impl System {
         }
     }
 
-    /// Has what is counted on another machine counted there, and gives the names of those counters.
+    /// Has what is counted on another machine counted there.
     pub(crate) fn count(
         &mut self,
         clock: Clock,
         schedule: (Duration, Duration),
-    ) -> Result<Vec<String>, Stop> {
+    ) -> Result<Counts, Stop> {
         let (every, end) = schedule;
         let zero = clock.shared_zero();
         match &mut self.process {
             Process::Own(machine) => machine.count(zero, every, end).map_err(stopped),
-            Process::Attached(_) => Ok(Vec::new()),
+            Process::Attached(_) => Ok(Counts::default()),
         }
     }
 

@@ -173,6 +173,11 @@ impl State {
                 let left = lab_analysis::format::duration(*left_ms as f64);
                 self.doing(format!("waits for a quiet machine, {left} at most: {what}"));
             }
+            Happening::CountedThere { cores } => {
+                if let Some(trial) = &mut self.trial {
+                    trial.system_cores = Some(*cores);
+                }
+            }
             Happening::Phase { phase } => {
                 self.doing(String::new());
                 if let Some(trial) = &mut self.trial {
@@ -428,9 +433,11 @@ mod tests {
             &[
                 json!({ "event": "run_started", "pid": 7, "trials": 3, "completed": 0, "planned_ms": 15000 }),
                 begin(1, None),
+                json!({ "event": "counted_there", "cores": 16 }),
                 json!({ "event": "phase", "phase": "hold" }),
             ],
         );
+        assert_eq!(state.trial.as_ref().unwrap().system_cores, Some(16));
         assert_eq!((state.mode, state.trials), (Mode::Running, 3));
         assert!((state.left_ms() - 15_000.0).abs() < 1e-9);
         state.trial.as_mut().unwrap().elapsed_ms = 3000.0;

@@ -41,6 +41,8 @@ pub struct Trial {
     pub label: String,
     /// Users at the top of its ramp.
     pub users: u32,
+    /// Cores of its system's machine, where that is another one than the generator's.
+    pub system_cores: Option<u32>,
     /// Length of its ramp.
     pub ramp_ms: u64,
     /// Length of its hold.

@@ -15,7 +15,7 @@ use lab_host::clock::{Stopwatch, shared};
 use lab_study::{CommandSpec, KernelSetting};
 
 use crate::error::{Failed, MachineError};
-use crate::machine::{Counted, Machine, Row, Started};
+use crate::machine::{Counted, Counts, Machine, Row, Started};
 use crate::message::{
     Counting, Heard, MOST_ORDER, MOST_REPORT, MOST_STARTED, Order, Report, Setup, Unreadable,
     decode_heard, encode,
@@ -366,7 +366,7 @@ impl Machine for Afar {
         }
     }
 
-    fn count(&mut self, zero: u64, every: Duration, end: Duration) -> Result<Vec<String>, Failed> {
+    fn count(&mut self, zero: u64, every: Duration, end: Duration) -> Result<Counts, Failed> {
         self.zero = zero;
         let order = Order::Count(Counting {
             zero: self.place.moment(zero),
@@ -374,7 +374,10 @@ impl Machine for Afar {
             end_ns: nanos(end),
         });
         match self.ask(&order, ANSWER, &AtomicBool::new(false))? {
-            Report::Counts { columns } => Ok(columns),
+            Report::Counts { columns, cores } => Ok(Counts {
+                columns,
+                cores: Some(cores),
+            }),
             other => Err(self.unfit(&other)),
         }
     }

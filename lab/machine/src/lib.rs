@@ -35,7 +35,7 @@ pub use afar::Afar;
 pub use allow::Allowed;
 pub use error::{Failed, MachineError};
 pub use local::Local;
-pub use machine::{Counted, Machine, Row, Started};
+pub use machine::{Counted, Counts, Machine, Row, Started};
 pub use message::{Setup, Unreadable, check};
 pub use runner::Runner;
 pub use schedule::next_due;

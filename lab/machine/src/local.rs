@@ -13,7 +13,7 @@ use nix::sys::signal::Signal;
 use crate::child::Child;
 use crate::command::{self, Running};
 use crate::error::Failed;
-use crate::machine::{Counted, Machine, Row, Started};
+use crate::machine::{Counted, Counts, Machine, Row, Started};
 use crate::output::Output;
 use crate::runner::Runner;
 use crate::start::{self, End, Setting, Start};
@@ -105,14 +105,9 @@ impl Machine for Local {
         Ok(State::read(&self.start.data(), touched.iter()))
     }
 
-    fn count(
-        &mut self,
-        _zero: u64,
-        _every: Duration,
-        _end: Duration,
-    ) -> Result<Vec<String>, Failed> {
+    fn count(&mut self, _zero: u64, _every: Duration, _end: Duration) -> Result<Counts, Failed> {
         // Whoever conducts counts what is on its machine.
-        Ok(Vec::new())
+        Ok(Counts::default())
     }
 
     fn rows(&mut self) -> Vec<Row> {

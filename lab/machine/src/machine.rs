@@ -40,12 +40,12 @@ pub trait Machine {
     /// When the machine is lost.
     fn state(&mut self, touched: &[KernelSetting]) -> Result<State, Failed>;
 
-    /// Begins to count what whoever conducts can't count: the names of its counters. `zero` is the trial's 0 in
+    /// Begins to count what whoever conducts can't count. `zero` is the trial's 0 in
     /// ns of this machine's monotonic clock; counters are read from then on, so often, until the end.
     ///
     /// # Errors
     /// When the machine is lost.
-    fn count(&mut self, zero: u64, every: Duration, end: Duration) -> Result<Vec<String>, Failed>;
+    fn count(&mut self, zero: u64, every: Duration, end: Duration) -> Result<Counts, Failed>;
 
     /// Counters that have come since the last call, in the order of their times.
     fn rows(&mut self) -> Vec<Row>;
@@ -89,6 +89,15 @@ pub struct Started {
     pub address: SocketAddr,
     /// What the trial filled in.
     pub setting: Setting,
+}
+
+/// What is counted on the machine of a system, where that is another one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Names of its counters; none of the machine that whoever conducts counts on.
+    pub columns: Vec<String>,
+    /// Its cores, where there are counters.
+    pub cores: Option<u32>,
 }
 
 /// Counters of one moment.

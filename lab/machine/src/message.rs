@@ -90,8 +90,8 @@ pub(crate) enum Report {
     Watched { pid: Option<u32> },
     /// The state of the machine.
     State(Box<State>),
-    /// What will be counted.
-    Counts { columns: Vec<String> },
+    /// What will be counted, and the cores of its machine.
+    Counts { columns: Vec<String>, cores: u32 },
     /// Counters, by the reader's monotonic clock in ns.
     Row { at: u64, values: Vec<Option<f64>> },
     /// It looks at what surrounds the system.

@@ -360,7 +360,8 @@ impl Post<'_> {
             counting,
             due: Duration::ZERO,
         });
-        Report::Counts { columns }
+        let cores = lab_host::machine::cores_here();
+        Report::Counts { columns, cores }
     }
 
     fn look_around(&mut self) -> Report {

@@ -5,9 +5,9 @@
 //! The programs are the real ones; a relay stands between each of them and the hub. `PLIMSOLL_FAULTS=N` strikes
 //! so often (`make faults`), and `PLIMSOLL_SEED=N` repeats the choices of a run; what a fault meets depends on
 //! the machine's moment all the same. `PLIMSOLL_AT_ONCE=N` has so many fleets at the same time. With
-//! `PLIMSOLL_FAULTS_KEPT=FILE`, what was struck is kept, and the next call goes on from there. With
-//! `PLIMSOLL_AWAY_MS=8000`, all that strikes is a way that is lost for so long while the load goes on, of which
-//! trials know nothing on a machine that is not busy.
+//! `PLIMSOLL_FAULTS_KEPT=FILE`, what was struck is kept, and the next call goes on from there; where nothing is left
+//! to strike, it says so, and judges again what was seen. With `PLIMSOLL_AWAY_MS=8000`, all that strikes is a way
+//! that is lost for so long while the load goes on, of which trials know nothing on a machine that is not busy.
 
 mod forger;
 mod journal;
@@ -53,9 +53,9 @@ fn main() -> ExitCode {
     // Built once, not by each.
     plimsoll_tests::program();
     let stages = stages(faults);
-    let (journal, before) = std::env::var_os("PLIMSOLL_FAULTS_KEPT")
-        .map(|file| Journal::open(&PathBuf::from(file), faults, seed))
-        .unzip();
+    let kept = std::env::var_os("PLIMSOLL_FAULTS_KEPT").map(PathBuf::from);
+    let opened = kept.as_ref().map(|file| Journal::open(file, faults, seed));
+    let (journal, before) = opened.unzip();
     let away = number("PLIMSOLL_AWAY_MS").map(Duration::from_millis);
     let tally = Tally::new(
         (faults, seed, away),
@@ -63,6 +63,13 @@ fn main() -> ExitCode {
         journal,
         before.unwrap_or_default(),
     );
+    if let Some(file) = kept.filter(|_| tally.is_complete()) {
+        println!(
+            "Nothing is left to strike: all of it was struck before, by seed {seed}, and what was seen then is judged \
+             again. `SEED=N` strikes by another seed; without {} it begins anew.",
+            file.display()
+        );
+    }
     thread::scope(|scope| {
         for stage in 0..stages {
             let tally = &tally;

@@ -74,7 +74,7 @@ impl Tally {
         };
         before.into_iter().for_each(|entry| book.add(entry));
         book.left = faults.saturating_sub(book.struck());
-        if !book.over.is_empty() {
+        if !book.over.is_empty() && book.left > 0 {
             println!("{}: goes on", told(&book, faults));
         }
         Self {
@@ -88,6 +88,11 @@ impl Tally {
 
     fn book(&self) -> MutexGuard<'_, Book> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether everything had been struck before this program was started.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.book().left == 0
     }
 
     /// The next run; none when all faults have struck.

@@ -60,7 +60,11 @@ fn of_load(trial: &Trial) -> [Of; 3] {
     ]
 }
 
+/// Of all counters of processes, each against its machine's cores; `cores` are those of the machine that conducts.
 fn of_counters(trial: &Trial, cores: f64) -> [Of; 3] {
+    let system_cores = trial
+        .system_cores
+        .map_or(cores, |cores| f64::from(cores.max(1)));
     let (first, second, third) = (Series::First, Series::Second, Series::Published);
     let counter = |at: usize, divide: f64| -> Vec<(f64, Option<f64>)> {
         let points = trial.counters.of(at).filter(|(t, _)| *t >= 0.0);
@@ -70,7 +74,7 @@ fn of_counters(trial: &Trial, cores: f64) -> [Of; 3] {
     };
     let cpu = vec![
         ("generator", third, counter(2, cores)),
-        ("system under test", second, counter(1, cores)),
+        ("system under test", second, counter(1, system_cores)),
         ("host", first, counter(0, 1.0)),
     ];
     let memory = vec![("resident", first, counter(3, 1.0))];
@@ -266,5 +270,25 @@ fn words(class: ErrorClass) -> &'static str {
         ErrorClass::Connect => "no connection",
         ErrorClass::Reset => "connection broken",
         ErrorClass::Check => "answer not as expected",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_process_has_the_cores_of_its_own_machine() {
+        let system_of = |system_cores| {
+            let mut trial = Trial::default();
+            trial.system_cores = system_cores;
+            let values = [Some(90.0), Some(800.0), Some(100.0), None, None, None];
+            trial.counters.take(1000.0, &values);
+            let [(_, _, cpu), ..] = of_counters(&trial, 2.0);
+            let newest = |drawn: &Drawn| drawn.2.iter().find_map(|(_, value)| *value);
+            [newest(&cpu[0]), newest(&cpu[1]), newest(&cpu[2])]
+        };
+        assert_eq!(system_of(None), [Some(50.0), Some(400.0), Some(90.0)]);
+        assert_eq!(system_of(Some(16)), [Some(50.0), Some(50.0), Some(90.0)]);
     }
 }

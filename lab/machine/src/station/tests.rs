@@ -7,10 +7,12 @@ use std::thread::JoinHandle;
 
 use lab_driver::remote::{End, Peer, Place};
 use lab_host::clock::{Stopwatch, pause};
+use lab_host::machine;
 use lab_study::{CommandSpec, HostSpec, Preparation, Ready, StopSignal};
 
 use super::*;
 use crate::afar::Afar;
+use crate::machine::Counts;
 
 const DEADLINE: Duration = Duration::from_secs(120);
 
@@ -169,7 +171,8 @@ fn a_system_is_started_counted_and_ended_and_nothing_stays() {
     assert_eq!((state.data_bytes, state.data_files), (1, 1), "its file");
     assert!(!state.boot_id.is_empty() && !state.kernel_settings.is_empty());
     let every = Duration::from_millis(20);
-    let columns = afar.count(shared(), every, DEADLINE).unwrap();
+    let Counts { columns, cores } = afar.count(shared(), every, DEADLINE).unwrap();
+    assert_eq!(cores, Some(machine::cores_here()));
     let threads = columns
         .iter()
         .position(|name| name == "system.threads")
@@ -484,9 +487,8 @@ fn a_server_that_nobody_finds_is_told() {
     // It would be one of them.
     let others = [&around.others_before, &around.others_during];
     assert!(!around.knows_system && others.iter().all(|others| others.is_empty()));
-    let columns = afar
-        .count(shared(), Duration::from_secs(1), DEADLINE)
-        .unwrap();
+    let counts = afar.count(shared(), Duration::from_secs(1), DEADLINE);
+    let Counts { columns, .. } = counts.unwrap();
     assert!(
         columns.iter().all(|name| !name.starts_with("system.")),
         "{columns:?}"
