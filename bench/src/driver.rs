@@ -20,7 +20,7 @@ use crate::nginx::Nginx;
 pub(crate) const CHILD: &str = "--drive";
 
 const ROUNDS: usize = 5;
-const CONNECTIONS: u32 = 64;
+pub(crate) const CONNECTIONS: u32 = 64;
 const SECONDS: u64 = 4;
 const GENERATOR_CORE: usize = 0;
 const SERVER_CORE: usize = 1;
@@ -33,13 +33,13 @@ const CALLED_WITH: &str = r#"{ "key": "a", "serializable": true }"#;
 const PROTO: &str = include_str!("../../workloads/etcd.proto");
 
 /// What a generator used.
-struct Usage {
-    requests: f64,
-    cpu_us: f64,
+pub(crate) struct Usage {
+    pub(crate) requests: f64,
+    pub(crate) cpu_us: f64,
 }
 
 impl Usage {
-    fn us_per_request(&self) -> f64 {
+    pub(crate) fn us_per_request(&self) -> f64 {
         self.cpu_us / self.requests
     }
 }
@@ -49,7 +49,7 @@ pub(crate) fn compare() -> Result<(), Error> {
     let nginx = Nginx::start(SERVER_CORE)?;
     let (url, two) = (nginx.url(), nginx.url_of_two());
     println!("driver: CPU per request, plain GET of 1 KB, {CONNECTIONS} users, one core");
-    beside("wrk", || wrk(&url), || plimsoll(&url, "1:0"))?;
+    beside("wrk", || wrk(&url, None), || plimsoll(&url, "1:0"))?;
     println!("driver: the same over HTTP/2, a connection each");
     let own = || plimsoll(&two, "2:0");
     beside("h2load", || h2load(&two, CONNECTIONS), own)?;
@@ -119,7 +119,7 @@ fn found(program: &str) -> Option<PathBuf> {
 }
 
 /// A comparison with another generator.
-fn beside(
+pub(crate) fn beside(
     name: &str,
     other: impl Fn() -> Result<Usage, Error>,
     plimsoll: impl Fn() -> Result<Usage, Error>,
@@ -156,14 +156,14 @@ fn plimsoll(url: &str, reach: &str) -> Result<Usage, Error> {
     Ok(Usage { requests, cpu_us })
 }
 
-fn wrk(url: &str) -> Result<Usage, Error> {
+/// `wrk`, with a script of what it sends where there is one.
+pub(crate) fn wrk(url: &str, script: Option<&Path>) -> Result<Usage, Error> {
     let mut command = pinned("wrk");
-    command.args([
-        "-t1",
-        &format!("-c{CONNECTIONS}"),
-        &format!("-d{SECONDS}s"),
-        url,
-    ]);
+    command.args(["-t1", &format!("-c{CONNECTIONS}"), &format!("-d{SECONDS}s")]);
+    if let Some(script) = script {
+        command.arg("-s").arg(script);
+    }
+    command.arg(url);
     let (text, cpu_us) = run(command)?;
     let line = text.lines().find(|line| line.contains(" requests in "));
     let count = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
@@ -193,14 +193,14 @@ fn h2load(url: &str, connections: u32) -> Result<Usage, Error> {
     Ok(Usage { requests, cpu_us })
 }
 
-fn pinned(program: &str) -> Command {
+pub(crate) fn pinned(program: &str) -> Command {
     let mut command = Command::new("taskset");
     command.args(["-c", &GENERATOR_CORE.to_string(), program]);
     command
 }
 
 /// Runs to the end; its output and the CPU time that it used, in µs.
-fn run(mut command: Command) -> Result<(String, f64), Error> {
+pub(crate) fn run(mut command: Command) -> Result<(String, f64), Error> {
     let before = children_cpu_us()?;
     let output = command.output()?;
     let cpu_us = children_cpu_us()? - before;
@@ -211,7 +211,7 @@ fn run(mut command: Command) -> Result<(String, f64), Error> {
     Ok((String::from_utf8_lossy(&output.stdout).into_owned(), cpu_us))
 }
 
-fn children_cpu_us() -> Result<f64, Error> {
+pub(crate) fn children_cpu_us() -> Result<f64, Error> {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).map_err(std::io::Error::from)?;
     let total = usage.user_time() + usage.system_time();
     Ok(total.num_microseconds() as f64)
@@ -237,7 +237,7 @@ impl lab_study::Files for OneFile {
 }
 
 /// Whatever can't be read as what it is to be.
-fn peer(text: impl std::fmt::Display) -> Error {
+pub(crate) fn peer(text: impl std::fmt::Display) -> Error {
     Error::Peer(text.to_string())
 }
 
@@ -332,14 +332,14 @@ pub(crate) fn drive(url: &str, yaml: String) -> Result<Drive, Error> {
 
 /// What a drive came to.
 #[derive(Default)]
-struct Sum {
-    requests: u64,
-    errors: u64,
+pub(crate) struct Sum {
+    pub(crate) requests: u64,
+    pub(crate) errors: u64,
     /// Most files open at once, connections among them; 0 where they were not counted.
     open_files: usize,
 }
 
-fn drive_to_the_end(drive: Drive, count_files: bool) -> Result<Sum, Error> {
+pub(crate) fn drive_to_the_end(drive: Drive, count_files: bool) -> Result<Sum, Error> {
     let (sender, events) = sync_channel(64);
     let driver = Driver::start(drive, sender).map_err(|error| Error::Peer(error.to_string()))?;
     let mut sum = Sum::default();

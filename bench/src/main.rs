@@ -1,7 +1,7 @@
 //! Side-by-side benchmarks against peers, reported as ratios: `make bench`.
 //!
 //! Each pair is taken in turn in one run; the machine's drift touches both sides. Pass the name of
-//! a part (`monitor`, `store`, `driver`, `memory`, `merger`, `attachments`) to run only that; `mail`, which
+//! a part (`monitor`, `store`, `driver`, `sessions`, `memory`, `merger`, `attachments`) to run only that; `mail`, which
 //! needs Dovecot and root, runs only when it is named (`bench/mail.sh`); so does `meetings`, which needs
 //! root for a disk of its own, `admission`, which needs two programs (`bench/admission.sh`), and `fronts`, which
 //! needs PostgreSQL.
@@ -21,6 +21,7 @@ mod memory;
 mod merger;
 mod monitor;
 mod nginx;
+mod sessions;
 mod store;
 
 use std::path::Path;
@@ -36,6 +37,9 @@ fn main() -> ExitCode {
     let parts: Vec<String> = std::env::args().skip(1).collect();
     if parts.first().map(String::as_str) == Some(driver::CHILD) {
         return done(driver::child(&parts[1..]));
+    }
+    if parts.first().map(String::as_str) == Some(sessions::CHILD) {
+        return done(sessions::child(&parts[1..]));
     }
     if parts.first().map(String::as_str) == Some(merger::CHILD) {
         return done(merger::generate());
@@ -55,6 +59,9 @@ fn main() -> ExitCode {
         }
         if wanted("driver") {
             driver::compare()?;
+        }
+        if wanted("sessions") {
+            sessions::compare()?;
         }
         if wanted("attachments") {
             attachments::compare(Path::new("target"))?;

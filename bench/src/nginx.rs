@@ -42,7 +42,12 @@ impl Nginx {
         Self::start_with(&location, &["-c", &all], root.parent())
     }
 
-    fn start_with(location: &str, cores: &[&str], temporary: Option<&Path>) -> Result<Self, Error> {
+    /// Starts one that answers so, kept to the cores that these arguments of `taskset` name.
+    pub(crate) fn start_with(
+        location: &str,
+        cores: &[&str],
+        temporary: Option<&Path>,
+    ) -> Result<Self, Error> {
         let folder = match temporary {
             Some(beside) => tempfile::tempdir_in(beside)?,
             None => tempfile::tempdir()?,
