@@ -14,6 +14,7 @@ mod generator_messages;
 mod grpc_answer;
 mod http_events;
 mod http_html;
+mod http_json;
 mod http_response;
 mod http_xml;
 mod imap_answer;
@@ -68,6 +69,9 @@ pub(crate) const ALL: &[Target] = &[
     Target::new("http_html", http_html::run)
         .base(CAPTURED_BYTES)
         .times(160),
+    // A list in a list, of two bytes, is a value of 32, in lists that double; and once more in the tree that it is held
+    // against.
+    Target::new("http_json", http_json::run).times(512),
     Target::new("http_response", http_response::run),
     Target::new("http_xml", http_xml::run).base(CAPTURED_BYTES),
     // A number of a list, of two bytes, is a value of 32, in lists that double.

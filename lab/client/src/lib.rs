@@ -27,7 +27,9 @@ pub use exchange::{
     Client, ClientCounts, ErrorClass, EventTimes, Exchange, Failure, Phase, Phases, RequestId,
     Sizes, Unmade,
 };
-pub use reading::{html::values as html_values, xml::values as xml_values};
+pub use reading::{
+    html::values as html_values, json::values as json_values, xml::values as xml_values,
+};
 pub use resolve::Resolve;
 pub use server::{Limits, Server};
 pub use sources::Sources;

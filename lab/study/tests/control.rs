@@ -42,7 +42,7 @@ fn scope(workload: &Workload) -> UserScope {
     scope.set_list(slot("list"), &["a", "7"]);
     scope.set_list::<&str>(slot("empty"), &[]);
     scope.set_found(slot("one"), &["12.5".to_owned()]);
-    scope.set_found(slot("nothing"), &[]);
+    scope.set_found::<&str>(slot("nothing"), &[]);
     scope.set_text(slot("text"), "true");
     scope
 }

@@ -5,6 +5,7 @@ use std::ops::Deref;
 use serde::{Deserialize, Serialize};
 
 use crate::html_path::HtmlPath;
+use crate::json_path::JsonPath;
 use crate::scope::Slot;
 use crate::template::Template;
 use crate::xml_path::XmlPath;
@@ -51,86 +52,6 @@ pub enum CaptureSource<T = Template> {
     Body,
     /// The status of the answer.
     Status,
-}
-
-/// A compiled JSON path that knows how it was written.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct JsonPath {
-    text: String,
-    singular: bool,
-    compiled: serde_json_path::JsonPath,
-}
-
-impl JsonPath {
-    /// Compiles a path.
-    ///
-    /// # Errors
-    /// A text that is no JSON path, with the place in it.
-    pub fn parse(text: &str) -> Result<Self, serde_json_path::ParseError> {
-        Ok(Self {
-            text: text.to_owned(),
-            singular: is_singular(text),
-            compiled: serde_json_path::JsonPath::parse(text)?,
-        })
-    }
-}
-
-/// Whether a path that is one can find one value at most: names and indexes alone (RFC 9535, singular
-/// query).
-fn is_singular(text: &str) -> bool {
-    let mut quote = None;
-    let mut escaped = false;
-    let mut before = ' ';
-    for c in text.chars() {
-        match quote {
-            Some(_) if escaped => escaped = false,
-            Some(_) if c == '\\' => escaped = true,
-            Some(open) if c == open => quote = None,
-            Some(_) => {}
-            None if c == '"' || c == '\'' => quote = Some(c),
-            None if "*?:,".contains(c) || (c == '.' && before == '.') => return false,
-            None => {}
-        }
-        before = c;
-    }
-    true
-}
-
-impl JsonPath {
-    /// Whether it finds one value at most, which is then no list.
-    #[must_use]
-    pub fn is_singular(&self) -> bool {
-        self.singular
-    }
-
-    /// As it was written.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-}
-
-impl Deref for JsonPath {
-    type Target = serde_json_path::JsonPath;
-
-    fn deref(&self) -> &Self::Target {
-        &self.compiled
-    }
-}
-
-impl TryFrom<String> for JsonPath {
-    type Error = serde_json_path::ParseError;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        Self::parse(&text)
-    }
-}
-
-impl From<JsonPath> for String {
-    fn from(path: JsonPath) -> Self {
-        path.text
-    }
 }
 
 /// A regular expression with a group, of bounded size.

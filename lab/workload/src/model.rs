@@ -11,10 +11,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::attached::Attached;
-use crate::capture::{Capture, JsonPath};
+use crate::capture::Capture;
 use crate::control::{Control, Group, Retry, Visitor};
 use crate::data::Data;
 use crate::given::{Asked, Given};
+use crate::json_path::JsonPath;
 use crate::json_schema::JsonSchema;
 use crate::level::Parameters;
 use crate::measure::Measure;

@@ -139,7 +139,7 @@ impl UserScope {
     }
 
     /// Sets a variable to what was found where one value can be found at most.
-    pub fn set_found(&mut self, slot: Slot, found: &[String]) {
+    pub fn set_found<T: AsRef<str>>(&mut self, slot: Slot, found: &[T]) {
         self.set_list(slot, found);
         if let Some(Stored::List(list)) = self.values.get_mut(usize::from(slot)) {
             list.single = true;

@@ -2,10 +2,14 @@
 //! values that are kept for later requests of its user.
 
 pub(crate) mod html;
+pub(crate) mod json;
 pub(crate) mod xml;
 
-use lab_workload::{Capture, CaptureSource, Expectation, Template, UserScope};
-use serde_json::Value;
+use std::borrow::Cow;
+
+use lab_workload::{Capture, CaptureSource, Expectation, JsonPath, Template, UserScope};
+
+use json::Json;
 
 /// Most matches of a pattern that are kept.
 const MAX_VALUES: usize = 100_000;
@@ -104,13 +108,34 @@ pub(crate) fn read_answer(
     scope: &mut UserScope,
 ) -> Result<(), String> {
     let Whole { status, body, size } = answer;
-    let mut json = None;
+    let mut json = Json::new(body, asked(wanted));
     for (index, expectation) in wanted.answer.iter().enumerate() {
         let found = finds.get(wanted.captures.len() + index);
         expect(expectation, (body, size), &mut json, found, scope)?;
     }
     let read = (status, body, &mut json);
     capture(wanted.captures, read, finds, path, scope)
+}
+
+/// What is asked of a body as JSON.
+fn asked<'a>(wanted: &Wanted<'a>) -> impl Iterator<Item = Option<&'a JsonPath>> {
+    let expected = wanted
+        .answer
+        .iter()
+        .filter_map(|one: &Expectation| match one {
+            Expectation::Json { path, .. } => Some(Some(&**path)),
+            Expectation::Schema(_) => Some(None),
+            _ => None,
+        });
+    let captured = wanted
+        .captures
+        .iter()
+        .filter_map(|one: &Capture| match &one.source {
+            CaptureSource::JsonPath(path) => Some(Some(&**path)),
+            CaptureSource::JsonPathTemplate(_) => Some(None),
+            _ => None,
+        });
+    expected.chain(captured)
 }
 
 /// What the answer has instead, as far as it fits.
@@ -123,7 +148,7 @@ fn shown(text: &str) -> String {
 fn expect(
     expectation: &Expectation,
     (body, size): (&[u8], u64),
-    json: &mut Option<Value>,
+    json: &mut Json<'_>,
     header: Option<&str>,
     scope: &mut UserScope,
 ) -> Result<(), String> {
@@ -135,8 +160,8 @@ fn expect(
     match expectation {
         Expectation::Json { path, value } => {
             let wanted = rendered(value)?;
-            let found = query(parse(json, body)?, path);
-            if found.contains(&wanted) {
+            let found = json.values(path)?;
+            if found.contains(&Cow::Borrowed(&*wanted)) {
                 return Ok(());
             }
             let instead = match found.as_slice() {
@@ -147,7 +172,7 @@ fn expect(
             let wanted = shown(&wanted);
             Err(format!("`{}` is {instead}, not {wanted}", path.as_str()))
         }
-        Expectation::Schema(schema) => schema.judge(parse(json, body)?),
+        Expectation::Schema(schema) => schema.judge(json.tree()?),
         Expectation::Contains(text) => {
             let wanted = rendered(text)?;
             let body = String::from_utf8_lossy(body);
@@ -186,7 +211,7 @@ fn expect(
 /// Sets the variables that `captures` name.
 fn capture(
     captures: &[Capture],
-    (status, body, json): (u16, &[u8], &mut Option<Value>),
+    (status, body, json): (u16, &[u8], &mut Json<'_>),
     finds: &HeaderFinds,
     path: &str,
     scope: &mut UserScope,
@@ -194,7 +219,7 @@ fn capture(
     for (index, capture) in captures.iter().enumerate() {
         match &capture.source {
             CaptureSource::JsonPath(wanted) => {
-                let values = present(parse(json, body)?, wanted);
+                let values = json.present(wanted)?;
                 match wanted.is_singular() {
                     true => scope.set_found(capture.slot, &values),
                     false => scope.set_list(capture.slot, &values),
@@ -205,9 +230,9 @@ fn capture(
                 template
                     .render(scope, &mut text)
                     .map_err(|error| error.to_string())?;
-                let wanted = serde_json_path::JsonPath::parse(&text)
+                let wanted = JsonPath::parse(&text)
                     .map_err(|error| format!("capture `{}`: {error}", capture.variable))?;
-                let values = present(parse(json, body)?, &wanted);
+                let values = json.present(&wanted)?;
                 scope.set_list(capture.slot, &values);
             }
             CaptureSource::Header(name) => {
@@ -251,36 +276,4 @@ fn capture(
         }
     }
     Ok(())
-}
-
-/// The body as JSON, parsed once; an empty body is null.
-fn parse<'a>(parsed: &'a mut Option<Value>, body: &[u8]) -> Result<&'a Value, String> {
-    if parsed.is_none() {
-        let value = if body.trim_ascii().is_empty() {
-            Value::Null
-        } else {
-            serde_json::from_slice(body).map_err(|error| format!("not JSON: {error}"))?
-        };
-        *parsed = Some(value);
-    }
-    Ok(parsed.as_ref().unwrap_or(&Value::Null))
-}
-
-/// What a path finds, as texts: of a text the text itself, of all else its JSON.
-fn query(value: &Value, path: &serde_json_path::JsonPath) -> Vec<String> {
-    path.query(value).iter().map(|found| text(found)).collect()
-}
-
-/// The same without what is null: a server that says `"next": null` has no next page.
-fn present(value: &Value, path: &serde_json_path::JsonPath) -> Vec<String> {
-    let found = path.query(value);
-    let present = found.iter().filter(|value| !value.is_null());
-    present.map(|found| text(found)).collect()
-}
-
-fn text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
 }

@@ -1,0 +1,610 @@
+//! The values at JSON paths of a body, found while it goes by: no tree is made of what nobody asks for. Of paths that
+//! look around, by filters or from an end, a tree is made after all. Either way a body is JSON or it isn't, whatever of
+//! it is asked for.
+
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
+use std::ops::Range;
+
+use lab_workload::{JsonPath, JsonStep};
+use serde::Deserialize as _;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+
+/// Most paths that are followed at once; of more, a tree is made.
+const MOST: usize = 16;
+
+/// The paths that are followed at once, by their numbers: a bit each.
+type Paths = u16;
+
+/// A body as JSON, read when the first value of it is asked for.
+pub(super) struct Json<'a> {
+    body: &'a [u8],
+    /// What is to be found while it goes by; none where a tree is to be made of it.
+    paths: Vec<&'a [JsonStep]>,
+    found: Option<Found>,
+    tree: Option<Value>,
+}
+
+/// All values at each of the paths, in the order of the body; as texts: of a text the text itself, of all else its
+/// JSON.
+///
+/// # Errors
+/// In words: it is no JSON.
+pub fn values(body: &[u8], paths: &[JsonPath]) -> Result<Vec<Vec<String>>, String> {
+    let mut json = Json::new(body, paths.iter().map(Some));
+    let all = |path| {
+        let values = json.values(path)?;
+        Ok(values.into_iter().map(Cow::into_owned).collect())
+    };
+    paths.iter().map(all).collect()
+}
+
+impl<'a> Json<'a> {
+    /// A body of which these paths will be asked; `None` stands for what takes a tree.
+    pub(super) fn new(body: &'a [u8], asked: impl Iterator<Item = Option<&'a JsonPath>>) -> Self {
+        let mut json = Self {
+            body,
+            paths: Vec::new(),
+            found: None,
+            tree: None,
+        };
+        for path in asked {
+            match path.and_then(JsonPath::plain) {
+                Some(steps) if json.paths.contains(&steps) => {}
+                Some(steps) if json.paths.len() < MOST => json.paths.push(steps),
+                _ => {
+                    json.paths.clear();
+                    break;
+                }
+            }
+        }
+        json
+    }
+
+    /// All values at a path, null among them.
+    pub(super) fn values(&mut self, path: &JsonPath) -> Result<Vec<Cow<'_, str>>, String> {
+        self.all(path, true)
+    }
+
+    /// The same without what is null: a server that says `"next": null` has no next page.
+    pub(super) fn present(&mut self, path: &JsonPath) -> Result<Vec<Cow<'_, str>>, String> {
+        self.all(path, false)
+    }
+
+    fn all(&mut self, path: &JsonPath, nulls: bool) -> Result<Vec<Cow<'_, str>>, String> {
+        let steps = path.plain();
+        let number = steps.and_then(|steps| self.paths.iter().position(|one| *one == steps));
+        if number.is_some() && self.found.is_none() && self.tree.is_none() {
+            self.found = scan(self.body, &self.paths);
+        }
+        match (number, self.found.is_some()) {
+            (Some(number), true) => {
+                let found = self.found.iter().flat_map(|found| found.at(number, nulls));
+                Ok(found.map(Cow::Borrowed).collect())
+            }
+            _ => {
+                let found = path.query(self.tree()?).all().into_iter();
+                let found = found.filter(|value| nulls || !value.is_null());
+                Ok(found.map(text).collect())
+            }
+        }
+    }
+
+    /// All of it; an empty body is null.
+    pub(super) fn tree(&mut self) -> Result<&Value, String> {
+        let tree = match self.tree.take() {
+            Some(tree) => tree,
+            None if self.body.trim_ascii().is_empty() => Value::Null,
+            None => {
+                serde_json::from_slice(self.body).map_err(|error| format!("not JSON: {error}"))?
+            }
+        };
+        Ok(self.tree.insert(tree))
+    }
+}
+
+fn text(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::String(text) => text.into(),
+        other => other.to_string().into(),
+    }
+}
+
+/// What the paths find; `None` where only a tree tells, be it that the body is no JSON.
+fn scan(body: &[u8], paths: &[&[JsonStep]]) -> Option<Found> {
+    let body = std::str::from_utf8(body).ok()?;
+    let mut found = Found::default();
+    if body.trim_ascii().is_empty() {
+        return Some(found);
+    }
+    let mut reader = serde_json::Deserializer::from_str(body);
+    let place = Place {
+        paths,
+        depth: 0,
+        on: paths
+            .iter()
+            .enumerate()
+            .fold(0, |on, (number, _)| on | 1 << number),
+    };
+    let going = Going {
+        place,
+        found: &mut found,
+    };
+    let read = going.deserialize(&mut reader);
+    read.and_then(|()| reader.end()).ok()?;
+    Some(found)
+}
+
+/// Values as they are found, in the order of the body.
+#[derive(Default)]
+struct Found {
+    text: String,
+    values: Vec<One>,
+}
+
+struct One {
+    /// The paths at which it is.
+    at: Paths,
+    is_null: bool,
+    text: Range<usize>,
+}
+
+impl Found {
+    fn at(&self, number: usize, nulls: bool) -> impl Iterator<Item = &str> {
+        let wanted = move |one: &&One| one.at & (1 << number) != 0 && (nulls || !one.is_null);
+        let text = |one: &One| &self.text[one.text.clone()];
+        self.values.iter().filter(wanted).map(text)
+    }
+
+    /// An object says once more what is on these paths: the last one counts.
+    fn forget(&mut self, from: usize, paths: Paths) {
+        for one in &mut self.values[from..] {
+            one.at &= !paths;
+        }
+    }
+}
+
+/// Where in a body somebody is.
+#[derive(Clone, Copy)]
+struct Place<'p> {
+    paths: &'p [&'p [JsonStep]],
+    depth: usize,
+    /// The paths that lead through here, and on.
+    on: Paths,
+}
+
+/// Which paths a member or an element is on.
+#[derive(Clone, Copy)]
+struct Reached {
+    /// Those that end there.
+    ends: Paths,
+    /// Those that lead on.
+    on: Paths,
+}
+
+impl<'p> Place<'p> {
+    /// What the paths that are on here say next.
+    fn next(&self, goes: impl Fn(&JsonStep) -> bool) -> Reached {
+        let mut reached = Reached { ends: 0, on: 0 };
+        let mut left = self.on;
+        while left != 0 {
+            let number = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let steps = self.paths[number];
+            if goes(&steps[self.depth]) {
+                match steps.len() == self.depth + 1 {
+                    true => reached.ends |= 1 << number,
+                    false => reached.on |= 1 << number,
+                }
+            }
+        }
+        reached
+    }
+
+    fn within(self, on: Paths) -> Self {
+        Self {
+            depth: self.depth + 1,
+            on,
+            ..self
+        }
+    }
+}
+
+/// Any value, gone through for what is on the paths within it.
+struct Going<'p, 'f> {
+    place: Place<'p>,
+    found: &'f mut Found,
+}
+
+impl Going<'_, '_> {
+    /// How the next value is read that those reach.
+    fn value(&mut self, reached: Reached) -> Part<'_, '_> {
+        let Reached { ends, on } = reached;
+        match ends {
+            0 => Part::Through(Going {
+                place: self.place.within(on),
+                found: self.found,
+            }),
+            _ => Part::Whole {
+                at: ends,
+                through: on != 0,
+                found: self.found,
+            },
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Going<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Going<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON value")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut elements: A) -> Result<(), A::Error> {
+        let mut place = 0;
+        loop {
+            let goes = |step: &JsonStep| match step {
+                JsonStep::Each => true,
+                JsonStep::Index(index) => *index == place,
+                JsonStep::Name(_) => false,
+            };
+            let reached = self.place.next(goes);
+            if elements.next_element_seed(self.value(reached))?.is_none() {
+                return Ok(());
+            }
+            place += 1;
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut members: A) -> Result<(), A::Error> {
+        // In which order, a tree knows, and which of those of one name.
+        let each = self.place.next(|step| *step == JsonStep::Each);
+        if each.ends | each.on != 0 {
+            return Err(A::Error::custom("a tree is needed"));
+        }
+        let begun = self.found.values.len();
+        while let Some(reached) = members.next_key_seed(Key(self.place))? {
+            if self.found.values.len() > begun {
+                self.found.forget(begun, reached.ends | reached.on);
+            }
+            members.next_value_seed(self.value(reached))?;
+        }
+        Ok(())
+    }
+}
+
+/// The name of a member.
+struct Key<'p>(Place<'p>);
+
+impl<'de> DeserializeSeed<'de> for Key<'_> {
+    type Value = Reached;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Reached, D::Error> {
+        reader.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Key<'_> {
+    type Value = Reached;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a member")
+    }
+
+    fn visit_str<E>(self, key: &str) -> Result<Reached, E> {
+        let goes = |step: &JsonStep| matches!(step, JsonStep::Name(name) if **name == *key);
+        Ok(self.0.next(goes))
+    }
+}
+
+/// The value of a member or an element.
+enum Part<'p, 'f> {
+    /// Gone through.
+    Through(Going<'p, 'f>),
+    /// Kept.
+    Whole {
+        /// The paths that end at it.
+        at: Paths,
+        /// Whether others lead on.
+        through: bool,
+        found: &'f mut Found,
+    },
+}
+
+impl<'de> DeserializeSeed<'de> for Part<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+        match self {
+            Self::Through(going) => going.deserialize(reader),
+            // What ends there and what leads on are the same text, which is read once.
+            Self::Whole { through: true, .. } => Err(D::Error::custom("a tree is needed")),
+            Self::Whole { at, found, .. } => {
+                let begun = found.text.len();
+                let text = &mut found.text;
+                let is_null = reader.deserialize_any(Whole(text))?;
+                found.values.push(One {
+                    at,
+                    is_null,
+                    text: begun..found.text.len(),
+                });
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A value that is kept, as its text; whether it is null.
+struct Whole<'f>(&'f mut String);
+
+impl Whole<'_> {
+    /// Anything but a text. Writing to a string can't fail.
+    fn push(self, value: &Value) -> bool {
+        let _infallible = write!(self.0, "{value}");
+        value.is_null()
+    }
+}
+
+impl<'de> Visitor<'de> for Whole<'_> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<bool, E> {
+        Ok(self.push(&value.into()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<bool, E> {
+        Ok(self.push(&value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<bool, E> {
+        Ok(self.push(&value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<bool, E> {
+        Ok(self.push(&value.into()))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<bool, E> {
+        self.0.push_str(value);
+        Ok(false)
+    }
+
+    fn visit_unit<E>(self) -> Result<bool, E> {
+        Ok(self.push(&Value::Null))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, elements: A) -> Result<bool, A::Error> {
+        Ok(self.push(&Value::deserialize(SeqAccessDeserializer::new(elements))?))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<bool, A::Error> {
+        Ok(self.push(&Value::deserialize(MapAccessDeserializer::new(members))?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn paths(texts: &[&str]) -> Vec<JsonPath> {
+        let parse = |text: &&str| JsonPath::parse(text).unwrap_or_else(|e| panic!("{text}: {e}"));
+        texts.iter().map(parse).collect()
+    }
+
+    /// What a tree has there.
+    fn of_tree(body: &[u8], paths: &[JsonPath]) -> Result<Vec<Vec<String>>, String> {
+        let mut json = Json::new(body, [None].into_iter());
+        let all = |path| {
+            let values = json.values(path)?;
+            Ok(values.into_iter().map(Cow::into_owned).collect())
+        };
+        paths.iter().map(all).collect()
+    }
+
+    fn check(body: &str, path: &str, expected: &[&str]) {
+        let paths = paths(&[path]);
+        let steps: Vec<_> = paths.iter().filter_map(JsonPath::plain).collect();
+        let found = scan(body.as_bytes(), &steps).expect("no tree is needed");
+        assert_eq!(found.at(0, true).collect::<Vec<_>>(), expected, "{path}");
+        let tree = of_tree(body.as_bytes(), &paths).unwrap();
+        assert_eq!(tree, [expected], "{path}");
+    }
+
+    const BODY: &str = r#" { "a": {"b": [1, 2.50, "x\"é\n", null, true, {"c": -0, "d": [ ]}]}, "a.b": 1e2,
+        "twice": {"in": 1, "out": 2}, "n": [[1,2],[3],4], "twice": {"in": 3}, "größe": "\u00e9" } "#;
+
+    #[test]
+    fn values_are_found_while_the_body_goes_by() {
+        check(BODY, "$.a.b[0]", &["1"]);
+        check(BODY, "$.a.b[1]", &["2.5"]);
+        check(BODY, "$.a.b[2]", &["x\"é\n"]);
+        check(BODY, "$.a.b[3]", &["null"]);
+        check(BODY, "$.a.b[5]", &[r#"{"c":-0.0,"d":[]}"#]);
+        check(BODY, "$.a.b[5].c", &["-0.0"]);
+        check(BODY, "$.a.b[6]", &[]);
+        check(BODY, "$['a.b']", &["100.0"]);
+        check(BODY, "$.n[*][0]", &["1", "3"]);
+        check(BODY, "$.n[*]", &["[1,2]", "[3]", "4"]);
+        check(BODY, "$.größe", &["é"]);
+        check(BODY, "$.a.b.c", &[]);
+        check(BODY, "$.a[0]", &[]);
+        check("", "$.a", &[]);
+        check("[]", "$[0]", &[]);
+        check("7", "$.a", &[]);
+    }
+
+    #[test]
+    fn of_members_of_one_name_the_last_counts() {
+        check(BODY, "$.twice.in", &["3"]);
+        check(BODY, "$.twice.out", &[]);
+        check(
+            r#"[{"a":1,"b":2,"a":3},{"a":4,"a":[]}]"#,
+            "$[*].a",
+            &["3", "[]"],
+        );
+        check(
+            r#"{"a":[{"b":1},{"b":2}],"a":[{"b":3}]}"#,
+            "$.a[*].b",
+            &["3"],
+        );
+    }
+
+    #[test]
+    fn a_tree_is_made_where_the_body_alone_does_not_tell() {
+        let of = |body: &str, texts: &[&str]| {
+            let paths = paths(texts);
+            let steps: Vec<_> = paths.iter().filter_map(JsonPath::plain).collect();
+            let scanned = scan(body.as_bytes(), &steps).is_some();
+            (scanned, values(body.as_bytes(), &paths))
+        };
+        let (scanned, found) = of(r#"{"b":1,"a":2}"#, &["$.*"]);
+        assert!(!scanned);
+        let found = found.unwrap();
+        let mut found = found[0].clone();
+        found.sort();
+        assert_eq!(found, ["1", "2"]);
+        let (scanned, found) = of(r#"{"a":{"b":1}}"#, &["$.a", "$.a.b"]);
+        assert!(!scanned);
+        assert_eq!(found.unwrap(), [[r#"{"b":1}"#], ["1"]]);
+        // What is asked for twice is found once.
+        let twice = values(b"[1]", &paths(&["$[0]", "$[0]"]));
+        assert_eq!(twice.unwrap(), [["1"], ["1"]]);
+        let many: Vec<String> = (0..40).map(|place| format!("$[{place}]")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let found = values(b"[1, 2]", &paths(&many)).unwrap();
+        assert_eq!((&found[1], &found[2]), (&vec!["2".to_owned()], &Vec::new()));
+    }
+
+    #[test]
+    fn what_is_no_json_is_told_whatever_is_asked_of_it() {
+        let deep = "[".repeat(200) + &"]".repeat(200);
+        for body in [
+            "{\"a\":1",
+            "{\"a\":1} x",
+            "{\"a\":1,}",
+            "{\"a\":1,\"b\":1e999}",
+            "{\"a\":1,\"b\":\"\\ud800\"}",
+            "{\"a\":1,\"b\\ud800\":1}",
+            "{\"a\":1,\"b\":01}",
+            &format!("{{\"a\":1,\"b\":{deep}}}"),
+        ] {
+            let told = values(body.as_bytes(), &paths(&["$.a"])).unwrap_err();
+            assert!(told.starts_with("not JSON: "), "{told}");
+            assert_eq!(
+                of_tree(body.as_bytes(), &paths(&["$.a"])),
+                Err(told),
+                "{body}"
+            );
+        }
+        let told = values(b"{\"a\":1,\"b\":\"\xff\"}", &paths(&["$.a"])).unwrap_err();
+        assert!(told.starts_with("not JSON: "), "{told}");
+    }
+
+    /// JSON as text, in which names come twice.
+    fn json() -> impl Strategy<Value = String> {
+        let leaf = prop_oneof![
+            Just("null".to_owned()),
+            Just("true".to_owned()),
+            any::<i64>().prop_map(|number| number.to_string()),
+            any::<u64>().prop_map(|number| number.to_string()),
+            any::<f64>()
+                .prop_filter_map("a number", |number| { serde_json::to_string(&number).ok() }),
+            "-?[0-9]{1,3}(\\.[0-9]{1,2})?([eE][+-]?[0-9]{1,3})?",
+            any::<String>().prop_map(|text| serde_json::to_string(&text).unwrap_or_default()),
+            r#""(\\u[0-9a-f]{4}|\\n|é|a){0,3}""#,
+        ];
+        leaf.prop_recursive(4, 40, 5, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..5)
+                    .prop_map(|all| format!("[{}]", all.join(" ,"))),
+                prop::collection::vec(("[a-c]", inner), 0..5).prop_map(|all| {
+                    let member = |(name, value): &(String, String)| format!("\"{name}\" : {value}");
+                    format!(
+                        "{{{}}}",
+                        all.iter().map(member).collect::<Vec<_>>().join(", ")
+                    )
+                }),
+            ]
+        })
+    }
+
+    fn path() -> impl Strategy<Value = String> {
+        let step = prop_oneof![
+            4 => "\\.[a-c]",
+            1 => "\\['[a-c]'\\]",
+            2 => "\\[[0-2]\\]",
+            2 => Just("[*]".to_owned()),
+            1 => Just(".*".to_owned()),
+            1 => Just("[-1]".to_owned()),
+            1 => Just("..a".to_owned()),
+            1 => Just("[?@.a]".to_owned()),
+        ];
+        prop::collection::vec(step, 0..4).prop_map(|steps| format!("${}", steps.concat()))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        /// Whatever is asked of whatever body, whole or torn: a tree has the same, or tells the same of it.
+        #[test]
+        fn a_tree_has_the_same(
+            body in json(),
+            texts in prop::collection::vec(path(), 1..4),
+            tear in prop::option::weighted(0.3, (any::<prop::sample::Index>(), any::<u8>())),
+        ) {
+            let mut body = body.into_bytes();
+            if let Some((place, byte)) = tear {
+                let place = place.index(body.len());
+                body[place] = byte;
+            }
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            let paths = paths(&texts);
+            prop_assert_eq!(values(&body, &paths), of_tree(&body, &paths));
+            // Each by itself, so that paths that take a tree don't keep it from others.
+            for path in &paths {
+                let path = std::slice::from_ref(path);
+                prop_assert_eq!(values(&body, path), of_tree(&body, path));
+            }
+        }
+    }
+}
