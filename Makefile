@@ -29,8 +29,8 @@ fmt:
 
 # What is built to be tested once is compiled in whole crates and without lines for debuggers, for a quarter of the CPU
 # time less; where a panic was is told anyway. What `cargo test` builds stands beside it.
-lint docs tests: export CARGO_INCREMENTAL ?= 0
-lint docs tests: export CARGO_PROFILE_DEV_DEBUG ?= 0
+lint docs tests test-disturbed: export CARGO_INCREMENTAL ?= 0
+lint docs tests test-disturbed: export CARGO_PROFILE_DEV_DEBUG ?= 0
 
 lint:
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
@@ -46,10 +46,11 @@ docs:
 tests: browser nats
 	$(CARGO) run --locked --quiet --example programs -- --workspace --locked
 
-test-disturbed: ## the tests, TIMES times, while DUTY % of each core is taken from them
+test-disturbed: browser nats ## the tests, TIMES times, while DUTY % of each core is taken; goes on where Ctrl-C ended it; hours
 	$(CARGO) test --workspace --locked --no-run
-	$(CARGO) build --locked --package plimsoll-tests --bin disturbed
-	target/debug/disturbed --times $(TIMES) --duty $(DUTY) $(CARGO) test --workspace --locked --quiet
+	target/debug/disturbed --times 1 --duty $(DUTY) --seed $(SEED) \
+	  $(CARGO) run --locked --quiet --example programs -- \
+	  --times $(TIMES) --kept target/disturbed/$(DUTY)-$(SEED) --workspace --locked
 
 abuse: ## all abuse in full on the released program, the neighbour's times judged: minutes, a quiet machine
 	$(CARGO) test --release --locked --package plimsoll-tests --test abuse -- --full

@@ -1,31 +1,41 @@
-//! Runs all test programs of this workspace, some at once: `programs [--at-once N] [FLAGS OF cargo test…]`.
+//! Runs all test programs of this workspace, some at once: `programs [--at-once N] [--times N] [--kept FOLDER] [FLAGS OF
+//! cargo test…]`.
 //!
 //! `cargo test` runs one after the other, and most of them wait most of the time: for a server that starts,
 //! for a deadline that is to pass. As many run as there are cores, and further ones, up to twice as many, are begun
 //! one by one whenever those that run leave the cores idle; where others use the machine, or the tests do, none is.
 //! What a program prints is shown whole when it has failed, after a line for each one; all are run, whatever fails.
 //!
+//! With `--times`, all have several goes, and it tells at the end how often which program failed. With `--kept`, a folder
+//! has what became of each, and the next call goes on from there, as long as nothing was built anew.
+//!
 //! It is an example, not a program of the package, for what cargo makes of that: examples are built with the features
 //! that tests are built with, and so nothing is compiled for it that the tests do not have anyway.
+
+mod kept;
 
 use std::collections::VecDeque;
 use std::env;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use kept::{Kept, Verdict};
+use nix::sys::signal::Signal;
 use plimsoll_tests::{cargo, repository};
 use serde_json::Value;
 
 /// They take longest, and wait nearly all the time, for leases that run out and loads that last: whatever runs beside
 /// them has the cores.
 const FIRST: [&str; 3] = ["lab/fleet fleet", "tests faults", "tests first_hour"];
-const USAGE: &str = "usage: programs [--at-once N] [FLAGS OF cargo test…]";
+const USAGE: &str =
+    "usage: programs [--at-once N] [--times N] [--kept FOLDER] [FLAGS OF cargo test…]";
 /// A further program is begun when this part of all cores' time was idle, for so long.
 const IDLE: f64 = 0.4;
 const LOOK: Duration = Duration::from_secs(2);
@@ -34,17 +44,27 @@ struct Options {
     at_once: usize,
     /// Further ones while the cores are idle: unless a number was asked for.
     further: bool,
+    times: u32,
+    /// Where what became of each program is kept.
+    kept: Option<PathBuf>,
     cargo: Vec<String>,
 }
 
 /// A test program as cargo built it.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 struct Program {
     /// Its package's folder and its own: `lab/client suite`.
     name: String,
     file: PathBuf,
     /// Its package's, in which it runs, as under cargo.
     folder: PathBuf,
+}
+
+/// All test programs, those that take longest first.
+struct Built {
+    programs: Vec<Program>,
+    /// When the newest of them, or of the programs that they start, was.
+    newest_ns: u128,
 }
 
 struct Ended {
@@ -59,6 +79,25 @@ impl Ended {
             .as_ref()
             .is_ok_and(|output| output.status.success())
     }
+
+    /// Whether somebody ended it, by Ctrl-C or politely: nothing became of it.
+    fn was_ended(&self) -> bool {
+        let by = |output: &Output| output.status.signal();
+        let by = self.output.as_ref().ok().and_then(by);
+        by.is_some_and(|signal| {
+            [Signal::SIGINT, Signal::SIGTERM]
+                .map(|ended| ended as i32)
+                .contains(&signal)
+        })
+    }
+
+    /// All that it said.
+    fn said(&self) -> Vec<u8> {
+        match &self.output {
+            Ok(output) => [&output.stdout[..], &output.stderr[..]].concat(),
+            Err(error) => format!("can't be run: {error}\n").into_bytes(),
+        }
+    }
 }
 
 fn options(mut args: impl Iterator<Item = String>) -> Option<Options> {
@@ -66,6 +105,8 @@ fn options(mut args: impl Iterator<Item = String>) -> Option<Options> {
     let mut options = Options {
         at_once: cores.max(2),
         further: true,
+        times: 1,
+        kept: None,
         cargo: Vec::new(),
     };
     while let Some(arg) = args.next() {
@@ -74,10 +115,12 @@ fn options(mut args: impl Iterator<Item = String>) -> Option<Options> {
                 options.at_once = args.next()?.parse().ok()?;
                 options.further = false;
             }
+            "--times" => options.times = args.next()?.parse().ok()?,
+            "--kept" => options.kept = Some(args.next()?.into()),
             _ => options.cargo = std::iter::once(arg).chain(args.by_ref()).collect(),
         }
     }
-    (options.at_once > 0).then_some(options)
+    (options.at_once > 0 && options.times > 0).then_some(options)
 }
 
 fn main() -> ExitCode {
@@ -85,32 +128,88 @@ fn main() -> ExitCode {
         eprintln!("{USAGE}");
         return ExitCode::FAILURE;
     };
-    let programs = match built(&options.cargo) {
-        Ok(programs) => programs,
+    match all_goes(&options) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("programs: {error}");
-            return ExitCode::FAILURE;
+            ExitCode::FAILURE
         }
+    }
+}
+
+/// Runs all programs as often as is asked for; whether there are some, and none ever failed.
+fn all_goes(options: &Options) -> Result<bool, String> {
+    let built = built(&options.cargo)?;
+    let folder = options.kept.as_deref();
+    let kept = folder.map(|folder| {
+        let kept = Kept::open(folder, built.newest_ns);
+        kept.map_err(|error| format!("can't keep anything in {}: {error}", folder.display()))
+    });
+    let kept = Mutex::new(kept.transpose()?.unwrap_or_default());
+    let mut good = 0;
+    for go in 1..=options.times {
+        good += u32::from(one_go(go, &built.programs, options, &kept));
+    }
+    let kept = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let often = |goes: usize| match options.times {
+        1 => String::new(),
+        times => format!(" {goes} of {times} times"),
     };
+    for failure in kept.failures(options.times) {
+        let (often, name) = (often(failure.goes.len()), failure.name);
+        println!("failed{often}: {name}");
+        for file in failure.said {
+            println!("  {}", file.display());
+        }
+    }
+    Ok(good == options.times && !built.programs.is_empty())
+}
+
+/// Runs all programs that did not have this go, and tells what became of all; whether all passed.
+fn one_go(go: u32, programs: &[Program], options: &Options, kept: &Mutex<Kept>) -> bool {
     let begun = now();
-    let ended = run(programs, &options);
-    let (good, bad): (Vec<_>, Vec<_>) = ended.iter().partition(|ended| ended.is_good());
+    let missing = programs
+        .iter()
+        .filter(|one| lock(kept).of(go, &one.name).is_none());
+    let missing: VecDeque<Program> = missing.cloned().collect();
+    let before = programs.len() - missing.len();
+    let bad = run(missing, options, |ended| {
+        if ended.was_ended() {
+            return;
+        }
+        let verdict = Verdict {
+            go,
+            name: ended.program.name.clone(),
+            is_good: ended.is_good(),
+        };
+        if let Err(error) = lock(kept).keep(verdict, &ended.said()) {
+            eprintln!("programs: can't keep what became of it: {error}");
+        }
+    });
     for ended in &bad {
         show(ended);
     }
+    let kept = lock(kept);
+    let passed = |one: &&Program| {
+        kept.of(go, &one.name)
+            .is_some_and(|verdict| verdict.is_good)
+    };
+    let good = programs.iter().filter(passed).count();
+    let of = match options.times {
+        1 => String::new(),
+        times => format!("go {go} of {times}: "),
+    };
+    let known = match before {
+        0 => String::new(),
+        before => format!(", {before} of them in an earlier call"),
+    };
+    let seconds = begun.elapsed().as_secs_f64();
     println!(
-        "{} of {} test programs passed in {:.0} s",
-        good.len(),
-        ended.len(),
-        begun.elapsed().as_secs_f64()
+        "{of}{good} of {} test programs passed in {seconds:.0} s{known}",
+        programs.len()
     );
-    if bad.is_empty() && !ended.is_empty() {
-        return ExitCode::SUCCESS;
-    }
-    for ended in &bad {
-        println!("failed: {}", ended.program.name);
-    }
-    ExitCode::FAILURE
+    good == programs.len()
 }
 
 #[expect(
@@ -123,7 +222,7 @@ fn now() -> Instant {
 
 /// Builds the test programs, and gives those that take longest first: some that wait for minutes, and those of the
 /// whole product.
-fn built(flags: &[String]) -> Result<VecDeque<Program>, String> {
+fn built(flags: &[String]) -> Result<Built, String> {
     let mut build = cargo()
         .args([
             "test",
@@ -135,10 +234,11 @@ fn built(flags: &[String]) -> Result<VecDeque<Program>, String> {
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| format!("can't start cargo: {error}"))?;
-    let mut programs = Vec::new();
+    let (mut programs, mut newest_ns) = (Vec::new(), 0);
     for line in BufReader::new(build.stdout.take().ok_or("no output of cargo")?).lines() {
         let line = line.map_err(|error| format!("can't read what cargo says: {error}"))?;
         programs.extend(program(&line, repository()));
+        newest_ns = newest_ns.max(built_ns(&line).unwrap_or(0));
     }
     let status = build.wait().map_err(|error| error.to_string())?;
     if !status.success() {
@@ -150,7 +250,18 @@ fn built(flags: &[String]) -> Result<VecDeque<Program>, String> {
         let place = first.unwrap_or(FIRST.len());
         (place, !is_of_all, program.name.clone())
     });
-    Ok(programs.into())
+    Ok(Built {
+        programs,
+        newest_ns,
+    })
+}
+
+/// When the program was written that a line of cargo's is of, if it is of one.
+fn built_ns(line: &str) -> Option<u128> {
+    let message: Value = serde_json::from_str(line).ok()?;
+    let file = fs::metadata(message["executable"].as_str()?).ok()?;
+    let since = file.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH);
+    Some(since.ok()?.as_nanos())
 }
 
 /// What a line of cargo's says of a test program in this workspace, if it is of one.
@@ -167,17 +278,22 @@ fn program(line: &str, root: &Path) -> Option<Program> {
     })
 }
 
-fn run(programs: VecDeque<Program>, options: &Options) -> Vec<Ended> {
+/// Runs programs, has each looked at that has ended, and gives those that failed.
+fn run(programs: VecDeque<Program>, options: &Options, look: impl Fn(&Ended) + Sync) -> Vec<Ended> {
     let waiting = Mutex::new(programs);
-    let ended = Mutex::new(Vec::new());
+    let bad = Mutex::new(Vec::new());
     // False when there is none left.
     let run_next = || {
         let next = lock(&waiting).pop_front();
         let Some(program) = next else { return false };
         let one = play(program);
-        let mut all = lock(&ended);
+        // One says its line at a time.
+        let mut bad = lock(&bad);
         say(&one);
-        all.push(one);
+        look(&one);
+        if !one.is_good() {
+            bad.push(one);
+        }
         true
     };
     let further = AtomicUsize::new(0);
@@ -195,7 +311,7 @@ fn run(programs: VecDeque<Program>, options: &Options) -> Vec<Ended> {
             }
         }
     });
-    ended.into_inner().unwrap_or_else(PoisonError::into_inner)
+    bad.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Looks at the cores for a while: whether they had time left. False where that can't be told, as in a container
@@ -286,21 +402,17 @@ fn show(ended: &Ended) {
         ended.program.name,
         ended.program.file.display()
     );
-    match &ended.output {
-        Ok(output) => {
-            let mut out = io::stdout().lock();
-            // Whoever reads no more has seen enough.
-            let _ = out
-                .write_all(&output.stdout)
-                .and_then(|()| out.write_all(&output.stderr));
-            println!("---- {}: {}\n", ended.program.name, output.status);
-        }
-        Err(error) => println!("can't be run: {error}\n"),
+    // Whoever reads no more has seen enough.
+    let _ = io::stdout().lock().write_all(&ended.said());
+    if let Ok(output) = &ended.output {
+        println!("---- {}: {}\n", ended.program.name, output.status);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -332,11 +444,24 @@ mod tests {
 
     #[test]
     fn flags_after_its_own_are_for_cargo() {
-        let said = ["--at-once", "3", "--workspace", "--locked"].map(str::to_owned);
+        let said = [
+            "--at-once",
+            "3",
+            "--times",
+            "10",
+            "--kept",
+            "target/d",
+            "--workspace",
+            "--locked",
+        ]
+        .map(str::to_owned);
         let options = options(said.into_iter()).unwrap();
         assert_eq!((options.at_once, options.cargo.len()), (3, 2));
+        assert_eq!((options.times, options.kept), (10, Some("target/d".into())));
         assert!(!options.further, "three are three");
-        assert!(super::options(["--at-once".to_owned(), "0".to_owned()].into_iter()).is_none());
+        for wrong in [["--at-once", "0"], ["--times", "0"], ["--times", "x"]] {
+            assert!(super::options(wrong.map(str::to_owned).into_iter()).is_none());
+        }
     }
 
     #[test]
@@ -355,5 +480,70 @@ mod tests {
         assert!(!before.is_idle_since(before), "nothing is known yet");
         assert_eq!(Ticks::of("intr 5\n"), None);
         assert_eq!(Ticks::of("cpu  1 2 3\n"), None);
+    }
+
+    #[test]
+    fn all_have_their_goes_whatever_fails_and_what_was_had_is_not_had_again() {
+        let folder = tempfile::tempdir().unwrap();
+        // Fails in its second go, and each go leaves a mark.
+        let script = folder.path().join("second");
+        fs::write(
+            &script,
+            "#!/bin/sh\necho go >> goes\n[ $(wc -l < goes) != 2 ]\n",
+        )
+        .unwrap();
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+        let program = |name: &str, file: &Path| Program {
+            name: name.to_owned(),
+            file: file.to_owned(),
+            folder: folder.path().to_owned(),
+        };
+        let programs = [
+            program("tests second", &script),
+            program("tests missing", Path::new("/no/such/program")),
+        ];
+        let flags = ["--at-once", "1", "--times", "3"].map(str::to_owned);
+        let options = options(flags.into_iter()).unwrap();
+        let place = folder.path().join("kept");
+        for _ in 0..2 {
+            let kept = Mutex::new(Kept::open(&place, 1).unwrap());
+            for go in 1..=3 {
+                assert!(!one_go(go, &programs, &options, &kept));
+                assert_eq!(one_go(go, &programs[..1], &options, &kept), go != 2);
+            }
+            let kept = kept.into_inner().unwrap();
+            let failures = kept.failures(3);
+            let goes = |at: usize| (failures[at].name.to_owned(), failures[at].goes.clone());
+            assert_eq!(goes(0), ("tests missing".to_owned(), vec![1, 2, 3]));
+            assert_eq!(goes(1), ("tests second".to_owned(), vec![2]));
+        }
+        let had = fs::read_to_string(folder.path().join("goes")).unwrap();
+        assert_eq!(had.lines().count(), 3);
+    }
+
+    #[test]
+    fn what_somebody_ended_did_not_fail() {
+        let ended = |by: &str| {
+            let output = Command::new("sh")
+                .args(["-c", &format!("kill -{by} $$")])
+                .output();
+            let program = Program {
+                name: "tests live".to_owned(),
+                file: PathBuf::new(),
+                folder: PathBuf::new(),
+            };
+            let took = Duration::ZERO;
+            Ended {
+                program,
+                took,
+                output,
+            }
+            .was_ended()
+        };
+        assert!(ended("INT") && ended("TERM"));
+        assert!(
+            !ended("KILL") && !ended("ABRT"),
+            "the kernel does so, or the program"
+        );
     }
 }
