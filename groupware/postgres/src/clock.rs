@@ -12,6 +12,16 @@ impl Deadline {
         Self(now() + time)
     }
 
+    /// This one, or so long from now if that is earlier.
+    pub(crate) fn or_after(self, time: Duration) -> Self {
+        Self(self.0.min(now() + time))
+    }
+
+    /// The later one.
+    pub(crate) fn or_later(self, other: Self) -> Self {
+        Self(self.0.max(other.0))
+    }
+
     /// What is left of it.
     pub(crate) fn left(self) -> Duration {
         self.0.saturating_duration_since(now())

@@ -97,6 +97,11 @@ pub(crate) fn late() -> StoreError {
     StoreError::Away(Arc::new(Late))
 }
 
+/// Whether it is that: nobody said anything.
+pub(crate) fn is_late(error: &StoreError) -> bool {
+    matches!(error, StoreError::Away(cause) if cause.is::<Late>())
+}
+
 /// What PostgreSQL said, as the kind that says what to do.
 pub(crate) fn kind(error: tokio_postgres::Error) -> StoreError {
     match is_away(&error) {

@@ -20,8 +20,10 @@ use crate::write::{Attempt, Statements, attempt};
 const TRIES: u32 = 5;
 /// Time between two looks whether the server is back.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How long a server that was away when it was last asked is waited for.
+/// How long a server that was away when it was last asked is waited for, and left in peace before that: who came
+/// while it was found to be away has waited long enough.
 const BRIEFLY: Duration = Duration::from_secs(1);
+const LEFT_IN_PEACE: Duration = Duration::from_millis(100);
 
 /// Who writes.
 #[derive(Debug, Clone, Copy)]
@@ -129,8 +131,8 @@ pub(crate) struct Link {
     identity: Identity,
     patience: Duration,
     linked: Option<Linked>,
-    /// The server was away when it was last asked: nobody waits for long again.
-    was_away: bool,
+    /// The server was away when it was last asked: nobody waits for long again, nor at all until then.
+    away: Option<Deadline>,
 }
 
 impl Link {
@@ -146,7 +148,7 @@ impl Link {
             identity,
             patience,
             linked: None,
-            was_away: false,
+            away: None,
         };
         let forgotten = first.client.execute(sql::FORGET, &[]).await;
         forgotten.map_err(kind)?;
@@ -198,19 +200,25 @@ impl Link {
         {
             return Ok(linked);
         }
-        let brief = Deadline::after(BRIEFLY);
-        let deadline = match self.was_away && brief.left() < deadline.left() {
-            true => brief,
-            false => deadline,
+        let deadline = match self.away {
+            Some(peace) if !peace.is_over() => return Err(late()),
+            Some(_) => deadline.or_after(brief(self.patience)),
+            None => deadline,
         };
         let connected = self.connect(deadline).await;
-        self.was_away = connected.is_err();
+        self.is_away(connected.is_err());
         connected
     }
 
-    /// Stores a group: one outcome for each batch, or one error for all.
+    fn is_away(&mut self, is_away: bool) {
+        self.away = is_away.then(|| Deadline::after(LEFT_IN_PEACE));
+    }
+
+    /// Stores a group: one outcome for each batch, or one error for all. However often it is tried, and whatever there
+    /// is to find out then, it takes no longer than the patience, but for what the group's bytes take.
     pub(crate) async fn commit(&mut self, group: &[&Batch]) -> Result<Vec<Outcome>, CommitError> {
-        let deadline = Deadline::after(self.patience);
+        let whole = Deadline::after(self.patience);
+        let deadline = Deadline::after(self.patience.saturating_sub(brief(self.patience)));
         let mut tries = 1;
         loop {
             let mut linked = self.linked(deadline).await?;
@@ -221,7 +229,8 @@ impl Link {
                 statements,
                 ..
             } = &linked;
-            match attempt(session, statements, group, (node, number), self.patience).await {
+            let limits = (deadline, brief(self.patience));
+            match attempt(session, statements, group, (node, number), limits).await {
                 Attempt::Nothing(outcomes) => {
                     self.linked = Some(linked);
                     return Ok(outcomes);
@@ -240,14 +249,17 @@ impl Link {
                     }
                 }
                 Attempt::Late => {
-                    self.was_away = true;
+                    self.is_away(true);
                     end(linked).await;
                     return Err(late().into());
                 }
                 Attempt::InDoubt(outcomes, cause) => {
                     end(linked).await;
-                    if self.was_stored(number, cause).await? {
+                    if self.was_stored(number, cause.clone(), whole).await? {
                         return Ok(outcomes);
+                    }
+                    if deadline.is_over() {
+                        return Err(cause.into());
                     }
                 }
             }
@@ -258,18 +270,27 @@ impl Link {
 
     /// Whether the group of this number was stored, once no session is left that may still be storing it. The
     /// look is a commit itself: what it finds lasts as long as that does.
-    async fn was_stored(&mut self, number: i64, cause: StoreError) -> Result<bool, CommitError> {
-        let deadline = Deadline::after(self.patience);
-        let linked = self.connect(deadline).await.map_err(|error| {
-            self.was_away = true;
-            let error = groupware_text::chain(&error);
-            tracing::error!(
-                cause = groupware_text::chain(&cause),
-                error,
-                "it isn't known whether a commit was stored"
-            );
-            CommitError::Unknown(cause.clone())
-        })?;
+    async fn was_stored(
+        &mut self,
+        number: i64,
+        cause: StoreError,
+        deadline: Deadline,
+    ) -> Result<bool, CommitError> {
+        // What a large group took is not to be what is missing here.
+        let least = Deadline::after(brief(self.patience));
+        let linked = self
+            .connect(deadline.or_later(least))
+            .await
+            .map_err(|error| {
+                self.is_away(true);
+                let error = groupware_text::chain(&error);
+                tracing::error!(
+                    cause = groupware_text::chain(&cause),
+                    error,
+                    "it isn't known whether a commit was stored"
+                );
+                CommitError::Unknown(cause.clone())
+            })?;
         let last = linked.last;
         self.linked = Some(linked);
         match last {
@@ -288,6 +309,11 @@ impl Link {
             let _ = timeout(BRIEFLY, client.execute(sql::LEAVE, &[&self.identity.node])).await;
         }
     }
+}
+
+/// Of all the time that somebody waits, what is kept for the last of it.
+pub(crate) fn brief(patience: Duration) -> Duration {
+    BRIEFLY.min(patience / 5)
 }
 
 /// Ends a session, and lets the event loop, which runs only while something is waited for, hear of it.

@@ -20,7 +20,7 @@ use crate::writer::PostgresWriter;
 
 /// Most sessions that read at once, unless said otherwise: the server has 100 in all as it comes.
 const READERS: usize = 32;
-/// How long the database is waited for, unless said otherwise.
+/// How long the database is waited for, unless said otherwise: whoever finds it away is told so within this.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Stores on one database that shall have room beside each other, and connections that they leave to others.
 const STORES: usize = 3;

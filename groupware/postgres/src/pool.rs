@@ -15,8 +15,8 @@ use tokio_postgres::{Client, Error, Statement};
 
 use crate::address::Database;
 use crate::clock::Deadline;
-use crate::error::{kind, late};
-use crate::link::Identity;
+use crate::error::{is_late, kind, late};
+use crate::link::{Identity, brief};
 use crate::session::{Role, Session};
 use crate::sql;
 use crate::wait::wait;
@@ -125,6 +125,9 @@ thread_local! {
     static HELD: Cell<usize> = const { Cell::new(0) };
 }
 
+/// Time in which nobody asks a server that was away.
+const PEACE: Duration = Duration::from_millis(200);
+
 /// As many sessions as there may be at once, of which those without work wait for the next reader.
 pub(crate) struct Pool {
     database: Arc<Database>,
@@ -137,11 +140,47 @@ pub(crate) struct Pool {
     event_loop: Loop,
 }
 
+/// Whether the server answers, as far as readers have seen.
+#[derive(Clone, Copy, Default)]
+enum Reach {
+    #[default]
+    There,
+    /// Somebody waited for an answer in vain: the next reader finds out whether it is there.
+    Late,
+    /// Somebody finds out. Others wait for that, unless it was away before.
+    Asked { was_away: bool },
+    /// It was away, and nobody asks again before this.
+    Away(Deadline),
+}
+
 #[derive(Default)]
 struct State {
     idle: Vec<Reader>,
     /// Sessions in use or being opened.
     busy: usize,
+    reach: Reach,
+}
+
+/// Who wants a session has one without work, or the right to open one.
+struct Admitted {
+    idle: Option<Reader>,
+    /// All the others want to know whether it can be opened.
+    finds_out: bool,
+}
+
+impl State {
+    /// What there is for the next reader, of so many.
+    fn next(&mut self, most: usize) -> Option<Admitted> {
+        let finds_out = false;
+        while let Some(reader) = self.idle.pop() {
+            if !reader.session.client.is_closed() {
+                let idle = Some(reader);
+                return Some(Admitted { idle, finds_out });
+            }
+        }
+        let idle = None;
+        (self.busy < most).then_some(Admitted { idle, finds_out })
+    }
 }
 
 impl Pool {
@@ -161,20 +200,50 @@ impl Pool {
         }
     }
 
+    /// Longest wait for an answer. What is left of the whole patience is for who finds out whether the server is there.
     pub(crate) fn patience(&self) -> Duration {
-        self.patience
+        self.patience.saturating_sub(brief(self.patience))
     }
 
     /// A session that nobody else uses until it is put back, or let go.
     pub(crate) fn take(&self) -> Result<Reader, StoreError> {
-        if let Some(idle) = self.admit()? {
+        let deadline = Deadline::after(self.patience());
+        let Admitted { idle, finds_out } = self.admit(deadline)?;
+        if let Some(idle) = idle {
             return Ok(idle);
         }
-        let opened = self.open();
+        let opened = self.open(match finds_out {
+            true => brief(self.patience),
+            false => deadline.left(),
+        });
         if opened.is_err() {
             self.leave(None);
         }
+        match &opened {
+            Ok(_) if finds_out => self.set_reach(Reach::There),
+            Err(_) if finds_out => self.set_reach(Reach::Away(Deadline::after(PEACE))),
+            Err(error) if is_late(error) => self.was_late(),
+            _ => {}
+        }
         opened
+    }
+
+    /// Somebody waited for an answer in vain. No other shall wait as long for one, on sessions that are as old.
+    pub(crate) fn was_late(&self) {
+        let mut state = self.lock();
+        if !matches!(state.reach, Reach::There) {
+            return;
+        }
+        state.reach = Reach::Late;
+        let idle = std::mem::take(&mut state.idle);
+        drop(state);
+        drop(idle);
+        self.given_back.notify_all();
+    }
+
+    fn set_reach(&self, reach: Reach) {
+        self.lock().reach = reach;
+        self.given_back.notify_all();
     }
 
     fn most_now(&self) -> usize {
@@ -184,22 +253,27 @@ impl Pool {
         }
     }
 
-    /// A session without work, or the right to open one.
-    fn admit(&self) -> Result<Option<Reader>, StoreError> {
-        let deadline = Deadline::after(self.patience);
+    fn admit(&self, deadline: Deadline) -> Result<Admitted, StoreError> {
         let mut state = self.lock();
         loop {
-            while let Some(reader) = state.idle.pop() {
-                if !reader.session.client.is_closed() {
-                    state.busy += 1;
-                    HELD.set(HELD.get() + 1);
-                    return Ok(Some(reader));
+            let admitted = match state.reach {
+                Reach::Away(peace) if !peace.is_over() => return Err(late()),
+                Reach::Asked { was_away: true } => return Err(late()),
+                Reach::Asked { was_away: false } => None,
+                Reach::Late | Reach::Away(_) => {
+                    let was_away = matches!(state.reach, Reach::Away(_));
+                    state.reach = Reach::Asked { was_away };
+                    Some(Admitted {
+                        idle: None,
+                        finds_out: true,
+                    })
                 }
-            }
-            if state.busy < self.most_now() {
+                Reach::There => state.next(self.most_now()),
+            };
+            if let Some(admitted) = admitted {
                 state.busy += 1;
                 HELD.set(HELD.get() + 1);
-                return Ok(None);
+                return Ok(admitted);
             }
             if deadline.is_over() {
                 return Err(late());
@@ -209,7 +283,7 @@ impl Pool {
         }
     }
 
-    fn open(&self) -> Result<Reader, StoreError> {
+    fn open(&self, most: Duration) -> Result<Reader, StoreError> {
         let (database, identity) = (Arc::clone(&self.database), self.identity);
         let patience = self.patience;
         let opened = async move {
@@ -221,7 +295,7 @@ impl Pool {
                 statements,
             })
         };
-        self.event_loop.run(opened, patience)
+        self.event_loop.run(opened, most)
     }
 
     /// Lets the next have a session, or the room that it had.

@@ -125,9 +125,14 @@ impl<'pool> View<'pool> {
                 both.map(|(begun, answer)| begun.and(answer))
             }
         };
-        let answer = answer.map_or_else(|| Err(late()), |answer| answer.map_err(kind));
+        let answer = answer.map_or_else(|| Err(self.late()), |answer| answer.map_err(kind));
         self.is_broken.set(self.is_broken.get() || answer.is_err());
         answer
+    }
+
+    fn late(&self) -> StoreError {
+        self.pool.was_late();
+        late()
     }
 
     fn number(&self, sql: &str, more: Duration) -> Result<i64, StoreError> {
@@ -153,7 +158,7 @@ impl<'pool> View<'pool> {
         let mut rows = pin!(rows);
         let (mut page, mut bytes) = (Vec::new(), 0);
         while bytes < PAGE_BYTES {
-            let next = wait(rows.next(), self.pool.patience()).ok_or_else(late);
+            let next = wait(rows.next(), self.pool.patience()).ok_or_else(|| self.late());
             let row = next.and_then(|row| row.transpose().map_err(kind));
             match row.inspect_err(|_| self.is_broken.set(true))? {
                 Some(row) => {

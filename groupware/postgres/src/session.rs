@@ -60,8 +60,8 @@ impl Session {
              SET idle_in_transaction_session_timeout = {}; {}",
             sql::TUNE,
             database.schema,
-            // So that the server says no before it is given up.
-            (patience * 4 / 5).as_millis(),
+            // So that the server says no before it is given up, and there is time left to store what was waited for.
+            (patience * 3 / 5).as_millis(),
             idle.as_millis(),
             // What is stronger, such as remote_apply, stays.
             "SELECT set_config('synchronous_commit', 'on', false)

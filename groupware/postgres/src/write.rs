@@ -13,6 +13,7 @@ use tokio_postgres::error::Severity;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row, Statement};
 
+use crate::clock::Deadline;
 use crate::error::{kind, late};
 use crate::group::{Found, Wanted, Writes};
 use crate::session::Session;
@@ -80,21 +81,26 @@ pub(crate) enum Attempt {
     InDoubt(Vec<Outcome>, StoreError),
 }
 
-/// Tries to store a group under a number of the writer's.
+/// Tries to store a group under a number of the writer's, until the deadline. It is not begun to be stored where less
+/// is left than the least that this takes.
 pub(crate) async fn attempt(
     session: &Session,
     statements: &Statements,
     group: &[&Batch],
     (node, number): (i64, i64),
-    patience: Duration,
+    (deadline, least): (Deadline, Duration),
 ) -> Attempt {
     let wanted = Wanted::of(group);
-    let looked = timeout(patience, look(&session.client, statements, &wanted)).await;
+    let looked = timeout(
+        deadline.left().max(least),
+        look(&session.client, statements, &wanted),
+    );
+    let looked = looked.await;
     let (base, found) = match looked {
         Ok(Ok(looked)) => looked,
         Ok(Err(error)) => {
             // The transaction is over as soon as the session hears of it, or with the session.
-            let _ = timeout(patience, session.client.batch_execute(sql::ROLLBACK)).await;
+            let _ = timeout(least, session.client.batch_execute(sql::ROLLBACK)).await;
             return Attempt::Refused(error);
         }
         Err(_) => return Attempt::Late,
@@ -102,17 +108,21 @@ pub(crate) async fn attempt(
     let first = base.unsigned_abs() * GROUP_BATCHES as u64;
     let (outcomes, writes) = wanted.judge(found, group, first);
     if writes.is_empty() {
-        let over = timeout(patience, session.client.batch_execute(sql::ROLLBACK)).await;
+        let over = timeout(least, session.client.batch_execute(sql::ROLLBACK)).await;
         return match over {
             Ok(Ok(())) => Attempt::Nothing(outcomes),
             Ok(Err(error)) => Attempt::Refused(error),
             Err(_) => Attempt::Late,
         };
     }
+    let left = deadline.left();
+    if left < least {
+        return Attempt::Late;
+    }
     session.warned();
     let more = Duration::from_secs((writes.bytes() / BYTES_PER_S) as u64);
     let stored = store(&session.client, statements, &writes, (node, number));
-    match timeout(patience + more, stored).await {
+    match timeout(left + more, stored).await {
         Err(_) => Attempt::InDoubt(outcomes, late()),
         Ok(Err(error)) if is_rolled_back(&error) => Attempt::Refused(error),
         Ok(Err(error)) => Attempt::InDoubt(outcomes, kind(error)),

@@ -1,8 +1,11 @@
 //! What every engine must do, on PostgreSQL; and what only this one does.
 
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+
 use groupware_postgres::{Database, OpenError, PostgresOptions, open as open_at};
 use groupware_store::{Forms, Store, StoreError, StoreOptions};
 use plimsoll_tests::postgres::Postgres;
+use plimsoll_tests::relay::{Direction, Relay, Way};
 use plimsoll_tests::wait_until;
 
 use crate::contract::{batch, get, keeps_the_contract, keys};
@@ -374,4 +377,53 @@ fn chain(error: &dyn std::error::Error) -> String {
         last = cause;
     }
     words
+}
+
+/// Ends others, however this ends.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+/// As where its machine stands still, or a network passes nothing on: connections stay as they are.
+#[test]
+fn who_finds_a_server_silent_keeps_others_from_waiting_for_it() {
+    let Some(server) = Postgres::start() else {
+        return;
+    };
+    let relay = Relay::start(([127, 0, 0, 1], server.port()).into()).unwrap();
+    let port = format!(":{}/", server.port());
+    let through = format!(":{}/", relay.address().port());
+    let at = Database::parse(&server.address().replacen(&port, &through, 1)).unwrap();
+    let store = store(&at, &few());
+    let read = || store.read(|snapshot| snapshot.get("p", b"k"));
+    let put = || store.commit_blocking(batch(|b| _ = b.put("p", "k", "1")));
+    put().unwrap();
+    assert!(read().unwrap().is_some());
+    for direction in [Direction::There, Direction::Back] {
+        relay.set(direction, Way::Stalled);
+    }
+    let limit = std::time::Duration::from_secs(120);
+    let (ends, refused) = (AtomicBool::new(false), [const { AtomicU32::new(0) }; 2]);
+    // What was on its way may still come.
+    let refuses = |which: usize, is_refused: &dyn Fn() -> bool| {
+        while !ends.load(Relaxed) {
+            refused[which].fetch_add(u32::from(is_refused()), Relaxed);
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| refuses(0, &|| read().is_err_and(|error| error.is_passing())));
+        scope.spawn(|| refuses(1, &|| put().is_err_and(|error| error.is_passing())));
+        let _ends = Ends(&ends);
+        // Each of them by itself would wait for seconds.
+        let are_many = || refused.iter().all(|count| count.load(Relaxed) > 1000);
+        wait_until(limit, "refusals", are_many);
+    });
+    relay.heal();
+    wait_until(limit, "reads and writes", || {
+        read().is_ok() && put().is_ok()
+    });
 }
