@@ -137,7 +137,7 @@ pub fn add_and_remove(
 ) -> Result<Decision, MailError> {
     check_number(add.len() + remove.len())?;
     let mailbox: Arc<str> = context.mailbox.into();
-    let mut changes = Changes::new(context.snapshot);
+    let mut changes = Changes::new(context.snapshot, context.now_us);
     // A message that is named twice is moved, and counted, once.
     let mut seen = BTreeSet::new();
     let added = add.iter().filter(|unid| !remove.contains(unid));
@@ -200,7 +200,7 @@ pub fn empty(context: &Context<'_>, folder: Folder) -> Result<Decision, MailErro
     let fitting = found.iter().take_while(fits).count().max(1);
     found.truncate(fitting);
     let mailbox: Arc<str> = context.mailbox.into();
-    let mut changes = Changes::new(context.snapshot);
+    let mut changes = Changes::new(context.snapshot, context.now_us);
     for held in &found {
         changes.remove(&mailbox, held);
     }
@@ -218,7 +218,7 @@ fn change(
 ) -> Result<Decision, MailError> {
     check_number(unids.len())?;
     let mailbox: Arc<str> = context.mailbox.into();
-    let mut changes = Changes::new(context.snapshot);
+    let mut changes = Changes::new(context.snapshot, context.now_us);
     let mut seen = BTreeSet::new();
     for unid in unids.iter().filter(|unid| seen.insert(**unid)) {
         let held = mailbox::require(context.snapshot, context.mailbox, *unid)?;

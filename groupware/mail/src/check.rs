@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 
 use groupware_store::{Snapshot, StoreError, counters};
 
+use crate::numbers::{Handed, Head, Numbers};
 use crate::{Counts, Entry, Folder, MailError, Unid, folders, keys};
 
 /// What a look at mailboxes has found.
@@ -30,6 +31,11 @@ struct Mailbox<'a> {
     /// What the others share.
     marks: BTreeMap<Unid, Option<Unid>>,
     counted: BTreeMap<Folder, Counts>,
+    /// The UIDs that messages have, and the last one that a folder says it has given out.
+    uids: BTreeMap<Folder, BTreeSet<u64>>,
+    handed: BTreeMap<Folder, u64>,
+    /// The mailbox's last change.
+    modseq: u64,
 }
 
 impl<'a> Mailbox<'a> {
@@ -48,6 +54,9 @@ impl<'a> Mailbox<'a> {
             bodies: lengths(snapshot, name, keys::BODIES)?,
             marks,
             counted: BTreeMap::new(),
+            uids: BTreeMap::new(),
+            handed: handed(snapshot, name)?,
+            modseq: Head::of(snapshot, name)?.modseq,
         })
     }
 }
@@ -61,6 +70,19 @@ fn lengths(
     let mut found = BTreeMap::new();
     snapshot.measure(partition, from, Some(to), usize::MAX, &mut |key, bytes| {
         found.extend(keys::unid_of(key).map(|unid| (unid, bytes)));
+        ControlFlow::Continue(())
+    })?;
+    Ok(found)
+}
+
+/// The last UID of each folder.
+fn handed(snapshot: &dyn Snapshot, mailbox: &str) -> Result<BTreeMap<Folder, u64>, StoreError> {
+    let (from, to) = keys::COUNTS;
+    let mut found = BTreeMap::new();
+    snapshot.browse(mailbox, from, Some(to), usize::MAX, &mut |key, value| {
+        let folder = std::str::from_utf8(&key[from.len()..]).ok();
+        let folder = folder.and_then(Folder::parse);
+        found.extend(folder.map(|folder| (folder, Handed::decode(value).uids)));
         ControlFlow::Continue(())
     })?;
     Ok(found)
@@ -109,6 +131,9 @@ impl Found {
             let words = format!("message {unid} lies in the folder {folder}, which is not there");
             self.complain(name, &words);
         }
+        if let Some(numbers) = entry.numbers {
+            self.numbers(there, (folder, unid), numbers);
+        }
         let Some(body) = entry.shared else {
             return match there.bodies.remove(&unid) {
                 Some(bytes) if bytes == entry.size => {}
@@ -127,6 +152,31 @@ impl Found {
         if there.marks.remove(&unid) != Some(Some(body)) {
             let words = format!("message {unid} has no mark that it holds the shared body {body}");
             self.complain(name, &words);
+        }
+    }
+
+    /// No two messages of a folder have one UID, and none has one that was not given out.
+    fn numbers(
+        &mut self,
+        there: &mut Mailbox<'_>,
+        (folder, unid): (Folder, Unid),
+        Numbers { uid, modseq }: Numbers,
+    ) {
+        let handed = there.handed.get(&folder).copied();
+        let is_new = there.uids.entry(folder).or_default().insert(uid);
+        if !is_new {
+            let words = format!("message {unid} has the UID {uid}, which another has in {folder}");
+            self.complain(there.name, &words);
+        }
+        // A folder that has lost its counters is told as that.
+        if let Some(handed) = handed.filter(|handed| uid > *handed) {
+            let words = format!("message {unid} has the UID {uid}, and {folder} is at {handed}");
+            self.complain(there.name, &words);
+        }
+        if modseq > there.modseq {
+            let last = there.modseq;
+            let words = format!("message {unid} was changed by {modseq}, and the last is {last}");
+            self.complain(there.name, &words);
         }
     }
 

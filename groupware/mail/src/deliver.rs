@@ -187,7 +187,7 @@ pub fn resolve(
 /// # Errors
 /// A refusal if a mailbox is full; the store's.
 pub fn send(context: &Context<'_>, parcel: &Parcel) -> Result<Decision, MailError> {
-    let mut changes = Changes::new(context.snapshot);
+    let mut changes = Changes::new(context.snapshot, context.now_us);
     let made = put_sent(context, &mut changes, parcel)?;
     Ok(Decision {
         batch: changes.into_batch()?,
@@ -245,7 +245,7 @@ pub fn receive(
     traced.extend_from_slice(&message);
     let mut ids = context.ids;
     let copies = copies(to, context.now_us, &mut ids);
-    let mut changes = Changes::new(context.snapshot);
+    let mut changes = Changes::new(context.snapshot, context.now_us);
     put(
         &mut changes,
         &copies,

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::deliver::{Parcel, check_room, put_sent};
 use crate::mailbox::{self, Changes, Held};
-use crate::{Context, Decision, Entry, Folder, MailError, Reason, Unid, keys};
+use crate::{Context, Decision, Entry, Folder, MailError, Reason, Unid};
 
 /// Keeps a new draft.
 ///
@@ -20,7 +20,7 @@ pub fn save(context: &Context<'_>, message: &Bytes) -> Result<Decision, MailErro
     let unid = Unid::new(context.now_us, ids.take());
     let mut entry = Entry::of(message, context.now_us);
     entry.read = true;
-    let mut changes = Changes::new(context.snapshot);
+    let mut changes = Changes::new(context.snapshot, context.now_us);
     changes.insert(
         &context.mailbox.into(),
         Folder::Drafts,
@@ -50,11 +50,8 @@ pub fn rewrite(context: &Context<'_>, unid: Unid, message: &Bytes) -> Result<Dec
     let mut entry = Entry::of(message, context.now_us);
     entry.read = true;
     entry.marks = held.entry.marks;
-    let mut changes = Changes::new(context.snapshot);
-    changes.replace(&mailbox, &held, Folder::Drafts, &entry);
-    changes
-        .batch()
-        .put(mailbox, keys::body(unid), message.clone());
+    let mut changes = Changes::new(context.snapshot, context.now_us);
+    changes.rewrite(&mailbox, &held, &entry, message);
     Ok(Decision {
         batch: changes.into_batch()?,
         made: Some(unid),
@@ -69,7 +66,7 @@ pub fn rewrite(context: &Context<'_>, unid: Unid, message: &Bytes) -> Result<Dec
 /// A refusal if there is no such draft, or a mailbox is full.
 pub fn send(context: &Context<'_>, unid: Unid, parcel: &Parcel) -> Result<Decision, MailError> {
     let held = require(context, unid)?;
-    let mut changes = Changes::new(context.snapshot);
+    let mut changes = Changes::new(context.snapshot, context.now_us);
     changes.remove(&context.mailbox.into(), &held);
     let made = put_sent(context, &mut changes, parcel)?;
     Ok(Decision {

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use mail_parser::{HeaderName, HeaderValue, MessageParser};
 use serde::{Deserialize, Serialize};
 
+use crate::numbers::{self, Numbers};
 use crate::{MailError, Person, Unid, limits};
 
 /// Version of the stored form. A reader refuses what it doesn't know.
@@ -83,6 +84,8 @@ pub struct Entry {
     pub date_s: i64,
     /// The shared body, where the mailbox has no own one.
     pub shared: Option<Unid>,
+    /// Its numbers; none where a version wrote it that gives none, or it isn't stored yet.
+    pub numbers: Option<Numbers>,
     /// What lists show.
     pub summary: Summary,
 }
@@ -115,6 +118,7 @@ impl Entry {
             size: message.len() as u64,
             date_s,
             shared: None,
+            numbers: None,
             summary: Summary {
                 subject: cut(
                     parsed.and_then(|it| it.subject()).unwrap_or_default(),
@@ -128,8 +132,8 @@ impl Entry {
         }
     }
 
-    /// The stored form: fixed fields, then the summary as JSON.
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    /// The stored form without its numbers: fixed fields, then the summary as JSON.
+    pub(crate) fn encode(&self) -> (Vec<u8>, Vec<u8>) {
         let mut flags = self.marks.bits();
         for (flag, is_set) in [
             (READ, self.read),
@@ -138,13 +142,13 @@ impl Entry {
         ] {
             flags |= if is_set { flag } else { 0 };
         }
-        let mut bytes = Vec::with_capacity(FIXED_BYTES + 256);
+        let mut bytes = Vec::with_capacity(FIXED_BYTES + 300);
         bytes.extend_from_slice(&[FORMAT, flags]);
         bytes.extend_from_slice(&self.size.to_be_bytes());
         bytes.extend_from_slice(&self.date_s.to_be_bytes());
         bytes.extend_from_slice(&self.shared.map_or(0, Unid::bits).to_be_bytes());
-        serde_json::to_writer(&mut bytes, &self.summary).expect("texts serialise to memory");
-        bytes
+        let summary = serde_json::to_vec(&self.summary).expect("texts serialise to memory");
+        (bytes, summary)
     }
 
     /// Reads the stored form.
@@ -162,6 +166,7 @@ impl Entry {
             size: line.size,
             date_s: line.date_s,
             shared: line.shared,
+            numbers: line.numbers(),
             summary,
         })
     }
@@ -180,6 +185,11 @@ pub(crate) struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
+    /// Its numbers, if it has any.
+    pub(crate) fn numbers(&self) -> Option<Numbers> {
+        numbers::of_summary(self.summary)
+    }
+
     pub(crate) fn decode(key: &[u8], bytes: &'a [u8]) -> Result<Self, MailError> {
         let Some((fixed, summary)) = bytes.split_first_chunk::<FIXED_BYTES>() else {
             return Err(MailError::corrupt(key, "too short"));
@@ -235,7 +245,9 @@ mod tests {
             entry.shared = shared;
             entry.marks.answered = shared.is_some();
             entry.marks.forwarded = shared.is_none();
-            assert_eq!(Entry::decode(b"k", &entry.encode()).unwrap(), entry);
+            let (fixed, summary) = entry.encode();
+            let stored = [fixed, summary].concat();
+            assert_eq!(Entry::decode(b"k", &stored).unwrap(), entry);
         }
         assert!(Entry::decode(b"k", &[2; 60]).is_err());
         assert!(Entry::decode(b"k", b"").is_err());

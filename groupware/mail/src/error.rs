@@ -48,6 +48,8 @@ pub enum Reason {
     ForeignSender,
     /// There is no such message, folder, or attachment.
     NotFound,
+    /// What is asked for was known once, and is not any more.
+    Gone,
     /// The state of the message or folder does not allow it.
     Conflict,
     /// The message is larger than a message may be.
@@ -68,6 +70,7 @@ impl Reason {
             Self::ForeignSender => 403,
             Self::NotFound => 404,
             Self::Conflict => 409,
+            Self::Gone => 410,
             Self::TooLarge => 413,
             Self::UnsupportedMediaType => 415,
             Self::TooOften => 429,

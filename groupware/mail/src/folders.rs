@@ -66,7 +66,7 @@ pub fn delete(context: &Context<'_>, unid: Unid) -> Result<Decision, MailError> 
     let limit = limits::SWEPT_AT_ONCE;
     let found = mailbox::newest(context.snapshot, context.mailbox, folder, limit)?;
     let mailbox: Arc<str> = context.mailbox.into();
-    let mut changes = Changes::new(context.snapshot);
+    let mut changes = Changes::new(context.snapshot, context.now_us);
     for held in &found {
         changes.replace(&mailbox, held, Folder::Archive, &held.entry);
     }

@@ -31,7 +31,9 @@ pub fn import(
     messages: impl Iterator<Item = Imported>,
 ) -> Result<Batch, MailError> {
     let mailbox: Arc<str> = mailbox.into();
-    let mut changes = Changes::new(snapshot);
+    let messages: Vec<Imported> = messages.collect();
+    let newest = messages.iter().map(|new| new.received_us).max();
+    let mut changes = Changes::new(snapshot, newest.unwrap_or_default());
     for new in messages {
         let unid = Unid::new(new.received_us, new.random);
         let entry = Entry::of(&new.message, new.received_us);
@@ -71,7 +73,7 @@ pub fn import_once(
         return Ok((there, false));
     }
     let mailbox: Arc<str> = context.mailbox.into();
-    let mut changes = Changes::new(context.snapshot);
+    let mut changes = Changes::new(context.snapshot, context.now_us);
     let mut entry = Entry::of(message, received_us);
     (entry.read, entry.marks) = (read, marks);
     changes.insert(&mailbox, folder, unid, &entry, message);

@@ -227,6 +227,10 @@ struct JsonMessage<'a> {
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     keywords: &'a [String],
     size: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uid: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    modseq: Option<u64>,
     folder: String,
     content: Vec<JsonPart<'a>>,
 }
@@ -280,6 +284,8 @@ pub fn message_json(
         forwarded: held.entry.marks.forwarded,
         keywords,
         size: held.entry.size,
+        uid: held.entry.numbers.map(|numbers| numbers.uid),
+        modseq: held.entry.numbers.map(|numbers| numbers.modseq),
         folder: held.folder.to_string(),
         content: parts.collect(),
     };

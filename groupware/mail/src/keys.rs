@@ -3,9 +3,11 @@
 //! ```text
 //! m/i/{folder}/{unid}   a message's entry: flags, size, and what lists show of it
 //! m/b/{unid}            its bytes, unless they are shared
-//! m/c/{folder}          counters: messages, unread ones, bytes
+//! m/c/{folder}          counters: messages, unread ones, bytes, the last UID, messages that have one
 //! m/f/{unid}            a folder of the owner's own
 //! m/g                   changes whenever the owner's own folders do
+//! m/h                   counters: the last change, the second at which counting began
+//! m/l/{two bytes}       the last changes, as a ring: what became of which message
 //! m/s/{unid}            the name of the shared body that holds the message's bytes
 //! m/k/{unid}            its keywords, if it has any
 //! ```
@@ -81,6 +83,18 @@ pub(crate) const FOLDERS: (&[u8], &[u8]) = (b"m/f/", b"m/f0");
 
 /// What was decided on the list of own folders asserts that nobody else has changed it.
 pub(crate) const FOLDER_LIST: &[u8] = b"m/g";
+
+/// How far the numbers of a mailbox are.
+pub(crate) const HEAD: &[u8] = b"m/h";
+
+/// The last changes: first key, and first key after them.
+pub(crate) const LOG: (&[u8], &[u8]) = (b"m/l/", b"m/l0");
+
+/// Where a change of this number lies in the ring, or behind its last one.
+pub(crate) fn log(place: u64) -> Vec<u8> {
+    let place = u16::try_from(place).unwrap_or(u16::MAX);
+    [LOG.0, &place.to_be_bytes()].concat()
+}
 
 pub(crate) fn mark(unid: Unid) -> Vec<u8> {
     key("m/s/", unid)

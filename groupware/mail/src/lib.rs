@@ -8,6 +8,7 @@
 //! A message is kept byte for byte. Beside it lies an [`Entry`], which is all that a list reads,
 //! under a key that sorts from the newest message on. What a folder holds is counted in the same
 //! batch by additions, which commute: deliveries to one mailbox never get in each other's way.
+//! Each message has numbers, by which who was there before is told what has changed since ([`changes_since`]).
 //! A large message to several local users is stored once, and goes with the last who holds it. What clients are shown
 //! of a message is made of its bytes ([`View`]); nothing but them, its marks, and its keywords can't be made again.
 //!
@@ -30,9 +31,12 @@ mod keywords;
 pub mod limits;
 mod list;
 mod mailbox;
+pub mod numbering;
+mod numbers;
 mod outgoing;
 mod own_folders;
 mod query;
+mod since;
 mod unid;
 mod view;
 
@@ -54,7 +58,9 @@ pub use list::{FolderLine, JsonPage, Listed, Page, Span, all_folders, is_long, l
 pub use mailbox::{
     Counts, Held, bytes, counts, find, page, release_shared, require, stored_bytes, used_bytes,
 };
+pub use numbers::{Numbers, State};
 pub use outgoing::{Attached, Outgoing};
 pub use query::{ListQuery, Sort};
+pub use since::{Since, Vanished, changes_since, changes_since_json, is_long_since};
 pub use unid::Unid;
 pub use view::View;

@@ -31,6 +31,8 @@ pub const AT_ONCE: usize = 1000;
 pub const SWEPT_AT_ONCE: usize = 100;
 /// … and about how many bytes of messages it removes: whoever writes meanwhile waits for one batch.
 pub const SWEPT_BYTES: u64 = 16 << 20;
+/// Changes of a mailbox that are kept to be told: of whoever has missed more, nobody knows what.
+pub const CHANGES: u16 = 4096;
 /// Most folders of a user's own.
 pub const FOLDERS: usize = 100;
 /// Longest name of a folder, in bytes.

@@ -9,6 +9,7 @@ use groupware_store::{Snapshot, Soon};
 
 use crate::entry::Line;
 use crate::mailbox;
+use crate::numbers::{Head, State};
 use crate::query::Sort;
 use crate::{Entry, Folder, ListQuery, MailError, Unid, folders, keys, limits};
 
@@ -129,12 +130,12 @@ pub fn list_json(
 }
 
 /// About what an item takes after its path's beginning.
-const ITEM_BYTES: usize = 320;
+const ITEM_BYTES: usize = 350;
 
-/// The rest of `{"href", "subject", "date", "from", "to", "read", "size", "attachments"}` after
+/// The rest of `{"href", "uid", "modseq", "subject", "date", "from", "to", "read", "size", "attachments"}` after
 /// the path of all messages, and of `"answered", "flagged", "forwarded"` those that are true. The middle is stored in
 /// this form, and the name in the key, too.
-fn push_item(body: &mut Vec<u8>, key: &[u8], bytes: &[u8]) -> Result<(), MailError> {
+pub(crate) fn push_item(body: &mut Vec<u8>, key: &[u8], bytes: &[u8]) -> Result<(), MailError> {
     let line = Line::decode(key, bytes)?;
     let summary = line
         .summary
@@ -168,7 +169,7 @@ fn flag(is_set: bool) -> &'static [u8] {
     if is_set { b"true" } else { b"false" }
 }
 
-fn unid(key: &[u8]) -> Result<Unid, MailError> {
+pub(crate) fn unid(key: &[u8]) -> Result<Unid, MailError> {
     keys::unid_of(key).ok_or_else(|| MailError::corrupt(key, "no name"))
 }
 
@@ -182,14 +183,24 @@ fn page(
     query: &ListQuery,
     take: Take<'_>,
 ) -> Result<Span, MailError> {
-    if let Folder::Own(unid) = folder
-        && snapshot.get(mailbox, &keys::folder(unid))?.is_none()
-    {
-        return Err(MailError::not_found("Folder", &unid.to_string()));
-    }
+    check_there(snapshot, mailbox, folder)?;
     match query.is_plain() {
         true => plain(snapshot, mailbox, folder, query, take),
         false => sorted(snapshot, mailbox, folder, query, take),
+    }
+}
+
+/// Refuses an own folder that is not there.
+pub(crate) fn check_there(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    folder: Folder,
+) -> Result<(), MailError> {
+    match folder {
+        Folder::Own(unid) if snapshot.get(mailbox, &keys::folder(unid))?.is_none() => {
+            Err(MailError::not_found("Folder", &unid.to_string()))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -363,6 +374,8 @@ pub struct FolderLine {
     pub name: String,
     /// What it holds.
     pub counts: mailbox::Counts,
+    /// How far its numbers are.
+    pub state: State,
 }
 
 /// All folders: the built-in ones, then the owner's own by name.
@@ -375,12 +388,14 @@ pub fn all_folders(snapshot: &dyn Snapshot, mailbox: &str) -> Result<Vec<FolderL
     let built_in = Folder::BUILT_IN.into_iter();
     let built_in = built_in.filter_map(|folder| Some((folder, folder.title()?.to_owned())));
     let own = own.into_iter().map(|own| (Folder::Own(own.unid), own.name));
+    let head = Head::of(snapshot, mailbox)?;
     let mut lines = Vec::new();
     for (folder, name) in built_in.chain(own) {
         lines.push(FolderLine {
             folder,
             name,
             counts: mailbox::counts(snapshot, mailbox, folder)?,
+            state: State::under(head, snapshot, mailbox, folder)?,
         });
     }
     Ok(lines)

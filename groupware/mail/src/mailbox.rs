@@ -2,7 +2,8 @@
 //!
 //! An entry is changed under an assert on its revision, and each change adds to its folder's
 //! counters what it changes of them: so the counters are exact, and two changes of different
-//! messages, such as deliveries, never get in each other's way.
+//! messages, such as deliveries, never get in each other's way. Numbers are handed out the same way, and each change
+//! is noted under its own.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use groupware_store::{Batch, Snapshot, Soon, StoreError, counters};
 
+use crate::numbers::{self, Became, Event};
 use crate::{Entry, Folder, MailError, Unid, keys, keywords, own_folders};
 
 /// A message as it lies in its mailbox.
@@ -115,7 +117,7 @@ pub fn find(snapshot: &dyn Snapshot, mailbox: &str, unid: Unid) -> Result<Option
     Ok(None)
 }
 
-fn find_in(
+pub(crate) fn find_in(
     snapshot: &dyn Snapshot,
     mailbox: &str,
     folder: Folder,
@@ -232,12 +234,18 @@ pub fn page(
     failure.map_or(Ok(found), Err)
 }
 
+/// What is added to a folder's counters: messages, unread ones, bytes, UIDs, messages that have one.
+type Added = [i64; 5];
+
 /// A batch under construction.
 pub(crate) struct Changes<'a> {
     snapshot: &'a dyn Snapshot,
+    now_us: i64,
     batch: Batch,
     /// What is added to the counters of each mailbox's folders.
-    added: BTreeMap<(Arc<str>, Folder), [i64; 3]>,
+    added: BTreeMap<(Arc<str>, Folder), Added>,
+    /// What becomes of the messages of each mailbox, in order.
+    events: BTreeMap<Arc<str>, Vec<Event>>,
     /// How many messages let go of each shared body.
     released: BTreeMap<Unid, i64>,
     /// Where the keywords of messages lie that are removed, if they have any.
@@ -245,11 +253,13 @@ pub(crate) struct Changes<'a> {
 }
 
 impl<'a> Changes<'a> {
-    pub(crate) fn new(snapshot: &'a dyn Snapshot) -> Self {
+    pub(crate) fn new(snapshot: &'a dyn Snapshot, now_us: i64) -> Self {
         Self {
             snapshot,
+            now_us,
             batch: Batch::new(),
             added: BTreeMap::new(),
+            events: BTreeMap::new(),
             released: BTreeMap::new(),
             unmarked: Vec::new(),
         }
@@ -280,7 +290,7 @@ impl<'a> Changes<'a> {
                     .put(Arc::clone(mailbox), key, body.to_string().into_bytes());
             }
         }
-        self.put(mailbox, folder, unid, entry);
+        self.put((mailbox, folder, unid), entry, None);
         self.count(mailbox, folder, entry, 1);
     }
 
@@ -301,13 +311,27 @@ impl<'a> Changes<'a> {
         entry: &Entry,
     ) {
         self.assert(mailbox, held);
+        let mut uid = held.entry.numbers.map(|numbers| numbers.uid);
         if folder != held.folder {
             let key = keys::entry(held.folder, held.unid);
             self.batch.delete(Arc::clone(mailbox), key);
+            self.take_away(mailbox, held);
+            uid = None;
         }
-        self.put(mailbox, folder, held.unid, entry);
+        self.put((mailbox, folder, held.unid), entry, uid);
         self.count(mailbox, held.folder, &held.entry, -1);
         self.count(mailbox, folder, entry, 1);
+    }
+
+    /// Gives a message other bytes, and so another UID: what has one never changes but for its marks.
+    pub(crate) fn rewrite(&mut self, mailbox: &Arc<str>, held: &Held, entry: &Entry, body: &Bytes) {
+        self.assert(mailbox, held);
+        let key = keys::body(held.unid);
+        self.batch.put(Arc::clone(mailbox), key, body.clone());
+        self.take_away(mailbox, held);
+        self.put((mailbox, held.folder, held.unid), entry, None);
+        self.count(mailbox, held.folder, &held.entry, -1);
+        self.count(mailbox, held.folder, entry, 1);
     }
 
     /// Gives a message other keywords; whether they are others. Its entry is to be written, too.
@@ -338,6 +362,7 @@ impl<'a> Changes<'a> {
                 *self.released.entry(body).or_default() += 1;
             }
         }
+        self.take_away(mailbox, held);
         self.count(mailbox, held.folder, &held.entry, -1);
     }
 
@@ -347,13 +372,54 @@ impl<'a> Changes<'a> {
             .assert_revision(Arc::clone(mailbox), key, held.revision);
     }
 
-    fn put(&mut self, mailbox: &Arc<str>, folder: Folder, unid: Unid, entry: &Entry) {
-        let key = keys::entry(folder, unid);
-        self.batch.put(Arc::clone(mailbox), key, entry.encode());
+    /// Writes an entry, with this UID or the next one.
+    fn put(
+        &mut self,
+        (mailbox, folder, unid): (&Arc<str>, Folder, Unid),
+        entry: &Entry,
+        uid: Option<u64>,
+    ) {
+        let (fixed, summary) = entry.encode();
+        if uid.is_none() {
+            let added = self.added_to(mailbox, folder);
+            added[3] += 1;
+            added[4] += 1;
+        }
+        let became = Became::There {
+            fixed,
+            summary,
+            uid,
+        };
+        self.note(mailbox, (folder, unid), became);
+    }
+
+    /// A message loses its place in its folder, and with it its UID.
+    fn take_away(&mut self, mailbox: &Arc<str>, held: &Held) {
+        let uid = held.entry.numbers.map(|numbers| numbers.uid);
+        if uid.is_some() {
+            self.added_to(mailbox, held.folder)[4] -= 1;
+        }
+        self.note(mailbox, (held.folder, held.unid), Became::Gone { uid });
+    }
+
+    fn note(&mut self, mailbox: &Arc<str>, (folder, unid): (Folder, Unid), became: Became) {
+        let event = Event {
+            folder,
+            unid,
+            became,
+        };
+        match self.events.get_mut(mailbox) {
+            Some(events) => events.push(event),
+            None => _ = self.events.insert(Arc::clone(mailbox), vec![event]),
+        }
+    }
+
+    fn added_to(&mut self, mailbox: &Arc<str>, folder: Folder) -> &mut Added {
+        self.added.entry((Arc::clone(mailbox), folder)).or_default()
     }
 
     fn count(&mut self, mailbox: &Arc<str>, folder: Folder, entry: &Entry, by: i64) {
-        let added = self.added.entry((Arc::clone(mailbox), folder)).or_default();
+        let added = self.added_to(mailbox, folder);
         added[0] += by;
         added[1] += by * i64::from(!entry.read);
         added[2] += by * i64::try_from(entry.size).unwrap_or(i64::MAX);
@@ -382,10 +448,20 @@ impl<'a> Changes<'a> {
     /// The store's.
     pub(crate) fn into_batch(mut self) -> Result<Batch, MailError> {
         self.unmark()?;
+        let mut new: BTreeMap<Arc<str>, BTreeMap<Folder, u32>> = BTreeMap::new();
         for ((mailbox, folder), by) in self.added {
-            if by != [0; 3] {
+            let uids = u32::try_from(by[3]).unwrap_or_default();
+            if uids > 0 {
+                let of = new.entry(Arc::clone(&mailbox)).or_default();
+                of.insert(folder, uids);
+            }
+            if by != Added::default() {
                 self.batch.add(mailbox, keys::counts(folder), by);
             }
+        }
+        for (mailbox, events) in self.events {
+            let new = new.remove(&mailbox).unwrap_or_default();
+            numbers::write(&mut self.batch, &mailbox, self.now_us, new, events);
         }
         for (body, messages) in self.released {
             let key = keys::holders(body);
@@ -429,7 +505,8 @@ pub fn release_shared(
         ControlFlow::Continue(())
     })?;
     let mut more = marks.len() == limit;
-    let mut changes = Changes::new(snapshot);
+    // Nothing becomes of a message here.
+    let mut changes = Changes::new(snapshot, 0);
     let mailbox: Arc<str> = mailbox.into();
     let mut bytes = 0;
     for (key, body) in marks {

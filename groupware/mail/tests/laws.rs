@@ -1,13 +1,14 @@
 //! Laws: whatever users do to their mailboxes, and however many of them at once, what is counted is
 //! what is there, a shared body lives as long as somebody holds it, and a draft is sent once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::support::{USERS, World};
 use bytes::Bytes;
 use groupware_mail::{
-    Context, Decision, Folder, MailError, Marking, Parcel, Reason, Unid, add_and_remove, delete,
-    drafts, empty, folders, limits, mark, mark_as, move_to, receive, release_shared, send,
+    Context, Decision, Entry, Folder, MailError, Marking, Parcel, Reason, State, Unid,
+    add_and_remove, changes_since, delete, drafts, empty, folders, limits, mark, mark_as, move_to,
+    receive, release_shared, send,
 };
 use groupware_store::CommitError;
 use proptest::prelude::*;
@@ -278,6 +279,155 @@ fn attempt(world: &mut World, found: &Found, deed: &Deed) -> Option<Decision> {
     }
 }
 
+/// A folder as somebody has seen it: how far its numbers were, and what lay in it.
+type Seen = (State, BTreeMap<Unid, Entry>);
+
+/// All folders of a mailbox.
+fn seen(world: &World, owner: &str) -> BTreeMap<Folder, Seen> {
+    let all = world.messages(owner).into_iter();
+    all.map(|(folder, listed)| {
+        let state = world
+            .store
+            .read(|snapshot| State::of(snapshot, owner, folder));
+        let listed = listed.into_iter().map(|one| (one.unid, one.entry));
+        (folder, (state.unwrap(), listed.collect()))
+    })
+    .collect()
+}
+
+/// What has changed since somebody has seen a folder makes of what was seen then what is there now; and UIDs rise.
+fn check_since(
+    world: &World,
+    (owner, folder): (&str, Folder),
+    (before, then): &Seen,
+    (state, now): &Seen,
+    was_cleared: bool,
+) {
+    let since = world
+        .store
+        .read(|snapshot| changes_since(snapshot, owner, folder, before.modseq));
+    let since = match since {
+        Ok(since) => since,
+        Err(error) => {
+            assert_eq!(error.reason(), Some(Reason::Gone), "{error}");
+            // Where nothing had ever happened, there is no telling what there was; nor in another mailbox.
+            assert!(
+                before.modseq == 0 || was_cleared,
+                "{owner} {folder} {before:?} {state:?}"
+            );
+            return;
+        }
+    };
+    assert_eq!(&since.state, state);
+    let mut there = then.clone();
+    for gone in &since.vanished {
+        if let Some(entry) = there.remove(&gone.unid) {
+            assert_eq!(entry.numbers.map(|numbers| numbers.uid), gone.uid);
+        }
+    }
+    let mut last = before.modseq;
+    for changed in since.messages {
+        let numbers = changed.entry.numbers.unwrap();
+        assert!(numbers.modseq > last, "in the order of the changes");
+        last = numbers.modseq;
+        if let Some(old) = there.insert(changed.unid, changed.entry) {
+            assert_eq!(old.numbers.unwrap().uid, numbers.uid, "a UID stays");
+        } else {
+            assert!(numbers.uid >= before.uid_next, "UIDs rise");
+        }
+    }
+    assert_eq!(&there, now, "{owner} {folder}");
+    assert_eq!(before.uid_validity, state.uid_validity);
+}
+
+#[test]
+fn who_has_missed_too_much_begins_anew() {
+    let mut world = World::new();
+    let owner = USERS[0];
+    let text = message(owner, false, false);
+    let unid = world
+        .change(owner, |context| drafts::save(context, &text))
+        .unwrap()
+        .unwrap();
+    let before = seen(&world, owner).remove(&Folder::Drafts).unwrap();
+    for number in 0..limits::CHANGES {
+        if number % 1000 == 0 {
+            let now = seen(&world, owner).remove(&Folder::Drafts).unwrap();
+            check_since(&world, (owner, Folder::Drafts), &before, &now, false);
+        }
+        let read = number % 2 == 1;
+        let marked = world.change(owner, |context| mark(context, &[unid], read));
+        marked.unwrap();
+    }
+    let now = seen(&world, owner).remove(&Folder::Drafts).unwrap();
+    assert_eq!(now.0.modseq, before.0.modseq + u64::from(limits::CHANGES));
+    check_since(&world, (owner, Folder::Drafts), &before, &now, false);
+    // A change of another folder takes the place of the oldest one.
+    let folder = world.change(owner, |context| drafts::save(context, &text));
+    let other = folder.unwrap().unwrap();
+    let moved = world.change(owner, |context| delete(context, &[other], false));
+    moved.unwrap();
+    for (since, is_known) in [
+        (before.0.modseq, false),
+        (before.0.modseq + 2, false),
+        (before.0.modseq + 3, true),
+        (now.0.modseq + 3, true),
+        (now.0.modseq + 4, false),
+        (u64::MAX, false),
+        (0, false),
+    ] {
+        let known = world
+            .store
+            .read(|snapshot| changes_since(snapshot, owner, Folder::Trash, since));
+        assert_eq!(known.is_ok(), is_known, "{since} {known:?}");
+    }
+}
+
+#[test]
+fn a_move_gives_another_uid_and_takes_the_old_one_away() {
+    let mut world = World::new();
+    let owner = USERS[0];
+    let text = message(owner, false, false);
+    let draft = world.change(owner, |context| drafts::save(context, &text));
+    let unid = draft.unwrap().unwrap();
+    let (drafts_before, trash_before) = (
+        seen(&world, owner).remove(&Folder::Drafts).unwrap(),
+        seen(&world, owner).remove(&Folder::Trash).unwrap(),
+    );
+    // The same bytes keep their UID, others get another one.
+    for (is_rewritten, uid) in [(false, 1), (true, 2), (false, 2)] {
+        let changed = world.change(owner, |context| match is_rewritten {
+            true => drafts::rewrite(context, unid, &text),
+            false => mark(context, &[unid], false),
+        });
+        changed.unwrap();
+        let now = seen(&world, owner).remove(&Folder::Drafts).unwrap();
+        assert_eq!(now.1[&unid].numbers.unwrap().uid, uid);
+        check_since(&world, (owner, Folder::Drafts), &drafts_before, &now, false);
+    }
+    let moved = world.change(owner, |context| move_to(context, &[unid], Folder::Trash));
+    moved.unwrap();
+    let mut now = seen(&world, owner);
+    let (left, came) = (
+        now.remove(&Folder::Drafts).unwrap(),
+        now.remove(&Folder::Trash).unwrap(),
+    );
+    assert!(left.1.is_empty() && came.1[&unid].numbers.unwrap().uid == 1);
+    check_since(
+        &world,
+        (owner, Folder::Drafts),
+        &drafts_before,
+        &left,
+        false,
+    );
+    check_since(&world, (owner, Folder::Trash), &trash_before, &came, false);
+    let gone = world
+        .store
+        .read(|snapshot| changes_since(snapshot, owner, Folder::Drafts, drafts_before.0.modseq));
+    let gone: Vec<_> = gone.unwrap().vanished.iter().map(|gone| gone.uid).collect();
+    assert_eq!(gone, [Some(1), Some(2)]);
+}
+
 #[test]
 fn a_message_that_is_named_twice_is_counted_once() {
     let mut world = World::new();
@@ -323,6 +473,39 @@ proptest! {
         for deeds in &moments {
             at_once(&mut world, deeds);
             world.check();
+        }
+    }
+
+    /// Whoever has seen a folder at some moment, and is told what has changed since, knows what is there, whatever
+    /// was done meanwhile, and however many did something at once.
+    #[test]
+    fn what_has_changed_since_makes_the_old_list_the_new_one(
+        moments in prop::collection::vec(
+            prop::collection::vec((0..USERS.len(), deed()), 1..4),
+            1..20,
+        ),
+    ) {
+        let mut world = World::new();
+        let mut history: Vec<BTreeMap<&str, BTreeMap<Folder, Seen>>> = Vec::new();
+        let mut cleared: BTreeMap<&str, usize> = BTreeMap::new();
+        for (at, deeds) in moments.iter().enumerate() {
+            let all = USERS.iter().map(|owner| (*owner, seen(&world, owner)));
+            history.push(all.collect());
+            at_once(&mut world, deeds);
+            for (owner, _) in deeds.iter().filter(|(_, deed)| matches!(deed, Deed::Clear)) {
+                cleared.insert(USERS[*owner], at);
+            }
+            for owner in USERS {
+                let now = seen(&world, owner);
+                for then in [at, at / 2, 0] {
+                    let was_cleared = cleared.get(owner).is_some_and(|cleared| *cleared >= then);
+                    for (folder, before) in &history[then][owner] {
+                        if let Some(now) = now.get(folder) {
+                            check_since(&world, (owner, *folder), before, now, was_cleared);
+                        }
+                    }
+                }
+            }
         }
     }
 

@@ -105,12 +105,13 @@ fn handle(world: &mut World, owner: &str, unid: Unid, expected: &[u8]) {
     }
 }
 
-/// All keys in a partition that are no counters of folders.
+/// All keys in a partition that are no counters, and no notes of what has changed.
 fn left(world: &World, partition: &str) -> Vec<String> {
     let mut keys = Vec::new();
     let look = |snapshot: &dyn Snapshot| {
         snapshot.browse(partition, b"", None, usize::MAX, &mut |key, _| {
-            if !key.starts_with(b"m/c/") {
+            let is_kept = |prefix: &[u8]| key.starts_with(prefix);
+            if ![&b"m/c/"[..], b"m/h", b"m/l/"].into_iter().any(is_kept) {
                 keys.push(String::from_utf8_lossy(key).into_owned());
             }
             std::ops::ControlFlow::Continue(())
@@ -338,6 +339,26 @@ fn what_is_damaged_is_found() {
             batch.delete(owner, "m/c/inbox");
         },
     );
+    check(&["has the UID 1, and inbox is at 0"], &|batch, _| {
+        batch.add(owner, "m/c/inbox", [0, 0, 0, -1]);
+    });
+    check(&["and the last is", "and the last is"], &|batch, _| {
+        batch.add(owner, "m/h", [-2]);
+    });
+    check(&["which another has in drafts"], &|batch, held| {
+        let entry = br#"{"uid":1,"modseq":1,"subject":"","date":"","from":{}}"#;
+        let twin = Unid::new(1, 1);
+        let fixed = [&[1, 0][..], &[0; 32]].concat();
+        assert!(held.entry.numbers.is_some());
+        batch
+            .put(
+                owner,
+                format!("m/i/drafts/{twin}"),
+                [&fixed[..], entry].concat(),
+            )
+            .put(owner, format!("m/b/{twin}"), "")
+            .add(owner, "m/c/drafts", [1, 1, 0]);
+    });
     check(
         &["has no mark", "has no mark", "has no mark"],
         &|batch, _| {

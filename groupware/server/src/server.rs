@@ -17,8 +17,8 @@ use groupware_front_smtp::{self as smtp, Role, Smtp, SmtpLimits};
 use groupware_front_tus::AT_HAND;
 use groupware_http::{Dress, HeadLimits, HttpServer, RequestLog, STREAMS};
 use groupware_jobs::{
-    ChangeRetention, Departures, FolderNotes, Job, Jobs, KeepUp, Leased, LookupSweep, Part,
-    SessionSweep,
+    ChangeRetention, Departures, FolderNotes, Job, Jobs, KeepUp, Leased, LookupSweep, MailNumbers,
+    Part, SessionSweep,
 };
 use groupware_mailauth::MailAuth;
 use groupware_net::{
@@ -356,6 +356,7 @@ fn start_jobs(parts: &Parts, config: &Config, port: u16) -> Result<Jobs, ServeEr
     }
     start_once(&mut jobs, Departures::new(service.clone()), service)?;
     start_once(&mut jobs, SessionSweep::new(service.clone()), service)?;
+    start_once(&mut jobs, MailNumbers::new(service.clone()), service)?;
     if config.lookup != Some(LookupAccess::Off) {
         let sweep = LookupSweep::new(store.clone(), config.lookup_layout);
         start_once(&mut jobs, sweep, service)?;

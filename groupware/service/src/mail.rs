@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use groupware_mail::numbering::{self, Unnumbered};
 use groupware_mail::{Context, Decision, Ids, MailError, Reason, Unid, limits};
 use groupware_store::{Batch, CommitError, Snapshot};
 
@@ -131,6 +132,58 @@ pub async fn change_with_message(
     });
     let (made, _) = changed.await?;
     Ok(made)
+}
+
+/// Gives numbers to the messages of a mailbox that have none, in batches behind all that others write, until there are
+/// none or it is told to stop; how many there were. Where all have some, that is found out by one look.
+///
+/// # Errors
+/// As [`change_in_slices`]; then some may have theirs.
+pub fn number_all(
+    service: &Service,
+    mailbox: &str,
+    is_stopped: impl Fn() -> bool,
+) -> Result<usize, ChangeError<MailError>> {
+    let found = service
+        .store()
+        .read(|snapshot| numbering::unnumbered(snapshot, mailbox));
+    let mut count = 0;
+    for Unnumbered { folder, messages } in found.map_err(ChangeError::Decided)? {
+        for some in messages.chunks(limits::SWEPT_AT_ONCE) {
+            if is_stopped() {
+                return Ok(count);
+            }
+            let now_us = service.now_us();
+            patiently(service, |snapshot| {
+                numbering::number(snapshot, (mailbox, folder), some, now_us)
+            })?;
+            count += some.len();
+        }
+        patiently(service, |snapshot| {
+            numbering::settle(snapshot, mailbox, folder)
+        })?;
+    }
+    Ok(count)
+}
+
+/// Decides and commits behind all that others write, until nobody was faster.
+fn patiently(
+    service: &Service,
+    decide: impl Fn(&dyn Snapshot) -> Result<Batch, MailError>,
+) -> Result<(), ChangeError<MailError>> {
+    for _ in 0..ROUNDS {
+        let decided = service.store().read(&decide);
+        let batch = decided.map_err(ChangeError::Decided)?;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        match service.store().commit_patiently(batch) {
+            Ok(_) => return Ok(()),
+            Err(CommitError::Conflict { .. }) => {}
+            Err(error) => return Err(ChangeError::Commit(error)),
+        }
+    }
+    Err(ChangeError::Contended)
 }
 
 /// One batch, however often it is decided.

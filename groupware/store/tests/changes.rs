@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use groupware_store::{
-    Batch, CommitError, OpenError, ReplayError, Replayed, Store, StoreError, StoreOptions,
-    copy_records, replay, segments,
+    Batch, CommitError, Form, Numbered, OpenError, ReplayError, Replayed, Store, StoreError,
+    StoreOptions, copy_records, replay, segments,
 };
 
 const PARTITIONS: [&str; 3] = ["a", "b", "counters"];
@@ -50,7 +50,12 @@ fn batch(number: u64) -> Batch {
     batch
         .put("a", (number % 40).to_be_bytes(), value.clone())
         .put("b", number.to_be_bytes(), value)
-        .add("counters", "count", [1, number as i64]);
+        .add("counters", "count", [1, number as i64])
+        .add_from("counters", "from", [number as i64], [1]);
+    let last = || (bytes::Bytes::from_static(b"from"), 0);
+    let name = Numbered::new("ring/").number(last(), 0, Form::Ring(8));
+    let text = Numbered::default().number(last(), 1, Form::Decimal);
+    batch.put_numbered("counters", name, text);
     match number % 11 {
         3 => batch.delete("a", (number / 2 % 40).to_be_bytes()),
         5 => batch.delete_range("b", 0_u64.to_be_bytes(), (number / 2).to_be_bytes()),

@@ -56,6 +56,9 @@ pub(crate) fn routes(domino: &Domino, gate: &Gate) -> Router {
 }
 
 async fn list(service: &Service, owner: &Owner, folder: Folder, query: &Query) -> Reply {
+    if let Some(since) = query.last("since") {
+        return changes_since(service, owner, folder, since).await;
+    }
     let query = ListQuery::parse(query.pairs())?;
     let is_long = read(service, |snapshot| {
         mail::is_long(snapshot, owner.mailbox(), folder, &query)
@@ -65,6 +68,21 @@ async fn list(service: &Service, owner: &Owner, folder: Folder, query: &Query) -
         mail::list_json(snapshot, user.mailbox(), folder, &query)
     });
     Ok(reply::page(page.await?))
+}
+
+/// What has changed in a folder after a change that the client knows, in place of a list.
+async fn changes_since(service: &Service, owner: &Owner, folder: Folder, since: &str) -> Reply {
+    let since: u64 = since.parse().map_err(|_| {
+        MailError::bad_request("The parameter since is the modseq of a folder or of a message.")
+    })?;
+    let is_long = read(service, |snapshot| {
+        mail::is_long_since(snapshot, owner.mailbox(), since)
+    })?;
+    let user = owner.clone();
+    let found = service.read(owner.caller(), is_long, move |snapshot| {
+        mail::changes_since_json(snapshot, user.mailbox(), folder, since)
+    });
+    Ok(json_reply(found.await?))
 }
 
 async fn list_inbox(State(service): State<Service>, owner: Owner, query: Query) -> Reply {
@@ -400,12 +418,17 @@ async fn read_quota(State(service): State<Service>, owner: Owner) -> Reply {
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct FolderLine {
     href: String,
     name: String,
     unid: String,
     messages: u64,
     unread: u64,
+    modseq: u64,
+    uid_next: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uid_validity: Option<u32>,
     links: [Link; 1],
 }
 
@@ -427,6 +450,9 @@ fn folder_line(owner: &Owner, line: mail::FolderLine) -> FolderLine {
         unid: line.folder.to_string(),
         messages: line.counts.messages,
         unread: line.counts.unread,
+        modseq: line.state.modseq,
+        uid_next: line.state.uid_next,
+        uid_validity: line.state.uid_validity,
     }
 }
 

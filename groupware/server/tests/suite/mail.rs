@@ -4,13 +4,13 @@ use crate::support::*;
 use groupware_server::{Config, Data, Server};
 use serde_json::{Value, json};
 
-struct World {
+pub(crate) struct World {
     server: Server,
     ann: String,
     bob: String,
 }
 
-fn world() -> World {
+pub(crate) fn world() -> World {
     world_with(|_| {})
 }
 
@@ -31,7 +31,14 @@ impl World {
         if user == "ann" { &self.ann } else { &self.bob }
     }
 
-    fn call(&self, user: &str, method: &str, rest: &str, kind: &str, body: &[u8]) -> Reply {
+    pub(crate) fn call(
+        &self,
+        user: &str,
+        method: &str,
+        rest: &str,
+        kind: &str,
+        body: &[u8],
+    ) -> Reply {
         let path = match rest.starts_with("/mail/") {
             true => rest.to_owned(),
             false => format!("/mail/{user}/api/mail{rest}"),
@@ -40,13 +47,13 @@ impl World {
         send(self.server.address(), method, &path, &headers, body)
     }
 
-    fn get(&self, user: &str, rest: &str) -> Reply {
+    pub(crate) fn get(&self, user: &str, rest: &str) -> Reply {
         let reply = self.call(user, "GET", rest, "", b"");
         assert_eq!(reply.status, 200, "{rest}: {reply:?}");
         reply
     }
 
-    fn json(&self, user: &str, method: &str, rest: &str, body: &Value) -> Reply {
+    pub(crate) fn json(&self, user: &str, method: &str, rest: &str, body: &Value) -> Reply {
         let body = if body.is_null() {
             String::new()
         } else {
@@ -55,11 +62,11 @@ impl World {
         self.call(user, method, rest, "application/json", body.as_bytes())
     }
 
-    fn list(&self, user: &str, rest: &str) -> Vec<Value> {
+    pub(crate) fn list(&self, user: &str, rest: &str) -> Vec<Value> {
         self.get(user, rest).json().as_array().unwrap().clone()
     }
 
-    fn send(&self, user: &str, message: &Value) -> String {
+    pub(crate) fn send(&self, user: &str, message: &Value) -> String {
         let reply = self.json(user, "POST", "/outbox", message);
         assert_eq!(reply.status, 201, "{reply:?}");
         reply.header("location").unwrap().to_owned()
@@ -74,7 +81,7 @@ impl World {
     }
 }
 
-fn note(subject: &str, to: &str) -> Value {
+pub(crate) fn note(subject: &str, to: &str) -> Value {
     json!({
         "subject": subject,
         "to": [to],
@@ -82,7 +89,7 @@ fn note(subject: &str, to: &str) -> Value {
     })
 }
 
-fn href(line: &Value) -> &str {
+pub(crate) fn href(line: &Value) -> &str {
     line["href"].as_str().unwrap()
 }
 

@@ -7,6 +7,7 @@ mod documents;
 mod full_disk;
 mod lookup;
 mod mail;
+mod mail_since;
 mod owner;
 mod pages;
 mod pages_mail;

@@ -1,0 +1,182 @@
+//! Messages that have no numbers get some: those from before there were any, and those that a version has written which
+//! gives none.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use groupware_mail::numbering::{Unnumbered, number, settle, unnumbered};
+use groupware_mail::{
+    Folder, MailError, Marking, Parcel, Reason, State, changes_since, folders, mark_as, move_to,
+    send,
+};
+use groupware_store::{Batch, Snapshot, Store, StoreError};
+
+use crate::support::{USERS, World, found_wrong};
+
+const OWNER: &str = USERS[0];
+
+/// A mailbox with messages in several folders.
+fn world() -> World {
+    let mut world = World::new();
+    let parcel = Parcel {
+        message: "Subject: Plan\r\n\r\ntext\r\n".into(),
+        to: BTreeSet::from([OWNER.to_owned()]),
+    };
+    for _ in 0..5 {
+        world
+            .change(OWNER, |context| send(context, &parcel))
+            .unwrap();
+    }
+    let made = world.change(OWNER, |context| folders::create(context, "Own"));
+    let own = Folder::Own(made.unwrap().unwrap());
+    let inbox = world.unids(OWNER, Folder::Inbox);
+    let moved = world.change(OWNER, |context| move_to(context, &inbox[..2], own));
+    moved.unwrap();
+    world
+}
+
+/// A stored entry as a version writes it that knows nothing of numbers.
+fn without_numbers(value: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(value);
+    let begin = text.find(r#""uid":"#).expect("it has a UID");
+    let end = text.find(r#""subject""#).expect("it has a subject");
+    // As many bytes are before it, whatever they are: what is no text is replaced.
+    let begin = value.len() - (text.len() - begin);
+    let end = value.len() - (text.len() - end);
+    [&value[..begin], &value[end..]].concat()
+}
+
+/// Takes away all that versions don't write that know nothing of numbers.
+fn as_before(store: &Store) {
+    let mut batch = Batch::new();
+    let read: Result<(), StoreError> = store.read(|snapshot| {
+        snapshot.scan(OWNER, b"m/", None, usize::MAX, &mut |key, record| {
+            if key.starts_with(b"m/i/") {
+                batch.put(OWNER, key, without_numbers(&record.value));
+            } else if key.starts_with(b"m/c/") {
+                batch.put(OWNER, key, record.value.slice(..24));
+            }
+            ControlFlow::Continue(())
+        })
+    });
+    read.unwrap();
+    batch
+        .delete(OWNER, "m/h")
+        .delete_range(OWNER, "m/l/", "m/l0");
+    store.commit_blocking(batch).unwrap();
+}
+
+fn all_unnumbered(world: &World) -> Vec<Unnumbered> {
+    let found = world.store.read(|snapshot| unnumbered(snapshot, OWNER));
+    found.unwrap()
+}
+
+fn commit(world: &World, decide: impl FnOnce(&dyn Snapshot) -> Result<Batch, MailError>) {
+    let batch = world.store.read(decide).unwrap();
+    if !batch.is_empty() {
+        world.store.commit_blocking(batch).unwrap();
+    }
+}
+
+/// Gives numbers to all that have none.
+fn number_all(world: &World) {
+    for Unnumbered { folder, messages } in all_unnumbered(world) {
+        for some in messages.chunks(2) {
+            commit(world, |snapshot| {
+                number(snapshot, (OWNER, folder), some, 1_767_225_700_000_000)
+            });
+        }
+        commit(world, |snapshot| settle(snapshot, OWNER, folder));
+    }
+}
+
+fn state(world: &World, folder: Folder) -> State {
+    let state = world
+        .store
+        .read(|snapshot| State::of(snapshot, OWNER, folder));
+    state.unwrap()
+}
+
+fn check(world: &World) {
+    world.check();
+    assert_eq!(all_unnumbered(world), []);
+    assert_eq!(world.store.read(found_wrong).unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_older_than_numbers_gets_some_from_the_oldest_on() {
+    let mut world = world();
+    check(&world);
+    as_before(&world.store);
+    world.check();
+    let before = state(&world, Folder::Inbox);
+    assert_eq!((before.modseq, before.uid_next), (0, 1));
+    let folders = all_unnumbered(&world);
+    let kinds: Vec<bool> = folders
+        .iter()
+        .map(|it| matches!(it.folder, Folder::Own(_)))
+        .collect();
+    assert_eq!(kinds, [true, false, false], "own, inbox, sent");
+    // What comes meanwhile has numbers, and so has what is changed.
+    let inbox = world.unids(OWNER, Folder::Inbox);
+    let marking = Marking {
+        flagged: Some(true),
+        ..Marking::default()
+    };
+    let marked = world.change(OWNER, |context| mark_as(context, &inbox[1..2], &marking));
+    marked.unwrap();
+    let (known, then) = (state(&world, Folder::Inbox), world.messages(OWNER));
+    number_all(&world);
+    check(&world);
+    let uids = |world: &World| -> Vec<u64> {
+        let listed = world.messages(OWNER).remove(&Folder::Inbox).unwrap();
+        let uid = |entry: &groupware_mail::Entry| entry.numbers.unwrap().uid;
+        listed.iter().map(|listed| uid(&listed.entry)).collect()
+    };
+    assert_eq!(uids(&world), [3, 1, 2]);
+    // Who has seen them without is told their numbers.
+    let since = world
+        .store
+        .read(|snapshot| changes_since(snapshot, OWNER, Folder::Inbox, known.modseq))
+        .unwrap();
+    assert!(since.vanished.is_empty());
+    assert_eq!(since.messages.len(), then[&Folder::Inbox].len() - 1);
+    // And a second time there is nothing to do.
+    number_all(&world);
+    assert_eq!(state(&world, Folder::Inbox), since.state);
+}
+
+/// A version that gives no numbers marks one message, and removes another.
+#[test]
+fn who_knew_a_folder_that_another_version_changed_begins_anew() {
+    let world = world();
+    let inbox = world.unids(OWNER, Folder::Inbox);
+    let before = state(&world, Folder::Inbox);
+    let entry = |unid| format!("m/i/inbox/{unid}").into_bytes();
+    let mut batch = Batch::new();
+    let read: Result<(), StoreError> = world.store.read(|snapshot| {
+        let marked = snapshot.get(OWNER, &entry(inbox[0]))?.unwrap();
+        batch.put(OWNER, entry(inbox[0]), without_numbers(&marked.value));
+        Ok(())
+    });
+    read.unwrap();
+    let size = world.messages(OWNER)[&Folder::Inbox][1].entry.size;
+    let size = i64::try_from(size).unwrap();
+    batch
+        .delete(OWNER, entry(inbox[1]))
+        .delete(OWNER, format!("m/b/{}", inbox[1]).into_bytes())
+        .add(OWNER, "m/c/inbox", [-1, -1, -size]);
+    world.store.commit_blocking(batch).unwrap();
+    number_all(&world);
+    check(&world);
+    let since = |modseq| {
+        let known = world
+            .store
+            .read(|snapshot| changes_since(snapshot, OWNER, Folder::Inbox, modseq));
+        known.map_err(|error| error.reason())
+    };
+    assert_eq!(since(before.modseq), Err(Some(Reason::Gone)));
+    let now = state(&world, Folder::Inbox);
+    assert!(now.uid_next > before.uid_next && now.uid_validity == before.uid_validity);
+    assert!(since(now.modseq).unwrap().messages.is_empty());
+}
