@@ -174,7 +174,7 @@ impl Trial {
         }
         let [path, _] = self.paths(hlog);
         for line in self.hlog.lines(&self.paths(hlog))? {
-            growth.intervals.extend(hlog::parse(&path, &line)?);
+            growth.intervals.extend(hlog::parse(&path, &line[..])?);
         }
         let [path, _] = self.paths(monitor);
         let lines = self.monitor.lines(&self.paths(monitor))?;

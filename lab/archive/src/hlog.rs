@@ -7,7 +7,7 @@
 //! histograms on demand: all histograms of an hour at once would be gigabytes. Each is decoded once
 //! when the file is read, so that a damaged one is found then.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -34,6 +34,9 @@ pub(crate) const HEADER: &str = "\
 
 /// A V2 histogram of five digits over all of u64 has at most 47 × 2^17 counts of 9 bytes.
 const MAX_INFLATED_BYTES: u64 = 64 << 20;
+
+/// Longer than the line of any histogram that is taken.
+const MAX_LINE_BYTES: u64 = 2 * MAX_INFLATED_BYTES;
 
 /// Cookie base 0x1c849304 with the "one byte words" nibble, as HdrHistogram's V2 defines it.
 const DEFLATED: [u8; 4] = [0x1c, 0x84, 0x93, 0x14];
@@ -170,11 +173,17 @@ fn whole_ms(t: Duration) -> Duration {
     Duration::from_millis(u64::try_from(ms).unwrap_or(u64::MAX))
 }
 
-/// Parses the whole file and checks every histogram in it.
-pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Interval>, ArchiveError> {
-    let mut intervals = Vec::new();
-    for (number, line) in (1..).zip(bytes.split_inclusive(|b| *b == b'\n')) {
-        let parsed = parse_line(line).map_err(|p| ArchiveError::damaged(path, Some(number), p))?;
+/// Parses the whole file, line by line, and checks every histogram in it.
+pub(crate) fn parse(path: &Path, mut from: impl BufRead) -> Result<Vec<Interval>, ArchiveError> {
+    let (mut intervals, mut line) = (Vec::new(), Vec::new());
+    for number in 1.. {
+        line.clear();
+        let mut rest = from.by_ref().take(MAX_LINE_BYTES);
+        let read = rest.read_until(b'\n', &mut line);
+        if read.map_err(ArchiveError::read(path))? == 0 {
+            break;
+        }
+        let parsed = parse_line(&line).map_err(|p| ArchiveError::damaged(path, Some(number), p))?;
         intervals.extend(parsed);
     }
     Ok(intervals)
@@ -308,7 +317,7 @@ mod tests {
             let mut line = line(&values);
             let at = at.index(line.len());
             line[at] = byte;
-            let _ = parse(Path::new("x"), &line);
+            let _ = parse(Path::new("x"), &line[..]);
         }
     }
 
@@ -322,7 +331,7 @@ mod tests {
 
     #[test]
     fn sums_keep_every_count() {
-        let read = parse(Path::new("x"), &line(&[1, 1000, 59_000_000])).unwrap();
+        let read = parse(Path::new("x"), &line(&[1, 1000, 59_000_000])[..]).unwrap();
         let mut narrow = Histogram::<u64>::new_with_bounds(1, 10_000, 3).unwrap();
         let mut wide = Histogram::<u64>::new(3).unwrap();
         for sum in [&mut narrow, &mut wide] {

@@ -144,7 +144,7 @@ impl TrialData {
             steps,
         )?;
         let path = folder.join(names::HLOG);
-        let hlog = hlog::parse(&path, &wire::read_sized(&path, names::HLOG, &file_bytes)?)?;
+        let hlog = hlog::parse(&path, wire::open_sized(&path, names::HLOG, &file_bytes)?)?;
         known_steps(&path, &hlog, steps)?;
         let monitor = read_monitor(&folder.join(names::MONITOR), &file_bytes)?;
         Ok(Self {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufReader, Read};
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
@@ -12,6 +12,9 @@ use crate::{ArchiveError, Manifest, TrialRecord};
 
 /// Largest file that the reader takes in; an hour at 3000 users writes some 20 MB.
 pub(crate) const MAX_FILE_BYTES: u64 = 1 << 30;
+
+/// Largest file that the reader goes through line by line; what it keeps of each is a good half of that.
+const MAX_LOG_BYTES: u64 = 16 << 30;
 
 /// Size of each file that a record stands for, by its path below the record's folder.
 pub(crate) type Sizes = BTreeMap<String, u64>;
@@ -65,6 +68,30 @@ pub(crate) fn read_sized(path: &Path, name: &str, sizes: &Sizes) -> Result<Vec<u
             found,
         }),
         _ => Ok(bytes),
+    }
+}
+
+/// Opens a file to be read line by line, within [`MAX_LOG_BYTES`]; the size must be the one in `sizes`, if that names
+/// the file.
+pub(crate) fn open_sized(
+    path: &Path,
+    name: &str,
+    sizes: &Sizes,
+) -> Result<BufReader<File>, ArchiveError> {
+    let file = File::open(path).map_err(ArchiveError::read(path))?;
+    let found = file.metadata().map_err(ArchiveError::read(path))?.len();
+    match sizes.get(name) {
+        Some(&expected) if expected != found => Err(ArchiveError::Size {
+            path: path.to_path_buf(),
+            expected,
+            found,
+        }),
+        _ if found > MAX_LOG_BYTES => Err(ArchiveError::damaged(
+            path,
+            None,
+            "it is larger than 16 GiB",
+        )),
+        _ => Ok(BufReader::new(file)),
     }
 }
 
