@@ -251,7 +251,7 @@ pub(crate) fn machines(args: &RunAgentsArgs, plan: &Plan) -> Result<Machines, Fa
     let mut machines = Machines::new();
     let all: BTreeSet<&String> = plan
         .every_trial()
-        .filter_map(|trial| trial.host.on.as_ref())
+        .flat_map(lab_study::plan::Trial::machines)
         .collect();
     if all.is_empty() {
         return Ok(machines);
@@ -273,7 +273,7 @@ pub(crate) fn machines(args: &RunAgentsArgs, plan: &Plan) -> Result<Machines, Fa
 pub(crate) fn planned_machines(args: &RunAgentsArgs, plan: &Plan) -> Result<String, Failure> {
     let all: BTreeSet<&String> = plan
         .every_trial()
-        .filter_map(|trial| trial.host.on.as_ref())
+        .flat_map(lab_study::plan::Trial::machines)
         .collect();
     if all.is_empty() {
         return Ok(String::new());

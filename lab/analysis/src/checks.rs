@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lab_archive::{Run, TrialRecord};
+use lab_archive::{Run, StartingState, TrialRecord};
 use lab_plan::checks::STARTING_STATE;
 use lab_plan::{Order, Question};
 use lab_stats::trend::{Trend, trend};
@@ -95,9 +95,14 @@ fn data_off(first: &TrialRecord, other: &TrialRecord) -> Option<f64> {
     lab_stats::relative_difference(other, first).map(|off| if beyond { off } else { 0.0 })
 }
 
+/// On all machines of the system.
 fn data(record: &TrialRecord) -> u64 {
-    let state = record.circumstances.starting_state.as_ref();
-    state.map_or(record.start_data_bytes, |state| state.data_bytes)
+    let around = &record.circumstances;
+    let state = around.starting_state.as_ref();
+    let own = state.map_or(record.start_data_bytes, |state| state.data_bytes);
+    let parts = around.parts.iter();
+    let parts = parts.filter_map(|part| part.starting_state.as_ref());
+    own + parts.map(|state| state.data_bytes).sum::<u64>()
 }
 
 /// What differs between two trials of a cell.
@@ -112,9 +117,24 @@ fn differing(first: &TrialRecord, other: &TrialRecord, tolerated: f64) -> Vec<St
         ));
     }
     let states = [first, other].map(|record| record.circumstances.starting_state.as_ref());
-    let [Some(a), Some(b)] = states else {
-        return differs;
-    };
+    if let [Some(a), Some(b)] = states {
+        differs.extend(differing_states(a, b));
+    }
+    for part in &first.circumstances.parts {
+        let mut parts = other.circumstances.parts.iter();
+        let same = parts.find(|one| one.name == part.name);
+        let same = same.and_then(|same| same.starting_state.as_ref());
+        if let Some((a, b)) = part.starting_state.as_ref().zip(same) {
+            let found = differing_states(a, b).into_iter();
+            differs.extend(found.map(|what| format!("of {}: {what}", part.name)));
+        }
+    }
+    differs
+}
+
+/// What differs on one machine, but its data.
+fn differing_states(a: &StartingState, b: &StartingState) -> Vec<String> {
+    let mut differs = Vec::new();
     if a.kernel_hash != b.kernel_hash {
         let names = a.kernel_settings.iter();
         let changed: Vec<String> = names

@@ -5,7 +5,7 @@ use lab_analysis::model::CheckOutcome::{self, Invalid, NotJudged, Pass, Warn};
 use lab_analysis::model::{TrialAnalysis, Verdict};
 use lab_archive::{
     Agent, Circumstances, Clocks, LimitsReached, OtherProgram, StartingState, SystemHost,
-    Throttled, Used,
+    SystemPart, Throttled, Used,
 };
 use lab_plan::checks::Cause;
 
@@ -121,6 +121,65 @@ fn what_goes_on_at_the_systems_machine_counts_as_here() {
         said.contains("3 connections found a listener's queue full, on the system's machine"),
         "{said}"
     );
+}
+
+/// A system with a part on a machine of its own.
+fn parted(change: impl FnOnce(&mut SystemPart)) -> Shape {
+    with(|around| {
+        let mut part = SystemPart {
+            name: "db".to_owned(),
+            agent: Some(Agent {
+                name: "rack-7".to_owned(),
+                bound_ms: Some(0.2),
+                apart_ms: Some(0.0),
+                ..Agent::default()
+            }),
+            host: Some(SystemHost {
+                cores: 4,
+                system_cores: 4,
+                clocks: around.clocks.unwrap(),
+                ..SystemHost::default()
+            }),
+            starting_state: None,
+        };
+        change(&mut part);
+        around.parts = vec![part];
+    })
+}
+
+#[test]
+fn what_goes_on_at_the_machine_of_a_part_counts_as_here() {
+    let name = "other programs";
+    let busy = parted(|part| {
+        let host = part.host.as_mut().unwrap();
+        host.others_during = vec![OtherProgram {
+            name: "backup".to_owned(),
+            cpu_percent: 32.0,
+        }];
+    });
+    let said = evidence(&check(busy, name, Warn), name);
+    assert!(
+        said.contains("; on the machine of db 8.00 % of all cores: backup 8.00 %"),
+        "{said}"
+    );
+    let slept = parted(|part| part.host.as_mut().unwrap().clocks.wall_end_ms += 5_000);
+    let said = evidence(&check(slept, "clock jumps", Invalid), "clock jumps");
+    assert!(
+        said.contains("that of the machine of db 5,001 ms more"),
+        "{said}"
+    );
+    let full = parted(|part| part.host.as_mut().unwrap().limits.listen_overflows = Some(3));
+    let said = evidence(&check(full, "limits", Warn), "limits");
+    assert!(said.contains("queue full, on the machine of db"), "{said}");
+    let unseen = parted(|part| part.host = None);
+    let said = evidence(&check(unseen, name, Pass), name);
+    assert!(
+        said.ends_with("; the machine of db was not looked at"),
+        "{said}"
+    );
+    let stood = parted(|part| part.agent.as_mut().unwrap().apart_ms = Some(60_000.0));
+    let said = evidence(&check(stood, "agents' clocks", Invalid), "agents' clocks");
+    assert!(said.starts_with("db run by rack-7; "), "{said}");
 }
 
 #[test]

@@ -37,6 +37,42 @@ pub struct Circumstances {
     /// What surrounded the system on that machine, over ramp and hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_host: Option<SystemHost>,
+    /// Parts of the system on machines of their own, in the order in which they were started; those that users came to
+    /// are not among them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<SystemPart>,
+}
+
+impl Circumstances {
+    /// What is recorded of a part; begun with its name.
+    pub fn part(&mut self, name: &str) -> &mut SystemPart {
+        let at = self.parts.iter().position(|part| part.name == name);
+        let at = at.unwrap_or_else(|| {
+            self.parts.push(SystemPart {
+                name: name.to_owned(),
+                ..SystemPart::default()
+            });
+            self.parts.len() - 1
+        });
+        &mut self.parts[at]
+    }
+}
+
+/// A part of a system on a machine of its own. Its counters are `NAME/system.*`, those of the machine `NAME/host.*`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SystemPart {
+    /// That of its last process.
+    pub name: String,
+    /// Who had it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Agent>,
+    /// What surrounded it, over ramp and hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<SystemHost>,
+    /// What the trial began with there, before its ramp.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub starting_state: Option<StartingState>,
 }
 
 /// What surrounded a system on a machine that did not conduct.

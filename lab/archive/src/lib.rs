@@ -11,6 +11,7 @@
 //!                              kinds: response, service, and the phases
 //! RUN/trials/001/monitor.csv   `t_ms` and one column per counter; an empty field is a gap
 //! RUN/trials/001/system.log    what the system under test printed: its first and its last 16 MB
+//! RUN/trials/001/system.NAME.log   the same of a part of it on another machine
 //! RUN/trials/002.partial/      a trial under way, or one that a killed run left behind
 //! ```
 //!
@@ -33,7 +34,7 @@ mod writer;
 
 pub use circumstances::{
     Agent, Circumstances, Clocks, LimitsReached, OtherProgram, QuietGate, StartingState,
-    SystemHost, Throttled, Used,
+    SystemHost, SystemPart, Throttled, Used,
 };
 pub use error::ArchiveError;
 pub use follow::{Follow, Growth};
@@ -63,6 +64,9 @@ pub const PROBE: &str = "probe";
 pub const CERTIFICATES: &str = "certificates";
 /// What [`CERTIFICATES`] is where users took any.
 pub const UNCHECKED: &str = "not checked";
+
+/// Begins the settings of a trial's system that say on whose machine a part of it ran, with the part's name after it.
+pub const MACHINE_OF: &str = "machine of ";
 
 /// The setting of a trial's system that says which version of HTTP its users asked for; only where that
 /// is not 1.1.

@@ -523,7 +523,7 @@ impl TrialWriter {
         if let Some(clocks) = self.clocks {
             sizes.insert(names::CLOCKS.to_owned(), clocks.seal()?);
         }
-        sync_output(&self.partial.join(names::SYSTEM_LOG))?;
+        sync_outputs(&self.partial)?;
         let mut record = record.clone();
         TRIAL_SCHEMA.clone_into(&mut record.schema);
         record.id = self.id;
@@ -538,6 +538,17 @@ impl TrialWriter {
         sink::publish(&path, &bytes)?;
         sink::rename(&self.partial, &self.complete)
     }
+}
+
+/// Of the system, and of its parts on other machines.
+fn sync_outputs(folder: &Path) -> Result<(), ArchiveError> {
+    let files = std::fs::read_dir(folder).map_err(ArchiveError::write(folder))?;
+    for file in files.flatten().map(|file| file.path()) {
+        if file.extension().is_some_and(|kind| kind == "log") {
+            sync_output(&file)?;
+        }
+    }
+    Ok(())
 }
 
 fn sync_output(path: &Path) -> Result<(), ArchiveError> {

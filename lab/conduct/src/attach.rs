@@ -17,9 +17,11 @@ use lab_study::{AttachSpec, SystemSpec};
 
 use crate::ConductError;
 use crate::far;
+use crate::parts::Parts;
 use crate::reach::Reach;
 use crate::scrape::Exporter;
-use crate::start::{LOOK, Process, Stop, System, SystemStart, stopped};
+use crate::start::{LOOK, Process, System, SystemStart};
+use crate::stop::{Stop, stopped};
 
 /// How long it may take to accept connections, after its reset too.
 const READY_DEADLINE: Duration = Duration::from_secs(30);
@@ -179,6 +181,7 @@ pub(crate) fn start(
         None => (Process::Attached(watched(&base, spec)?), None),
     };
     Ok(System {
+        parts: Parts::default(),
         process,
         note,
         base,

@@ -16,7 +16,7 @@ use crate::course::Conductor;
 use crate::event::{Event, Phase};
 use crate::run::{RunRequest, preflight, reached, workloads};
 use crate::snapshot::Snapshots;
-use crate::start::{Stop, with_end};
+use crate::stop::{Stop, with_end};
 use crate::{ConductError, far, masked, system};
 
 /// How an attendance ended.

@@ -11,7 +11,7 @@ use lab_workload::LoadKind;
 
 use crate::ConductError;
 use crate::health::ThreadTimes;
-use crate::start::Stop;
+use crate::stop::Stop;
 
 /// Starts a driver whose workers are elsewhere. A sequence has one user, and one generator.
 pub(crate) fn start(

@@ -23,8 +23,9 @@ use crate::meeting::Seat;
 use crate::provision::{Group, Users};
 use crate::record;
 use crate::snapshot::Snapshots;
-use crate::start::{Stop, System};
+use crate::start::System;
 use crate::state;
+use crate::stop::Stop;
 
 /// What a trial is run with.
 pub(crate) struct Conductor<'a> {

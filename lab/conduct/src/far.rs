@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use lab_archive::Agent;
 use lab_driver::remote::Elsewhere;
 use lab_machine::{Afar, Setup};
 use lab_study::plan::{LoadKind, Plan, Trial};
-use lab_study::{HostSpec, SystemSpec};
+use lab_study::{HostSpec, PartSpec, SystemSpec};
 
-use crate::start::{Stop, driver_stop, stopped};
-use crate::{ConductError, away};
+use crate::ConductError;
+use crate::stop::{Stop, driver_stop, stopped};
 
 /// The machines of systems, by what a study calls them.
 pub type Machines = BTreeMap<String, Arc<dyn Elsewhere>>;
@@ -20,6 +21,11 @@ pub type Machines = BTreeMap<String, Arc<dyn Elsewhere>>;
 /// Whether another machine than this one has the trial's system.
 pub(crate) fn is_far(trial: &Trial) -> bool {
     trial.host.on.is_some()
+}
+
+/// Whether another machine has any part of it.
+pub(crate) fn is_apart(trial: &Trial) -> bool {
+    trial.machines().next().is_some()
 }
 
 /// What is left for this machine to do around the system of a trial.
@@ -50,14 +56,14 @@ pub(crate) fn plan_here(plan: &Plan) -> Plan {
 /// What can't be asked of systems on other machines; one sentence each.
 pub(crate) fn problems(plan: &Plan) -> Vec<String> {
     let mut problems = Vec::new();
-    if !plan.every_trial().any(is_far) {
+    if !plan.every_trial().any(is_apart) {
         return problems;
     }
     let is_sequence = |trial: &Trial| matches!(trial.load.kind, LoadKind::Sequence { .. });
     if plan.raw_baseline
         && plan
             .every_trial()
-            .any(|trial| is_far(trial) && is_sequence(trial))
+            .any(|trial| is_apart(trial) && is_sequence(trial))
     {
         let what = "`raw_baseline` measures the disk of this machine, and the system runs `on` another: leave out one \
                     of them";
@@ -124,12 +130,35 @@ pub(crate) fn allowed(
 fn setups(plan: &Plan) -> BTreeMap<String, Vec<Setup>> {
     let mut all: BTreeMap<String, Vec<Setup>> = BTreeMap::new();
     for trial in plan.every_trial() {
-        let Some(on) = &trial.host.on else { continue };
-        let of = all.entry(on.clone()).or_default();
-        let setup = setup(trial).map(|setup| Setup { trial: 0, ..setup });
-        of.extend(setup.filter(|setup| !of.contains(setup)));
+        let mut add = |on: &str, wanted: Option<Setup>| {
+            let of = all.entry(on.to_owned()).or_default();
+            let wanted = wanted.map(|setup| Setup { trial: 0, ..setup });
+            of.extend(wanted.filter(|setup| !of.contains(setup)));
+        };
+        for part in &trial.parts {
+            if let Some(on) = &part.host.on {
+                add(on, Some(setup_of_part(0, part)));
+            }
+        }
+        if let Some(on) = &trial.host.on {
+            add(on, setup(trial));
+        }
     }
     all
+}
+
+/// A part that is to be started elsewhere.
+fn setup_of_part(trial: u32, part: &PartSpec) -> Setup {
+    Setup {
+        trial,
+        spec: part.spec.clone(),
+        host: HostSpec {
+            on: None,
+            ..part.host.clone()
+        },
+        // Users speak with the last process alone.
+        secure: false,
+    }
 }
 
 /// A system that is to be started elsewhere.
@@ -161,6 +190,20 @@ pub(crate) fn machine(
     open(elsewhere, Some(setup), output)
 }
 
+/// The machine of a part of a trial's system, with the file that its output goes to.
+pub(crate) fn part(
+    machines: &Machines,
+    (trial, part): (u32, &PartSpec),
+    output: PathBuf,
+) -> Result<Afar, Stop> {
+    let on = part.host.on.as_deref().unwrap_or_default();
+    let machine = machines.get(on).ok_or_else(|| {
+        let what = format!("no agent has {} on {on}", part.name());
+        Stop::Fatal(ConductError::Unsupported(what))
+    })?;
+    open(&**machine, Some(setup_of_part(trial, part)), output)
+}
+
 /// The machine of a system that runs there already, whose agent looks after it; a sentence where it finds none.
 pub(crate) fn watching(
     elsewhere: &dyn Elsewhere,
@@ -186,11 +229,7 @@ fn open(elsewhere: &dyn Elsewhere, setup: Option<Setup>, output: PathBuf) -> Res
     Ok(afar.map_err(ConductError::Scraper)?)
 }
 
-/// Where the system of a trial ran, for the reader.
-pub(crate) fn note(elsewhere: &dyn Elsewhere) -> Option<String> {
-    let agent = away::agents(elsewhere).into_iter().next()?;
-    Some(format!(
-        "The system ran on {}, by agent {}.",
-        agent.host, agent.name
-    ))
+/// Where the system of a trial ran, or a part of it, for the reader.
+pub(crate) fn note(what: &str, agent: &Agent) -> String {
+    format!("{what} ran on {}, by agent {}.", agent.host, agent.name)
 }

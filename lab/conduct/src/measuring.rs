@@ -38,16 +38,15 @@ const HOPELESS_AFTER: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(crate) struct Measuring {
     monitor: Monitor,
-    /// Names of all counters: of another machine's, then of those that are read here.
+    /// Names of all counters: of those of other machines, one machine after the other, then of those that are read
+    /// here.
     names: Vec<String>,
-    /// How many are another machine's.
-    there: usize,
+    /// Those of other machines, in the order of the names.
+    there: Vec<There>,
     /// How many that are read here are left out, as gaps of another machine.
     left_out: usize,
-    /// Counters that were read here and wait for those of another machine.
+    /// Counters that were read here and wait for those of other machines.
     pending: Option<(Duration, Vec<Option<f64>>)>,
-    /// Those of another machine that wait for what is read here.
-    came: VecDeque<Row>,
     scraper: Option<Scraper>,
     /// Who has the workers in the place of this machine.
     elsewhere: Option<Arc<dyn Elsewhere>>,
@@ -69,6 +68,37 @@ pub(crate) struct Measuring {
     last_end: Duration,
     health: Health,
     unanswered: lab_driver::Unanswered,
+}
+
+/// What another machine counts.
+#[derive(Debug)]
+struct There {
+    /// How many counters; 0 of one that counts nothing.
+    count: usize,
+    /// Rows that wait for what is read here.
+    came: VecDeque<Row>,
+}
+
+impl There {
+    /// Forgets what is too old for a row of this moment; whether there is one that is near, or none to wait for.
+    fn has(&mut self, at: Duration, near: Duration) -> bool {
+        while self.came.front().is_some_and(|row| row.at + near < at) {
+            self.came.pop_front();
+        }
+        self.count == 0 || self.is_near(at, near)
+    }
+
+    fn is_near(&self, at: Duration, near: Duration) -> bool {
+        self.came.front().is_some_and(|row| row.at <= at + near)
+    }
+
+    /// Its part of the row of this moment; a gap where it has not come.
+    fn take(&mut self, at: Duration, near: Duration) -> Vec<Option<f64>> {
+        let row = self.is_near(at, near).then(|| self.came.pop_front());
+        let mut values = row.flatten().map_or(Vec::new(), |row| row.values);
+        values.resize(self.count, None);
+        values
+    }
 }
 
 /// Where counters of the generator's own limits are.
@@ -172,10 +202,9 @@ impl Measuring {
         Self {
             columns: Columns::of(monitor.columns()),
             names: monitor.columns().to_vec(),
-            there: 0,
+            there: Vec::new(),
             left_out: 0,
             pending: None,
-            came: VecDeque::new(),
             monitor,
             scraper: None,
             elsewhere: None,
@@ -226,29 +255,37 @@ impl Measuring {
         (self.every, self.end_at)
     }
 
-    /// Another machine counts what has these names; nothing where there are none.
-    pub(crate) fn counted_there(&mut self, columns: Vec<String>) {
-        if columns.is_empty() {
-            return;
-        }
+    /// Other machines count what has these names, by machine; nothing where there are none.
+    pub(crate) fn counted_there(&mut self, machines: Vec<Vec<String>>) {
+        let there = machines.iter().map(|names| There {
+            count: names.len(),
+            came: VecDeque::new(),
+        });
+        self.there = there.collect();
+        let columns = machines.concat();
         let own = self.monitor.columns();
         self.left_out = own.iter().filter(|name| columns.contains(name)).count();
-        self.there = columns.len();
-        self.names = columns
-            .into_iter()
-            .chain(own[self.left_out..].iter().cloned())
-            .collect();
+        let left = own[self.left_out..].iter().cloned();
+        self.names = columns.into_iter().chain(left).collect();
         self.columns = Columns::of(&self.names);
     }
 
-    /// Takes in what another machine has counted: it stands in the row of the same moment.
+    /// Takes in what other machines have counted, by machine: it stands in the row of the same moment.
     pub(crate) fn came(
         &mut self,
-        rows: Vec<Row>,
+        machines: Vec<Vec<Row>>,
         writer: &mut TrialWriter,
     ) -> Result<(), ArchiveError> {
-        self.came.extend(rows);
+        for (there, rows) in self.there.iter_mut().zip(machines) {
+            there.came.extend(rows);
+        }
         self.join(writer)
+    }
+
+    /// How far apart two readings of one moment are at most: both are held up at times, and half an interval more
+    /// would be the next row's.
+    fn near(&self) -> Duration {
+        self.every / 4 * 3
     }
 
     /// Writes what was read here with what was read there at the same moment, once both are known.
@@ -256,24 +293,22 @@ impl Measuring {
         let Some((at, own)) = self.pending.take() else {
             return Ok(());
         };
-        // Both are held up at times; half an interval more would be the next row's.
-        let near = self.every / 4 * 3;
-        while self.came.front().is_some_and(|row| row.at + near < at) {
-            self.came.pop_front();
+        let near = self.near();
+        let mut all = true;
+        for there in &mut self.there {
+            all &= there.has(at, near);
         }
-        let is_near = self.came.front().is_some_and(|row| row.at <= at + near);
-        let row = is_near.then(|| self.came.pop_front()).flatten();
-        let Some(row) = row else {
+        if !all {
             self.pending = Some((at, own));
             return Ok(());
-        };
-        self.write(at, row.values, own, writer)
+        }
+        self.write(at, own, writer)
     }
 
-    /// Writes what waits for another machine's counters, which have not come.
+    /// Writes what waits for counters of other machines, with what has come of them.
     pub(crate) fn flush(&mut self, writer: &mut TrialWriter) -> Result<(), ArchiveError> {
         match self.pending.take() {
-            Some((at, own)) => self.write(at, vec![None; self.there], own, writer),
+            Some((at, own)) => self.write(at, own, writer),
             None => Ok(()),
         }
     }
@@ -281,11 +316,12 @@ impl Measuring {
     fn write(
         &mut self,
         at: Duration,
-        mut row: Vec<Option<f64>>,
         own: Vec<Option<f64>>,
         writer: &mut TrialWriter,
     ) -> Result<(), ArchiveError> {
-        row.resize(self.there, None);
+        let near = self.near();
+        let there = self.there.iter_mut();
+        let mut row: Vec<Option<f64>> = there.flat_map(|there| there.take(at, near)).collect();
         row.extend(own);
         self.peaks.add(&self.columns, self.files_before, &row);
         if let Some(rss_mb) = self.columns.resident.and_then(|column| row[column]) {
@@ -342,9 +378,6 @@ impl Measuring {
         let own = self.monitor.sample(now).split_off(self.left_out);
         if self.holding {
             self.read_health(now);
-        }
-        if self.there == 0 {
-            return self.write(now, Vec::new(), own, writer);
         }
         self.flush(writer)?;
         self.pending = Some((now, own));

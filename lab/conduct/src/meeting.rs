@@ -9,7 +9,7 @@ use lab_host::clock::Stopwatch;
 use lab_host::cores;
 
 use crate::measuring::LOOK;
-use crate::start::Stop;
+use crate::stop::Stop;
 
 /// Generators change places this often: twice in the shortest windows that are compared. It takes some calls
 /// of the kernel for a handful of threads.

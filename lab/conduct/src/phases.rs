@@ -19,7 +19,8 @@ use crate::course::{Conductor, Facts, Input};
 use crate::event::{Event, Phase};
 use crate::measuring::{LOOK, Measuring, Spans};
 use crate::scrape::{Exporter, Scraper};
-use crate::start::{DRIVER_GRACE, Stop, System, driver_stop};
+use crate::start::System;
+use crate::stop::{DRIVER_GRACE, Stop, driver_stop};
 use crate::{ConductError, away, far, raw, record, surroundings, system};
 
 /// A setup that gets no answer for so long has failed.
@@ -90,12 +91,7 @@ impl Conductor<'_> {
         writer: &mut TrialWriter,
         facts: &mut Facts,
     ) -> Result<(), Stop> {
-        let touched = surroundings::touched(self.plan);
-        let state = system.state(&self.scratch.data(), &touched)?;
-        let state = surroundings::starting_state(state, &self.trial.system, self.secrets);
-        facts.kernel = system.kernel();
-        facts.start_data_bytes = state.data_bytes;
-        facts.circumstances.starting_state = Some(state);
+        self.begins_with(system, facts)?;
         let moved = system.keep_on(&self.pinning.system);
         if moved > 0 {
             let cores = cores::words(&self.pinning.system);
@@ -123,10 +119,10 @@ impl Conductor<'_> {
         if let Some(beside) = &self.beside {
             beside.seat.begin();
         }
-        let counts = system.count(clock, measuring.schedule())?;
+        let (counts, parts) = system.count(clock, measuring.schedule())?;
         let there = counts.cores.map(|cores| Event::CountedThere { cores });
         there.into_iter().for_each(|event| self.tell(event));
-        measuring.counted_there(counts.columns);
+        measuring.counted_there([vec![counts.columns], parts].concat());
         writer.monitor_header(measuring.columns())?;
         self.tell(Event::Phase(Phase::Ramp));
         if let Some(url) = system::exporter(&self.trial.system) {
@@ -143,7 +139,7 @@ impl Conductor<'_> {
         if let Some(elsewhere) = self.elsewhere {
             away::write_clocks(&**elsewhere, clock.shared_zero(), writer)?;
         }
-        if let Some(far) = self.far() {
+        for far in self.agents_of_system() {
             away::write_clocks(far, clock.shared_zero(), writer)?;
         }
         facts.notes.extend(measuring.scraper_note());
@@ -151,6 +147,23 @@ impl Conductor<'_> {
         measuring.flush(writer)?;
         facts.measured = measuring.finish();
         result
+    }
+
+    /// Notes the state that the trial begins in, on each machine of its system.
+    fn begins_with(&self, system: &mut System, facts: &mut Facts) -> Result<(), Stop> {
+        let touched = surroundings::touched(self.plan);
+        let state = system.state(&self.scratch.data(), &touched)?;
+        let state = surroundings::starting_state(state, &self.trial.system, self.secrets);
+        for (name, state) in system.parts.states(&touched)? {
+            let part = self.trial.parts.iter().find(|part| part.name() == name);
+            let spec = part.map(|part| &part.spec);
+            let state = surroundings::starting_state(state, &spec, self.secrets);
+            facts.circumstances.part(&name).starting_state = Some(state);
+        }
+        facts.kernel = system.kernel();
+        facts.start_data_bytes = state.data_bytes;
+        facts.circumstances.starting_state = Some(state);
+        Ok(())
     }
 
     fn spans(&self) -> Spans {

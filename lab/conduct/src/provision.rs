@@ -11,7 +11,8 @@ use lab_study::{Action, ActionRequest, EACH, Piece, Preparation};
 use lab_workload::template::{Escape, Symbols};
 use lab_workload::{JsonPath, Parameters, Template, User, UserScope, Workload};
 
-use crate::start::{Stop, UserExtra};
+use crate::start::UserExtra;
+use crate::stop::Stop;
 
 /// Start of an answer that a failure shows.
 const SHOWN: usize = 200;

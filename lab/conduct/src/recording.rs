@@ -25,6 +25,11 @@ impl Conductor<'_> {
         system_settings.extend(kernel.map(|(name, value)| (format!("kernel {name}"), value)));
         let there = facts.circumstances.system_host.as_ref();
         system_settings.extend(there.map(|there| ("cpus".to_owned(), self.cores_there(there))));
+        let parts = facts.circumstances.parts.iter();
+        system_settings.extend(parts.filter_map(|part| {
+            let count = Cpus::Count(part.host.as_ref()?.system_cores);
+            Some((format!("cpus of {}", part.name), cores::wanted(&count)))
+        }));
         let complete = matches!(end, TrialEnd::Complete);
         let mut notes = facts.notes;
         notes.extend(note.filter(|_| complete));
@@ -74,6 +79,7 @@ impl Conductor<'_> {
         let kernel = self.kernel.iter();
         settings.extend(kernel.map(|(name, value)| (format!("kernel {name}"), value.clone())));
         settings.extend(system::way(&self.trial.reach));
+        settings.extend(system::of_parts(self.trial));
         let host = &self.trial.host;
         if let Some(on) = &host.on {
             settings.insert("on".to_owned(), on.clone());

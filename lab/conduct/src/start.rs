@@ -6,97 +6,24 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lab_driver::remote::Elsewhere;
-use lab_driver::{BaseUrl, Clock, DriverError};
+use lab_driver::{BaseUrl, Clock};
 use lab_machine::scratch::Scratch;
 use lab_machine::{
-    Counted, Counts, Failed, Machine, Row, Setting, Start, Started, State, Surrounded, Watched,
-    local,
+    Counted, Counts, Machine, Row, Setting, Start, Started, State, Surrounded, Watched, local,
 };
 use lab_study::plan::Trial;
 use lab_study::{KernelSetting, ReachSpec, SystemSpec};
 
-use crate::ConductError;
+use crate::far::Machines;
+use crate::parts::Parts;
 use crate::reach::Reach;
+use crate::stop::{Stop, stopped};
 
 /// Between two looks at a system that starts.
 pub(crate) const LOOK: Duration = Duration::from_millis(20);
-/// How long after the end of its hold, or when it is told to end, a driver may take.
-pub(crate) const DRIVER_GRACE: Duration = Duration::from_secs(30);
 
 /// Variables of each user that provisioning gave, by index.
 pub(crate) type UserExtra = Vec<Vec<(String, String)>>;
-
-/// Why a trial stops before its end.
-#[derive(Debug)]
-pub(crate) enum Stop {
-    /// The system under test failed; with its last lines.
-    System(String),
-    /// A generator process failed; with its last words.
-    Generator(String),
-    /// A generator on another machine was lost, or the system's.
-    Lost(String),
-    /// What the study wants a trial ended by came; what, and when.
-    Aborted(String),
-    /// The user wants it.
-    Interrupted,
-    /// The run can't go on.
-    Fatal(ConductError),
-}
-
-impl Stop {
-    /// A generator that is to end, and doesn't. It is told to, and left behind: on a machine whose cores are
-    /// all taken it may just not get to it, which is no reason to lose the trials that follow.
-    pub(crate) fn overdue() -> Self {
-        let seconds = DRIVER_GRACE.as_secs();
-        Self::Generator(format!(
-            "the load generator had not ended {seconds} s after its hold, as one does that gets no CPU time"
-        ))
-    }
-}
-
-impl<E: Into<ConductError>> From<E> for Stop {
-    fn from(error: E) -> Self {
-        Self::Fatal(error.into())
-    }
-}
-
-/// What became of something on a machine, for the trial.
-pub(crate) fn stopped(failed: Failed) -> Stop {
-    match failed {
-        Failed::System(message) => Stop::System(message),
-        Failed::Lost(message) => Stop::Lost(message),
-        Failed::Interrupted => Stop::Interrupted,
-        Failed::Fatal(error) => error.into(),
-    }
-}
-
-/// What became of a trial, once its system was ended, with what is to be noted of that end. The first failure is
-/// its end, but of a machine that can't be left as it was no other trial is measured.
-pub(crate) fn with_end(
-    result: Result<(), Stop>,
-    ended: Result<Option<String>, Stop>,
-) -> (Result<(), Stop>, Option<String>) {
-    match (result, ended) {
-        (result, Ok(note)) => (result, note),
-        (Ok(()), Err(stop)) => (Err(stop), None),
-        (Err(Stop::Fatal(error)), Err(_)) | (Err(_), Err(Stop::Fatal(error))) => {
-            (Err(Stop::Fatal(error)), None)
-        }
-        (result, Err(Stop::System(why) | Stop::Lost(why))) => {
-            (result, Some(format!("When the system was ended: {why}.")))
-        }
-        (result, Err(_)) => (result, None),
-    }
-}
-
-/// A generator that fails is a fact of its trial, as a failing system is.
-pub(crate) fn driver_stop(error: DriverError) -> Stop {
-    match error {
-        DriverError::Generator { .. } => Stop::Generator(error.to_string()),
-        DriverError::Lost { .. } => Stop::Lost(error.to_string()),
-        error => error.into(),
-    }
-}
 
 /// How a system is started.
 #[derive(Debug)]
@@ -110,6 +37,8 @@ pub(crate) struct SystemStart<'a> {
     pub(crate) scratch: &'a Scratch,
     /// The agent of its machine, where that is another one.
     pub(crate) far: Option<&'a dyn Elsewhere>,
+    /// Those of its parts on other machines.
+    pub(crate) machines: &'a Machines,
     pub(crate) trial: &'a Trial,
     /// The file that its output goes to.
     pub(crate) output: PathBuf,
@@ -132,6 +61,8 @@ impl SystemStart<'_> {
 
 /// A running system that accepts requests.
 pub(crate) struct System {
+    /// What was started before it on other machines.
+    pub(crate) parts: Parts,
     pub(crate) process: Process,
     /// What its trial's record is to say of it.
     pub(crate) note: Option<String>,
@@ -155,6 +86,7 @@ impl System {
     /// One that was started.
     pub(crate) fn of(machine: Box<dyn Machine>, started: Started, secure: bool) -> Self {
         Self {
+            parts: Parts::default(),
             process: Process::Own(machine),
             note: None,
             base: local(started.address, secure),
@@ -192,30 +124,34 @@ impl System {
         }
     }
 
-    /// Has what is counted on another machine counted there.
+    /// Has what is counted on other machines counted there: on that of what users come to, and, by the names of
+    /// their counters, on those of its parts.
     pub(crate) fn count(
         &mut self,
         clock: Clock,
         schedule: (Duration, Duration),
-    ) -> Result<Counts, Stop> {
+    ) -> Result<(Counts, Vec<Vec<String>>), Stop> {
         let (every, end) = schedule;
         let zero = clock.shared_zero();
-        match &mut self.process {
-            Process::Own(machine) => machine.count(zero, every, end).map_err(stopped),
-            Process::Attached(_) => Ok(Counts::default()),
-        }
+        let own = match &mut self.process {
+            Process::Own(machine) => machine.count(zero, every, end).map_err(stopped)?,
+            Process::Attached(_) => Counts::default(),
+        };
+        Ok((own, self.parts.count(clock, schedule)?))
     }
 
-    /// What was counted on another machine since the last call.
-    pub(crate) fn rows(&mut self) -> Vec<Row> {
-        match &mut self.process {
+    /// What was counted on other machines since the last call, likewise.
+    pub(crate) fn rows(&mut self) -> Vec<Vec<Row>> {
+        let own = match &mut self.process {
             Process::Own(machine) => machine.rows(),
             Process::Attached(_) => Vec::new(),
-        }
+        };
+        [vec![own], self.parts.rows()].concat()
     }
 
-    /// Begins to look at what surrounds it on another machine.
+    /// Begins to look at what surrounds it on other machines.
     pub(crate) fn look_around(&mut self) -> Result<(), Stop> {
+        self.parts.look_around()?;
         match &mut self.process {
             Process::Own(machine) => machine.look_around().map_err(stopped),
             Process::Attached(_) => Ok(()),
@@ -230,12 +166,13 @@ impl System {
         }
     }
 
-    /// Kernel settings in force on another machine.
+    /// Kernel settings in force on other machines.
     pub(crate) fn kernel(&self) -> BTreeMap<String, String> {
-        match &self.process {
-            Process::Own(machine) => machine.kernel(),
-            Process::Attached(_) => BTreeMap::new(),
+        let mut all = self.parts.kernel();
+        if let Process::Own(machine) = &self.process {
+            all.extend(machine.kernel());
         }
+        all
     }
 
     /// Whether it runs on this machine, as far as is known.
@@ -274,6 +211,8 @@ impl System {
 
     /// An error with its last lines, if it has ended.
     pub(crate) fn check(&mut self) -> Result<(), Stop> {
+        // It may end because one of these has.
+        self.parts.look()?;
         match &mut self.process {
             Process::Own(machine) => machine.look().map_err(stopped),
             Process::Attached(watched) => match watched.and_then(|watched| watched.ended()) {
@@ -285,42 +224,10 @@ impl System {
 
     /// Ends it, where the trial started it; a sentence if that did not go well.
     pub(crate) fn stop(self) -> Result<Option<String>, Stop> {
-        match self.process {
+        let ended = match self.process {
             Process::Own(mut machine) => machine.stop().map_err(stopped),
             Process::Attached(_) => Ok(None),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn lost() -> Stop {
-        Stop::Lost("it was lost".to_owned())
-    }
-
-    #[test]
-    fn what_shows_at_the_end_of_a_system_is_the_end_of_a_good_trial() {
-        let (result, note) = with_end(Ok(()), Ok(Some("slow".to_owned())));
-        assert!(result.is_ok() && note.as_deref() == Some("slow"));
-        let (result, _) = with_end(Ok(()), Err(lost()));
-        assert!(matches!(result, Err(Stop::Lost(_))), "{result:?}");
-        let (result, _) = with_end(Ok(()), Err(Stop::System("it ended".to_owned())));
-        assert!(matches!(result, Err(Stop::System(_))), "{result:?}");
-    }
-
-    #[test]
-    fn the_first_failure_is_the_end_unless_the_machine_is_not_as_it_was() {
-        let failed = || Err(Stop::Generator("no memory".to_owned()));
-        let (result, note) = with_end(failed(), Err(lost()));
-        assert!(matches!(result, Err(Stop::Generator(_))), "{result:?}");
-        let expected = "When the system was ended: it was lost.";
-        assert_eq!(note.as_deref(), Some(expected));
-        let fatal = || Err(Stop::Fatal(ConductError::DriverEnded));
-        let (result, _) = with_end(failed(), fatal());
-        assert!(matches!(result, Err(Stop::Fatal(_))), "{result:?}");
-        let (result, _) = with_end(Err(Stop::Interrupted), fatal());
-        assert!(matches!(result, Err(Stop::Fatal(_))), "{result:?}");
+        };
+        self.parts.stop(ended)
     }
 }

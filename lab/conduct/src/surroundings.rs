@@ -7,15 +7,16 @@ use lab_archive::{
 use lab_machine::{Look, State, Surrounded, Surroundings};
 use lab_monitor::FilesUsed;
 use lab_study::plan::Plan;
-use lab_study::{KernelSetting, Secrets, SystemSpec};
+use lab_study::{KernelSetting, Secrets};
 
 use crate::measuring::Peaks;
-use crate::start::{Stop, System};
+use crate::start::System;
+use crate::stop::Stop;
 
 /// The state that a trial begins in, as its machine tells it.
 pub(crate) fn starting_state(
     state: State,
-    system: &SystemSpec,
+    system: &impl serde::Serialize,
     secrets: &Secrets,
 ) -> StartingState {
     let State {
@@ -41,7 +42,10 @@ pub(crate) fn starting_state(
 
 /// Settings that trials of a plan touch.
 pub(crate) fn touched(plan: &Plan) -> Vec<KernelSetting> {
-    let all = plan.every_trial().flat_map(|trial| &trial.host.kernel);
+    let all = plan.every_trial().flat_map(|trial| {
+        let parts = trial.parts.iter().map(|part| &part.host);
+        parts.chain([&trial.host]).flat_map(|host| &host.kernel)
+    });
     let mut touched: Vec<KernelSetting> = all.cloned().collect();
     touched.sort();
     touched.dedup();
@@ -88,12 +92,20 @@ impl Around {
 
 /// What surrounded the system on its machine, while it still runs, where that is another one.
 pub(crate) fn there(system: &mut System, facts: &mut Circumstances) -> Result<(), Stop> {
-    let there = system.looked_around()?;
+    for (name, there) in system.parts.looked_around()? {
+        facts.part(&name).host = there.map(host);
+    }
+    facts.system_host = system.looked_around()?.map(host);
+    Ok(())
+}
+
+/// What surrounded processes on another machine.
+fn host(there: Surrounded) -> SystemHost {
     let files = |of: lab_machine::Files| Used {
         most: of.open,
         limit: of.limit,
     };
-    facts.system_host = there.map(|there| SystemHost {
+    SystemHost {
         cores: there.cores,
         system_cores: there.system_cores,
         clocks: clocks(&there),
@@ -109,8 +121,7 @@ pub(crate) fn there(system: &mut System, facts: &mut Circumstances) -> Result<()
         },
         others_before: others(there.others_before),
         others_during: others(there.others_during),
-    });
-    Ok(())
+    }
 }
 
 fn clocks(around: &Surrounded) -> Clocks {
@@ -157,7 +168,7 @@ mod tests {
     #[test]
     fn a_configuration_has_one_hash_and_another_has_another() {
         let at = |url: &str| {
-            SystemSpec::Attach(lab_study::AttachSpec {
+            lab_study::SystemSpec::Attach(lab_study::AttachSpec {
                 url: url.to_owned(),
                 ..Default::default()
             })

@@ -1,33 +1,27 @@
 //! Systems of all kinds: how one is started, and what is to be said of it. It knows no load.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
-use lab_archive::{CERTIFICATES, HTTP, UNCHECKED};
+use lab_archive::{CERTIFICATES, HTTP, MACHINE_OF, UNCHECKED};
 use lab_machine::{Local, Machine};
 use lab_study::plan::Trial;
 use lab_study::{CommandSpec, HttpSpec, ReachSpec, SystemSpec};
 
+use crate::parts::Parts;
 use crate::reach::Reach;
-use crate::start::{Stop, System, SystemStart, stopped};
+use crate::start::{System, SystemStart};
+use crate::stop::{Stop, stopped};
 use crate::{ConductError, attach, far};
 
 /// Starts a system and waits until it accepts requests.
 pub(crate) fn start(start: &SystemStart<'_>, interrupt: &AtomicBool) -> Result<System, Stop> {
-    let mut system = match start.spec {
-        SystemSpec::Command(spec) => {
-            let mut machine: Box<dyn Machine> = match start.far {
-                Some(far) => Box::new(far::machine(far, start.trial, start.output.clone())?),
-                None => Box::new(Local::new(start.here(), spec.clone())),
-            };
-            let started = machine.start(interrupt).map_err(stopped)?;
-            System::of(machine, started, start.reach.secure)
-        }
-        SystemSpec::Attach(spec) => attach::start(start, spec, interrupt)?,
-        _ => {
-            let problem = "this version can't start such a system".to_owned();
-            return Err(Stop::Fatal(ConductError::Unsupported(problem)));
-        }
+    let of = (start.trial, &*start.output);
+    let parts = Parts::start(start.machines, of, interrupt)?;
+    let mut system = match start_last(start, parts.places(), interrupt) {
+        Ok(system) => System { parts, ..system },
+        Err(stop) => return Err(parts.end_with(stop)),
     };
     // Now, since a system may make its certificate when it starts.
     match Reach::read(start.reach, &system.setting.scratch) {
@@ -40,6 +34,55 @@ pub(crate) fn start(start: &SystemStart<'_>, interrupt: &AtomicBool) -> Result<S
         }
     }
     Ok(system)
+}
+
+/// Starts what users come to; `others` is where processes of the system on other machines listen.
+fn start_last(
+    start: &SystemStart<'_>,
+    others: &[(String, SocketAddr)],
+    interrupt: &AtomicBool,
+) -> Result<System, Stop> {
+    match start.spec {
+        SystemSpec::Command(spec) => {
+            let mut machine: Box<dyn Machine> = match start.far {
+                Some(far) => Box::new(far::machine(far, start.trial, start.output.clone())?),
+                None => Box::new(Local::new(start.here(), spec.clone())),
+            };
+            machine.knows(others);
+            let started = machine.start(interrupt).map_err(stopped)?;
+            Ok(System::of(machine, started, start.reach.secure))
+        }
+        SystemSpec::Attach(spec) => attach::start(start, spec, interrupt),
+        _ => {
+            let problem = "this version can't start such a system".to_owned();
+            Err(Stop::Fatal(ConductError::Unsupported(problem)))
+        }
+    }
+}
+
+/// What is told of the parts of a system on other machines.
+pub(crate) fn of_parts(trial: &Trial) -> Vec<(String, String)> {
+    let mut told = Vec::new();
+    for part in &trial.parts {
+        let (name, spec) = (part.name(), &part.spec);
+        let mut set = |what: String, value: String| told.push((what, value));
+        for (name, before) in &spec.before {
+            set(format!("start of {name}"), before.start.join(" "));
+        }
+        set(format!("start of {name}"), spec.start.join(" "));
+        for (variable, value) in &spec.env {
+            set(format!("env {variable} of {name}"), value.clone());
+        }
+        let on = part.host.on.as_ref();
+        set(
+            format!("{MACHINE_OF}{name}"),
+            on.cloned().unwrap_or_default(),
+        );
+        if let Some(storage) = &part.host.storage {
+            set(format!("storage of {name}"), storage.clone());
+        }
+    }
+    told
 }
 
 /// The settings for the archive's reader.

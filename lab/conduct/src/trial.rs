@@ -20,11 +20,10 @@ use crate::course::{Conductor, Crowd, Facts};
 use crate::event::{Event, Phase};
 use crate::measuring::LOOK;
 use crate::provision::Preparing;
-use crate::start::{
-    DRIVER_GRACE, Process, Stop, System, SystemStart, UserExtra, driver_stop, stopped, with_end,
-};
+use crate::start::{Process, System, SystemStart, UserExtra};
+use crate::stop::{DRIVER_GRACE, Stop, driver_stop, stopped, with_end};
 use crate::surroundings::Around;
-use crate::{ConductError, away, far, masked, reach, state, surroundings, system};
+use crate::{ConductError, away, far, masked, parts, reach, state, surroundings, system};
 
 /// Events that may wait for the conductor.
 const QUEUE: usize = 64;
@@ -54,13 +53,18 @@ impl Conductor<'_> {
             Err(Stop::Fatal(error)) => return Err(error),
         };
         let output = writer.output_path();
-        let note = output::shorten(&output)
-            .and_then(|note| output::mask(&output, self.secrets).map(|()| note))
-            .map_err(|source| ConductError::Scratch {
-                path: output,
-                source,
-            })?;
-        facts.notes.extend(note);
+        let parts = self.trial.parts.iter();
+        let parts = parts.map(|part| parts::output(&output, part.name()));
+        let parts: Vec<PathBuf> = parts.filter(|part| part.exists()).collect();
+        for output in [vec![output], parts].concat() {
+            let note = output::shorten(&output)
+                .and_then(|note| output::mask(&output, self.secrets).map(|()| note))
+                .map_err(|source| ConductError::Scratch {
+                    path: output,
+                    source,
+                })?;
+            facts.notes.extend(note);
+        }
         let (transactions, errors) = (facts.measured.transactions, facts.measured.errors);
         let mut record = self.record(facts, end.clone());
         masked::record(self.secrets, &mut record);
@@ -98,9 +102,26 @@ impl Conductor<'_> {
 
     /// Where the system was, and what is known of that machine's clock.
     fn tell_far(&self, facts: &mut Facts) {
+        let around = &mut facts.circumstances;
+        let parts = self.trial.parts.iter();
+        for (name, on) in parts.filter_map(|part| Some((part.name(), part.host.on.as_ref()?))) {
+            let machine = self.machines.get(on);
+            let agent = machine.and_then(|machine| away::agents(&**machine).into_iter().next());
+            let note = agent.as_ref().map(|agent| far::note(name, agent));
+            facts.notes.extend(note);
+            around.part(name).agent = agent;
+        }
         let Some(far) = self.far() else { return };
-        facts.notes.extend(far::note(far));
-        facts.circumstances.system_agent = away::agents(far).into_iter().next();
+        around.system_agent = away::agents(far).into_iter().next();
+        let note = around.system_agent.as_ref();
+        let note = note.map(|agent| far::note("The system", agent));
+        facts.notes.extend(note);
+    }
+
+    /// All agents that have a part of the system, by machine.
+    pub(crate) fn agents_of_system(&self) -> impl Iterator<Item = &dyn Elsewhere> {
+        let machines = self.trial.machines();
+        machines.filter_map(|on| Some(&**self.machines.get(on)?))
     }
 
     pub(crate) fn system<'s>(&'s self, scratch: &'s Scratch, output: PathBuf) -> SystemStart<'s> {
@@ -115,6 +136,7 @@ impl Conductor<'_> {
             },
             scratch,
             far: self.far(),
+            machines: self.machines,
             trial: self.trial,
             output,
         }
@@ -124,7 +146,7 @@ impl Conductor<'_> {
     /// with. The first trial that begins so has it prepared. `None` where none is kept.
     pub(crate) fn restore(&mut self) -> Result<Option<UserExtra>, Stop> {
         // There is no way for it between machines: each trial makes its own.
-        if far::is_far(self.trial) {
+        if far::is_apart(self.trial) {
             return Ok(None);
         }
         let Some(mut state) = state::state(self.plan, self.trial) else {

@@ -86,7 +86,7 @@ pub struct FilesystemSpec {
 }
 
 /// Where data lies, still with references to factors.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct StorageTemplate {
     /// The folder, or that of the image that a file system lies in.
     pub folder: Option<Setting>,

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -324,6 +325,12 @@ fn hear(
 }
 
 impl Machine for Afar {
+    fn knows(&mut self, others: &[(String, SocketAddr)]) {
+        if let Some(setup) = &mut self.setup {
+            setup.spec = setup.spec.beside(others);
+        }
+    }
+
     fn start(&mut self, interrupt: &AtomicBool) -> Result<Started, Failed> {
         let Some(setup) = self.setup.clone().map(Box::new) else {
             return Err(self.lost_by("has nothing to start"));

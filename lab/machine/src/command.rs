@@ -244,7 +244,10 @@ impl Starter<'_> {
             signal: start::signal(launch.signal),
             grace: Duration::from_millis(launch.grace_ms),
         };
+        let own = self.spec.name.iter();
+        let own = own.map(|name| (name.clone(), address.port()));
         let setting = Setting {
+            ports: self.filled.ports.iter().cloned().chain(own).collect(),
             preparation: self.spec.preparation.clone(),
             env: self.spec.env.clone(),
             folder: self.folder.clone(),

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::os::unix::process::ExitStatusExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -70,6 +71,10 @@ fn left(grace: Duration, gone: &AtomicBool) -> Duration {
 }
 
 impl Machine for Local {
+    fn knows(&mut self, others: &[(String, SocketAddr)]) {
+        self.spec = self.spec.beside(others);
+    }
+
     fn start(&mut self, interrupt: &AtomicBool) -> Result<Started, Failed> {
         let beside = self.beside.get_mut();
         let (running, started) = command::start(&self.start, &self.spec, beside, interrupt)?;

@@ -16,6 +16,9 @@ use crate::surroundings::Surrounded;
 
 /// A machine on which a trial has its system. Dropped, it ends all that was started on it.
 pub trait Machine {
+    /// Fills in where processes of the same system on other machines listen, by name, before it starts.
+    fn knows(&mut self, others: &[(String, SocketAddr)]);
+
     /// Starts the system, and waits until it accepts requests.
     ///
     /// # Errors

@@ -78,6 +78,8 @@ pub struct Setting {
     pub secret: String,
     /// The port that users come to; 0 where it is the system's own.
     pub users_port: u16,
+    /// Ports of its processes by their names, where these have names.
+    pub ports: Vec<(String, u16)>,
 }
 
 /// How a system is ended.

@@ -3,12 +3,12 @@
 //! Settings may name factors (`users: "{{ users }}"`), so their values are known only per cell;
 //! loading a study works out every cell once, so that a plan finds no new errors.
 
+use lab_language::reach::{self, HttpVersion, ReachSpec};
 use lab_language::{CellError, Optional};
 
 use crate::demand::LoadTemplate;
 use crate::model::{Cell, VARIANT};
 use crate::parameters::ParametersTemplate;
-use crate::reach::{self, HttpVersion, ReachSpec};
 use crate::system::SystemsTemplate;
 
 /// The settings of a study, still with references to factors.

@@ -3,10 +3,13 @@
 //! The port and the scratch folder are known only when a trial starts. Until then they stand in the
 //! texts as they were written, `{{ port }}` and `{{ scratch }}`, so that a plan reads like its study.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use lab_language::host::HostTemplate;
 use lab_language::{CellError, Optional, Setting, TextError, machine::argument, units};
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +26,7 @@ pub(crate) const FILLED_IN: [&str; 7] = [
     "plimsoll",
     "address",
 ];
-const PORT: &str = "{{ port }}";
+pub(crate) const PORT: &str = "{{ port }}";
 pub(crate) const SCRATCH: &str = "{{ scratch }}";
 const SECRET: &str = "{{ secret }}";
 const SECRET_FILE: &str = "{{ secret_file }}";
@@ -32,6 +35,8 @@ const PORT_FILE: &str = "{{ port_file }}";
 pub(crate) const USERS_PORT: &str = "{{ users_port }}";
 /// What follows the name of a process where its port is meant.
 pub(crate) const OF_PORT: &str = "_port";
+/// What follows it where the address of its machine is meant.
+pub(crate) const OF_ADDRESS: &str = "_address";
 /// The program that conducts, which a preset may start.
 pub(crate) const PROGRAM: &str = "{{ program }}";
 /// The same one, as studies name it.
@@ -169,7 +174,7 @@ impl CommandSpec {
     /// With what a trial fills in, in all texts.
     #[must_use]
     pub fn filled(&self, with: &FilledIn) -> Self {
-        let text = |text: &String| {
+        self.with_texts(&|text| {
             let ports = with.ports.iter();
             let text = ports.fold(text.clone(), |text, (name, port)| {
                 text.replace(&port_of(name), &port.to_string())
@@ -183,7 +188,22 @@ impl CommandSpec {
                 .replace(PROGRAM, &with.program)
                 .replace(PLIMSOLL, &with.program)
                 .replace(ADDRESS, &with.address)
-        };
+        })
+    }
+
+    /// With where processes on other machines listen, by name, in all texts.
+    #[must_use]
+    pub fn beside(&self, others: &[(String, SocketAddr)]) -> Self {
+        self.with_texts(&|text| {
+            others.iter().fold(text.clone(), |text, (name, at)| {
+                text.replace(&port_of(name), &at.port().to_string())
+                    .replace(&address_of(name), &as_host(at.ip()))
+            })
+        })
+    }
+
+    /// With all texts changed so, those of the processes before it, too.
+    fn with_texts(&self, text: &dyn Fn(&String) -> String) -> Self {
         let pair = |(name, value): &(String, String)| (name.clone(), text(value));
         Self {
             start: self.start.iter().map(text).collect(),
@@ -208,10 +228,28 @@ impl CommandSpec {
             name: self.name.clone(),
             before: {
                 let before = self.before.iter();
-                let filled = |(name, spec): &(String, Self)| (name.clone(), spec.filled(with));
-                before.map(filled).collect()
+                let changed = |(name, spec): &(String, Self)| (name.clone(), spec.with_texts(text));
+                before.map(changed).collect()
             },
         }
+    }
+
+    /// Whether any of its texts, or of those before it, has this in it.
+    pub(crate) fn names(&self, what: &str) -> bool {
+        let seen = RefCell::new(false);
+        let _same = self.with_texts(&|text| {
+            *seen.borrow_mut() |= text.contains(what);
+            text.clone()
+        });
+        seen.into_inner()
+    }
+}
+
+/// An address as a host is written before a port.
+fn as_host(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
     }
 }
 
@@ -231,6 +269,8 @@ pub(crate) struct CommandTemplate {
     pub(crate) signal: Option<Setting>,
     pub(crate) grace: Option<Setting>,
     pub(crate) preparation: PreparationTemplate,
+    /// The machine of one of several processes, and what is set around it.
+    pub(crate) host: HostTemplate,
     /// Its name among the processes of the system, where there are several.
     pub(crate) name: Option<String>,
     /// Those that start before it.
@@ -238,26 +278,7 @@ pub(crate) struct CommandTemplate {
 }
 
 impl CommandTemplate {
-    pub(crate) fn spec(&self, cell: &Cell) -> Result<CommandSpec, CellError> {
-        let mut cell = cell.clone();
-        let names = self.before.iter().map(|(name, _)| (name, port_of(name)));
-        let own = self.name.iter().map(|name| (name, PORT.to_owned()));
-        for (name, port) in names.chain(own) {
-            cell.insert(format!("{name}{OF_PORT}"), Level::Text(port));
-        }
-        let before = self.before.iter().map(|(name, template)| {
-            // Its own port is `port` to itself.
-            let spec = template.spec_at(&cell, &port_of(name))?;
-            Ok((name.clone(), spec))
-        });
-        let before = before.collect::<Result<_, CellError>>()?;
-        let mut spec = self.spec_at(&cell, PORT)?;
-        spec.name.clone_from(&self.name);
-        spec.before = before;
-        Ok(spec)
-    }
-
-    fn spec_at(&self, cell: &Cell, port: &str) -> Result<CommandSpec, CellError> {
+    pub(crate) fn spec_at(&self, cell: &Cell, port: &str) -> Result<CommandSpec, CellError> {
         let mut cell = cell.clone();
         let texts_of = [
             port,
@@ -308,8 +329,13 @@ impl CommandTemplate {
 }
 
 /// Where the port of a process stands until a trial fills it in.
-fn port_of(name: &str) -> String {
+pub(crate) fn port_of(name: &str) -> String {
     format!("{{{{ {name}{OF_PORT} }}}}")
+}
+
+/// Where the address of its machine stands, where that is another one.
+pub(crate) fn address_of(name: &str) -> String {
+    format!("{{{{ {name}{OF_ADDRESS} }}}}")
 }
 
 fn texts(settings: &[Setting], cell: &Cell) -> Result<Vec<String>, CellError> {

@@ -17,7 +17,7 @@ pub mod model;
 mod parameters;
 pub mod plan;
 mod preparation;
-mod reach;
+mod processes;
 mod read;
 mod stages;
 mod system;
@@ -27,7 +27,9 @@ pub use archived::{ArchivedError, present_plan};
 pub use attach::AttachSpec;
 pub use command::{CommandSpec, FilledIn, PresetUse, Ready, StopSignal};
 pub use file::schema_study;
+pub use lab_language::host::{HostSpec, KernelSetting};
 pub use lab_language::machine::{Cpus, Filesystem};
+pub use lab_language::reach::{HttpSpec, HttpVersion, ReachSpec, TlsSpec};
 pub use lab_language::units::duration;
 pub use lab_language::{
     AddressRange, Agents, Environment, Files, FilesystemSpec, LoadError, Problem, Secrets,
@@ -36,6 +38,5 @@ pub use lab_language::{
 pub use lab_workload::{Bytes, Data, Each, looks_secret};
 pub use model::{Study, Workload};
 pub use preparation::{Action, ActionRequest, EACH, Keep, Piece, Preparation};
-pub use reach::{HttpSpec, HttpVersion, ReachSpec, TlsSpec};
 pub use read::{Loaded, LoadedAny, load_any, load_study, load_workload, load_workload_with};
-pub use system::{HostSpec, KernelSetting, SystemSpec};
+pub use system::{PartSpec, SystemSpec};

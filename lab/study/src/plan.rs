@@ -8,6 +8,8 @@ mod question;
 
 use std::collections::BTreeMap;
 
+use lab_language::host::HostSpec;
+use lab_language::reach::ReachSpec;
 use lab_language::{CellError, Secrets};
 use lab_plan::{Duet, Question};
 pub use lab_workload::{
@@ -16,10 +18,10 @@ pub use lab_workload::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::command::CommandSpec;
 pub use crate::model::MAX_TRIALS;
 use crate::model::{Cell, Find, Level, Order, Study, Workload};
-use crate::reach::ReachSpec;
-use crate::system::{HostSpec, SystemSpec};
+use crate::system::{PartSpec, SystemSpec};
 use predictor::Predictor;
 pub(crate) use question::question;
 
@@ -121,6 +123,10 @@ pub struct Trial {
     pub parameters: BTreeMap<String, Level>,
     /// How the system is set up.
     pub system: SystemSpec,
+    /// What of it is on other machines than those of its processes that users come to, and is started before these,
+    /// in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PartSpec>,
     /// What is set around it.
     #[serde(default, skip_serializing_if = "HostSpec::is_default")]
     pub host: HostSpec,
@@ -146,11 +152,28 @@ impl Trial {
             duet: None,
             parameters: BTreeMap::new(),
             system,
+            parts: Vec::new(),
             host: HostSpec::default(),
             reach: ReachSpec::default(),
             load,
             prediction: None,
         }
+    }
+
+    /// All programs that are started as its system, in their order.
+    pub fn programs(&self) -> impl Iterator<Item = &CommandSpec> {
+        let own = match &self.system {
+            SystemSpec::Command(spec) => Some(spec),
+            _ => None,
+        };
+        let all = self.parts.iter().map(|part| &part.spec).chain(own);
+        all.flat_map(|spec| spec.before.iter().map(|(_, spec)| spec).chain([spec]))
+    }
+
+    /// The machines, by what the study calls them, that have a part of its system in place of the one that conducts.
+    pub fn machines(&self) -> impl Iterator<Item = &String> {
+        let parts = self.parts.iter().filter_map(|part| part.host.on.as_ref());
+        parts.chain(&self.host.on)
     }
 }
 
@@ -283,12 +306,9 @@ impl Plan {
         let mut secrets = of_study.clone();
         let searched = self.search.iter().flat_map(|search| &search.cells);
         for trial in self.trials.iter().chain(searched) {
-            if let SystemSpec::Command(spec) = &trial.system {
-                let before = spec.before.iter().map(|(_, spec)| spec);
-                before
-                    .chain([spec])
-                    .for_each(|spec| secrets.learn_env(&spec.env));
-            }
+            trial
+                .programs()
+                .for_each(|spec| secrets.learn_env(&spec.env));
         }
         secrets
     }
@@ -330,6 +350,7 @@ fn trial_of(study: &Study, cell: &Cell, speed: f64) -> Result<Trial, PlanError> 
     let load = template.load.load(cell, pace)?.spec(speed);
     Ok(Trial {
         cell: cell.clone(),
+        parts: of.parts(cell)?,
         host,
         reach,
         parameters,

@@ -14,6 +14,7 @@ mod errors_systems;
 mod faults;
 mod given;
 mod in_vain;
+mod machines;
 mod measures;
 mod message;
 mod parameters;

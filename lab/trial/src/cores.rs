@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lab_archive::Environment;
+use lab_archive::{Environment, MACHINE_OF};
 
 /// Cores that the system may use on the machine that conducts.
 fn system_cores(environment: &Environment) -> u64 {
@@ -13,12 +13,16 @@ fn system_cores(environment: &Environment) -> u64 {
 }
 
 /// Cores of the system in a trial: those that its settings tell, else those of the run; `None` of a system on another
-/// machine that nobody has told them of.
+/// machine that nobody has told them of, and of one on several machines.
 #[must_use]
 pub fn cores_of_trial(
     environment: &Environment,
     settings: &BTreeMap<String, String>,
 ) -> Option<u64> {
+    // Those of several machines are no one's: what fills one of them leaves the others free.
+    if settings.keys().any(|name| name.starts_with(MACHINE_OF)) {
+        return None;
+    }
     let told = settings.get("cpus").and_then(|words| told(words));
     let here = || (!settings.contains_key("on")).then(|| system_cores(environment));
     told.or_else(here)
@@ -71,5 +75,6 @@ mod tests {
         assert_eq!(far("8 cores, not pinned: attached"), Some(8));
         assert_eq!(far("not pinned: attached"), None);
         assert_eq!(of(&[("on", "db-1")]), None);
+        assert_eq!(of(&[("machine of db", "db-1"), ("cpus", "core 3")]), None);
     }
 }

@@ -3,12 +3,13 @@
 //! A row holds rates since the row before it, so a row counts for the hold if both lie in it; rows
 //! are weighted by their length. Gaps add nothing: a counter without a value is `None`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use lab_archive::MonitorTable;
 use lab_stats::WeightedMean;
 
-use crate::model::{Counters, Sample};
+use crate::model::{Counters, PartCounters, Sample};
 use crate::sums::Hold;
 
 /// Most points of a chart.
@@ -36,6 +37,11 @@ const ALIKE: f64 = 0.02;
 const SELDOM_MS: f64 = 1000.0;
 /// Those of another program may take so long each time.
 const SLOW_MS: f64 = 5000.0;
+/// Begins counters of the machine, and of the system's processes on it.
+const HOST_OF: &str = "host.";
+const SYSTEM_OF: &str = "system.";
+/// Stands between the name of a part of the system on a machine of its own, and that of its counter.
+const OF_PART: char = '/';
 /// A running total; it has no mean.
 const TOTAL: &str = "cpu_ms_total";
 
@@ -47,8 +53,19 @@ pub(crate) struct Monitored {
     pub(crate) generator: Counters,
     /// Of the generator's machine, where that is not the system's.
     pub(crate) generator_host: Counters,
+    /// Of parts of the system on machines of their own, which [`Self::system`] has in its sums.
+    pub(crate) parts: Vec<OfPart>,
     /// How much of the hold samples cover, by what they are of.
     pub(crate) coverage: Coverage,
+}
+
+/// Counters of a part of the system.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OfPart {
+    /// What is told of it.
+    pub(crate) counters: PartCounters,
+    /// As [`Coverage::host_missing`], of its machine.
+    pub(crate) missing: f64,
 }
 
 /// The part of a hold that samples cover, 0…1. Those of another machine may be missing in rows that have this
@@ -71,10 +88,10 @@ impl Coverage {
         let of = |prefix: &str| covered(table, hold, prefix);
         Self {
             rows: of("").unwrap_or_default(),
-            host: of("host.").unwrap_or_default(),
-            system: of("system."),
+            host: of(HOST_OF).unwrap_or_default(),
+            system: of(SYSTEM_OF),
             generator: of("generator."),
-            host_missing: host_missing(table, hold),
+            host_missing: host_missing(table, hold, HOST_OF),
         }
     }
 
@@ -101,10 +118,13 @@ impl Coverage {
 
 /// Averages the counters over the hold.
 pub(crate) fn over_hold(table: &MonitorTable, hold: &Hold) -> Monitored {
+    let parts = parts(table, hold);
+    let table = &*whole(table);
     let rows = rows_in(table, hold);
     let mut monitored = Monitored {
-        host: of_prefix(table, &rows, "host."),
-        system: of_prefix(table, &rows, "system."),
+        parts,
+        host: of_prefix(table, &rows, HOST_OF),
+        system: of_prefix(table, &rows, SYSTEM_OF),
         generator: of_prefix(table, &rows, "generator."),
         generator_host: of_prefix(table, &rows, "generator_host."),
         coverage: Coverage::of(table, hold),
@@ -116,6 +136,58 @@ pub(crate) fn over_hold(table: &MonitorTable, hold: &Hold) -> Monitored {
         monitored.system.entry(name.to_owned()).or_default();
     }
     monitored
+}
+
+/// Parts of the system on machines of their own, in the order of their counters.
+fn parts(table: &MonitorTable, hold: &Hold) -> Vec<OfPart> {
+    let mut names: Vec<&str> = Vec::new();
+    let all = table.columns.iter();
+    for (part, _) in all.filter_map(|column| column.split_once(OF_PART)) {
+        if !names.contains(&part) {
+            names.push(part);
+        }
+    }
+    let rows = rows_in(table, hold);
+    let of = |part: &str| OfPart {
+        counters: PartCounters {
+            name: part.to_owned(),
+            system: of_prefix(table, &rows, &format!("{part}{OF_PART}{SYSTEM_OF}")),
+            host: of_prefix(table, &rows, &format!("{part}{OF_PART}{HOST_OF}")),
+        },
+        missing: host_missing(table, hold, &format!("{part}{OF_PART}{HOST_OF}")),
+    };
+    names.into_iter().map(of).collect()
+}
+
+/// With counters of the system over all its machines: each the sum over its parts, and a gap where one has none.
+fn whole(table: &MonitorTable) -> Cow<'_, MonitorTable> {
+    let of_parts = |name: &str| -> Vec<usize> {
+        let is_its = |column: &String| {
+            column
+                .split_once(OF_PART)
+                .is_some_and(|(_, of_part)| of_part == name)
+        };
+        let all = table.columns.iter().enumerate();
+        all.filter_map(|(at, column)| is_its(column).then_some(at))
+            .collect()
+    };
+    let columns = table.columns.iter().enumerate();
+    let columns = columns.filter(|(_, name)| name.starts_with(SYSTEM_OF));
+    let sums: Vec<(usize, Vec<usize>)> = columns.map(|(at, name)| (at, of_parts(name))).collect();
+    if sums.iter().all(|(_, parts)| parts.is_empty()) {
+        return Cow::Borrowed(table);
+    }
+    let mut whole = table.clone();
+    for (_, row) in &mut whole.rows {
+        for (at, parts) in &sums {
+            let all = parts.iter().chain([at]);
+            let sum = all.map(|at| row.get(*at).copied().flatten()).sum();
+            if let Some(value) = row.get_mut(*at) {
+                *value = sum;
+            }
+        }
+    }
+    Cow::Owned(whole)
 }
 
 type Row<'a> = (f64, &'a [Option<f64>]);
@@ -131,13 +203,13 @@ fn covered(table: &MonitorTable, hold: &Hold, prefix: &str) -> Option<f64> {
 
 /// See [`Coverage`]. Rows that come late have counters for all the time since the row before; where no row tells of
 /// the hold, nothing is missing from them.
-fn host_missing(table: &MonitorTable, hold: &Hold) -> f64 {
+fn host_missing(table: &MonitorTable, hold: &Hold, host: &str) -> f64 {
     let touched = |prefix: &str| -> f64 {
         let spans = spans(table, prefix).into_iter().flatten();
         let parts = spans.map(|(start, end)| end.min(hold.end_ms) - start.max(hold.start_ms));
         parts.map(|part| part.max(0.0)).sum()
     };
-    let there = lab_stats::ratio(touched("host."), touched(""));
+    let there = lab_stats::ratio(touched(host), touched(""));
     there.map_or(0.0, |there| (1.0 - there).max(0.0))
 }
 
@@ -288,6 +360,39 @@ mod tests {
         assert_eq!(monitored.system["rss_mb_max"], Some(30.0));
         assert!((monitored.coverage.host - 1.0).abs() < 1e-9);
         assert!(monitored.coverage.is_alike());
+    }
+
+    #[test]
+    fn a_system_on_several_machines_is_their_sum_and_each_machine_has_its_own() {
+        let columns = [
+            "host.cpu_percent",
+            "system.cpu_percent",
+            "db/host.cpu_percent",
+            "db/system.cpu_percent",
+        ];
+        let row = |t: f64, part: Option<f64>| (t, vec![Some(50.0), Some(40.0), part, part]);
+        let table = MonitorTable {
+            columns: columns.map(str::to_owned).to_vec(),
+            rows: vec![
+                row(0.0, Some(9.0)),
+                row(1000.0, Some(10.0)),
+                row(2000.0, Some(30.0)),
+                row(3000.0, None),
+            ],
+        };
+        let monitored = over_hold(&table, &Hold::new(0, 3000));
+        assert_eq!(monitored.host["cpu_percent"], Some(50.0));
+        assert_eq!(monitored.system["cpu_percent"], Some(60.0));
+        let part = &monitored.parts[0];
+        assert_eq!(part.counters.name, "db");
+        assert_eq!(part.counters.system["cpu_percent"], Some(20.0));
+        assert_eq!(part.counters.host["cpu_percent"], Some(20.0));
+        assert!((part.missing - 1.0 / 3.0).abs() < 1e-9, "{part:?}");
+        let coverage = monitored.coverage;
+        assert_eq!((coverage.host, coverage.host_missing), (1.0, 0.0));
+        let (of, covered) = coverage.least();
+        assert_eq!(of, "the system");
+        assert!((covered - 2.0 / 3.0).abs() < 1e-9, "{coverage:?}");
     }
 
     #[test]

@@ -15,8 +15,8 @@ use crate::format::{cell_label, plural_count};
 use crate::measures::measures;
 use crate::model::{
     Arrivals, Bound, Check, CheckOutcome, Connections, Counters, ErrorExamples, Generator,
-    Lateness, MeasureAnalysis, Point, PopulationAnalysis, ProbeCounts, Series, SlowRequest,
-    StepAnalysis, ThresholdResult, Times, Transfer, TrialAnalysis, Verdict,
+    Lateness, MeasureAnalysis, PartCounters, Point, PopulationAnalysis, ProbeCounts, Series,
+    SlowRequest, StepAnalysis, ThresholdResult, Times, Transfer, TrialAnalysis, Verdict,
 };
 use crate::number::as_f64;
 use crate::populations::{OfPopulation, populations};
@@ -270,9 +270,8 @@ impl Measured<'_> {
         let (input, sums) = (self.input, &self.sums);
         let (record, planned) = (&input.data.record, input.planned);
         let prediction = planned.prediction.as_ref();
-        let throughput_per_s = self.throughput_per_s();
+        let (throughput_per_s, verdict) = (self.throughput_per_s(), verdict(&checks));
         let over_all = self.bounds.values().copied().reduce(Bound::and);
-        let verdict = verdict(&checks);
         TrialAnalysis {
             id: record.id,
             attempt_of: record.attempt_of,
@@ -326,6 +325,7 @@ impl Measured<'_> {
             loop_lag_ms: (!sums.loop_lag.is_empty()).then(|| Lateness::of(&sums.loop_lag)),
             system: with_demand(self.monitored.system, throughput_per_s),
             host: with_transfers(self.monitored.host, throughput_per_s),
+            parts: counters_of(self.monitored.parts),
             generator: generator(record, self.monitored.generator),
             setup_transactions: record.setup_transactions,
             setup_errors: record.setup_errors,
@@ -436,6 +436,11 @@ fn transfer_of(input: &Input<'_>, sums: &Sums) -> Option<Transfer> {
     let carried = session.transfer.as_ref()?;
     let raw = input.data.record.raw.as_ref();
     Some(transfer::of_trial(carried, &sums.sessions, raw))
+}
+
+/// Of parts of the system on machines of their own.
+fn counters_of(parts: Vec<counters::OfPart>) -> Vec<PartCounters> {
+    parts.into_iter().map(|part| part.counters).collect()
 }
 
 fn with_demand(mut system: Counters, throughput_per_s: Option<f64>) -> Counters {

@@ -114,6 +114,7 @@ fn sections(analysis: &Analysis) -> Vec<Section> {
         measures::measures(analysis),
         trials::through_trials(analysis),
         trials::trials(analysis),
+        trials::machines(analysis),
         published::published(analysis).filter(|_| !is_void(analysis)),
         trials::thresholds(analysis),
         checks::checks(analysis),

@@ -76,6 +76,53 @@ pub(super) fn trials(analysis: &Analysis) -> Option<Section> {
     Some(Section::of_page("Trials", blocks))
 }
 
+/// The machines of a system that has several, trial by trial.
+pub(super) fn machines(analysis: &Analysis) -> Option<Section> {
+    let parted = analysis.trials.iter();
+    let parted: Vec<&TrialAnalysis> = parted.filter(|trial| !trial.parts.is_empty()).collect();
+    parted.first()?;
+    let texts = ["trial", "machine"].map(|head| Column::new(head, Kind::Text));
+    let figures = ["CPU, %", "CPU of the system, % of core", "MB"];
+    let figures = figures.map(|head| Column::new(head, Kind::Number));
+    let columns = texts.into_iter().chain(figures).collect();
+    let counter = |counters: &Counters, name: &str| counters.get(name).copied().flatten();
+    let row = |trial: &TrialAnalysis, name: String, values: [Option<f64>; 3]| {
+        let words = [trial.name(), name].map(Cell::text);
+        let figures = values.map(Cell::number);
+        Row {
+            struck: trial.verdict == Verdict::Invalid,
+            ..Row::new(words.into_iter().chain(figures).collect())
+        }
+    };
+    let rows = parted.into_iter().flat_map(|trial| {
+        // Of what users come to, what is left of the sum.
+        let own = |name: &str| {
+            let parts = trial.parts.iter();
+            let of_parts: Option<f64> = parts.map(|part| counter(&part.system, name)).sum();
+            Some((counter(&trial.system, name)? - of_parts?).max(0.0))
+        };
+        let last = [
+            counter(&trial.host, "cpu_percent"),
+            own("cpu_percent"),
+            own("rss_mb"),
+        ];
+        let parts = trial.parts.iter().map(move |part| {
+            let values = [
+                counter(&part.host, "cpu_percent"),
+                counter(&part.system, "cpu_percent"),
+                counter(&part.system, "rss_mb"),
+            ];
+            row(trial, format!("of {}", part.name), values)
+        });
+        parts.chain([row(trial, "that users come to".to_owned(), last)])
+    });
+    let lead = "The system had parts on several machines. CPU: of that machine; MB: mean memory of the \
+                system's processes there.";
+    let table = Table::new("Machines of the system", "trial", columns, rows.collect());
+    let blocks = vec![Block::Paragraph(lead.to_owned()), Block::Table(table)];
+    Some(Section::of_page("Machines of the system", blocks))
+}
+
 fn attempt(of: Attempt) -> Cell {
     match of {
         Attempt::Ms(ms) => Cell::number(Some(ms)),

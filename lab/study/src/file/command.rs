@@ -1,6 +1,8 @@
 //! A program of any kind as the system under test, as a study file writes it.
 
-use lab_language::{At, Count, Decode, Fields, Problems, Scalar, Size, Table, Time, node::Node};
+use lab_language::{
+    At, Count, Decode, Fields, Problems, Scalar, Size, StorageFile, Table, Time, node::Node,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -56,6 +58,22 @@ pub(crate) struct CommandFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Size>")]
     pub(crate) disk_per_user: Option<At<Scalar>>,
+    /// Of one of several `processes`: the agent on whose machine it runs, by name or label. The machine of the system
+    /// unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) on: Option<At<Scalar>>,
+    /// Of one of several `processes`: settings of its machine's kernel, as a system has them.
+    #[serde(skip_serializing_if = "Table::is_empty")]
+    #[schemars(default, with = "Table<Scalar>")]
+    pub(crate) kernel: Table<At<Scalar>>,
+    /// Of one of several `processes`: the cores of those that run on its machine, as a system has them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cpus: Option<At<Scalar>>,
+    /// Of one of several `processes`: where the data of those lies that run on its machine, as a system has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<StorageFile>")]
+    pub(crate) storage: Option<At<StorageFile>>,
 }
 
 /// When a program is ready: `http`, or `log`, or else its port.
@@ -108,6 +126,10 @@ impl Decode for CommandFile {
         let fill: Option<Vec<_>> = fields.optional("fill", problems);
         let keep_state = fields.optional("keep_state", problems);
         let disk_per_user = fields.optional("disk_per_user", problems);
+        let on = fields.optional("on", problems);
+        let kernel: Option<Table<_>> = fields.optional("kernel", problems);
+        let cpus = fields.optional("cpus", problems);
+        let storage = fields.optional("storage", problems);
         fields.finish(problems);
         Some(Self {
             start: start?,
@@ -122,6 +144,10 @@ impl Decode for CommandFile {
             fill: fill.unwrap_or_default(),
             keep_state,
             disk_per_user,
+            on,
+            kernel: kernel.unwrap_or_default(),
+            cpus,
+            storage,
         })
     }
 }

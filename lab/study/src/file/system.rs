@@ -22,7 +22,7 @@ pub(crate) struct SystemFile {
     pub(crate) command: Option<CommandFile>,
     /// Several programs that are one system, by name: each is started when the one before is ready, all are
     /// watched, and users come to the last. Texts may also name the port of another one, `{{ db_port }}` that
-    /// of `db`. What prepares the system (`reset`, `provision`, `fill`, `keep_state`, `disk_per_user`) is
+    /// of `db`, and the address of its machine, `{{ db_address }}`. What prepares the system (`reset`, `provision`, `fill`, `keep_state`, `disk_per_user`) is
     /// said at the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Table<CommandFile>>")]

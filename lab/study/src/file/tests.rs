@@ -177,11 +177,16 @@ prop_compose! {
         keep_state in option::of((scalar(), option::of(scalar()))
             .prop_map(|(folder, alike)| KeepFile { folder, alike })),
         (disk_per_user, scheme, other) in (option::of(scalar()), option::of(scalar()), option::of("[a-z]{1,8}")),
+        (on, stored) in (option::of(scalar()), option::of(storage().prop_map(at))),
     ) -> SystemFile {
         let ready = Some(ReadyFile { http, status, log, within });
         let stop = Some(StopFile { signal, grace });
-        let command = CommandFile { start, env, folder, files, port, ready, reset, stop, provision, fill, keep_state, disk_per_user };
-        let named = |name: &str| (at(name.to_owned()), command.clone());
+        let command = CommandFile {
+            start, env, folder, files, port, ready, reset, stop, provision, fill, keep_state, disk_per_user,
+            on: None, kernel: Table::default(), cpus: None, storage: None,
+        };
+        let apart = CommandFile { on: on.clone(), kernel: kernel.clone(), cpus: on, storage: stored, ..command.clone() };
+        let named = |name: &str| (at(name.to_owned()), apart.clone());
         let processes = other.as_ref().map(|other| at(Table(vec![named(other), named("last_one")])));
         SystemFile {
             groupware: None,

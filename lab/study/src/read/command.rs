@@ -1,5 +1,6 @@
 //! A command of a study: its settings as templates, each with its place.
 
+use lab_language::host::HostTemplate;
 use lab_language::{Problem, Setting};
 
 use super::argv::{argv, problem};
@@ -70,6 +71,7 @@ pub(super) fn template(
         signal: signal?,
         grace: grace?,
         preparation: preparation?,
+        host: HostTemplate::default(),
         name: None,
         before: Vec::new(),
     })

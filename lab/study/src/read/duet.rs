@@ -1,11 +1,12 @@
 //! `duet: true` and `duet: apart`, and what can't run at the same time as another.
 
+use lab_language::host::HostSpec;
 use lab_language::{Problem, Problems, Scalar};
 
 use crate::cell::{CellTemplate, are_partners};
 use crate::file::StudyFile;
 use crate::model::Cell;
-use crate::system::{HostSpec, SystemSpec};
+use crate::system::SystemSpec;
 
 /// Why, and what to do about it.
 type Refusal = (String, &'static str);
@@ -90,7 +91,8 @@ fn of_cells(cells: &[Cell], template: &CellTemplate) -> Option<Refusal> {
                  the machine",
             ));
         }
-        if host.on.is_some() {
+        let parts = template.system.of(cell).parts(cell);
+        if host.on.is_some() || parts.is_ok_and(|parts| !parts.is_empty()) {
             return Some((
                 "a duet has both of its systems on one machine, the one that conducts".to_owned(),
                 "leave `on` out, or `duet`",

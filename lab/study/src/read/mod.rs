@@ -11,6 +11,7 @@ mod demand;
 mod duet;
 mod find;
 mod generators;
+mod host;
 mod kinds;
 mod loaded;
 mod matrix;

@@ -2,8 +2,9 @@
 
 use super::argv::problem;
 use super::command::{self, is_variable, with_filled_in};
+use super::host::{Around, host};
 use super::settings::{Settings, note};
-use crate::command::{FILLED_IN, OF_PORT};
+use crate::command::{FILLED_IN, OF_ADDRESS, OF_PORT};
 use crate::file::{At, CommandFile, StudyFile, Table};
 use crate::system::KindTemplate;
 
@@ -38,9 +39,12 @@ pub(super) fn template(
             return None;
         }
     }
-    let ports = names.iter().map(|name| format!("{}{OF_PORT}", name.value));
+    let places = names.iter().flat_map(|name| {
+        let name = &name.value;
+        [format!("{name}{OF_PORT}"), format!("{name}{OF_ADDRESS}")]
+    });
     let own = FILLED_IN.into_iter().filter(|name| *name != NOT_FILLED_IN);
-    let filled_in: Vec<String> = own.map(str::to_owned).chain(ports).collect();
+    let filled_in: Vec<String> = own.map(str::to_owned).chain(places).collect();
     let known = with_filled_in(file, &filled_in, settings)?;
     let last = names.last()?;
     let mut made = Vec::new();
@@ -55,6 +59,13 @@ pub(super) fn template(
             prepares_nothing(file_of, &last.value, settings)?;
         }
         let mut template = command::template(file_of, variables, settings)?;
+        let around = Around {
+            kernel: &file_of.kernel,
+            cpus: file_of.cpus.as_ref(),
+            storage: file_of.storage.as_ref(),
+            on: file_of.on.as_ref(),
+        };
+        template.host = host(&around, settings)?;
         if is_last {
             template.name = Some(name.value.clone());
             main = Some(template);
@@ -70,7 +81,8 @@ pub(super) fn template(
 /// Notes what is said at the process that users come to, whichever it is about.
 fn prepares_nothing(file: &CommandFile, last: &str, settings: &mut Settings<'_>) -> Option<()> {
     let says = [
-        ("reset", file.reset.is_some()),
+        // That of another machine makes its processes begin alike.
+        ("reset", file.reset.is_some() && file.on.is_none()),
         ("provision", !file.provision.is_empty()),
         ("fill", !file.fill.is_empty()),
         ("keep_state", file.keep_state.is_some()),

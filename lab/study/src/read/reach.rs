@@ -1,11 +1,11 @@
 //! How users reach a system of a study: its settings as templates, each with its place.
 
+use lab_language::reach::{HttpTemplate, ReachTemplate};
 use lab_language::{At, Problem, Scalar, Span};
 use lab_workload::Workload;
 
 use super::settings::{Settings, note};
 use crate::file::{HttpFile, SystemFile};
-use crate::reach::{HttpTemplate, ReachTemplate};
 
 /// How the users of `system` reach it; `None` when a problem was noted.
 pub(super) fn template(

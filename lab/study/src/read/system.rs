@@ -1,18 +1,17 @@
 //! The system of a study: its settings as templates, each with its place.
 
-use lab_language::{Problem, Problems, Span, machine};
+use lab_language::{Problem, Problems, Span};
 use lab_workload::{Speech, Workload};
 
+use super::host::{Around, host};
 use super::preparation::{self, Written};
-use super::settings::Settings;
-use super::{command, processes, storage};
+use super::settings::{Settings, note};
+use super::{command, processes};
 use crate::attach::AttachTemplate;
 use crate::command::FILLED_IN;
-use crate::file::{
-    At, AttachFile, CommandFile, GroupwareFile, Scalar, StudyFile, SystemFile, Table,
-};
+use crate::file::{At, AttachFile, CommandFile, GroupwareFile, StudyFile, SystemFile};
 use crate::groupware::GroupwareTemplate;
-use crate::system::{self, KernelTemplate, KindTemplate, SystemTemplate, SystemsTemplate};
+use crate::system::{KindTemplate, SystemTemplate, SystemsTemplate};
 
 /// The systems of a study whose factors have these names.
 pub(super) fn templates(
@@ -61,18 +60,18 @@ fn template(
             processes.and_then(|all| processes::template((file, all), variables, settings))
         }
     };
-    let kernel = kernel(&system.kernel, settings);
-    let cpus = settings.optional("cpus", system.cpus.as_ref());
-    let on = settings.optional("on", system.on.as_ref());
-    let storage = storage::template(system.storage.as_ref(), settings);
+    let around = Around {
+        kernel: &system.kernel,
+        cpus: system.cpus.as_ref(),
+        storage: system.storage.as_ref(),
+        on: system.on.as_ref(),
+    };
+    let host = host(&around, settings);
     let reach = super::reach::template(system, workload, settings);
     Some(SystemTemplate {
         reach: reach?,
         kind: kind?,
-        kernel: kernel?,
-        cpus: cpus?,
-        storage: storage?,
-        on: on?,
+        host: host?,
     })
 }
 
@@ -170,37 +169,17 @@ fn command(
         known: &known,
         problems: &mut *settings.problems,
     };
+    let of_the_system = [
+        ("on", file_of.on.is_some()),
+        ("kernel", !file_of.kernel.is_empty()),
+        ("cpus", file_of.cpus.is_some()),
+        ("storage", file_of.storage.is_some()),
+    ];
+    if let Some((key, _)) = of_the_system.iter().find(|(_, is_said)| *is_said) {
+        let message = format!("`{key}` is about the whole system, which is this command");
+        let help = format!("write `{key}` beside `command`");
+        return note(&file_of.start.span, &message, &help, &mut settings);
+    }
     let template = command::template(file_of, variables, &mut settings)?;
     Some(KindTemplate::Command(Box::new(template)))
-}
-
-fn kernel(table: &Table<At<Scalar>>, settings: &mut Settings<'_>) -> Option<Vec<KernelTemplate>> {
-    let mut made = Vec::new();
-    for (name, value) in table.iter() {
-        let path = machine::kernel_path(&name.value).map_err(|error| {
-            let problem = name.span.text_problem("kernel", &name.value, &error);
-            settings.problems.push(problem);
-        });
-        let value = settings.required(&format!("kernel {}", name.value), value);
-        made.push(path.ok().zip(value).map(|(path, value)| KernelTemplate {
-            name: name.value.clone(),
-            path,
-            value,
-        }));
-    }
-    let made: Vec<KernelTemplate> = made.into_iter().collect::<Option<_>>()?;
-    let names = made.iter().map(|k| (k.name.as_str(), k.path.as_str()));
-    if let Some(again) = system::twice(names) {
-        let mut keys = table.iter().map(|(name, _)| name).rev();
-        if let Some(key) = keys.find(|key| key.value == again) {
-            let message = format!("`{again}` is set twice");
-            let problem = key.span.problem(message, "another key names the same file");
-            settings.problems.push(Problem {
-                help: Some("keep one of them".to_owned()),
-                ..problem
-            });
-        }
-        return None;
-    }
-    Some(made)
 }

@@ -13,7 +13,9 @@ use crate::model::Check;
 pub(super) fn clocks(facts: &Facts<'_>) -> Option<Check> {
     let name = "agents' clocks";
     let around = &facts.data.record.circumstances;
-    let agents: Vec<&Agent> = around.agents.iter().chain(&around.system_agent).collect();
+    let parts = around.parts.iter().filter_map(|part| part.agent.as_ref());
+    let agents = around.agents.iter().chain(&around.system_agent);
+    let agents: Vec<&Agent> = agents.chain(parts).collect();
     if agents.is_empty() {
         return None;
     }
@@ -41,7 +43,7 @@ pub(super) fn clocks(facts: &Facts<'_>) -> Option<Check> {
     ))
 }
 
-/// Who drove, and who had the system.
+/// Who drove, and who had the system, or parts of it.
 fn who(around: &Circumstances) -> String {
     let named = around.agents.iter();
     let named = named.map(|one| format!("{} ({} workers)", one.name, one.workers));
@@ -49,8 +51,12 @@ fn who(around: &Circumstances) -> String {
     let driven = (!named.is_empty()).then(|| format!("driven by {}", list(&named)));
     let system = around.system_agent.as_ref();
     let system = system.map(|one| format!("the system run by {}", one.name));
-    let both: Vec<String> = driven.into_iter().chain(system).collect();
-    both.join("; ")
+    let parts = around.parts.iter().filter_map(|part| {
+        let agent = part.agent.as_ref()?;
+        Some(format!("{} run by {}", part.name, agent.name))
+    });
+    let all: Vec<String> = driven.into_iter().chain(system).chain(parts).collect();
+    all.join("; ")
 }
 
 /// The largest drift, in words; nothing where none shows.

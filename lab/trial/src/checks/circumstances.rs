@@ -29,30 +29,47 @@ pub(super) fn all(facts: &Facts<'_>) -> [Check; 5] {
     ]
 }
 
-/// Where the system was, and whether somebody looked around there.
+/// A machine of the system that did not conduct, and whether somebody looked around there.
 enum There<'a> {
-    /// On the machine that conducted, as far as is known.
-    Here,
-    /// On another one, whose agent looked.
+    /// Its agent looked.
     Seen(&'a SystemHost),
-    /// On another one; why nothing is known of that, in words.
-    Unseen(&'static str),
+    /// Why nothing is known of it, in words.
+    Unseen(String),
 }
 
-fn there<'a>(facts: &Facts<'a>) -> There<'a> {
+/// The machines that had the system, or parts of it, each with what it is called; none where all is on the machine that
+/// conducted, as far as is known.
+fn there<'a>(facts: &Facts<'a>) -> Vec<(String, There<'a>)> {
     let record = &facts.data.record;
     let around = &record.circumstances;
     let url = record.system_settings.get("url");
-    match &around.system_host {
-        Some(host) => There::Seen(host),
-        None if around.system_agent.is_some() => {
-            There::Unseen("the system's machine was not looked at")
-        }
+    let own = "the system's machine";
+    let own = match &around.system_host {
+        Some(host) => Some((own.to_owned(), There::Seen(host))),
+        None if around.system_agent.is_some() => Some(unseen(own, "")),
         None if url.is_some_and(|url| is_afar(url)) => {
-            There::Unseen("the system's machine, if that is another one, was not looked at")
+            Some(unseen(own, ", if that is another one,"))
         }
-        None => There::Here,
-    }
+        None => None,
+    };
+    let parts = around.parts.iter().map(|part| {
+        let name = machine_of(&part.name);
+        match &part.host {
+            Some(host) => (name, There::Seen(host)),
+            None => unseen(&name, ""),
+        }
+    });
+    own.into_iter().chain(parts).collect()
+}
+
+/// What the machine of a part of the system is called.
+fn machine_of(part: &str) -> String {
+    format!("the machine of {}", plain(part))
+}
+
+fn unseen<'a>(machine: &str, if_any: &str) -> (String, There<'a>) {
+    let why = format!("{machine}{if_any} was not looked at");
+    (machine.to_owned(), There::Unseen(why))
 }
 
 /// Whether an address may be another machine's.
@@ -85,12 +102,24 @@ fn of_machines(facts: &Facts<'_>, name: &str, words: impl Fn(f64) -> String) -> 
         ),
     };
     let own = host.map_or_else(unknown, &words);
-    let other = beside.map(|value| format!("; on the generator's machine {}", words(value)));
-    Told {
+    let mut told = Told {
         values: host.into_iter().chain(beside).collect(),
-        words: own + &other.unwrap_or_default(),
+        words: own,
         is_known: host.is_some(),
+    };
+    for part in &facts.monitored.parts {
+        let value = at(&part.counters.host).filter(|_| part.missing <= MOST_MISSING);
+        let said = value.map_or("not known".to_owned(), &words);
+        let machine = machine_of(&part.counters.name);
+        told.words.push_str(&format!("; on {machine} {said}"));
+        told.values.extend(value);
+        told.is_known &= value.is_some();
     }
+    if let Some(value) = beside {
+        let said = format!("; on the generator's machine {}", words(value));
+        told.words.push_str(&said);
+    }
+    told
 }
 
 /// By the worse of the machines; a good one says nothing of one that isn't known.
@@ -143,17 +172,18 @@ fn others(facts: &Facts<'_>) -> Check {
     let (used, said) = competed(&around.others_during, facts.cores);
     let mut figures = vec![facts.held(used, &OTHER_PROGRAMS)];
     let mut evidence = format!("they used {said}");
-    match there(facts) {
-        There::Here => {}
-        There::Seen(host) if !host.knows_system => evidence.push_str(
-            "; on the system's machine not judged: which programs there are the system's is not known",
-        ),
-        There::Seen(host) => {
-            let (used, said) = competed(&host.others_during, host.cores);
-            figures.push(facts.held(used, &OTHER_PROGRAMS));
-            evidence.push_str(&format!("; on the system's machine {said}"));
+    for (machine, there) in there(facts) {
+        match there {
+            There::Seen(host) if !host.knows_system => evidence.push_str(&format!(
+                "; on {machine} not judged: which programs there are the system's is not known"
+            )),
+            There::Seen(host) => {
+                let (used, said) = competed(&host.others_during, host.cores);
+                figures.push(facts.held(used, &OTHER_PROGRAMS));
+                evidence.push_str(&format!("; on {machine} {said}"));
+            }
+            There::Unseen(why) => evidence.push_str(&format!("; {why}")),
         }
-        There::Unseen(why) => evidence.push_str(&format!("; {why}")),
     }
     let advice =
         "Other programs competed with the system or the generator: stop them, and run again.";
@@ -197,14 +227,15 @@ fn clocks(facts: &Facts<'_>) -> Check {
     let (off, beyond) = jumped(clocks);
     let mut figures = vec![facts.held(beyond, &CLOCK_JUMPS)];
     let mut evidence = format!("the calendar's clock counted {}", words(off));
-    match there(facts) {
-        There::Here => {}
-        There::Seen(host) => {
-            let (off, beyond) = jumped(&host.clocks);
-            figures.push(facts.held(beyond, &CLOCK_JUMPS));
-            evidence.push_str(&format!("; that of the system's machine {}", words(off)));
+    for (machine, there) in there(facts) {
+        match there {
+            There::Seen(host) => {
+                let (off, beyond) = jumped(&host.clocks);
+                figures.push(facts.held(beyond, &CLOCK_JUMPS));
+                evidence.push_str(&format!("; that of {machine} {}", words(off)));
+            }
+            There::Unseen(why) => evidence.push_str(&format!("; {why}")),
         }
-        There::Unseen(why) => evidence.push_str(&format!("; {why}")),
     }
     judged(
         name,
@@ -224,15 +255,16 @@ fn limits(facts: &Facts<'_>) -> Check {
     }
     let mut found = reached(facts, &around.limits);
     let mut unseen = String::new();
-    match there(facts) {
-        There::Here => {}
-        There::Seen(host) => {
-            found.extend(reached(facts, &host.limits).into_iter().map(|mut one| {
-                one.text.push_str(", on the system's machine");
-                one
-            }))
+    for (machine, there) in there(facts) {
+        match there {
+            There::Seen(host) => {
+                found.extend(reached(facts, &host.limits).into_iter().map(|mut one| {
+                    one.text.push_str(&format!(", on {machine}"));
+                    one
+                }))
+            }
+            There::Unseen(why) => unseen.push_str(&format!("; {why}")),
         }
-        There::Unseen(why) => unseen = format!("; {why}"),
     }
     let Some(worst) = found.iter().max_by_key(|one| one.outcome) else {
         return not_judged(name, format!("the kernel tells none{unseen}"));

@@ -10,9 +10,9 @@ pub use figures::{Counters, ErrorCounts, ErrorExamples};
 pub use transfer::Transfer;
 pub use trial::{
     Arrivals, Bound, Check, CheckOutcome, Connections, Figure, Generator, Lateness,
-    MeasureAnalysis, Point, PopulationAnalysis, PopulationPlan, ProbeCounts, Sample, Series,
-    SlowRequest, StageAnalysis, StagePlan, StepAnalysis, TagAnalysis, ThresholdResult, Times,
-    TrialAnalysis, Verdict,
+    MeasureAnalysis, PartCounters, Point, PopulationAnalysis, PopulationPlan, ProbeCounts, Sample,
+    Series, SlowRequest, StageAnalysis, StagePlan, StepAnalysis, TagAnalysis, ThresholdResult,
+    Times, TrialAnalysis, Verdict,
 };
 
 pub(crate) use trial::DELIVERED;

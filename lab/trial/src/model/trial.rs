@@ -142,6 +142,9 @@ pub struct TrialAnalysis {
     pub system: Counters,
     /// Counters of the host.
     pub host: Counters,
+    /// Parts of the system on machines of their own, in the order in which they were started; `system` has their sum.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PartCounters>,
     /// What the generator used and suffered.
     pub generator: Generator,
     /// Requests of the setup before the ramp.
@@ -608,6 +611,17 @@ pub struct Generator {
     pub health: GeneratorHealth,
     /// Counters of its process, where sampled.
     pub counters: Counters,
+}
+
+/// Counters of a part of the system on a machine of its own.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct PartCounters {
+    /// That of its last process.
+    pub name: String,
+    /// Of its processes.
+    pub system: Counters,
+    /// Of its machine.
+    pub host: Counters,
 }
 
 /// What happened through a trial.

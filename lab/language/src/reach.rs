@@ -3,11 +3,15 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use lab_language::{AddressRange, CellError, Optional, Setting, TextError, beside, servers, units};
+use lab_workload::{Level, Parameters as Cell};
 use serde::{Deserialize, Serialize};
 
-use crate::command::SCRATCH;
-use crate::model::{Cell, Level};
+use crate::setting::{CellError, Optional, Setting};
+use crate::text_error::TextError;
+use crate::{AddressRange, beside, servers, units};
+
+/// Where the folder of a trial stands until the trial fills it in.
+const SCRATCH: &str = "{{ scratch }}";
 
 /// Most connections that users share.
 const MAX_SHARED: u64 = 1_000_000;
@@ -113,22 +117,32 @@ fn is_false(is: &bool) -> bool {
 
 /// How users reach a system, still with references to factors.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ReachTemplate {
-    pub(crate) scheme: Option<Setting>,
-    pub(crate) ca: Option<Setting>,
-    pub(crate) client: Option<(Setting, Setting)>,
-    pub(crate) server_name: Option<Setting>,
-    pub(crate) insecure: Option<Setting>,
-    pub(crate) resolve: Vec<(String, Setting)>,
-    pub(crate) http: Option<HttpTemplate>,
+pub struct ReachTemplate {
+    /// `http` or `https`.
+    pub scheme: Option<Setting>,
+    /// A file with an authority's certificate.
+    pub ca: Option<Setting>,
+    /// A file with the users' certificate, and one with its key.
+    pub client: Option<(Setting, Setting)>,
+    /// The name that the system must prove to have.
+    pub server_name: Option<Setting>,
+    /// Whether any certificate is taken.
+    pub insecure: Option<Setting>,
+    /// Hosts, and their addresses.
+    pub resolve: Vec<(String, Setting)>,
+    /// How users speak HTTP.
+    pub http: Option<HttpTemplate>,
 }
 
 /// How users speak HTTP, likewise.
 #[derive(Debug, Clone)]
-pub(crate) struct HttpTemplate {
-    pub(crate) version: Setting,
-    pub(crate) share: Option<Setting>,
-    pub(crate) connections: Option<Setting>,
+pub struct HttpTemplate {
+    /// Which version.
+    pub version: Setting,
+    /// Whether they share connections.
+    pub share: Option<Setting>,
+    /// How many they share.
+    pub connections: Option<Setting>,
 }
 
 impl HttpTemplate {
@@ -147,7 +161,11 @@ impl HttpTemplate {
 }
 
 impl ReachTemplate {
-    pub(crate) fn spec(&self, cell: &Cell) -> Result<ReachSpec, CellError> {
+    /// What it comes to in `cell`.
+    ///
+    /// # Errors
+    /// A setting that makes no sense there.
+    pub fn spec(&self, cell: &Cell) -> Result<ReachSpec, CellError> {
         let mut cell = cell.clone();
         cell.insert("scratch".to_owned(), Level::Text(SCRATCH.to_owned()));
         let cell = &cell;
@@ -252,7 +270,10 @@ fn shared_connections(text: &str, shares: bool) -> Result<u32, TextError> {
 }
 
 /// Connections as the load says them.
-pub(crate) fn load_connections(text: &str, http: HttpSpec) -> Result<u32, TextError> {
+///
+/// # Errors
+/// A text that is no number of them, or that the system's own says already.
+pub fn load_connections(text: &str, http: HttpSpec) -> Result<u32, TextError> {
     let wrong = |message: &str, help: &str| Err(TextError::new(message, 0..text.len()).help(help));
     if http.shared.is_some() {
         return wrong(

@@ -1,0 +1,221 @@
+//! Parts of a system on machines of their own, as a trial has them: started one after the other before what users come
+//! to, watched, counted, and ended in reverse. It knows no load.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use lab_driver::Clock;
+use lab_machine::{Afar, Counts, Failed, Machine, Row, Started, State, Surrounded};
+use lab_study::plan::Trial;
+use lab_study::{KernelSetting, PartSpec};
+
+use crate::far::{self, Machines};
+use crate::stop::{Stop, stopped, with_end};
+
+/// Stands between the name of a part and that of its counter.
+const OF: char = '/';
+
+/// One of them, which runs.
+struct Part {
+    name: String,
+    machine: Afar,
+}
+
+/// All that run, in their order.
+#[derive(Default)]
+pub(crate) struct Parts {
+    running: Vec<Part>,
+    /// Where their processes listen, by name.
+    places: Vec<(String, SocketAddr)>,
+}
+
+/// Where the output of a part goes, beside that of what users come to.
+pub(crate) fn output(of_system: &Path, name: &str) -> PathBuf {
+    let stem = of_system.file_stem().unwrap_or_default().to_string_lossy();
+    let kind = of_system.extension().unwrap_or_default();
+    of_system
+        .with_file_name(format!("{stem}.{name}"))
+        .with_added_extension(kind)
+}
+
+impl Parts {
+    /// Starts all parts of a trial's system. Where one does not start, those before it are ended.
+    pub(crate) fn start(
+        machines: &Machines,
+        (trial, of_system): (&Trial, &Path),
+        interrupt: &AtomicBool,
+    ) -> Result<Self, Stop> {
+        let mut parts = Self::default();
+        for part in &trial.parts {
+            let output = output(of_system, part.name());
+            let began = parts.begin(machines, (trial.id, part), output, interrupt);
+            if let Err(stop) = began {
+                return Err(parts.end_with(stop));
+            }
+        }
+        Ok(parts)
+    }
+
+    fn begin(
+        &mut self,
+        machines: &Machines,
+        (trial, part): (u32, &PartSpec),
+        output: PathBuf,
+        interrupt: &AtomicBool,
+    ) -> Result<(), Stop> {
+        let name = part.name();
+        let mut machine = far::part(machines, (trial, part), output)?;
+        machine.knows(&self.places);
+        let started = machine.start(interrupt);
+        let started = started.map_err(|failed| told(name, failed))?;
+        self.places.extend(places(&started));
+        self.running.push(Part {
+            name: name.to_owned(),
+            machine,
+        });
+        Ok(())
+    }
+
+    /// Where their processes listen, by name.
+    pub(crate) fn places(&self) -> &[(String, SocketAddr)] {
+        &self.places
+    }
+
+    /// Ends all, since what comes after them did not start. One that has ended by itself says why.
+    pub(crate) fn end_with(mut self, stop: Stop) -> Stop {
+        let stop = match (stop, self.look()) {
+            (Stop::System(_), Err(earlier)) => earlier,
+            (stop, _) => stop,
+        };
+        match self.stop(Err(stop)) {
+            Err(stop) => stop,
+            // What went wrong stays so.
+            Ok(_) => Stop::Interrupted,
+        }
+    }
+
+    /// Looks after them.
+    pub(crate) fn look(&mut self) -> Result<(), Stop> {
+        self.each(|machine| machine.look()).map(drop)
+    }
+
+    /// What each says, by its name, in their order.
+    fn each<T>(
+        &mut self,
+        mut ask: impl FnMut(&mut Afar) -> Result<T, Failed>,
+    ) -> Result<Vec<(String, T)>, Stop> {
+        let parts = self.running.iter_mut();
+        let said = parts.map(|part| {
+            let said = ask(&mut part.machine).map_err(|failed| told(&part.name, failed))?;
+            Ok((part.name.clone(), said))
+        });
+        said.collect()
+    }
+
+    /// The states that the trial begins in.
+    pub(crate) fn states(
+        &mut self,
+        touched: &[KernelSetting],
+    ) -> Result<Vec<(String, State)>, Stop> {
+        self.each(|machine| machine.state(touched))
+    }
+
+    /// Has their counters counted, and gives their names, part by part.
+    pub(crate) fn count(
+        &mut self,
+        clock: Clock,
+        (every, end): (Duration, Duration),
+    ) -> Result<Vec<Vec<String>>, Stop> {
+        let zero = clock.shared_zero();
+        let counted = self.each(|machine| machine.count(zero, every, end))?;
+        let named = |(part, counts): (String, Counts)| {
+            let names = counts.columns.into_iter();
+            names.map(|name| format!("{part}{OF}{name}")).collect()
+        };
+        Ok(counted.into_iter().map(named).collect())
+    }
+
+    /// What was counted since the last call, part by part.
+    pub(crate) fn rows(&mut self) -> Vec<Vec<Row>> {
+        let parts = self.running.iter_mut();
+        parts.map(|part| part.machine.rows()).collect()
+    }
+
+    /// Begins to look at what surrounds them.
+    pub(crate) fn look_around(&mut self) -> Result<(), Stop> {
+        self.each(|machine| machine.look_around()).map(drop)
+    }
+
+    /// What surrounded them.
+    pub(crate) fn looked_around(&mut self) -> Result<Vec<(String, Option<Surrounded>)>, Stop> {
+        self.each(|machine| machine.looked_around())
+    }
+
+    /// Kernel settings in force on their machines, with whose they are.
+    pub(crate) fn kernel(&self) -> BTreeMap<String, String> {
+        let all = self.running.iter().flat_map(|part| {
+            let settings = part.machine.kernel().into_iter();
+            settings.map(|(name, value)| (format!("{name} of {}", part.name), value))
+        });
+        all.collect()
+    }
+
+    /// Ends them, the last first, after what users came to, of which that came.
+    pub(crate) fn stop(
+        mut self,
+        last: Result<Option<String>, Stop>,
+    ) -> Result<Option<String>, Stop> {
+        let (mut result, note) = match last {
+            Ok(note) => (Ok(()), note),
+            Err(stop) => (Err(stop), None),
+        };
+        let mut notes: Vec<String> = note.into_iter().collect();
+        while let Some(mut part) = self.running.pop() {
+            let ended = part.machine.stop();
+            let ended = ended.map_err(|failed| told(&part.name, failed));
+            let (so_far, note) = with_end(result, ended);
+            result = so_far;
+            notes.extend(note.map(|note| format!("{}: {note}", part.name)));
+        }
+        result.map(|()| (!notes.is_empty()).then(|| notes.join(" ")))
+    }
+}
+
+/// Where the processes of a machine listen, by name.
+fn places(started: &Started) -> impl Iterator<Item = (String, SocketAddr)> {
+    let address = started.address.ip();
+    let ports = started.setting.ports.iter();
+    ports.map(move |(name, port)| (name.clone(), SocketAddr::new(address, *port)))
+}
+
+/// What became of a part, with its name.
+fn told(name: &str, failed: Failed) -> Stop {
+    match stopped(failed) {
+        Stop::System(why) => Stop::System(format!("{name}: {why}")),
+        stop => stop,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_part_has_a_file_for_its_output() {
+        let of = |system: &str| output(Path::new(system), "db");
+        assert_eq!(of("001/system.log"), Path::new("001/system.db.log"));
+    }
+
+    #[test]
+    fn without_parts_the_end_is_that_of_the_system() {
+        let note = || Some("slow".to_owned());
+        assert_eq!(Parts::default().stop(Ok(note())).unwrap(), note());
+        let failed = Parts::default().stop(Err(Stop::System("gone".to_owned())));
+        assert!(matches!(failed, Err(Stop::System(_))));
+        let stop = Parts::default().end_with(Stop::Lost("gone".to_owned()));
+        assert!(matches!(stop, Stop::Lost(_)));
+    }
+}

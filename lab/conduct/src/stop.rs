@@ -1,0 +1,116 @@
+//! Why a trial stops before its end.
+
+use std::time::Duration;
+
+use lab_driver::DriverError;
+use lab_machine::Failed;
+
+use crate::ConductError;
+
+/// How long after the end of its hold, or when it is told to end, a driver may take.
+pub(crate) const DRIVER_GRACE: Duration = Duration::from_secs(30);
+
+/// Why a trial stops before its end.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// The system under test failed; with its last lines.
+    System(String),
+    /// A generator process failed; with its last words.
+    Generator(String),
+    /// A generator on another machine was lost, or the system's.
+    Lost(String),
+    /// What the study wants a trial ended by came; what, and when.
+    Aborted(String),
+    /// The user wants it.
+    Interrupted,
+    /// The run can't go on.
+    Fatal(ConductError),
+}
+
+impl Stop {
+    /// A generator that is to end, and doesn't. It is told to, and left behind: on a machine whose cores are
+    /// all taken it may just not get to it, which is no reason to lose the trials that follow.
+    pub(crate) fn overdue() -> Self {
+        let seconds = DRIVER_GRACE.as_secs();
+        Self::Generator(format!(
+            "the load generator had not ended {seconds} s after its hold, as one does that gets no CPU time"
+        ))
+    }
+}
+
+impl<E: Into<ConductError>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Self::Fatal(error.into())
+    }
+}
+
+/// What became of something on a machine, for the trial.
+pub(crate) fn stopped(failed: Failed) -> Stop {
+    match failed {
+        Failed::System(message) => Stop::System(message),
+        Failed::Lost(message) => Stop::Lost(message),
+        Failed::Interrupted => Stop::Interrupted,
+        Failed::Fatal(error) => error.into(),
+    }
+}
+
+/// What became of a trial, once its system was ended, with what is to be noted of that end. The first failure is
+/// its end, but of a machine that can't be left as it was no other trial is measured.
+pub(crate) fn with_end(
+    result: Result<(), Stop>,
+    ended: Result<Option<String>, Stop>,
+) -> (Result<(), Stop>, Option<String>) {
+    match (result, ended) {
+        (result, Ok(note)) => (result, note),
+        (Ok(()), Err(stop)) => (Err(stop), None),
+        (Err(Stop::Fatal(error)), Err(_)) | (Err(_), Err(Stop::Fatal(error))) => {
+            (Err(Stop::Fatal(error)), None)
+        }
+        (result, Err(Stop::System(why) | Stop::Lost(why))) => {
+            (result, Some(format!("When the system was ended: {why}.")))
+        }
+        (result, Err(_)) => (result, None),
+    }
+}
+
+/// A generator that fails is a fact of its trial, as a failing system is.
+pub(crate) fn driver_stop(error: DriverError) -> Stop {
+    match error {
+        DriverError::Generator { .. } => Stop::Generator(error.to_string()),
+        DriverError::Lost { .. } => Stop::Lost(error.to_string()),
+        error => error.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lost() -> Stop {
+        Stop::Lost("it was lost".to_owned())
+    }
+
+    #[test]
+    fn what_shows_at_the_end_of_a_system_is_the_end_of_a_good_trial() {
+        let (result, note) = with_end(Ok(()), Ok(Some("slow".to_owned())));
+        assert!(result.is_ok() && note.as_deref() == Some("slow"));
+        let (result, _) = with_end(Ok(()), Err(lost()));
+        assert!(matches!(result, Err(Stop::Lost(_))), "{result:?}");
+        let (result, _) = with_end(Ok(()), Err(Stop::System("it ended".to_owned())));
+        assert!(matches!(result, Err(Stop::System(_))), "{result:?}");
+    }
+
+    #[test]
+    fn the_first_failure_is_the_end_unless_the_machine_is_not_as_it_was() {
+        let failed = || Err(Stop::Generator("no memory".to_owned()));
+        let (result, note) = with_end(failed(), Err(lost()));
+        assert!(matches!(result, Err(Stop::Generator(_))), "{result:?}");
+        let expected = "When the system was ended: it was lost.";
+        assert_eq!(note.as_deref(), Some(expected));
+        let fatal = || Err(Stop::Fatal(ConductError::DriverEnded));
+        let (result, _) = with_end(failed(), fatal());
+        assert!(matches!(result, Err(Stop::Fatal(_))), "{result:?}");
+        let (result, _) = with_end(Err(Stop::Interrupted), fatal());
+        assert!(matches!(result, Err(Stop::Fatal(_))), "{result:?}");
+    }
+}

@@ -1,0 +1,107 @@
+//! What is set around a system on its machine, as written, and what it comes to in one cell.
+
+use std::collections::HashSet;
+
+use lab_workload::Parameters as Cell;
+use serde::{Deserialize, Serialize};
+
+use crate::machine::{self, Cpus};
+use crate::setting::{CellError, Optional, Setting};
+use crate::{FilesystemSpec, StorageTemplate, agents};
+
+/// What is set around the system in a trial, whichever system it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct HostSpec {
+    /// Settings of the kernel, in the order of the file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kernel: Vec<KernelSetting>,
+    /// Cores of the system; `None` = all that the generator leaves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<Cpus>,
+    /// The folder for its data, a whole path; `None` = the folder of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage: Option<String>,
+    /// A file system for its data, made in a file in that folder; `None` = the folder's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filesystem: Option<FilesystemSpec>,
+    /// The agent on whose machine it runs, by its name or a label; `None` = this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<String>,
+}
+
+impl HostSpec {
+    /// Whether the machine is left as it is.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A file of the kernel's, and what is to be in it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct KernelSetting {
+    /// As written: `net.ipv4.tcp_autocorking`, or a path.
+    pub name: String,
+    /// The file, under `/proc/sys/` or `/sys/`.
+    pub path: String,
+    /// One line without its end.
+    pub value: String,
+}
+
+/// What is set around a system, or a process of it, still with references to factors.
+#[derive(Debug, Clone, Default)]
+pub struct HostTemplate {
+    /// Settings of the kernel, in the order of the file.
+    pub kernel: Vec<KernelTemplate>,
+    /// Cores.
+    pub cpus: Option<Setting>,
+    /// Where data lies.
+    pub storage: StorageTemplate,
+    /// The agent on whose machine it runs.
+    pub on: Option<Setting>,
+}
+
+/// A kernel setting, its value still with references to factors.
+#[derive(Debug, Clone)]
+pub struct KernelTemplate {
+    /// As written.
+    pub name: String,
+    /// The file.
+    pub path: String,
+    /// What is to be in it.
+    pub value: Setting,
+}
+
+impl HostTemplate {
+    /// What it comes to in `cell`.
+    ///
+    /// # Errors
+    /// A setting that makes no sense there.
+    pub fn spec(&self, cell: &Cell) -> Result<HostSpec, CellError> {
+        let kernel = self.kernel.iter().map(|setting| {
+            Ok(KernelSetting {
+                name: setting.name.clone(),
+                path: setting.path.clone(),
+                value: setting.value.value(cell, machine::kernel_value)?,
+            })
+        });
+        let (storage, filesystem) = self.storage.spec(cell)?;
+        Ok(HostSpec {
+            kernel: kernel.collect::<Result<_, _>>()?,
+            cpus: self.cpus.value(cell, machine::cpus)?,
+            storage,
+            filesystem,
+            on: self.on.value(cell, agents::machine)?,
+        })
+    }
+}
+
+/// The first name whose file an earlier one names, too.
+#[must_use]
+pub fn twice<'n>(paths: impl Iterator<Item = (&'n str, &'n str)>) -> Option<&'n str> {
+    let mut seen = HashSet::new();
+    paths
+        .filter(|(_, path)| !seen.insert(*path))
+        .map(|(name, _)| name)
+        .next()
+}
