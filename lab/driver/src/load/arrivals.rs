@@ -92,6 +92,7 @@ fn begin<C: Client>(shared: &Shared<C>, life: &mut Life<C>, given: Arrived) {
     state.arrived = Some(at);
     state.moved = false;
     let mut recorder = shared.recorder.borrow_mut();
-    recorder.user_started();
+    // The cycle first: it may end a window, in which the session is not yet.
     recorder.cycle(state.at);
+    recorder.user_started();
 }
