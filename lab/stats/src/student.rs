@@ -28,9 +28,12 @@ pub fn t_of(alpha: f64, freedom: f64) -> f64 {
             return f64::INFINITY;
         }
     }
-    // Halved until two neighbouring numbers are left.
+    // Halved until two neighbouring numbers are left; near 0 there are ever more of them.
     for _ in 0..200 {
         let middle = f64::midpoint(low, high);
+        if middle <= low || middle >= high {
+            break;
+        }
         if p_of(middle, freedom) > alpha {
             low = middle;
         } else {
