@@ -69,6 +69,7 @@ impl Database {
         let rest = format!("{place}?{}", said.passed_on);
         let config = Config::from_str(&rest);
         let config = config.map_err(|error| AddressError(groupware_text::chain(&error)))?;
+        check_counts(&config)?;
         let mut database = Self {
             config: Box::new(config),
             schema: said.schema.unwrap_or_else(|| SCHEMA.to_owned()),
@@ -100,14 +101,35 @@ impl Database {
         if self.config.get_application_name().is_none() {
             self.config.application_name("plimsoll");
         }
-        // Whoever is gone without a word is noticed within five seconds, also while an answer is waited for.
-        self.config
-            .target_session_attrs(TargetSessionAttrs::ReadWrite)
-            .connect_timeout(Duration::from_secs(2))
-            .tcp_user_timeout(Duration::from_secs(5))
-            .keepalives_idle(Duration::from_secs(2))
-            .keepalives_interval(Duration::from_secs(1))
-            .keepalives_retries(3);
+    }
+
+    /// One configuration for each host, with all that is said of it and of all.
+    pub(crate) fn by_host(&self) -> Vec<Config> {
+        let all = &*self.config;
+        let count = all.get_hosts().len().max(all.get_hostaddrs().len());
+        let one = |at: usize| {
+            let mut one = Config::new();
+            match all.get_hosts().get(at) {
+                Some(Host::Tcp(name)) => _ = one.host(name),
+                Some(Host::Unix(path)) => _ = one.host_path(path),
+                None => {}
+            }
+            if let Some(address) = all.get_hostaddrs().get(at) {
+                one.hostaddr(*address);
+            }
+            let ports = all.get_ports();
+            one.port(ports.get(at).or(ports.first()).copied().unwrap_or(PORT));
+            all.get_user().map(|user| one.user(user));
+            all.get_password().map(|password| one.password(password));
+            all.get_dbname().map(|name| one.dbname(name));
+            let name = all.get_application_name();
+            name.map(|name| one.application_name(name));
+            one.channel_binding(all.get_channel_binding())
+                .ssl_mode(all.get_ssl_mode());
+            set_limits(&mut one);
+            one
+        };
+        (0..count).map(one).collect()
     }
 
     /// Whether the address has no password in it.
@@ -170,6 +192,29 @@ impl Database {
             .map(|(at, host)| (host, port(at)))
             .collect()
     }
+}
+
+/// Hosts, their addresses, and their ports go together by their order.
+fn check_counts(config: &Config) -> Result<(), AddressError> {
+    let (hosts, addresses) = (config.get_hosts().len(), config.get_hostaddrs().len());
+    let ports = config.get_ports().len();
+    let are_as_many = hosts == 0 || addresses == 0 || hosts == addresses;
+    if are_as_many && (ports <= 1 || ports == hosts.max(addresses)) {
+        return Ok(());
+    }
+    let words = "an address with several hosts has as many in hostaddr, and one port or as many";
+    Err(AddressError(words.to_owned()))
+}
+
+/// Whoever is gone without a word is noticed within five seconds, also while an answer is waited for.
+fn set_limits(config: &mut Config) {
+    config
+        .target_session_attrs(TargetSessionAttrs::ReadWrite)
+        .connect_timeout(Duration::from_secs(2))
+        .tcp_user_timeout(Duration::from_secs(5))
+        .keepalives_idle(Duration::from_secs(2))
+        .keepalives_interval(Duration::from_secs(1))
+        .keepalives_retries(3);
 }
 
 /// A text that is meant as an address, without what may be a password in it.
@@ -409,6 +454,27 @@ mod tests {
     }
 
     #[test]
+    fn what_an_address_says_is_said_to_each_of_its_hosts() {
+        let all = "postgres://me:x@a,b:1/m?hostaddr=10.0.0.1,10.0.0.2&channel_binding=disable";
+        let configs = Database::parse(all).unwrap().by_host();
+        let mut first =
+            Config::from_str("postgres://me:x@a:5432/m?hostaddr=10.0.0.1&channel_binding=disable")
+                .unwrap();
+        first
+            .ssl_mode(SslMode::Require)
+            .application_name("plimsoll");
+        set_limits(&mut first);
+        assert_eq!(configs[0], first);
+        assert_eq!(configs[1].get_hosts(), [Host::Tcp("b".to_owned())]);
+        assert_eq!(configs[1].get_ports(), [1]);
+        assert_eq!(configs.len(), 2);
+        let socket = Database::parse("postgres://me@/m").unwrap().by_host();
+        assert_eq!(socket[0].get_hosts(), [Host::Unix(SOCKETS.into())]);
+        let addresses = Database::parse("postgres:///m?user=me&hostaddr=10.0.0.1,10.0.0.2");
+        assert_eq!(addresses.unwrap().by_host().len(), 2);
+    }
+
+    #[test]
     fn an_address_is_printed_without_its_password() {
         let check = |address: &str, expected| assert_eq!(without_password(address), expected);
         check(
@@ -442,6 +508,8 @@ mod tests {
             "",
         );
         check(&format!("postgres://{}", "x".repeat(5000)), "longer");
+        check("postgres://me@a/m?hostaddr=10.0.0.1,10.0.0.2", "as many");
+        check("postgres://me@a,b,c/m?port=1,2", "as many");
     }
 
     #[test]

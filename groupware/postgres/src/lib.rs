@@ -19,6 +19,7 @@ mod clock;
 mod error;
 mod fit;
 mod group;
+mod hosts;
 mod link;
 mod open;
 mod pool;

@@ -8,10 +8,10 @@ use groupware_store::{Batch, CommitError, Outcome, StoreError};
 use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 
-use crate::address::Database;
 use crate::beside::Beside;
 use crate::clock::Deadline;
 use crate::error::{Said, is_away, is_held, is_worth_another_try, kind, late, of_write};
+use crate::hosts::Hosts;
 use crate::session::{Role, Session};
 use crate::sql;
 use crate::write::{Attempt, Statements, attempt};
@@ -127,7 +127,7 @@ struct Linked {
 }
 
 pub(crate) struct Link {
-    database: Arc<Database>,
+    hosts: Arc<Hosts>,
     identity: Identity,
     patience: Duration,
     linked: Option<Linked>,
@@ -138,13 +138,13 @@ pub(crate) struct Link {
 impl Link {
     /// A way to the database, which a first session has claimed.
     pub(crate) async fn new(
-        database: Arc<Database>,
+        hosts: Arc<Hosts>,
         identity: Identity,
         patience: Duration,
         first: Session,
     ) -> Result<Self, StoreError> {
         let mut link = Self {
-            database,
+            hosts,
             identity,
             patience,
             linked: None,
@@ -183,7 +183,7 @@ impl Link {
         loop {
             let left = deadline.left().max(PAUSE);
             let opened = async {
-                let session = Session::open(&self.database, Role::Writer, self.patience).await?;
+                let session = Session::open(&self.hosts, Role::Writer, self.patience).await?;
                 self.enrol(session).await
             };
             match timeout(left, opened).await.unwrap_or_else(|_| Err(late())) {

@@ -12,6 +12,7 @@ use crate::clock::Deadline;
 use crate::error::{OpenError, Said, late};
 use crate::fit::{check_server, check_store};
 use crate::group::hash;
+use crate::hosts::Hosts;
 use crate::link::{Identity, Link, version};
 use crate::pool::{Loop, NESTED, Pool};
 use crate::session::{Role, Session};
@@ -102,12 +103,12 @@ pub fn open(
         .enable_all()
         .build()
         .map_err(io)?;
-    let database = Arc::new(database.clone());
+    let hosts = Arc::new(Hosts::of(database));
     // On a thread of its own: this one may belong to an event loop.
     let (runtime, opened) = std::thread::scope(|scope| {
-        let (database, options, how) = (&database, &options, &how);
+        let (hosts, options, how) = (&hosts, &options, &how);
         let opening = scope.spawn(move || {
-            let opened = runtime.block_on(link(database, options.as_it_is, how));
+            let opened = runtime.block_on(link((database, hosts), options.as_it_is, how));
             (runtime, opened)
         });
         opening.join().expect("opening a database does not panic")
@@ -119,11 +120,7 @@ pub fn open(
     };
     let writer = PostgresWriter::new(runtime, link);
     let event_loop = Loop::start().map_err(io)?;
-    let pool = Pool::new(
-        (database.clone(), identity),
-        (readers, how.patience),
-        event_loop,
-    );
+    let pool = Pool::new((hosts, identity), (readers, how.patience), event_loop);
     Store::over(pool, writer, options).map_err(away)
 }
 
@@ -135,7 +132,7 @@ fn share_of(connections: usize) -> usize {
 }
 
 async fn link(
-    database: &Arc<Database>,
+    (database, hosts): (&Database, &Arc<Hosts>),
     as_it_is: bool,
     how: &PostgresOptions,
 ) -> Result<(Link, Identity, usize), OpenError> {
@@ -145,7 +142,7 @@ async fn link(
     };
     let session = timeout(
         how.patience,
-        Session::open(database, Role::Writer, how.patience),
+        Session::open(hosts, Role::Writer, how.patience),
     )
     .await;
     let session = session.unwrap_or_else(|_| Err(late())).map_err(away)?;
@@ -161,7 +158,7 @@ async fn link(
         beside: Beside::new(&database.schema, how.forms),
     };
     claim(&session, database, (&identity, !as_it_is), how).await?;
-    let link = Link::new(Arc::clone(database), identity, how.patience, session);
+    let link = Link::new(Arc::clone(hosts), identity, how.patience, session);
     Ok((link.await.map_err(away)?, identity, connections))
 }
 

@@ -13,9 +13,9 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio_postgres::{Client, Error, Statement};
 
-use crate::address::Database;
 use crate::clock::Deadline;
 use crate::error::{is_late, kind, late};
+use crate::hosts::Hosts;
 use crate::link::{Identity, brief};
 use crate::session::{Role, Session};
 use crate::sql;
@@ -130,7 +130,7 @@ const PEACE: Duration = Duration::from_millis(200);
 
 /// As many sessions as there may be at once, of which those without work wait for the next reader.
 pub(crate) struct Pool {
-    database: Arc<Database>,
+    hosts: Arc<Hosts>,
     identity: Identity,
     patience: Duration,
     most: usize,
@@ -185,12 +185,12 @@ impl State {
 
 impl Pool {
     pub(crate) fn new(
-        (database, identity): (Arc<Database>, Identity),
+        (hosts, identity): (Arc<Hosts>, Identity),
         (most, patience): (usize, Duration),
         event_loop: Loop,
     ) -> Self {
         Self {
-            database,
+            hosts,
             identity,
             patience,
             most,
@@ -284,10 +284,10 @@ impl Pool {
     }
 
     fn open(&self, most: Duration) -> Result<Reader, StoreError> {
-        let (database, identity) = (Arc::clone(&self.database), self.identity);
+        let (hosts, identity) = (Arc::clone(&self.hosts), self.identity);
         let patience = self.patience;
         let opened = async move {
-            let session = Session::open(&database, Role::Reader, patience).await?;
+            let session = Session::open(&hosts, Role::Reader, patience).await?;
             identity.share(&session).await?;
             let statements = Statements::prepare(&session.client).await.map_err(kind)?;
             Ok(Reader {

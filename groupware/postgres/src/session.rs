@@ -7,11 +7,11 @@ use std::time::Duration;
 use groupware_store::StoreError;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::AbortHandle;
-use tokio_postgres::config::SslMode;
-use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, Socket};
+use tokio::time::timeout;
+use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Socket};
 
-use crate::address::Database;
-use crate::error::{Said, kind};
+use crate::error::{Said, kind, late};
+use crate::hosts::{Hosts, graver};
 use crate::sql;
 use crate::tls::Tls;
 
@@ -44,13 +44,38 @@ impl Drop for Session {
 }
 
 impl Session {
-    /// Connects, and has the event loop that this runs on drive the connection from then on.
+    /// Connects to the host that takes writes, and has the event loop that this runs on drive the connection from then
+    /// on.
     pub(crate) async fn open(
-        database: &Database,
+        hosts: &Hosts,
         role: Role,
         patience: Duration,
     ) -> Result<Self, StoreError> {
-        let session = Self::connect(database).await?;
+        let (tls, limit) = (hosts.tls()?, hosts.limit(patience));
+        let mut failed = None;
+        for turn in hosts.turns() {
+            let opened = async {
+                let session = Self::connect(turn.config(), tls.clone()).await?;
+                session.set_up(&hosts.schema, role, patience).await?;
+                Ok(session)
+            };
+            match timeout(limit, opened).await.unwrap_or_else(|_| Err(late())) {
+                Ok(session) => {
+                    turn.found();
+                    return Ok(session);
+                }
+                Err(error) => {
+                    failed = Some(match failed {
+                        Some(before) => graver(before, error),
+                        None => error,
+                    });
+                }
+            }
+        }
+        Err(failed.unwrap_or_else(late))
+    }
+
+    async fn set_up(&self, schema: &str, role: Role, patience: Duration) -> Result<(), StoreError> {
         let idle = match role {
             Role::Writer => IDLE_WRITER,
             Role::Reader => IDLE_READER,
@@ -59,7 +84,7 @@ impl Session {
             "{} SET search_path = \"{}\"; SET lock_timeout = {}; \
              SET idle_in_transaction_session_timeout = {}; {}",
             sql::TUNE,
-            database.schema,
+            schema,
             // So that the server says no before it is given up, and there is time left to store what was waited for.
             (patience * 3 / 5).as_millis(),
             idle.as_millis(),
@@ -67,14 +92,12 @@ impl Session {
             "SELECT set_config('synchronous_commit', 'on', false)
                  WHERE current_setting('synchronous_commit') <> 'remote_apply'",
         );
-        session.client.batch_execute(&set).await.map_err(kind)?;
-        Ok(session)
+        self.client.batch_execute(&set).await.map_err(kind)
     }
 
-    async fn connect(database: &Database) -> Result<Self, StoreError> {
+    async fn connect(config: &Config, tls: Option<Tls>) -> Result<Self, StoreError> {
         let warnings = Warnings::default();
-        let config = &database.config;
-        if config.get_ssl_mode() == SslMode::Disable {
+        let Some(tls) = tls else {
             let (client, connection) = config.connect(NoTls).await.map_err(kind)?;
             let driver = tokio::spawn(drive(connection, warnings.clone())).abort_handle();
             return Ok(Self {
@@ -82,9 +105,7 @@ impl Session {
                 warnings,
                 driver,
             });
-        }
-        let tls = Tls::trusting(database.root_cert.as_deref());
-        let tls = tls.map_err(|error| StoreError::Database(Arc::new(error)))?;
+        };
         let (client, connection) = config.connect(tls).await.map_err(kind)?;
         let driver = tokio::spawn(drive(connection, warnings.clone())).abort_handle();
         Ok(Self {

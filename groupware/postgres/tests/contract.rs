@@ -427,3 +427,50 @@ fn who_finds_a_server_silent_keeps_others_from_waiting_for_it() {
         read().is_ok() && put().is_ok()
     });
 }
+
+/// Each session that is there was of the machine that is gone: the server that stands in knows none of them.
+fn end_sessions(server: &Postgres) {
+    let all = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+        WHERE application_name = 'plimsoll'";
+    server.sql(all).unwrap();
+}
+
+/// As where the leader's machine vanishes, and what is sent to it with it, or takes connections and says nothing.
+#[test]
+fn where_one_of_several_hosts_is_silent_for_good_another_is_found() {
+    let Some(server) = Postgres::start() else {
+        return;
+    };
+    let relay = Relay::start(([127, 0, 0, 1], server.port()).into()).unwrap();
+    // Nobody ever accepts what is connected there.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let ports = [
+        relay.address().port(),
+        silent.local_addr().unwrap().port(),
+        server.port(),
+    ];
+    let [first, second, last] = ports.map(|port| format!("127.0.0.1:{port}"));
+    let alone = format!("@{last}/");
+    let all = format!("@{first},{second},{last}/");
+    let address = server.address();
+    assert!(address.contains(&alone), "{address}");
+    let at = Database::parse(&address.replacen(&alone, &all, 1)).unwrap();
+    let store = store(&at, &few());
+    let read = || store.read(|snapshot| snapshot.get("p", b"k"));
+    let put = || store.commit_blocking(batch(|b| _ = b.put("p", "k", "1")));
+    put().unwrap();
+    assert!(read().unwrap().is_some());
+    for direction in [Direction::There, Direction::Back] {
+        relay.set(direction, Way::Stalled);
+    }
+    // What is found out about it is that it says nothing.
+    assert!(read().is_err_and(|error| error.is_passing()));
+    end_sessions(&server);
+    let limit = std::time::Duration::from_secs(60);
+    wait_until(limit, "reads by another host", || read().is_ok());
+    wait_until(limit, "writes by another host", || put().is_ok());
+    // It was silent all along for who opens it now, too.
+    drop(store);
+    let again = open_at(&at, &StoreOptions::default(), &few()).unwrap();
+    assert_eq!(get(&again, "p", "k").unwrap().value, "1");
+}

@@ -1,0 +1,170 @@
+//! The hosts of a database, of which one takes writes: each is asked by itself, and whoever asks next begins with
+//! another than one that failed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use groupware_store::StoreError;
+use tokio_postgres::Config;
+use tokio_postgres::config::SslMode;
+
+use crate::address::Database;
+use crate::error::is_late;
+use crate::tls::Tls;
+
+/// Longest wait for one of several hosts until it can be used.
+const HOST_WITHIN: Duration = Duration::from_secs(2);
+
+/// A database by its hosts, for all who open sessions of one store.
+pub(crate) struct Hosts {
+    pub(crate) schema: String,
+    /// There is at least one.
+    configs: Vec<Config>,
+    database: Database,
+    /// The one that is asked first: the last that was found, or the one after the last that failed. Whoever has only
+    /// time for one of them would ask a machine that is gone for good otherwise.
+    first: AtomicUsize,
+}
+
+impl Hosts {
+    pub(crate) fn of(database: &Database) -> Self {
+        Self {
+            schema: database.schema.clone(),
+            configs: database.by_host(),
+            database: database.clone(),
+            first: AtomicUsize::new(0),
+        }
+    }
+
+    /// All of them, the first one first.
+    pub(crate) fn turns(&self) -> impl Iterator<Item = Turn<'_>> {
+        let (first, count) = (self.first.load(Relaxed), self.configs.len());
+        (0..count).map(move |more| Turn {
+            hosts: self,
+            at: (first + more) % count,
+            is_found: false,
+        })
+    }
+
+    /// How long one of them is waited for, whatever it is that it doesn't do. Who has the whole patience asks them all
+    /// in it.
+    pub(crate) fn limit(&self, patience: Duration) -> Duration {
+        match u32::try_from(self.configs.len()) {
+            Ok(1) => patience,
+            count => HOST_WITHIN.min(patience / count.unwrap_or(u32::MAX).saturating_add(1)),
+        }
+    }
+
+    /// How TLS is spoken with them, if it is.
+    pub(crate) fn tls(&self) -> Result<Option<Tls>, StoreError> {
+        if self.database.config.get_ssl_mode() == SslMode::Disable {
+            return Ok(None);
+        }
+        let tls = Tls::trusting(self.database.root_cert.as_deref());
+        tls.map(Some)
+            .map_err(|error| StoreError::Database(Arc::new(error)))
+    }
+}
+
+/// One host's turn. Unless it was found by its end, which may be that nobody waits any longer, the next one is the
+/// first to be asked.
+pub(crate) struct Turn<'a> {
+    hosts: &'a Hosts,
+    at: usize,
+    is_found: bool,
+}
+
+impl Turn<'_> {
+    pub(crate) fn config(&self) -> &Config {
+        &self.hosts.configs[self.at]
+    }
+
+    /// It is there and takes writes.
+    pub(crate) fn found(mut self) {
+        self.is_found = true;
+        self.hosts.first.store(self.at, Relaxed);
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if !self.is_found {
+            let next = (self.at + 1) % self.hosts.configs.len();
+            // Others that found the same, or another host, meanwhile were first.
+            let first = &self.hosts.first;
+            let _ = first.compare_exchange(self.at, next, Relaxed, Relaxed);
+        }
+    }
+}
+
+/// Of what two hosts failed with, what is told: that something is to be put right rather than waited for, or else that
+/// one of them says nothing, which others needn't find out again.
+pub(crate) fn graver(one: StoreError, other: StoreError) -> StoreError {
+    let grade = |error: &StoreError| (!error.is_passing(), is_late(error));
+    match grade(&one) > grade(&other) {
+        true => one,
+        false => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::late;
+
+    fn hosts(address: &str) -> Hosts {
+        Hosts::of(&Database::parse(address).unwrap())
+    }
+
+    fn order(hosts: &Hosts) -> Vec<u16> {
+        // Looking at them is no turn.
+        let turns = hosts.turns().map(|mut turn| {
+            turn.is_found = true;
+            turn.config().get_ports()[0]
+        });
+        turns.collect()
+    }
+
+    #[test]
+    fn who_asks_next_begins_after_a_host_that_failed_and_with_one_that_was_found() {
+        let three = hosts("postgres://me@a:1,b:2,c:3/m");
+        assert_eq!(order(&three), [1, 2, 3]);
+        // Two begin at once, and neither gets an answer.
+        let (one, other) = (three.turns().next(), three.turns().next());
+        drop(one);
+        assert_eq!(order(&three), [2, 3, 1]);
+        drop(other);
+        assert_eq!(order(&three), [2, 3, 1]);
+        let mut turns = three.turns();
+        drop(turns.next());
+        turns.next().unwrap().found();
+        assert_eq!(order(&three), [3, 1, 2]);
+        drop(three.turns().next());
+        assert_eq!(order(&three), [1, 2, 3]);
+        let one = hosts("postgres://me@a/m");
+        drop(one.turns().next());
+        assert_eq!(one.turns().count(), 1);
+    }
+
+    #[test]
+    fn each_of_several_hosts_has_a_part_of_the_patience() {
+        let patience = Duration::from_secs(5);
+        assert_eq!(hosts("postgres://me@a/m").limit(patience), patience);
+        let three = hosts("postgres://me@a,b,c/m");
+        assert_eq!(three.limit(patience), patience / 4);
+        assert_eq!(three.limit(20 * patience), HOST_WITHIN);
+    }
+
+    #[test]
+    fn what_is_to_be_put_right_is_told_rather_than_what_passes() {
+        let wrong = || StoreError::Database(Arc::new(std::io::Error::other("wrong")));
+        let away = || StoreError::Away(Arc::new(std::io::Error::other("away")));
+        for (one, other) in [(wrong(), late()), (late(), wrong())] {
+            assert!(!graver(one, other).is_passing());
+        }
+        for (one, other) in [(away(), late()), (late(), away())] {
+            assert!(is_late(&graver(one, other)));
+        }
+    }
+}
