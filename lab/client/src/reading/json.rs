@@ -163,6 +163,10 @@ impl Found {
         for one in &mut self.values[from..] {
             one.at &= !paths;
         }
+        // Else a name that comes often would have all that it ever was gone over each time.
+        while self.values.len() > from && self.values.last().is_some_and(|one| one.at == 0) {
+            self.values.pop();
+        }
     }
 }
 
@@ -298,10 +302,13 @@ impl<'de> Visitor<'de> for Going<'_, '_> {
             return Err(A::Error::custom("a tree is needed"));
         }
         let begun = self.found.values.len();
+        let mut met = 0;
         while let Some(reached) = members.next_key_seed(Key(self.place))? {
-            if self.found.values.len() > begun {
-                self.found.forget(begun, reached.ends | reached.on);
+            let reaches = reached.ends | reached.on;
+            if met & reaches != 0 {
+                self.found.forget(begun, met & reaches);
             }
+            met |= reaches;
             members.next_value_seed(self.value(reached))?;
         }
         Ok(())
@@ -487,6 +494,16 @@ mod tests {
             "$.a[*].b",
             &["3"],
         );
+    }
+
+    #[test]
+    fn what_is_said_again_and_again_is_kept_once() {
+        let body = format!("{{{}\"a\":[1,2]}}", "\"a\":[7,8,9],".repeat(1000));
+        let paths = paths(&["$.a[*]"]);
+        let steps: Vec<_> = paths.iter().filter_map(JsonPath::plain).collect();
+        let found = scan(body.as_bytes(), &steps).expect("no tree is needed");
+        assert_eq!(found.at(0, true).collect::<Vec<_>>(), ["1", "2"]);
+        assert_eq!(found.values.len(), 2);
     }
 
     #[test]
