@@ -263,17 +263,11 @@ async fn act_on_event(
     owner: Owner,
     Resource(uid): Resource,
     query: CalendarQuery,
-    media: MediaType,
+    (media, seen): (MediaType, Seen),
     Body(body): Body,
 ) -> Reply {
-    act(
-        &service,
-        &owner,
-        Target::Event(&uid),
-        &query,
-        (media, &body),
-    )
-    .await
+    let target = (Target::Event(&uid), Some((&*uid, seen)));
+    act(&service, &owner, target, &query, (media, &body)).await
 }
 
 async fn act_on_notice(
@@ -284,26 +278,23 @@ async fn act_on_notice(
     media: MediaType,
     Body(body): Body,
 ) -> Reply {
-    act(
-        &service,
-        &owner,
-        Target::Notice(&id),
-        &query,
-        (media, &body),
-    )
-    .await
+    let target = (Target::Notice(&id), None);
+    act(&service, &owner, target, &query, (media, &body)).await
 }
 
 async fn act(
     service: &Service,
     owner: &Owner,
-    target: Target<'_>,
+    (target, seen): (Target<'_>, Option<(&str, Seen)>),
     query: &CalendarQuery,
     (media, body): (MediaType, &[u8]),
 ) -> Reply {
     let action = Action::parse(query.pairs())?;
     let body = media.action(body)?;
     change(service, owner, |context| {
+        if let Some((uid, seen)) = &seen {
+            seen.check(context, uid)?;
+        }
         calendar::answer(context, target, action, &body)
     })
     .await?;

@@ -336,6 +336,11 @@ fn who_saw_another_version_changes_nothing() {
     let known = format!("{first}, {second}");
     assert_eq!(ask("PUT", ("If-Match", &known), &body).status, 200);
     assert_eq!(ask("PUT", ("If-Match", &second), &body).status, 412);
+    assert_eq!(ask("PUT", ("If-None-Match", "*"), &body).status, 412);
+    let action = format!("{path}/action?type=delete");
+    let head = [("If-Match", &*second)];
+    let answer = world.request_with(0, ("PUT", &action), &head, "");
+    assert_eq!(answer.status, 412, "{answer:?}");
     let now = tag(&format!("{path}?format=icalendar"));
     assert_eq!(ask("DELETE", ("If-Match", &now), "").status, 200);
     assert_eq!(ask("DELETE", ("If-Match", "*"), "").status, 404);

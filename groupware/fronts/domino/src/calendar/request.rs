@@ -120,13 +120,16 @@ impl Seen {
     /// # Errors
     /// 404; 412 if the entry is another version.
     pub(crate) fn check(&self, context: &Context<'_>, uid: &str) -> Result<(), CalendarError> {
-        let Some(tags) = &self.if_match else {
+        if self.if_match.is_none() && self.if_none_match.is_none() {
             return Ok(());
-        };
+        }
         require_seen(context.snapshot, (context.mailbox, uid), |version| {
-            let known = [Format::Json, Format::ICalendar].map(|form| tag(version, form));
-            let mut tags = tags.split(',').map(str::trim);
-            tags.any(|it| it == "*" || known.iter().any(|tag| tag == it))
+            let forms = [Format::Json, Format::ICalendar];
+            let is_meant = self.if_match.as_deref().is_none_or(|tags| {
+                let mut tags = tags.split(',').map(str::trim);
+                tags.any(|it| it == "*" || forms.iter().any(|form| tag(version, *form) == it))
+            });
+            is_meant && !forms.iter().any(|form| self.has(version, *form))
         })
     }
 }
