@@ -70,7 +70,15 @@ impl Parts {
         let mut machine = far::part(machines, (trial, part), output)?;
         machine.knows(&self.places);
         let started = machine.start(interrupt);
-        let started = started.map_err(|failed| told(name, failed))?;
+        let started = match started {
+            Ok(started) => started,
+            // Its machine is put back as it was before anything else is started there.
+            Err(failed @ Failed::System(_)) => {
+                let ended = machine.stop().map_err(|failed| told(name, failed));
+                return with_end(Err(told(name, failed)), ended).0;
+            }
+            Err(failed) => return Err(told(name, failed)),
+        };
         self.places.extend(places(&started));
         self.running.push(Part {
             name: name.to_owned(),

@@ -66,6 +66,10 @@ pub(crate) fn with_end(
         (Err(Stop::Fatal(error)), Err(_)) | (Err(_), Err(Stop::Fatal(error))) => {
             (Err(Stop::Fatal(error)), None)
         }
+        // What is left of a system whose machine was lost soon fails, too, or does too little, before the loss is known.
+        (Err(Stop::System(why) | Stop::Aborted(why)), Err(Stop::Lost(lost))) => {
+            (Err(Stop::Lost(lost)), Some(format!("Before that: {why}.")))
+        }
         (result, Err(Stop::System(why) | Stop::Lost(why))) => {
             (result, Some(format!("When the system was ended: {why}.")))
         }
@@ -107,6 +111,11 @@ mod tests {
         assert!(matches!(result, Err(Stop::Generator(_))), "{result:?}");
         let expected = "When the system was ended: it was lost.";
         assert_eq!(note.as_deref(), Some(expected));
+        for why in [Stop::System, Stop::Aborted] {
+            let (result, note) = with_end(Err(why("it ended".to_owned())), Err(lost()));
+            assert!(matches!(result, Err(Stop::Lost(_))), "{result:?}");
+            assert_eq!(note.as_deref(), Some("Before that: it ended."));
+        }
         let fatal = || Err(Stop::Fatal(ConductError::DriverEnded));
         let (result, _) = with_end(failed(), fatal());
         assert!(matches!(result, Err(Stop::Fatal(_))), "{result:?}");

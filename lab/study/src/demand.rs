@@ -227,7 +227,11 @@ fn window_ms(hold_ms: u64, stages: &[Stage]) -> u64 {
     let Some(shortest) = lengths().min() else {
         return usual;
     };
-    let most = usual.min((shortest / 10).max(least)).max(1);
+    // Wherever it begins, a stage has a whole window within it.
+    let most = (shortest / 10)
+        .max(least)
+        .min((shortest / 2).max(LONGEST_WINDOW_MS));
+    let most = usual.min(most).max(1);
     let fits = |window: &u64| lengths().all(|length| length.is_multiple_of(*window));
     (most.div_ceil(2)..=most).rev().find(fits).unwrap_or(most)
 }
@@ -265,5 +269,13 @@ mod tests {
         let all = 12 * HOUR_MS + 60_000;
         assert_eq!(of(&[60_000, 12 * HOUR_MS]), 7500);
         assert!(all.div_ceil(7500) <= 2 * MOST_WINDOWS);
+    }
+
+    #[test]
+    fn a_short_stage_of_a_long_trial_has_a_whole_window_wherever_it_begins() {
+        for shortest in [3000, 10_000] {
+            let window = window_ms(24 * HOUR_MS, &stages(&[shortest, 24 * HOUR_MS - shortest]));
+            assert!(window <= shortest / 2, "{window}");
+        }
     }
 }

@@ -19,6 +19,7 @@ pub use lab_workload::{
 use serde::{Deserialize, Serialize};
 
 use crate::command::CommandSpec;
+use crate::extent::milliseconds;
 pub use crate::model::MAX_TRIALS;
 use crate::model::{Cell, Find, Level, Order, Study, Workload};
 use crate::system::{PartSpec, SystemSpec};
@@ -347,7 +348,13 @@ fn trial_of(study: &Study, cell: &Cell, speed: f64) -> Result<Trial, PlanError> 
     let pace = workload.session.pace;
     let of = template.system.of(cell);
     let (system, host, reach) = (of.system(cell)?, of.host(cell)?, template.reach(cell)?);
-    let load = template.load.load(cell, pace)?.spec(speed);
+    let mut load = template.load.load(cell, pace)?.spec(speed);
+    if !matches!(load.kind, LoadKind::Sequence { .. }) {
+        // Windows of a long trial are long; whoever is to be protected in seconds is looked after by the second.
+        let soonest = study.abort_on.iter().map(|(_, lasts)| *lasts).min();
+        let looks = soonest.map(|lasts| (milliseconds(lasts, speed) / 10).max(1000));
+        load.window_ms = load.window_ms.min(looks.unwrap_or(u64::MAX));
+    }
     Ok(Trial {
         cell: cell.clone(),
         parts: of.parts(cell)?,

@@ -3,7 +3,9 @@
 use lab_language::host::HostSpec;
 use lab_language::{CellError, TextError};
 
-use crate::command::{ADDRESS, CommandTemplate, OF_ADDRESS, OF_PORT, PORT, address_of, port_of};
+use crate::command::{
+    ADDRESS, CommandTemplate, OF_ADDRESS, OF_PORT, PORT, SECRET, SECRET_FILE, address_of, port_of,
+};
 use crate::model::{Cell, Level};
 use crate::system::PartSpec;
 
@@ -56,9 +58,19 @@ impl CommandTemplate {
                 }),
             }
         }
-        if let Some(last) = groups.last_mut() {
-            self.join(&mut last.host, around, cell)?;
-        }
+        // What the system says of a machine is of the one that it names, or else of that which users come to.
+        let meant = groups
+            .iter_mut()
+            .rev()
+            .find(|group| around.on.is_none() || group.host.on == around.on);
+        let Some(meant) = meant else {
+            return Err(self.refused(
+                cell,
+                "the system is `on` a machine on which it has no process",
+                "leave that `on` out, or one of the processes'",
+            ));
+        };
+        self.join(&mut meant.host, around, cell)?;
         let here = groups.iter().rev().skip(1);
         if let Some(group) = here.into_iter().find(|group| group.host.on.is_none()) {
             return Err(group.members[0].1.refused(
@@ -130,6 +142,14 @@ fn part(groups: &[Group<'_>], at: usize, cell: &Cell) -> Result<PartSpec, CellEr
         spec.name = Some(name.to_owned());
     }
     spec.before = before;
+    let is_last = at + 1 == groups.len();
+    if !is_last && (spec.names(SECRET) || spec.names(SECRET_FILE)) {
+        return Err(last.refused(
+            cell,
+            "each machine makes a `secret` of its own, and users are told that of the last",
+            "write a text of your own where several machines are to know it",
+        ));
+    }
     let later = groups[at + 1..].iter().flat_map(|group| &group.members);
     for (later, _) in later {
         if spec.names(&port_of(later)) || spec.names(&address_of(later)) {

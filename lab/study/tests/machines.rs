@@ -84,6 +84,17 @@ fn processes_of_a_machine_are_one_part_and_name_each_other() {
 }
 
 #[test]
+fn what_the_system_says_of_a_machine_is_of_the_one_it_names() {
+    let (a, b) = ("{ on: a, start: [x] }", "{ on: b, start: [y] }");
+    for (on, on_a) in [("  on: a\n", true), ("  on: b\n", false), ("", false)] {
+        let system = processes(&[("one", a), ("two", b)]);
+        let trial = trial(&format!("{system}{on}  cpus: 1\n")).unwrap();
+        assert_eq!(trial.parts[0].host.cpus.is_some(), on_a, "{on}");
+        assert_eq!(trial.host.cpus.is_some(), !on_a, "{on}");
+    }
+}
+
+#[test]
 fn the_same_on_one_machine_is_one_system() {
     let here = |text: &str| {
         let text = text.replace("on: \"{{ place }}\", ", "");
@@ -143,6 +154,13 @@ fn what_several_machines_can_not_do_is_said() {
         &processes(&[("one", reset), ("two", &a)]),
         "about all processes of a machine",
     );
+    let secret = on("a", "x, \"{{ secret }}\"");
+    wrong(
+        &processes(&[("one", &secret), ("two", &b)]),
+        "makes a `secret` of its own",
+    );
+    let elsewhere = format!("{}  on: c\n", processes(&[("one", &a), ("two", &b)]));
+    wrong(&elsewhere, "on which it has no process");
     wrong(
         "  command: { start: [x], on: a }",
         "`on` is about the whole system",
