@@ -37,6 +37,7 @@ pub mod timing;
 mod trace;
 mod user;
 mod wait;
+mod windows;
 mod xml_path;
 
 pub use attached::{Attached, MAX_ATTACHED_BYTES, sha256};
@@ -74,4 +75,5 @@ pub use template::Template;
 pub use timeline::{Recorded, TimeUnit, Timeline, TimelineError};
 pub use trace::{TraceContext, Tracing};
 pub use wait::{Chance, Wait};
+pub use windows::{USUAL_WINDOWS, window_ms};
 pub use xml_path::{XmlPath, XmlPathError};
