@@ -20,12 +20,15 @@ const RETRY: Duration = Duration::from_secs(600);
 #[derive(Debug)]
 pub struct MailNumbers {
     service: Service,
+    /// All messages are looked at, once: a server of another version may have been beside this one.
+    thorough: bool,
 }
 
 impl MailNumbers {
     /// For the mailboxes of this service's users.
     pub fn new(service: Service) -> Self {
-        Self { service }
+        let thorough = service.is_shared();
+        Self { service, thorough }
     }
 }
 
@@ -42,7 +45,8 @@ impl Job for MailNumbers {
             if stop.is_asked() {
                 return RETRY;
             }
-            match number_all(&self.service, &mailbox, || stop.is_asked()) {
+            let of = (&*mailbox, self.thorough);
+            match number_all(&self.service, of, || stop.is_asked()) {
                 Ok(count) => numbered += count,
                 Err(error) => failed = Some(Failed::from(error).0),
             }
@@ -54,6 +58,7 @@ impl Job for MailNumbers {
             );
         }
         let Some(error) = failed else {
+            self.thorough = false;
             return PAUSE;
         };
         tracing::warn!(error, "some messages have no numbers still");

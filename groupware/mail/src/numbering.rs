@@ -22,28 +22,39 @@ pub struct Unnumbered {
     pub messages: Vec<Unid>,
 }
 
-/// The folders of a mailbox in which not all messages have numbers, or seem to.
+/// The folders of a mailbox in which not all messages have numbers, or seem to. A version before this one may have
+/// taken as many numbers away as there are messages that it took in: whether it has, only a look at all of them tells,
+/// which is `thorough`.
 ///
 /// # Errors
 /// The store's.
-pub fn unnumbered(snapshot: &dyn Snapshot, mailbox: &str) -> Result<Vec<Unnumbered>, MailError> {
+pub fn unnumbered(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    thorough: bool,
+) -> Result<Vec<Unnumbered>, MailError> {
     let (from, to) = keys::COUNTS;
     let mut folders = Vec::new();
     snapshot.scan(mailbox, from, Some(to), usize::MAX, &mut |key, record| {
         let (counts, handed) = (Counts::decode(&record.value), Handed::decode(&record.value));
-        if i64::try_from(counts.messages) != Ok(handed.numbered) {
+        let differs = i64::try_from(counts.messages) != Ok(handed.numbered);
+        if differs || thorough {
             let name = std::str::from_utf8(&key[from.len()..]).ok();
-            folders.extend(name.and_then(Folder::parse));
+            let folder = name.and_then(Folder::parse);
+            folders.extend(folder.map(|folder| (folder, differs)));
         }
         ControlFlow::Continue(())
     })?;
-    let look = |folder| {
+    let mut found = Vec::new();
+    for (folder, differs) in folders {
         let (mut messages, _) = look(snapshot, mailbox, folder)?;
-        // Names are in order from the newest message on.
-        messages.reverse();
-        Ok(Unnumbered { folder, messages })
-    };
-    folders.into_iter().map(look).collect()
+        if differs || !messages.is_empty() {
+            // Names are in order from the newest message on.
+            messages.reverse();
+            found.push(Unnumbered { folder, messages });
+        }
+    }
+    Ok(found)
 }
 
 /// The messages of a folder that have no numbers, and how many have.

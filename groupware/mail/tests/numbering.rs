@@ -67,8 +67,15 @@ fn as_before(store: &Store) {
 }
 
 fn all_unnumbered(world: &World) -> Vec<Unnumbered> {
-    let found = world.store.read(|snapshot| unnumbered(snapshot, OWNER));
-    found.unwrap()
+    let of = |thorough| {
+        let found = world
+            .store
+            .read(|snapshot| unnumbered(snapshot, OWNER, thorough));
+        found.unwrap()
+    };
+    let (told, all) = (of(false), of(true));
+    assert!(told.iter().all(|one| all.contains(one)), "{told:?}");
+    all
 }
 
 fn commit(world: &World, decide: impl FnOnce(&dyn Snapshot) -> Result<Batch, MailError>) {
@@ -144,6 +151,38 @@ fn what_is_older_than_numbers_gets_some_from_the_oldest_on() {
     // And a second time there is nothing to do.
     number_all(&world);
     assert_eq!(state(&world, Folder::Inbox), since.state);
+}
+
+/// A version that gives no numbers marks one message: as many are told to have some as before.
+#[test]
+fn what_another_version_marked_is_found_where_all_are_looked_at() {
+    let world = world();
+    let marked = world.unids(OWNER, Folder::Inbox)[0];
+    let before = state(&world, Folder::Inbox);
+    let key = format!("m/i/inbox/{marked}").into_bytes();
+    let mut batch = Batch::new();
+    let read: Result<(), StoreError> = world.store.read(|snapshot| {
+        let entry = snapshot.get(OWNER, &key)?.unwrap();
+        batch.put(OWNER, key.clone(), without_numbers(&entry.value));
+        Ok(())
+    });
+    read.unwrap();
+    world.store.commit_blocking(batch).unwrap();
+    let found = all_unnumbered(&world);
+    let expected = Unnumbered {
+        folder: Folder::Inbox,
+        messages: vec![marked],
+    };
+    assert_eq!(found, [expected]);
+    number_all(&world);
+    check(&world);
+    let known = world
+        .store
+        .read(|snapshot| changes_since(snapshot, OWNER, Folder::Inbox, before.modseq));
+    assert_eq!(
+        known.map_err(|error| error.reason()),
+        Err(Some(Reason::Gone))
+    );
 }
 
 /// A version that gives no numbers marks one message, and removes another.

@@ -356,7 +356,10 @@ fn start_jobs(parts: &Parts, config: &Config, port: u16) -> Result<Jobs, ServeEr
     }
     start_once(&mut jobs, Departures::new(service.clone()), service)?;
     start_once(&mut jobs, SessionSweep::new(service.clone()), service)?;
-    start_once(&mut jobs, MailNumbers::new(service.clone()), service)?;
+    // Each at its start, and not one of them now and then: the last to be upgraded finds what it wrote before. Two at
+    // once do no harm, since what one has numbered the other leaves.
+    jobs.start(MailNumbers::new(service.clone()))
+        .map_err(ServeError::System)?;
     if config.lookup != Some(LookupAccess::Off) {
         let sweep = LookupSweep::new(store.clone(), config.lookup_layout);
         start_once(&mut jobs, sweep, service)?;

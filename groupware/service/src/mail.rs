@@ -141,12 +141,12 @@ pub async fn change_with_message(
 /// As [`change_in_slices`]; then some may have theirs.
 pub fn number_all(
     service: &Service,
-    mailbox: &str,
+    (mailbox, thorough): (&str, bool),
     is_stopped: impl Fn() -> bool,
 ) -> Result<usize, ChangeError<MailError>> {
     let found = service
         .store()
-        .read(|snapshot| numbering::unnumbered(snapshot, mailbox));
+        .read(|snapshot| numbering::unnumbered(snapshot, mailbox, thorough));
     let mut count = 0;
     for Unnumbered { folder, messages } in found.map_err(ChangeError::Decided)? {
         for some in messages.chunks(limits::SWEPT_AT_ONCE) {

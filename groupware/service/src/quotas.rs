@@ -244,6 +244,8 @@ fn added<'a>(batch: &'a Batch, own: &str) -> (HashMap<&'a Arc<str>, Added>, u64)
                 key,
                 value,
             } => (partition, &key[..], key.len() + value.len()),
+            // Notes of changes take each other's places: whoever removes something needs no room.
+            Op::PutNumbered { key, .. } if !key.gaps().is_empty() => continue,
             Op::PutNumbered {
                 partition,
                 key,
@@ -273,7 +275,7 @@ fn added<'a>(batch: &'a Batch, own: &str) -> (HashMap<&'a Arc<str>, Added>, u64)
 
 #[cfg(test)]
 mod tests {
-    use groupware_store::{Store, StoreOptions};
+    use groupware_store::{Form, Numbered, Store, StoreOptions};
 
     use super::*;
 
@@ -303,6 +305,15 @@ mod tests {
         assert_eq!(check(&store, &quotas, &more(9_000), START), Ok(()));
         let full = Err(NoRoom::Full("ada".into()));
         assert_eq!(check(&store, &quotas, &more(1_000), START), full);
+        // Whoever removes something needs no room for the note of it, which takes an older one's place.
+        let place = Numbered::new("m/l/").number(("m/h".into(), 0), 0, Form::Ring(9));
+        let mut removal = Batch::new();
+        removal.delete("ada", "m/i/inbox/1").put_numbered(
+            "ada",
+            place,
+            Numbered::new(vec![7; 200]),
+        );
+        assert_eq!(check(&store, &quotas, &removal, START), Ok(()));
         // What wasn't stored after all, and what was removed, is noticed after a while.
         let later = START + FULL_FOR;
         assert_eq!(check(&store, &quotas, &more(1_000), later), Ok(()));
