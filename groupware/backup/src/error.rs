@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use groupware_content::{ContentError, ContentHash};
-use groupware_store::{OpenError, ReplayError, StoreError};
+use groupware_store::{CommitError, OpenError, ReplayError, StoreError};
 
 /// Why a backup could not be made, looked through, or put back.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +64,9 @@ pub enum BackupError {
     /// The records can't be read.
     #[error("cannot read the records")]
     Store(#[from] StoreError),
+    /// What was put back can't be told to be that.
+    #[error("cannot write to the records")]
+    Commit(#[from] CommitError),
     /// The content can't be read or written.
     #[error(transparent)]
     Files(#[from] ContentError),

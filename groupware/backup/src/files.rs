@@ -208,6 +208,14 @@ pub(crate) fn forget_objects(folder: &Path) -> Result<(), BackupError> {
     Ok(())
 }
 
+/// Has records say that they were put back: what was given out after their moment is given out again otherwise.
+pub(crate) fn note_restored(folder: &Path) -> Result<(), BackupError> {
+    let store = Store::open_sqlite(folder, StoreOptions::default().as_it_is())?;
+    store.commit_blocking(groupware_mail::restored::note())?;
+    close(store, folder);
+    Ok(())
+}
+
 /// The object store that records have their content in, by its name, if it is in one.
 pub(crate) fn place_of_content(store: &Store) -> Result<Option<String>, BackupError> {
     let place = store.read(groupware_documents::content_place);

@@ -8,8 +8,8 @@ use groupware_store::{CHANGES_FOLDER, ReplayError, Replayed, replay};
 
 use crate::BackupError;
 use crate::files::{
-    backups, copy_content, copy_records, make_folder, remove_folder, rename, sync_folder,
-    visit_content,
+    backups, copy_content, copy_records, make_folder, note_restored, remove_folder, rename,
+    sync_folder, visit_content,
 };
 use crate::manifest::Manifest;
 
@@ -35,7 +35,8 @@ pub struct Forward<'a> {
 
 /// Makes a data folder from a backup, all of it checked by hashes on the way. The folder must not be
 /// there, or be empty, and has its name when it is whole: a restore that was cut off leaves
-/// `{to}.partial`, which the next one removes.
+/// `{to}.partial`, which the next one removes. Its records say that they were put back, for the server that starts on
+/// them ([`groupware_mail::restored`]).
 ///
 /// # Errors
 /// See [`BackupError`]; then there is no data folder of this name.
@@ -127,6 +128,8 @@ fn finish(
         let file = open_content(&kept, elsewhere, hash)?;
         copy_content((file, folder), &content, (hash, bytes))
     })?;
+    // Behind the changes that were gone through, among which an earlier note may have been taken away.
+    note_restored(partial)?;
     sync_folder(partial)?;
     // A name that is free, or an empty folder's.
     rename(partial, to)?;

@@ -15,6 +15,7 @@
 //! ```text
 //! b/{body}              the bytes
 //! h/{body}              counter: how many messages hold them
+//! restored              the data were put back as they were earlier: the mailbox up to which numbers are new since
 //! ```
 
 use std::fmt::Display;
@@ -111,6 +112,9 @@ pub(crate) fn keywords(unid: Unid) -> Vec<u8> {
 pub(crate) const SHARED_BODIES: (&[u8], &[u8]) = (b"b/", b"b0");
 /// How many hold each of them.
 pub(crate) const HOLDERS: (&[u8], &[u8]) = (b"h/", b"h0");
+
+/// Says that the data were put back as they were at an earlier moment.
+pub(crate) const RESTORED: &[u8] = b"restored";
 
 pub(crate) fn shared_body(body: Unid) -> Vec<u8> {
     key("b/", body)

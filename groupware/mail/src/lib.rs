@@ -36,6 +36,7 @@ mod numbers;
 mod outgoing;
 mod own_folders;
 mod query;
+pub mod restored;
 mod since;
 mod unid;
 mod view;

@@ -36,6 +36,9 @@ const NUMBERED: u32 = 4;
 /// earlier mailbox of the same name, or of none, is then before all that the log has.
 const FROM: i64 = 1 << 13;
 
+/// More changes than a mailbox has seen that nobody knows of any more, where the clock doesn't tell.
+const UNKNOWN: i64 = 1 << 20;
+
 /// The numbers of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Numbers {
@@ -97,15 +100,31 @@ pub(crate) struct Head {
 
 impl Head {
     pub(crate) fn of(snapshot: &dyn Snapshot, mailbox: &str) -> Result<Self, MailError> {
-        let Some(record) = snapshot.get(mailbox, keys::HEAD)? else {
-            return Ok(Self::default());
-        };
-        let mut numbers = counters(&record.value);
+        let record = snapshot.get(mailbox, keys::HEAD)?;
+        Ok(record.map_or_else(Self::default, |record| Self::decode(&record.value)))
+    }
+
+    pub(crate) fn decode(value: &[u8]) -> Self {
+        let mut numbers = counters(value);
         let mut next = || numbers.next().unwrap_or_default();
-        Ok(Self {
+        Self {
             modseq: next().cast_unsigned(),
             began_s: Some(next()),
-        })
+        }
+    }
+
+    /// What to add to its counters so that no number after that was ever given out, whatever was given out after this
+    /// head, and folders have another UIDVALIDITY. Clocks may have been wrong then, by some.
+    pub(crate) fn to_new_numbers(self, now_s: i64) -> [i64; 2] {
+        let (modseq, began_s) = (self.modseq.cast_signed(), self.began_s.unwrap_or_default());
+        let new_modseq = now_s
+            .saturating_mul(FROM)
+            .max(modseq.saturating_add(UNKNOWN));
+        let new_began_s = now_s.max(began_s.saturating_add(1));
+        [
+            new_modseq.saturating_sub(modseq),
+            new_began_s.saturating_sub(began_s),
+        ]
     }
 }
 

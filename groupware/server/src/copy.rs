@@ -45,7 +45,8 @@ pub enum CopyError {
     Transfer(#[from] TransferError),
 }
 
-/// Copies all records, or goes on with it, and compares both sides in the end. No server may use either.
+/// Copies all records, or goes on with it, and compares both sides in the end. No server may use either. The copy says
+/// that it is one, for the server that starts on it ([`groupware_mail::restored`]).
 ///
 /// # Errors
 /// See [`CopyError`].
@@ -64,7 +65,9 @@ pub fn copy(
     }
     let from = open(from, StoreOptions::default().as_it_is())?;
     let to = open(to, StoreOptions::default())?;
-    let done = groupware_store::transfer(&from, &to, tell);
+    // The original may have been used since, or may be used still.
+    let note = groupware_mail::restored::note();
+    let done = groupware_store::transfer(&from, &to, note, tell);
     from.close_blocking();
     to.close_blocking();
     Ok(done?)

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 
 use groupware_content::ContentError;
 use groupware_fixtures::padding;
+use groupware_mail::MailError;
 use groupware_mailauth::ResolverError;
 use groupware_net::TlsError;
 use groupware_objects::OpenError as ObjectsError;
 use groupware_postgres::OpenError as DatabaseError;
-use groupware_service::AccountsError;
+use groupware_service::{AccountsError, ChangeError};
 use groupware_store::{CommitError, FormsError, OpenError, StoreError};
 
 /// Why a server could not be started.
@@ -97,6 +98,9 @@ pub enum ServeError {
     /// The store can't be started or read.
     #[error("cannot start the store")]
     Store(#[from] StoreError),
+    /// Mailboxes that were put back as they were earlier can't get new numbers.
+    #[error("cannot give mailboxes new numbers after a restore")]
+    Restored(#[source] ChangeError<MailError>),
     /// The folder of attachments' content can't be opened.
     #[error("cannot open the content")]
     Content(#[from] ContentError),
@@ -170,6 +174,7 @@ impl ServeError {
             | Self::HalfCopied(_)
             | Self::Store(_)
             | Self::Commit(_)
+            | Self::Restored(_)
             | Self::FolderId { .. }
             | Self::Content(_)
             | Self::Accounts(_)

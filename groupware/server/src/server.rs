@@ -25,6 +25,7 @@ use groupware_net::{
     self as net, Accepting, Admission, Certificate, Known, Listener, Pace, TlsAcceptor,
     descriptors, listen,
 };
+use groupware_service::mail::after_restore;
 use groupware_service::{Service, clock};
 use groupware_store::FolderLock;
 use tokio::sync::watch;
@@ -92,6 +93,7 @@ impl Server {
             &admin_token.text,
             cores,
         )?;
+        count_anew(&parts.service)?;
         let known = Known::new(config.trusted.clone(), config.proxies.clone());
         let http = http_server(&parts, &config, &known);
         let router = http.router.clone();
@@ -327,6 +329,14 @@ fn smtp_server(
         shares.pool("smtp_asking", gauge);
     }
     Ok(smtp)
+}
+
+/// Before anybody is served: after a restore, numbers would be given again.
+fn count_anew(service: &Service) -> Result<(), ServeError> {
+    if after_restore(service).map_err(ServeError::Restored)? {
+        tracing::info!("the data are those of an earlier moment: mailboxes have new numbers");
+    }
+    Ok(())
 }
 
 /// The work that goes on beside requests, of a server that listens on this port.

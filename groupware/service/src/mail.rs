@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use groupware_mail::numbering::{self, Unnumbered};
-use groupware_mail::{Context, Decision, Ids, MailError, Reason, Unid, limits};
+use groupware_mail::{Context, Decision, Ids, MailError, Reason, Unid, limits, restored};
 use groupware_store::{Batch, CommitError, Snapshot};
 
 use crate::caller::Caller;
@@ -164,6 +164,33 @@ pub fn number_all(
         })?;
     }
     Ok(count)
+}
+
+/// Has all mailboxes count from new numbers where the data are those of an earlier moment, before anybody is served;
+/// whether they were. Another server that begins at the same time does some of it, and neither ends before all is done.
+///
+/// # Errors
+/// See [`ChangeError`]; then whoever begins next goes on with it.
+pub fn after_restore(service: &Service) -> Result<bool, ChangeError<MailError>> {
+    let store = service.store();
+    let is_noted = store.read(restored::is_noted);
+    if !is_noted.map_err(|error| ChangeError::Decided(error.into()))? {
+        return Ok(false);
+    }
+    let mut mailboxes: Vec<_> = service.directory().keys();
+    mailboxes.sort();
+    let now_s = service.now_us() / 1_000_000;
+    loop {
+        let slice = store.read(|snapshot| restored::next_slice(snapshot, &mailboxes, now_s));
+        let Some(batch) = slice.map_err(ChangeError::Decided)? else {
+            return Ok(true);
+        };
+        match store.commit_blocking(batch) {
+            // Another server has done this slice.
+            Ok(_) | Err(CommitError::Conflict { .. }) => {}
+            Err(error) => return Err(ChangeError::Commit(error)),
+        }
+    }
 }
 
 /// Decides and commits behind all that others write, until nobody was faster.

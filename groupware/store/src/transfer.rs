@@ -79,13 +79,14 @@ pub fn is_half_transferred(snapshot: &dyn Snapshot) -> Result<bool, StoreError> 
 }
 
 /// Copies all records of a store into an empty one, or goes on with that. Nobody may write to either meanwhile.
-/// Records get new revisions.
+/// Records get new revisions. What a finished copy has besides, `more` writes as it becomes one.
 ///
 /// # Errors
 /// See [`TransferError`].
 pub fn transfer(
     from: &Store,
     to: &Store,
+    more: Batch,
     tell: &mut dyn FnMut(Stage),
 ) -> Result<Transferred, TransferError> {
     if from
@@ -116,7 +117,7 @@ pub fn transfer(
             wanted: wanted.records,
         });
     }
-    let mut done = Batch::new();
+    let mut done = more;
     done.delete(PARTITION, KEY);
     to.commit_blocking(done).map_err(TransferError::Write)?;
     Ok(found)
@@ -254,13 +255,16 @@ mod tests {
     #[test]
     fn all_records_are_there_and_the_same() {
         let (from, to) = (filled(), memory());
-        let mut told = Vec::new();
-        let done = transfer(&from, &to, &mut |stage| told.push(stage)).unwrap();
+        let (mut told, mut more) = (Vec::new(), Batch::new());
+        more.put("copy", "is", "one");
+        let done = transfer(&from, &to, more, &mut |stage| told.push(stage)).unwrap();
         assert_eq!(done.records, 2500);
-        assert_eq!(done, summed(&to, &mut |_| {}).unwrap());
+        assert_eq!(summed(&to, &mut |_| {}).unwrap().records, 2501);
+        let more: Option<Record> = to.read(|it| it.get("copy", b"is")).unwrap_or_default();
+        assert_eq!(more.unwrap().value, "one");
         assert!(told.contains(&Stage::Copying(2500)), "{told:?}");
         assert!(!to.read(is_half_transferred).unwrap());
-        let again = transfer(&from, &to, &mut |_| {});
+        let again = transfer(&from, &to, Batch::new(), &mut |_| {});
         assert!(matches!(again, Err(TransferError::NotEmpty)), "{again:?}");
     }
 
@@ -269,10 +273,13 @@ mod tests {
         let (from, to) = (filled(), memory());
         cut_off(&from, &to);
         assert!(to.read(is_half_transferred).unwrap());
-        let onward = transfer(&to, &memory(), &mut |_| {});
+        let onward = transfer(&to, &memory(), Batch::new(), &mut |_| {});
         assert!(matches!(onward, Err(TransferError::HalfFrom)), "{onward:?}");
         let mut first = None;
-        let done = transfer(&from, &to, &mut |stage| _ = first.get_or_insert(stage)).unwrap();
+        let done = transfer(&from, &to, Batch::new(), &mut |stage| {
+            _ = first.get_or_insert(stage)
+        })
+        .unwrap();
         assert_eq!(done.records, 2500);
         assert!(matches!(first, Some(Stage::Copying(1..=1000))), "{first:?}");
     }
@@ -284,7 +291,7 @@ mod tests {
         let mut batch = Batch::new();
         batch.put("p0", 0_u32.to_be_bytes(), "changed");
         from.commit_blocking(batch).unwrap();
-        let differs = transfer(&from, &to, &mut |_| {});
+        let differs = transfer(&from, &to, Batch::new(), &mut |_| {});
         assert!(
             matches!(differs, Err(TransferError::Differs { .. })),
             "{differs:?}"

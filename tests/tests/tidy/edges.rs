@@ -15,6 +15,7 @@ const EDGES: &[(&str, &[&str])] = &[
         &[
             "groupware-content",
             "groupware-documents",
+            "groupware-mail",
             "groupware-objects",
             "groupware-people",
             "groupware-store",

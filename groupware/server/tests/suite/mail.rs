@@ -14,7 +14,7 @@ pub(crate) fn world() -> World {
     world_with(|_| {})
 }
 
-fn world_with(change: impl FnOnce(&mut Config)) -> World {
+pub(crate) fn world_with(change: impl FnOnce(&mut Config)) -> World {
     let mut config = config();
     change(&mut config);
     let server = Server::start(config).unwrap();
@@ -27,6 +27,15 @@ fn world_with(change: impl FnOnce(&mut Config)) -> World {
 }
 
 impl World {
+    /// The same users on other data.
+    pub(crate) fn moved_to(self, folder: &std::path::Path) -> Self {
+        drop(self.server);
+        let mut config = config();
+        config.data = Data::Folder(folder.into());
+        let server = Server::start(config).unwrap();
+        Self { server, ..self }
+    }
+
     fn auth(&self, user: &str) -> &str {
         if user == "ann" { &self.ann } else { &self.bob }
     }

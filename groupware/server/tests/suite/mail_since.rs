@@ -1,8 +1,13 @@
 //! What has changed in a folder, over HTTP.
 
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use groupware_backup::{Forward, kept, restore, restore_at, take};
+use groupware_server::{Data, Records, Retention, copy};
 use serde_json::{Value, json};
 
-use crate::mail::{href, note, world};
+use crate::mail::{World, href, note, world, world_with};
 
 #[test]
 fn a_folder_says_what_has_changed_since() {
@@ -63,5 +68,70 @@ fn a_folder_says_what_has_changed_since() {
     ] {
         let reply = world.call("bob", "GET", &asked, "", b"");
         assert_eq!(reply.status, status, "{asked}: {reply:?}");
+    }
+}
+
+fn inbox(world: &World) -> Value {
+    world.get("bob", "/folders/inbox").json()
+}
+
+fn number(folder: &Value, name: &str) -> u64 {
+    folder[name].as_u64().unwrap()
+}
+
+/// What a backup makes that was taken after the first of three messages, and what the changes until after the second
+/// and a copy make of it: folders of data. And bob's inbox after each message.
+fn put_back(at: &Path) -> (World, [PathBuf; 3], Vec<Value>) {
+    let [data, backups, first, second, copied] =
+        ["data", "backups", "first", "second", "copied"].map(|name| at.join(name));
+    let world = world_with(|config| {
+        config.data = Data::Folder(data.clone());
+        let (age, bytes) = (Duration::from_secs(3600), 1 << 30);
+        config.keep_changes = Some(Retention { age, bytes });
+    });
+    let mut seen = Vec::new();
+    let mut deliver = || {
+        world.send("ann", &note("one", "bob"));
+        seen.push(inbox(&world));
+    };
+    deliver();
+    let taken = take(&data, &backups, ("one", 1, "0")).unwrap();
+    deliver();
+    let until_us = kept(&data).unwrap()[0].to_us;
+    deliver();
+    let manifest = taken.manifest;
+    restore(&backups, &manifest, &first).unwrap();
+    let data = &data;
+    let forward = Forward { data, until_us };
+    restore_at(&backups, &[manifest], &second, forward, &mut |_| {}).unwrap();
+    let world = world.moved_to(&first);
+    let records = |folder: &Path| Records::Folder(folder.into());
+    copy(&records(data), &records(&copied), &mut |_| {}).unwrap();
+    (world, [first, second, copied], seen)
+}
+
+#[test]
+fn what_was_put_back_gives_no_number_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut world, data, seen) = put_back(folder.path());
+    for (at, data) in data.iter().enumerate() {
+        world = world.moved_to(data);
+        let found = inbox(&world);
+        assert_eq!(number(&found, "messages"), at as u64 + 1);
+        assert_eq!(number(&found, "uidNext"), at as u64 + 2);
+        world.send("ann", &note("another", "bob"));
+        for seen in &seen {
+            assert!(number(&found, "uidValidity") > number(seen, "uidValidity"));
+            assert!(number(&found, "modseq") > number(seen, "modseq"));
+            let asked = format!("/inbox?since={}", seen["modseq"]);
+            let reply = world.call("bob", "GET", &asked, "", b"");
+            assert_eq!(reply.status, 410, "{asked}: {reply:?}");
+        }
+        let asked = format!("/inbox?since={}", found["modseq"]);
+        let changed = world.get("bob", &asked).json();
+        assert_eq!(changed["messages"].as_array().unwrap().len(), 1);
+        // Once: whoever has begun anew goes on.
+        world = world.moved_to(data);
+        assert_eq!(world.get("bob", &asked).json(), changed);
     }
 }
