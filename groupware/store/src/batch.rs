@@ -294,7 +294,7 @@ impl Batch {
     /// The bytes of partitions, keys, and values in the batch.
     pub fn bytes(&self) -> usize {
         self.asserts.iter().map(assert_bytes).sum::<usize>()
-            + self.ops.iter().map(op_bytes).sum::<usize>()
+            + self.ops.iter().map(Op::bytes).sum::<usize>()
     }
 
     /// The batch's size if it keeps every limit, `None` otherwise.
@@ -316,31 +316,44 @@ fn assert_bytes(assert: &Assert) -> usize {
     partition.len() + key.len()
 }
 
-fn op_bytes(op: &Op) -> usize {
-    match op {
-        Op::Put {
-            partition,
-            key,
-            value,
-        } => partition.len() + key.len() + value.len(),
-        Op::PutNumbered {
-            partition,
-            key,
-            value,
-        } => partition.len() + key.batch_bytes() + value.batch_bytes(),
-        Op::Add {
-            partition,
-            key,
-            by,
-            start,
-        } => partition.len() + key.len() + COUNTER_BYTES * (by.len() + start.len()),
-        Op::Delete { partition, key } => partition.len() + key.len(),
-        Op::DeleteRange {
-            partition,
-            from,
-            to,
-        } => partition.len() + from.len() + to.len(),
-        Op::DeletePartition { partition } => partition.len(),
+impl Op {
+    /// The bytes of its partition, keys, and values.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Put {
+                partition,
+                key,
+                value,
+            } => partition.len() + key.len() + value.len(),
+            Self::PutNumbered {
+                partition,
+                key,
+                value,
+            } => partition.len() + key.batch_bytes() + value.batch_bytes(),
+            Self::Add {
+                partition,
+                key,
+                by,
+                start,
+            } => partition.len() + key.len() + COUNTER_BYTES * (by.len() + start.len()),
+            Self::Delete { partition, key } => partition.len() + key.len(),
+            Self::DeleteRange {
+                partition,
+                from,
+                to,
+            } => partition.len() + from.len() + to.len(),
+            Self::DeletePartition { partition } => partition.len(),
+        }
+    }
+
+    /// The bytes that it adds to what is stored, as far as it can tell.
+    pub(crate) fn written_bytes(&self) -> u64 {
+        match self {
+            Self::Put { key, value, .. } => (key.len() + value.len()) as u64,
+            Self::PutNumbered { key, value, .. } => (key.most_bytes() + value.most_bytes()) as u64,
+            Self::Add { key, by, .. } => (key.len() + size_of_val(by.as_slice())) as u64,
+            _ => 0,
+        }
     }
 }
 

@@ -97,7 +97,7 @@ impl State {
         if let Some(index) = failed {
             return Err(CommitError::Conflict { index });
         }
-        let written: u64 = batch.ops.iter().map(put_bytes).sum();
+        let written: u64 = batch.ops.iter().map(Op::written_bytes).sum();
         if written > 0 && self.bytes + written > quota_bytes {
             return Err(CommitError::Full);
         }
@@ -187,15 +187,6 @@ impl State {
         if records.is_empty() {
             self.partitions.remove(partition);
         }
-    }
-}
-
-fn put_bytes(op: &Op) -> u64 {
-    match op {
-        Op::Put { key, value, .. } => (key.len() + value.len()) as u64,
-        Op::PutNumbered { key, value, .. } => (key.most_bytes() + value.most_bytes()) as u64,
-        Op::Add { key, by, .. } => (key.len() + size_of_val(by.as_slice())) as u64,
-        _ => 0,
     }
 }
 

@@ -18,6 +18,9 @@ pub struct StoreOptions {
     /// The folder in which a log of all changes is kept, see [`replay`](crate::replay); none is unless
     /// given. A store that is opened without it gives up the log that it had.
     pub changes: Option<PathBuf>,
+    /// Bytes of changes that the engine on disk gathers in memory before it writes them into its tree; about 32 MiB
+    /// unless given. They are durable before that.
+    pub pending_bytes: Option<usize>,
     /// Records that [`Store::look`](crate::Store::look) remembers; none are unless given.
     pub remembered: Option<Remember>,
 }
@@ -53,6 +56,12 @@ impl StoreOptions {
     /// Has records whose keys begin so remembered when they are read or written, in about so many bytes.
     pub fn remember(mut self, prefix: &'static [u8], bytes: usize) -> Self {
         self.remembered = Some(Remember { prefix, bytes });
+        self
+    }
+
+    /// Has so many bytes of changes gathered before they are written into the tree.
+    pub fn pending_bytes(mut self, bytes: usize) -> Self {
+        self.pending_bytes = Some(bytes);
         self
     }
 

@@ -3,6 +3,7 @@
 
 mod changes;
 mod contract;
+mod pending;
 mod remembered;
 mod room;
 mod semantics;

@@ -26,6 +26,21 @@ mod sqlite {
     crate::contract::keeps_the_contract!(crate::semantics::fresh);
 }
 
+/// Each group goes on into the tree at once.
+mod flushed {
+    use groupware_store::{Store, StoreOptions};
+    use tempfile::TempDir;
+
+    crate::contract::keeps_the_contract!(open);
+
+    fn open() -> Option<(Store, TempDir)> {
+        let folder = tempfile::tempdir().unwrap();
+        let options = StoreOptions::default().pending_bytes(1);
+        let store = Store::open_sqlite(folder.path(), options).unwrap();
+        Some((store, folder))
+    }
+}
+
 mod remembered {
     use groupware_store::{Store, StoreOptions};
     use tempfile::TempDir;
@@ -231,7 +246,7 @@ fn foreign_and_newer_files_are_refused_and_left_alone() {
     ));
     assert_eq!(
         text,
-        "FILE has schema version 7, and this program knows versions up to 2"
+        "FILE has schema version 7, and this program knows versions up to 3"
     );
 }
 
@@ -247,7 +262,7 @@ fn a_file_of_the_first_version_is_brought_up_to_date() {
     rusqlite::Connection::open(folder.path().join("groupware.sqlite"))
         .unwrap()
         .execute_batch(
-            "DROP TABLE large_values; PRAGMA user_version = 1;
+            "DROP TABLE large_values; DROP TABLE pending; PRAGMA user_version = 1;
              INSERT INTO records VALUES ('p', CAST('old' AS BLOB), 1, zeroblob(5000));",
         )
         .unwrap();

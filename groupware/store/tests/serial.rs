@@ -19,9 +19,13 @@ proptest! {
     }
 
     #[test]
-    fn any_interleaving_equals_a_serial_order_on_sqlite(drafts in drafts(4)) {
+    fn any_interleaving_equals_a_serial_order_on_sqlite(
+        drafts in drafts(4),
+        pending_bytes in prop_oneof![Just(1), 100..4000_usize, Just(1 << 20)],
+    ) {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open_sqlite(folder.path(), StoreOptions::default()).unwrap();
+        let options = StoreOptions::default().pending_bytes(pending_bytes);
+        let store = Store::open_sqlite(folder.path(), options).unwrap();
         let logs = run(std::slice::from_ref(&store), &drafts);
         check(&store, &logs)?;
         drop(store);

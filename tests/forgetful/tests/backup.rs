@@ -36,7 +36,8 @@ struct Data {
 
 impl Data {
     fn new(folder: &Path) -> Self {
-        let store = Store::open_sqlite(folder, StoreOptions::default()).unwrap();
+        let options = StoreOptions::default().pending_bytes(8 << 10);
+        let store = Store::open_sqlite(folder, options).unwrap();
         let content = ContentStore::open(folder).unwrap();
         let ada = Account::new(UserName::parse("ada").unwrap(), 0, Credentials::default());
         let mut batch = Batch::new();

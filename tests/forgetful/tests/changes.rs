@@ -22,7 +22,8 @@ const PARTITION: &str = "records";
 type Records = Vec<(Vec<u8>, u64, Vec<u8>)>;
 
 fn open(folder: &Path) -> Result<Store, OpenError> {
-    let options = StoreOptions::default().changes(folder.join("changes"));
+    let options = StoreOptions::default().pending_bytes(8 << 10);
+    let options = options.changes(folder.join("changes"));
     Store::open_sqlite(folder, options)
 }
 

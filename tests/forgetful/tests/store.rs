@@ -19,8 +19,10 @@ const WRITERS: u64 = 3;
 /// What the writers know: per writer, the number of its last batch that was acknowledged.
 type Known = Arc<Mutex<Vec<u64>>>;
 
+/// Little waits for the tree: something is on its way there at most crashes.
 fn open(folder: &Path) -> Store {
-    Store::open_sqlite(folder, StoreOptions::default()).expect("a store opens after a crash")
+    let options = StoreOptions::default().pending_bytes(8 << 10);
+    Store::open_sqlite(folder, options).expect("a store opens after a crash")
 }
 
 /// Three records and a counter, together or not at all; the record before goes. Every seventh is large.

@@ -46,6 +46,14 @@ pub(super) fn note_vacuum(error: rusqlite::Error) {
     );
 }
 
+/// Notes that changes were not written into the tree, which is tried again later: they are durable where they are.
+pub(super) fn note_flush(error: &(impl std::error::Error + 'static)) {
+    tracing::warn!(
+        cause = groupware_text::chain(error),
+        "changes that wait can't be written into the database"
+    );
+}
+
 #[cfg(test)]
 mod tests {
     use rusqlite::ffi;

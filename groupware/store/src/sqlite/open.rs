@@ -10,6 +10,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use super::checkpoint::Checkpointer;
 use super::connect::{BUSY_TIMEOUT, PAGE_BYTES, page_bytes};
 use super::log_ahead::LogAhead;
+use super::pending::{self, Pending};
 use super::position::start_log;
 use super::read::ReadPool;
 use super::write::SqliteWriter;
@@ -22,13 +23,15 @@ pub const FILE_NAME: &str = "groupware.sqlite";
 /// "PLIM", in the header of every file of ours.
 const APPLICATION_ID: i64 = 0x504C_494D;
 /// Version of the tables. A change of their shape gets the next number and a step from the last.
-const SCHEMA_VERSION: i64 = 2;
+const SCHEMA_VERSION: i64 = 3;
 
 /// The writer keeps its pages between transactions.
 const WRITER_CACHE_KIB: i64 = 64 << 10;
 /// A log that grew beyond this is cut back when it starts over. One of usual length isn't: it would have to be made
 /// longer again, page by page, under commits that wait for that.
 const LOG_KEEP_BYTES: i64 = 96 << 20;
+/// Rows of pending changes, and those that are being deleted.
+const PENDING_ROOM_BYTES: u64 = 128 << 20;
 const SCHEMA: &str = "
     CREATE TABLE records (
         partition TEXT NOT NULL,
@@ -72,7 +75,9 @@ pub(crate) fn open(
     let found = identify(&connection).map_err(failed)?;
     match found {
         Found::Empty if !options.as_it_is => create(&mut connection).map_err(failed)?,
-        Found::Ours(1) if !options.as_it_is => upgrade(&mut connection).map_err(failed)?,
+        Found::Ours(version @ 1..SCHEMA_VERSION) if !options.as_it_is => {
+            upgrade(&mut connection, version).map_err(failed)?;
+        }
         Found::Ours(version) => known_version(&file, version)?,
         Found::Empty | Found::Foreign => return Err(OpenError::Foreign { file: file.clone() }),
     }
@@ -82,15 +87,22 @@ pub(crate) fn open(
     }
     place::sync_folder(folder).map_err(io)?;
     let changes = start_log(&mut connection, (&file, options))?;
-    let pool = ReadPool::new(file.clone(), lock);
+    let pending = Pending::load(&connection, options.pending_bytes).map_err(failed)?;
+    let pool = ReadPool::new(file.clone(), pending.shared(), lock);
     let checkpointer = Checkpointer::start(&file).map_err(|source| OpenError::Database {
         file: file.clone(),
         source,
     })?;
     let log_ahead = LogAhead::new(&file, page_bytes(&connection).map_err(failed)?);
-    let writer = SqliteWriter::new(connection, checkpointer, log_ahead, changes).map_err(failed)?;
+    let writer = SqliteWriter::new(
+        connection,
+        pending,
+        (checkpointer, log_ahead),
+        changes,
+        options,
+    );
     pool.open_spares();
-    Ok((pool, writer))
+    Ok((pool, writer.map_err(failed)?))
 }
 
 /// Whether a store of ours is of this program's version.
@@ -130,14 +142,18 @@ fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction.execute_batch(SCHEMA)?;
     transaction.execute_batch(LARGE)?;
+    transaction.execute_batch(pending::SCHEMA)?;
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     transaction.commit()
 }
 
-fn upgrade(connection: &mut Connection) -> rusqlite::Result<()> {
+fn upgrade(connection: &mut Connection, from: i64) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    transaction.execute_batch(LARGE)?;
+    if from < 2 {
+        transaction.execute_batch(LARGE)?;
+    }
+    transaction.execute_batch(pending::SCHEMA)?;
     transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     transaction.commit()
 }
@@ -152,7 +168,11 @@ fn tune_writer(connection: &Connection, options: &StoreOptions) -> rusqlite::Res
     connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
     connection.pragma_update(None, "temp_store", "memory")?;
     if let Some(quota) = options.quota_bytes {
-        let most = quota_pages(quota, page_bytes(connection)?);
+        // What waits for the tree is in the file, too, and counted by the writer; this is for what it doesn't know.
+        let most = quota_pages(
+            quota.saturating_add(PENDING_ROOM_BYTES),
+            page_bytes(connection)?,
+        );
         connection.pragma_update(None, "max_page_count", most)?;
     }
     connection.set_prepared_statement_cache_capacity(32);

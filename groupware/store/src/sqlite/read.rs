@@ -1,17 +1,21 @@
-//! Read transactions, each on a connection of its own while it lasts.
+//! Read transactions, each on a connection of its own while it lasts: the tree as it was when they began, and
+//! above it what waited for the tree then.
 //!
 //! Connections are pooled, last used first: with N threads that read, N connections are open and
 //! each thread mostly gets the one it had before.
 
+use std::cmp::Ordering;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
 
 use super::connect::open_reader;
+use super::pending::{Above, Change, Changed, GroupNumber, LAST_GROUP, Now, Shared, Tables};
+use super::values::{large, large_length, value};
 use crate::lock::FolderLock;
 use crate::{Engine, Record, Show, Snapshot, StoreError, Walk};
 
@@ -26,12 +30,9 @@ const SCAN_FROM: &str = "SELECT key, revision, value FROM records
 const SCAN_RANGE: &str = "SELECT key, revision, value FROM records
     WHERE partition = ?1 AND key >= ?2 AND key < ?4 ORDER BY key LIMIT ?3";
 const WALK: &str = "SELECT key, revision, value, partition FROM records
-    WHERE (partition, key) > (?1, ?2) ORDER BY partition, key LIMIT ?3";
+    WHERE (partition, key) > (?1, ?2) ORDER BY partition, key";
 const WALK_ALL: &str = "SELECT key, revision, value, partition FROM records
-    ORDER BY partition, key LIMIT ?1";
-const LARGE: &str = "SELECT value FROM large_values WHERE id = ?1";
-/// SQLite tells it without reading the value.
-const LARGE_LENGTH: &str = "SELECT length(value) FROM large_values WHERE id = ?1";
+    ORDER BY partition, key";
 const INTEGRITY: &str = "SELECT integrity_check FROM pragma_integrity_check";
 const LOST: &str = "SELECT count(*) FROM records
     WHERE typeof(value) = 'integer' AND value NOT IN (SELECT id FROM large_values)";
@@ -41,15 +42,17 @@ const SIZE: &str = "SELECT page_count * page_size FROM pragma_page_count, pragma
 
 pub(crate) struct ReadPool {
     file: PathBuf,
+    pending: Arc<Shared>,
     idle: Mutex<Vec<Connection>>,
     /// Let go after the connections are closed.
     _lock: FolderLock,
 }
 
 impl ReadPool {
-    pub(super) fn new(file: PathBuf, lock: FolderLock) -> Self {
+    pub(super) fn new(file: PathBuf, pending: Arc<Shared>, lock: FolderLock) -> Self {
         Self {
             file,
+            pending,
             idle: Mutex::new(Vec::new()),
             _lock: lock,
         }
@@ -62,7 +65,7 @@ impl ReadPool {
         let _at_once: Vec<_> = (0..SPARE_CONNECTIONS).map(open).collect();
     }
 
-    /// Starts a read transaction; its snapshot is taken by its first read.
+    /// Starts a read transaction.
     fn begin(&self) -> Result<Session<'_>, StoreError> {
         let pooled = self
             .idle
@@ -73,11 +76,24 @@ impl ReadPool {
             Some(connection) => connection,
             None => open_reader(&self.file)?,
         };
-        connection.prepare_cached("BEGIN")?.execute([])?;
-        Ok(Session {
-            pool: self,
-            connection: Some(connection),
-        })
+        loop {
+            let tables = self.pending.tables();
+            connection.prepare_cached("BEGIN")?.execute([])?;
+            // The first read takes the snapshot.
+            let last: Option<i64> = connection
+                .prepare_cached(LAST_GROUP)?
+                .query_row([], |row| row.get(0))?;
+            if self.pending.are(&tables) {
+                return Ok(Session {
+                    pool: self,
+                    connection: Some(connection),
+                    tables,
+                    at: last.unwrap_or_default().unsigned_abs(),
+                });
+            }
+            // A memtable was exchanged meanwhile: it may have what the snapshot hasn't, or the other way round.
+            connection.prepare_cached("COMMIT")?.execute([])?;
+        }
     }
 
     fn put_back(&self, connection: Connection) {
@@ -115,6 +131,9 @@ struct Session<'pool> {
     pool: &'pool ReadPool,
     /// Taken when the session ends.
     connection: Option<Connection>,
+    tables: Tables,
+    /// The last group that is seen.
+    at: GroupNumber,
 }
 
 impl Session<'_> {
@@ -168,6 +187,11 @@ impl Drop for Session<'_> {
 
 impl Snapshot for Session<'_> {
     fn get(&self, partition: &str, key: &[u8]) -> Result<Option<Record>, StoreError> {
+        match self.tables.get(partition, key, self.at) {
+            Some(change) if change.now == Now::Gone => return Ok(None),
+            Some(change) if change.now != Now::InTree => return Ok(recorded(&change)),
+            _ => {}
+        }
         let mut get = self.connection().prepare_cached(GET)?;
         Ok(get
             .query_row((partition, key), |row| record(self.connection(), row, 0))
@@ -182,10 +206,17 @@ impl Snapshot for Session<'_> {
         limit: usize,
         visit: &mut dyn FnMut(&[u8], Record) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        let range = (partition, from, to, limit);
-        self.rows(range, &mut |row| {
-            let record = record(self.connection(), row, 1)?;
-            Ok(visit(row.get_ref(0)?.as_blob()?, record))
+        self.rows((partition, from, to, limit), &mut |found| {
+            Ok(match found {
+                Found::Row(row) => {
+                    let record = record(self.connection(), row, 1)?;
+                    visit(row.get_ref(0)?.as_blob()?, record)
+                }
+                Found::Changed(key, value, revision) => {
+                    let value = value.clone();
+                    visit(key, Record { value, revision })
+                }
+            })
         })
     }
 
@@ -197,8 +228,11 @@ impl Snapshot for Session<'_> {
         limit: usize,
         show: Show<'_>,
     ) -> Result<(), StoreError> {
-        let range = (partition, from, to, limit);
-        self.rows(range, &mut |row| {
+        self.rows((partition, from, to, limit), &mut |found| {
+            let row = match found {
+                Found::Row(row) => row,
+                Found::Changed(key, value, _) => return Ok(show(key, value)),
+            };
             let key = row.get_ref(0)?.as_blob()?;
             Ok(match row.get_ref(2)? {
                 ValueRef::Integer(id) => show(key, &large(self.connection(), id)?),
@@ -215,8 +249,11 @@ impl Snapshot for Session<'_> {
         limit: usize,
         tell: &mut dyn FnMut(&[u8], u64) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        let range = (partition, from, to, limit);
-        self.rows(range, &mut |row| {
+        self.rows((partition, from, to, limit), &mut |found| {
+            let row = match found {
+                Found::Row(row) => row,
+                Found::Changed(key, value, _) => return Ok(tell(key, value.len() as u64)),
+            };
             let key = row.get_ref(0)?.as_blob()?;
             Ok(match row.get_ref(2)? {
                 ValueRef::Integer(id) => tell(key, large_length(self.connection(), id)?),
@@ -231,29 +268,133 @@ impl Snapshot for Session<'_> {
         limit: usize,
         visit: Walk<'_>,
     ) -> Result<(), StoreError> {
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let visit: Visit<'_> = &mut |row| {
-            let record = record(self.connection(), row, 1)?;
-            let (key, partition) = (row.get_ref(0)?.as_blob()?, row.get_ref(3)?.as_str()?);
-            Ok(visit(partition, key, record))
+        let mut merge = Merge {
+            above: Above::all(&self.tables, self.at, after),
+            left: limit,
+            is_over: limit == 0,
+        };
+        let visit: &mut dyn FnMut(&str, &[u8], Found<'_, '_>) -> Visited =
+            &mut |partition, key, found| {
+                let record = match found {
+                    Found::Row(row) => record(self.connection(), row, 1)?,
+                    Found::Changed(_, value, revision) => Record {
+                        value: value.clone(),
+                        revision,
+                    },
+                };
+                Ok(visit(partition, key, record))
+            };
+        let mut row = |row: &Row<'_>| {
+            let place = (row.get_ref(3)?.as_str()?, row.get_ref(0)?.as_blob()?);
+            merge.row(place, row, visit)
         };
         match after {
             Some((partition, key)) => {
                 let mut walk = self.connection().prepare_cached(WALK)?;
-                visit_rows(walk.query(params![partition, key, limit])?, visit)
+                visit_rows(walk.query(params![partition, key])?, &mut row)?;
             }
             None => {
                 let mut walk = self.connection().prepare_cached(WALK_ALL)?;
-                visit_rows(walk.query([limit])?, visit)
+                visit_rows(walk.query([])?, &mut row)?;
             }
         }
+        Ok(merge.rest(visit)?)
     }
 }
 
-fn large_length(connection: &Connection, id: i64) -> rusqlite::Result<u64> {
-    let mut length = connection.prepare_cached(LARGE_LENGTH)?;
-    let bytes: i64 = length.query_row([id], |row| row.get(0))?;
-    Ok(bytes.unsigned_abs())
+fn recorded(change: &Change) -> Option<Record> {
+    match &change.now {
+        Now::Value(value) => Some(Record {
+            value: value.clone(),
+            revision: change.revision,
+        }),
+        Now::Gone | Now::InTree => None,
+    }
+}
+
+/// A record where it lies: in the tree, or above it with its key, value, and revision.
+enum Found<'a, 'row> {
+    Row(&'a Row<'row>),
+    Changed(&'a [u8], &'a Bytes, u64),
+}
+
+type Visited = rusqlite::Result<ControlFlow<()>>;
+
+/// Rows of the tree with what lies above it, in one order.
+struct Merge<'a> {
+    above: Above<'a>,
+    /// So many records are still to be visited.
+    left: usize,
+    is_over: bool,
+}
+
+type Place<'a> = (&'a str, &'a [u8]);
+type AllVisit<'a> = &'a mut dyn FnMut(&str, &[u8], Found<'_, '_>) -> Visited;
+
+impl Merge<'_> {
+    /// Visits what comes before a row of the tree, and then the row, unless something else is in its place.
+    fn row(&mut self, place: Place<'_>, row: &Row<'_>, visit: AllVisit<'_>) -> Visited {
+        let mut instead = None;
+        while let Some(changed) = self.above.peek() {
+            match changed.place().cmp(&place) {
+                Ordering::Greater => break,
+                Ordering::Less => {
+                    if self.next(visit)?.is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                }
+                Ordering::Equal => {
+                    instead = self.above.next();
+                    break;
+                }
+            }
+        }
+        match instead {
+            Some(changed) if changed.change.now != Now::InTree => self.show(&changed, visit),
+            _ if self.is_over => Ok(ControlFlow::Break(())),
+            _ => {
+                let went = visit(place.0, place.1, Found::Row(row))?;
+                Ok(self.went(went))
+            }
+        }
+    }
+
+    /// Visits what comes after all rows.
+    fn rest(&mut self, visit: AllVisit<'_>) -> rusqlite::Result<()> {
+        while !self.is_over && self.above.peek().is_some() {
+            let _ = self.next(visit)?;
+        }
+        Ok(())
+    }
+
+    fn next(&mut self, visit: AllVisit<'_>) -> Visited {
+        match self.above.next() {
+            Some(changed) => self.show(&changed, visit),
+            None => Ok(ControlFlow::Continue(())),
+        }
+    }
+
+    fn show(&mut self, changed: &Changed, visit: AllVisit<'_>) -> Visited {
+        let Now::Value(value) = &changed.change.now else {
+            return Ok(ControlFlow::Continue(()));
+        };
+        if self.is_over {
+            return Ok(ControlFlow::Break(()));
+        }
+        let (partition, key) = changed.place();
+        let found = Found::Changed(key, value, changed.change.revision);
+        let went = visit(partition, key, found)?;
+        Ok(self.went(went))
+    }
+
+    fn went(&mut self, went: ControlFlow<()>) -> ControlFlow<()> {
+        self.left -= 1;
+        self.is_over |= self.left == 0 || went.is_break();
+        match self.is_over {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
 }
 
 /// A partition, the first key, the first key after, and how many.
@@ -261,9 +402,41 @@ type Range<'a> = (&'a str, &'a [u8], Option<&'a [u8]>, usize);
 type Visit<'a> = &'a mut dyn FnMut(&Row<'_>) -> rusqlite::Result<ControlFlow<()>>;
 
 impl Session<'_> {
-    fn rows(&self, range: Range<'_>, visit: Visit<'_>) -> Result<(), StoreError> {
-        let (partition, from, to, limit) = range;
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    fn rows(
+        &self,
+        (partition, from, to, limit): Range<'_>,
+        visit: &mut dyn FnMut(Found<'_, '_>) -> Visited,
+    ) -> Result<(), StoreError> {
+        if limit == 0 {
+            return Ok(());
+        }
+        let mut above = Above::range(&self.tables, self.at, (partition, from, to));
+        if above.peek().is_none() {
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            return self.tree_rows((partition, from, to), limit, &mut |row| {
+                visit(Found::Row(row))
+            });
+        }
+        let mut merge = Merge {
+            above,
+            left: limit,
+            is_over: false,
+        };
+        let visit: AllVisit<'_> = &mut |_, _, found| visit(found);
+        // Without a limit: some of them may be gone.
+        self.tree_rows((partition, from, to), -1, &mut |row| {
+            let key = row.get_ref(0)?.as_blob()?;
+            merge.row((partition, key), row, visit)
+        })?;
+        Ok(merge.rest(visit)?)
+    }
+
+    fn tree_rows(
+        &self,
+        (partition, from, to): (&str, &[u8], Option<&[u8]>),
+        limit: i64,
+        visit: Visit<'_>,
+    ) -> Result<(), StoreError> {
         match to {
             Some(to) => {
                 let mut scan = self.connection().prepare_cached(SCAN_RANGE)?;
@@ -292,19 +465,5 @@ fn record(connection: &Connection, row: &Row<'_>, at: usize) -> rusqlite::Result
     Ok(Record {
         value: value(connection, row.get_ref(at + 1)?)?,
         revision: revision.unsigned_abs(),
-    })
-}
-
-/// A value, wherever it lies.
-pub(super) fn value(connection: &Connection, stored: ValueRef<'_>) -> rusqlite::Result<Bytes> {
-    match stored {
-        ValueRef::Integer(id) => large(connection, id),
-        value => Ok(Bytes::copy_from_slice(value.as_blob()?)),
-    }
-}
-
-fn large(connection: &Connection, id: i64) -> rusqlite::Result<Bytes> {
-    connection.prepare_cached(LARGE)?.query_row([id], |row| {
-        Ok(Bytes::copy_from_slice(row.get_ref(0)?.as_blob()?))
     })
 }

@@ -59,6 +59,11 @@ impl Vacuum {
             Op::Delete { .. } => 1,
             Op::DeleteRange { .. } | Op::DeletePartition { .. } => LOOK_RECORDS,
         };
+        self.note_removed(records);
+    }
+
+    /// So many records were removed.
+    pub(super) fn note_removed(&mut self, records: u32) {
         self.removed = self.removed.saturating_add(records);
     }
 

@@ -1,0 +1,194 @@
+//! Writing full memtables into the tree, a little at a time, and deleting the rows of what is there.
+//!
+//! None of it has to be durable at once: until a row is deleted, it says the same as the tree; and what is
+//! written to the log later never outlasts a crash without what was written before.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use rusqlite::OptionalExtension;
+
+use super::table::{CHANGE_BYTES, Change, GroupNumber, Keyed, Now};
+use super::waiting::{FULL_BYTES, Pending};
+use crate::sqlite::tree::Tree;
+
+const BEGIN: &str = "BEGIN IMMEDIATE";
+const FORGET: &str = "DELETE FROM pending WHERE number <= ?1";
+const FIRST: &str = "SELECT min(number) FROM pending";
+
+/// Bytes of records, as the memtable counts them, that are written at once at least: some hundred records,
+/// for which others wait a millisecond or two.
+const STEP_BYTES: usize = 64 << 10;
+/// So much is committed before the next step.
+const PAUSE_BYTES: usize = 8 << 10;
+/// Records that are taken from the memtable at once.
+const RECORDS: usize = 64;
+/// Rows that are deleted at once.
+const ROWS: u64 = 64;
+
+/// Records of one partition, and whether they are the last of it.
+struct Slice {
+    partition: Arc<str>,
+    records: Vec<Keyed>,
+    next: Option<Box<[u8]>>,
+}
+
+impl Pending {
+    /// Whether there is something to write or to delete, and enough was committed since the last time.
+    pub(in crate::sqlite) fn wants_flush(&self) -> bool {
+        let is_due = match self.flush.failed {
+            false => self.unflushed_bytes >= PAUSE_BYTES.min(self.full_bytes),
+            true => self.unflushed_bytes >= self.full_bytes,
+        };
+        is_due && (self.has_work() || self.is_full())
+    }
+
+    /// Whether something is to be done while nobody writes.
+    pub(in crate::sqlite) fn has_work(&self) -> bool {
+        !self.flush.failed && (self.tables.full.is_some() || self.flush.done.is_some())
+    }
+
+    /// Does some of it: at least twice what was committed meanwhile, so that it ends before the next memtable is
+    /// full.
+    pub(in crate::sqlite) fn flush_some(&mut self, tree: &mut Tree) -> rusqlite::Result<()> {
+        if self.tables.full.is_none() && self.is_full() {
+            self.begin_flush();
+        }
+        let mut bytes = STEP_BYTES + 16 * std::mem::take(&mut self.unflushed_bytes);
+        if self.tables.active.bytes() > 2 * self.full_bytes.max(FULL_BYTES / 8) {
+            // It can't keep up so: everybody waits.
+            bytes = usize::MAX;
+        }
+        let done = self.step(tree, bytes);
+        self.flush.failed = done.is_err();
+        done
+    }
+
+    /// Writes all there is.
+    pub(in crate::sqlite) fn flush_all(&mut self, tree: &mut Tree) -> rusqlite::Result<()> {
+        while !self.is_empty() {
+            if self.tables.full.is_none() && self.flush.done.is_none() {
+                self.begin_flush();
+            }
+            self.step(tree, usize::MAX)?;
+        }
+        self.unflushed_bytes = 0;
+        self.flush.failed = false;
+        Ok(())
+    }
+
+    /// Records that were removed from the tree since this was asked.
+    pub(in crate::sqlite) fn take_removed(&mut self) -> u32 {
+        std::mem::take(&mut self.flush.removed)
+    }
+
+    fn begin_flush(&mut self) {
+        self.set_aside();
+        let full = self.tables.full.as_ref();
+        let mut partitions = full.map_or_else(Vec::new, |full| full.partitions());
+        partitions.reverse();
+        self.flush.partitions = partitions;
+        self.flush.after = None;
+        self.flush.last = self.group;
+        self.groups = 0;
+    }
+
+    fn step(&mut self, tree: &mut Tree, bytes: usize) -> rusqlite::Result<()> {
+        tree.lazily(|tree| {
+            tree.execute(BEGIN)?;
+            let went = self.write(tree, bytes);
+            let went = went.and_then(|()| self.forget_rows(tree, bytes == usize::MAX));
+            let went = went.and_then(|()| tree.execute("COMMIT"));
+            if went.is_err() {
+                tree.roll_back();
+                // From the beginning: what is in the tree is written there once more.
+                self.begin_again();
+            } else if self.flush.partitions.is_empty() && self.tables.full.is_some() {
+                self.flush.done = Some(self.flush.last);
+                self.drop_full();
+            }
+            went
+        })
+    }
+
+    fn begin_again(&mut self) {
+        if let Some(full) = &self.tables.full {
+            self.flush.partitions = full.partitions();
+            self.flush.partitions.reverse();
+            self.flush.after = None;
+        }
+    }
+
+    /// Writes records of so many bytes.
+    fn write(&mut self, tree: &mut Tree, bytes: usize) -> rusqlite::Result<()> {
+        let mut left = bytes;
+        while left > 0 {
+            let Some(Slice {
+                partition,
+                records,
+                next,
+            }) = self.next()
+            else {
+                break;
+            };
+            for (key, change) in &records {
+                // What became of it later goes at once.
+                let newest = self.tables.active.get(&partition, key, self.group);
+                let Change { revision, now, .. } = newest.as_ref().unwrap_or(change);
+                match now {
+                    Now::Value(value) => tree.put((&partition, key), *revision, value, None)?,
+                    Now::Gone => {
+                        tree.delete(&partition, key, None)?;
+                        self.flush.removed += 1;
+                    }
+                    Now::InTree => {}
+                }
+                left = left.saturating_sub(key.len() + now.bytes() + CHANGE_BYTES);
+            }
+            if next.is_none() {
+                self.flush.partitions.pop();
+            }
+            self.flush.after = next;
+        }
+        Ok(())
+    }
+
+    fn next(&self) -> Option<Slice> {
+        let full = self.tables.full.as_ref()?;
+        let partition = self.flush.partitions.last()?;
+        let from = self.flush.after.as_deref();
+        let from = from.map_or(Bound::Unbounded, Bound::Excluded);
+        let (records, is_more) = full.range((partition, from, None), GroupNumber::MAX, RECORDS);
+        let next = records.last().filter(|_| is_more);
+        Some(Slice {
+            partition: Arc::clone(partition),
+            next: next.map(|(key, _)| key.clone()),
+            records,
+        })
+    }
+
+    /// Deletes some of the rows of what was in the tree before this step.
+    fn forget_rows(&mut self, tree: &Tree, all: bool) -> rusqlite::Result<()> {
+        let Some(done) = self.flush.done else {
+            return Ok(());
+        };
+        let connection = tree.connection();
+        let first: Option<i64> = connection
+            .prepare_cached(FIRST)?
+            .query_row([], |row| row.get(0))
+            .optional()?
+            .flatten();
+        let first = match first.map(i64::unsigned_abs) {
+            Some(first) if first <= done => first,
+            first => {
+                self.has_rows = first.is_some();
+                self.flush.done = None;
+                return Ok(());
+            }
+        };
+        let to = if all { done } else { done.min(first + ROWS) };
+        let mut forget = connection.prepare_cached(FORGET)?;
+        forget.execute([to.cast_signed()])?;
+        Ok(())
+    }
+}

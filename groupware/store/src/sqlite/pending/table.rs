@@ -1,0 +1,321 @@
+//! A memtable: what was changed lately, by partition and key, each change with the group that made it.
+//!
+//! One thread writes, and many read. Who reads sees the changes of all groups up to one of them; changes of
+//! later groups may lie beside these already.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher, RandomState};
+use std::ops::Bound;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use bytes::Bytes;
+
+/// Threads that read at the same moment rarely meet in one of these.
+const SHARDS: usize = 64;
+/// What a change takes in memory besides its key and value, about.
+pub(super) const CHANGE_BYTES: usize = 144;
+
+/// The number of a group of batches that were committed together.
+pub(in crate::sqlite) type GroupNumber = u64;
+
+/// What a key's record is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::sqlite) enum Now {
+    /// It has this value.
+    Value(Bytes),
+    /// There is none.
+    Gone,
+    /// It lies in the tree.
+    InTree,
+}
+
+impl Now {
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Value(value) => value.len(),
+            Self::Gone | Self::InTree => 0,
+        }
+    }
+}
+
+/// A change of one record.
+#[derive(Debug, Clone)]
+pub(in crate::sqlite) struct Change {
+    pub(in crate::sqlite) group: GroupNumber,
+    pub(in crate::sqlite) revision: u64,
+    pub(in crate::sqlite) now: Now,
+}
+
+/// A key and its change.
+pub(in crate::sqlite) type Keyed = (Box<[u8]>, Change);
+
+/// The changes of one record, in order.
+#[derive(Debug)]
+struct Changes {
+    last: Change,
+    before: Vec<Change>,
+}
+
+impl Changes {
+    /// The last one that a reader sees who is at this group.
+    fn at(&self, group: GroupNumber) -> Option<&Change> {
+        if self.last.group <= group {
+            return Some(&self.last);
+        }
+        self.before.iter().rfind(|change| change.group <= group)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Part {
+    keys: BTreeMap<Box<[u8]>, Changes>,
+    /// Keys whose records are gone.
+    gone: usize,
+}
+
+type Shard = HashMap<Arc<str>, Part>;
+
+#[derive(Debug)]
+pub(in crate::sqlite) struct Memtable {
+    shards: Box<[RwLock<Shard>]>,
+    hasher: RandomState,
+    bytes: AtomicUsize,
+    /// The most keys of one partition whose records are gone.
+    most_gone: AtomicUsize,
+}
+
+impl Default for Memtable {
+    fn default() -> Self {
+        Self {
+            shards: (0..SHARDS).map(|_| RwLock::default()).collect(),
+            hasher: RandomState::new(),
+            bytes: AtomicUsize::new(0),
+            most_gone: AtomicUsize::new(0),
+        }
+    }
+}
+
+impl Memtable {
+    /// The memory that it takes, about.
+    pub(in crate::sqlite) fn bytes(&self) -> usize {
+        self.bytes.load(Relaxed)
+    }
+
+    /// The most keys that somebody who reads in one partition passes for nothing.
+    pub(in crate::sqlite) fn most_gone(&self) -> usize {
+        self.most_gone.load(Relaxed)
+    }
+
+    /// Notes a change; those of a group come after those of all groups before it.
+    pub(in crate::sqlite) fn put(&self, partition: &Arc<str>, key: &[u8], change: Change) {
+        let mut bytes = change.now.bytes() + CHANGE_BYTES;
+        let mut shard = self.write(partition);
+        if !shard.contains_key(partition) {
+            shard.insert(Arc::clone(partition), Part::default());
+        }
+        let Some(part) = shard.get_mut(partition) else {
+            return;
+        };
+        let is_gone = change.now == Now::Gone;
+        let was_gone = match part.keys.get_mut(key) {
+            Some(changes) => {
+                let was_gone = changes.last.now == Now::Gone;
+                let before = std::mem::replace(&mut changes.last, change);
+                if before.group == changes.last.group {
+                    bytes = bytes.wrapping_sub(before.now.bytes() + CHANGE_BYTES);
+                } else {
+                    changes.before.push(before);
+                }
+                was_gone
+            }
+            None => {
+                bytes += key.len();
+                let changes = Changes {
+                    last: change,
+                    before: Vec::new(),
+                };
+                part.keys.insert(key.into(), changes);
+                false
+            }
+        };
+        // What wraps around takes away.
+        part.gone = part.gone + usize::from(is_gone) - usize::from(was_gone);
+        self.most_gone.fetch_max(part.gone, Relaxed);
+        self.bytes.fetch_add(bytes, Relaxed);
+    }
+
+    /// Takes back what a group that was not committed has changed of a record.
+    pub(in crate::sqlite) fn take_back(&self, partition: &str, key: &[u8], group: GroupNumber) {
+        let mut shard = self.write(partition);
+        let Some(part) = shard.get_mut(partition) else {
+            return;
+        };
+        let Some(changes) = part.keys.get_mut(key).filter(|it| it.last.group == group) else {
+            return;
+        };
+        let was_gone = changes.last.now == Now::Gone;
+        let mut bytes = changes.last.now.bytes() + CHANGE_BYTES;
+        let is_gone = match changes.before.pop() {
+            Some(before) => {
+                let is_gone = before.now == Now::Gone;
+                changes.last = before;
+                is_gone
+            }
+            None => {
+                bytes += key.len();
+                part.keys.remove(key);
+                false
+            }
+        };
+        part.gone = part.gone + usize::from(is_gone) - usize::from(was_gone);
+        self.bytes.fetch_sub(bytes, Relaxed);
+    }
+
+    /// What a reader who is at this group knows of a record.
+    pub(in crate::sqlite) fn get(
+        &self,
+        partition: &str,
+        key: &[u8],
+        at: GroupNumber,
+    ) -> Option<Change> {
+        let shard = self.read(partition);
+        let changes = shard.get(partition)?.keys.get(key)?;
+        changes.at(at).cloned()
+    }
+
+    /// The first changes, `most` of them at most, that a reader at this group sees of `from <= key < to`; and whether
+    /// there may be more.
+    pub(in crate::sqlite) fn range(
+        &self,
+        (partition, from, to): (&str, Bound<&[u8]>, Option<&[u8]>),
+        at: GroupNumber,
+        most: usize,
+    ) -> (Vec<Keyed>, bool) {
+        let shard = self.read(partition);
+        let Some(part) = shard.get(partition) else {
+            return (Vec::new(), false);
+        };
+        let end = to.map_or(Bound::Unbounded, Bound::Excluded);
+        if is_empty(from, to) {
+            return (Vec::new(), false);
+        }
+        let seen = part.keys.range::<[u8], _>((from, end));
+        let seen = seen.filter_map(|(key, changes)| Some((key, changes.at(at)?)));
+        let found: Vec<_> = seen
+            .take(most)
+            .map(|(key, change)| (key.clone(), change.clone()))
+            .collect();
+        let is_more = found.len() == most;
+        (found, is_more)
+    }
+
+    /// The partitions of which it knows anything, in order.
+    pub(in crate::sqlite) fn partitions(&self) -> Vec<Arc<str>> {
+        let mut all = Vec::new();
+        for shard in &self.shards {
+            let shard = shard.read().unwrap_or_else(PoisonError::into_inner);
+            all.extend(shard.keys().map(Arc::clone));
+        }
+        all.sort_unstable();
+        all
+    }
+
+    pub(in crate::sqlite) fn is_empty(&self) -> bool {
+        self.bytes() == 0
+    }
+
+    fn read(&self, partition: &str) -> RwLockReadGuard<'_, Shard> {
+        let shard = self.shards[self.shard(partition)].read();
+        shard.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self, partition: &str) -> RwLockWriteGuard<'_, Shard> {
+        let shard = self.shards[self.shard(partition)].write();
+        shard.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn shard(&self, partition: &str) -> usize {
+        let hash = self.hasher.hash_one(partition);
+        usize::try_from(hash).unwrap_or_default() % SHARDS
+    }
+}
+
+/// Whether no key lies in a range, which the standard library doesn't take then.
+fn is_empty(from: Bound<&[u8]>, to: Option<&[u8]>) -> bool {
+    match (from, to) {
+        (Bound::Included(from) | Bound::Excluded(from), Some(to)) => to <= from,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(table: &Memtable, key: &str, group: GroupNumber, now: Now) {
+        let change = Change {
+            group,
+            revision: group,
+            now,
+        };
+        table.put(&"p".into(), key.as_bytes(), change);
+    }
+
+    fn value(text: &'static str) -> Now {
+        Now::Value(text.into())
+    }
+
+    fn seen(table: &Memtable, at: GroupNumber) -> String {
+        let all = ("p", Bound::Unbounded, None);
+        let (found, _) = table.range(all, at, 100);
+        let line = |(key, change): &Keyed| {
+            let key = String::from_utf8_lossy(key);
+            match &change.now {
+                Now::Value(value) => format!("{key}={}", String::from_utf8_lossy(value)),
+                Now::Gone => format!("{key} gone"),
+                Now::InTree => format!("{key} in tree"),
+            }
+        };
+        found.iter().map(line).collect::<Vec<_>>().join(", ")
+    }
+
+    #[test]
+    fn a_reader_sees_changes_up_to_its_group_and_none_that_were_taken_back() {
+        let table = Memtable::default();
+        put(&table, "a", 1, value("one"));
+        put(&table, "b", 2, value("two"));
+        put(&table, "a", 2, Now::Gone);
+        put(&table, "a", 2, value("again"));
+        put(&table, "b", 4, Now::InTree);
+        assert_eq!(seen(&table, 0), "");
+        assert_eq!(seen(&table, 1), "a=one");
+        assert_eq!(seen(&table, 3), "a=again, b=two");
+        assert_eq!(seen(&table, 4), "a=again, b in tree");
+        let bytes = table.bytes();
+        put(&table, "a", 5, Now::Gone);
+        put(&table, "c", 5, value("new"));
+        table.take_back("p", b"a", 5);
+        table.take_back("p", b"c", 5);
+        table.take_back("p", b"b", 5);
+        assert_eq!(seen(&table, 9), "a=again, b in tree");
+        assert_eq!(table.bytes(), bytes);
+        assert_eq!(table.most_gone(), 1);
+        assert_eq!(table.partitions(), ["p".into()]);
+    }
+
+    #[test]
+    fn a_range_that_is_cut_says_that_there_may_be_more() {
+        let table = Memtable::default();
+        for key in ["a", "b", "c"] {
+            put(&table, key, 1, value("x"));
+        }
+        let from = |from: &'static [u8]| ("p", Bound::Excluded(from), Some(&b"c"[..]));
+        let (found, is_more) = table.range(from(b"a"), 1, 1);
+        assert_eq!((&*found[0].0, is_more), (&b"b"[..], true));
+        let (found, is_more) = table.range(from(b"b"), 1, 1);
+        assert!(found.is_empty() && !is_more);
+        let (found, _) = table.range(from(b"x"), 1, 1);
+        assert!(found.is_empty());
+    }
+}
