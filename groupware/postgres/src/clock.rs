@@ -34,6 +34,6 @@ impl Deadline {
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the crate's clock")]
-fn now() -> Instant {
+pub(crate) fn now() -> Instant {
     Instant::now()
 }

@@ -125,7 +125,7 @@ pub(crate) fn is_worth_another_try(error: &tokio_postgres::Error) -> bool {
     let is_in_the_way = code.is_some_and(|code| {
         *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED
     });
-    is_in_the_way || code != Some(&SqlState::LOCK_NOT_AVAILABLE) && is_away(error)
+    is_in_the_way || !is_lock(error) && is_away(error)
 }
 
 /// Whether it is a lock that somebody else didn't give back in time.
@@ -134,7 +134,30 @@ pub(crate) fn is_held(error: &StoreError) -> bool {
         return false;
     };
     let cause = cause.downcast_ref::<tokio_postgres::Error>();
-    cause.and_then(tokio_postgres::Error::code) == Some(&SqlState::LOCK_NOT_AVAILABLE)
+    cause.is_some_and(is_lock)
+}
+
+/// The same of what the server said.
+pub(crate) fn is_lock(error: &tokio_postgres::Error) -> bool {
+    error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE)
+}
+
+/// Whether the server said so itself.
+pub(crate) fn is_said(error: &tokio_postgres::Error) -> bool {
+    error.as_db_error().is_some()
+}
+
+/// Whether the server is there and at work, though it said no: it has no room for one more, or somebody else has what is
+/// wanted. Who says that it comes or goes is not.
+pub(crate) fn is_answer(error: &StoreError) -> bool {
+    let StoreError::Away(cause) = error else {
+        return true;
+    };
+    let cause = cause.downcast_ref::<tokio_postgres::Error>();
+    cause.is_some_and(|error| {
+        let class = error.code().and_then(|code| code.code().get(..2));
+        class == Some("53") || is_lock(error)
+    })
 }
 
 /// Whether it is the way to the server, or the server's state, and not the statement.
@@ -148,7 +171,7 @@ pub(crate) fn is_away(error: &tokio_postgres::Error) -> bool {
     matches!(class, "08" | "57")
         || class == "53" && *code != SqlState::DISK_FULL
         || *code == SqlState::READ_ONLY_SQL_TRANSACTION
-        || *code == SqlState::LOCK_NOT_AVAILABLE
+        || is_lock(error)
         || *code == SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT
 }
 
@@ -161,4 +184,41 @@ fn has_io(error: &tokio_postgres::Error) -> bool {
         last = error.source();
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_tests::postgres::Postgres;
+    use tokio_postgres::NoTls;
+
+    use super::*;
+
+    /// What is said to somebody who connects.
+    fn refusal(address: &str) -> StoreError {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        let connected = runtime.unwrap().block_on(async {
+            let connected = tokio_postgres::connect(address, NoTls).await;
+            connected.map(drop)
+        });
+        kind(connected.unwrap_err())
+    }
+
+    #[test]
+    fn who_has_no_room_is_there_and_who_comes_or_takes_no_connection_is_not() {
+        let nobody = refusal("postgres://me@127.0.0.1:1/none");
+        assert!(nobody.is_passing() && !is_answer(&nobody), "{nobody:?}");
+        assert!(!is_answer(&late()));
+        let Some(server) = Postgres::start() else {
+            return;
+        };
+        server
+            .sql("CREATE ROLE crowd LOGIN CONNECTION LIMIT 0")
+            .unwrap();
+        let full = refusal(&server.address().replacen("postgres@", "crowd@", 1));
+        assert!(full.is_passing() && is_answer(&full), "{full:?}");
+        let wrong = refusal(&server.address().replacen("postgres@", "stranger@", 1));
+        assert!(!wrong.is_passing() && is_answer(&wrong), "{wrong:?}");
+    }
 }

@@ -23,6 +23,7 @@ mod hosts;
 mod link;
 mod open;
 mod pool;
+mod reach;
 mod read;
 mod session;
 mod sql;

@@ -13,10 +13,11 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio_postgres::{Client, Error, Statement};
 
-use crate::clock::Deadline;
-use crate::error::{is_late, kind, late};
+use crate::clock::{Deadline, now};
+use crate::error::{is_answer, is_late, kind, late};
 use crate::hosts::Hosts;
 use crate::link::{Identity, brief};
+use crate::reach::{Found, Reach, Turn};
 use crate::session::{Role, Session};
 use crate::sql;
 use crate::wait::wait;
@@ -125,9 +126,6 @@ thread_local! {
     static HELD: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Time in which nobody asks a server that was away.
-const PEACE: Duration = Duration::from_millis(200);
-
 /// As many sessions as there may be at once, of which those without work wait for the next reader.
 pub(crate) struct Pool {
     hosts: Arc<Hosts>,
@@ -140,46 +138,32 @@ pub(crate) struct Pool {
     event_loop: Loop,
 }
 
-/// Whether the server answers, as far as readers have seen.
-#[derive(Clone, Copy, Default)]
-enum Reach {
-    #[default]
-    There,
-    /// Somebody waited for an answer in vain: the next reader finds out whether it is there.
-    Late,
-    /// Somebody finds out. Others wait for that, unless it was away before.
-    Asked { was_away: bool },
-    /// It was away, and nobody asks again before this.
-    Away(Deadline),
-}
-
-#[derive(Default)]
 struct State {
     idle: Vec<Reader>,
     /// Sessions in use or being opened.
     busy: usize,
+    /// Whether the server answers, as far as readers have seen.
     reach: Reach,
 }
 
 /// Who wants a session has one without work, or the right to open one.
+#[derive(Default)]
 struct Admitted {
     idle: Option<Reader>,
-    /// All the others want to know whether it can be opened.
-    finds_out: bool,
+    /// All the others want to know whether it can be opened within this.
+    finds_out: Option<Duration>,
 }
 
 impl State {
     /// What there is for the next reader, of so many.
     fn next(&mut self, most: usize) -> Option<Admitted> {
-        let finds_out = false;
         while let Some(reader) = self.idle.pop() {
             if !reader.session.client.is_closed() {
-                let idle = Some(reader);
+                let (idle, finds_out) = (Some(reader), None);
                 return Some(Admitted { idle, finds_out });
             }
         }
-        let idle = None;
-        (self.busy < most).then_some(Admitted { idle, finds_out })
+        (self.busy < most).then(Admitted::default)
     }
 }
 
@@ -189,12 +173,18 @@ impl Pool {
         (most, patience): (usize, Duration),
         event_loop: Loop,
     ) -> Self {
+        let brief = brief(patience);
+        let state = State {
+            idle: Vec::new(),
+            busy: 0,
+            reach: Reach::new(brief, patience.saturating_sub(brief)),
+        };
         Self {
             hosts,
             identity,
             patience,
             most,
-            state: Mutex::default(),
+            state: Mutex::new(state),
             given_back: Condvar::new(),
             event_loop,
         }
@@ -212,37 +202,48 @@ impl Pool {
         if let Some(idle) = idle {
             return Ok(idle);
         }
-        let opened = self.open(match finds_out {
-            true => brief(self.patience),
-            false => deadline.left(),
-        });
+        let opened = self.open(finds_out.unwrap_or_else(|| deadline.left()));
         if opened.is_err() {
             self.leave(None);
         }
-        match &opened {
-            Ok(_) if finds_out => self.set_reach(Reach::There),
-            Err(_) if finds_out => self.set_reach(Reach::Away(Deadline::after(PEACE))),
-            Err(error) if is_late(error) => self.was_late(),
-            _ => {}
+        let found = match &opened {
+            Ok(_) => Found::Answer,
+            Err(error) if is_answer(error) => Found::Answer,
+            Err(error) if is_late(error) => Found::Silence,
+            Err(_) => Found::Nobody,
+        };
+        match (finds_out, found) {
+            (Some(_), found) => self.found_out(found),
+            (None, Found::Answer) => self.heard(),
+            (None, Found::Silence) => self.was_late(),
+            (None, Found::Nobody) => {}
         }
         opened
     }
 
-    /// Somebody waited for an answer in vain. No other shall wait as long for one, on sessions that are as old.
+    /// Somebody waited for an answer in vain. Where the server is silent, no other shall wait as long for one, on sessions
+    /// that are as old.
     pub(crate) fn was_late(&self) {
         let mut state = self.lock();
-        if !matches!(state.reach, Reach::There) {
+        if !state.reach.late(now()) {
             return;
         }
-        state.reach = Reach::Late;
         let idle = std::mem::take(&mut state.idle);
         drop(state);
         drop(idle);
         self.given_back.notify_all();
     }
 
-    fn set_reach(&self, reach: Reach) {
-        self.lock().reach = reach;
+    /// Somebody had an answer.
+    pub(crate) fn heard(&self) {
+        let is_news = self.lock().reach.heard(now());
+        if is_news {
+            self.given_back.notify_all();
+        }
+    }
+
+    fn found_out(&self, found: Found) {
+        self.lock().reach.found_out(found, now());
         self.given_back.notify_all();
     }
 
@@ -256,19 +257,14 @@ impl Pool {
     fn admit(&self, deadline: Deadline) -> Result<Admitted, StoreError> {
         let mut state = self.lock();
         loop {
-            let admitted = match state.reach {
-                Reach::Away(peace) if !peace.is_over() => return Err(late()),
-                Reach::Asked { was_away: true } => return Err(late()),
-                Reach::Asked { was_away: false } => None,
-                Reach::Late | Reach::Away(_) => {
-                    let was_away = matches!(state.reach, Reach::Away(_));
-                    state.reach = Reach::Asked { was_away };
-                    Some(Admitted {
-                        idle: None,
-                        finds_out: true,
-                    })
-                }
-                Reach::There => state.next(self.most_now()),
+            let admitted = match state.reach.turn(now()) {
+                Turn::Ask => state.next(self.most_now()),
+                Turn::FindOut { within } => Some(Admitted {
+                    idle: None,
+                    finds_out: Some(within),
+                }),
+                Turn::Wait => None,
+                Turn::Refused => return Err(late()),
             };
             if let Some(admitted) = admitted {
                 state.busy += 1;

@@ -15,7 +15,7 @@ use groupware_store::{Engine, Record, Show, Snapshot, Soon, StoreError, Walk};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row, RowStream, Statement};
 
-use crate::error::{kind, late};
+use crate::error::{is_said, kind, late};
 use crate::pool::{Pool, Reader};
 use crate::sql;
 use crate::wait::{begin, wait};
@@ -125,7 +125,15 @@ impl<'pool> View<'pool> {
                 both.map(|(begun, answer)| begun.and(answer))
             }
         };
-        let answer = answer.map_or_else(|| Err(self.late()), |answer| answer.map_err(kind));
+        let answer = match answer {
+            Some(answer) => {
+                if answer.as_ref().err().is_none_or(is_said) {
+                    self.pool.heard();
+                }
+                answer.map_err(kind)
+            }
+            None => Err(self.late()),
+        };
         self.is_broken.set(self.is_broken.get() || answer.is_err());
         answer
     }
@@ -165,10 +173,11 @@ impl<'pool> View<'pool> {
                     bytes += row.raw_size_bytes();
                     page.push(row);
                 }
-                None => return Ok((page, false)),
+                None => break,
             }
         }
-        Ok((page, true))
+        self.pool.heard();
+        Ok((page, bytes >= PAGE_BYTES))
     }
 
     /// Shows rows page by page, so that whoever has seen enough has not asked for all; `ask` asks for so many
