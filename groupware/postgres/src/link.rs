@@ -10,11 +10,11 @@ use tokio::time::{sleep, timeout};
 
 use crate::beside::Beside;
 use crate::clock::Deadline;
-use crate::error::{Said, is_away, is_held, is_worth_another_try, kind, late, of_write};
+use crate::error::{Said, is_away, is_held, is_lock, is_worth_another_try, kind, late, of_write};
 use crate::hosts::Hosts;
 use crate::session::{Role, Session};
 use crate::sql;
-use crate::write::{Attempt, Statements, attempt};
+use crate::write::{After, Attempt, Statements, attempt};
 
 /// How often a group that was in another's way is tried.
 const TRIES: u32 = 5;
@@ -206,7 +206,8 @@ impl Link {
             None => deadline,
         };
         let connected = self.connect(deadline).await;
-        self.is_away(connected.is_err());
+        // Others are told themselves what is wrong where it doesn't pass.
+        self.is_away(connected.as_ref().is_err_and(StoreError::is_passing));
         connected
     }
 
@@ -240,13 +241,17 @@ impl Link {
                     self.linked = Some(linked);
                     return Ok(outcomes);
                 }
-                Attempt::Refused(error) => {
-                    // Unless the session is over, or of no use for now, it goes on.
-                    let is_over = linked.session.client.is_closed() || is_away(&error);
-                    self.linked = Some(linked).filter(|_| !is_over);
+                Attempt::Refused(error, after) => {
+                    // Somebody else had what it wanted for too long; other sessions would be told the same.
+                    let is_of_use = is_lock(&error) || !is_away(&error);
+                    self.linked = Some(linked).filter(|_| is_of_use && after == After::Free);
                     if tries == TRIES || deadline.is_over() || !is_worth_another_try(&error) {
                         return Err(of_write(error));
                     }
+                }
+                Attempt::NoTime(after) => {
+                    self.linked = Some(linked).filter(|_| after == After::Free);
+                    return Err(late().into());
                 }
                 Attempt::Late => {
                     self.is_away(true);

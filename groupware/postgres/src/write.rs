@@ -68,13 +68,24 @@ impl Statements {
     }
 }
 
+/// What a session is after a try that stored nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum After {
+    /// The server has said that the transaction is over: the next one may begin.
+    Free,
+    /// It may still be in it.
+    Unclear,
+}
+
 /// What came of one try to store a group.
 pub(crate) enum Attempt {
     /// There was nothing to store.
     Nothing(Vec<Outcome>),
     Stored(Vec<Outcome>),
     /// It was not, and the server said why, or was lost before it was asked to.
-    Refused(Error),
+    Refused(Error, After),
+    /// It was not: what was looked for came too late to begin with the rest.
+    NoTime(After),
     /// It was not: no answer came, and the session is over.
     Late,
     /// It may have been, with these outcomes.
@@ -99,9 +110,7 @@ pub(crate) async fn attempt(
     let (base, found) = match looked {
         Ok(Ok(looked)) => looked,
         Ok(Err(error)) => {
-            // The transaction is over as soon as the session hears of it, or with the session.
-            let _ = timeout(least, session.client.batch_execute(sql::ROLLBACK)).await;
-            return Attempt::Refused(error);
+            return Attempt::Refused(error, roll_back(session, least).await);
         }
         Err(_) => return Attempt::Late,
     };
@@ -111,26 +120,34 @@ pub(crate) async fn attempt(
         let over = timeout(least, session.client.batch_execute(sql::ROLLBACK)).await;
         return match over {
             Ok(Ok(())) => Attempt::Nothing(outcomes),
-            Ok(Err(error)) => Attempt::Refused(error),
+            Ok(Err(error)) => Attempt::Refused(error, After::Unclear),
             Err(_) => Attempt::Late,
         };
     }
     let left = deadline.left();
     if left < least {
-        return Attempt::Late;
+        return Attempt::NoTime(roll_back(session, least).await);
     }
     session.warned();
     let more = Duration::from_secs((writes.bytes() / BYTES_PER_S) as u64);
     let stored = store(&session.client, statements, &writes, (node, number));
     match timeout(left + more, stored).await {
         Err(_) => Attempt::InDoubt(outcomes, late()),
-        Ok(Err(error)) if is_rolled_back(&error) => Attempt::Refused(error),
+        Ok(Err(error)) if is_rolled_back(&error) => Attempt::Refused(error, After::Free),
         Ok(Err(error)) => Attempt::InDoubt(outcomes, kind(error)),
         // A commit that waits for another server in vain says COMMIT all the same.
         Ok(Ok(())) => match session.warned() {
             Some(warning) => Attempt::InDoubt(outcomes, warning),
             None => Attempt::Stored(outcomes),
         },
+    }
+}
+
+/// Ends a transaction that stored nothing. Otherwise it is over as soon as the session hears of it, or with the session.
+async fn roll_back(session: &Session, least: Duration) -> After {
+    match timeout(least, session.client.batch_execute(sql::ROLLBACK)).await {
+        Ok(Ok(())) => After::Free,
+        _ => After::Unclear,
     }
 }
 
@@ -303,7 +320,44 @@ fn slices<'a>(mut records: &'a [Put<'a>]) -> impl Iterator<Item = &'a [Put<'a>]>
 
 #[cfg(test)]
 mod tests {
+    use groupware_store::StoreOptions;
+    use plimsoll_tests::postgres::Postgres;
+
     use super::*;
+    use crate::hosts::Hosts;
+    use crate::session::Role;
+    use crate::{Database, PostgresOptions, open};
+
+    /// As where the group's locks were somebody else's for long: the server answers, and so does the session.
+    #[tokio::test]
+    async fn a_session_whose_look_took_long_goes_on() {
+        let Some(server) = Postgres::start() else {
+            return;
+        };
+        let database = Database::parse(&server.address()).unwrap();
+        drop(
+            open(
+                &database,
+                &StoreOptions::default(),
+                &PostgresOptions::default(),
+            )
+            .unwrap(),
+        );
+        let patience = Duration::from_secs(120);
+        let session = Session::open(&Hosts::of(&database), Role::Writer, patience).await;
+        let session = session.unwrap();
+        let statements = Statements::prepare(&session.client).await.unwrap();
+        let mut batch = Batch::new();
+        batch.assert_absent("p", "k").put("p", "k", "v");
+        let group = [&batch];
+        // Less is left than it takes, whatever the look took.
+        let none = (Deadline::after(patience), 2 * patience);
+        let tried = attempt(&session, &statements, &group, (7, 1), none).await;
+        assert!(matches!(tried, Attempt::NoTime(After::Free)));
+        let enough = (Deadline::after(patience), Duration::from_secs(1));
+        let tried = attempt(&session, &statements, &group, (7, 1), enough).await;
+        assert!(matches!(tried, Attempt::Stored(_)));
+    }
 
     #[test]
     fn large_records_go_by_several_statements() {

@@ -379,6 +379,50 @@ fn chain(error: &dyn std::error::Error) -> String {
     words
 }
 
+/// The server answers, and so does the session: other ones would have to wait for the same.
+#[test]
+fn a_writer_that_waits_in_vain_for_what_another_has_keeps_its_session() {
+    let Some(server) = Postgres::start() else {
+        return;
+    };
+    let at = Database::parse(&server.address()).unwrap();
+    let patient = few().patience(std::time::Duration::from_secs(10));
+    let store = store(&at, &patient);
+    let put = || store.commit_blocking(batch(|b| _ = b.put("p", "k", "1")));
+    put().unwrap();
+    let sessions = || {
+        let all = "SELECT pid FROM pg_stat_activity WHERE application_name = 'plimsoll'";
+        server.sql(all).unwrap()
+    };
+    let before = sessions();
+    std::thread::scope(|scope| {
+        // All that stand for partitions, by somebody who holds them until he is ended.
+        scope.spawn(|| {
+            server.sql(
+                "SELECT count(pg_advisory_lock(x'504c494d'::int, number)), pg_sleep(600)
+                     FROM generate_series(0, 1023) AS t(number)",
+            )
+        });
+        let limit = std::time::Duration::from_secs(120);
+        let locks = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted
+            AND classid = x'504c494d'::int::oid";
+        wait_until(limit, "the locks", || {
+            server.sql(locks).as_deref() == Some("1024")
+        });
+        let refused = put();
+        server
+            .sql(
+                "SELECT pg_terminate_backend(pid) FROM pg_locks
+                 WHERE objid = 1023 AND classid = x'504c494d'::int::oid",
+            )
+            .unwrap();
+        let refused = refused.unwrap_err();
+        assert!(refused.is_passing(), "{refused:?}");
+    });
+    put().unwrap();
+    assert_eq!(sessions(), before);
+}
+
 /// Ends others, however this ends.
 struct Ends<'a>(&'a AtomicBool);
 
