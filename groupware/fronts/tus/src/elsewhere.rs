@@ -340,7 +340,8 @@ where
         if before == seen {
             tokio::select! {
                 answer = answer.as_mut() => return Some(answer),
-                is_there = is_there() => if !is_there {
+                // Who takes more of the body meanwhile is there, too.
+                is_there = is_there() => if !is_there && taken.load(Relaxed) == seen {
                     return None;
                 },
             }
@@ -480,6 +481,16 @@ mod tests {
         let answer = with_patience(takes, &taken, (20 * short, is_there)).await;
         assert_eq!((answer, looks.get()), (None, 1));
         assert_eq!(taken.load(Relaxed), 3);
+        // Nor who does so while the sign is waited for, which it has no time to give.
+        let looks = Cell::new(0);
+        let is_there = || {
+            looks.set(looks.get() + 1);
+            taken.fetch_add(u64::from(looks.get() < 3), Relaxed);
+            ready(false)
+        };
+        let nothing = std::future::pending::<()>();
+        let answer = with_patience(nothing, &taken, (short, is_there)).await;
+        assert_eq!((answer, looks.get()), (None, 3));
     }
 
     #[tokio::test]
