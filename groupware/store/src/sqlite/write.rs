@@ -450,14 +450,10 @@ impl Writer for SqliteWriter {
     }
 
     fn wants_idle_work(&self) -> bool {
-        self.vacuum.wants_step() || self.pending.has_work()
+        self.vacuum.wants_step()
     }
 
     fn work_idly(&mut self) {
-        if self.pending.has_work() {
-            self.flush_some();
-            return self.tend();
-        }
         match self.vacuum.step(self.tree.connection()) {
             // Only a copy of the log into the file makes the file shorter.
             Ok(true) => self.checkpointer.begin(),

@@ -16,11 +16,9 @@ const BEGIN: &str = "BEGIN IMMEDIATE";
 const FORGET: &str = "DELETE FROM pending WHERE number <= ?1";
 const FIRST: &str = "SELECT min(number) FROM pending";
 
-/// Bytes of records, as the memtable counts them, that are written at once at least: some hundred records,
-/// for which others wait a millisecond or two.
-const STEP_BYTES: usize = 64 << 10;
-/// So much is committed before the next step.
-const PAUSE_BYTES: usize = 8 << 10;
+/// So much is committed, as the memtable counts it, before something is written again: some hundred changes, so
+/// that what others wait for then is short.
+const STEP_BYTES: usize = 32 << 10;
 /// Records that are taken from the memtable at once.
 const RECORDS: usize = 64;
 /// Rows that are deleted at once.
@@ -37,28 +35,31 @@ impl Pending {
     /// Whether there is something to write or to delete, and enough was committed since the last time.
     pub(in crate::sqlite) fn wants_flush(&self) -> bool {
         let is_due = match self.flush.failed {
-            false => self.unflushed_bytes >= PAUSE_BYTES.min(self.full_bytes),
+            false => self.unflushed_bytes >= STEP_BYTES.min(self.full_bytes),
             true => self.unflushed_bytes >= self.full_bytes,
         };
         is_due && (self.has_work() || self.is_full())
     }
 
-    /// Whether something is to be done while nobody writes.
-    pub(in crate::sqlite) fn has_work(&self) -> bool {
-        !self.flush.failed && (self.tables.full.is_some() || self.flush.done.is_some())
+    fn has_work(&self) -> bool {
+        self.tables.full.is_some() || self.flush.done.is_some()
     }
 
-    /// Does some of it: at least twice what was committed meanwhile, so that it ends before the next memtable is
-    /// full.
+    /// Does some of it: half as much again as was committed meanwhile. So it is spread evenly, and ends before the next
+    /// memtable is full.
     pub(in crate::sqlite) fn flush_some(&mut self, tree: &mut Tree) -> rusqlite::Result<()> {
         if self.tables.full.is_none() && self.is_full() {
             self.begin_flush();
+            // What was committed until now is all of it.
+            self.unflushed_bytes = 0;
         }
-        let mut bytes = STEP_BYTES + 16 * std::mem::take(&mut self.unflushed_bytes);
+        let committed = std::mem::take(&mut self.unflushed_bytes);
+        let mut bytes = committed + committed / 2;
         if self.tables.active.bytes() > 2 * self.full_bytes.max(FULL_BYTES / 8) {
             // It can't keep up so: everybody waits.
             bytes = usize::MAX;
         }
+        self.free_some();
         let done = self.step(tree, bytes);
         self.flush.failed = done.is_err();
         done
@@ -105,10 +106,21 @@ impl Pending {
                 self.begin_again();
             } else if self.flush.partitions.is_empty() && self.tables.full.is_some() {
                 self.flush.done = Some(self.flush.last);
-                self.drop_full();
+                self.flush.left = self.drop_full();
             }
             went
         })
+    }
+
+    /// Gives some of the memory back of what is in the tree, unless somebody still reads there.
+    fn free_some(&mut self) {
+        if let Some(left) = self.flush.left.take() {
+            self.flush.left = match Arc::try_unwrap(left) {
+                Ok(mut left) => left.shrink().then(|| Arc::new(left)),
+                // The last of them does it.
+                Err(_) => None,
+            };
+        }
     }
 
     fn begin_again(&mut self) {

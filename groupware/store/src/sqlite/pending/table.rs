@@ -3,9 +3,11 @@
 //! One thread writes, and many read. Who reads sees the changes of all groups up to one of them; changes of
 //! later groups may lie beside these already.
 
+use std::borrow::Borrow;
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
-use std::ops::Bound;
+use std::ops::{Bound, Deref};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -67,9 +69,69 @@ impl Changes {
     }
 }
 
+/// A key that lies with its neighbours if it is short, as most are: who looks for one compares some ten others, each
+/// of which would lie somewhere else in memory.
+#[derive(Debug, Clone)]
+enum Key {
+    Short(u8, [u8; SHORT_BYTES]),
+    Long(Box<[u8]>),
+}
+
+const SHORT_BYTES: usize = 54;
+
+impl Key {
+    fn new(key: &[u8]) -> Self {
+        let mut short = [0; SHORT_BYTES];
+        match (short.get_mut(..key.len()), u8::try_from(key.len())) {
+            (Some(place), Ok(length)) => {
+                place.copy_from_slice(key);
+                Self::Short(length, short)
+            }
+            _ => Self::Long(key.into()),
+        }
+    }
+}
+
+impl Deref for Key {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Short(length, key) => &key[..usize::from(*length)],
+            Self::Long(key) => key,
+        }
+    }
+}
+
+impl Borrow<[u8]> for Key {
+    fn borrow(&self) -> &[u8] {
+        self
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Key {}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (**self).cmp(other)
+    }
+}
+
 #[derive(Debug, Default)]
 struct Part {
-    keys: BTreeMap<Box<[u8]>, Changes>,
+    keys: BTreeMap<Key, Changes>,
     /// Keys whose records are gone.
     gone: usize,
 }
@@ -135,7 +197,7 @@ impl Memtable {
                     last: change,
                     before: Vec::new(),
                 };
-                part.keys.insert(key.into(), changes);
+                part.keys.insert(Key::new(key), changes);
                 false
             }
         };
@@ -204,7 +266,7 @@ impl Memtable {
         let seen = seen.filter_map(|(key, changes)| Some((key, changes.at(at)?)));
         let found: Vec<_> = seen
             .take(most)
-            .map(|(key, change)| (key.clone(), change.clone()))
+            .map(|(key, change)| ((**key).into(), change.clone()))
             .collect();
         let is_more = found.len() == most;
         (found, is_more)
@@ -219,6 +281,14 @@ impl Memtable {
         }
         all.sort_unstable();
         all
+    }
+
+    /// Forgets a part of it; whether something is left.
+    pub(super) fn shrink(&mut self) -> bool {
+        let mut shards = std::mem::take(&mut self.shards).into_vec();
+        shards.pop();
+        self.shards = shards.into();
+        !self.shards.is_empty()
     }
 
     pub(in crate::sqlite) fn is_empty(&self) -> bool {

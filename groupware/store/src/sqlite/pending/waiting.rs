@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use super::above::{Above, Changed};
 use super::row::{self, Row, Told};
-use super::table::{Change, GroupNumber, Now};
+use super::table::{CHANGE_BYTES, Change, GroupNumber, Memtable, Now};
 use super::tables::{Shared, Tables};
 
 /// Since version 3.
@@ -40,6 +40,8 @@ pub(super) struct Flush {
     pub(super) last: GroupNumber,
     /// Rows up to this one can go.
     pub(super) done: Option<GroupNumber>,
+    /// The memtable that was written last, as far as its memory was not given back.
+    pub(super) left: Option<Arc<Memtable>>,
     /// The last step failed.
     pub(super) failed: bool,
     /// Records that were removed from the tree since somebody asked.
@@ -162,6 +164,7 @@ impl Pending {
         now: Now,
     ) {
         self.row.record(partition, key, revision, &now);
+        self.unflushed_bytes += key.len() + now.bytes() + CHANGE_BYTES;
         let group = self.group;
         let change = Change {
             group,
@@ -179,6 +182,7 @@ impl Pending {
         to: Option<&[u8]>,
     ) {
         self.row.range(partition, from, to);
+        self.unflushed_bytes += CHANGE_BYTES;
         self.cover(partition, from, to);
     }
 
@@ -206,7 +210,6 @@ impl Pending {
         let stored = self.row.stored();
         let mut keep = connection.prepare_cached(KEEP)?;
         keep.execute((self.group.cast_signed(), &stored))?;
-        self.unflushed_bytes += stored.len();
         self.has_rows = true;
         self.groups += 1;
         Ok(())
@@ -259,9 +262,10 @@ impl Pending {
     }
 
     /// What was full is in the tree.
-    pub(super) fn drop_full(&mut self) {
+    pub(super) fn drop_full(&mut self) -> Option<Arc<Memtable>> {
         self.tables.epoch += 1;
-        self.tables.full = None;
+        let full = self.tables.full.take();
         self.shared.exchange(self.tables.clone());
+        full
     }
 }
