@@ -116,6 +116,11 @@ impl Checkpointer {
         is_long && !self.is_helped() || self.must_force(log.pages)
     }
 
+    /// The pages that so many bytes take.
+    pub(super) fn pages_of(&self, bytes: u64) -> u32 {
+        u32::try_from(bytes.div_ceil(self.page_bytes.into())).unwrap_or(u32::MAX)
+    }
+
     fn pages(&self, bytes: u32) -> u32 {
         bytes / self.page_bytes
     }

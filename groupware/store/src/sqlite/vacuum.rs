@@ -72,9 +72,14 @@ impl Vacuum {
         self.is_possible && self.removed >= LOOK_RECORDS
     }
 
-    /// Gives some pages back, if enough are free. Whether that was the last step of several.
-    pub(super) fn step(&mut self, connection: &Connection) -> rusqlite::Result<bool> {
-        let free = number(connection, "freelist_count")?;
+    /// Gives some pages back, if enough are free besides those that are `reserved` for what comes. Whether that was
+    /// the last step of several.
+    pub(super) fn step(
+        &mut self,
+        connection: &Connection,
+        reserved: u32,
+    ) -> rusqlite::Result<bool> {
+        let free = number(connection, "freelist_count")?.saturating_sub(reserved);
         let begin = match self.is_under_way {
             true => LEAVE_PAGES,
             false => BEGIN_PAGES.max(number(connection, "page_count")? / BEGIN_ONE_IN),
@@ -119,7 +124,7 @@ mod tests {
             INSERT INTO t SELECT i, randomblob(3000) FROM n";
         connection.execute_batch(fill).unwrap();
         let mut vacuum = Vacuum::new(&connection).unwrap();
-        assert!(vacuum.wants_step() && !vacuum.step(&connection).unwrap());
+        assert!(vacuum.wants_step() && !vacuum.step(&connection, 0).unwrap());
         assert!(!vacuum.wants_step(), "nothing is free");
         connection
             .execute("DELETE FROM t WHERE id % 3 > 0", [])
@@ -137,7 +142,7 @@ mod tests {
         let mut steps = 0;
         while vacuum.wants_step() {
             let free = pages("freelist_count");
-            let is_over = vacuum.step(&connection).unwrap();
+            let is_over = vacuum.step(&connection, 0).unwrap();
             let back = free - pages("freelist_count");
             assert!(back <= STEP_PAGES, "{back}");
             assert_eq!(is_over, !vacuum.wants_step());
@@ -149,6 +154,10 @@ mod tests {
             "{steps}: {before} to {after}"
         );
         assert!(pages("freelist_count") <= LEAVE_PAGES);
+        // What is reserved counts as used.
+        let free = pages("freelist_count");
+        vacuum.note_removed(LOOK_RECORDS);
+        assert!(!vacuum.step(&connection, free).unwrap() && pages("page_count") == after);
         // A little that is free is left for what comes.
         connection
             .execute("DELETE FROM t WHERE id < 600", [])
@@ -156,7 +165,7 @@ mod tests {
         vacuum.note(&Op::DeletePartition {
             partition: "p".into(),
         });
-        assert!(!vacuum.step(&connection).unwrap() && pages("page_count") == after);
+        assert!(!vacuum.step(&connection, 0).unwrap() && pages("page_count") == after);
     }
 
     #[test]

@@ -454,7 +454,8 @@ impl Writer for SqliteWriter {
     }
 
     fn work_idly(&mut self) {
-        match self.vacuum.step(self.tree.connection()) {
+        let reserved = self.checkpointer.pages_of(self.pending.row_bytes());
+        match self.vacuum.step(self.tree.connection(), reserved) {
             // Only a copy of the log into the file makes the file shorter.
             Ok(true) => self.checkpointer.begin(),
             Ok(false) => {
@@ -478,6 +479,8 @@ impl SqliteWriter {
             fault::note_flush(error);
         }
         self.vacuum.note_removed(self.pending.take_removed());
+        // Each page is written once until all are.
+        self.is_bulk = true;
         self.written_pages = written_log().or(self.written_pages);
     }
 }

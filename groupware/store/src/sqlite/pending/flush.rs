@@ -92,6 +92,7 @@ impl Pending {
         self.flush.after = None;
         self.flush.last = self.group;
         self.groups = 0;
+        self.last_row_bytes = std::mem::take(&mut self.row_bytes);
     }
 
     fn step(&mut self, tree: &mut Tree, bytes: usize) -> rusqlite::Result<()> {

@@ -60,6 +60,9 @@ pub(in crate::sqlite) struct Pending {
     /// Whether there are rows, and groups that were committed since a memtable was last set aside.
     pub(super) has_rows: bool,
     pub(super) groups: u64,
+    /// What the rows of these take, and what those took of the memtable that was set aside last.
+    pub(super) row_bytes: u64,
+    pub(super) last_row_bytes: u64,
     /// What was committed since something was flushed.
     pub(super) unflushed_bytes: usize,
     pub(super) flush: Flush,
@@ -79,6 +82,8 @@ impl Pending {
             full_bytes: full_bytes.unwrap_or(FULL_BYTES),
             has_rows: false,
             groups: 0,
+            row_bytes: 0,
+            last_row_bytes: 0,
             unflushed_bytes: 0,
             flush: Flush::default(),
         };
@@ -142,6 +147,11 @@ impl Pending {
     /// Whether so much waits that no more can be taken, where nothing can be written into the tree.
     pub(in crate::sqlite) fn is_overfull(&self) -> bool {
         self.tables.bytes() > OVERFULL * self.full_bytes
+    }
+
+    /// The room that rows take by turns: where some are deleted, others come soon.
+    pub(in crate::sqlite) fn row_bytes(&self) -> u64 {
+        self.last_row_bytes
     }
 
     /// A group begins.
@@ -212,6 +222,7 @@ impl Pending {
         keep.execute((self.group.cast_signed(), &stored))?;
         self.has_rows = true;
         self.groups += 1;
+        self.row_bytes += stored.len() as u64;
         Ok(())
     }
 
