@@ -454,7 +454,7 @@ impl Writer for SqliteWriter {
     }
 
     fn work_idly(&mut self) {
-        let reserved = self.checkpointer.pages_of(self.pending.row_bytes());
+        let reserved = self.checkpointer.pages_of(self.pending.recurring_bytes());
         match self.vacuum.step(self.tree.connection(), reserved) {
             // Only a copy of the log into the file makes the file shorter.
             Ok(true) => self.checkpointer.begin(),

@@ -150,7 +150,7 @@ impl Pending {
     }
 
     /// The room that rows take by turns: where some are deleted, others come soon.
-    pub(in crate::sqlite) fn row_bytes(&self) -> u64 {
+    pub(in crate::sqlite) fn recurring_bytes(&self) -> u64 {
         self.last_row_bytes
     }
 
