@@ -79,11 +79,13 @@ impl Streams {
         let slot = self.slot(caller, user).await?;
         let (sender, pieces) = mpsc::channel(PIECES);
         tokio::task::spawn_blocking(move || {
-            let _writer = writer;
-            let failures = sender.clone();
+            let end = sender.clone();
             let mut buffer = BufWriter::with_capacity(PIECE_BYTES, Pieces(sender));
-            if let Err(error) = write(&mut buffer).and_then(|()| buffer.flush()) {
-                let _ = failures.blocking_send(Err(error));
+            let written = write(&mut buffer).and_then(|()| buffer.flush());
+            // Whoever sees the body's end may ask for the next one at once.
+            drop((buffer, writer));
+            if let Err(error) = written {
+                let _ = end.blocking_send(Err(error));
             }
         });
         Ok(WrittenBody {
@@ -165,6 +167,11 @@ mod tests {
         let rest = body.collect().await.unwrap().to_bytes();
         assert!([first, rest].concat() == bytes());
         drop(other);
+        for _ in 0..200 {
+            let next = streams.written(&caller, "ada", |to| to.write_all(b"x"));
+            let body = next.await.unwrap().collect().await.unwrap();
+            assert_eq!(body.to_bytes(), "x");
+        }
     }
 
     #[tokio::test]
