@@ -21,7 +21,8 @@ pub struct Imported {
     pub random: u128,
 }
 
-/// Puts messages into a folder of a mailbox.
+/// Puts messages into a folder of a mailbox, now. Whenever they came: a mailbox that is emptied and filled again has
+/// other numbers than before.
 ///
 /// # Errors
 /// The store's.
@@ -29,11 +30,10 @@ pub fn import(
     snapshot: &dyn Snapshot,
     (mailbox, folder): (&str, Folder),
     messages: impl Iterator<Item = Imported>,
+    now_us: i64,
 ) -> Result<Batch, MailError> {
     let mailbox: Arc<str> = mailbox.into();
-    let messages: Vec<Imported> = messages.collect();
-    let newest = messages.iter().map(|new| new.received_us).max();
-    let mut changes = Changes::new(snapshot, newest.unwrap_or_default());
+    let mut changes = Changes::new(snapshot, now_us);
     for new in messages {
         let unid = Unid::new(new.received_us, new.random);
         let entry = Entry::of(&new.message, new.received_us);

@@ -10,6 +10,7 @@
 //! m/l/{two bytes}       the last changes, as a ring: what became of which message
 //! m/s/{unid}            the name of the shared body that holds the message's bytes
 //! m/k/{unid}            its keywords, if it has any
+//! m/t                   changes whenever it is set right how many messages have numbers
 //! ```
 //! A list reads entries only. In the partition of shared bodies, which no user can be called:
 //! ```text
@@ -96,6 +97,9 @@ pub(crate) fn log(place: u64) -> Vec<u8> {
     let place = u16::try_from(place).unwrap_or(u16::MAX);
     [LOG.0, &place.to_be_bytes()].concat()
 }
+
+/// Who sets right how many messages have numbers asserts that nobody else did.
+pub(crate) const SETTLED: &[u8] = b"m/t";
 
 pub(crate) fn mark(unid: Unid) -> Vec<u8> {
     key("m/s/", unid)

@@ -99,6 +99,9 @@ pub fn number(
 /// Sets right how many messages of a folder have numbers, once all have: a version before this one has changed some
 /// of them, and nobody knows how. Whoever knows the folder from before begins anew.
 ///
+/// All messages are looked at, which takes a while in a large folder. What others change meanwhile they count
+/// themselves, so that only who sets it right at the same moment, too, is in the way.
+///
 /// # Errors
 /// The store's.
 pub fn settle(snapshot: &dyn Snapshot, mailbox: &str, folder: Folder) -> Result<Batch, MailError> {
@@ -110,8 +113,18 @@ pub fn settle(snapshot: &dyn Snapshot, mailbox: &str, folder: Folder) -> Result<
     let (without, with) = look(snapshot, mailbox, folder)?;
     let told = Handed::decode(&record.value).numbered;
     if without.is_empty() && with != told {
+        match snapshot.get(mailbox, keys::SETTLED)? {
+            Some(settled) => {
+                batch.assert_revision(mailbox, keys::SETTLED, settled.revision);
+            }
+            None => {
+                batch.assert_absent(mailbox, keys::SETTLED);
+            }
+        }
+        // A folder that goes meanwhile stays away.
         batch
-            .assert_revision(mailbox, key.clone(), record.revision)
+            .assert_exists(mailbox, key.clone())
+            .put(mailbox, keys::SETTLED, "")
             .add(mailbox, key, [0, 0, 0, 0, with - told]);
         numbers::write_unknown(&mut batch, mailbox);
     }

@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 
 use groupware_mail::numbering::{Unnumbered, number, settle, unnumbered};
 use groupware_mail::{
-    Folder, MailError, Marking, Parcel, Reason, State, changes_since, folders, mark_as, move_to,
-    send,
+    Folder, MailError, Marking, Parcel, Reason, State, changes_since, folders, mark, mark_as,
+    move_to, send,
 };
 use groupware_store::{Batch, Snapshot, Store, StoreError};
 
@@ -151,6 +151,40 @@ fn what_is_older_than_numbers_gets_some_from_the_oldest_on() {
     // And a second time there is nothing to do.
     number_all(&world);
     assert_eq!(state(&world, Folder::Inbox), since.state);
+}
+
+/// While all messages are looked at, others come in and are changed; and two servers begin at the same time.
+#[test]
+fn who_delivers_meanwhile_is_not_in_the_way() {
+    let mut world = world();
+    let inbox = world.unids(OWNER, Folder::Inbox);
+    let before = state(&world, Folder::Inbox);
+    let mut batch = Batch::new();
+    batch.add(OWNER, "m/c/inbox", [0, 0, 0, 0, 2]);
+    world.store.commit_blocking(batch).unwrap();
+    for (round, expected) in [(0, 1), (1, 0)] {
+        let decide = |snapshot: &dyn Snapshot| settle(snapshot, OWNER, Folder::Inbox);
+        let [first, second] = [(); 2].map(|()| world.store.read(decide).unwrap());
+        let marked = world.change(OWNER, |context| mark(context, &inbox[..1], round == 0));
+        marked.unwrap();
+        let moved = world.change(OWNER, |context| {
+            move_to(context, &inbox[1..2], Folder::BUILT_IN[3 + round])
+        });
+        moved.unwrap();
+        let settled = [first, second]
+            .into_iter()
+            .filter(|batch| !batch.is_empty());
+        let settled: Vec<bool> = settled
+            .map(|batch| world.store.commit_blocking(batch).is_ok())
+            .collect();
+        assert_eq!(settled.iter().filter(|is_done| **is_done).count(), expected);
+        assert_eq!(settled.len(), 2 * expected);
+        check(&world);
+    }
+    let known = world
+        .store
+        .read(|snapshot| changes_since(snapshot, OWNER, Folder::Inbox, before.modseq));
+    assert!(known.is_err(), "{known:?}");
 }
 
 /// A version that gives no numbers marks one message: as many are told to have some as before.

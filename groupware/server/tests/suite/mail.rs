@@ -581,6 +581,8 @@ fn deliveries_to_one_mailbox_from_many_sides_all_count() {
 
 #[test]
 fn studies_fill_mailboxes_alike() {
+    let since_1970 = std::time::UNIX_EPOCH.elapsed().unwrap();
+    let began_s = since_1970.as_secs();
     let world = world();
     let fill = |body: Value| admin(&world.server, "POST", "/admin/mail/fill", body);
     let body = json!({
@@ -607,6 +609,9 @@ fn studies_fill_mailboxes_alike() {
             .collect()
     };
     let first = (shape("ann"), shape("bob"));
+    // Whenever the messages came, they are counted from now on.
+    let validity = &world.get("ann", "/folders/inbox").json()["uidValidity"];
+    assert!(validity.as_u64().unwrap() >= began_s, "{validity}");
     let attached = world.list("ann", "/inbox?count=100");
     let attached = attached.iter().filter(|line| line["attachments"] == true);
     assert_eq!(attached.count(), 10);
