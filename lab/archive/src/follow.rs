@@ -173,8 +173,12 @@ impl Trial {
                 .push(window.map_err(|e| ArchiveError::damaged(&path, None, e))?);
         }
         let [path, _] = self.paths(hlog);
+        let mut decoder = hlog::Decoder::default();
         for line in self.hlog.lines(&self.paths(hlog))? {
-            growth.intervals.extend(hlog::parse(&path, &line[..])?);
+            let interval = decoder.line(&line);
+            growth
+                .intervals
+                .extend(interval.map_err(|p| ArchiveError::damaged(&path, None, p))?);
         }
         let [path, _] = self.paths(monitor);
         let lines = self.monitor.lines(&self.paths(monitor))?;

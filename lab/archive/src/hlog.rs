@@ -3,9 +3,9 @@
 //! A line is `Tag=NN/ok/response,START,LENGTH,MAX,BASE64`: seconds on the trial's clock with three
 //! decimals, the largest value in µs, and the histogram in the V2 deflate form.
 //!
-//! The reader keeps intervals in their uncompressed V2 form, some hundred bytes each, and builds
-//! histograms on demand: all histograms of an hour at once would be gigabytes. Each is decoded once
-//! when the file is read, so that a damaged one is found then.
+//! The reader keeps intervals in their uncompressed V2 form, some hundred bytes each, and reads counts
+//! on demand: all histograms of an hour at once would be gigabytes. Each is read once
+//! when the file is, so that a damaged one is found then.
 
 use std::io::{BufRead, Read, Write};
 use std::path::Path;
@@ -13,13 +13,14 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use flate2::{Compress, Compression, FlushCompress, Status};
+use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 use hdrhistogram::serialization::Serializer;
 use hdrhistogram::serialization::interval_log::{
     IntervalLogHistogram, IntervalLogIterator, IntervalLogWriterBuilder, IntervalLogWriterError,
     LogEntry, Tag,
 };
 use hdrhistogram::{Counter, Histogram};
+use lab_stats::Sparse;
 use lab_stats::encoding::{decode_v2, encode_v2};
 
 use crate::{ArchiveError, Series};
@@ -58,16 +59,30 @@ impl Interval {
     /// The histogram, in µs.
     #[must_use]
     pub fn histogram(&self) -> Histogram<u64> {
-        decode_v2(&self.encoded).expect("it was decoded once when the file was read")
+        decode_v2(&self.encoded).expect("it was read once when the file was read")
+    }
+
+    /// The histogram's counts, in µs, without those that are zero: all that most need of it.
+    #[must_use]
+    pub fn counts(&self) -> Sparse {
+        let mut counts = Sparse::default();
+        self.read_counts(&mut counts);
+        counts
+    }
+
+    /// The same in place of what is there, for who reads many.
+    pub fn read_counts(&self, into: &mut Sparse) {
+        let read = into.read(&self.encoded);
+        read.expect("it was read once when the file was read");
     }
 
     /// Adds the histogram's counts to another. Values beyond the other's range widen it if it may
     /// resize itself, else they count as its largest value.
     pub fn add_to(&self, sum: &mut Histogram<u64>) {
-        let histogram = self.histogram();
-        if sum.add(&histogram).is_err() {
-            for value in histogram.iter_recorded() {
-                sum.saturating_record_n(value.value_iterated_to(), value.count_at_value());
+        let counts = self.counts();
+        if counts.add_to(sum).is_err() {
+            for one in counts.iter() {
+                sum.saturating_record_n(one.largest(), one.count);
             }
         }
     }
@@ -176,6 +191,7 @@ fn whole_ms(t: Duration) -> Duration {
 /// Parses the whole file, line by line, and checks every histogram in it.
 pub(crate) fn parse(path: &Path, mut from: impl BufRead) -> Result<Vec<Interval>, ArchiveError> {
     let (mut intervals, mut line) = (Vec::new(), Vec::new());
+    let mut decoder = Decoder::default();
     for number in 1.. {
         line.clear();
         let mut rest = from.by_ref().take(MAX_LINE_BYTES);
@@ -183,64 +199,104 @@ pub(crate) fn parse(path: &Path, mut from: impl BufRead) -> Result<Vec<Interval>
         if read.map_err(ArchiveError::read(path))? == 0 {
             break;
         }
-        let parsed = parse_line(&line).map_err(|p| ArchiveError::damaged(path, Some(number), p))?;
-        intervals.extend(parsed);
+        let parsed = decoder.line(&line);
+        intervals.extend(parsed.map_err(|p| ArchiveError::damaged(path, Some(number), p))?);
     }
     Ok(intervals)
 }
 
-fn parse_line(line: &[u8]) -> Result<Option<Interval>, String> {
-    if !line.ends_with(b"\n") {
-        return Err("the line is cut off".to_owned());
-    }
-    match IntervalLogIterator::new(line).next() {
-        None | Some(Ok(LogEntry::StartTime(_) | LogEntry::BaseTime(_))) => Ok(None),
-        Some(Ok(LogEntry::Interval(entry))) => interval(&entry).map(Some),
-        Some(Err(_)) => Err("it is not an interval, a comment, or the legend".to_owned()),
+/// Reads lines; keeps its buffers.
+pub(crate) struct Decoder {
+    compressed: Vec<u8>,
+    /// It has tables of some ten kB, which take longer to make than a histogram takes to inflate.
+    inflate: Decompress,
+    plain: Vec<u8>,
+    counts: Sparse,
+}
+
+impl Default for Decoder {
+    fn default() -> Self {
+        Self {
+            compressed: Vec::new(),
+            inflate: Decompress::new(true),
+            plain: Vec::new(),
+            counts: Sparse::default(),
+        }
     }
 }
 
-fn interval(entry: &IntervalLogHistogram<'_>) -> Result<Interval, String> {
-    let tag = entry.tag().ok_or("the interval has no tag")?;
-    let series = tag.as_str().parse::<Series>().map_err(|e| e.to_string())?;
-    let start = whole_ms(entry.start_timestamp());
-    let end = start
-        .checked_add(whole_ms(entry.duration()))
-        .ok_or("the time is out of range")?;
-    let compressed = BASE64
-        .decode(entry.encoded_histogram())
-        .map_err(|e| format!("not base64: {e}"))?;
-    let encoded = inflate(&compressed)?;
-    decode_v2(&encoded).map_err(|e| e.to_string())?;
-    let ms = |t: Duration| u64::try_from(t.as_millis()).map_err(|_| "the time is out of range");
-    Ok(Interval {
-        series,
-        start_ms: ms(start)?,
-        end_ms: ms(end)?,
-        encoded: encoded.into(),
-    })
-}
+impl Decoder {
+    /// The interval of one line, with its end; `None` of a comment or the legend.
+    pub(crate) fn line(&mut self, line: &[u8]) -> Result<Option<Interval>, String> {
+        if !line.ends_with(b"\n") {
+            return Err("the line is cut off".to_owned());
+        }
+        match IntervalLogIterator::new(line).next() {
+            None | Some(Ok(LogEntry::StartTime(_) | LogEntry::BaseTime(_))) => Ok(None),
+            Some(Ok(LogEntry::Interval(entry))) => self.interval(&entry).map(Some),
+            Some(Err(_)) => Err("it is not an interval, a comment, or the legend".to_owned()),
+        }
+    }
 
-/// The V2 form inside a V2 deflate form: cookie, length, zlib stream (with its checksum).
-fn inflate(compressed: &[u8]) -> Result<Vec<u8>, String> {
-    let (head, stream) = compressed
-        .split_at_checked(8)
-        .ok_or("the histogram is cut off")?;
-    if head[..4] != DEFLATED {
-        return Err("it is not a V2 deflate histogram".to_owned());
+    fn interval(&mut self, entry: &IntervalLogHistogram<'_>) -> Result<Interval, String> {
+        let tag = entry.tag().ok_or("the interval has no tag")?;
+        let series = tag.as_str().parse::<Series>().map_err(|e| e.to_string())?;
+        let start = whole_ms(entry.start_timestamp());
+        let end = start
+            .checked_add(whole_ms(entry.duration()))
+            .ok_or("the time is out of range")?;
+        self.compressed.clear();
+        BASE64
+            .decode_vec(entry.encoded_histogram(), &mut self.compressed)
+            .map_err(|e| format!("not base64: {e}"))?;
+        self.inflate()?;
+        self.counts.read(&self.plain).map_err(|e| e.to_string())?;
+        let ms = |t: Duration| u64::try_from(t.as_millis()).map_err(|_| "the time is out of range");
+        Ok(Interval {
+            series,
+            start_ms: ms(start)?,
+            end_ms: ms(end)?,
+            encoded: self.plain.as_slice().into(),
+        })
     }
-    if be_u32(&head[4..]) as usize != stream.len() {
-        return Err("the histogram is cut off".to_owned());
+
+    /// The V2 form inside a V2 deflate form: cookie, length, zlib stream (with its checksum).
+    fn inflate(&mut self) -> Result<(), String> {
+        let (head, mut stream) = self
+            .compressed
+            .split_at_checked(8)
+            .ok_or("the histogram is cut off")?;
+        if head[..4] != DEFLATED {
+            return Err("it is not a V2 deflate histogram".to_owned());
+        }
+        if be_u32(&head[4..]) as usize != stream.len() {
+            return Err("the histogram is cut off".to_owned());
+        }
+        self.inflate.reset(true);
+        self.plain.clear();
+        loop {
+            self.plain.reserve(8 * stream.len() + 256);
+            let (taken, made) = (self.inflate.total_in(), self.plain.len());
+            let none = FlushDecompress::None;
+            let status = self
+                .inflate
+                .decompress_vec(stream, &mut self.plain, none)
+                .map_err(|e| format!("the histogram does not inflate: {e}"))?;
+            if self.plain.len() as u64 > MAX_INFLATED_BYTES {
+                return Err("the histogram inflates to more than 64 MiB".to_owned());
+            }
+            // Never more than there was.
+            let used = usize::try_from(self.inflate.total_in() - taken).unwrap_or(stream.len());
+            stream = &stream[used..];
+            match status {
+                Status::StreamEnd => return Ok(()),
+                _ if used == 0 && self.plain.len() == made => {
+                    return Err("the histogram does not inflate: its end is missing".to_owned());
+                }
+                Status::Ok | Status::BufError => {}
+            }
+        }
     }
-    let mut inflated = Vec::new();
-    flate2::read::ZlibDecoder::new(stream)
-        .take(MAX_INFLATED_BYTES + 1)
-        .read_to_end(&mut inflated)
-        .map_err(|e| format!("the histogram does not inflate: {e}"))?;
-    if inflated.len() as u64 > MAX_INFLATED_BYTES {
-        return Err("the histogram inflates to more than 64 MiB".to_owned());
-    }
-    Ok(inflated)
 }
 
 fn be_u32(bytes: &[u8]) -> u32 {

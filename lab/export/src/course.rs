@@ -104,15 +104,15 @@ impl Times {
     }
 
     fn add(&mut self, interval: &Interval) {
-        let histogram = interval.histogram();
-        self.all.add_us(&histogram);
-        self.new.add_us(&histogram);
+        let counts = interval.counts();
+        self.all.add_us(&counts);
+        self.new.add_us(&counts);
     }
 
     fn add_numbers(&mut self, interval: &Interval) {
-        let histogram = interval.histogram();
-        self.all.add_thousandths(&histogram);
-        self.new.add_thousandths(&histogram);
+        let counts = interval.counts();
+        self.all.add_thousandths(&counts);
+        self.new.add_thousandths(&counts);
     }
 
     fn take(&mut self) -> Value {

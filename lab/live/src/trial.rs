@@ -236,13 +236,13 @@ impl Trial {
             Series::Lateness => {
                 let new = || Histogram::new(3).expect("three digits are allowed");
                 interval.add_to(self.lateness.get_or_insert_with(new));
-                self.all_lateness.add_us(&interval.histogram());
+                self.all_lateness.add_us(&interval.counts());
             }
             Series::Measure { step, place } => {
                 let mut of_step = self.measures.iter_mut().filter(|one| one.step == step);
                 if let Some(measure) = of_step.nth(usize::from(place)) {
                     interval.add_to(&mut measure.numbers);
-                    measure.all_numbers.add_thousandths(&interval.histogram());
+                    measure.all_numbers.add_thousandths(&interval.counts());
                 }
             }
             _ => {}

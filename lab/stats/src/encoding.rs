@@ -1,34 +1,13 @@
 //! HdrHistogram's V2 form, read with care: for bytes from a file or from another process.
 //!
 //! The library's decoder trusts lengths, so that damaged bytes could make it ask for 4 GiB or
-//! overflow. Here everything that it relies on is checked first.
+//! overflow. Here bytes are read by [`crate::sparse`], which checks all that it relies on.
 
-use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
+use hdrhistogram::serialization::{Serializer, V2Serializer};
 use hdrhistogram::{Counter, Histogram};
 
-/// Cookie, payload length, offset, digits, low, high, ratio.
-const V2_HEADER_BYTES: usize = 40;
-/// Where in the header the high is: the highest value that the histogram has room for.
-const V2_HIGH: usize = 24;
-/// More counts than any histogram has.
-const MAX_COUNTS: u64 = 1 << 24;
-
-/// Bytes that are no histogram in V2 form.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum EncodingError {
-    /// Fewer bytes than the header has, or than the last count needs.
-    #[error("the histogram is cut off")]
-    CutOff,
-    /// The payload is longer or shorter than the header says.
-    #[error("the histogram's length is wrong")]
-    Length,
-    /// More counts than any histogram has.
-    #[error("the histogram has too many counts")]
-    TooManyCounts,
-    /// What the library's decoder or encoder says.
-    #[error("{0}")]
-    Library(String),
-}
+pub use crate::sparse::EncodingError;
+use crate::sparse::{Layout, Sparse, V2_HIGH};
 
 /// Appends the V2 form, uncompressed. Its bytes depend on the values alone, and not on how the
 /// histogram came to hold them: one that recorded them and one that was added up are the same.
@@ -48,59 +27,20 @@ pub fn encode_v2<T: Counter>(
     Ok(())
 }
 
-/// Reads the V2 form. What is added to the histogram later widens it where it must.
+/// Reads the V2 form. What is added to the histogram later widens it where it must. Whoever adds up many
+/// reads a [`Sparse`] instead.
 ///
 /// # Errors
 /// Whatever is wrong with the bytes.
 pub fn decode_v2(encoded: &[u8]) -> Result<Histogram<u64>, EncodingError> {
-    check(encoded)?;
-    let mut histogram = Deserializer::new()
-        .deserialize(&mut &encoded[..])
-        .map_err(|e| EncodingError::Library(e.to_string()))?;
+    let (layout, _) = Layout::of(encoded)?;
+    let mut histogram = Histogram::new_with_bounds(layout.low, layout.high, layout.digits)
+        .map_err(|_| EncodingError::Header)?;
+    Sparse::of(encoded)?
+        .add_to(&mut histogram)
+        .map_err(|_| EncodingError::BeyondItsRange)?;
     histogram.auto(true);
     Ok(histogram)
-}
-
-/// Refuses what the library's decoder would take on trust.
-fn check(encoded: &[u8]) -> Result<(), EncodingError> {
-    let (head, payload) = encoded
-        .split_at_checked(V2_HEADER_BYTES)
-        .ok_or(EncodingError::CutOff)?;
-    let length = head[4..8].iter().fold(0, |n, b| n << 8 | usize::from(*b));
-    if length != payload.len() {
-        return Err(EncodingError::Length);
-    }
-    let mut counts = 0u64;
-    let mut rest = payload;
-    while !rest.is_empty() {
-        let (value, used) = varint(rest).ok_or(EncodingError::CutOff)?;
-        rest = &rest[used..];
-        // Zigzag: odd numbers are negative, a run of zeros.
-        counts += if value & 1 == 1 {
-            (value >> 1).saturating_add(1).min(MAX_COUNTS + 1)
-        } else {
-            1
-        };
-        if counts > MAX_COUNTS {
-            return Err(EncodingError::TooManyCounts);
-        }
-    }
-    Ok(())
-}
-
-/// LEB128 with at most nine bytes, the ninth whole.
-fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
-    let mut value = 0u64;
-    for (i, byte) in bytes.iter().enumerate().take(9) {
-        if i == 8 {
-            return Some((value | u64::from(*byte) << 56, 9));
-        }
-        value |= u64::from(byte & 0x7f) << (7 * i);
-        if byte & 0x80 == 0 {
-            return Some((value, i + 1));
-        }
-    }
-    None
 }
 
 #[cfg(test)]
@@ -108,6 +48,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::sparse::V2_HEADER_BYTES;
 
     proptest! {
         #[test]
@@ -168,7 +109,9 @@ mod tests {
 
     #[test]
     fn an_overlong_run_of_zeros_is_refused() {
-        let mut encoded = vec![0; V2_HEADER_BYTES];
+        let mut encoded = Vec::new();
+        encode_v2(&Histogram::<u64>::new(3).unwrap(), &mut encoded).unwrap();
+        encoded.truncate(V2_HEADER_BYTES);
         encoded[4..8].copy_from_slice(&9u32.to_be_bytes());
         encoded.extend([0xff; 9]);
         assert_eq!(decode_v2(&encoded), Err(EncodingError::TooManyCounts));

@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 
+use crate::sparse::Sparse;
+
 /// Buckets per power of two are two to this power.
 pub const SCALE: i32 = 4;
 
@@ -34,13 +36,32 @@ pub struct Exponential {
     is_numbers: bool,
 }
 
+/// Values that were counted, in order.
+pub trait Medians {
+    /// Calls with each value that stands for those that are one within the precision, and how often they were
+    /// recorded.
+    fn medians(&self, each: impl FnMut(u64, u64));
+}
+
+impl Medians for Histogram<u64> {
+    fn medians(&self, mut each: impl FnMut(u64, u64)) {
+        for value in self.iter_recorded() {
+            let median = self.median_equivalent(value.value_iterated_to());
+            each(median, value.count_at_value());
+        }
+    }
+}
+
+impl Medians for Sparse {
+    fn medians(&self, mut each: impl FnMut(u64, u64)) {
+        self.iter().for_each(|one| each(one.median(), one.count));
+    }
+}
+
 impl Exponential {
     /// Adds all values of a histogram of times in µs.
-    pub fn add_us(&mut self, histogram: &Histogram<u64>) {
-        for value in histogram.iter_recorded() {
-            let us = histogram.median_equivalent(value.value_iterated_to());
-            self.add((us, 1e6), value.count_at_value());
-        }
+    pub fn add_us(&mut self, times: &impl Medians) {
+        times.medians(|us, count| self.add((us, 1e6), count));
     }
 
     /// One of numbers that are no times.
@@ -62,11 +83,8 @@ impl Exponential {
     }
 
     /// Adds all values of a histogram of numbers in thousandths.
-    pub fn add_thousandths(&mut self, histogram: &Histogram<u64>) {
-        for value in histogram.iter_recorded() {
-            let number = histogram.median_equivalent(value.value_iterated_to());
-            self.add((number, 1e3), value.count_at_value());
-        }
+    pub fn add_thousandths(&mut self, numbers: &impl Medians) {
+        numbers.medians(|number, count| self.add((number, 1e3), count));
     }
 
     #[expect(

@@ -6,18 +6,12 @@
 
 use hdrhistogram::Histogram;
 
+pub use crate::sparse::MergeError;
+use crate::sparse::Sparse;
 use crate::support::supports;
 
 /// Significant digits of a merged histogram: values are exact to 0.1 %.
 pub const SIGNIFICANT_DIGITS: u8 = 3;
-
-/// Why histograms could not be merged.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum MergeError {
-    /// A value lies beyond what this platform can index.
-    #[error("a recorded value is too large to merge")]
-    TooLarge,
-}
 
 /// Merges histograms one by one; the order doesn't matter.
 #[derive(Debug, Clone)]
@@ -40,6 +34,19 @@ impl Merger {
     /// [`MergeError::TooLarge`] if it holds a value that can't be indexed on this platform.
     pub fn add(&mut self, histogram: &Histogram<u64>) -> Result<(), MergeError> {
         self.merged.add(histogram).map_err(|_| MergeError::TooLarge)
+    }
+
+    /// Adds all values of one that was read sparsely.
+    ///
+    /// # Errors
+    /// As [`Merger::add`].
+    pub fn add_sparse(&mut self, counts: &Sparse) -> Result<(), MergeError> {
+        counts.add_to(&mut self.merged)
+    }
+
+    /// Forgets all values, and keeps the room for them.
+    pub fn clear(&mut self) {
+        self.merged.reset();
     }
 
     /// Values merged so far.

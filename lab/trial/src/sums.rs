@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use lab_archive::model::{ErrorClass, Manifest, StepLine, WindowLine};
-use lab_archive::{Kind, Outcome, PROBE, Series, TrialData};
+use lab_archive::{Interval, Kind, Outcome, PROBE, Series, TrialData};
 use lab_plan::LoadKind;
-use lab_stats::histogram::{MergeError, sum as histogram_sum};
-use lab_stats::{Merger, WeightedMean};
+use lab_stats::histogram::MergeError;
+use lab_stats::{Merger, Sparse, WeightedMean, quantile};
 
 use crate::model::ErrorCounts;
 
@@ -246,10 +246,6 @@ pub(crate) struct Sums {
     pub(crate) answered_s: f64,
     /// Sum (µs) and number of the times of all answers in the hold, by start of their window.
     pub(crate) window_response: BTreeMap<u64, (f64, u64)>,
-    /// How windows are grouped for charts.
-    pub(crate) groups: Groups,
-    /// Times of all answers of each group of windows.
-    pub(crate) group_response: BTreeMap<usize, Histogram<u64>>,
 }
 
 impl Sums {
@@ -299,7 +295,7 @@ impl Groups {
     /// More points than this don't show at the width of a chart.
     const MOST: usize = 160;
 
-    fn new(windows: &[WindowLine]) -> Self {
+    pub(crate) fn new(windows: &[WindowLine]) -> Self {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -378,6 +374,18 @@ impl<'a> Names<'a> {
         })
     }
 
+    /// Whether it has the times of a step's answers.
+    fn is_answer(&self, series: Series) -> bool {
+        match series {
+            Series::Step {
+                step,
+                outcome: Outcome::Ok,
+                kind: Kind::Response,
+            } => self.step(step).is_some(),
+            _ => false,
+        }
+    }
+
     fn is_probe(&self, tag: u16) -> bool {
         self.probe == Some(usize::from(tag))
     }
@@ -432,22 +440,43 @@ fn add_up(
             held.add(names, window);
         }
     }
-    let mut merge = Merge {
-        groups: Groups::new(&data.windows),
-        ..Merge::default()
-    };
+    let mut merge = Merge::default();
     let intervals = data.hlog.iter();
+    let mut times = Sparse::default();
     for interval in intervals.filter(|one| counts(one.start_ms as f64, one.end_ms as f64)) {
-        let histogram = interval.histogram();
+        interval.read_counts(&mut times);
         merge.add(
             names,
             &hold,
             interval.series,
             (interval.start_ms, interval.end_ms),
-            &histogram,
+            &times,
         )?;
     }
     Ok(merge.finish(hold, whole, held))
+}
+
+/// The 95th percentile of all answers of each group of windows, in µs; `None` where they are too few for it.
+pub(crate) fn p95_by_group(
+    names: &Names<'_>,
+    data: &TrialData,
+    groups: &Groups,
+) -> Result<BTreeMap<usize, Option<u64>>, MergeError> {
+    let answers = data.hlog.iter().filter(|one| names.is_answer(one.series));
+    let mut answers: Vec<_> = answers.map(|one| (groups.of(one.start_ms), one)).collect();
+    // In order of time they are in order of their groups already.
+    answers.sort_by_key(|(group, _)| *group);
+    let (mut merger, mut times) = (Merger::default(), Sparse::default());
+    let mut of_group = |of_one: &[(usize, &Interval)]| {
+        merger.clear();
+        for (_, interval) in of_one {
+            interval.read_counts(&mut times);
+            merger.add_sparse(&times)?;
+        }
+        Ok((of_one[0].0, quantile(merger.merged(), 0.95)))
+    };
+    let by_group = answers.chunk_by(|(a, _), (b, _)| a == b);
+    by_group.map(&mut of_group).collect()
 }
 
 /// Times of the answers in so many equal parts of a hold, by the middle of their window.
@@ -465,21 +494,15 @@ pub(crate) fn answers_by_part(
 ) -> Result<Vec<Histogram<u64>>, MergeError> {
     let mut mergers: Vec<Merger> = (0..parts).map(|_| Merger::default()).collect();
     let part_ms = hold.length_ms() / parts.max(1) as f64;
-    let is_answer = |series: Series| match series {
-        Series::Step {
-            step,
-            outcome: Outcome::Ok,
-            kind: Kind::Response,
-        } => names.step(step).is_some(),
-        _ => false,
-    };
-    for interval in data.hlog.iter().filter(|one| is_answer(one.series)) {
+    let mut times = Sparse::default();
+    for interval in data.hlog.iter().filter(|one| names.is_answer(one.series)) {
         let (start_ms, end_ms) = (interval.start_ms as f64, interval.end_ms as f64);
         let at = (f64::midpoint(start_ms, end_ms) - hold.start_ms) / part_ms;
         if hold.contains(start_ms, end_ms)
             && let Some(merger) = mergers.get_mut(at as usize)
         {
-            merger.add(&interval.histogram())?;
+            interval.read_counts(&mut times);
+            merger.add_sparse(&times)?;
         }
     }
     Ok(mergers.into_iter().map(Merger::into_merged).collect())
@@ -501,8 +524,6 @@ struct Merge {
     recorded: (u64, u64),
     answered_s: f64,
     window_response: BTreeMap<u64, (f64, u64)>,
-    groups: Groups,
-    group_response: BTreeMap<usize, Merger>,
 }
 
 impl Merge {
@@ -516,7 +537,7 @@ impl Merge {
         hold: &Hold,
         series: Series,
         span: (u64, u64),
-        histogram: &Histogram<u64>,
+        times: &Sparse,
     ) -> Result<(), MergeError> {
         let in_hold = hold.contains(span.0 as f64, span.1 as f64);
         let (step, outcome, kind) = match series {
@@ -525,19 +546,19 @@ impl Merge {
                 outcome,
                 kind,
             } => (step, outcome, kind),
-            Series::Lateness if in_hold => return self.lateness.add(histogram),
-            Series::Loop if in_hold => return self.loop_lag.add(histogram),
-            Series::Session => return self.sessions.add(histogram),
+            Series::Lateness if in_hold => return self.lateness.add_sparse(times),
+            Series::Loop if in_hold => return self.loop_lag.add_sparse(times),
+            Series::Session => return self.sessions.add_sparse(times),
             Series::Measure { step, place } if in_hold => {
                 let kept = self.measures.entry((step, place)).or_default();
-                return kept.add(histogram);
+                return kept.add_sparse(times);
             }
             Series::Lateness | Series::Loop | Series::Measure { .. } => return Ok(()),
         };
         if names.is_probe(step) {
             let ok = in_hold && outcome == Outcome::Ok && kind == Kind::Response;
             return if ok {
-                self.probe.get_or_insert_default().add(histogram)
+                self.probe.get_or_insert_default().add_sparse(times)
             } else {
                 Ok(())
             };
@@ -547,26 +568,26 @@ impl Merge {
         };
         match (outcome, kind) {
             (Outcome::Ok, Kind::Response) => {
-                self.add_response(name, span.0, in_hold, histogram)?;
+                self.add_response(name, span.0, in_hold, times)?;
             }
             (Outcome::Error, Kind::Response) => {
-                self.recorded.1 += histogram.len();
-                self.answered_s += histogram_sum(histogram) / 1e6;
+                self.recorded.1 += times.len();
+                self.answered_s += times.sum() / 1e6;
                 if in_hold {
-                    self.failed.add(histogram)?;
+                    self.failed.add_sparse(times)?;
                 }
             }
             (Outcome::Ok, Kind::Service) if in_hold => {
-                self.service.get_or_insert_default().add(histogram)?;
+                self.service.get_or_insert_default().add_sparse(times)?;
                 self.step_service
                     .entry(name.to_owned())
                     .or_default()
-                    .add(histogram)?;
+                    .add_sparse(times)?;
             }
             (_, Kind::Service) => {}
             (Outcome::Ok, phase) if in_hold => {
                 let key = (name.to_owned(), phase);
-                self.step_phases.entry(key).or_default().add(histogram)?;
+                self.step_phases.entry(key).or_default().add_sparse(times)?;
             }
             _ => {}
         }
@@ -579,25 +600,20 @@ impl Merge {
         step: &str,
         start_ms: u64,
         in_hold: bool,
-        histogram: &Histogram<u64>,
+        times: &Sparse,
     ) -> Result<(), MergeError> {
-        self.recorded.0 += histogram.len();
-        let took = histogram_sum(histogram);
+        self.recorded.0 += times.len();
+        let took = times.sum();
         self.answered_s += took / 1e6;
-        let group = self.groups.of(start_ms);
-        self.group_response
-            .entry(group)
-            .or_default()
-            .add(histogram)?;
         if in_hold {
-            self.response.add(histogram)?;
+            self.response.add_sparse(times)?;
             let window = self.window_response.entry(start_ms).or_default();
             window.0 += took;
-            window.1 += histogram.len();
+            window.1 += times.len();
             self.steps
                 .entry(step.to_owned())
                 .or_default()
-                .add(histogram)?;
+                .add_sparse(times)?;
         }
         Ok(())
     }
@@ -621,8 +637,6 @@ impl Merge {
             recorded: self.recorded,
             answered_s: self.answered_s,
             window_response: self.window_response,
-            groups: self.groups,
-            group_response: merged(self.group_response),
         }
     }
 }

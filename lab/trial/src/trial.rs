@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 use lab_archive::TrialData;
 use lab_archive::model::{ErrorClass, Manifest, TrialEnd, TrialRecord, WindowLine};
 use lab_plan::{Find, LoadKind, Question, Threshold, Trial};
-use lab_stats::quantile;
+use lab_stats::histogram::MergeError;
 
 use crate::attempts::AllAttempts;
 use crate::cores::cores_of_trial;
@@ -22,7 +22,7 @@ use crate::number::as_f64;
 use crate::populations::{OfPopulation, populations};
 use crate::predicted::{self, Predicted, mean_wait_ms};
 use crate::stages::{Stage, stages};
-use crate::sums::{self, Names, StepSum, Sums, hold, sum_over};
+use crate::sums::{self, Groups, Names, StepSum, Sums, hold, p95_by_group, sum_over};
 use crate::tags::{OfTag, tags};
 use crate::warmup::{Batch, Warmup, batches, warmup};
 use crate::{checks, counters, notesmark, thresholds, transfer};
@@ -64,7 +64,7 @@ impl Judged {
     }
 }
 
-fn merge(input: &Input<'_>) -> impl Fn(lab_stats::histogram::MergeError) -> ReportError {
+fn merge(input: &Input<'_>) -> impl Fn(MergeError) -> ReportError {
     let trial = input.data.record.id;
     move |source| ReportError::Merge { trial, source }
 }
@@ -142,6 +142,7 @@ struct Measured<'a> {
     populations: Vec<OfPopulation>,
     tags: Vec<OfTag>,
     measures: Vec<MeasureAnalysis>,
+    series: Series,
     monitored: counters::Monitored,
     predicted: BTreeMap<String, Predicted>,
     /// By step of which a request was given up at the time limit.
@@ -193,6 +194,7 @@ pub fn figures(
         populations: populations(input.study, input.planned, &sums).map_err(merge(input))?,
         tags: tags(input.study, &sums).map_err(merge(input))?,
         measures: measures(input.manifest, &names, &sums).map_err(merge(input))?,
+        series: series(input, &names).map_err(merge(input))?,
         sums,
     };
     Ok(TrialAnalysis {
@@ -333,7 +335,7 @@ impl Measured<'_> {
             slowest: slowest(input, names, sums),
             system_settings: record.system_settings.clone(),
             notes: record.notes.clone(),
-            series: series(input, names, sums),
+            series: self.series,
         }
     }
 }
@@ -567,7 +569,9 @@ fn slowest(input: &Input<'_>, names: &Names<'_>, sums: &Sums) -> Vec<SlowRequest
     slow
 }
 
-fn series(input: &Input<'_>, names: &Names<'_>, sums: &Sums) -> Series {
+fn series(input: &Input<'_>, names: &Names<'_>) -> Result<Series, MergeError> {
+    let grouped = Groups::new(&input.data.windows);
+    let p95_us = p95_by_group(names, input.data, &grouped)?;
     let mut groups: BTreeMap<usize, Group> = BTreeMap::new();
     for window in &input.data.windows {
         #[expect(
@@ -576,25 +580,22 @@ fn series(input: &Input<'_>, names: &Names<'_>, sums: &Sums) -> Series {
             reason = "`as` saturates; times are positive milliseconds"
         )]
         let group = groups
-            .entry(sums.groups.of(window.start_ms.round() as u64))
+            .entry(grouped.of(window.start_ms.round() as u64))
             .or_default();
         let (ok, errors) = names.answers(window);
         group.add(window, ok, errors);
     }
     let load = groups
         .into_iter()
-        .map(|(index, group)| {
-            let times = sums.group_response.get(&index);
-            group.point(times.and_then(|times| quantile(times, 0.95)))
-        })
+        .map(|(index, group)| group.point(p95_us.get(&index).copied().flatten()))
         .collect();
     // The chart has the system beside its host.
     let there = input.data.record.circumstances.system_host.as_ref();
     let cores = there.map_or(input.manifest.environment.cores, |there| there.cores);
-    Series {
+    Ok(Series {
         load,
         counters: counters::series(&input.data.monitor, cores),
-    }
+    })
 }
 
 /// Neighbouring windows together.

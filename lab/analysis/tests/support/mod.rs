@@ -2,13 +2,13 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 mod counters;
+mod histograms;
 mod stages;
 
 use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
 use lab_analysis::model::{CheckOutcome, TrialAnalysis};
 use lab_analysis::{Analysis, analyse};
 use lab_archive::{
@@ -19,6 +19,8 @@ use lab_archive::{
 use lab_plan::Side;
 use lab_study::plan::{LoadKind, Plan, PlanOptions, Trial, plan};
 use lab_study::{Files, load_study};
+
+use histograms::{empty, histogram, parts};
 
 pub(crate) const STUDY: &str = "\
 study: tiny
@@ -481,7 +483,7 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
         let begun = cycles.round();
         cycles += f64::from(users) * span / (hold as f64 / 4.0);
         if let Some(lag) = shape.loop_lag_us {
-            let mut lags = Histogram::<u64>::new(3).unwrap();
+            let mut lags = empty();
             lags.record_n(lag, 20).unwrap();
             out.histogram(Series::Loop, ms(start), ms(end), &lags)
                 .unwrap();
@@ -534,8 +536,8 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
                 bytes: requests * 500,
                 ..StepLine::default()
             };
-            let mut ok = Histogram::<u64>::new(3).unwrap();
-            let mut failed = ok.clone();
+            let mut ok = empty();
+            let mut failed = empty();
             for _ in 0..requests {
                 counter += 1;
                 let us = (shape.response_at(start, ramp) + slower_us) * (at as u64 + 1)
@@ -561,7 +563,7 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
                     parts(out, (at, Kind::Service), (start, end), &ok, part);
                 }
                 if let Some(queued) = shape.queued.filter(|_| at == 1) {
-                    let mut numbers = Histogram::<u64>::new(3).unwrap();
+                    let mut numbers = empty();
                     numbers.record_n(queued, ok.len()).unwrap();
                     if end == ramp + hold {
                         numbers.record(10 * queued).unwrap();
@@ -574,7 +576,7 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
                     parts(out, (at, Kind::BetweenEvents), (start, end), &ok, 0.4);
                 }
             }
-            let mut late = Histogram::<u64>::new(3).unwrap();
+            let mut late = empty();
             let few = late_left.min(requests).min(u64::from(start >= ramp));
             late_left -= few;
             late.record_n(shape.late_us, requests - few).unwrap();
@@ -591,7 +593,7 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
             line.steps.insert(at as u16, entry);
         }
         if let (Some(sessions), true) = (sessions, end == ramp + hold) {
-            let mut took = Histogram::<u64>::new(3).unwrap();
+            let mut took = empty();
             took.record_n(shape.session_us, u64::from(sessions))
                 .unwrap();
             out.histogram(Series::Session, ms(start), ms(end), &took)
@@ -632,44 +634,6 @@ fn planned_sessions(trial: &Trial, in_ramp: bool) -> f64 {
             drawn.map_or(mean, |drawn| drawn.hold)
         }
     }
-}
-
-/// Of the same answers a time that is a part of their own.
-fn parts(
-    out: &mut TrialWriter,
-    (step, kind): (usize, Kind),
-    (start, end): (u64, u64),
-    ok: &Histogram<u64>,
-    part: f64,
-) {
-    let mut shorter = Histogram::<u64>::new(3).unwrap();
-    for value in ok.iter_recorded() {
-        let us = (value.value_iterated_to() as f64 * part) as u64;
-        shorter.record_n(us, value.count_at_value()).unwrap();
-    }
-    let series = Series::Step {
-        step: step as u16,
-        outcome: Outcome::Ok,
-        kind,
-    };
-    out.histogram(series, ms(start), ms(end), &shorter).unwrap();
-}
-
-fn histogram(
-    out: &mut TrialWriter,
-    step: usize,
-    outcome: Outcome,
-    start: u64,
-    end: u64,
-    histogram: &Histogram<u64>,
-) {
-    let series = Series::Step {
-        step: step as u16,
-        outcome,
-        kind: Kind::Response,
-    };
-    out.histogram(series, ms(start), ms(end), histogram)
-        .unwrap();
 }
 
 fn ms(ms: u64) -> Duration {

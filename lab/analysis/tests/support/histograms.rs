@@ -1,0 +1,56 @@
+//! Histograms of windows, made and written.
+
+use std::sync::LazyLock;
+
+use hdrhistogram::Histogram;
+use lab_archive::{Kind, Outcome, Series, TrialWriter};
+
+use super::ms;
+
+/// Of the same answers a time that is a part of their own.
+pub(super) fn parts(
+    out: &mut TrialWriter,
+    (step, kind): (usize, Kind),
+    (start, end): (u64, u64),
+    ok: &Histogram<u64>,
+    part: f64,
+) {
+    let mut shorter = empty();
+    for value in ok.iter_recorded() {
+        let us = (value.value_iterated_to() as f64 * part) as u64;
+        shorter.record_n(us, value.count_at_value()).unwrap();
+    }
+    let series = Series::Step {
+        step: step as u16,
+        outcome: Outcome::Ok,
+        kind,
+    };
+    out.histogram(series, ms(start), ms(end), &shorter).unwrap();
+}
+
+pub(super) fn histogram(
+    out: &mut TrialWriter,
+    step: usize,
+    outcome: Outcome,
+    start: u64,
+    end: u64,
+    histogram: &Histogram<u64>,
+) {
+    let series = Series::Step {
+        step: step as u16,
+        outcome,
+        kind: Kind::Response,
+    };
+    out.histogram(series, ms(start), ms(end), histogram)
+        .unwrap();
+}
+
+/// A histogram without values: a copy, because a new one is filled count by count here, where nothing is optimised.
+pub(super) fn empty() -> Histogram<u64> {
+    static EMPTY: LazyLock<Histogram<u64>> = LazyLock::new(|| {
+        let mut empty = Histogram::new_with_bounds(1, 200_000, 3).unwrap();
+        empty.auto(true);
+        empty
+    });
+    EMPTY.clone()
+}
