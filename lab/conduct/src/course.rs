@@ -102,6 +102,8 @@ pub(crate) struct Facts {
     pub(crate) start_data_bytes: u64,
     /// Kernel settings in force on the system's machine, where that is another one.
     pub(crate) kernel: BTreeMap<String, String>,
+    /// What is told of file systems that were made on other machines.
+    pub(crate) storage: BTreeMap<String, String>,
     pub(crate) circumstances: Circumstances,
     /// Of this process, before the driver's.
     pub(crate) files_before: usize,

@@ -32,6 +32,14 @@ pub(crate) struct Parts {
     places: Vec<(String, SocketAddr)>,
 }
 
+/// What begins the names of settings that are told of where data lies.
+const STORAGE: &str = "storage";
+
+/// The same of a part.
+pub(crate) fn storage_of(name: &str) -> String {
+    format!("{STORAGE} of {name}")
+}
+
 /// Where the output of a part goes, beside that of what users come to.
 pub(crate) fn output(of_system: &Path, name: &str) -> PathBuf {
     let stem = of_system.file_stem().unwrap_or_default().to_string_lossy();
@@ -39,6 +47,24 @@ pub(crate) fn output(of_system: &Path, name: &str) -> PathBuf {
     of_system
         .with_file_name(format!("{stem}.{name}"))
         .with_added_extension(kind)
+}
+
+/// Has a system start on its machine. Where it does not, what it printed is taken from there, and that machine is as it
+/// was before anything else is started on it. `told` is what a failure there is for the trial.
+pub(crate) fn begin(
+    machine: &mut dyn Machine,
+    interrupt: &AtomicBool,
+    told: &dyn Fn(Failed) -> Stop,
+) -> Result<Started, Stop> {
+    let failed = match machine.start(interrupt) {
+        Ok(started) => return Ok(started),
+        Err(failed @ Failed::System(_)) => failed,
+        Err(failed) => return Err(told(failed)),
+    };
+    let ended = machine.stop().map_err(told);
+    let (result, _) = with_end(Err(told(failed)), ended);
+    // What went wrong stays so.
+    Err(result.err().unwrap_or(Stop::Interrupted))
 }
 
 impl Parts {
@@ -69,16 +95,7 @@ impl Parts {
         let name = part.name();
         let mut machine = far::part(machines, (trial, part), output)?;
         machine.knows(&self.places);
-        let started = machine.start(interrupt);
-        let started = match started {
-            Ok(started) => started,
-            // Its machine is put back as it was before anything else is started there.
-            Err(failed @ Failed::System(_)) => {
-                let ended = machine.stop().map_err(|failed| told(name, failed));
-                return with_end(Err(told(name, failed)), ended).0;
-            }
-            Err(failed) => return Err(told(name, failed)),
-        };
+        let started = begin(&mut machine, interrupt, &|failed| told(name, failed))?;
         self.places.extend(places(&started));
         self.running.push(Part {
             name: name.to_owned(),
@@ -173,6 +190,16 @@ impl Parts {
 
     /// Ends them, the last first, after what users came to, of which that came.
     pub(crate) fn stop(
+    /// What is told of file systems that were made on their machines, with whose they are.
+    pub(crate) fn storage(&self) -> BTreeMap<String, String> {
+        let all = self.running.iter().flat_map(|part| {
+            let named = |name: &str| name.replacen(STORAGE, &storage_of(&part.name), 1);
+            let told = part.machine.storage().iter();
+            told.map(move |(name, value)| (named(name), value.clone()))
+        });
+        all.collect()
+    }
+
         mut self,
         last: Result<Option<String>, Stop>,
     ) -> Result<Option<String>, Stop> {

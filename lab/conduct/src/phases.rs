@@ -180,6 +180,7 @@ impl Conductor<'_> {
 
     /// In a duet, waits for the other trial, whose generator this one's changes places with from now on.
     fn meet(&self, driver: &Driver) -> Result<(), Stop> {
+        facts.storage = system.storage();
         let Some(beside) = &self.beside else {
             return Ok(());
         };

@@ -239,8 +239,12 @@ fn data_of(unit: &[Trial], is_meant: impl Fn(&Trial) -> bool) -> u64 {
     meant.map(taken_bytes).fold(0, u64::saturating_add)
 }
 
-/// What a trial takes of the disk: its data, or the file system that is made for it.
+/// What a trial takes of the disk here: its data, or the file system that is made for it. On another machine its agent
+/// looks.
 fn taken_bytes(trial: &Trial) -> u64 {
+    if trial.host.on.is_some() {
+        return 0;
+    }
     let made = trial.host.filesystem.as_ref();
     made.map_or_else(|| data_bytes(trial), |made| made.bytes)
 }
@@ -276,7 +280,10 @@ pub fn disk_needed(plan: &Plan) -> u64 {
 
 /// What is kept of prepared states, once for each state that trials begin in.
 fn snapshot_bytes(plan: &Plan, trials: &[Trial], is_meant: impl Fn(&Trial) -> bool) -> u64 {
-    let meant = trials.iter().filter(|trial| is_meant(trial));
+    // What is prepared elsewhere is not kept.
+    let meant = trials
+        .iter()
+        .filter(|trial| is_meant(trial) && trial.machines().next().is_none());
     let states = meant.filter_map(|trial| Some((state::state(plan, trial)?, data_bytes(trial))));
     let states: BTreeMap<String, u64> = states.collect();
     states.into_values().fold(0, u64::saturating_add)
@@ -533,6 +540,22 @@ mod tests {
         many.trials[0].reach.sources = vec!["127.0.0.1-127.0.0.5".parse().unwrap()];
         let said = Room::of(&many.trials[0], &machine).to_string();
         assert!(!said.contains("sources"), "{said}");
+    }
+
+    #[test]
+    fn the_disk_of_another_machine_is_not_this_one() {
+        let mut made = plan(&[3000], 0);
+        made.trials[0].host.filesystem = Some(FilesystemSpec {
+            kind: Filesystem::Xfs,
+            bytes: 100 << 30,
+            mkfs: Vec::new(),
+            options: None,
+        });
+        assert!(words(&made, &MACHINE).contains("on the disk of its folder"));
+        let needed = disk_needed(&made);
+        made.trials[0].host.on = Some("db".to_owned());
+        assert_eq!(words(&made, &MACHINE), "");
+        assert_eq!(needed - disk_needed(&made), 100 << 30);
     }
 
     #[test]

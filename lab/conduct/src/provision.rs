@@ -42,8 +42,8 @@ pub(crate) struct Group<'a> {
 pub(crate) struct Preparing<'a> {
     pub(crate) users: &'a Users<'a>,
     pub(crate) client: Client,
-    /// Runs a program to its end.
-    pub(crate) run: &'a dyn Fn(&[String]) -> Result<(), Stop>,
+    /// Runs the command at a place among what is done, to its end.
+    pub(crate) run: &'a mut dyn FnMut(usize) -> Result<(), Stop>,
     /// Where the list of users is put for a command.
     pub(crate) users_file: &'a Path,
     pub(crate) interrupt: &'a AtomicBool,
@@ -115,17 +115,17 @@ impl Preparing<'_> {
     /// Does all of it, and gives the variables that the answers add to each user's own.
     pub(crate) fn prepare(&mut self, preparation: &Preparation) -> Result<UserExtra, Stop> {
         let mut extra = vec![Vec::new(); self.users.count()];
-        let phases = [
-            (&preparation.provision, "users were not provisioned"),
-            (&preparation.fill, "the state was not filled"),
-        ];
-        for (actions, failed) in phases {
-            for action in actions {
-                self.act(action, &mut extra).map_err(|stop| match stop {
+        let provisions = preparation.provision.len();
+        for (at, action) in preparation.actions().enumerate() {
+            let failed = match at < provisions {
+                true => "users were not provisioned",
+                false => "the state was not filled",
+            };
+            self.act((at, action), &mut extra)
+                .map_err(|stop| match stop {
                     Stop::System(problem) => Stop::System(format!("{failed}: {problem}")),
                     stop => stop,
                 })?;
-            }
         }
         Ok(match extra.iter().all(Vec::is_empty) {
             true => UserExtra::new(),
@@ -133,17 +133,15 @@ impl Preparing<'_> {
         })
     }
 
-    fn act(&mut self, action: &Action, extra: &mut UserExtra) -> Result<(), Stop> {
+    fn act(&mut self, (at, action): (usize, &Action), extra: &mut UserExtra) -> Result<(), Stop> {
         match action {
             Action::Request(request) => self.request(request, extra),
-            Action::Command(argv) => {
+            Action::Command(_) => {
                 let users = self.users;
                 write_users(self.users_file, users, extra).map_err(|error| {
                     Stop::System(format!("the list of users can't be written: {error}"))
                 })?;
-                let path = self.users_file.display().to_string();
-                let fill = |word: &String| word.replace("{{ users_file }}", &path);
-                (self.run)(&argv.iter().map(fill).collect::<Vec<_>>())
+                (self.run)(at)
             }
         }
     }

@@ -23,6 +23,7 @@ impl Conductor<'_> {
         let mut system_settings = self.settings();
         let kernel = facts.kernel.into_iter();
         system_settings.extend(kernel.map(|(name, value)| (format!("kernel {name}"), value)));
+        system_settings.extend(facts.storage);
         let there = facts.circumstances.system_host.as_ref();
         system_settings.extend(there.map(|there| ("cpus".to_owned(), self.cores_there(there))));
         let parts = facts.circumstances.parts.iter();

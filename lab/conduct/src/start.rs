@@ -174,6 +174,15 @@ impl System {
         }
         all
     }
+    /// What is told of file systems that were made on other machines.
+    pub(crate) fn storage(&self) -> BTreeMap<String, String> {
+        let mut all = self.parts.storage();
+        if let Process::Own(machine) = &self.process {
+            all.extend(machine.storage().iter().cloned());
+        }
+        all
+    }
+
 
     /// Whether it runs on this machine, as far as is known.
     pub(crate) fn is_here(&self) -> bool {

@@ -9,11 +9,11 @@ use lab_machine::{Local, Machine};
 use lab_study::plan::Trial;
 use lab_study::{CommandSpec, HttpSpec, ReachSpec, SystemSpec};
 
-use crate::parts::Parts;
+use crate::parts::{Parts, begin};
 use crate::reach::Reach;
 use crate::start::{System, SystemStart};
 use crate::stop::{Stop, stopped};
-use crate::{ConductError, attach, far};
+use crate::{ConductError, attach, far, parts};
 
 /// Starts a system and waits until it accepts requests.
 pub(crate) fn start(start: &SystemStart<'_>, interrupt: &AtomicBool) -> Result<System, Stop> {
@@ -49,7 +49,7 @@ fn start_last(
                 None => Box::new(Local::new(start.here(), spec.clone())),
             };
             machine.knows(others);
-            let started = machine.start(interrupt).map_err(stopped)?;
+            let started = begin(&mut *machine, interrupt, &stopped)?;
             Ok(System::of(machine, started, start.reach.secure))
         }
         SystemSpec::Attach(spec) => attach::start(start, spec, interrupt),
@@ -79,7 +79,7 @@ pub(crate) fn of_parts(trial: &Trial) -> Vec<(String, String)> {
             on.cloned().unwrap_or_default(),
         );
         if let Some(storage) = &part.host.storage {
-            set(format!("storage of {name}"), storage.clone());
+            set(parts::storage_of(name), storage.clone());
         }
     }
     told

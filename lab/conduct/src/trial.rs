@@ -13,7 +13,7 @@ use lab_host::clock::Stopwatch;
 use lab_host::machine;
 use lab_machine::http::Client;
 use lab_machine::scratch::Scratch;
-use lab_machine::{Look, Runner, output};
+use lab_machine::{Look, PREPARES, Runner, output};
 use lab_study::plan::LoadKind;
 
 use crate::course::{Conductor, Crowd, Facts};
@@ -285,22 +285,30 @@ impl Conductor<'_> {
             env: &setting.env,
             folder: &setting.folder,
         };
-        let what = "command of the preparation";
         let is_attached = system::is_attached(&self.trial.system);
-        let process = &system.process;
-        let run = |argv: &[String]| {
+        let (base, address) = (system.base().clone(), system.address());
+        let client = Client::new(base, address, system.reach.tls.clone());
+        let users_file = start.scratch.users();
+        let process = &mut system.process;
+        let mut run = |at: usize| {
             let done = match process {
-                Process::Own(machine) if !is_attached => machine.run(what, argv, self.interrupt),
-                _ => runner.run(what, argv, self.interrupt),
+                Process::Own(machine) if !is_attached => {
+                    machine.prepare(at, &users_file, self.interrupt)
+                }
+                // A server that runs already is prepared from here.
+                _ => {
+                    let file = users_file.to_string_lossy();
+                    let argv = lab_machine::command(&setting.preparation, at, &file);
+                    runner.run(PREPARES, &argv.unwrap_or_default(), self.interrupt)
+                }
             };
             done.map_err(stopped)
         };
-        let base = system.base().clone();
         let mut preparing = Preparing {
             users: &users,
-            client: Client::new(base, system.address(), system.reach.tls.clone()),
-            run: &run,
-            users_file: &start.scratch.file("users"),
+            client,
+            run: &mut run,
+            users_file: &users_file,
             interrupt: self.interrupt,
         };
         let prepared = preparing.prepare(&setting.preparation);

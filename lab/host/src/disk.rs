@@ -99,7 +99,12 @@ pub fn check(plan: &Plan) -> Vec<String> {
     let made = plan
         .every_trial()
         .filter_map(|trial| trial.host.filesystem.as_ref());
-    let kinds: BTreeSet<Filesystem> = made.map(|made| made.kind).collect();
+    unusable(&made.map(|made| made.kind).collect())
+}
+
+/// What keeps file systems of these kinds from being made here; one sentence each.
+#[must_use]
+pub fn unusable(kinds: &BTreeSet<Filesystem>) -> Vec<String> {
     if kinds.is_empty() {
         return Vec::new();
     }
@@ -115,7 +120,7 @@ pub fn check(plan: &Plan) -> Vec<String> {
              driver; a container must be given it"
         ));
     }
-    let makers = kinds.into_iter().map(|kind| (maker(kind), package(kind)));
+    let makers = kinds.iter().map(|kind| (maker(*kind), package(*kind)));
     let mounting = ["mount", "umount", "losetup"].map(|name| (name.to_owned(), "mount"));
     for (program, package) in makers.chain(mounting) {
         if find(&program).is_none() {

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
@@ -18,16 +18,20 @@ use lab_study::{CommandSpec, KernelSetting};
 use crate::error::{Failed, MachineError};
 use crate::machine::{Counted, Counts, Machine, Row, Started};
 use crate::message::{
-    Counting, Heard, MOST_ORDER, MOST_REPORT, MOST_STARTED, Order, Report, Setup, Unreadable,
-    decode_heard, encode,
+    Counting, Heard, MOST_ORDER, MOST_REPORT, MOST_STARTED, Order, Report, Setup, USERS_PIECE,
+    Unreadable, decode_heard, encode,
 };
+use crate::preparing;
+use crate::runner::RESET_DEADLINE;
 use crate::state::State;
 use crate::surroundings::Surrounded;
 
 /// Longest wait for an answer, beside what a system may take to start or end.
 const ANSWER: Duration = Duration::from_secs(120);
-/// How long the reset of a system may take there.
-const RESET: Duration = Duration::from_secs(300);
+/// How long the programs may take that make a file system.
+const MAKES: Duration = Duration::from_secs(600);
+/// Bytes that even a slow disk takes in a second.
+const WRITES: u64 = 10_000_000;
 /// Between two looks at the interrupt.
 const LOOK: Duration = Duration::from_millis(50);
 /// What was said and may wait for whoever conducts, each of at most a megabyte, but the answer to a start.
@@ -50,6 +54,7 @@ pub struct Afar {
     /// What the system ended by.
     ended: Option<String>,
     kernel: BTreeMap<String, String>,
+    storage: Vec<(String, String)>,
     /// The trial's 0, by this machine's clock.
     zero: u64,
     /// It said that all is as it was.
@@ -78,6 +83,7 @@ impl Afar {
             rows: VecDeque::new(),
             ended: None,
             kernel: BTreeMap::new(),
+            storage: Vec::new(),
             zero: 0,
             closed: false,
         })
@@ -253,7 +259,15 @@ impl Afar {
     /// How long the system may take to start.
     fn start_within(&self) -> Duration {
         let within = self.programs().map(|spec| spec.ready_within_ms);
-        ANSWER + RESET + Duration::from_millis(within.sum())
+        ANSWER + RESET_DEADLINE + self.making() + Duration::from_millis(within.sum())
+    }
+
+    /// How long a file system may take that is made for it.
+    fn making(&self) -> Duration {
+        let setups = self.setup.iter();
+        let made = setups.filter_map(|setup| setup.host.filesystem.as_ref());
+        let written = made.map(|made| MAKES + Duration::from_secs(made.bytes / WRITES));
+        written.sum()
     }
 
     fn stop_within(&self) -> Duration {
@@ -261,8 +275,53 @@ impl Afar {
         ANSWER + Duration::from_millis(grace.sum())
     }
 
+    /// Sends the list of users, where the command lists them, and has the command run.
+    fn prepare_there(
+        &mut self,
+        at: usize,
+        users: &Path,
+        interrupt: &AtomicBool,
+    ) -> Result<(), Failed> {
+        let all = self.setup.as_ref().map(|setup| &setup.spec.preparation);
+        if all.is_some_and(|all| preparing::lists_users(all, at)) {
+            self.send_users(users, interrupt)?;
+        }
+        match self.ask(&Order::Prepare { at }, ANSWER + RESET_DEADLINE, interrupt)? {
+            Report::Prepared => Ok(()),
+            other => Err(self.unfit(&other)),
+        }
+    }
+
+    fn send_users(&mut self, users: &Path, interrupt: &AtomicBool) -> Result<(), Failed> {
+        let unread =
+            |error: io::Error| Failed::System(format!("the list of users can't be read: {error}"));
+        let mut file = BufReader::new(File::open(users).map_err(unread)?);
+        let mut after = 0;
+        // Once without any, so that it is there.
+        let mut has_more = true;
+        while has_more {
+            let piece = whole_lines(&mut file).map_err(unread)?;
+            has_more = !piece.is_empty();
+            let expected = after + piece.len() as u64;
+            match self.ask(&Order::Users { after, piece }, ANSWER, interrupt)? {
+                Report::HasUsers { bytes } if bytes == expected => after = bytes,
+                other => return Err(self.unfit(&other)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Says nothing to it any more: it leaves its machine as it was by itself.
+    fn give_up(&mut self) {
+        self.closed = true;
+        self.place.kill();
+    }
+
     /// Ends the system, takes its output, and has the machine left as it was.
     fn end(&mut self) -> Result<Option<String>, Failed> {
+        if self.closed {
+            return Ok(None);
+        }
         let never = AtomicBool::new(false);
         let note = match self.ask(&Order::Stop, self.stop_within(), &never)? {
             Report::Stopped { note } => note,
@@ -306,6 +365,17 @@ impl Afar {
     }
 }
 
+/// As many lines as a piece of the list of users has room for, or one that is longer.
+fn whole_lines(file: &mut impl BufRead) -> io::Result<String> {
+    let mut piece = String::new();
+    while piece.len() < USERS_PIECE {
+        if file.read_line(&mut piece)? == 0 {
+            break;
+        }
+    }
+    Ok(piece)
+}
+
 fn hear(
     reports: &mut dyn FrameSource,
     into: &SyncSender<Result<Heard, Unreadable>>,
@@ -340,19 +410,25 @@ impl Machine for Afar {
         let answer = self.ask(&Order::Start { setup }, within, interrupt);
         self.awaits_long.store(false, Ordering::Relaxed);
         match answer? {
-            Report::Started { started, kernel } => {
-                self.kernel = kernel;
+            Report::Started {
+                started,
+                kernel,
+                storage,
+            } => {
+                (self.kernel, self.storage) = (kernel, storage);
                 Ok(*started)
             }
             other => Err(self.unfit(&other)),
         }
     }
 
-    fn run(&self, what: &str, _argv: &[String], _interrupt: &AtomicBool) -> Result<(), Failed> {
-        Err(Failed::Fatal(MachineError::Refused {
-            agent: self.place.name(),
-            why: format!("a {what} is run on the machine that conducts alone"),
-        }))
+    fn prepare(&mut self, at: usize, users: &Path, interrupt: &AtomicBool) -> Result<(), Failed> {
+        let done = self.prepare_there(at, users, interrupt);
+        if matches!(done, Err(Failed::Interrupted)) {
+            // What it is about is cut short by nothing but the end of its orders.
+            self.give_up();
+        }
+        done
     }
 
     fn look(&mut self) -> Result<(), Failed> {
@@ -419,6 +495,10 @@ impl Machine for Afar {
 
     fn kernel(&self) -> BTreeMap<String, String> {
         self.kernel.clone()
+    }
+
+    fn storage(&self) -> &[(String, String)] {
+        &self.storage
     }
 
     fn counted(&self) -> Option<Counted<'_>> {

@@ -1,6 +1,8 @@
 //! What the owner of a machine lets runs do on it: a file of the agent's own, which no study can widen.
 //! Judges and starts nothing.
 
+mod filesystems;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::IpAddr;
@@ -10,6 +12,7 @@ use lab_host::kernel;
 use lab_study::{Action, CommandSpec, Cpus, HostSpec, KernelSetting};
 use serde::Deserialize;
 
+use self::filesystems::{Filesystems, Section};
 use crate::message::Setup;
 
 /// The agent's own program, as the file calls it.
@@ -57,6 +60,7 @@ struct File {
     kernel: Vec<String>,
     #[serde(default)]
     variables: BTreeSet<String>,
+    filesystems: Option<Section>,
 }
 
 /// What runs may do on this machine.
@@ -74,6 +78,8 @@ pub struct Allowed {
     kernel: BTreeSet<String>,
     /// Variables of programs, beside those that are harmless.
     variables: BTreeSet<String>,
+    /// What may be made for a trial in one of the folders; nothing unless its owner says so.
+    filesystems: Filesystems,
 }
 
 impl Allowed {
@@ -128,6 +134,10 @@ impl Allowed {
             folders,
             kernel: kernel.collect(),
             variables: file.variables,
+            filesystems: match file.filesystems {
+                Some(section) => section.parse()?,
+                None => Filesystems::default(),
+            },
         })
     }
 
@@ -161,19 +171,6 @@ impl Allowed {
         for spec in before.map(|(_, spec)| spec).chain([&setup.spec]) {
             problems.extend(self.of_command(spec));
         }
-        let actions = [
-            &setup.spec.preparation.provision,
-            &setup.spec.preparation.fill,
-        ];
-        if actions
-            .into_iter()
-            .flatten()
-            .any(|one| matches!(one, Action::Command(_)))
-        {
-            let what = "commands that prepare a system (`provision`, `fill`) are run on the machine that conducts \
-                        alone: prepare it by requests";
-            problems.push(what.to_owned());
-        }
         problems
     }
 
@@ -196,9 +193,8 @@ impl Allowed {
                 "the storage {storage} is not allowed: its owner has not put it on the list `folders`"
             ));
         }
-        if host.filesystem.is_some() {
-            let what = "a file system for each trial (`storage`) is made on the machine that conducts alone";
-            problems.push(what.to_owned());
+        if let Some(spec) = &host.filesystem {
+            problems.extend(self.filesystems.refused(spec));
         }
         problems.extend(missing_cores(host.cpus.as_ref(), cores));
         problems
@@ -208,6 +204,11 @@ impl Allowed {
         let mut problems = Vec::new();
         problems.extend(self.of_words(&spec.start));
         problems.extend(self.of_words(&spec.reset));
+        for action in spec.preparation.actions() {
+            if let Action::Command(words) = action {
+                problems.extend(self.of_words(words));
+            }
+        }
         for (name, _) in &spec.env {
             if !self.variable(name) {
                 problems.push(format!(
@@ -280,10 +281,17 @@ impl Allowed {
     /// The same command with whole paths of its programs, so that no search finds others.
     pub(crate) fn settled(&self, spec: &CommandSpec) -> CommandSpec {
         let mut settled = spec.clone();
-        for word in [settled.start.first_mut(), settled.reset.first_mut()]
-            .into_iter()
-            .flatten()
-        {
+        let preparation = &mut settled.preparation;
+        let actions = preparation
+            .provision
+            .iter_mut()
+            .chain(&mut preparation.fill);
+        let prepare = actions.filter_map(|action| match action {
+            Action::Command(words) => words.first_mut(),
+            Action::Request(_) => None,
+        });
+        let own = [settled.start.first_mut(), settled.reset.first_mut()];
+        for word in own.into_iter().flatten().chain(prepare) {
             let whole = self
                 .program(word)
                 .and_then(|whole| whole.into_os_string().into_string().ok());
@@ -464,11 +472,13 @@ mod tests {
         );
         check(|s| s.host.cpus = Some(Cpus::List(vec![0, 5])), "core 5");
         check(|s| s.host.cpus = Some(Cpus::Count(2)), "");
-        let command = || vec![Action::Command(vec!["sleep".to_owned()])];
-        check(
-            |s| s.spec.preparation.fill = command(),
-            "prepare it by requests",
-        );
+        let command = |program: &str| vec![Action::Command(vec![program.to_owned()])];
+        check(|s| s.spec.preparation.fill = command("sleep"), "");
+        for program in ["sh", "./sleep", "{{ scratch }}/sleep"] {
+            let said = format!("the program {program} is not allowed");
+            check(|s| s.spec.preparation.provision = command(program), &said);
+            check(|s| s.spec.preparation.fill = command(program), &said);
+        }
         let kernel = |path: &str| {
             let (name, value) = ("a setting".to_owned(), "1".to_owned());
             vec![KernelSetting {

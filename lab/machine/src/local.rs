@@ -1,9 +1,9 @@
 //! This machine, as the one of a system.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ use crate::command::{self, Running};
 use crate::error::Failed;
 use crate::machine::{Counted, Counts, Machine, Row, Started};
 use crate::output::Output;
-use crate::runner::Runner;
+use crate::preparing;
+use crate::runner::{PREPARES, Runner};
 use crate::start::{self, End, Setting, Start};
 use crate::state::State;
 use crate::surroundings::Surrounded;
@@ -33,7 +34,7 @@ pub struct Local {
     spec: CommandSpec,
     running: Option<Running>,
     /// What programs left running that prepared it; it may need them.
-    beside: RefCell<Vec<Child>>,
+    beside: Vec<Child>,
     setting: Setting,
     output: Output,
 }
@@ -47,7 +48,7 @@ impl Local {
             start,
             spec,
             running: None,
-            beside: RefCell::default(),
+            beside: Vec::new(),
             setting: Setting::default(),
         }
     }
@@ -76,21 +77,26 @@ impl Machine for Local {
     }
 
     fn start(&mut self, interrupt: &AtomicBool) -> Result<Started, Failed> {
-        let beside = self.beside.get_mut();
+        let beside = &mut self.beside;
         let (running, started) = command::start(&self.start, &self.spec, beside, interrupt)?;
         self.running = Some(running);
         self.setting = started.setting.clone();
         Ok(started)
     }
 
-    fn run(&self, what: &str, argv: &[String], interrupt: &AtomicBool) -> Result<(), Failed> {
+    fn prepare(&mut self, at: usize, users: &Path, interrupt: &AtomicBool) -> Result<(), Failed> {
+        let users = users.to_string_lossy();
+        let Some(argv) = preparing::command(&self.setting.preparation, at, &users) else {
+            let what = format!("no command prepares the system at place {at}");
+            return Err(Failed::System(what));
+        };
         let runner = Runner {
             start: &self.start,
             env: &self.setting.env,
             folder: &self.setting.folder,
         };
-        let left = runner.run_held(what, argv, interrupt)?;
-        self.beside.borrow_mut().extend(left);
+        let left = runner.run_held(PREPARES, &argv, interrupt)?;
+        self.beside.extend(left);
         Ok(())
     }
 
@@ -133,6 +139,11 @@ impl Machine for Local {
         BTreeMap::new()
     }
 
+    fn storage(&self) -> &[(String, String)] {
+        // The trial's folder is the run's business.
+        &[]
+    }
+
     fn counted(&self) -> Option<Counted<'_>> {
         let running = self.running.as_ref()?;
         Some(Counted {
@@ -146,11 +157,8 @@ impl Machine for Local {
         let held = held.into_iter().flatten();
         let held = held.filter_map(|pid| u32::try_from(pid).ok());
         let first = self.running.as_ref().map(|running| running.child.id());
-        let beside = self.beside.borrow();
-        let beside = beside
-            .iter()
-            .filter_map(Child::held)
-            .flat_map(Held::members);
+        let beside = self.beside.iter().filter_map(Child::held);
+        let beside = beside.flat_map(Held::members);
         let all = first.into_iter().chain(held);
         all.chain(beside.filter_map(|pid| u32::try_from(pid).ok()))
             .collect()
@@ -171,7 +179,7 @@ impl Local {
     pub(crate) fn end(&mut self, gone: &AtomicBool) -> Option<String> {
         let running = self.running.take();
         let said = running.and_then(|running| ended(running, gone));
-        for child in self.beside.get_mut().drain(..).rev() {
+        for child in self.beside.drain(..).rev() {
             // What does not listen is killed.
             let _killed = child.stop_within(Signal::SIGTERM, || left(BESIDE_GRACE, gone));
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -25,11 +26,12 @@ pub trait Machine {
     /// When it does not, with its last lines; when `interrupt` becomes true.
     fn start(&mut self, interrupt: &AtomicBool) -> Result<Started, Failed>;
 
-    /// Runs a program beside the system, to its end; `what` it is called in words.
+    /// Runs a command that prepares the system, to its end: the one at this place among what prepares it. `users` is the
+    /// list of users, a file of whoever conducts.
     ///
     /// # Errors
     /// When it does not end well, or not in time; when `interrupt` becomes true.
-    fn run(&self, what: &str, argv: &[String], interrupt: &AtomicBool) -> Result<(), Failed>;
+    fn prepare(&mut self, at: usize, users: &Path, interrupt: &AtomicBool) -> Result<(), Failed>;
 
     /// Looks after the system while it runs; never waits.
     ///
@@ -67,6 +69,9 @@ pub trait Machine {
 
     /// Kernel settings that it changed for the trial, with the values in force.
     fn kernel(&self) -> BTreeMap<String, String>;
+
+    /// What is told of the file system that it made for the trial, by name.
+    fn storage(&self) -> &[(String, String)];
 
     /// What is counted of it by whoever conducts: nothing of a system that does not run on its machine.
     fn counted(&self) -> Option<Counted<'_>>;

@@ -18,6 +18,10 @@ const BYTES: u8 = 1;
 /// Largest piece of output.
 pub(crate) const PIECE: u64 = 256 << 10;
 
+/// Largest piece of the list of users, and how long that list may be: a million users with some hundred bytes each.
+pub(crate) const USERS_PIECE: usize = 256 << 10;
+pub(crate) const MOST_USERS: u64 = 1 << 30;
+
 /// No order is longer: it has the texts of one system's files.
 pub(crate) const MOST_ORDER: usize = 16 << 20;
 /// No report is longer, but one.
@@ -57,6 +61,10 @@ pub(crate) enum Order {
     Check { setup: Box<Setup> },
     /// To start a system, and to answer when it accepts requests.
     Start { setup: Box<Setup> },
+    /// To keep a piece of the list of users, which comes after so many bytes of it.
+    Users { after: u64, piece: String },
+    /// To run a command that prepares the system: the one at this place among what prepares it.
+    Prepare { at: usize },
     /// To look after a server that runs there already: its process, or the one that listens on its port.
     Watch { port: u16, pid: Option<u32> },
     /// To say what state the trial begins in.
@@ -81,11 +89,16 @@ pub(crate) enum Order {
 pub(crate) enum Report {
     /// What it refuses, each in a sentence.
     Checked { problems: Vec<String> },
-    /// The system accepts requests; the kernel's settings in force.
+    /// The system accepts requests; the kernel's settings in force, and what is told of the file system that was made.
     Started {
         started: Box<Started>,
         kernel: BTreeMap<String, String>,
+        storage: Vec<(String, String)>,
     },
+    /// It has so many bytes of the list of users.
+    HasUsers { bytes: u64 },
+    /// The command has ended well.
+    Prepared,
     /// It looks after that process; `None` where there is none that it may look after.
     Watched { pid: Option<u32> },
     /// The state of the machine.

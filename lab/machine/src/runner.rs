@@ -15,8 +15,10 @@ use crate::error::{Failed, MachineError};
 use crate::output::Output;
 use crate::start::{self, LOOK, Start};
 
-/// How long a reset may take.
-const RESET_DEADLINE: Duration = Duration::from_secs(300);
+/// What a command that prepares a system is called in words.
+pub const PREPARES: &str = "command of the preparation";
+/// How long a reset may take, and each command that prepares a system.
+pub(crate) const RESET_DEADLINE: Duration = Duration::from_secs(300);
 /// How long a reset may take to end when it is given up.
 const RESET_GRACE: Duration = Duration::from_secs(1);
 

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lab_host::disk::{Disk, DiskFacts};
+use lab_study::FilesystemSpec;
 use lab_study::plan::{Plan, Trial};
 use nix::unistd::{AccessFlags, access};
 
@@ -121,10 +122,20 @@ impl Work {
     /// # Errors
     /// When folder or file system can't be made.
     pub fn of(&self, trial: &Trial, interrupt: &AtomicBool) -> Result<Scratch, MachineError> {
-        let Some(spec) = &trial.host.filesystem else {
-            return self.trial(trial.id);
+        self.fresh_on(trial.host.filesystem.as_ref(), trial.id, interrupt)
+    }
+
+    /// The same for the trial of this number, on a file system as `spec` has it.
+    pub(crate) fn fresh_on(
+        &self,
+        spec: Option<&FilesystemSpec>,
+        id: u32,
+        interrupt: &AtomicBool,
+    ) -> Result<Scratch, MachineError> {
+        let Some(spec) = spec else {
+            return self.trial(id);
         };
-        let dir = self.whole()?.join(format!("{:03}", trial.id));
+        let dir = self.whole()?.join(format!("{id:03}"));
         let stop = || interrupt.load(Ordering::Relaxed);
         let disk = Some(Disk::make(spec, &dir, &stop)?);
         let scratch = Scratch { dir, disk };
@@ -244,6 +255,12 @@ impl Scratch {
     #[must_use]
     pub fn file(&self, name: &str) -> PathBuf {
         self.dir.join(name)
+    }
+
+    /// Where the list of users is put for the commands that prepare a system.
+    #[must_use]
+    pub fn users(&self) -> PathBuf {
+        self.file("users")
     }
 
     /// Bytes and number of the files in the data folder; those that vanish meanwhile count nothing.

@@ -1,9 +1,9 @@
 //! An agent's machine, as a run has it for the trials of a system: told by orders, and left as it was when
 //! whoever gives them is not heard any more. It knows no network and no lease.
 
-use std::collections::BTreeMap;
-use std::fs::{self, File, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -12,17 +12,19 @@ use std::time::Duration;
 
 use lab_driver::remote::{FrameSink, FrameSource, MessageError};
 use lab_host::clock::shared;
+use lab_host::disk::{Disk, DiskFacts};
 use lab_host::journal::{Gone, restore};
 use lab_host::kernel::Kernel;
 use lab_monitor::{Monitor, MonitorSpec, Roots};
-use lab_study::Cpus;
+use lab_study::{Cpus, FilesystemSpec, HostSpec};
 
 use crate::allow::Allowed;
 use crate::error::{Failed, MachineError};
 use crate::local::Local;
-use crate::machine::{Machine, Started};
+use crate::machine::Machine;
 use crate::message::{
-    Counting, MOST_ORDER, Order, PIECE, Report, Setup, decode_order, encode, encode_piece,
+    Counting, MOST_ORDER, MOST_USERS, Order, PIECE, Report, Setup, decode_order, encode,
+    encode_piece,
 };
 use crate::output;
 use crate::schedule::next_due;
@@ -299,8 +301,10 @@ impl Post<'_> {
     /// The answer to an order.
     fn obey(&mut self, order: Order) -> Vec<u8> {
         let report = match order {
-            Order::Check { setup } => Ok(self.check(&setup)),
+            Order::Check { setup } => self.check(&setup),
             Order::Start { setup } => self.start(*setup),
+            Order::Users { after, piece } => self.users(after, &piece),
+            Order::Prepare { at } => self.prepare(at),
             Order::Watch { port, pid } => self.watch(port, pid),
             Order::State { touched } => {
                 let data = self.held.as_ref().map(|held| held.scratch.data());
@@ -407,9 +411,14 @@ impl Post<'_> {
         Report::Stopped { note }
     }
 
-    fn check(&self, setup: &Setup) -> Report {
-        let problems = self.station.allowed.refused(setup, &self.station.cores);
-        Report::Checked { problems }
+    fn check(&mut self, setup: &Setup) -> Result<Report, Failed> {
+        let station = self.station;
+        let mut problems = station.allowed.refused(setup, &station.cores);
+        if let (Some(spec), true) = (&setup.host.filesystem, problems.is_empty()) {
+            self.close()?;
+            problems.extend(station.try_disk(&setup.host, spec)?);
+        }
+        Ok(Report::Checked { problems })
     }
 
     /// Makes the machine ready for the trial, and starts its system. What is asked for is judged again: nobody
@@ -422,12 +431,35 @@ impl Post<'_> {
             return Err(Failed::Lost(refused.join("; ")));
         }
         self.looked = Some(Look::now());
-        let held = self.held.insert(station.hold(setup)?);
+        let held = self.held.insert(station.hold(setup, self.gone)?);
         let kernel = held.kernel.apply(&held.setup.host.kernel);
         let kernel = kernel.map_err(MachineError::from)?;
-        let started = held.machine.start(self.gone)?;
+        let started = Box::new(held.machine.start(self.gone)?);
         held.runs = true;
-        Ok(told(started, kernel))
+        let storage = held.storage();
+        Ok(Report::Started {
+            started,
+            kernel,
+            storage,
+        })
+    }
+
+    /// Runs a command that prepares the system. It is one of those that were judged before the start.
+    fn prepare(&mut self, at: usize) -> Result<Report, Failed> {
+        let held = self.held.as_mut().ok_or_else(no_system)?;
+        let users = held.scratch.users();
+        held.machine.prepare(at, &users, self.gone)?;
+        Ok(Report::Prepared)
+    }
+
+    /// Keeps a piece of the list of users.
+    fn users(&mut self, after: u64, piece: &str) -> Result<Report, Failed> {
+        let held = self.held.as_ref().ok_or_else(no_system)?;
+        let kept = keep_users(&held.scratch.users(), after, piece);
+        let refused =
+            |error: io::Error| Failed::Lost(format!("the list of users can't be kept: {error}"));
+        let bytes = kept.map_err(refused)?;
+        Ok(Report::HasUsers { bytes })
     }
 
     /// A piece of what the system printed; empty at its end.
@@ -476,13 +508,46 @@ impl Post<'_> {
 }
 
 impl Station {
-    /// Makes the folder of a trial, and writes down what its kernel settings were.
-    fn hold(&self, setup: Setup) -> Result<Held, MachineError> {
+    /// The folder that trials of such a machine have theirs in.
+    fn work_of(&self, host: &HostSpec) -> Result<Work, MachineError> {
         // Named by whoever judged it: it is one of those that are allowed.
-        let folder = self.allowed.folder(&setup.host).unwrap_or(&self.state);
-        let work = self.work(folder)?;
-        let scratch = work.trial(setup.trial)?;
-        let kernel = Kernel::of(&self.state, setup.host.kernel.iter(), Vec::new())?;
+        self.work(self.allowed.folder(host).unwrap_or(&self.state))
+    }
+
+    /// Makes a file system as trials will have it, and takes it away: why that can't be done, if it can't.
+    fn try_disk(
+        &self,
+        host: &HostSpec,
+        spec: &FilesystemSpec,
+    ) -> Result<Option<String>, MachineError> {
+        let work = self.work_of(host)?;
+        let whole = work.whole()?;
+        let free = lab_host::machine::free_bytes(&whole).unwrap_or(u64::MAX);
+        if free < spec.bytes {
+            let megabytes = |bytes: u64| bytes / 1_000_000;
+            return Ok(Some(format!(
+                "a file system of {} MB is wanted in a folder with {} MB free",
+                megabytes(spec.bytes),
+                megabytes(free)
+            )));
+        }
+        let journal = Kernel::of(&self.state, std::iter::empty(), vec![whole.clone()])?;
+        let tried = Disk::try_out(spec, &whole.join("try"));
+        journal.finish()?;
+        Ok(tried.err().map(|error| error.to_string()))
+    }
+
+    /// Makes the folder of a trial, with a file system of its own if it is to have one. What its kernel settings were is
+    /// written down before, and where a file system is made.
+    fn hold(&self, setup: Setup, gone: &AtomicBool) -> Result<Held, MachineError> {
+        // What an earlier trial could not put back: no other one begins before that is done.
+        put_back(&self.state)?;
+        let work = self.work_of(&setup.host)?;
+        let made = setup.host.filesystem.as_ref();
+        let disks = made.map(|_| work.whole()).into_iter();
+        let disks = disks.collect::<Result<_, _>>()?;
+        let kernel = Kernel::of(&self.state, setup.host.kernel.iter(), disks)?;
+        let scratch = work.fresh_on(made, setup.trial, gone)?;
         let output = scratch.file("output");
         let start = Start {
             program: self.program.clone(),
@@ -507,6 +572,18 @@ impl Station {
 }
 
 impl Held {
+    /// What is told of the file system that was made for it.
+    fn storage(&self) -> Vec<(String, String)> {
+        let folder = self.setup.host.storage.as_deref();
+        let told = |disk: &DiskFacts| disk.told(Some(folder.unwrap_or("the agent's folder")));
+        self.scratch
+            .disk()
+            .map(told)
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+
     fn counted(&self) -> MonitorSpec {
         let counted = self.machine.counted();
         let processes = counted.iter().map(|one| (SYSTEM.to_owned(), one.pid));
@@ -532,11 +609,29 @@ impl Held {
     }
 }
 
-fn told(started: Started, kernel: BTreeMap<String, String>) -> Report {
-    Report::Started {
-        started: Box::new(started),
-        kernel,
+fn no_system() -> Failed {
+    Failed::Lost("no system was started here".to_owned())
+}
+
+/// Appends a piece of the list of users, which may have passwords; how long the list is then. The first piece begins it
+/// anew.
+fn keep_users(path: &Path, after: u64, piece: &str) -> io::Result<u64> {
+    let mut options = OpenOptions::new();
+    let options = options.create(true).append(true).mode(0o600);
+    let mut file = options.open(path)?;
+    if after == 0 {
+        file.set_len(0)?;
     }
+    if file.metadata()?.len() != after {
+        return Err(io::Error::other("a piece of it is missing"));
+    }
+    let bytes = after + piece.len() as u64;
+    if bytes > MOST_USERS {
+        let gigabytes = MOST_USERS >> 30;
+        return Err(io::Error::other(format!("it has over {gigabytes} GB")));
+    }
+    file.write_all(piece.as_bytes())?;
+    Ok(bytes)
 }
 
 /// Those that a study wants of the agent's.

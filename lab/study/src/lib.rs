@@ -28,15 +28,15 @@ pub use attach::AttachSpec;
 pub use command::{CommandSpec, FilledIn, PresetUse, Ready, StopSignal};
 pub use file::schema_study;
 pub use lab_language::host::{HostSpec, KernelSetting};
-pub use lab_language::machine::{Cpus, Filesystem};
+pub use lab_language::machine::{Cpus, Filesystem, filesystem};
 pub use lab_language::reach::{HttpSpec, HttpVersion, ReachSpec, TlsSpec};
-pub use lab_language::units::duration;
+pub use lab_language::units::{duration, size};
 pub use lab_language::{
     AddressRange, Agents, Environment, Files, FilesystemSpec, LoadError, Problem, Secrets,
     TextError, Which, nearest, schema_workload,
 };
 pub use lab_workload::{Bytes, Data, Each, looks_secret};
 pub use model::{Study, Workload};
-pub use preparation::{Action, ActionRequest, EACH, Keep, Piece, Preparation};
+pub use preparation::{Action, ActionRequest, EACH, Keep, Piece, Preparation, USERS_FILE};
 pub use read::{Loaded, LoadedAny, load_any, load_study, load_workload, load_workload_with};
 pub use system::{PartSpec, SystemSpec};

@@ -14,7 +14,9 @@ use crate::model::{Cell, Level};
 /// The variable under which a request for several users holds what `each` makes of them.
 pub const EACH: &str = "each";
 /// What a command of a preparation may name beside the rest.
-pub(crate) const USERS_FILE: &str = "users_file";
+pub(crate) const USERS_FILE_NAME: &str = "users_file";
+/// The same as it stands in its words.
+pub const USERS_FILE: &str = "{{ users_file }}";
 /// Most users of one request.
 const MAX_USERS_PER_REQUEST: u64 = 100_000;
 /// Most disk that one user takes.
@@ -50,12 +52,16 @@ impl Preparation {
     /// Whether there is something to do for each user.
     #[must_use]
     pub fn is_of_users(&self) -> bool {
-        let users_file = format!("{{{{ {USERS_FILE} }}}}");
         let of_users = |action: &Action| match action {
-            Action::Command(words) => words.iter().any(|word| word.contains(&users_file)),
+            Action::Command(words) => words.iter().any(|word| word.contains(USERS_FILE)),
             Action::Request(_) => true,
         };
-        self.provision.iter().chain(&self.fill).any(of_users)
+        self.actions().any(of_users)
+    }
+
+    /// All that is done, in its order.
+    pub fn actions(&self) -> impl Iterator<Item = &Action> {
+        self.provision.iter().chain(&self.fill)
     }
 
     /// With these texts of its commands.
@@ -162,8 +168,10 @@ pub(crate) struct RequestTemplate {
 impl PreparationTemplate {
     pub(crate) fn spec(&self, cell: &Cell) -> Result<Preparation, CellError> {
         let mut cell = cell.clone();
-        let placeholder = format!("{{{{ {USERS_FILE} }}}}");
-        cell.insert(USERS_FILE.to_owned(), Level::Text(placeholder));
+        cell.insert(
+            USERS_FILE_NAME.to_owned(),
+            Level::Text(USERS_FILE.to_owned()),
+        );
         let cell = &cell;
         let folder = self.folder.value(cell, folder)?.filter(|f| !f.is_empty());
         let alike = self.alike.value(cell, argument)?;

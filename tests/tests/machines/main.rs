@@ -3,6 +3,7 @@
 //! data lies in the agent's folder, and nothing of it is left whoever is killed.
 
 mod parts;
+mod prepared;
 mod stage;
 
 use std::fs::{self, OpenOptions};

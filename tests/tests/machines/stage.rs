@@ -122,7 +122,8 @@ impl Stage {
 
     fn allowed(&self) -> String {
         format!(
-            "address = \"{ADDRESS}\"\nprograms = [\"plimsoll\"]\nfolders = [\"{}\"]\nkernel = {SETTINGS:?}\n",
+            "address = \"{ADDRESS}\"\nprograms = [\"plimsoll\", \"cat\"]\nfolders = [\"{}\"]\nkernel = {SETTINGS:?}\n\
+             [filesystems]\nkinds = [\"ext4\"]\nmost = \"400 MB\"\n",
             self.path("trials").display()
         )
     }

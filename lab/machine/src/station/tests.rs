@@ -1,6 +1,7 @@
 //! Both sides over channels of this process, with real programs: what an agent does on a machine, and that nothing
 //! of it stays.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -8,7 +9,7 @@ use std::thread::JoinHandle;
 use lab_driver::remote::{End, Peer, Place};
 use lab_host::clock::{Stopwatch, pause};
 use lab_host::machine;
-use lab_study::{CommandSpec, HostSpec, Preparation, Ready, StopSignal};
+use lab_study::{Action, CommandSpec, HostSpec, Preparation, Ready, StopSignal};
 
 use super::*;
 use crate::afar::Afar;
@@ -417,7 +418,7 @@ fn settings_are_put_back_before_the_data_is_removed() {
     let station = &*stage.station;
     let value = stage.folder.path().join("value");
     fs::write(&value, "1\n").unwrap();
-    let held = station.hold(setup("exit")).unwrap();
+    let held = station.hold(setup("exit"), &never()).unwrap();
     // It is reached by way of the data.
     let data = fs::canonicalize(held.scratch.data()).unwrap();
     let up = data.strip_prefix(fs::canonicalize(stage.folder.path()).unwrap());
@@ -522,4 +523,120 @@ fn that_the_orders_end_is_known_whatever_waits() {
     }
     until("it is known", || gone.load(Ordering::Relaxed));
     assert_eq!(waiting.iter().count(), QUEUE);
+}
+
+/// A script with the list of users in `$0`.
+fn script(text: &str) -> Action {
+    let words = ["sh", "-c", text, "{{ users_file }}"];
+    Action::Command(words.map(str::to_owned).to_vec())
+}
+
+#[test]
+fn commands_prepare_a_system_on_its_machine() {
+    let stage = Stage::new();
+    let mut prepared = setup("exec sleep 600");
+    prepared.spec.preparation.provision = vec![script("cp \"$0\" accounts")];
+    prepared.spec.preparation.fill = vec![script("echo it is full; exit 3")];
+    let (mut afar, served) = stage.open(prepared);
+    let started = afar.start(&never()).unwrap();
+    let (data, users) = (
+        PathBuf::from(&started.setting.scratch),
+        stage.folder.path().join("users"),
+    );
+    // Several pieces, then a list that is shorter than the one before.
+    for list in [
+        "{\"index\":0,\"name\":\"ada\"}\n".repeat(40_000),
+        String::new(),
+    ] {
+        fs::write(&users, &list).unwrap();
+        afar.prepare(0, &users, &never()).unwrap();
+        let accounts = fs::read_to_string(data.join("accounts")).unwrap();
+        assert!(accounts == list, "{} bytes", accounts.len());
+    }
+    let list = data.parent().unwrap().join("users");
+    let mode = fs::metadata(list).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "it may have passwords");
+    let why = |failed: Result<(), Failed>| match failed {
+        Err(Failed::System(why)) => why,
+        failed => panic!("{failed:?}"),
+    };
+    let said = why(afar.prepare(1, &users, &never()));
+    assert!(
+        said.starts_with("the command of the preparation ended with exit status: 3")
+            && said.ends_with("it is full"),
+        "{said}"
+    );
+    let said = why(afar.prepare(2, &users, &never()));
+    assert!(said.contains("no command"), "{said}");
+    afar.look().unwrap();
+    assert_eq!(afar.stop().unwrap(), None);
+    drop(afar);
+    served.join().unwrap().unwrap();
+    stage.is_as_it_was();
+}
+
+#[test]
+fn a_command_is_cut_short_with_its_trial() {
+    let stage = Stage::new();
+    let mut prepared = setup("exec sleep 600");
+    prepared.spec.preparation.fill = vec![script("exec sleep 600")];
+    let (mut afar, served) = stage.open(prepared);
+    afar.start(&never()).unwrap();
+    let users = stage.folder.path().join("users");
+    fs::write(&users, "").unwrap();
+    let cut = afar.prepare(0, &users, &AtomicBool::new(true));
+    assert!(matches!(cut, Err(Failed::Interrupted)), "{cut:?}");
+    // It is not asked for the end of its system: it would not answer before the end of the command.
+    assert_eq!(afar.stop().unwrap(), None);
+    drop(afar);
+    served.join().unwrap().unwrap();
+    stage.is_as_it_was();
+}
+
+#[test]
+fn lists_of_users_have_no_gaps_and_a_bound() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("users");
+    assert_eq!(keep_users(&path, 0, "one\n").unwrap(), 4);
+    assert_eq!(keep_users(&path, 4, "two\n").unwrap(), 8);
+    for after in [4, 9] {
+        let gap = keep_users(&path, after, "three\n").unwrap_err();
+        assert_eq!(gap.to_string(), "a piece of it is missing");
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntwo\n");
+    File::options()
+        .write(true)
+        .open(&path)
+        .unwrap()
+        .set_len(MOST_USERS)
+        .unwrap();
+    let long = keep_users(&path, MOST_USERS, "x").unwrap_err();
+    assert_eq!(long.to_string(), "it has over 1 GB");
+}
+
+#[test]
+fn what_is_not_started_is_not_prepared() {
+    let stage = Stage::new();
+    let gone = never();
+    let mut post = Post {
+        station: &stage.station,
+        gone: &gone,
+        held: None,
+        watched: None,
+        counter: None,
+        looked: None,
+        around: None,
+    };
+    let refused = "\"refused\"";
+    let users = Order::Users {
+        after: 0,
+        piece: "x".to_owned(),
+    };
+    for order in [users, Order::Prepare { at: 0 }] {
+        let said = String::from_utf8(post.obey(order)).unwrap();
+        assert!(
+            said.contains(refused) && said.contains("no system was started"),
+            "{said}"
+        );
+    }
 }

@@ -11,7 +11,8 @@ use super::argv::argv;
 use super::settings::Settings;
 use crate::file::{ActionFile, At, Json, KeepFile, Scalar};
 use crate::preparation::{
-    ActionRequest, ActionTemplate, EACH, Piece, PreparationTemplate, RequestTemplate, USERS_FILE,
+    ActionRequest, ActionTemplate, EACH, Piece, PreparationTemplate, RequestTemplate,
+    USERS_FILE_NAME,
 };
 
 /// The seed of the plan, which requests may name.
@@ -62,7 +63,7 @@ fn actions(
 
 fn command(words: &At<Vec<At<Scalar>>>, settings: &mut Settings<'_>) -> Option<ActionTemplate> {
     let mut known = settings.known.to_vec();
-    known.push(USERS_FILE.to_owned());
+    known.push(USERS_FILE_NAME.to_owned());
     let mut settings = Settings {
         known: &known,
         problems: &mut *settings.problems,

@@ -1,0 +1,262 @@
+//! Which file systems an owner lets runs have made for their trials. Root makes and mounts them: by other options than
+//! harmless ones a device that is no trial's is written, or a folder read that no study may read. It makes none.
+
+use std::collections::BTreeSet;
+
+use lab_host::disk;
+use lab_study::{Filesystem, FilesystemSpec, filesystem, size};
+use serde::Deserialize;
+
+/// Mount options that a study may give any file system: none of them names a file, a device, or a program.
+const HARMLESS: [&str; 57] = [
+    "acl",
+    "allocsize",
+    "async",
+    "atime",
+    "auto_da_alloc",
+    "autodefrag",
+    "barrier",
+    "commit",
+    "compress",
+    "compress-force",
+    "data",
+    "datacow",
+    "datasum",
+    "delalloc",
+    "diratime",
+    "dirsync",
+    "discard",
+    "dioread_lock",
+    "dioread_nolock",
+    "flushoncommit",
+    "inode32",
+    "inode64",
+    "inode_readahead_blks",
+    "journal_async_commit",
+    "journal_checksum",
+    "largeio",
+    "lazytime",
+    "logbsize",
+    "logbufs",
+    "max_batch_time",
+    "max_inline",
+    "min_batch_time",
+    "noacl",
+    "noatime",
+    "noauto_da_alloc",
+    "noautodefrag",
+    "nobarrier",
+    "nodatacow",
+    "nodatasum",
+    "nodelalloc",
+    "nodiratime",
+    "nodiscard",
+    "nolargeio",
+    "nolazytime",
+    "noquota",
+    "nossd",
+    "notreelog",
+    "relatime",
+    "space_cache",
+    "ssd",
+    "strictatime",
+    "stripe",
+    "swalloc",
+    "sync",
+    "thread_pool",
+    "treelog",
+    "wsync",
+];
+
+/// The section as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Section {
+    kinds: Vec<String>,
+    most: String,
+    #[serde(default)]
+    options: BTreeSet<String>,
+    #[serde(default)]
+    mkfs: Vec<String>,
+}
+
+/// File systems that may be made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Filesystems {
+    /// None of any other.
+    kinds: BTreeSet<Filesystem>,
+    /// None is larger.
+    most: u64,
+    /// Mount options beside those that are harmless, as they are written.
+    options: BTreeSet<String>,
+    /// What the programs that make them may be told: all the words of a study, one line each.
+    mkfs: BTreeSet<Vec<String>>,
+}
+
+impl Section {
+    /// What it says, if it makes sense.
+    pub(super) fn parse(self) -> Result<Filesystems, String> {
+        let named = |problem: String| format!("`filesystems`: {problem}");
+        let kinds = self.kinds.iter().map(|kind| filesystem(kind));
+        let kinds = kinds.collect::<Result<_, _>>();
+        let most = size(&self.most, u64::MAX);
+        let words = |line: &String| line.split_whitespace().map(str::to_owned).collect();
+        Ok(Filesystems {
+            kinds: kinds.map_err(|error| named(error.to_string()))?,
+            most: most.map_err(|error| named(format!("`most`: {error}")))?,
+            options: self.options,
+            mkfs: self.mkfs.iter().map(words).collect(),
+        })
+    }
+}
+
+impl Filesystems {
+    /// What is refused of one, each in a sentence, and then what keeps this machine from making it.
+    pub(super) fn refused(&self, spec: &FilesystemSpec) -> Vec<String> {
+        let kind = spec.kind.name();
+        let not_listed = |what: String, list: &str| {
+            format!(
+                "{what} is not allowed: its owner has not put it on the list `{list}` of `filesystems`"
+            )
+        };
+        if !self.kinds.contains(&spec.kind) {
+            let what = format!("a file system for each trial ({kind})");
+            return vec![not_listed(what, "kinds")];
+        }
+        let mut problems = Vec::new();
+        if spec.bytes > self.most {
+            problems.push(format!(
+                "a file system of {} MB is not allowed: its owner allows {} MB (`most` of `filesystems`)",
+                spec.bytes / 1_000_000,
+                self.most / 1_000_000
+            ));
+        }
+        let options = spec.options.iter().flat_map(|all| all.split(','));
+        let options = options.filter(|one| !self.options.contains(*one) && !is_harmless(one));
+        problems
+            .extend(options.map(|one| not_listed(format!("the mount option {one}"), "options")));
+        if !spec.mkfs.is_empty() && !self.mkfs.contains(&spec.mkfs) {
+            let what = format!("mkfs.{kind} with {:?}", spec.mkfs.join(" "));
+            problems.push(not_listed(what, "mkfs"));
+        }
+        match problems.is_empty() {
+            true => disk::unusable(&BTreeSet::from([spec.kind])),
+            false => problems,
+        }
+    }
+}
+
+/// Whether a mount option says nothing but how a file system does its work. A path or a device has other characters in
+/// it than such a value.
+fn is_harmless(option: &str) -> bool {
+    let (name, value) = option.split_once('=').unwrap_or((option, ""));
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_:".contains(c);
+    HARMLESS.contains(&name) && value.chars().all(is_plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(options: &str, mkfs: &[&str]) -> FilesystemSpec {
+        FilesystemSpec {
+            kind: Filesystem::Xfs,
+            bytes: 4_000_000_000,
+            mkfs: mkfs.iter().map(|word| (*word).to_owned()).collect(),
+            options: (!options.is_empty()).then(|| options.to_owned()),
+        }
+    }
+
+    fn allowed(most: &str) -> Filesystems {
+        let section = Section {
+            kinds: vec!["xfs".to_owned()],
+            most: most.to_owned(),
+            options: BTreeSet::from(["pquota".to_owned()]),
+            mkfs: vec!["-m  reflink=0".to_owned()],
+        };
+        section.parse().unwrap()
+    }
+
+    /// What is refused beside what this machine lacks.
+    #[track_caller]
+    fn check(spec: &FilesystemSpec, most: &str, expected: &str) {
+        let said = allowed(most).refused(spec);
+        let said: Vec<String> = said
+            .into_iter()
+            .filter(|one| one.contains("not allowed"))
+            .collect();
+        match expected.is_empty() {
+            true => assert_eq!(said, [] as [String; 0]),
+            false => assert!(said.len() == 1 && said[0].contains(expected), "{said:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_on_no_list_is_refused_by_its_name() {
+        check(&spec("", &[]), "4 GB", "");
+        check(
+            &spec(
+                "noatime,pquota,logbufs=8,compress=zstd:3",
+                &["-m", "reflink=0"],
+            ),
+            "4 GB",
+            "",
+        );
+        check(
+            &spec("", &[]),
+            "3 GB",
+            "of 4000 MB is not allowed: its owner allows 3000 MB",
+        );
+        for option in [
+            "logdev=/dev/sda1",
+            "suid",
+            "helper=x",
+            "logbsize=/dev/sda",
+            "x-mount.mkdir",
+            "data=a/b",
+            "pquota=1",
+        ] {
+            let said = format!("the mount option {option} is not allowed");
+            check(&spec(&format!("noatime,{option}"), &[]), "4 GB", &said);
+        }
+        // Whole lines: words that are allowed together are not each by itself.
+        for words in [
+            &["-m"][..],
+            &["reflink=0"],
+            &["-m", "reflink=0", "/dev/sda"],
+            &["-p", "/etc"],
+            &["-m reflink=0"],
+        ] {
+            check(&spec("", words), "4 GB", "mkfs.xfs with ");
+        }
+        let other = FilesystemSpec {
+            kind: Filesystem::Ext4,
+            ..spec("", &[])
+        };
+        check(&other, "4 GB", "for each trial (ext4) is not allowed");
+        let none = Filesystems::default().refused(&spec("", &[]));
+        assert!(none[0].contains("(xfs) is not allowed"), "{none:?}");
+    }
+
+    #[test]
+    fn harmless_options_are_listed_once() {
+        assert!(HARMLESS.iter().all(|one| is_harmless(one)));
+        let distinct: BTreeSet<&str> = HARMLESS.into_iter().collect();
+        assert_eq!(distinct.len(), HARMLESS.len());
+    }
+
+    #[test]
+    fn a_section_that_makes_no_sense_says_why() {
+        let parse = |kind: &str, most: &str| {
+            let section = Section {
+                kinds: vec![kind.to_owned()],
+                most: most.to_owned(),
+                options: BTreeSet::new(),
+                mkfs: Vec::new(),
+            };
+            section.parse().unwrap_err()
+        };
+        assert!(parse("zfs", "1 GB").starts_with("`filesystems`: "));
+        assert!(parse("xfs", "much").starts_with("`filesystems`: `most`: "));
+    }
+}
