@@ -94,7 +94,7 @@ impl Display {
                 programs,
                 left,
             } => self.wait(disturbed_by, programs, *left),
-            Event::CountedThere { .. } => {}
+            Event::CountedThere { .. } | Event::PartCountedThere { .. } => {}
             Event::Phase(phase) => self.enter(*phase),
             Event::SetupProgress {
                 step,

@@ -67,6 +67,13 @@ pub enum Happening {
         /// Its cores.
         cores: u32,
     },
+    /// The machine of a part of the system counts what becomes of that.
+    PartCountedThere {
+        /// The part's name.
+        part: String,
+        /// The cores of its machine.
+        cores: u32,
+    },
     /// The trial enters a phase: `starting`, `provisioning`, `setup`, `ramp`, `hold`, `stopping`.
     Phase {
         /// Which.

@@ -10,7 +10,7 @@ use lab_study::plan::LoadSpec;
 
 use crate::judged::Judged;
 
-/// What happens, in order: (`Restored` | `Cleared` | `Gone`)* `RunStarted` (`TrialStarted` `Waiting`* (`Phase` | `CountedThere` | `SetupProgress` | `Progress` |
+/// What happens, in order: (`Restored` | `Cleared` | `Gone`)* `RunStarted` (`TrialStarted` `Waiting`* (`Phase` | `CountedThere` | `PartCountedThere` | `SetupProgress` | `Progress` |
 /// `Failed` | `Note`)* `TrialDone`)*.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
@@ -69,6 +69,13 @@ pub enum Event {
     /// The system's machine, which is another one, counts what becomes of its system.
     CountedThere {
         /// Its cores.
+        cores: u32,
+    },
+    /// The machine of a part of the system counts what becomes of that.
+    PartCountedThere {
+        /// The part's name.
+        part: String,
+        /// The cores of its machine.
         cores: u32,
     },
     /// The trial enters a phase.

@@ -61,6 +61,10 @@ fn line(event: &Event) -> Option<Happening> {
             left_ms: whole_ms(*left),
         },
         Event::CountedThere { cores } => Happening::CountedThere { cores: *cores },
+        Event::PartCountedThere { part, cores } => Happening::PartCountedThere {
+            part: part.clone(),
+            cores: *cores,
+        },
         Event::Phase(phase) => Happening::Phase {
             phase: name(*phase).to_owned(),
         },

@@ -148,17 +148,19 @@ impl Parts {
         self.each(|machine| machine.state(touched))
     }
 
-    /// Has their counters counted, and gives their names, part by part.
+    /// Has their counters counted, and gives what is counted, part by part, under names with the part's.
     pub(crate) fn count(
         &mut self,
         clock: Clock,
         (every, end): (Duration, Duration),
-    ) -> Result<Vec<Vec<String>>, Stop> {
+    ) -> Result<Vec<(String, Counts)>, Stop> {
         let zero = clock.shared_zero();
         let counted = self.each(|machine| machine.count(zero, every, end))?;
-        let named = |(part, counts): (String, Counts)| {
-            let names = counts.columns.into_iter();
-            names.map(|name| format!("{part}{OF}{name}")).collect()
+        let named = |(part, mut counts): (String, Counts)| {
+            for name in &mut counts.columns {
+                *name = format!("{part}{OF}{name}");
+            }
+            (part, counts)
         };
         Ok(counted.into_iter().map(named).collect())
     }
@@ -188,8 +190,6 @@ impl Parts {
         all.collect()
     }
 
-    /// Ends them, the last first, after what users came to, of which that came.
-    pub(crate) fn stop(
     /// What is told of file systems that were made on their machines, with whose they are.
     pub(crate) fn storage(&self) -> BTreeMap<String, String> {
         let all = self.running.iter().flat_map(|part| {
@@ -200,6 +200,8 @@ impl Parts {
         all.collect()
     }
 
+    /// Ends them, the last first, after what users came to, of which that came.
+    pub(crate) fn stop(
         mut self,
         last: Result<Option<String>, Stop>,
     ) -> Result<Option<String>, Stop> {

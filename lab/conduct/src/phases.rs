@@ -119,10 +119,7 @@ impl Conductor<'_> {
         if let Some(beside) = &self.beside {
             beside.seat.begin();
         }
-        let (counts, parts) = system.count(clock, measuring.schedule())?;
-        let there = counts.cores.map(|cores| Event::CountedThere { cores });
-        there.into_iter().for_each(|event| self.tell(event));
-        measuring.counted_there([vec![counts.columns], parts].concat());
+        self.count_there(system, clock, &mut measuring)?;
         writer.monitor_header(measuring.columns())?;
         self.tell(Event::Phase(Phase::Ramp));
         if let Some(url) = system::exporter(&self.trial.system) {
@@ -149,6 +146,28 @@ impl Conductor<'_> {
         result
     }
 
+    /// Has counted on other machines what runs there, and tells of their cores.
+    fn count_there(
+        &mut self,
+        system: &mut System,
+        clock: Clock,
+        measuring: &mut Measuring,
+    ) -> Result<(), Stop> {
+        let (own, parts) = system.count(clock, measuring.schedule())?;
+        if let Some(cores) = own.cores {
+            self.tell(Event::CountedThere { cores });
+        }
+        let mut columns = vec![own.columns];
+        for (part, counts) in parts {
+            columns.push(counts.columns);
+            if let Some(cores) = counts.cores {
+                self.tell(Event::PartCountedThere { part, cores });
+            }
+        }
+        measuring.counted_there(columns);
+        Ok(())
+    }
+
     /// Notes the state that the trial begins in, on each machine of its system.
     fn begins_with(&self, system: &mut System, facts: &mut Facts) -> Result<(), Stop> {
         let touched = surroundings::touched(self.plan);
@@ -161,6 +180,7 @@ impl Conductor<'_> {
             facts.circumstances.part(&name).starting_state = Some(state);
         }
         facts.kernel = system.kernel();
+        facts.storage = system.storage();
         facts.start_data_bytes = state.data_bytes;
         facts.circumstances.starting_state = Some(state);
         Ok(())
@@ -180,7 +200,6 @@ impl Conductor<'_> {
 
     /// In a duet, waits for the other trial, whose generator this one's changes places with from now on.
     fn meet(&self, driver: &Driver) -> Result<(), Stop> {
-        facts.storage = system.storage();
         let Some(beside) = &self.beside else {
             return Ok(());
         };

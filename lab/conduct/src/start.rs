@@ -124,13 +124,12 @@ impl System {
         }
     }
 
-    /// Has what is counted on other machines counted there: on that of what users come to, and, by the names of
-    /// their counters, on those of its parts.
+    /// Has what is counted on other machines counted there: on that of what users come to, and on those of its parts.
     pub(crate) fn count(
         &mut self,
         clock: Clock,
         schedule: (Duration, Duration),
-    ) -> Result<(Counts, Vec<Vec<String>>), Stop> {
+    ) -> Result<(Counts, Vec<(String, Counts)>), Stop> {
         let (every, end) = schedule;
         let zero = clock.shared_zero();
         let own = match &mut self.process {
@@ -174,6 +173,7 @@ impl System {
         }
         all
     }
+
     /// What is told of file systems that were made on other machines.
     pub(crate) fn storage(&self) -> BTreeMap<String, String> {
         let mut all = self.parts.storage();
@@ -182,7 +182,6 @@ impl System {
         }
         all
     }
-
 
     /// Whether it runs on this machine, as far as is known.
     pub(crate) fn is_here(&self) -> bool {

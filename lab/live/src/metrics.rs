@@ -10,7 +10,7 @@ use lab_archive::ErrorClass;
 use lab_stats::exponential::Exponential;
 
 use crate::state::{Mode, Outcome, State};
-use crate::trial::{COUNTERS, Step, Trial};
+use crate::trial::{COUNTERS, Counted, Step, Trial};
 use crate::watch::Watch;
 
 /// What the text is.
@@ -138,9 +138,25 @@ fn of_trial(text: &mut String, study: &str, trial: &Trial) {
         "plimsoll_counter",
         "The newest samples of host and processes, as in monitor.csv.",
     );
-    for (at, column) in COUNTERS.iter().enumerate() {
-        if let Some(value) = trial.newest[at] {
-            let _ = writeln!(text, "plimsoll_counter{{{of},name=\"{column}\"}} {value}");
+    newest(text, &of, "", &trial.counters);
+    for part in &trial.parts {
+        newest(
+            text,
+            &of,
+            &format!("{}/", escaped(&part.name)),
+            &part.counted,
+        );
+    }
+}
+
+/// The newest samples of a machine, whose counters' names begin so.
+fn newest(text: &mut String, of: &str, begin: &str, counted: &Counted) {
+    for (column, value) in COUNTERS.iter().zip(counted.newest) {
+        if let Some(value) = value {
+            let _ = writeln!(
+                text,
+                "plimsoll_counter{{{of},name=\"{begin}{column}\"}} {value}"
+            );
         }
     }
 }

@@ -173,11 +173,8 @@ impl State {
                 let left = lab_analysis::format::duration(*left_ms as f64);
                 self.doing(format!("waits for a quiet machine, {left} at most: {what}"));
             }
-            Happening::CountedThere { cores } => {
-                if let Some(trial) = &mut self.trial {
-                    trial.system_cores = Some(*cores);
-                }
-            }
+            Happening::CountedThere { cores } => self.counted_there(None, *cores),
+            Happening::PartCountedThere { part, cores } => self.counted_there(Some(part), *cores),
             Happening::Phase { phase } => {
                 self.doing(String::new());
                 if let Some(trial) = &mut self.trial {
@@ -215,6 +212,15 @@ impl State {
             Happening::Unknown => {}
         }
         None
+    }
+
+    /// The machine of the system, or of a part of it, has so many cores.
+    fn counted_there(&mut self, part: Option<&str>, cores: u32) {
+        let Some(trial) = &mut self.trial else { return };
+        match part {
+            Some(part) => trial.part(part).cores = Some(cores),
+            None => trial.system_cores = Some(cores),
+        }
     }
 
     fn begins(&mut self, line: &EventLine) {

@@ -17,7 +17,10 @@ const EXAMPLES_ALIKE: usize = 5;
 /// How far back the figures of the moment look.
 const HORIZON_MS: f64 = 5_000.0;
 
-/// Counters that are shown, by their columns.
+/// Stands between the name of a part of the system and that of its counter.
+const OF: char = '/';
+
+/// Counters that are shown, by their columns; those of a part of the system on a machine of its own begin with its name.
 pub(crate) const COUNTERS: [&str; 7] = [
     "host.cpu_percent",
     "system.cpu_percent",
@@ -62,17 +65,52 @@ pub struct Trial {
     /// Sessions begun.
     pub sessions: u64,
     pub(crate) load: Load,
-    pub(crate) counters: Counters,
-    /// Places of [`COUNTERS`] among the archive's columns.
-    columns: Option<[Option<usize>; COUNTERS.len()]>,
+    pub(crate) counters: Counted,
+    /// Those of its parts on machines of their own.
+    pub(crate) parts: Vec<PartCounted>,
+    /// The archive's columns were looked through for such parts.
+    knows_parts: bool,
     pub(crate) lateness: Option<Histogram<u64>>,
     /// Ramp included.
     pub(crate) all_lateness: Exponential,
     pub(crate) examples: Vec<ErrorExample>,
-    /// The newest value of each of [`COUNTERS`].
-    pub(crate) newest: [Option<f64>; COUNTERS.len()],
     recent: VecDeque<Recent>,
     holds: bool,
+}
+
+/// What was counted on a machine.
+#[derive(Debug, Default)]
+pub(crate) struct Counted {
+    pub(crate) course: Counters,
+    /// Places of [`COUNTERS`] among the archive's columns.
+    columns: Option<[Option<usize>; COUNTERS.len()]>,
+    /// The newest value of each of [`COUNTERS`].
+    pub(crate) newest: [Option<f64>; COUNTERS.len()],
+}
+
+/// What was counted on the machine of a part of the system.
+#[derive(Debug)]
+pub(crate) struct PartCounted {
+    pub(crate) name: String,
+    /// The cores of that machine.
+    pub(crate) cores: Option<u32>,
+    pub(crate) counted: Counted,
+}
+
+impl Counted {
+    /// Takes in samples, of which those that are meant have names that begin so.
+    fn grow(&mut self, begin: &str, growth: &Growth) {
+        let find = |name: &str| {
+            let of = |column: &String| column.strip_prefix(begin) == Some(name);
+            growth.columns.iter().position(of)
+        };
+        let columns = *self.columns.get_or_insert_with(|| COUNTERS.map(find));
+        for (t_ms, row) in &growth.rows {
+            let values = columns.map(|at| row.get(at?).copied().flatten());
+            self.course.take(*t_ms, &values);
+            self.newest = values;
+        }
+    }
 }
 
 /// A step of the session, or the probe.
@@ -162,18 +200,40 @@ impl Trial {
         for window in &growth.windows {
             self.window(window);
         }
+        if !growth.columns.is_empty() {
+            self.counted(&growth);
+        }
         for interval in growth.intervals {
             self.interval(interval);
         }
-        if !growth.columns.is_empty() {
-            let find = |name: &str| growth.columns.iter().position(|column| column == name);
-            let columns = *self.columns.get_or_insert_with(|| COUNTERS.map(find));
-            for (t_ms, row) in &growth.rows {
-                let values = columns.map(|at| row.get(at?).copied().flatten());
-                self.counters.take(*t_ms, &values);
-                self.newest = values;
+    }
+
+    fn counted(&mut self, growth: &Growth) {
+        if !std::mem::replace(&mut self.knows_parts, true) {
+            for column in &growth.columns {
+                if let Some((name, _)) = column.split_once(OF) {
+                    self.part(name);
+                }
             }
         }
+        self.counters.grow("", growth);
+        for part in &mut self.parts {
+            part.counted.grow(&format!("{}{OF}", part.name), growth);
+        }
+    }
+
+    /// A part of the system on a machine of its own, by its name.
+    pub(crate) fn part(&mut self, name: &str) -> &mut PartCounted {
+        let known = self.parts.iter().position(|part| part.name == name);
+        let at = known.unwrap_or_else(|| {
+            self.parts.push(PartCounted {
+                name: name.to_owned(),
+                cores: None,
+                counted: Counted::default(),
+            });
+            self.parts.len() - 1
+        });
+        &mut self.parts[at]
     }
 
     fn window(&mut self, window: &WindowLine) {

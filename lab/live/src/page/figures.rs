@@ -10,13 +10,13 @@ use maud::{Markup, PreEscaped, html};
 
 use crate::series::Stretch;
 use crate::state::State;
-use crate::trial::{Measure, Step, Trial};
+use crate::trial::{Counted, Measure, PartCounted, Step, Trial};
 
 /// A line of a chart: its words in the key, whose it is, and its points.
-type Drawn = (&'static str, Series, Vec<(f64, Option<f64>)>);
+type Drawn = (String, Series, Vec<(f64, Option<f64>)>);
 
 /// A chart: its name, its unit, its lines, the most important last.
-type Of = (&'static str, &'static str, Vec<Drawn>);
+type Of = (String, &'static str, Vec<Drawn>);
 
 /// What happened through the trial.
 pub(super) fn charts(state: &State) -> Markup {
@@ -24,11 +24,13 @@ pub(super) fn charts(state: &State) -> Markup {
         return html! {};
     };
     let cores = f64::from(state.manifest.environment.cores.max(1));
+    let of_parts = trial.parts.iter().flat_map(of_part);
     let cards = of_load(trial).into_iter().chain(of_counters(trial, cores));
+    let cards = cards.chain(of_parts);
     html! {
         h2 { "Through trial " (trial.id) }
         p.lead { "Seconds from the start of the ramp, which is shaded. " (places(trial)) }
-        div.grid { @for (name, unit, lines) in cards { (card(trial, name, unit, lines)) } }
+        div.grid { @for (name, unit, lines) in cards { (card(trial, &name, unit, lines)) } }
     }
 }
 
@@ -39,25 +41,45 @@ fn of_load(trial: &Trial) -> [Of; 3] {
         stretches.map(|one| (one.middle(), of(one))).collect()
     };
     let throughput = vec![
-        ("failed", second, load(&Stretch::failed_per_s)),
-        ("answered", first, load(&Stretch::answered_per_s)),
+        drawn("failed", second, load(&Stretch::failed_per_s)),
+        drawn("answered", first, load(&Stretch::answered_per_s)),
     ];
     let response = vec![
-        ("p99", third, load(&|one| one.ms(0.99))),
-        ("p95", second, load(&|one| one.ms(0.95))),
-        ("median", first, load(&|one| one.ms(0.5))),
+        drawn("p99", third, load(&|one| one.ms(0.99))),
+        drawn("p95", second, load(&|one| one.ms(0.95))),
+        drawn("median", first, load(&|one| one.ms(0.5))),
     ];
     let in_session = load(&|one| Some(f64::from(one.users)));
-    let mut users = vec![("users in a session", first, in_session)];
+    let mut users = vec![drawn("users in a session", first, in_session)];
     if trial.load.stretches().iter().any(|one| one.waiting > 0) {
         let waiting = load(&|one| Some(one.waiting as f64));
-        users.push(("sessions that wait for a connection", second, waiting));
+        users.push(drawn(
+            "sessions that wait for a connection",
+            second,
+            waiting,
+        ));
     }
     [
-        ("Throughput", "per s", throughput),
-        ("Response time", "ms", response),
-        ("Users", "", users),
+        of("Throughput", "per s", throughput),
+        of("Response time", "ms", response),
+        of("Users", "", users),
     ]
+}
+
+fn drawn(words: &str, series: Series, points: Vec<(f64, Option<f64>)>) -> Drawn {
+    (words.to_owned(), series, points)
+}
+
+fn of(name: &str, unit: &'static str, lines: Vec<Drawn>) -> Of {
+    (name.to_owned(), unit, lines)
+}
+
+/// A counter's course from the ramp on, divided by something.
+fn course(counted: &Counted, at: usize, divide: f64) -> Vec<(f64, Option<f64>)> {
+    let points = counted.course.of(at).filter(|(t, _)| *t >= 0.0);
+    points
+        .map(|(t, value)| (t, value.map(|value| value / divide)))
+        .collect()
 }
 
 /// Of all counters of processes, each against its machine's cores; `cores` are those of the machine that conducts.
@@ -66,26 +88,48 @@ fn of_counters(trial: &Trial, cores: f64) -> [Of; 3] {
         .system_cores
         .map_or(cores, |cores| f64::from(cores.max(1)));
     let (first, second, third) = (Series::First, Series::Second, Series::Published);
-    let counter = |at: usize, divide: f64| -> Vec<(f64, Option<f64>)> {
-        let points = trial.counters.of(at).filter(|(t, _)| *t >= 0.0);
-        points
-            .map(|(t, value)| (t, value.map(|value| value / divide)))
-            .collect()
-    };
+    let counter = |at: usize, divide: f64| course(&trial.counters, at, divide);
     let cpu = vec![
-        ("generator", third, counter(2, cores)),
-        ("system under test", second, counter(1, system_cores)),
-        ("host", first, counter(0, 1.0)),
+        drawn("generator", third, counter(2, cores)),
+        drawn("system under test", second, counter(1, system_cores)),
+        drawn("host", first, counter(0, 1.0)),
     ];
-    let memory = vec![("resident", first, counter(3, 1.0))];
-    let io = vec![
-        ("network", second, counter(5, 1.0)),
-        ("disk", first, counter(4, 1.0)),
-    ];
+    let memory = vec![drawn("resident", first, counter(3, 1.0))];
     [
-        ("CPU", "% of all cores", cpu),
-        ("Memory of the system", "MB", memory),
-        ("Disk and network", "transfers per s, KB per s", io),
+        of("CPU", "% of all cores", cpu),
+        of("Memory of the system", "MB", memory),
+        of("Disk and network", IO_UNIT, io(&trial.counters)),
+    ]
+}
+
+/// The same of a part of the system, on its machine.
+fn of_part(part: &PartCounted) -> [Of; 3] {
+    let cores = part.cores.map_or(1.0, |cores| f64::from(cores.max(1)));
+    let counter = |at: usize, divide: f64| course(&part.counted, at, divide);
+    let name = pieces::plain(&part.name);
+    let mut cpu = vec![drawn("host", Series::First, counter(0, 1.0))];
+    // Without its cores, it is not known what it is a part of.
+    if part.cores.is_some() {
+        cpu.insert(0, drawn(&name, Series::Second, counter(1, cores)));
+    }
+    let memory = vec![drawn("resident", Series::First, counter(3, 1.0))];
+    [
+        of(&format!("CPU, machine of {name}"), "% of all cores", cpu),
+        of(&format!("Memory of {name}"), "MB", memory),
+        of(
+            &format!("Disk and network, machine of {name}"),
+            IO_UNIT,
+            io(&part.counted),
+        ),
+    ]
+}
+
+const IO_UNIT: &str = "transfers per s, KB per s";
+
+fn io(counted: &Counted) -> Vec<Drawn> {
+    vec![
+        drawn("network", Series::Second, course(counted, 5, 1.0)),
+        drawn("disk", Series::First, course(counted, 4, 1.0)),
     ]
 }
 
@@ -101,10 +145,10 @@ fn places(trial: &Trial) -> String {
 
 fn card(trial: &Trial, name: &str, unit: &str, lines: Vec<Drawn>) -> Markup {
     let end = ((trial.ramp_ms + trial.hold_ms) as f64).max(trial.elapsed_ms) / 1e3;
-    let words: Vec<(&str, &str)> = lines
+    let words: Vec<(String, &str)> = lines
         .iter()
         .rev()
-        .map(|(words, series, _)| (*words, class(*series)))
+        .map(|(words, series, _)| (words.clone(), class(*series)))
         .collect();
     let lines: Vec<Line> = lines
         .into_iter()
@@ -283,12 +327,35 @@ mod tests {
             let mut trial = Trial::default();
             trial.system_cores = system_cores;
             let values = [Some(90.0), Some(800.0), Some(100.0), None, None, None];
-            trial.counters.take(1000.0, &values);
+            trial.counters.course.take(1000.0, &values);
             let [(_, _, cpu), ..] = of_counters(&trial, 2.0);
             let newest = |drawn: &Drawn| drawn.2.iter().find_map(|(_, value)| *value);
             [newest(&cpu[0]), newest(&cpu[1]), newest(&cpu[2])]
         };
         assert_eq!(system_of(None), [Some(50.0), Some(400.0), Some(90.0)]);
         assert_eq!(system_of(Some(16)), [Some(50.0), Some(50.0), Some(90.0)]);
+    }
+
+    #[test]
+    fn a_part_has_charts_of_its_machine() {
+        let mut trial = Trial::default();
+        let part = trial.part("db");
+        part.counted.course.take(1000.0, &[Some(40.0), Some(200.0)]);
+        let names = |part: &PartCounted| of_part(part).map(|(name, ..)| name);
+        let expected = [
+            "CPU, machine of db",
+            "Memory of db",
+            "Disk and network, machine of db",
+        ];
+        assert_eq!(names(part), expected);
+        let cpu = |part: &PartCounted| {
+            let [(_, _, lines), ..] = of_part(part);
+            let newest = |(words, _, points): &Drawn| Some((words.clone(), points.first()?.1?));
+            lines.iter().filter_map(newest).collect::<Vec<_>>()
+        };
+        assert_eq!(cpu(part), [("host".to_owned(), 40.0)]);
+        part.cores = Some(4);
+        let both = [("db".to_owned(), 50.0), ("host".to_owned(), 40.0)];
+        assert_eq!(cpu(part), both);
     }
 }
