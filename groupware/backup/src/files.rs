@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use groupware_content::{ContentHash, ContentStore};
 use groupware_documents::DocumentError;
-use groupware_store::{FILE_NAME, Store, StoreOptions};
+use groupware_store::{FILE_NAME, OpenError, Store, StoreOptions};
 
 use crate::BackupError;
 use crate::manifest::{Manifest, Records, SCHEMA};
@@ -17,6 +17,8 @@ const READ_BYTES: usize = 256 << 10;
 /// Longest manifest.
 const MANIFEST_BYTES: u64 = 1 << 20;
 const MANIFEST: &str = "manifest.json";
+/// What follows the name of a backup that was not finished, and of what is there for a while.
+pub(crate) const PARTIAL: &str = ".partial";
 
 /// Where the backups lie in their folder.
 pub(crate) fn backups(folder: &Path) -> PathBuf {
@@ -165,7 +167,10 @@ pub(crate) fn visit_with_records(
     is_to_be_checked: bool,
     visit: Visit<'_>,
 ) -> Result<Referenced, BackupError> {
-    let store = Store::open_sqlite(folder, StoreOptions::default().as_it_is())?;
+    let store = match Store::open_sqlite(folder, StoreOptions::default().as_it_is()) {
+        Err(OpenError::Older { .. }) => return visit_older(folder, is_to_be_checked, visit),
+        opened => opened?,
+    };
     if is_to_be_checked && let Some(wrong) = store.integrity()?.into_iter().next() {
         return Err(BackupError::Damaged(wrong));
     }
@@ -188,6 +193,30 @@ pub(crate) fn visit_with_records(
     }
     close(store, folder);
     Ok(referenced)
+}
+
+/// The same for the records of an earlier version, which stay as they are, too: a copy is brought up to date.
+fn visit_older(
+    folder: &Path,
+    is_to_be_checked: bool,
+    visit: Visit<'_>,
+) -> Result<Referenced, BackupError> {
+    let mut copy = folder.as_os_str().to_owned();
+    copy.push(format!(".{}{PARTIAL}", std::process::id()));
+    let copy = PathBuf::from(copy);
+    remove_folder(&copy)?;
+    make_folder(&copy)?;
+    let visited = copy_records(folder, &copy)
+        .and_then(|_| bring_up_to_date(&copy))
+        .and_then(|()| visit_with_records(&copy, is_to_be_checked, visit));
+    remove_folder(&copy)?;
+    visited
+}
+
+/// Has records of an earlier version the form of this one.
+pub(crate) fn bring_up_to_date(folder: &Path) -> Result<(), BackupError> {
+    close(Store::open_sqlite(folder, StoreOptions::default())?, folder);
+    Ok(())
 }
 
 fn close(store: Store, folder: &Path) {

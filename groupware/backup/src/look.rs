@@ -6,11 +6,8 @@ use std::path::Path;
 use groupware_content::{ContentStore, Found};
 
 use crate::BackupError;
-use crate::files::{backups, hash_records, read_manifest, visit_content};
+use crate::files::{PARTIAL, backups, hash_records, read_manifest, visit_content};
 use crate::manifest::Manifest;
-
-/// What follows the name of a backup that was not finished.
-pub(crate) const PARTIAL: &str = ".partial";
 
 /// The backups in a folder.
 #[derive(Debug, Clone, Default)]

@@ -8,8 +8,8 @@ use groupware_store::{CHANGES_FOLDER, ReplayError, Replayed, replay};
 
 use crate::BackupError;
 use crate::files::{
-    backups, copy_content, copy_records, make_folder, note_restored, remove_folder, rename,
-    sync_folder, visit_content,
+    backups, bring_up_to_date, copy_content, copy_records, make_folder, note_restored,
+    remove_folder, rename, sync_folder, visit_content,
 };
 use crate::manifest::Manifest;
 
@@ -120,6 +120,7 @@ fn finish(
     (partial, to): (&Path, &Path),
     elsewhere: &[Place],
 ) -> Result<Restored, BackupError> {
+    bring_up_to_date(partial)?;
     let (kept, content) = (ContentStore::open(folder)?, ContentStore::open(partial)?);
     let referenced = visit_content(partial, true, &mut |hash, bytes| {
         if content.has(hash, bytes) {

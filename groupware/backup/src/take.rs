@@ -11,10 +11,10 @@ use groupware_store::Store;
 
 use crate::BackupError;
 use crate::files::{
-    backups, copy_content, forget_objects, hash_records, make_folder, place_of_content,
+    PARTIAL, backups, copy_content, forget_objects, hash_records, make_folder, place_of_content,
     remove_folder, rename, visit_content, visit_with_records, write_manifest,
 };
-use crate::look::{PARTIAL, names};
+use crate::look::names;
 use crate::manifest::{Manifest, SCHEMA};
 
 /// What a backup came to.

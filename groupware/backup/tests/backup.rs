@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use groupware_backup::{
-    BackupError, Forward, ReplayError, Taken, check, kept, list, prune, restore, restore_at, take,
+    BackupError, Forward, Manifest, ReplayError, Taken, check, kept, list, prune, restore,
+    restore_at, take,
 };
 use groupware_content::{ContentHash, ContentStore};
 use groupware_people::{Account, Credentials, UserName};
@@ -340,4 +341,64 @@ fn a_backup_is_brought_to_any_later_moment() {
     );
     let _ = fs::remove_dir_all(restored.with_extension("lost.partial"));
     assert_eq!(taken.manifest.contents, 1);
+}
+
+/// Has a backup the records of an earlier version.
+fn make_older(folder: &Path, manifest: &Manifest) {
+    let of = folder.join("backups").join(&manifest.name);
+    let file = of.join("groupware.sqlite");
+    // That one had no changes that wait.
+    let store = Store::open_sqlite(&of, StoreOptions::default()).unwrap();
+    store.close_blocking();
+    drop(store);
+    rusqlite::Connection::open(&file)
+        .unwrap()
+        .execute_batch("DROP TABLE pending; PRAGMA user_version = 2; PRAGMA journal_mode = DELETE;")
+        .unwrap();
+    let bytes = fs::read(&file).unwrap();
+    let mut older = manifest.clone();
+    older.records.bytes = bytes.len() as u64;
+    older.records.blake3 = blake3::hash(&bytes).to_hex().to_string();
+    fs::write(
+        of.join("manifest.json"),
+        serde_json::to_vec(&older).unwrap(),
+    )
+    .unwrap();
+}
+
+#[test]
+fn backups_of_an_earlier_version_are_read_and_put_back() {
+    let data = Data::new();
+    let first = data.attach(b"first");
+    let to = tempfile::tempdir().unwrap();
+    let older = data.back_up(to.path(), "20260101T000000Z", 1).manifest;
+    make_older(to.path(), &older);
+    let second = data.attach(b"second");
+    data.back_up(to.path(), "20260102T000000Z", 2);
+    data.detach(first);
+    data.back_up(to.path(), "20260103T000000Z", 3);
+    let older = list(to.path()).unwrap().whole.remove(0);
+    let file = to.path().join("backups/20260101T000000Z/groupware.sqlite");
+    let before = fs::read(&file).unwrap();
+    assert_eq!(
+        check(to.path(), &older).unwrap().wrong,
+        Vec::<String>::new()
+    );
+    let restored = to.path().with_extension("older");
+    assert_eq!(restore(to.path(), &older, &restored).unwrap().contents, 1);
+    Store::open_sqlite(&restored, StoreOptions::default().as_it_is()).unwrap();
+    fs::remove_dir_all(&restored).unwrap();
+    // What it refers to stays as long as it does.
+    let kept = || ContentStore::open(to.path()).unwrap();
+    fs::rename(
+        to.path().join("backups/20260101T000000Z"),
+        to.path().join("backups/20260104T000000Z"),
+    )
+    .unwrap();
+    assert_eq!(prune(to.path(), 2).unwrap(), 1);
+    assert!(kept().has(first, 5) && kept().has(second, 6));
+    let file = to.path().join("backups/20260104T000000Z/groupware.sqlite");
+    assert_eq!(fs::read(&file).unwrap(), before);
+    let left = fs::read_dir(to.path().join("backups")).unwrap().count();
+    assert_eq!(left, 2, "nothing is left behind");
 }
