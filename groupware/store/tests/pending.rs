@@ -5,7 +5,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use groupware_store::{Batch, Op, Snapshot, Store, StoreError, StoreOptions};
+use groupware_store::{Batch, Op, Snapshot, Store, StoreError, StoreOptions, copy_records};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -32,11 +32,21 @@ fn walked(store: &Store) -> Records {
     all.unwrap()
 }
 
-/// The files as a crash at this moment leaves them, while nobody writes.
+/// The files as a crash at this moment leaves them: whoever writes, even while nobody asks for it, is at rest then.
 fn left_by_a_crash(folder: &Path) -> TempDir {
+    let names = ["groupware.sqlite", "groupware.sqlite-wal"];
+    let read = || names.map(|name| fs::read(folder.join(name)).unwrap());
+    let mut files = read();
+    loop {
+        let again = read();
+        if again == files {
+            break;
+        }
+        files = again;
+    }
     let copy = tempfile::tempdir().unwrap();
-    for name in ["groupware.sqlite", "groupware.sqlite-wal"] {
-        fs::copy(folder.join(name), copy.path().join(name)).unwrap();
+    for (name, bytes) in names.iter().zip(files) {
+        fs::write(copy.path().join(name), bytes).unwrap();
     }
     copy
 }
@@ -115,8 +125,9 @@ proptest! {
                     store.commit_blocking(batch()).unwrap();
                 }
                 Step::Crash => {
-                    // What comes to the writer last is done last: it is idle then.
-                    store.close_blocking();
+                    // When the second one comes, what followed the first is done: the writer is idle.
+                    store.commit_patiently(Batch::new()).unwrap();
+                    store.commit_patiently(Batch::new()).unwrap();
                     let before = walked(&store);
                     let copy = left_by_a_crash(folder.path());
                     drop(store);
@@ -285,4 +296,51 @@ fn who_only_looks_writes_nothing_into_the_tree() {
         cause.contains("the changes of group 1 are damaged"),
         "{cause}"
     );
+}
+
+/// Backups were made before there was such a table, and are looked at as they are.
+#[test]
+fn a_file_of_the_second_version_is_read_as_it_is_and_brought_up_to_date() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), 1 << 20);
+    let mut batch = Batch::new();
+    batch.put("p", "k", "value").put("p", "long", vec![7; LONG]);
+    store.commit_blocking(batch).unwrap();
+    let before = walked(&store);
+    drop(store);
+    let file = folder.path().join("groupware.sqlite");
+    let old = rusqlite::Connection::open(&file).unwrap();
+    old.execute_batch("DROP TABLE pending; PRAGMA user_version = 2")
+        .unwrap();
+    drop(old);
+    let bytes = fs::read(&file).unwrap();
+    let look = Store::open_sqlite(folder.path(), StoreOptions::default().as_it_is()).unwrap();
+    assert_eq!(walked(&look), before);
+    assert_eq!(look.integrity().unwrap(), Vec::<String>::new());
+    drop(look);
+    let copy = tempfile::tempdir().unwrap();
+    copy_records(folder.path(), copy.path()).unwrap();
+    assert_eq!(fs::read(&file).unwrap(), bytes);
+    for folder in [folder.path(), copy.path()] {
+        let store = open(folder, 1);
+        assert_eq!(walked(&store), before);
+        let mut batch = Batch::new();
+        batch.put("p", "k", "later");
+        store.commit_blocking(batch).unwrap();
+        assert_eq!(store.integrity().unwrap(), Vec::<String>::new());
+    }
+}
+
+/// However small groups are, their rows go as fast as they come.
+#[test]
+fn rows_of_small_groups_do_not_pile_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), 64 << 10);
+    for number in 0..6000_u32 {
+        let mut batch = Batch::new();
+        batch.put("p", number.to_be_bytes(), "x");
+        store.commit_blocking(batch).unwrap();
+    }
+    let most = rows(folder.path());
+    assert!(most < 2000, "{most}");
 }

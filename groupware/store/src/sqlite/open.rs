@@ -1,6 +1,5 @@
 //! Opens the database file: is it ours, is it of this version, how is it tuned.
 
-use std::cmp::Ordering;
 use std::io;
 use std::path::Path;
 
@@ -24,6 +23,8 @@ pub const FILE_NAME: &str = "groupware.sqlite";
 const APPLICATION_ID: i64 = 0x504C_494D;
 /// Version of the tables. A change of their shape gets the next number and a step from the last.
 const SCHEMA_VERSION: i64 = 3;
+/// The first one that is read without being brought up to date: there is only no table of pending changes.
+const READ_VERSION: i64 = 2;
 
 /// The writer keeps its pages between transactions.
 const WRITER_CACHE_KIB: i64 = 64 << 10;
@@ -87,8 +88,13 @@ pub(crate) fn open(
     }
     place::sync_folder(folder).map_err(io)?;
     let changes = start_log(&mut connection, (&file, options))?;
-    let pending = Pending::load(&connection, options.pending_bytes).map_err(failed)?;
-    let pool = ReadPool::new(file.clone(), pending.shared(), lock);
+    let has_pending = !matches!(found, Found::Ours(READ_VERSION) if options.as_it_is);
+    let full_bytes = options.pending_bytes;
+    let pending = match has_pending {
+        true => Pending::load(&connection, full_bytes).map_err(failed)?,
+        false => Pending::new(full_bytes),
+    };
+    let pool = ReadPool::new(file.clone(), has_pending.then(|| pending.shared()), lock);
     let checkpointer = Checkpointer::start(&file).map_err(|source| OpenError::Database {
         file: file.clone(),
         source,
@@ -105,13 +111,13 @@ pub(crate) fn open(
     Ok((pool, writer.map_err(failed)?))
 }
 
-/// Whether a store of ours is of this program's version.
+/// Whether this program reads a store of ours as it is.
 pub(super) fn known_version(file: &Path, found: i64) -> Result<(), OpenError> {
     let (file, known) = (file.to_path_buf(), SCHEMA_VERSION);
-    match found.cmp(&known) {
-        Ordering::Less => Err(OpenError::Older { file, found, known }),
-        Ordering::Equal => Ok(()),
-        Ordering::Greater => Err(OpenError::Newer { file, found, known }),
+    match found {
+        ..READ_VERSION => Err(OpenError::Older { file, found, known }),
+        READ_VERSION..=SCHEMA_VERSION => Ok(()),
+        _ => Err(OpenError::Newer { file, found, known }),
     }
 }
 

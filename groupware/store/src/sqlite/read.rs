@@ -42,14 +42,15 @@ const SIZE: &str = "SELECT page_count * page_size FROM pragma_page_count, pragma
 
 pub(crate) struct ReadPool {
     file: PathBuf,
-    pending: Arc<Shared>,
+    /// What waits for the tree; `None` for a file of a version in which nothing did.
+    pending: Option<Arc<Shared>>,
     idle: Mutex<Vec<Connection>>,
     /// Let go after the connections are closed.
     _lock: FolderLock,
 }
 
 impl ReadPool {
-    pub(super) fn new(file: PathBuf, pending: Arc<Shared>, lock: FolderLock) -> Self {
+    pub(super) fn new(file: PathBuf, pending: Option<Arc<Shared>>, lock: FolderLock) -> Self {
         Self {
             file,
             pending,
@@ -76,14 +77,23 @@ impl ReadPool {
             Some(connection) => connection,
             None => open_reader(&self.file)?,
         };
+        let Some(pending) = &self.pending else {
+            connection.prepare_cached("BEGIN")?.execute([])?;
+            return Ok(Session {
+                pool: self,
+                connection: Some(connection),
+                tables: Tables::default(),
+                at: 0,
+            });
+        };
         loop {
-            let tables = self.pending.tables();
+            let tables = pending.tables();
             connection.prepare_cached("BEGIN")?.execute([])?;
             // The first read takes the snapshot.
             let last: Option<i64> = connection
                 .prepare_cached(LAST_GROUP)?
                 .query_row([], |row| row.get(0))?;
-            if self.pending.are(&tables) {
+            if pending.are(&tables) {
                 return Ok(Session {
                     pool: self,
                     connection: Some(connection),

@@ -5,8 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Params, ToSql};
 use super::connect::INLINE_BYTES;
 use super::values::value;
 
-const REVISION_AND_LARGE: &str = "SELECT revision, CASE typeof(value) WHEN 'integer' THEN value END
-    FROM records WHERE partition = ?1 AND key = ?2";
+const REVISION: &str = "SELECT revision FROM records WHERE partition = ?1 AND key = ?2";
 /// One descent of the tree, whether the record is new or not; nothing is written over one whose value lies
 /// elsewhere.
 const PUT: &str = "INSERT INTO records (partition, key, revision, value) VALUES (?1, ?2, ?3, ?4)
@@ -34,17 +33,6 @@ const FREE_PARTITION: &str = "DELETE FROM large_values WHERE id IN (SELECT value
 
 const USED: &str = "SELECT (page_count - freelist_count) * page_size
     FROM pragma_page_count, pragma_freelist_count, pragma_page_size";
-
-/// How a key's record lies in the file.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Held {
-    /// There is none, or its value is in it.
-    NotLarge,
-    /// Its value is in it.
-    Inline,
-    /// Its value lies under this number.
-    Large(i64),
-}
 
 /// The connection that writes.
 pub(super) struct Tree {
@@ -114,19 +102,11 @@ impl Tree {
         }
     }
 
-    /// The revision of a key's record, and how it lies.
-    pub(super) fn look(
-        &self,
-        (partition, key): (&str, &[u8]),
-    ) -> rusqlite::Result<Option<(u64, Held)>> {
-        let mut look = self.connection.prepare_cached(REVISION_AND_LARGE)?;
-        let read =
-            |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?));
-        let found = look.query_row((partition, key), read).optional()?;
-        Ok(found.map(|(revision, large)| {
-            let held = large.map_or(Held::Inline, Held::Large);
-            (revision.unsigned_abs(), held)
-        }))
+    /// The revision of a key's record.
+    pub(super) fn revision(&self, partition: &str, key: &[u8]) -> rusqlite::Result<Option<u64>> {
+        let mut revision = self.connection.prepare_cached(REVISION)?;
+        let read = |row: &rusqlite::Row<'_>| row.get(0).map(i64::unsigned_abs);
+        revision.query_row((partition, key), read).optional()
     }
 
     pub(super) fn value(&self, partition: &str, key: &[u8]) -> rusqlite::Result<Option<Vec<u8>>> {
@@ -142,17 +122,13 @@ impl Tree {
         (partition, key): (&str, &[u8]),
         revision: u64,
         value: &[u8],
-        held: Option<Held>,
     ) -> rusqlite::Result<()> {
         let revision = revision.cast_signed();
         if lies_inline(partition, key, value) {
-            return self.put_inline((partition, key), revision, value, held);
+            return self.put_inline((partition, key), revision, value);
         }
-        let held = match held {
-            Some(held) => held,
-            None => self.held(partition, key)?,
-        };
-        if let Held::Large(id) = held {
+        let large = self.large(partition, key)?;
+        if let Some(id) = large {
             // The record keeps its number, and the value its place.
             let mut put = self.connection.prepare_cached(PUT_LARGE_OVER)?;
             if put.execute((value, id))? == 1 {
@@ -161,16 +137,11 @@ impl Tree {
         }
         self.prepared(PUT_LARGE, (value,))?;
         self.has_large = true;
-        let row = (
-            partition,
-            key,
-            revision,
-            self.connection.last_insert_rowid(),
-        );
-        match held {
-            Held::NotLarge => self.prepared(PUT, row),
-            // Large only in a damaged store, of a value that is gone.
-            Held::Inline | Held::Large(_) => self.prepared(PUT_OVER, row),
+        let id = self.connection.last_insert_rowid();
+        match large {
+            None => self.prepared(PUT, (partition, key, revision, id)),
+            // In a damaged store, of a value that is gone.
+            Some(_) => self.prepared(PUT_OVER, (partition, key, revision, id)),
         }
     }
 
@@ -179,31 +150,18 @@ impl Tree {
         (partition, key): (&str, &[u8]),
         revision: i64,
         value: &[u8],
-        held: Option<Held>,
     ) -> rusqlite::Result<()> {
         let row = (partition, key, revision, value);
-        match held {
-            // An update looks for the record once; what may have to insert one does twice where there is one.
-            Some(Held::Inline) => return self.prepared(PUT_OVER, row),
-            Some(Held::NotLarge) | None => {
-                if self.connection.prepare_cached(PUT)?.execute(row)? == 1 {
-                    return Ok(());
-                }
-            }
-            Some(Held::Large(_)) => {}
+        if self.connection.prepare_cached(PUT)?.execute(row)? == 1 {
+            return Ok(());
         }
         self.free(partition, key)?;
         self.prepared(PUT_OVER, row)
     }
 
-    pub(super) fn delete(
-        &self,
-        partition: &str,
-        key: &[u8],
-        held: Option<Held>,
-    ) -> rusqlite::Result<()> {
+    pub(super) fn delete(&self, partition: &str, key: &[u8]) -> rusqlite::Result<()> {
         let mut inline = self.connection.prepare_cached(DELETE_INLINE)?;
-        if !matches!(held, Some(Held::Large(_))) && inline.execute((partition, key))? == 1 {
+        if inline.execute((partition, key))? == 1 {
             return Ok(());
         }
         self.free(partition, key)?;
@@ -227,12 +185,6 @@ impl Tree {
     fn prepared(&self, sql: &str, row: impl Params) -> rusqlite::Result<()> {
         self.connection.prepare_cached(sql)?.execute(row)?;
         Ok(())
-    }
-
-    /// How a key's record lies.
-    fn held(&self, partition: &str, key: &[u8]) -> rusqlite::Result<Held> {
-        let large = self.large(partition, key)?;
-        Ok(large.map_or(Held::NotLarge, Held::Large))
     }
 
     /// The number of a record's large value, if it has one: few do, and to look is cheaper than to delete

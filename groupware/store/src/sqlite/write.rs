@@ -8,10 +8,10 @@ use bytes::Bytes;
 use rusqlite::{Connection, ErrorCode};
 
 use super::checkpoint::{Checkpointer, Log, watch_log, written_log};
-use super::direct::{self, Looked};
 use super::fault;
 use super::log_ahead::LogAhead;
 use super::pending::{LONG_BYTES, MANY_BYTES, Now, Pending};
+use super::redo::redo;
 use super::tree::Tree;
 use super::vacuum::Vacuum;
 use crate::changes::{Change, ChangeLog};
@@ -131,10 +131,7 @@ impl SqliteWriter {
         group: &[&Batch],
         outcomes: &mut Vec<Outcome>,
     ) -> Result<(), Broken> {
-        let is_direct = is_for_the_tree(group);
-        if is_direct {
-            self.pending.flush_all(&mut self.tree)?;
-        }
+        let is_straight = is_for_the_tree(group);
         self.tree.begin()?;
         let mut room = self.room()?;
         let stuck = self.unflushed.clone();
@@ -144,8 +141,7 @@ impl SqliteWriter {
             outcomes.push(match (bytes, &stuck) {
                 (1.., Some(error)) => Err(error.clone()),
                 _ if !takes(bytes, &mut room) => Err(CommitError::Full),
-                _ if is_direct => self.apply_directly(batch)?,
-                _ => self.apply(batch)?,
+                _ => self.apply(batch, is_straight)?,
             });
         }
         self.pending.keep(self.tree.connection())?;
@@ -167,13 +163,14 @@ impl SqliteWriter {
         Ok(Some(quota.saturating_sub(used)))
     }
 
-    fn apply(&mut self, batch: &Batch) -> rusqlite::Result<Outcome> {
+    /// Applies a batch, whose values go into the tree straight away, or only the long ones do.
+    fn apply(&mut self, batch: &Batch, is_straight: bool) -> rusqlite::Result<Outcome> {
         if let Some(index) = self.first_failed(&batch.asserts)? {
             return Ok(Err(CommitError::Conflict { index }));
         }
         let revision = self.next_revision()?;
         for op in &batch.ops {
-            self.change(op, revision)?;
+            self.change(op, (revision, is_straight))?;
         }
         Ok(Ok(Committed { revision }))
     }
@@ -183,7 +180,7 @@ impl SqliteWriter {
             let (partition, key) = assert.target();
             let found = match self.pending.get(partition, key) {
                 Some(change) => (change.now != Now::Gone).then_some(change.revision),
-                None => self.tree.look((partition, key))?.map(|(it, _)| it),
+                None => self.tree.revision(partition, key)?,
             };
             if !assert.holds(found) {
                 return Ok(Some(index));
@@ -192,14 +189,13 @@ impl SqliteWriter {
         Ok(None)
     }
 
-    fn change(&mut self, op: &Op, revision: u64) -> rusqlite::Result<()> {
-        self.vacuum.note(op);
+    fn change(&mut self, op: &Op, how: (u64, bool)) -> rusqlite::Result<()> {
         match op {
             Op::Put {
                 partition,
                 key,
                 value,
-            } => self.put((partition, key), revision, value),
+            } => self.put((partition, key), how, value),
             Op::PutNumbered {
                 partition,
                 key,
@@ -207,7 +203,7 @@ impl SqliteWriter {
             } => {
                 let key = self.filled(partition, key)?;
                 let value = self.filled(partition, value)?;
-                self.put((partition, &key), revision, &value)
+                self.put((partition, &key), how, &value)
             }
             Op::Add {
                 partition,
@@ -217,20 +213,22 @@ impl SqliteWriter {
             } => {
                 let old = self.value(partition, key)?;
                 let sum = raised(old.as_deref(), start, by);
-                self.put((partition, key), revision, &sum)
+                self.put((partition, key), how, &sum)
             }
-            Op::Delete { partition, key } => self.delete((partition, key), revision),
+            Op::Delete { partition, key } => self.delete((partition, key), how.0),
             Op::DeleteRange {
                 partition,
                 from,
                 to,
             } => {
                 self.is_bulk = true;
+                self.vacuum.note(op);
                 self.tree.delete_range(partition, from, to)?;
                 self.pending.remove(partition, from, Some(to));
                 Ok(())
             }
             Op::DeletePartition { partition } => {
+                self.vacuum.note(op);
                 self.tree.delete_partition(partition)?;
                 self.pending.remove(partition, b"", None);
                 Ok(())
@@ -241,11 +239,11 @@ impl SqliteWriter {
     fn put(
         &mut self,
         (partition, key): (&Arc<str>, &[u8]),
-        revision: u64,
+        (revision, is_straight): (u64, bool),
         value: &[u8],
     ) -> rusqlite::Result<()> {
-        let now = if value.len() > LONG_BYTES {
-            self.tree.put((partition, key), revision, value, None)?;
+        let now = if is_straight || value.len() > LONG_BYTES {
+            self.tree.put((partition, key), revision, value)?;
             Now::InTree
         } else {
             // Not what the value may be a part of.
@@ -264,7 +262,8 @@ impl SqliteWriter {
         let may_be_long = matches!(known, None | Some(Now::InTree));
         // The room that a long value takes is wanted soon.
         if may_be_long && self.tree.large(partition, key)?.is_some() {
-            self.tree.delete(partition, key, None)?;
+            self.tree.delete(partition, key)?;
+            self.vacuum.note_removed(1);
         }
         if known != Some(Now::Gone) {
             self.pending.put(partition, key, revision, Now::Gone);
@@ -290,20 +289,6 @@ impl SqliteWriter {
         Ok(numbered.filled(&numbers?))
     }
 
-    fn apply_directly(&mut self, batch: &Batch) -> rusqlite::Result<Outcome> {
-        let mut looked = Looked::default();
-        if let Some(index) = direct::first_failed(&self.tree, &batch.asserts, &mut looked)? {
-            return Ok(Err(CommitError::Conflict { index }));
-        }
-        let revision = self.next_revision()?;
-        for op in &batch.ops {
-            self.vacuum.note(op);
-            self.is_bulk |= matches!(op, Op::DeleteRange { .. });
-            direct::change(&mut self.tree, op, revision, &mut looked)?;
-        }
-        Ok(Ok(Committed { revision }))
-    }
-
     /// Has the log of changes written what is about to be committed, and the records say how far it is.
     fn log(&mut self, group: &[&Batch], outcomes: &[Outcome]) -> Result<(), Broken> {
         let Some(changes) = &mut self.changes else {
@@ -326,22 +311,29 @@ impl SqliteWriter {
     /// Does again what a log says was committed, in one transaction.
     pub(crate) fn redo(&mut self, changes: &[Change]) -> Result<(), StoreError> {
         self.pending.flush_all(&mut self.tree)?;
+        let done = self.try_redo(changes);
+        if done.is_err() {
+            self.tree.roll_back();
+        }
+        self.written_pages = written_log().or(self.written_pages);
+        self.tend();
+        Ok(done?)
+    }
+
+    fn try_redo(&mut self, changes: &[Change]) -> rusqlite::Result<()> {
         self.tree.begin()?;
         for Change { revision, ops } in changes {
             self.revision = self.revision.max(*revision);
             for op in ops {
                 self.vacuum.note(op);
-                direct::change(&mut self.tree, op, *revision, &mut Looked::default())?;
+                redo(&mut self.tree, op, *revision)?;
             }
         }
         if self.revision > self.revision_limit {
             self.revision_limit = self.revision;
             self.reserve()?;
         }
-        self.tree.execute("COMMIT")?;
-        self.written_pages = written_log().or(self.written_pages);
-        self.tend();
-        Ok(())
+        self.tree.execute("COMMIT")
     }
 
     fn reserve(&self) -> rusqlite::Result<()> {
@@ -388,6 +380,9 @@ impl SqliteWriter {
     }
 }
 
+/// What a change takes in a row besides its partition, key, and value, at most.
+const OP_BYTES: usize = 24;
+
 /// Whether a group changes so much that it isn't worth writing twice.
 fn is_for_the_tree(group: &[&Batch]) -> bool {
     let mut all = 0;
@@ -397,7 +392,8 @@ fn is_for_the_tree(group: &[&Batch]) -> bool {
             Op::Put { key, value, .. } if value.len() > LONG_BYTES => key.len(),
             op => op.bytes(),
         };
-        let bytes = batch.ops.iter().map(put).sum::<usize>();
+        let all_of = batch.ops.iter().map(|op| put(op) + OP_BYTES);
+        let bytes = all_of.sum::<usize>();
         all += bytes;
         if bytes > MANY_BYTES {
             return true;
@@ -450,10 +446,14 @@ impl Writer for SqliteWriter {
     }
 
     fn wants_idle_work(&self) -> bool {
-        self.vacuum.wants_step()
+        self.vacuum.wants_step() || self.pending.wants_idle_flush()
     }
 
     fn work_idly(&mut self) {
+        if self.pending.wants_idle_flush() {
+            self.flush_some();
+            return self.tend();
+        }
         let reserved = self.checkpointer.pages_of(self.pending.recurring_bytes());
         match self.vacuum.step(self.tree.connection(), reserved) {
             // Only a copy of the log into the file makes the file shorter.

@@ -21,7 +21,7 @@ const FIRST: &str = "SELECT min(number) FROM pending";
 const STEP_BYTES: usize = 32 << 10;
 /// Records that are taken from the memtable at once.
 const RECORDS: usize = 64;
-/// Rows that are deleted at once.
+/// Rows that are deleted at once at least.
 const ROWS: u64 = 64;
 
 /// Records of one partition, and whether they are the last of it.
@@ -36,13 +36,19 @@ impl Pending {
     pub(in crate::sqlite) fn wants_flush(&self) -> bool {
         let is_due = match self.flush.failed {
             false => self.unflushed_bytes >= STEP_BYTES.min(self.full_bytes),
-            true => self.unflushed_bytes >= self.full_bytes,
+            true => self.unflushed_bytes >= self.full_bytes || self.is_overfull(),
         };
         is_due && (self.has_work() || self.is_full())
     }
 
     fn has_work(&self) -> bool {
         self.tables.full.is_some() || self.flush.done.is_some()
+    }
+
+    /// Whether there is something to do, and nobody has committed anything since the last time.
+    pub(in crate::sqlite) fn wants_idle_flush(&self) -> bool {
+        let is_quiet = self.unflushed_groups == 0 && !self.flush.failed;
+        is_quiet && (self.has_work() || self.is_full())
     }
 
     /// Does some of it: half as much again as was committed meanwhile. So it is spread evenly, and ends before the next
@@ -53,14 +59,15 @@ impl Pending {
             // What was committed until now is all of it.
             self.unflushed_bytes = 0;
         }
-        let committed = std::mem::take(&mut self.unflushed_bytes);
+        let committed = std::mem::take(&mut self.unflushed_bytes).max(STEP_BYTES);
+        let groups = std::mem::take(&mut self.unflushed_groups);
         let mut bytes = committed + committed / 2;
         if self.tables.active.bytes() > 2 * self.full_bytes.max(FULL_BYTES / 8) {
             // It can't keep up so: everybody waits.
             bytes = usize::MAX;
         }
         self.free_some();
-        let done = self.step(tree, bytes);
+        let done = self.step(tree, bytes, ROWS.max(2 * groups));
         self.flush.failed = done.is_err();
         done
     }
@@ -71,9 +78,9 @@ impl Pending {
             if self.tables.full.is_none() && self.flush.done.is_none() {
                 self.begin_flush();
             }
-            self.step(tree, usize::MAX)?;
+            self.step(tree, usize::MAX, u64::MAX)?;
         }
-        self.unflushed_bytes = 0;
+        (self.unflushed_bytes, self.unflushed_groups) = (0, 0);
         self.flush.failed = false;
         Ok(())
     }
@@ -95,11 +102,11 @@ impl Pending {
         self.last_row_bytes = std::mem::take(&mut self.row_bytes);
     }
 
-    fn step(&mut self, tree: &mut Tree, bytes: usize) -> rusqlite::Result<()> {
+    fn step(&mut self, tree: &mut Tree, bytes: usize, rows: u64) -> rusqlite::Result<()> {
         tree.lazily(|tree| {
             tree.execute(BEGIN)?;
             let went = self.write(tree, bytes);
-            let went = went.and_then(|()| self.forget_rows(tree, bytes == usize::MAX));
+            let went = went.and_then(|()| self.forget_rows(tree, rows));
             let went = went.and_then(|()| tree.execute("COMMIT"));
             if went.is_err() {
                 tree.roll_back();
@@ -145,18 +152,21 @@ impl Pending {
                 break;
             };
             for (key, change) in &records {
-                // What became of it later goes at once.
-                let newest = self.tables.active.get(&partition, key, self.group);
-                let Change { revision, now, .. } = newest.as_ref().unwrap_or(change);
+                let Change { revision, now, .. } = change;
+                left = left.saturating_sub(key.len() + now.bytes() + CHANGE_BYTES);
+                // What became of it later is written with the other memtable.
+                let active = &self.tables.active;
+                if active.get(&partition, key, self.group).is_some() {
+                    continue;
+                }
                 match now {
-                    Now::Value(value) => tree.put((&partition, key), *revision, value, None)?,
+                    Now::Value(value) => tree.put((&partition, key), *revision, value)?,
                     Now::Gone => {
-                        tree.delete(&partition, key, None)?;
+                        tree.delete(&partition, key)?;
                         self.flush.removed += 1;
                     }
                     Now::InTree => {}
                 }
-                left = left.saturating_sub(key.len() + now.bytes() + CHANGE_BYTES);
             }
             if next.is_none() {
                 self.flush.partitions.pop();
@@ -181,7 +191,7 @@ impl Pending {
     }
 
     /// Deletes some of the rows of what was in the tree before this step.
-    fn forget_rows(&mut self, tree: &Tree, all: bool) -> rusqlite::Result<()> {
+    fn forget_rows(&mut self, tree: &Tree, rows: u64) -> rusqlite::Result<()> {
         let Some(done) = self.flush.done else {
             return Ok(());
         };
@@ -199,7 +209,7 @@ impl Pending {
                 return Ok(());
             }
         };
-        let to = if all { done } else { done.min(first + ROWS) };
+        let to = done.min(first.saturating_add(rows));
         let mut forget = connection.prepare_cached(FORGET)?;
         forget.execute([to.cast_signed()])?;
         Ok(())

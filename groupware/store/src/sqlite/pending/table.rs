@@ -17,6 +17,8 @@ use bytes::Bytes;
 const SHARDS: usize = 64;
 /// What a change takes in memory besides its key and value, about.
 pub(super) const CHANGE_BYTES: usize = 144;
+/// What a partition takes besides: a node of the tree of its keys has room for eleven of them.
+const PART_BYTES: usize = 1400;
 
 /// The number of a group of batches that were committed together.
 pub(in crate::sqlite) type GroupNumber = u64;
@@ -175,6 +177,7 @@ impl Memtable {
         let mut shard = self.write(partition);
         if !shard.contains_key(partition) {
             shard.insert(Arc::clone(partition), Part::default());
+            bytes += PART_BYTES;
         }
         let Some(part) = shard.get_mut(partition) else {
             return;
@@ -372,6 +375,7 @@ mod tests {
         assert_eq!(table.bytes(), bytes);
         assert_eq!(table.most_gone(), 1);
         assert_eq!(table.partitions(), ["p".into()]);
+        assert!(bytes > PART_BYTES && bytes < PART_BYTES + 5 * (CHANGE_BYTES + 8));
     }
 
     #[test]

@@ -63,18 +63,16 @@ pub(in crate::sqlite) struct Pending {
     /// What the rows of these take, and what those took of the memtable that was set aside last.
     pub(super) row_bytes: u64,
     pub(super) last_row_bytes: u64,
-    /// What was committed since something was flushed.
+    /// What was committed since something was flushed, and by how many groups.
     pub(super) unflushed_bytes: usize,
+    pub(super) unflushed_groups: u64,
     pub(super) flush: Flush,
 }
 
 impl Pending {
-    /// Reads what the table has.
-    pub(in crate::sqlite) fn load(
-        connection: &Connection,
-        full_bytes: Option<usize>,
-    ) -> rusqlite::Result<Self> {
-        let mut pending = Self {
+    /// Nothing.
+    pub(in crate::sqlite) fn new(full_bytes: Option<usize>) -> Self {
+        Self {
             shared: Arc::default(),
             tables: Tables::default(),
             group: 0,
@@ -85,13 +83,23 @@ impl Pending {
             row_bytes: 0,
             last_row_bytes: 0,
             unflushed_bytes: 0,
+            unflushed_groups: 0,
             flush: Flush::default(),
-        };
+        }
+    }
+
+    /// Reads what the table has.
+    pub(in crate::sqlite) fn load(
+        connection: &Connection,
+        full_bytes: Option<usize>,
+    ) -> rusqlite::Result<Self> {
+        let mut pending = Self::new(full_bytes);
         let mut rows = connection.prepare(ROWS)?;
         let mut rows = rows.query([])?;
         while let Some(row) = rows.next()? {
             pending.group = row.get::<_, i64>(0)?.unsigned_abs();
             pending.has_rows = true;
+            pending.groups += 1;
             let told = row::read(row.get_ref(1)?.as_blob()?).ok_or_else(|| {
                 let number = pending.group;
                 let what = format!("the changes of group {number} are damaged");
@@ -222,6 +230,7 @@ impl Pending {
         keep.execute((self.group.cast_signed(), &stored))?;
         self.has_rows = true;
         self.groups += 1;
+        self.unflushed_groups += 1;
         self.row_bytes += stored.len() as u64;
         Ok(())
     }
