@@ -165,7 +165,9 @@ fn upgrade(connection: &mut Connection, from: i64) -> rusqlite::Result<()> {
 }
 
 fn tune_writer(connection: &Connection, options: &StoreOptions) -> rusqlite::Result<()> {
-    connection.pragma_update(None, "journal_mode", "wal")?;
+    if !options.as_it_is {
+        connection.pragma_update(None, "journal_mode", "wal")?;
+    }
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     // FULL: the log is synced before a commit returns. NORMAL would lose the last commits.
     connection.pragma_update(None, "synchronous", "full")?;
