@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use common::{Make, Server, Told, ms, ok};
 use lab_driver::remote::{Generators, Piped, generate};
-use lab_driver::{Clock, Drive, Driver, DriverError, DriverEvent, Mix, WorkerThread};
+use lab_driver::{Clock, Drive, Driver, DriverError, DriverEvent, Mix, Window, WorkerThread};
 use lab_workload::{LoadKind, Spacing, Stage};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -113,7 +113,7 @@ type Ran = (
 );
 
 /// Runs to the end; `each` sees the driver after every window.
-fn run(mix: impl Into<Mix>, count: u32, each: impl Fn(&Driver)) -> Ran {
+fn run(mix: impl Into<Mix>, count: u32, each: impl Fn(&Driver, &Window)) -> Ran {
     let (sender, events) = sync_channel(16);
     let driver = Driver::start_generators(mix, &generators(count), sender).unwrap();
     let threads = driver.worker_threads();
@@ -130,8 +130,8 @@ fn run(mix: impl Into<Mix>, count: u32, each: impl Fn(&Driver)) -> Ran {
                 driver.begin().unwrap();
             }
             DriverEvent::Window(window) => {
+                each(&driver, &window);
                 told.windows.push(*window);
-                each(&driver);
             }
             DriverEvent::ErrorExample { class, detail, .. } => told.examples.push((class, detail)),
             DriverEvent::SetupProgress { .. } => {}
@@ -166,8 +166,9 @@ fn users_are_spread_and_each_acts_once() {
     (drive.cores, drive.hold) = (vec![0, 1], Duration::from_secs(600));
     // Until all have done their part, however slow the machine is.
     let users = || (0..5).all(|user| count(&server, &format!("/get/{user}")) > 3);
-    let (told, summary, threads) = run(&drive, 3, |driver| {
-        if users() && count(&server, "/probe") > 3 {
+    // And until a window has them all: of those after the stop some may have one generator's part alone.
+    let (told, summary, threads) = run(&drive, 3, |driver, window| {
+        if window.users == 5 && users() && count(&server, "/probe") > 3 {
             driver.stop();
         }
     });
@@ -189,7 +190,10 @@ fn users_are_spread_and_each_acts_once() {
         "one generator alone sends the probe: {missing}"
     );
     assert_eq!(told.times(0).len(), summary.transactions);
-    assert_eq!(told.windows.last().unwrap().users, 5);
+    assert_eq!(
+        told.windows.iter().map(|window| window.users).max(),
+        Some(5)
+    );
     check_windows(&told);
 }
 
@@ -197,7 +201,7 @@ fn setup_has_one_barrier() {
     let server = Server::answering(|_| ok(""));
     let mut drive = drive(&server);
     (drive.users, drive.hold) = (8, ms(200));
-    let (told, summary, _) = run(&drive, 4, |_| {});
+    let (told, summary, _) = run(&drive, 4, |_, _| {});
     let summary = summary.unwrap();
     // Nobody stopped it: the end is the plan's.
     assert_eq!((summary.elapsed, summary.stopped_early), (ms(200), false));
@@ -233,7 +237,7 @@ fn arrivals_are_shared() {
     // How many windows are told, and how many were at the stop: those have the parts of both generators. Of the later
     // ones some may have one's alone, since a stop reaches each when it does.
     let (windows, whole) = (Cell::new(0), Cell::new(None));
-    let (told, summary, _) = run(&drive, 2, |driver| {
+    let (told, summary, _) = run(&drive, 2, |driver, _| {
         windows.set(windows.get() + 1);
         if whole.get().is_none() && users() {
             whole.set(Some(windows.get()));
@@ -271,7 +275,7 @@ fn stages_are_shared() {
     };
     drive.stages = vec![stage(300, 2), stage(300, 5), stage(300, 1)];
     drive.hold = ms(900);
-    let (told, summary, _) = run(&drive, 2, |_| {});
+    let (told, summary, _) = run(&drive, 2, |_, _| {});
     let summary = summary.unwrap();
     assert_eq!((summary.errors, summary.elapsed), (0, ms(900)));
     check_windows(&told);
@@ -301,7 +305,7 @@ fn populations_are_shared() {
     };
     Arc::make_mut(&mut second.workload).probe = None;
     let users = || (0..8).all(|user| count(&server, &format!("/get/{user}")) > 3);
-    let (told, summary, _) = run(Mix::from(first).and(second), 3, |driver| {
+    let (told, summary, _) = run(Mix::from(first).and(second), 3, |driver, _| {
         if users() {
             driver.stop();
         }
@@ -329,7 +333,7 @@ fn a_killed_generator_ends_the_drive() {
     let server = Server::answering(|_| ok(""));
     let mut drive = drive(&server);
     drive.hold = Duration::from_secs(600);
-    let (told, ended, threads) = run(&drive, 2, |driver| {
+    let (told, ended, threads) = run(&drive, 2, |driver, _| {
         let victim = driver.worker_threads()[1].pid;
         let _gone_already = kill(Pid::from_raw(victim as i32), Signal::SIGKILL);
     });
@@ -343,7 +347,7 @@ fn a_stop_ends_all_generators() {
     let server = Server::answering(|_| ok(""));
     let mut drive = drive(&server);
     drive.hold = Duration::from_secs(600);
-    let (told, ended, threads) = run(&drive, 2, Driver::stop);
+    let (told, ended, threads) = run(&drive, 2, |driver, _| driver.stop());
     assert!(ended.unwrap().stopped_early && told.windows.len() >= 2);
     assert!(!threads.into_iter().any(alive));
 }
