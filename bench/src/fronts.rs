@@ -2,6 +2,9 @@
 //! together, by one and by two of them, and beside the SQLite file. Rounds in turn, so that a drift of the machine
 //! touches all: the ratios count.
 //!
+//! Each of two servers gathers groups of half as many batches, since half of the writers come to it. What that alone
+//! costs is shown by one server with half of the writers; what is above it is what two do to each other.
+//!
 //! It runs only when it is named, since it needs Debian's PostgreSQL.
 
 use std::fs;
@@ -55,6 +58,18 @@ const LOADS: [Load; 5] = [
 struct Side {
     name: &'static str,
     stores: Vec<Store>,
+    /// Only every so many of a load's writers write.
+    every: usize,
+}
+
+impl Side {
+    /// Batches that took effect so far, and transactions.
+    fn counted(&self) -> (u64, u64) {
+        let stats = self.stores.iter().map(Store::stats);
+        stats.fold((0, 0), |(commits, groups), stats| {
+            (commits + stats.commits, groups + stats.groups)
+        })
+    }
 }
 
 /// What a side did in a round.
@@ -62,6 +77,8 @@ struct Side {
 struct Done {
     per_s: f64,
     cpu_us: f64,
+    /// Batches in a transaction.
+    group: f64,
 }
 
 /// Compares them, and prints rates, CPU, and ratios.
@@ -81,15 +98,20 @@ pub(crate) fn compare() -> Result<(), Error> {
         opened.map_err(|error| Error::Peer(error.to_string()))
     };
     let (one, other) = (open()?, open()?);
-    let side = |name, stores| Side { name, stores };
+    let side = |name, stores, every| Side {
+        name,
+        stores,
+        every,
+    };
     let sides = [
-        side("SQLite", vec![sqlite]),
-        side("one server", vec![one.clone()]),
-        side("two servers", vec![one, other]),
+        side("SQLite", vec![sqlite], 1),
+        side("one server", vec![one.clone()], 1),
+        side("two servers", vec![one.clone(), other], 1),
+        side("one, half of them", vec![one], 2),
     ];
     println!("store: CPU for a batch, PostgreSQL's included; {ROUNDS} rounds of {SPAN:?} each");
     for load in LOADS {
-        let mut done = [const { Vec::new() }; 3];
+        let mut done = [const { Vec::new() }; 4];
         // The first round fills the tables, and is not counted.
         for round in 0..=ROUNDS {
             for (side, done) in sides.iter().zip(&mut done) {
@@ -104,7 +126,7 @@ pub(crate) fn compare() -> Result<(), Error> {
     Ok(())
 }
 
-fn show(load: Load, sides: &[Side; 3], done: &[Vec<Done>; 3]) {
+fn show(load: Load, sides: &[Side; 4], done: &[Vec<Done>; 4]) {
     println!("  {}", load.name);
     let ratios = |of: fn(&Done) -> f64, side: usize, to: usize| {
         let pairs = done[side].iter().zip(&done[to]);
@@ -113,7 +135,9 @@ fn show(load: Load, sides: &[Side; 3], done: &[Vec<Done>; 3]) {
     for (at, side) in sides.iter().enumerate() {
         let middle = |of: fn(&Done) -> f64| median(done[at].iter().map(of).collect());
         let (rate, cpu) = (middle(|it| it.per_s), middle(|it| it.cpu_us));
-        print!("    {:<12} {rate:>8.0} /s {cpu:>7.0} us", side.name);
+        let group = middle(|it| it.group);
+        let name = side.name;
+        print!("    {name:<18} {rate:>8.0} /s {cpu:>7.0} us, {group:>5.1} in a transaction");
         match at {
             0 => println!(),
             1 => {
@@ -121,7 +145,7 @@ fn show(load: Load, sides: &[Side; 3], done: &[Vec<Done>; 3]) {
                 println!("   {rate:.2} x the rate, {cpu:.2} x the CPU of SQLite");
             }
             _ => {
-                let cpu = ratios(|it| it.cpu_us, 2, 1);
+                let cpu = ratios(|it| it.cpu_us, at, 1);
                 println!("   {cpu:.2} x the CPU of one server");
             }
         }
@@ -131,6 +155,7 @@ fn show(load: Load, sides: &[Side; 3], done: &[Vec<Done>; 3]) {
 /// Has a side write for a while.
 fn write(side: &Side, load: Load, server: u32) -> Result<Done, Error> {
     let (cpu, begin, batches) = (cpu(server)?, now(), AtomicU64::new(0));
+    let before = side.counted();
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS.min(load.writers))
             .map(|thread| {
@@ -143,9 +168,11 @@ fn write(side: &Side, load: Load, server: u32) -> Result<Done, Error> {
     })?;
     let count = batches.load(Relaxed) as f64;
     let spent = self::cpu(server)?.saturating_sub(cpu);
+    let (commits, groups) = side.counted();
     Ok(Done {
         per_s: count / begin.elapsed().as_secs_f64(),
         cpu_us: spent.as_secs_f64() * 1e6 / count,
+        group: (commits - before.0) as f64 / (groups - before.1).max(1) as f64,
     })
 }
 
@@ -160,7 +187,9 @@ fn share(
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let writers = (thread..load.writers).step_by(THREADS);
+    // Where half of them are none, one is.
+    let count = (load.writers / side.every).max(1);
+    let writers = (thread..count).step_by(THREADS);
     // A writer in two threads' turns comes to one server: its partitions are that one's own.
     let writers = writers.map(|writer| {
         let store = &side.stores[writer / THREADS % side.stores.len()];
