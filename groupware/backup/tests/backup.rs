@@ -343,8 +343,8 @@ fn a_backup_is_brought_to_any_later_moment() {
     assert_eq!(taken.manifest.contents, 1);
 }
 
-/// Has a backup the records of an earlier version.
-fn make_older(folder: &Path, manifest: &Manifest) {
+/// Has a backup the records of an earlier version, by what makes them so.
+fn make_older(folder: &Path, manifest: &Manifest, by: &str) {
     let of = folder.join("backups").join(&manifest.name);
     let file = of.join("groupware.sqlite");
     // That one had no changes that wait.
@@ -353,7 +353,9 @@ fn make_older(folder: &Path, manifest: &Manifest) {
     drop(store);
     rusqlite::Connection::open(&file)
         .unwrap()
-        .execute_batch("DROP TABLE pending; PRAGMA user_version = 2; PRAGMA journal_mode = DELETE;")
+        .execute_batch(&format!(
+            "{by}; DROP TABLE pending; PRAGMA journal_mode = DELETE;"
+        ))
         .unwrap();
     let bytes = fs::read(&file).unwrap();
     let mut older = manifest.clone();
@@ -367,12 +369,17 @@ fn make_older(folder: &Path, manifest: &Manifest) {
 }
 
 #[test]
-fn backups_of_an_earlier_version_are_read_and_put_back() {
+fn backups_of_earlier_versions_are_read_and_put_back() {
+    read_and_put_back("PRAGMA user_version = 2");
+    read_and_put_back("DROP TABLE large_values; PRAGMA user_version = 1");
+}
+
+fn read_and_put_back(older_by: &str) {
     let data = Data::new();
     let first = data.attach(b"first");
     let to = tempfile::tempdir().unwrap();
     let older = data.back_up(to.path(), "20260101T000000Z", 1).manifest;
-    make_older(to.path(), &older);
+    make_older(to.path(), &older, older_by);
     let second = data.attach(b"second");
     data.back_up(to.path(), "20260102T000000Z", 2);
     data.detach(first);
