@@ -3,8 +3,8 @@
 //! Each pair is taken in turn in one run; the machine's drift touches both sides. Pass the name of
 //! a part (`monitor`, `store`, `driver`, `sessions`, `memory`, `merger`, `attachments`) to run only that; `mail`, which
 //! needs Dovecot and root, runs only when it is named (`bench/mail.sh`); so does `meetings`, which needs
-//! root for a disk of its own, `admission`, which needs two programs (`bench/admission.sh`), and `fronts`, which
-//! needs PostgreSQL.
+//! root for a disk of its own, `admission`, which needs two programs (`bench/admission.sh`), `instructions`, which
+//! needs valgrind and a program (`bench/instructions.sh`), and `fronts`, which needs PostgreSQL.
 
 mod admission;
 mod attachments;
@@ -14,6 +14,7 @@ mod disk;
 mod driver;
 mod etcd;
 mod fronts;
+mod instructions;
 mod loop_disk;
 mod mail;
 mod meetings;
@@ -48,6 +49,11 @@ fn main() -> ExitCode {
         && first == "admission"
     {
         return done(admission::compare(Path::new(with), Path::new(without)));
+    }
+    if let [first, program] = parts.as_slice()
+        && first == "instructions"
+    {
+        return done(instructions::measure(Path::new(program)));
     }
     let wanted = |name: &str| parts.is_empty() || parts.iter().any(|part| part == name);
     let result = (|| {

@@ -1,0 +1,177 @@
+//! Instructions that a request takes in the server's HTTP thread, by kind of request, as callgrind counts them: nearly
+//! the same on a noisy machine as on a quiet one, so that a change of a hundredth is seen.
+//!
+//! What the kernel does isn't counted, nor what the store's writer does in its own thread. A ring of users goes
+//! through the cycle of the calendar's workload, all of them one step before anybody the next.
+//!
+//! It runs only when it is named, with the program (`bench/instructions.sh`), since it needs valgrind.
+
+mod server;
+mod user;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use self::server::Server;
+use self::user::{Connection, User};
+use crate::common::Error;
+
+/// All organizers, attendees, and delegates of a user are different, and it isn't all in the processor's caches.
+const USERS: usize = 60;
+/// Cycles of which the last one counts.
+const CYCLES: u32 = 2;
+
+/// A kind of request: how often it is in a cycle, and the most instructions that it may take.
+struct Kind {
+    name: &'static str,
+    in_cycle: u32,
+    most: u32,
+}
+
+const fn kind(name: &'static str, in_cycle: u32, most: u32) -> Kind {
+    Kind {
+        name,
+        in_cycle,
+        most,
+    }
+}
+
+/// What may be taken is what was taken when it was last changed, and a fiftieth.
+const KINDS: [Kind; 9] = [
+    kind("log in", 1, 58_700),
+    kind("list invitations", 2, 57_100),
+    kind("list events", 3, 97_200),
+    kind("schedule", 1, 443_400),
+    kind("open an invitation", 6, 115_900),
+    kind("accept", 4, 225_900),
+    kind("decline", 1, 220_000),
+    kind("delegate", 2, 282_600),
+    kind("open an event", 1, 110_900),
+];
+
+/// Counts, and prints a table.
+///
+/// # Errors
+/// When the server can't be asked, or something takes more than it may.
+pub(crate) fn measure(program: &Path) -> Result<(), Error> {
+    let server = Server::start(program, Path::new("target/instructions"))?;
+    let mut run = Run {
+        connections: [
+            Connection::open(server.address())?,
+            Connection::open(server.address())?,
+        ],
+        users: server.users(USERS)?,
+        server,
+        counts: BTreeMap::new(),
+    };
+    run.set_up()?;
+    for cycle in 1..=CYCLES {
+        run.cycle(cycle == CYCLES)?;
+    }
+    run.print()
+}
+
+/// What is counted of a kind of request.
+#[derive(Debug, Default, Clone, Copy)]
+struct Counted {
+    requests: u64,
+    instructions: u64,
+}
+
+impl Counted {
+    fn each(self) -> u64 {
+        self.instructions / self.requests.max(1)
+    }
+}
+
+/// The users in the middle of their cycle.
+struct Run {
+    server: Server,
+    /// Two, so that the HTTP thread has others to serve and leaves writing to the writer.
+    connections: [Connection; 2],
+    users: Vec<User>,
+    counts: BTreeMap<&'static str, Counted>,
+}
+
+impl Run {
+    /// Has all users do something, one after the other, and counts it, if it counts.
+    fn all(
+        &mut self,
+        (name, counts): (&'static str, bool),
+        mut step: impl FnMut(&mut User, &mut Connection) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        if counts {
+            self.server.zero()?;
+        }
+        for (at, user) in self.users.iter_mut().enumerate() {
+            step(user, &mut self.connections[at % 2])?;
+        }
+        if counts {
+            let counted = self.counts.entry(name).or_default();
+            counted.requests += self.users.len() as u64;
+            counted.instructions += self.server.instructions(name)?;
+        }
+        Ok(())
+    }
+
+    /// Seven events in each calendar, and two invitations.
+    fn set_up(&mut self) -> Result<(), Error> {
+        let not = |name| (name, false);
+        self.all(not("log in"), User::log_in)?;
+        self.all(not("schedule"), User::schedule)?;
+        self.all(not("list invitations"), User::list_invitations)?;
+        for _ in 0..4 {
+            self.all(not("accept"), |user, over| user.act(over, "accept"))?;
+        }
+        self.server.zero()?;
+        self.all(not("list invitations"), User::list_invitations)?;
+        self.server.note_who_answers()
+    }
+
+    /// The steps of `workloads/calendar.workload.yaml`.
+    fn cycle(&mut self, counts: bool) -> Result<(), Error> {
+        let it = |name| (name, counts);
+        self.all(it("log in"), User::log_in)?;
+        self.all(it("list invitations"), User::list_invitations)?;
+        self.all(it("list events"), User::list_coming_events)?;
+        self.all(it("schedule"), User::schedule)?;
+        self.all(it("list events"), User::list_month)?;
+        self.all(it("list invitations"), User::list_invitations)?;
+        for action in [
+            "accept", "accept", "decline", "delegate", "accept", "accept",
+        ] {
+            self.all(it("open an invitation"), User::open_invitation)?;
+            self.all(it(action), |user, over| user.act(over, action))?;
+        }
+        self.all(it("list events"), User::list_month)?;
+        self.all(it("open an event"), User::open_event)?;
+        self.all(it("delegate"), User::delegate_event)
+    }
+
+    fn print(&self) -> Result<(), Error> {
+        println!("instructions: of the HTTP thread for a request, {USERS} users, callgrind");
+        let (mut all, mut requests, mut too_many) = (0, 0, Vec::new());
+        for kind in &KINDS {
+            let each = self
+                .counts
+                .get(kind.name)
+                .copied()
+                .unwrap_or_default()
+                .each();
+            println!("  {:<20} {each:>9}   (target <= {})", kind.name, kind.most);
+            all += each * u64::from(kind.in_cycle);
+            requests += u64::from(kind.in_cycle);
+            if each == 0 || each > u64::from(kind.most) {
+                too_many.push(kind.name);
+            }
+        }
+        println!("  {:<20} {:>9}", "a cycle's mean", all / requests);
+        match too_many.is_empty() {
+            true => Ok(()),
+            false => Err(Error::Peer(format!(
+                "too many instructions: {}",
+                too_many.join(", ")
+            ))),
+        }
+    }
+}
