@@ -185,5 +185,5 @@ fn entry_exists(uid: &str) -> CalendarError {
 
 /// 32 upper-case hexadecimal digits, as Domino's look.
 fn new_name(ids: &mut Ids) -> String {
-    format!("{:032X}", ids.take())
+    keys::upper_hex(ids.take())
 }

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 
 use groupware_text::push_encoded;
 
-use crate::time::compact;
+use crate::time::compact_bytes;
 
 /// What a segment of a path may hold besides unreserved characters.
 const SEGMENT: &[u8] = b"@";
@@ -26,6 +26,19 @@ const AFTER_SLASH: u8 = b'/' + 1;
 const TIME_BITS: u32 = 40;
 /// The next ones, before those that are its own.
 const CHECK_BITS: u32 = 64 - TIME_BITS;
+
+const HEX: &[u8; 16] = b"0123456789ABCDEF";
+
+/// Which bytes a segment of a path has as they are, one by one.
+static PLAIN: [bool; 256] = {
+    let (mut plain, mut at) = ([false; 256], 0);
+    while at < 128 {
+        let byte = at as u8;
+        plain[at] = byte.is_ascii_alphanumeric() || byte == b'-';
+        at += 1;
+    }
+    plain
+};
 
 /// An event that lasts longer is also listed by its end: whoever looks at a range looks at what began so
 /// long before it.
@@ -65,12 +78,12 @@ pub(crate) fn entries() -> (Vec<u8>, Vec<u8>) {
 
 /// Key of an entry's line in the event list.
 pub(crate) fn line(start: i64, uid: &str) -> Vec<u8> {
-    joined(&format!("c/i/{}/", compact(start)), uid)
+    dated("c/i/", start, uid)
 }
 
 /// First key of the event list at or after a moment.
 pub(crate) fn lines_from(start: i64) -> Vec<u8> {
-    joined("c/i/", &compact(start))
+    moment("c/i/", start)
 }
 
 /// Length of a line's key before the UID begins, or the notice's name, in each list.
@@ -78,12 +91,12 @@ pub(crate) const LINE_UID_AT: usize = "c/i/20260105T090000Z/".len();
 
 /// Key of a long event's line in the list by ends.
 pub(crate) fn long_line(end: i64, uid: &str) -> Vec<u8> {
-    joined(&format!("c/l/{}/", compact(end)), uid)
+    dated("c/l/", end, uid)
 }
 
 /// Long events that end at or after a moment: the first key, and the first after.
 pub(crate) fn long_lines_from(end: i64) -> (Vec<u8>, Vec<u8>) {
-    let from = joined("c/l/", &compact(end));
+    let from = moment("c/l/", end);
     (from, vec![b'c', b'/', b'l', AFTER_SLASH])
 }
 
@@ -99,12 +112,15 @@ pub(crate) fn others() -> (Vec<u8>, Vec<u8>) {
 
 /// Key of an invitation's line in the notice list.
 pub(crate) fn notice_line(received: i64, id: &str) -> Vec<u8> {
-    joined(&format!("c/n/{}/", compact(received)), id)
+    dated("c/n/", received, id)
 }
 
 /// First key of the notice list at or after a moment; from the beginning without one.
 pub(crate) fn notice_lines_from(received: Option<i64>) -> Vec<u8> {
-    joined("c/n/", &received.map(compact).unwrap_or_default())
+    match received {
+        Some(received) => moment("c/n/", received),
+        None => b"c/n/".to_vec(),
+    }
 }
 
 /// First key after the notice list.
@@ -123,18 +139,44 @@ pub(crate) fn notice_name(bits: u128, received: i64) -> String {
         }
         _ => bits,
     };
-    format!("{named:032X}")
+    upper_hex(named)
+}
+
+/// 32 upper-case hexadecimal digits.
+pub(crate) fn upper_hex(bits: u128) -> String {
+    let mut digits = [0; 32];
+    let (pairs, _) = digits.as_chunks_mut::<2>();
+    for (pair, byte) in pairs.iter_mut().zip(bits.to_be_bytes()) {
+        *pair = [byte >> 4, byte & 15].map(|digit| HEX[usize::from(digit)]);
+    }
+    String::from_utf8_lossy(&digits).into_owned()
+}
+
+/// Reads what [`upper_hex`] writes, and nothing else.
+fn of_upper_hex(text: &str) -> Option<u128> {
+    let digits: &[u8; 32] = text.as_bytes().try_into().ok()?;
+    let half = |digits: &[u8]| {
+        digits.iter().try_fold(0_u64, |bits, digit| {
+            let value = match digit {
+                b'0'..=b'9' => digit - b'0',
+                b'A'..=b'F' => digit - b'A' + 10,
+                _ => return None,
+            };
+            Some(bits << 4 | u64::from(value))
+        })
+    };
+    let (upper, lower) = digits.split_at(16);
+    Some(u128::from(half(upper)?) << 64 | u128::from(half(lower)?))
 }
 
 /// When a notice was received, if its name says so. One in many millions of other names seems to.
 pub(crate) fn received(name: &str) -> Option<i64> {
-    let bits = u128::from_str_radix(name, 16).ok()?;
+    // As we write it: in capitals.
+    let bits = of_upper_hex(name)?;
     let (said, own) = ((bits >> 64) as u64, bits as u64);
     let time = said >> CHECK_BITS;
     let received = i64::try_from(time).ok()?;
-    // As we write it, too: in capitals.
-    let is_one = said == time << CHECK_BITS | check(time, own);
-    (is_one && notice_name(bits, received) == name).then_some(received)
+    (said == time << CHECK_BITS | check(time, own)).then_some(received)
 }
 
 /// What tells a name that says a time from others.
@@ -145,6 +187,17 @@ fn check(time: u64, own: u64) -> u64 {
 /// Key of the pointer from a notice to its entry.
 pub(crate) fn notice(id: &str) -> Vec<u8> {
     joined("c/m/", id)
+}
+
+/// A key with a time before what it is of.
+fn dated(family: &str, second: i64, rest: &str) -> Vec<u8> {
+    let time = compact_bytes(second);
+    [family.as_bytes(), &time, b"/", rest.as_bytes()].concat()
+}
+
+/// The first key of a moment.
+fn moment(family: &str, second: i64) -> Vec<u8> {
+    [family.as_bytes(), &compact_bytes(second)].concat()
 }
 
 fn joined(family: &str, rest: &str) -> Vec<u8> {
@@ -169,8 +222,7 @@ pub fn notice_path(mailbox: &str, id: &str) -> String {
 
 /// An identifier as a segment of a path.
 pub(crate) fn segment(id: &str) -> Cow<'_, str> {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    if id.bytes().all(is_plain) {
+    if id.bytes().all(|byte| PLAIN[usize::from(byte)]) {
         return Cow::Borrowed(id);
     }
     let mut encoded = String::with_capacity(id.len() + 24);

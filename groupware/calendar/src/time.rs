@@ -174,30 +174,68 @@ pub(crate) fn parse_compact(text: &str) -> Option<i64> {
 
 /// Sixteen bytes, `20260105T090000Z`, that sort as the moments do.
 pub(crate) fn compact(second: i64) -> String {
-    let t = utc(second);
-    format!(
-        "{:04}{:02}{:02}T{:02}{:02}{:02}Z",
-        t.year(),
-        t.month(),
-        t.day(),
-        t.hour(),
-        t.minute(),
-        t.second()
-    )
+    ascii(&compact_bytes(second))
+}
+
+/// The same for keys of records.
+pub(crate) fn compact_bytes(second: i64) -> [u8; 16] {
+    let (t, mut bytes) = (utc(second), *b"00000000T000000Z");
+    let (date, clock) = (t.date(), t.time());
+    put_year(&mut bytes, date.year());
+    put(&mut bytes, [(4, date.month()), (6, date.day())]);
+    put(&mut bytes, [(9, clock.hour()), (11, clock.minute())]);
+    put(&mut bytes, [(13, clock.second())]);
+    bytes
 }
 
 /// `2026-01-05T09:00:00Z`.
 pub(crate) fn extended(second: i64) -> String {
-    let t = utc(second);
-    format!(
-        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z",
-        t.year(),
-        t.month(),
-        t.day(),
-        t.hour(),
-        t.minute(),
-        t.second()
-    )
+    let mut text = Vec::with_capacity(20);
+    push_wall_clock(&mut text, utc(second));
+    text.push(b'Z');
+    ascii(&text)
+}
+
+/// Adds `2026-01-05T09:00:00`, of a year from 0 to 9999.
+pub(crate) fn push_wall_clock(to: &mut Vec<u8>, time: DateTime) {
+    to.extend_from_slice(&date_bytes(time.date()));
+    to.push(b'T');
+    to.extend_from_slice(&clock_bytes(time.time()));
+}
+
+/// `2026-01-05`, of a year from 0 to 9999.
+pub(crate) fn date_bytes(date: Date) -> [u8; 10] {
+    let mut bytes = *b"0000-00-00";
+    put_year(&mut bytes, date.year());
+    put(&mut bytes, [(5, date.month()), (8, date.day())]);
+    bytes
+}
+
+/// `09:00:00`.
+pub(crate) fn clock_bytes(clock: Time) -> [u8; 8] {
+    let mut bytes = *b"00:00:00";
+    put(&mut bytes, [(0, clock.hour()), (3, clock.minute())]);
+    put(&mut bytes, [(6, clock.second())]);
+    bytes
+}
+
+fn put_year(to: &mut [u8], year: i16) {
+    let (century, year) = (year / 100, year % 100);
+    let part = |number: i16| i8::try_from(number).unwrap_or_default();
+    put(to, [(0, part(century)), (2, part(year))]);
+}
+
+/// Writes numbers from 0 to 99 where they belong, two digits each.
+fn put<const COUNT: usize>(to: &mut [u8], numbers: [(usize, i8); COUNT]) {
+    for (at, number) in numbers {
+        let number = number.unsigned_abs();
+        to[at] = b'0' + number / 10;
+        to[at + 1] = b'0' + number % 10;
+    }
+}
+
+fn ascii(digits: &[u8]) -> String {
+    String::from_utf8_lossy(digits).into_owned()
 }
 
 /// Reads exactly `yyyy-MM-ddTHH:mm:ssZ`, the one form Domino's query parameters take.

@@ -7,17 +7,26 @@ use std::borrow::Cow;
 const QUOTED: usize = 80;
 
 /// Percent-encodes all but RFC 3986's unreserved characters (2.3) and those of `kept`, and adds it
-/// to a path, a query, or a header.
+/// to a path, a query, or a header. What is kept is ASCII.
 pub fn push_encoded(to: &mut String, text: &str, kept: &[u8]) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || kept.contains(&byte) {
-            to.push(char::from(byte));
-        } else {
-            to.push('%');
-            to.push(char::from(HEX[usize::from(byte >> 4)]));
-            to.push(char::from(HEX[usize::from(byte & 15)]));
+    let stays =
+        |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || kept.contains(&byte);
+    let mut plain = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        if stays(byte) {
+            continue;
         }
+        if plain < at {
+            to.push_str(&text[plain..at]);
+        }
+        plain = at + 1;
+        to.push('%');
+        to.push(char::from(HEX[usize::from(byte >> 4)]));
+        to.push(char::from(HEX[usize::from(byte & 15)]));
+    }
+    if plain < text.len() {
+        to.push_str(&text[plain..]);
     }
 }
 
