@@ -3,17 +3,16 @@
 //! List lines are rendered when an entry is written, so that reading a list is one range scan; they are stored
 //! in a short form.
 
-use serde::Serialize;
-use serde_json::{Value, value::RawValue};
+use serde_json::value::RawValue;
 
 use crate::{
-    Answer, Attendee, Event, Moment, Role, Status, Transparency, UserType,
+    Attendee, Event, Moment, Status, Transparency, UserType,
     entry::{Entry, State},
-    event::is_default,
     keys,
     lean::{Lean, NoShortForm, OWN},
     limits, time,
-    zones::{self, Zone},
+    written::{Object, push_all, push_text},
+    zones,
 };
 
 /// What recurs in the lines of lists.
@@ -44,112 +43,102 @@ static LINES: Lean = Lean::new(&[
 ]);
 /// Few lines are longer when they are stored.
 const USUAL_BYTES: usize = 192;
+/// Few are longer when they are not.
+const USUAL_JSON_BYTES: usize = 768;
+/// Few whole events are longer.
+const USUAL_DOCUMENT_BYTES: usize = 2048;
 
-/// A property of Domino's own: `{"data":"3"}`.
-#[derive(Serialize)]
-struct Data<'a> {
-    data: &'a str,
+/// How much of an event is told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// As a list line has it: no description, and no text of a length that many lines could not have.
+    Line,
+    /// All of it.
+    Whole,
 }
 
-/// `{"date":…,"time":…,"utc":true}`, or `tzid` in place of `utc`; a day has neither time nor zone.
-#[derive(Serialize)]
-struct WireMoment<'a> {
-    date: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    time: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    utc: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tzid: Option<&'a str>,
+/// Adds a property of Domino's own: `{"data":"3"}`.
+fn push_data(to: &mut Vec<u8>, data: &str) {
+    let mut object = Object::begin(to);
+    object.text("\"data\":", data);
+    object.end();
 }
 
-impl<'a> WireMoment<'a> {
-    fn new(moment: &'a Moment) -> Self {
-        let (date, clock) = match moment {
-            Moment::Day(date) => (*date, None),
-            Moment::Utc(t) | Moment::Floating(t) | Moment::Zoned { local: t, .. } => {
-                (t.date(), Some(t.time()))
-            }
-        };
-        Self {
-            date: format!("{:04}-{:02}-{:02}", date.year(), date.month(), date.day()),
-            time: clock.map(|t| format!("{:02}:{:02}:{:02}", t.hour(), t.minute(), t.second())),
-            utc: matches!(moment, Moment::Utc(_)).then_some(true),
-            tzid: moment.tzid(),
+/// Adds `{"date":…,"time":…,"utc":true}`, or `tzid` in place of `utc`; a day has neither time nor zone.
+fn push_moment(to: &mut Vec<u8>, moment: &Moment) {
+    let (date, clock) = match moment {
+        Moment::Day(date) => (*date, None),
+        Moment::Utc(t) | Moment::Floating(t) | Moment::Zoned { local: t, .. } => {
+            (t.date(), Some(t.time()))
+        }
+    };
+    let mut object = Object::begin(to);
+    match date.year() {
+        0..=9999 => object.word("\"date\":", &time::date_bytes(date)),
+        year => {
+            let date = format!("{year:04}-{:02}-{:02}", date.month(), date.day());
+            object.text("\"date\":", &date);
         }
     }
+    if let Some(clock) = clock {
+        object.word("\"time\":", &time::clock_bytes(clock));
+    }
+    if matches!(moment, Moment::Utc(_)) {
+        object.member("\"utc\":true");
+    }
+    object.any_text("\"tzid\":", moment.tzid());
+    object.end();
 }
 
-/// What a list line and a whole event have in common, in the order of the wire.
-#[derive(Serialize)]
-struct Head<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    href: Option<String>,
-    id: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    summary: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    location: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<&'a str>,
-    start: WireMoment<'a>,
-    end: WireMoment<'a>,
-    class: &'a str,
-    transparency: &'a str,
-    status: &'a str,
-    sequence: u32,
-    #[serde(rename = "last-modified")]
-    last_modified: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    priority: Option<u8>,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    categories: &'a [String],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    url: Option<&'a str>,
+/// Adds what a list line and a whole event have in common, in the order of the wire.
+fn push_head(object: &mut Object<'_>, entry: &Entry, href: Option<&str>, extent: Extent) {
+    let Event { uid, details, .. } = &entry.event;
+    let is_line = extent == Extent::Line;
+    let clip = |text| if is_line { clipped(text) } else { text };
+    object.any_text("\"href\":", href);
+    object.text("\"id\":", uid);
+    object.any_text("\"summary\":", details.summary.as_deref().map(clip));
+    object.any_text("\"location\":", details.location.as_deref().map(clip));
+    let description = details.description.as_deref().filter(|_| !is_line);
+    object.any_text("\"description\":", description);
+    push_moment(object.member("\"start\":"), &details.start);
+    push_moment(object.member("\"end\":"), &details.end);
+    let (transparency, status) = match entry.state {
+        State::Cancelled => (Transparency::Transparent, Status::Cancelled),
+        _ => (details.transparency, details.status),
+    };
+    object.word("\"class\":", details.class.as_str().as_bytes());
+    object.word("\"transparency\":", transparency.as_str().as_bytes());
+    object.word("\"status\":", status.as_str().as_bytes());
+    object.value("\"sequence\":", &entry.event.sequence);
+    let modified = time::extended(entry.event.modified);
+    object.word("\"last-modified\":", modified.as_bytes());
+    if let Some(priority) = details.priority {
+        object.value("\"priority\":", &priority);
+    }
+    let labels = match is_line {
+        true => clipped_list(&details.categories),
+        false => &details.categories,
+    };
+    if !labels.is_empty() {
+        let to = object.member("\"categories\":");
+        push_all(to, labels, |to, label| push_text(to, label));
+    }
+    let url = details.url.as_deref();
+    let fits = |url: &&str| !is_line || url.len() <= limits::LINE_TEXT_BYTES;
+    object.any_text("\"url\":", url.filter(fits));
 }
 
-impl<'a> Head<'a> {
-    /// As a list line has it: no description, and no text of a length that many lines could not
-    /// have.
-    fn for_line(entry: &'a Entry, href: String) -> Self {
-        let whole = Self::new(entry, Some(href));
-        Self {
-            summary: whole.summary.map(clipped),
-            location: whole.location.map(clipped),
-            description: None,
-            categories: clipped_list(&entry.event.details.categories),
-            url: whole.url.filter(|url| url.len() <= limits::LINE_TEXT_BYTES),
-            ..whole
-        }
-    }
-
-    fn new(entry: &'a Entry, href: Option<String>) -> Self {
-        let Event { uid, details, .. } = &entry.event;
-        let cancelled = entry.state == State::Cancelled;
-        Self {
-            href,
-            id: uid,
-            summary: details.summary.as_deref(),
-            location: details.location.as_deref(),
-            description: details.description.as_deref(),
-            start: WireMoment::new(&details.start),
-            end: WireMoment::new(&details.end),
-            class: details.class.as_str(),
-            transparency: match cancelled {
-                true => Transparency::Transparent.as_str(),
-                false => details.transparency.as_str(),
-            },
-            status: match cancelled {
-                true => Status::Cancelled.as_str(),
-                false => details.status.as_str(),
-            },
-            sequence: entry.event.sequence,
-            last_modified: time::extended(entry.event.modified),
-            priority: details.priority,
-            categories: &details.categories,
-            url: details.url.as_deref(),
-        }
-    }
+/// Adds which instance of a series it is, what kind of appointment, and whose.
+fn push_lotus(object: &mut Object<'_>, event: &Event) {
+    push_data(
+        object.member("\"x-lotus-appttype\":"),
+        appointment_type(event),
+    );
+    push_data(
+        object.member("\"x-lotus-organizer\":"),
+        &event.organizer.email,
+    );
 }
 
 /// The text, or as much of it as a line may have.
@@ -182,38 +171,23 @@ fn clipped_list(labels: &[String]) -> &[String] {
     &labels[..fitting]
 }
 
-#[derive(Serialize)]
-struct Line<'a> {
-    #[serde(flatten)]
-    head: Head<'a>,
-    #[serde(rename = "recurrenceId", skip_serializing_if = "Option::is_none")]
-    recurrence_id: Option<String>,
-    #[serde(rename = "x-lotus-appttype")]
-    appointment_type: Data<'a>,
-    #[serde(rename = "x-lotus-organizer")]
-    organizer: Data<'a>,
-    #[serde(rename = "x-lotus-noticetype", skip_serializing_if = "Option::is_none")]
-    notice_type: Option<Data<'a>>,
-}
-
 /// The entry's line in the event list, as it is stored. An unanswered invitation is a ghost: its line says
 /// `"x-lotus-noticetype":{"data":"I"}`.
 pub(crate) fn event_line(mailbox: &str, entry: &Entry) -> Vec<u8> {
     let event = &entry.event;
     let name = entry.name();
     let href = keys::event_path(mailbox, &name);
-    let own = EventLines::of(mailbox).opening(&name);
-    let line = to_json(&Line {
-        head: Head::for_line(entry, href),
-        recurrence_id: entry.recurrence_id(),
-        appointment_type: Data {
-            data: appointment_type(event),
-        },
-        organizer: Data {
-            data: &event.organizer.email,
-        },
-        notice_type: entry.notice().map(|_| Data { data: "I" }),
-    });
+    let mut own = Vec::with_capacity(USUAL_BYTES);
+    EventLines::of(mailbox).open(&mut own, &name);
+    let mut line = Vec::with_capacity(USUAL_JSON_BYTES);
+    let mut object = Object::begin(&mut line);
+    push_head(&mut object, entry, Some(&href), Extent::Line);
+    object.any_text("\"recurrenceId\":", entry.recurrence_id().as_deref());
+    push_lotus(&mut object, event);
+    if entry.notice().is_some() {
+        push_data(object.member("\"x-lotus-noticetype\":"), "I");
+    }
+    object.end();
     let mut short = Vec::with_capacity(USUAL_BYTES);
     LINES.shorten(&mut short, &line, &own);
     short
@@ -234,7 +208,7 @@ pub(crate) struct EventLines {
 impl EventLines {
     pub(crate) fn of(mailbox: &str) -> Self {
         let paths = keys::event_path(mailbox, "");
-        let opening = format!(r#"{{"href":"{paths}"#);
+        let opening = [r#"{"href":""#, &paths].concat();
         Self { opening }
     }
 
@@ -245,26 +219,21 @@ impl EventLines {
         name: &str,
         stored: &[u8],
     ) -> Result<(), NoShortForm> {
-        LINES.restore(to, stored, &|to| {
-            to.extend_from_slice(self.opening(name).as_bytes());
-        })
+        LINES.restore(to, stored, &|to| self.open(to, name))
     }
 
-    /// How the line of an event, or of an instance of one, begins, whose name its key says.
-    fn opening(&self, name: &str) -> String {
+    /// Adds how the line of an event, or of an instance of one, begins, whose name its key says.
+    fn open(&self, to: &mut Vec<u8>, name: &str) {
         let (uid, instance) = keys::parts(name);
-        let (segment, slash) = (keys::segment(uid), instance.map_or("", |_| "/"));
-        let id = instance.unwrap_or_default();
-        [
-            &*self.opening,
-            &*segment,
-            slash,
-            id,
-            r#"","id":""#,
-            uid,
-            r#"""#,
-        ]
-        .concat()
+        to.extend_from_slice(self.opening.as_bytes());
+        to.extend_from_slice(keys::segment(uid).as_bytes());
+        if let Some(id) = instance {
+            to.push(b'/');
+            to.extend_from_slice(id.as_bytes());
+        }
+        to.extend_from_slice(br#"","id":""#);
+        to.extend_from_slice(uid.as_bytes());
+        to.push(b'"');
     }
 }
 
@@ -279,145 +248,84 @@ fn appointment_type(event: &Event) -> &'static str {
     }
 }
 
-#[derive(Serialize)]
-struct Whole<'a> {
-    #[serde(flatten)]
-    head: Head<'a>,
-    #[serde(rename = "recurrenceId", skip_serializing_if = "Option::is_none")]
-    recurrence_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    organizer: Option<WireOrganizer<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    attendees: Vec<WireAttendee<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    alarm: Option<&'a Value>,
-    #[serde(rename = "x-lotus-appttype")]
-    appointment_type: Data<'a>,
-    #[serde(rename = "x-lotus-organizer")]
-    lotus_organizer: Data<'a>,
-    #[serde(flatten)]
-    extra: Extra<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct WireOrganizer<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    display_name: Option<&'a str>,
-    email: &'a str,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct WireAttendee<'a> {
-    role: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    user_type: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    member: Option<&'a str>,
-    status: &'a str,
-    #[serde(skip_serializing_if = "is_default")]
-    rsvp: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    delegated_to: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    delegated_from: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    display_name: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sent_by: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    dir: Option<&'a str>,
-    email: &'a str,
-}
-
-impl<'a> WireAttendee<'a> {
-    fn new(attendee: &'a Attendee) -> Self {
-        let role: Role = attendee.role;
-        let status: Answer = attendee.status;
-        Self {
-            role: role.as_str(),
-            user_type: (attendee.user_type != UserType::Individual)
-                .then(|| attendee.user_type.as_str()),
-            member: attendee.member.as_deref(),
-            status: status.as_str(),
-            rsvp: attendee.rsvp,
-            delegated_to: attendee.delegated_to.as_deref(),
-            delegated_from: attendee.delegated_from.as_deref(),
-            display_name: attendee.display_name.as_deref(),
-            sent_by: attendee.sent_by.as_deref(),
-            dir: attendee.dir.as_deref(),
-            email: &attendee.email,
-        }
+/// Adds an attendee.
+fn push_attendee(to: &mut Vec<u8>, attendee: &Attendee) {
+    let mut object = Object::begin(to);
+    object.word("\"role\":", attendee.role.as_str().as_bytes());
+    if attendee.user_type != UserType::Individual {
+        object.word("\"userType\":", attendee.user_type.as_str().as_bytes());
     }
-}
-
-/// The properties of other makers, as the members of an object.
-struct Extra<'a>(&'a [(String, Value)]);
-
-impl Serialize for Extra<'_> {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    object.any_text("\"member\":", attendee.member.as_deref());
+    object.word("\"status\":", attendee.status.as_str().as_bytes());
+    if attendee.rsvp {
+        object.member("\"rsvp\":true");
     }
+    object.any_text("\"delegatedTo\":", attendee.delegated_to.as_deref());
+    object.any_text("\"delegatedFrom\":", attendee.delegated_from.as_deref());
+    object.any_text("\"displayName\":", attendee.display_name.as_deref());
+    object.any_text("\"sentBy\":", attendee.sent_by.as_deref());
+    object.any_text("\"dir\":", attendee.dir.as_deref());
+    object.text("\"email\":", &attendee.email);
+    object.end();
 }
 
-impl<'a> Whole<'a> {
-    fn new(entry: &'a Entry, href: Option<String>) -> Self {
-        let event = &entry.event;
-        Self {
-            head: Head::new(entry, href),
-            recurrence_id: entry.recurrence_id(),
-            organizer: event.is_meeting().then(|| WireOrganizer {
-                display_name: event.organizer.display_name.as_deref(),
-                email: &event.organizer.email,
-            }),
-            attendees: event.attendees.iter().map(WireAttendee::new).collect(),
-            alarm: event.details.alarm.as_ref(),
-            appointment_type: Data {
-                data: appointment_type(event),
-            },
-            lotus_organizer: Data {
-                data: &event.organizer.email,
-            },
-            extra: Extra(&event.details.extra),
-        }
+/// Adds a whole event.
+fn push_event(to: &mut Vec<u8>, entry: &Entry, href: Option<&str>) {
+    let event = &entry.event;
+    let mut object = Object::begin(to);
+    push_head(&mut object, entry, href, Extent::Whole);
+    object.any_text("\"recurrenceId\":", entry.recurrence_id().as_deref());
+    if event.is_meeting() {
+        let organizer = &event.organizer;
+        let mut inner = Object::begin(object.member("\"organizer\":"));
+        inner.any_text("\"displayName\":", organizer.display_name.as_deref());
+        inner.text("\"email\":", &organizer.email);
+        inner.end();
+        push_all(
+            object.member("\"attendees\":"),
+            &event.attendees,
+            push_attendee,
+        );
     }
+    if let Some(alarm) = &event.details.alarm {
+        object.value("\"alarm\":", alarm);
+    }
+    push_lotus(&mut object, event);
+    for (name, value) in &event.details.extra {
+        object.named(name, value);
+    }
+    object.end();
 }
 
-#[derive(Serialize)]
-struct EventDocument<'a> {
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    timezones: Vec<Zone>,
-    events: [Whole<'a>; 1],
+/// Adds the zones of an event, if it names any, and the event.
+fn push_zones_and_event(object: &mut Object<'_>, entry: &Entry, href: Option<&str>) {
+    let zones = zones::of(&entry.event.details);
+    if !zones.is_empty() {
+        object.value("\"timezones\":", &zones);
+    }
+    let to = object.member("\"events\":");
+    push_all(to, [entry], |to, entry| push_event(to, entry, href));
 }
 
 /// A whole event: `{"timezones":[…],"events":[{…}]}`; without zones, no `timezones`.
 pub fn event_document(mailbox: &str, entry: &Entry) -> Vec<u8> {
     let href = keys::event_path(mailbox, &entry.name());
-    to_json(&EventDocument {
-        timezones: zones::of(&entry.event.details),
-        events: [Whole::new(entry, Some(href))],
-    })
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct NoticeDocument<'a> {
-    href: String,
-    schedule_method: &'a str,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    timezones: Vec<Zone>,
-    events: [Whole<'a>; 1],
+    let mut document = Vec::with_capacity(USUAL_DOCUMENT_BYTES);
+    let mut object = Object::begin(&mut document);
+    push_zones_and_event(&mut object, entry, Some(&href));
+    object.end();
+    document
 }
 
 /// A whole notice: `{"href","scheduleMethod","timezones","events":[{…}]}`; the event inside has no href.
 pub fn notice_document(mailbox: &str, id: &str, entry: &Entry) -> Vec<u8> {
-    to_json(&NoticeDocument {
-        href: keys::notice_path(mailbox, id),
-        schedule_method: REQUEST,
-        timezones: zones::of(&entry.event.details),
-        events: [Whole::new(entry, None)],
-    })
+    let mut document = Vec::with_capacity(USUAL_DOCUMENT_BYTES);
+    let mut object = Object::begin(&mut document);
+    object.text("\"href\":", &keys::notice_path(mailbox, id));
+    object.text("\"scheduleMethod\":", REQUEST);
+    push_zones_and_event(&mut object, entry, None);
+    object.end();
+    document
 }
 
 /// What every notice of ours is: an invitation.
@@ -432,14 +340,15 @@ const OF_EVENT: u8 = 0;
 /// else says that; the JSON.
 pub(crate) fn notice_line(mailbox: &str, id: &str, event: &Event, says_event: bool) -> Vec<u8> {
     let mut short = Vec::with_capacity(USUAL_BYTES);
-    short.extend_from_slice(time::compact(event.details.start.instant()).as_bytes());
+    short.extend_from_slice(&time::compact_bytes(event.details.start.instant()));
     if let Ok(length) = u8::try_from(event.uid.len())
         && says_event
     {
         short.extend([OF_EVENT, length]);
         short.extend_from_slice(event.uid.as_bytes());
     }
-    let own = closing(mailbox, id);
+    let mut own = Vec::with_capacity(USUAL_BYTES);
+    NoticeLines::of(mailbox).close(&mut own, id);
     LINES.shorten(&mut short, &notice_summary(mailbox, id, event), &own);
     short
 }
@@ -473,39 +382,44 @@ impl<'a> NoticeLine<'a> {
     }
 }
 
-/// A line of the notice list, from its short form.
-pub(crate) fn whole_notice_line(
-    mailbox: &str,
-    id: &str,
-    stored: &[u8],
-) -> Result<Vec<u8>, NoShortForm> {
-    let mut line = Vec::with_capacity(2 * USUAL_BYTES);
-    LINES.restore(&mut line, stored, &|to| {
-        to.extend_from_slice(closing(mailbox, id).as_bytes());
-    })?;
-    Ok(line)
+/// The lines of a mailbox's notice list, from their stored form.
+pub(crate) struct NoticeLines {
+    /// How the path of a notice begins, and what comes before it.
+    path: String,
 }
 
-/// How the line of a notice ends, whose path its key says.
-fn closing(mailbox: &str, id: &str) -> String {
-    let href = keys::notice_path(mailbox, id);
-    format!(r#"","scheduleMethod":"{REQUEST}","href":"{href}"}}"#)
+impl NoticeLines {
+    pub(crate) fn of(mailbox: &str) -> Self {
+        let paths = keys::notice_path(mailbox, "");
+        let path = [r#"","scheduleMethod":""#, REQUEST, r#"","href":""#, &paths].concat();
+        Self { path }
+    }
+
+    /// A line, from its short form.
+    pub(crate) fn whole(&self, id: &str, stored: &[u8]) -> Result<Vec<u8>, NoShortForm> {
+        let mut line = Vec::with_capacity(2 * USUAL_BYTES);
+        LINES.restore(&mut line, stored, &|to| self.close(to, id))?;
+        Ok(line)
+    }
+
+    /// Adds how the line of a notice ends, whose path its key says.
+    fn close(&self, to: &mut Vec<u8>, id: &str) {
+        to.extend_from_slice(self.path.as_bytes());
+        to.extend_from_slice(keys::segment(id).as_bytes());
+        to.extend_from_slice(br#""}"#);
+    }
 }
 
 /// `{"summary","scheduleMethod","href"}`.
 pub(crate) fn notice_summary(mailbox: &str, id: &str, event: &Event) -> Vec<u8> {
-    #[derive(Serialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Summary<'a> {
-        summary: &'a str,
-        schedule_method: &'a str,
-        href: String,
-    }
-    to_json(&Summary {
-        summary: clipped(event.details.summary.as_deref().unwrap_or_default()),
-        schedule_method: REQUEST,
-        href: keys::notice_path(mailbox, id),
-    })
+    let summary = event.details.summary.as_deref().unwrap_or_default();
+    let mut line = Vec::with_capacity(USUAL_JSON_BYTES);
+    let mut object = Object::begin(&mut line);
+    object.text("\"summary\":", clipped(summary));
+    object.text("\"scheduleMethod\":", REQUEST);
+    object.text("\"href\":", &keys::notice_path(mailbox, id));
+    object.end();
+    line
 }
 
 /// Keeps only some members of a rendered line; `href` always stays.
@@ -552,12 +466,6 @@ impl<'de: 'a, 'a> serde::Deserialize<'de> for Members<'a> {
         }
         deserializer.deserialize_map(Visitor)
     }
-}
-
-fn to_json(value: &impl Serialize) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(768);
-    serde_json::to_writer(&mut bytes, value).expect("wire types always serialise to memory");
-    bytes
 }
 
 #[cfg(test)]

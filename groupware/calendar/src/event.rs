@@ -23,6 +23,11 @@ macro_rules! words {
                 match self { $(Self::$variant => $word),+ }
             }
 
+            /// Reads the word as it is written.
+            pub(crate) fn of_word(word: &str) -> Option<Self> {
+                match word { $($word => Some(Self::$variant),)+ _ => None }
+            }
+
             /// Reads the word in any case.
             pub fn parse(text: &str) -> Option<Self> {
                 $(if text.eq_ignore_ascii_case($word) { return Some(Self::$variant); })+

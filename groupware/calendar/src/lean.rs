@@ -20,44 +20,24 @@ const MOST_BYTES: usize = 4 << 20;
 /// The most texts that there can be.
 const MOST_TEXTS: usize = (PLAIN - FIRST) as usize;
 
+/// How many kinds of beginnings texts are told apart by.
+const KINDS: usize = 64;
+/// Bytes of a beginning.
+const START_BYTES: usize = 4;
+
 /// What bytes stand for. Stored records have these bytes: texts are added at the end of the list, and never
 /// changed or moved.
 #[derive(Debug)]
 pub(crate) struct Lean {
     texts: &'static [&'static str],
-    /// What they begin with: many are looked for, and few are there.
-    starts: [Start; MOST_TEXTS],
+    /// The texts, a bit each, that may begin as a text of this kind does: many are looked for, and few are there.
+    likely: [u32; KINDS],
 }
 
-/// The first eight bytes of a text, or all of a shorter one.
-#[derive(Debug, Clone, Copy)]
-struct Start {
-    bytes: u64,
-    /// Which of them count.
-    mask: u64,
-}
-
-impl Start {
-    const NONE: Self = Self { bytes: 0, mask: 0 };
-
-    const fn of(text: &[u8]) -> Self {
-        if let Some(first) = text.first_chunk() {
-            let (bytes, mask) = (u64::from_le_bytes(*first), u64::MAX);
-            return Self { bytes, mask };
-        }
-        let (mut start, mut at) = (Self::NONE, 0);
-        while at < text.len() {
-            start.bytes |= (text[at] as u64) << (8 * at);
-            start.mask |= 0xFF << (8 * at);
-            at += 1;
-        }
-        start
-    }
-
-    /// Whether something that begins with eight bytes may begin with this.
-    fn may_begin(self, bytes: u64) -> bool {
-        bytes & self.mask == self.bytes
-    }
+/// Of which kind a text is that begins so.
+const fn kind(start: [u8; START_BYTES]) -> usize {
+    // The golden ratio's bits, of which the upper ones of a product depend on all of the factor's.
+    (u32::from_le_bytes(start).wrapping_mul(0x9E37_79B1) >> 26) as usize
 }
 
 /// It isn't a short form, or one of a later version.
@@ -69,17 +49,24 @@ impl Lean {
     /// With these texts. Of two that begin alike, the longer one comes first.
     pub(crate) const fn new(texts: &'static [&'static str]) -> Self {
         assert!(texts.len() <= MOST_TEXTS);
-        let mut starts = [Start::NONE; MOST_TEXTS];
-        let mut at = 0;
+        let (mut likely, mut at) = ([0; KINDS], 0);
         while at < texts.len() {
-            starts[at] = Start::of(texts[at].as_bytes());
+            if let Some(start) = texts[at].as_bytes().first_chunk() {
+                likely[kind(*start)] |= 1 << at;
+            } else {
+                let mut any = 0;
+                while any < KINDS {
+                    likely[any] |= 1 << at;
+                    any += 1;
+                }
+            }
             at += 1;
         }
-        Self { texts, starts }
+        Self { texts, likely }
     }
 
     /// Adds the short form of a JSON text.
-    pub(crate) fn shorten(&self, to: &mut Vec<u8>, whole: &[u8], own: &str) {
+    pub(crate) fn shorten(&self, to: &mut Vec<u8>, whole: &[u8], own: &[u8]) {
         let (mut last, mut plain, mut at) = (&whole[..0], 0, 0);
         while at < whole.len() {
             let again = if plain < at { &whole[plain..at] } else { last };
@@ -99,19 +86,26 @@ impl Lean {
     }
 
     /// The byte that stands for what a text begins with, and how long that is.
-    fn found(&self, text: &[u8], own: &str, again: &[u8]) -> Option<(u8, usize)> {
-        let begins = |with: &[u8]| !with.is_empty() && text.starts_with(with);
-        if begins(own.as_bytes()) {
+    fn found(&self, text: &[u8], own: &[u8], again: &[u8]) -> Option<(u8, usize)> {
+        let begins = |with: &[u8]| text.first() == with.first() && text.starts_with(with);
+        if !own.is_empty() && begins(own) {
             return Some((OWN, own.len()));
         }
         if again.len() >= AGAIN_BYTES && begins(again) {
             return Some((AGAIN, again.len()));
         }
-        let start = Start::of(text).bytes;
-        let all = (FIRST..).zip(self.texts.iter().zip(&self.starts));
-        let mut likely = all.filter(|(_, (_, it))| it.may_begin(start));
-        let found = likely.find(|(_, (it, _))| begins(it.as_bytes()));
-        found.map(|(byte, (it, _))| (byte, it.len()))
+        let start = text.first_chunk();
+        let mut likely = start.map_or(u32::MAX, |start| self.likely[kind(*start)]);
+        while likely != 0 {
+            let at = likely.trailing_zeros();
+            let it = self.texts.get(at as usize)?;
+            if begins(it.as_bytes()) {
+                let byte = u8::try_from(at).ok()?.checked_add(FIRST)?;
+                return Some((byte, it.len()));
+            }
+            likely &= likely - 1;
+        }
+        None
     }
 
     /// Adds the text that has this short form.
@@ -126,7 +120,7 @@ impl Lean {
     ) -> Result<(), NoShortForm> {
         let (mut rest, mut last) = (short, &short[..0]);
         let most = to.len().saturating_add(MOST_BYTES);
-        while let Some(at) = rest.iter().position(|byte| *byte < PLAIN) {
+        while let Some(at) = first_short(rest) {
             let (plain, after) = (&rest[..at], &rest[at + 1..]);
             to.extend_from_slice(plain);
             if !plain.is_empty() {
@@ -152,6 +146,22 @@ impl Lean {
     }
 }
 
+/// Where the first byte is that stands for something else than itself.
+fn first_short(bytes: &[u8]) -> Option<usize> {
+    const EACH: u64 = u64::MAX / 255;
+    let (eights, rest) = bytes.as_chunks::<8>();
+    for (number, eight) in eights.iter().enumerate() {
+        let eight = u64::from_le_bytes(*eight);
+        // The highest bit of each byte that is too small. What is borrowed for one spoils those behind it only.
+        let short = eight.wrapping_sub(EACH * PLAIN as u64) & !eight & (EACH << 7);
+        if short != 0 {
+            return Some(8 * number + short.trailing_zeros() as usize / 8);
+        }
+    }
+    let at = rest.iter().position(|byte| *byte < PLAIN)?;
+    Some(8 * eights.len() + at)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -162,7 +172,7 @@ mod tests {
 
     fn short(whole: &str, own: &str) -> Vec<u8> {
         let mut short = Vec::new();
-        SOME.shorten(&mut short, whole.as_bytes(), own);
+        SOME.shorten(&mut short, whole.as_bytes(), own.as_bytes());
         short
     }
 
@@ -206,6 +216,18 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_first_short_byte_is_found(bytes in prop::collection::vec(any::<u8>(), 0..40), all in 0..4_u8) {
+            // Most of them as in texts, and any.
+            let bytes: Vec<_> = bytes.iter().map(|byte| if all > 0 { byte | PLAIN } else { *byte }).collect();
+            let mut changed = bytes.clone();
+            for at in 0..bytes.len() {
+                changed[at] = all;
+                prop_assert_eq!(first_short(&changed), changed.iter().position(|byte| *byte < PLAIN));
+                changed[at] = bytes[at];
+            }
+        }
+
         #[test]
         fn the_text_comes_back(
             parts in prop::collection::vec(

@@ -49,6 +49,7 @@ mod read;
 mod time;
 mod update;
 mod version;
+mod written;
 mod zones;
 
 pub use answer::{Action, ActionBody, Target, answer};

@@ -6,8 +6,9 @@ use std::{collections::VecDeque, ops::ControlFlow};
 use groupware_store::{ReadError, Snapshot};
 
 use crate::{
-    CalendarError, Entry, EventQuery, Format, InvitationQuery, domino, domino::NoticeLine, export,
-    keys, limits, mailbox, time,
+    CalendarError, Entry, EventQuery, Format, InvitationQuery, domino,
+    domino::{NoticeLine, NoticeLines},
+    export, keys, limits, mailbox, time,
 };
 
 /// One page of the event list.
@@ -200,6 +201,7 @@ pub fn invitations(
     let since = query.since.map(time::compact);
     let mut newest = Newest::new(limits::NOTICES, limits::LIST_BYTES);
     let (mut seen, mut failure, limit) = (0, None, most.saturating_add(1));
+    let lines = NoticeLines::of(mailbox);
     mailbox::scan(snapshot, mailbox, (&from, &to), limit, |key, record| {
         seen += 1;
         let stored = NoticeLine::of(&record.value);
@@ -209,7 +211,11 @@ pub fn invitations(
         {
             return ControlFlow::Continue(());
         }
-        match notice_line(mailbox, key, stored.json) {
+        let line = name(key).and_then(|id| {
+            let whole = lines.whole(id, stored.json);
+            whole.map_err(|error| corrupt(key, &error.to_string()))
+        });
+        match line {
             Ok(line) => {
                 newest.push(line);
                 ControlFlow::Continue(())
@@ -225,11 +231,6 @@ pub fn invitations(
         None if seen > most => Ok(Invitations::Many),
         None => Ok(Invitations::List(newest.into_body())),
     }
-}
-
-fn notice_line(mailbox: &str, key: &[u8], stored: &[u8]) -> Result<Vec<u8>, CalendarError> {
-    domino::whole_notice_line(mailbox, name(key)?, stored)
-        .map_err(|error| corrupt(key, &error.to_string()))
 }
 
 /// The last of the lines that are pushed, as many as an answer may have.
