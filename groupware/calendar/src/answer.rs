@@ -1,5 +1,7 @@
 //! Actions on notices and events: accept, tentative, decline, delegate, and the rest.
 
+use std::sync::Arc;
+
 use groupware_text::shortened;
 use serde::Deserialize;
 
@@ -193,14 +195,14 @@ fn reply(context: &Context<'_>, held: &Held, answer: Answer) -> Result<Decision,
 fn copy_with_answer(
     context: &Context<'_>,
     held: &Held,
-    organizers: Option<Event>,
+    organizers: Option<Arc<Event>>,
     answer: Answer,
-) -> Event {
+) -> Arc<Event> {
     match organizers {
         Some(event) => event.for_attendee(),
         None => {
-            let mut event = held.entry.event.clone();
-            if let Some(attendee) = event.attendee_mut(context.mailbox) {
+            let mut event = Arc::clone(&held.entry.event);
+            if let Some(attendee) = Arc::make_mut(&mut event).attendee_mut(context.mailbox) {
                 attendee.status = answer;
             }
             event
@@ -238,7 +240,7 @@ fn delegate(
         Some(user) => mailbox::load(context.snapshot, user, &uid)?,
         None => None,
     };
-    note_delegation(context.mailbox, &mut entry.event, &delegate)?;
+    note_delegation(context.mailbox, Arc::make_mut(&mut entry.event), &delegate)?;
     let mut changes = Changes::default();
     changes.replace(context.mailbox, &uid, Some(held), None);
     if let Some(user) = &delegate.user {
@@ -320,7 +322,7 @@ fn note_delegation(
 fn inform_delegate(
     context: &Context<'_>,
     changes: &mut Changes,
-    event: &mut Event,
+    event: &mut Arc<Event>,
     (user, held): (&str, Option<&Held>),
 ) {
     let copied = held.filter(|held| {
@@ -334,7 +336,7 @@ fn inform_delegate(
         };
         return changes.replace(user, &event.uid, Some(held), Some(&copy));
     }
-    if let Some(attendee) = event.attendee_mut(user) {
+    if let Some(attendee) = Arc::make_mut(event).attendee_mut(user) {
         attendee.status = Answer::NeedsAction;
         attendee.delegated_to = None;
     }

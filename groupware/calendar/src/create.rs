@@ -1,5 +1,7 @@
 //! Creating an event, and with it the invitations.
 
+use std::sync::Arc;
+
 use groupware_people::Directory;
 use groupware_text::shortened;
 
@@ -25,7 +27,7 @@ pub fn create(
     let event = first_version(context, new, &mut ids)?;
     let entry = Entry {
         state: State::Own,
-        event,
+        event: Arc::new(event),
     };
     entry.check_storable()?;
     let uid = entry.event.uid.as_str();
@@ -150,7 +152,7 @@ fn resolve(
 pub(crate) fn invite(
     context: &Context<'_>,
     changes: &mut Changes,
-    event: &Event,
+    event: &Arc<Event>,
     (user, held): (&str, Option<&Held>),
     ids: &mut Ids,
 ) {

@@ -1,5 +1,7 @@
 //! Deleting an event, and what the others of the meeting see of it.
 
+use std::sync::Arc;
+
 use crate::{
     Answer, CalendarError, Context, Decision, Entry, Event, State,
     mailbox::{self, Changes, Held},
@@ -61,9 +63,9 @@ pub(crate) fn withdraw(
         State::Accepted | State::Tentative => {
             let mut copy = Entry {
                 state: State::Cancelled,
-                event: held.entry.event.clone(),
+                event: Arc::clone(&held.entry.event),
             };
-            copy.event.modified = context.now;
+            Arc::make_mut(&mut copy.event).modified = context.now;
             changes.replace(user, &event.uid, Some(&held), Some(&copy));
         }
         State::Cancelled | State::Own | State::Imported(_) => {}
@@ -88,12 +90,12 @@ pub(crate) fn tell_organizer(
     changes: &mut Changes,
     copy: &Held,
     answer: Answer,
-) -> Result<Option<Event>, CalendarError> {
+) -> Result<Option<Arc<Event>>, CalendarError> {
     let Some(held) = organizers_entry(context, &copy.entry)? else {
         return Ok(None);
     };
     let mut entry = held.entry.clone();
-    let Some(attendee) = entry.event.attendee_mut(context.mailbox) else {
+    let Some(attendee) = Arc::make_mut(&mut entry.event).attendee_mut(context.mailbox) else {
         return Ok(None);
     };
     attendee.status = answer;

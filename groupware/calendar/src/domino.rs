@@ -92,7 +92,7 @@ fn push_moment(to: &mut Vec<u8>, moment: &Moment) {
 
 /// Adds what a list line and a whole event have in common, in the order of the wire.
 fn push_head(object: &mut Object<'_>, entry: &Entry, href: Option<&str>, extent: Extent) {
-    let Event { uid, details, .. } = &entry.event;
+    let Event { uid, details, .. } = &*entry.event;
     let is_line = extent == Extent::Line;
     let clip = |text| if is_line { clipped(text) } else { text };
     object.any_text("\"href\":", href);
@@ -224,8 +224,16 @@ impl EventLines {
 
     /// Adds how the line of an event, or of an instance of one, begins, whose name its key says.
     fn open(&self, to: &mut Vec<u8>, name: &str) {
-        let (uid, instance) = keys::parts(name);
         to.extend_from_slice(self.opening.as_bytes());
+        if keys::is_plain(name) {
+            // As most are.
+            to.extend_from_slice(name.as_bytes());
+            to.extend_from_slice(br#"","id":""#);
+            to.extend_from_slice(name.as_bytes());
+            to.push(b'"');
+            return;
+        }
+        let (uid, instance) = keys::parts(name);
         to.extend_from_slice(keys::segment(uid).as_bytes());
         if let Some(id) = instance {
             to.push(b'/');

@@ -2,6 +2,8 @@
 //!
 //! Knows neither the wire formats nor the store.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -290,9 +292,11 @@ impl Event {
     }
 
     /// The copy that goes to an attendee: the same event without the organizer's alarms.
-    pub(crate) fn for_attendee(&self) -> Self {
-        let mut copy = self.clone();
-        copy.details.alarm = None;
+    pub(crate) fn for_attendee(self: &Arc<Self>) -> Arc<Self> {
+        let mut copy = Arc::clone(self);
+        if copy.details.alarm.is_some() {
+            Arc::make_mut(&mut copy).details.alarm = None;
+        }
         copy
     }
 }

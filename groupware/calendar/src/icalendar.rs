@@ -328,7 +328,7 @@ fn add_zones(calendar: &mut ICalendar, known: &mut BTreeSet<String>, details: &D
 }
 
 pub(crate) fn event_component(entry: &Entry) -> ICalendarComponent {
-    let Event { details, .. } = &entry.event;
+    let Event { details, .. } = &*entry.event;
     let mut component = ICalendarComponent::new(Component::VEvent);
     component.add_uid(&entry.event.uid);
     component.add_dtstamp(PartialDateTime::from_utc_timestamp(entry.event.modified));

@@ -126,6 +126,7 @@ impl Imported {
             ..self
         };
         let state = State::Imported(Box::new(imported));
+        let event = Arc::new(event);
         Some(Entry { state, event })
     }
 
@@ -173,6 +174,7 @@ impl Imported {
                 let shows = self.recurs.then_some(span.id);
                 let lean = lean.clone();
                 let state = State::Imported(Box::new(Self { shows, ..lean }));
+                let event = Arc::new(event);
                 Entry { state, event }
             });
             visit(key, entry.as_ref());

@@ -220,9 +220,14 @@ pub fn notice_path(mailbox: &str, id: &str) -> String {
     resource(mailbox, "notices/", id)
 }
 
+/// Whether an identifier is a segment of a path as it is, and names no instance.
+pub(crate) fn is_plain(id: &str) -> bool {
+    id.bytes().all(|byte| PLAIN[usize::from(byte)])
+}
+
 /// An identifier as a segment of a path.
 pub(crate) fn segment(id: &str) -> Cow<'_, str> {
-    if id.bytes().all(|byte| PLAIN[usize::from(byte)]) {
+    if is_plain(id) {
         return Cow::Borrowed(id);
     }
     let mut encoded = String::with_capacity(id.len() + 24);

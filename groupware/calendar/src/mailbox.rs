@@ -200,7 +200,7 @@ pub(crate) struct Changes {
 /// An event with what is stored of it in any mailbox.
 #[derive(Debug)]
 struct Stored {
-    event: Event,
+    event: Arc<Event>,
     bytes: Vec<u8>,
     /// Lines of lists whose short forms have nothing of a mailbox.
     lines: Vec<(LineOf, Vec<u8>)>,
@@ -210,7 +210,7 @@ struct Stored {
 type LineOf = (Derived, Discriminant<State>, bool);
 
 impl Stored {
-    fn new(event: Event) -> Self {
+    fn new(event: Arc<Event>) -> Self {
         let bytes = entry::encode_event(&event);
         let lines = Vec::new();
         Self {
@@ -218,6 +218,10 @@ impl Stored {
             bytes,
             lines,
         }
+    }
+
+    fn is_of(&self, event: &Arc<Event>) -> bool {
+        Arc::ptr_eq(&self.event, event) || self.event == *event
     }
 
     /// What a record has that is derived from an entry of this event.
@@ -283,8 +287,8 @@ impl Changes {
             self.batch.delete(partition, key);
             return;
         };
-        let last = self.last.take().filter(|last| last.event == entry.event);
-        let mut stored = last.unwrap_or_else(|| Stored::new(entry.event.clone()));
+        let last = self.last.take().filter(|last| last.is_of(&entry.event));
+        let mut stored = last.unwrap_or_else(|| Stored::new(Arc::clone(&entry.event)));
         let value = entry.state.encode_with(&stored.bytes);
         self.batch.put(partition.clone(), key, value);
         for record in after {
@@ -368,7 +372,7 @@ fn derive_alike(one: &Entry, other: &Entry) -> bool {
         organizer,
         attendees: _,
         details,
-    } = &one.event;
+    } = &*one.event;
     let it = &other.event;
     one.state == other.state
         && one.event.is_meeting() == it.is_meeting()

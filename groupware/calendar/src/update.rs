@@ -1,5 +1,7 @@
 //! Changing an event, and what its attendees see of it.
 
+use std::sync::Arc;
+
 use crate::{
     Answer, Attendee, CalendarError, Context, Decision, Entry, Event, Ids, NewEvent, Reason, State,
     create::{invite, organizer, resolve_all, too_many_attendees},
@@ -84,13 +86,13 @@ pub fn update(
         return kept::change(context, (&held, imported), new, how);
     }
     let old = &held.entry.event;
-    let event = next_version(context, old, new, options)?;
+    let mut event = next_version(context, old, new, options)?;
     let asked_again = options.workflow && old.details.differs_in_time_or_place(&event.details);
-    let mut entry = Entry {
+    keep_answers(old, &mut event, asked_again);
+    let entry = Entry {
         state: State::Own,
-        event,
+        event: Arc::new(event),
     };
-    keep_answers(old, &mut entry.event, asked_again);
     entry.check_storable()?;
     let mut changes = Changes::default();
     changes.replace(context.mailbox, uid, Some(&held), Some(&entry));
@@ -202,7 +204,7 @@ fn tell(
     context: &Context<'_>,
     changes: &mut Changes,
     old: &Event,
-    new: &Event,
+    new: &Arc<Event>,
     asked_again: bool,
 ) -> Result<(), CalendarError> {
     let mut ids = context.ids;
@@ -234,7 +236,7 @@ fn tell(
 fn refresh(
     context: &Context<'_>,
     changes: &mut Changes,
-    event: &Event,
+    event: &Arc<Event>,
     user: &str,
     ids: &mut Ids,
 ) -> Result<(), CalendarError> {

@@ -1,4 +1,4 @@
-//! Reads the JSON of an entry that is as we write it: the members in their order, nothing between them. That is a
+//! Reads the JSON of an event that is as we write it: the members in their order, nothing between them. That is a
 //! fourth of the work of reading any JSON; whatever is otherwise is left to that.
 
 use std::borrow::Cow;
@@ -8,43 +8,30 @@ use jiff::civil::DateTime;
 use crate::event::is_default;
 use crate::written::plain;
 use crate::{
-    Answer, Attendee, Class, Details, Event, Moment, Organizer, Role, State, Status, Transparency,
+    Answer, Attendee, Class, Details, Event, Moment, Organizer, Role, Status, Transparency,
     UserType, time,
 };
-
-use super::Entry;
 
 /// Most attendees for whom room is made before they are read.
 const USUAL_ATTENDEES: usize = 8;
 
-/// The entry of which this is the JSON; `None` where it isn't quite as we write it.
-pub(super) fn entry(json: &str) -> Option<Entry> {
-    let mut rest = Rest(json);
-    rest.pass(r#"{"s":"#)?;
-    let state = state(&mut rest)?;
-    rest.pass(r#","e":"#)?;
-    let event = event(&mut rest)?;
-    rest.pass("}")?;
-    rest.0.is_empty().then_some(Entry { state, event })
-}
-
 /// What is left of a text.
-struct Rest<'a>(&'a str);
+pub(super) struct Rest<'a>(pub(super) &'a str);
 
 impl<'a> Rest<'a> {
     /// Passes over what must come next.
-    fn pass(&mut self, text: &str) -> Option<()> {
+    pub(super) fn pass(&mut self, text: &str) -> Option<()> {
         self.0 = self.0.strip_prefix(text)?;
         Some(())
     }
 
     /// Passes over what may come next; whether it did.
-    fn passes(&mut self, text: &str) -> bool {
+    pub(super) fn passes(&mut self, text: &str) -> bool {
         self.pass(text).is_some()
     }
 
     /// A text whose opening quotation mark is behind, and its closing one.
-    fn text(&mut self) -> Option<Cow<'a, str>> {
+    pub(super) fn text(&mut self) -> Option<Cow<'a, str>> {
         let (all, length) = (self.0, plain(self.0.as_bytes()));
         let (text, rest) = all.split_at_checked(length)?;
         if let Some(rest) = rest.strip_prefix('"') {
@@ -72,7 +59,7 @@ impl<'a> Rest<'a> {
         Some(text)
     }
 
-    fn owned(&mut self) -> Option<String> {
+    pub(super) fn owned(&mut self) -> Option<String> {
         self.text().map(Cow::into_owned)
     }
 
@@ -97,7 +84,7 @@ impl<'a> Rest<'a> {
     }
 
     /// A number without a sign.
-    fn number<T: TryFrom<u64>>(&mut self) -> Option<T> {
+    pub(super) fn number<T: TryFrom<u64>>(&mut self) -> Option<T> {
         /// All of them fit.
         const MOST_DIGITS: usize = 18;
         let digits = self.0.bytes().take_while(u8::is_ascii_digit).count();
@@ -112,25 +99,8 @@ impl<'a> Rest<'a> {
     }
 }
 
-fn state(rest: &mut Rest<'_>) -> Option<State> {
-    if rest.passes(r#"{"i":{"n":""#) {
-        let notice = rest.owned()?;
-        rest.pass(r#","r":"#)?;
-        let received = rest.number()?;
-        rest.pass("}}")?;
-        return Some(State::Invited { notice, received });
-    }
-    rest.pass("\"")?;
-    Some(match &*rest.text()? {
-        "o" => State::Own,
-        "a" => State::Accepted,
-        "t" => State::Tentative,
-        "c" => State::Cancelled,
-        _ => return None,
-    })
-}
-
-fn event(rest: &mut Rest<'_>) -> Option<Event> {
+/// An event; `None` where it isn't quite as we write it.
+pub(super) fn event(rest: &mut Rest<'_>) -> Option<Event> {
     rest.pass(r#"{"id":""#)?;
     let uid = rest.owned()?;
     let sequence = match rest.passes(r#","sq":"#) {

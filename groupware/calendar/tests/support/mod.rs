@@ -126,7 +126,7 @@ impl World {
         let entry = self.change(&user(organizer), |context| {
             create(context, new.clone(), workflow)
         })?;
-        Ok(entry.unwrap().event.uid)
+        Ok(entry.unwrap().event.uid.clone())
     }
 
     pub(crate) fn update(

@@ -130,7 +130,7 @@ fn entry() -> impl Strategy<Value = Entry> {
     (state, text(), people, numbers, details()).prop_map(
         |(state, uid, people, numbers, details)| Entry {
             state,
-            event: Event {
+            event: Arc::new(Event {
                 uid,
                 sequence: numbers.0,
                 created: numbers.1,
@@ -142,7 +142,7 @@ fn entry() -> impl Strategy<Value = Entry> {
                 },
                 attendees: people.3,
                 details,
-            },
+            }),
         },
     )
 }
@@ -159,7 +159,7 @@ proptest! {
     #[test]
     fn an_entry_is_read_as_ever(entry in entry()) {
         let json = serde_json::to_string(&entry).unwrap();
-        if let Some(read) = read::entry(&json) {
+        if let Some(read) = as_written(&json) {
             prop_assert_eq!(&read, &entry);
         }
         prop_assert_eq!(Entry::from_json(b"", json.as_bytes()).unwrap(), entry);
@@ -176,7 +176,7 @@ proptest! {
         let at = json.char_indices().map(|(at, _)| at).nth(at.index(json.chars().count())).unwrap();
         let rest: String = json[at..].chars().skip(gone).collect();
         let changed = [&json[..at], piece, &rest].concat();
-        if let Some(read) = read::entry(&changed) {
+        if let Some(read) = as_written(&changed) {
             let expected: Entry = serde_json::from_str(&changed).unwrap();
             prop_assert_eq!(read, expected, "{}", changed);
         }
@@ -203,7 +203,7 @@ fn most_entries_are_read_without_detours() {
             notice: "F0".to_owned(),
             received: 7,
         },
-        event: Event {
+        event: Arc::new(Event {
             uid: "u".to_owned(),
             sequence: 2,
             created: 0,
@@ -218,8 +218,57 @@ fn most_entries_are_read_without_detours() {
                 person("eve", Answer::Accepted),
             ],
             details,
-        },
+        }),
     };
     let json = serde_json::to_string(&entry).unwrap();
-    assert_eq!(read::entry(&json), Some(entry));
+    assert_eq!(as_written(&json), Some(entry));
+}
+
+#[test]
+fn other_versions_and_damage_are_told_apart_from_absence() {
+    let forms = [
+        &b""[..],
+        b"\x03{}",
+        b"\x01{",
+        b"\x01{}",
+        b"\x02\"o\"",
+        b"\x02\"o\"\0",
+        b"\x02\"o\"\0\x02@",
+        b"\x02\"o\"\0\0{}",
+        b"\x02\"o\"\0\0\x1F",
+    ];
+    for bytes in forms {
+        let error = Entry::decode(b"c/e/x", bytes).unwrap_err();
+        assert!(
+            matches!(error, CalendarError::Unreadable(ReadError::Corrupt { .. })),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn what_could_not_be_read_again_is_not_stored() {
+    let mut new = crate::parse_json_events(br#"{"start":{"date":"2026-01-05"}}"#).unwrap();
+    let mut entry = Entry {
+        state: State::Own,
+        event: Arc::new(Event {
+            uid: "UID".into(),
+            sequence: 0,
+            created: 0,
+            modified: 0,
+            organizer: crate::Organizer {
+                user: "ann".into(),
+                email: "ann@localhost".into(),
+                display_name: None,
+            },
+            attendees: Vec::new(),
+            details: new.remove(0).details,
+        }),
+    };
+    let nested = |levels| (0..levels).fold(1.into(), |inner, _| serde_json::json!([inner]));
+    for (levels, status) in [(16, None), (123, None), (126, Some(400))] {
+        Arc::make_mut(&mut entry.event).details.alarm = Some(nested(levels));
+        let found = entry.check_storable().err().map(|error| error.status());
+        assert_eq!(found, status, "{levels}");
+    }
 }
