@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::fmt;
 
 use axum::extract::{FromRequestParts, RawPathParams};
+use groupware_proto_http::query_pairs;
 use http::header::{AsHeaderName, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, Method};
@@ -110,14 +111,8 @@ impl From<NoFlag> for ApiError {
 
 impl Query {
     /// The query of a request.
-    ///
-    /// # Errors
-    /// When it can't be read.
-    pub async fn of(parts: &mut Parts) -> Result<Self, Unreadable> {
-        axum::extract::Query::from_request_parts(parts, &())
-            .await
-            .map(|axum::extract::Query(pairs)| Self(pairs))
-            .map_err(|_| Unreadable("The query can't be read."))
+    pub fn of(parts: &Parts) -> Self {
+        Self(query_pairs(parts.uri.query().unwrap_or_default()).collect())
     }
 
     /// The pairs as the domains' parsers read them.
@@ -151,6 +146,6 @@ impl<S: Sync> FromRequestParts<S> for Query {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        Ok(Self::of(parts).await?)
+        Ok(Self::of(parts))
     }
 }

@@ -156,7 +156,7 @@ impl Directory for Users {
     }
 
     fn email(&self, user: &str) -> String {
-        format!("{user}@{}", self.domain)
+        [user, "@", &self.domain].concat()
     }
 
     fn domain(&self) -> &str {

@@ -6,7 +6,7 @@ mod request;
 
 use axum::{
     Router,
-    extract::{DefaultBodyLimit, State},
+    extract::State,
     response::Response,
     routing::{get, put},
 };
@@ -49,7 +49,6 @@ pub(crate) fn routes(domino: &Domino, gate: &Gate) -> Router {
         .route(&at("/invitations"), get(list_invitations))
         .route(&at("/notices/{id}"), get(read_notice))
         .route(&at("/notices/{id}/action"), put(act_on_notice))
-        .layer(DefaultBodyLimit::max(limits::BODY_BYTES))
         .layer(gate.usual())
         .with_state(domino.service.clone())
 }

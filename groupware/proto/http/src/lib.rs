@@ -4,12 +4,14 @@
 mod credentials;
 mod date;
 mod multipart;
+mod query;
 mod range;
 pub mod tus;
 
 pub use credentials::{Authorization, authorization, login_form, session_cookie, session_pair};
 pub use date::{http_date, parse_http_date};
 pub use multipart::{Event, Multipart, PART_HEAD_BYTES, PART_HEADERS, PARTS, PartHead, boundary};
+pub use query::query_pairs;
 pub use range::{ByteRange, Ranged};
 
 use std::borrow::Cow;

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use groupware_calendar::{
     CalendarError, Entry, Format, Version, error_body, event_document, write_icalendar,
 };
-use groupware_http::{Fault, NoFlag, Unreadable, reply};
+use groupware_http::{Fault, NoFlag, reply};
 use groupware_service::ChangeError;
 use groupware_store::CommitError;
 use http::{StatusCode, header};
@@ -40,13 +40,6 @@ impl From<CalendarError> for CalendarFailure {
                 Self::Unreadable(error, fault)
             }
         }
-    }
-}
-
-impl From<Unreadable> for CalendarFailure {
-    #[track_caller]
-    fn from(Unreadable(message): Unreadable) -> Self {
-        CalendarError::bad_request(message).into()
     }
 }
 

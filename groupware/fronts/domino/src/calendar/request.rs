@@ -6,7 +6,7 @@ use axum::{
     extract::{FromRequest, FromRequestParts, RawPathParams, Request, rejection::BytesRejection},
 };
 use groupware_calendar::{
-    ActionBody, CalendarError, Context, Format, NewEvent, Reason, Version, parse_icalendar,
+    ActionBody, CalendarError, Context, Format, NewEvent, Reason, Version, limits, parse_icalendar,
     parse_json_events, require_seen,
 };
 use http::{header, request::Parts};
@@ -54,10 +54,10 @@ async fn segment<S: Send + Sync>(
 pub(crate) struct CalendarQuery(groupware_http::Query);
 
 impl<S: Send + Sync> FromRequestParts<S> for CalendarQuery {
-    type Rejection = CalendarFailure;
+    type Rejection = std::convert::Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, CalendarFailure> {
-        Ok(Self(groupware_http::Query::of(parts).await?))
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        Ok(Self(groupware_http::Query::of(parts)))
     }
 }
 
@@ -186,23 +186,27 @@ impl MediaType {
     }
 }
 
-/// The body, whole, within the route's limit.
+/// The body, whole, within the calendar's limit. The gate has read it already.
 pub(crate) struct Body(pub(crate) Bytes);
 
 impl<S: Send + Sync> FromRequest<S> for Body {
     type Rejection = CalendarFailure;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, CalendarFailure> {
-        Bytes::from_request(request, state)
-            .await
-            .map(Self)
-            .map_err(|rejection| match rejection {
-                BytesRejection::FailedToBufferBody(ref cause)
-                    if cause.status() == http::StatusCode::PAYLOAD_TOO_LARGE =>
-                {
-                    CalendarFailure::TooLarge
-                }
-                _ => CalendarError::bad_request("The request body can't be read.").into(),
-            })
+        let body =
+            Bytes::from_request(request, state)
+                .await
+                .map_err(|rejection| match rejection {
+                    BytesRejection::FailedToBufferBody(ref cause)
+                        if cause.status() == http::StatusCode::PAYLOAD_TOO_LARGE =>
+                    {
+                        CalendarFailure::TooLarge
+                    }
+                    _ => CalendarError::bad_request("The request body can't be read.").into(),
+                })?;
+        match body.len() <= limits::BODY_BYTES {
+            true => Ok(Self(body)),
+            false => Err(CalendarFailure::TooLarge),
+        }
     }
 }
