@@ -36,18 +36,21 @@ const fn kind(name: &'static str, in_cycle: u32, most: u32) -> Kind {
     }
 }
 
-/// What may be taken is what was taken when it was last changed, and a fiftieth.
+/// What may be taken is what was taken when it was last changed, and a twentieth: of some there are few.
 const KINDS: [Kind; 9] = [
-    kind("log in", 1, 58_600),
-    kind("list invitations", 2, 45_100),
-    kind("list events", 3, 75_800),
-    kind("schedule", 1, 214_300),
-    kind("open an invitation", 6, 66_800),
-    kind("accept", 4, 125_700),
-    kind("decline", 1, 129_700),
-    kind("delegate", 2, 158_400),
-    kind("open an event", 1, 65_600),
+    kind("log in", 1, 60_000),
+    kind("list invitations", 2, 46_300),
+    kind("list events", 3, 78_000),
+    kind("schedule", 1, 220_500),
+    kind("open an invitation", 6, 68_600),
+    kind("accept", 4, 129_300),
+    kind("decline", 1, 134_500),
+    kind("delegate", 2, 162_500),
+    kind("open an event", 1, 67_800),
 ];
+
+/// The most that a request may take in the mean of a cycle: what was taken, and a hundredth.
+const MEAN_MOST: u64 = 94_600;
 
 /// Counts, and prints a table.
 ///
@@ -165,7 +168,11 @@ impl Run {
                 too_many.push(kind.name);
             }
         }
-        println!("  {:<20} {:>9}", "a cycle's mean", all / requests);
+        let (name, mean) = ("a cycle's mean", all / requests);
+        println!("  {name:<20} {mean:>9}   (target <= {MEAN_MOST})");
+        if mean > MEAN_MOST {
+            too_many.push(name);
+        }
         match too_many.is_empty() {
             true => Ok(()),
             false => Err(Error::Peer(format!(
