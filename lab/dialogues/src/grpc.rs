@@ -38,11 +38,11 @@ pub struct Grpc {
     /// What all calls say first, in the order of the file.
     metadata: Vec<(String, Template)>,
     /// By the request's place.
-    asked: Vec<Asked>,
+    asked: Vec<PreparedCall>,
 }
 
 /// What a request says, and what it listens for.
-struct Asked {
+struct PreparedCall {
     /// What is rendered for the request's `set`.
     sets: Template,
     call: Call,
@@ -101,7 +101,7 @@ impl Grpc {
             let before = known.iter().position(|one| *one == call.method);
             let whose = before.unwrap_or(known.len()) as RequestId;
             known.extend(before.is_none().then(|| call.method.clone()));
-            Asked {
+            PreparedCall {
                 whose,
                 sets: request.target.clone(),
                 fixed: method.as_ref().and_then(|method| fixed(&call, method)),
@@ -123,14 +123,14 @@ impl Grpc {
     }
 
     /// What a talk is about.
-    fn asked(&self, talk: &GrpcTalk) -> Option<&Asked> {
+    fn asked(&self, talk: &GrpcTalk) -> Option<&PreparedCall> {
         self.asked.get(talk.request? as usize)
     }
 
     /// What a call begins with.
     fn head(
         &self,
-        asked: &Asked,
+        asked: &PreparedCall,
         path: &str,
         scope: &mut UserScope,
     ) -> Result<Request<()>, Unmade> {
@@ -220,7 +220,7 @@ impl Grpc {
     fn go_on(
         &self,
         line: &mut GrpcLine,
-        (talk, asked): (&mut GrpcTalk, &Asked),
+        (talk, asked): (&mut GrpcTalk, &PreparedCall),
         out: &mut Out,
     ) -> Result<Option<Reply>, String> {
         let http = line.http.as_mut().ok_or("the connection isn't open")?;
@@ -246,7 +246,7 @@ impl Grpc {
     }
 
     /// Tells who looks what is called, with what; on an open call only the messages are said.
-    fn tell(&self, line: &GrpcLine, (talk, asked): (&GrpcTalk, &Asked), out: &mut Out) {
+    fn tell(&self, line: &GrpcLine, (talk, asked): (&GrpcTalk, &PreparedCall), out: &mut Out) {
         let mut lines = vec![asked.call.method.clone()];
         let is_open = line.has_open(asked);
         if is_open {
@@ -271,7 +271,7 @@ impl Grpc {
     }
 
     /// What came of it is told, and an open call kept for the next request.
-    fn close(&self, line: &mut GrpcLine, asked: &Asked, reply: &Reply, out: &mut Out) {
+    fn close(&self, line: &mut GrpcLine, asked: &PreparedCall, reply: &Reply, out: &mut Out) {
         let stream = line.now.take().filter(|stream| stream.status().is_none());
         let goes_well = reply.status == Some(status::OK);
         let told = match (&stream, goes_well) {
@@ -307,7 +307,7 @@ enum Step {
     Waits,
 }
 
-impl Asked {
+impl PreparedCall {
     /// Says what can be said of a call, and takes in what came.
     fn step(
         &self,
@@ -367,11 +367,11 @@ impl Asked {
 
 impl GrpcLine {
     /// Whether a call is open that the request goes on with.
-    fn has_open(&self, asked: &Asked) -> bool {
+    fn has_open(&self, asked: &PreparedCall) -> bool {
         self.open.iter().any(|(of, _)| *of == asked.whose)
     }
 
-    fn take_open(&mut self, asked: &Asked) -> Option<Box<Stream>> {
+    fn take_open(&mut self, asked: &PreparedCall) -> Option<Box<Stream>> {
         let at = self.open.iter().position(|(of, _)| *of == asked.whose)?;
         Some(self.open.swap_remove(at).1)
     }
@@ -395,7 +395,7 @@ impl GrpcTalk {
     }
 
     /// What is listened for: what the request says, or one message of a call that stays open, or all.
-    fn listen(&mut self, asked: &Asked, scope: &mut UserScope) -> Result<(), Unmade> {
+    fn listen(&mut self, asked: &PreparedCall, scope: &mut UserScope) -> Result<(), Unmade> {
         let Some(events) = &asked.events else {
             let hears_many = asked
                 .method
@@ -424,7 +424,7 @@ impl GrpcTalk {
 /// A message was heard.
 fn heard(
     message: &[u8],
-    asked: &Asked,
+    asked: &PreparedCall,
     method: &Method,
     talk: &mut GrpcTalk,
     out: &mut Out,

@@ -17,13 +17,13 @@ use lab_client::{RequestId, Side, Unmade};
 /// IMAP.
 pub struct Imap {
     /// By the request's place.
-    commands: Vec<Asked>,
+    commands: Vec<PreparedCommand>,
     sign_in: SignIn,
     starttls: bool,
 }
 
 /// A command of the workload.
-struct Asked {
+struct PreparedCommand {
     /// What is rendered for the request's `set`.
     sets: Template,
     line: Template,
@@ -65,7 +65,7 @@ impl Imap {
             let Some(Said::Line { line, text }) = request.said.as_deref() else {
                 return None;
             };
-            Some(Asked {
+            Some(PreparedCommand {
                 sets: request.target.clone(),
                 line: line.clone(),
                 text: text.clone(),

@@ -33,11 +33,11 @@ pub struct WebSocket {
     headers: Vec<(String, Template)>,
     subprotocol: Option<String>,
     /// By the request's place.
-    asked: Vec<Asked>,
+    asked: Vec<PreparedMessage>,
 }
 
 /// What a request says, and what it listens for.
-struct Asked {
+struct PreparedMessage {
     /// What is rendered for the request's `set`.
     sets: Template,
     text: Option<Template>,
@@ -102,7 +102,7 @@ impl WebSocket {
                 Some(Said::Close(code)) => (None, false, Some(*code)),
                 _ => (None, false, None),
             };
-            Asked {
+            PreparedMessage {
                 sets: request.target.clone(),
                 text,
                 binary,

@@ -21,7 +21,7 @@ struct Went {
 
 /// Where in its session, and by whose doing.
 #[derive(Clone, Copy)]
-struct Place {
+struct Position {
     /// The step.
     step: u32,
     /// The round of its group, from 0.
@@ -30,7 +30,7 @@ struct Place {
     planned: bool,
 }
 
-impl Place {
+impl Position {
     fn of(step: usize) -> Self {
         Self {
             step: step as u32,
@@ -58,7 +58,7 @@ impl<C: Client> Shared<C> {
                     Some(control) => Box::pin(self.group(life, steps.clone(), control)).await,
                     // It is one step.
                     None => {
-                        self.rounds(life, Place::of(steps.start)).await;
+                        self.rounds(life, Position::of(steps.start)).await;
                     }
                 }
             }
@@ -88,10 +88,10 @@ impl<C: Client> Shared<C> {
         for round in 0..control.most_rounds(1) {
             let mut sent = false;
             for index in steps.clone() {
-                let place = Place {
+                let place = Position {
                     round,
                     planned: round == 0,
-                    ..Place::of(index)
+                    ..Position::of(index)
                 };
                 sent |= self.rounds(life, place).await;
             }
@@ -109,7 +109,7 @@ impl<C: Client> Shared<C> {
         clippy::manual_async_fn,
         reason = "an async fn keeps its arguments twice, in each user who waits"
     )]
-    fn rounds(&self, life: &mut Life<C>, place: Place) -> impl Future<Output = bool> {
+    fn rounds(&self, life: &mut Life<C>, place: Position) -> impl Future<Output = bool> {
         async move {
             let Some(most) = self.most_rounds(life, place) else {
                 return false;
@@ -139,7 +139,12 @@ impl<C: Client> Shared<C> {
     }
 
     /// Begins a round, of so many, with its wait.
-    fn begin_round(&self, life: &mut Life<C>, place: Place, (round, most): (u32, u32)) -> Waiting {
+    fn begin_round(
+        &self,
+        life: &mut Life<C>,
+        place: Position,
+        (round, most): (u32, u32),
+    ) -> Waiting {
         let shown = if most == 1 { place.round } else { round };
         life.user.scope.set_round(shown);
         let step = &self.script.session[place.index()];
@@ -148,7 +153,7 @@ impl<C: Client> Shared<C> {
     }
 
     /// How often a step is done at most; `None` where it isn't begun.
-    fn most_rounds(&self, life: &mut Life<C>, place: Place) -> Option<u32> {
+    fn most_rounds(&self, life: &mut Life<C>, place: Position) -> Option<u32> {
         let index = place.index();
         let step = &self.script.session[index];
         if life.state.leaves() || !self.is_chosen(life, index) {

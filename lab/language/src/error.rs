@@ -33,12 +33,12 @@ pub struct Problem {
     /// The name of the file (or flag).
     pub file: String,
     /// Where; nothing where the whole file is meant.
-    pub place: Option<Box<Place>>,
+    pub place: Option<Box<Location>>,
 }
 
 /// Where a problem is.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct Location {
     span: Span,
     /// Line, column, and excerpt are worked out only for what is shown: a file may hold thousands
     /// of problems, and each would be looked for from the file's beginning.
@@ -148,7 +148,7 @@ impl Problem {
             help: None,
             label: clean(label),
             file: span.file.name.to_string(),
-            place: Some(Box::new(Place {
+            place: Some(Box::new(Location {
                 span: span.clone(),
                 found: None,
             })),

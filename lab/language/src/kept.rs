@@ -60,20 +60,20 @@ fn all_keys<'n>(node: &'n Node, keys: &mut Vec<&'n str>) {
 
 /// Where a secret stands in a file.
 #[derive(Debug)]
-pub struct Place {
+pub struct SecretSpan {
     range: Range<usize>,
     /// It is part of a text.
     part: bool,
 }
 
 /// Finds the secrets below a node and learns them, with their places.
-pub fn learn(root: &Node, secrets: &mut Secrets) -> Vec<Place> {
+pub fn learn(root: &Node, secrets: &mut Secrets) -> Vec<SecretSpan> {
     let mut places = Vec::new();
     below(root, "", secrets, &mut places);
     places
 }
 
-fn below(node: &Node, key: &str, secrets: &mut Secrets, places: &mut Vec<Place>) {
+fn below(node: &Node, key: &str, secrets: &mut Secrets, places: &mut Vec<SecretSpan>) {
     match &node.value {
         Value::Map(entries) => {
             for (name, value) in entries {
@@ -101,7 +101,7 @@ fn below(node: &Node, key: &str, secrets: &mut Secrets, places: &mut Vec<Place>)
             if let Some(at) = node.span.text().find(&before) {
                 let start = node.span.range.start + at + 1;
                 let range = start..start + password.len();
-                places.push(Place { range, part: true });
+                places.push(SecretSpan { range, part: true });
             }
         }
         _ => {}
@@ -109,7 +109,7 @@ fn below(node: &Node, key: &str, secrets: &mut Secrets, places: &mut Vec<Place>)
 }
 
 /// All values of a node are secrets.
-pub fn all(node: &Node, secrets: &mut Secrets, places: &mut Vec<Place>) {
+pub fn all(node: &Node, secrets: &mut Secrets, places: &mut Vec<SecretSpan>) {
     let text = match &node.value {
         Value::Map(entries) => {
             return entries
@@ -127,17 +127,17 @@ pub fn all(node: &Node, secrets: &mut Secrets, places: &mut Vec<Place>) {
     if !text.contains("{{") {
         secrets.learn(&text);
         let range = node.span.range.clone();
-        places.push(Place { range, part: false });
+        places.push(SecretSpan { range, part: false });
     }
 }
 
 /// The file with something else in these places; a YAML file stays one.
 #[must_use]
-pub fn without(bytes: &[u8], mut places: Vec<Place>) -> Vec<u8> {
+pub fn without(bytes: &[u8], mut places: Vec<SecretSpan>) -> Vec<u8> {
     places.sort_by_key(|place| place.range.start);
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;
-    for Place { range, part } in places {
+    for SecretSpan { range, part } in places {
         let (Some(before), Some(secret)) = (bytes.get(at..range.start), bytes.get(range.clone()))
         else {
             continue;

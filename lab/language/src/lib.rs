@@ -24,7 +24,7 @@ pub mod units;
 
 pub use addresses::AddressRange;
 pub use agents::{Agents, Which};
-pub use error::{LoadError, Place, Problem, Problems};
+pub use error::{LoadError, Location, Problem, Problems};
 pub use file::{
     At, Container, Count, Decode, Fields, HoldTime, Json, Levels, Limit, OneOrMany, Rate, Scalar,
     Size, Table, Time, WaitTime, WorkloadFile, schema_workload, unexpected,

@@ -31,7 +31,7 @@ use bytes::Bytes;
 use h2::client::SendRequest;
 use lab_workload::UserScope;
 
-pub use crate::streams::Place;
+pub use crate::streams::StreamSlot;
 pub use client::{DialogueClient, DialogueSession};
 
 use crate::exchange::{RequestId, Unmade};
@@ -120,7 +120,7 @@ pub trait Streams<L, K> {
         &self,
         line: &mut L,
         talk: &mut K,
-        place: Option<(&mut SendRequest<Bytes>, Place)>,
+        place: Option<(&mut SendRequest<Bytes>, StreamSlot)>,
         out: &mut Out,
     ) -> Result<(), StreamEnd>;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::client::{Call, Desk, DialogueClient};
 use super::seat::Seat;
-use super::{Dialogue, Out, Place, Reply, StreamEnd, Streams};
+use super::{Dialogue, Out, Reply, StreamEnd, StreamSlot, Streams};
 use crate::exchange::{ErrorClass, EventTimes, Failure, Phase, Phases, Sizes};
 use crate::streams::Link;
 use crate::time::{Nanos, Time, Timer, nanos, or_late, within};
@@ -179,7 +179,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         &self,
         seat: &mut Seat<D::Line>,
         (deadline, phases, ends): (&T::Timer, &mut Phases, Nanos),
-    ) -> Result<Place, Lost> {
+    ) -> Result<StreamSlot, Lost> {
         if let Some(held) = &mut seat.held
             && held.is_unusable().await
         {

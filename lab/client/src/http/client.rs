@@ -27,7 +27,7 @@ use crate::exchange::{Phase, Phases, RequestId, Sizes, Unmade};
 use crate::resolve::Resolve;
 use crate::server::{Limits, Server};
 use crate::sources::Sources;
-use crate::streams::{Held, Sharing, builder};
+use crate::streams::{HeldConnection, Sharing, builder};
 use crate::tap::Tap;
 use crate::time::{Nanos, Time, Timer, nanos, or_late, within};
 use crate::tls::{self, Tls, TlsError};
@@ -81,7 +81,7 @@ pub struct HttpSession {
     /// On the heap, so that who has none takes little.
     pub(super) connection: Option<Box<Connection>>,
     /// Or a hold on one that speaks HTTP/2.
-    pub(super) two: Option<Box<Held>>,
+    pub(super) two: Option<Box<HeldConnection>>,
     /// Which of the shared connections is its own, if it shares any.
     pub(super) place: Option<u32>,
     /// It uses what is free of the shared connections.

@@ -120,7 +120,7 @@ fn scan(body: &[u8], paths: &[&[JsonStep]]) -> Option<Found> {
         return Some(found);
     }
     let mut reader = serde_json::Deserializer::from_str(body);
-    let place = Place {
+    let place = Cursor {
         paths,
         depth: 0,
         on: paths
@@ -172,7 +172,7 @@ impl Found {
 
 /// Where in a body somebody is.
 #[derive(Clone, Copy)]
-struct Place<'p> {
+struct Cursor<'p> {
     paths: &'p [&'p [JsonStep]],
     depth: usize,
     /// The paths that lead through here, and on.
@@ -188,7 +188,7 @@ struct Reached {
     on: Paths,
 }
 
-impl<'p> Place<'p> {
+impl<'p> Cursor<'p> {
     /// What the paths that are on here say next.
     fn next(&self, goes: impl Fn(&JsonStep) -> bool) -> Reached {
         let mut reached = Reached { ends: 0, on: 0 };
@@ -218,7 +218,7 @@ impl<'p> Place<'p> {
 
 /// Any value, gone through for what is on the paths within it.
 struct Going<'p, 'f> {
-    place: Place<'p>,
+    place: Cursor<'p>,
     found: &'f mut Found,
 }
 
@@ -316,7 +316,7 @@ impl<'de> Visitor<'de> for Going<'_, '_> {
 }
 
 /// The name of a member.
-struct Key<'p>(Place<'p>);
+struct Key<'p>(Cursor<'p>);
 
 impl<'de> DeserializeSeed<'de> for Key<'_> {
     type Value = Reached;

@@ -49,7 +49,7 @@ struct State {
 }
 
 /// A user's hold on a connection.
-pub(crate) struct Held {
+pub(crate) struct HeldConnection {
     pub(crate) link: Rc<Link>,
     pub(crate) send: SendRequest<Bytes>,
     /// The stream of its last answer, on a connection of its own. Whoever drops one wakes the connection, and so
@@ -64,7 +64,7 @@ pub(crate) struct Held {
 }
 
 /// A place for one stream on a connection. As long as anybody has one, the connection goes on.
-pub struct Place {
+pub struct StreamSlot {
     _permit: OwnedSemaphorePermit,
     _link: Rc<Link>,
 }
@@ -120,8 +120,8 @@ impl Link {
     }
 
     /// A hold on it, for its only user.
-    pub(crate) fn held(self: &Rc<Self>, other: Option<Box<BaseUrl>>) -> Held {
-        Held {
+    pub(crate) fn held(self: &Rc<Self>, other: Option<Box<BaseUrl>>) -> HeldConnection {
+        HeldConnection {
             link: Rc::clone(self),
             send: self.send.clone(),
             last: None,
@@ -132,8 +132,8 @@ impl Link {
     }
 
     /// A hold on it, for one user of several.
-    pub(crate) fn shared(self: &Rc<Self>) -> Held {
-        Held {
+    pub(crate) fn shared(self: &Rc<Self>) -> HeldConnection {
+        HeldConnection {
             is_shared: true,
             ..self.held(None)
         }
@@ -176,19 +176,19 @@ impl Link {
     }
 
     /// A place for one stream, if one is free.
-    pub(crate) fn try_place(self: &Rc<Self>) -> Option<Place> {
+    pub(crate) fn try_place(self: &Rc<Self>) -> Option<StreamSlot> {
         let permit = Arc::clone(&self.state.places).try_acquire_owned().ok()?;
         Some(self.kept_by(permit))
     }
 
     /// A place for one stream, in the order of those who ask; `None` when the connection ended.
-    pub(crate) async fn place(self: &Rc<Self>) -> Option<Place> {
+    pub(crate) async fn place(self: &Rc<Self>) -> Option<StreamSlot> {
         let permit = Arc::clone(&self.state.places).acquire_owned().await.ok()?;
         Some(self.kept_by(permit))
     }
 
-    fn kept_by(self: &Rc<Self>, permit: OwnedSemaphorePermit) -> Place {
-        Place {
+    fn kept_by(self: &Rc<Self>, permit: OwnedSemaphorePermit) -> StreamSlot {
+        StreamSlot {
             _permit: permit,
             _link: Rc::clone(self),
         }
@@ -201,7 +201,7 @@ impl Drop for Link {
     }
 }
 
-impl Held {
+impl HeldConnection {
     /// Whether nothing more can be sent on it, because the server said so or the connection ended.
     pub(crate) async fn is_unusable(&mut self) -> bool {
         if self.link.has_ended() {

@@ -7,6 +7,6 @@
 mod link;
 mod shared;
 
-pub use link::Place;
-pub(crate) use link::{Held, Link, Windows, builder};
+pub use link::StreamSlot;
+pub(crate) use link::{HeldConnection, Link, Windows, builder};
 pub(crate) use shared::Sharing;

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use tokio::sync::Mutex;
 
-use super::link::{Held, Link};
+use super::link::{HeldConnection, Link};
 use crate::exchange::ErrorClass;
 use crate::time::{Nanos, Time, within};
 
@@ -25,7 +25,7 @@ struct Slot {
 }
 
 /// A hold on a shared connection, or why there is none.
-pub(crate) type Joined = Result<Held, (ErrorClass, String)>;
+pub(crate) type Joined = Result<HeldConnection, (ErrorClass, String)>;
 
 impl Sharing {
     /// Places for so many connections.

@@ -14,7 +14,7 @@ use h2::client::{Builder, Connection, ResponseFuture, SendRequest};
 use h2::{Reason, RecvStream, SendStream};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Request, StatusCode};
-use lab_client::dialogue::{Place, StreamEnd};
+use lab_client::dialogue::{StreamEnd, StreamSlot};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::messages::GrpcMessages;
@@ -57,7 +57,7 @@ pub(super) struct Stream {
     /// How many bytes of the answer came; `None` before its head.
     pub(super) came: Option<u64>,
     /// On a connection that users share.
-    _place: Option<Place>,
+    _place: Option<StreamSlot>,
 }
 
 enum Answering {
@@ -175,7 +175,7 @@ impl Http {
 }
 
 impl Stream {
-    fn new(answer: ResponseFuture, sending: SendStream<Bytes>, place: Option<Place>) -> Self {
+    fn new(answer: ResponseFuture, sending: SendStream<Bytes>, place: Option<StreamSlot>) -> Self {
         Self {
             sending,
             left: VecDeque::new(),
@@ -191,7 +191,7 @@ impl Stream {
     /// Begins a call on a connection that users share.
     pub(super) fn begin(
         to: &mut SendRequest<Bytes>,
-        place: Place,
+        place: StreamSlot,
         head: Request<()>,
     ) -> Result<Box<Self>, StreamEnd> {
         let (answer, sending) = to.send_request(head, false).map_err(|error| {

@@ -5,7 +5,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use h2::client::SendRequest;
-use lab_client::dialogue::{Out, Place, Reply, StreamEnd, Streams};
+use lab_client::dialogue::{Out, Reply, StreamEnd, StreamSlot, Streams};
 
 use super::line::{Broken, Stream};
 use super::{Grpc, GrpcLine, GrpcTalk, OfStatus};
@@ -19,7 +19,7 @@ impl Streams<GrpcLine, GrpcTalk> for Grpc {
         &self,
         line: &mut GrpcLine,
         talk: &mut GrpcTalk,
-        place: Option<(&mut SendRequest<Bytes>, Place)>,
+        place: Option<(&mut SendRequest<Bytes>, StreamSlot)>,
         out: &mut Out,
     ) -> Result<(), StreamEnd> {
         let nothing = || StreamEnd::Fault("there is nothing to call".to_owned());

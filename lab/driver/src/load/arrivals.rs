@@ -9,7 +9,7 @@ use std::future::{Future, poll_fn};
 
 use lab_workload::timing::{ArrivalStream, ChoiceStream, TimingStream};
 
-use super::pool::{Arrived, Fate, Place};
+use super::pool::{Arrived, Fate, SlotId};
 use crate::client::Client;
 use crate::part::Slice;
 use crate::user::{Life, Member, Shared, User};
@@ -68,7 +68,7 @@ pub(crate) fn run_slot<C: Client>(
 }
 
 /// The slot is there for the next session.
-fn free<C>(shared: &Shared<C>, slot: Place) {
+fn free<C>(shared: &Shared<C>, slot: SlotId) {
     let waiting = {
         let mut pool = shared.pool.lock();
         pool.release(slot);

@@ -32,7 +32,7 @@ pub(crate) enum Fate {
 }
 
 /// A slot by its worker and its place there.
-pub(crate) type Place = (usize, usize);
+pub(crate) type SlotId = (usize, usize);
 
 /// The pool as its workers share it: taken when a session arrives and when one is over, never for
 /// recording a request.
@@ -104,7 +104,7 @@ impl Pool {
     }
 
     /// A free slot, the worker's own before others'.
-    fn free(&mut self, worker: usize) -> Option<Place> {
+    fn free(&mut self, worker: usize) -> Option<SlotId> {
         let count = self.workers.len();
         (worker..count).chain(0..worker).find_map(|worker| {
             let place = self.workers[worker].free.pop_front()?;
@@ -113,7 +113,7 @@ impl Pool {
     }
 
     /// The slot's last session is over: it takes the one that waits for longest, or becomes free.
-    pub(crate) fn release(&mut self, (worker, place): Place) {
+    pub(crate) fn release(&mut self, (worker, place): SlotId) {
         let own = &mut self.workers[worker];
         own.slots[place].session = self.waiting.pop_front();
         if own.slots[place].session.is_none() {
@@ -124,7 +124,7 @@ impl Pool {
     /// The session that the slot has been given; else its task is woken when it is given one.
     pub(crate) fn poll_session(
         &mut self,
-        (worker, place): Place,
+        (worker, place): SlotId,
         cx: &Context<'_>,
     ) -> Poll<Arrived> {
         let slot = &mut self.workers[worker].slots[place];
@@ -176,7 +176,7 @@ mod tests {
         take_of(pool, (0, slot))
     }
 
-    fn take_of(pool: &mut Pool, place: Place) -> Option<u64> {
+    fn take_of(pool: &mut Pool, place: SlotId) -> Option<u64> {
         match pool.poll_session(place, &Context::from_waker(Waker::noop())) {
             Poll::Ready(session) => Some(session.number),
             Poll::Pending => None,

@@ -50,7 +50,7 @@ fn sends(told: &Told) -> Vec<Duration> {
 }
 
 /// A server with one worker, first come, first served.
-fn one_worker(mut service: impl FnMut() -> Duration) -> impl FnMut(super::Asked) -> Answer {
+fn one_worker(mut service: impl FnMut() -> Duration) -> impl FnMut(super::Received) -> Answer {
     let mut free_from = Duration::ZERO;
     move |asked| {
         free_from = free_from.max(asked.at) + service();

@@ -56,7 +56,7 @@ const QUEUE: usize = 1 << 14;
 
 /// A request as the server gets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct Received {
     /// Since the simulation began; the trial's 0 where there is no setup.
     pub(crate) at: Duration,
     pub(crate) user: u32,
@@ -76,14 +76,14 @@ pub(crate) enum Answer {
 }
 
 /// A test's server. Not a type parameter: the whole engine would be compiled once more for each test.
-type Server = Box<dyn FnMut(Asked) -> Answer>;
+type Server = Box<dyn FnMut(Received) -> Answer>;
 
 /// Speaks with a server that is a function.
 #[derive(Clone)]
 struct Simulated {
     clock: Clock,
     server: Rc<RefCell<Server>>,
-    sent: Rc<RefCell<Vec<Asked>>>,
+    sent: Rc<RefCell<Vec<Received>>>,
     forgotten: Rc<RefCell<Vec<RequestId>>>,
 }
 
@@ -103,7 +103,7 @@ impl lab_client::Client for Simulated {
         deadline: &Timer,
     ) -> Exchange {
         let sent = self.clock.nanos();
-        let asked = Asked {
+        let asked = Received {
             at: Duration::from_nanos(sent),
             user: scope.index(),
             request,
@@ -149,7 +149,7 @@ pub(crate) struct Told {
     pub(crate) setup: Option<(u64, u64, u64)>,
     pub(crate) summary: DriveSummary,
     /// In the order of their sends.
-    pub(crate) sent: Vec<Asked>,
+    pub(crate) sent: Vec<Received>,
     /// The requests whose captures were forgotten.
     pub(crate) forgotten: Vec<RequestId>,
 }
@@ -295,7 +295,10 @@ fn begin() -> Over {
 }
 
 /// Drives to the end of the hold.
-pub(crate) fn simulate(mix: impl Into<Mix>, server: impl FnMut(Asked) -> Answer + 'static) -> Told {
+pub(crate) fn simulate(
+    mix: impl Into<Mix>,
+    server: impl FnMut(Received) -> Answer + 'static,
+) -> Told {
     play(&mix.into(), Box::new(server))
 }
 

@@ -17,7 +17,7 @@ use super::message;
 use super::talk::{Came, Talk};
 use crate::connection::Connection;
 use crate::exchange::{ErrorClass, Phase};
-use crate::streams::{Held, Link, Place};
+use crate::streams::{HeldConnection, Link, StreamSlot};
 use crate::time::{Nanos, Time, Timer, or_late, within};
 use crate::url::BaseUrl;
 use crate::version::{Offer, Version};
@@ -196,7 +196,7 @@ impl<T: Time> HttpClient<T> {
     /// Sends the message once, in a stream of its own, and reads the answer.
     async fn once_in_stream(
         &self,
-        held: &mut Held,
+        held: &mut HeldConnection,
         jar: &Jar,
         call: &mut Call<'_, T::Timer>,
     ) -> Result<Answer, Lost> {
@@ -261,7 +261,7 @@ impl<T: Time> HttpClient<T> {
         &self,
         link: &Rc<Link>,
         call: &mut Call<'_, T::Timer>,
-    ) -> Result<Place, Lost> {
+    ) -> Result<StreamSlot, Lost> {
         let asked = self.time.now();
         let got = within(call.deadline, link.place()).await;
         call.phases.add(Phase::Blocked, self.time.now() - asked);
