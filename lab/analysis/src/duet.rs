@@ -50,6 +50,8 @@ pub(crate) struct Duets {
     crowded: usize,
     /// Whether they shared any.
     together: bool,
+    /// Whether they were on another machine than their generators.
+    elsewhere: bool,
     /// In how many of these the generators could not be moved.
     stayed: usize,
 }
@@ -84,6 +86,7 @@ impl Duets {
             return Ok(None);
         }
         let (mut pairs, mut disturbed, mut crowded, mut stayed) = (BTreeMap::new(), 0, 0, 0);
+        let mut elsewhere = false;
         for a in trials.iter().filter(|trial| is_first(plan, trial)) {
             let partner = a.duet.as_ref().map(|duet| duet.partner);
             let b = trials.iter().find(|trial| Some(trial.id) == partner);
@@ -96,7 +99,10 @@ impl Duets {
                 let compared = compare(of_a, of_b, cut_ms)?;
                 pairs.insert((a.id, b.id), compared);
                 disturbed += usize::from(a.disturbed || b.disturbed);
-                crowded += usize::from(used(a, b).is_some_and(|part| part > CROWDED));
+                let there = of_a.data.record.circumstances.system_host.as_ref();
+                let there = there.map(|host| host.system_cores);
+                elsewhere |= there.is_some();
+                crowded += usize::from(used((a, b), there).is_some_and(|part| part > CROWDED));
                 let duet = a.duet.as_ref();
                 stayed +=
                     usize::from(duet.is_some_and(|duet| duet.together && duet.exchanges == 0));
@@ -110,6 +116,7 @@ impl Duets {
             disturbed,
             crowded,
             together: trials.iter().any(is_together),
+            elsewhere,
             stayed,
         }))
     }
@@ -188,6 +195,7 @@ impl Duets {
             metric: measure,
             disturbed: self.disturbed,
             together: self.together,
+            elsewhere: self.elsewhere,
             crowded: self.crowded,
             stayed: self.stayed,
             blocks: known.iter().map(block).collect(),
@@ -196,10 +204,14 @@ impl Duets {
     }
 }
 
-/// What two trials took of the CPU of the cores that both could use, with their generators. `None` where each
-/// had its half, or the kernel tells nothing.
-fn used(a: &TrialAnalysis, b: &TrialAnalysis) -> Option<f64> {
+/// What two trials took of the CPU of the cores that both could use, with their generators: on another machine, which has
+/// so many for them, without. `None` where each had its half, or the kernel tells nothing.
+fn used((a, b): (&TrialAnalysis, &TrialAnalysis), there: Option<u32>) -> Option<f64> {
     let duet = a.duet.as_ref().filter(|duet| duet.together)?;
+    if let Some(cores) = there {
+        let system = |trial: &TrialAnalysis| Some((*trial.system.get("cpu_percent")?)? / 100.0);
+        return lab_stats::ratio(system(a)? + system(b)?, f64::from(cores));
+    }
     let mut cores = [&duet.pinning.generator[..], &duet.pinning.system].concat();
     cores.sort_unstable();
     cores.dedup();

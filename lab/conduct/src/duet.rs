@@ -129,6 +129,8 @@ pub(crate) struct Side<'r> {
     pub(crate) quiet: Option<QuietGate>,
     pub(crate) kernel: BTreeMap<String, String>,
     pub(crate) after: Duration,
+    /// Who has its system, where that is on another machine.
+    pub(crate) machines: Machines,
 }
 
 /// What both read of the run.
@@ -163,6 +165,16 @@ pub(crate) fn beside(right: &Trial, halves: &[Pinning; 2], together: Option<&Pin
         all.dedup();
         cores::words(&all)
     };
+    if let Some(on) = &right.host.on {
+        let place = match together {
+            Some(_) => format!("on {on}, too"),
+            None => format!("on the other half of the cores of {on}"),
+        };
+        return format!(
+            "in a duet: trial {} ({variant}) runs at the same time, its system {place}",
+            right.id
+        );
+    }
     if let Some(together) = together {
         return format!(
             "in a duet: trial {} ({variant}) runs at the same time, on the same {}",
@@ -220,7 +232,6 @@ impl Side<'_> {
         // What it starts begins there.
         let own = &self.together.unwrap_or(self.pinning).generator;
         let _on_its_cores = Pinned::to(own).map_err(HostError::Cores)?;
-        let here = Machines::new();
         // Nobody listens only when the run is over.
         let mut events = |event: Event| drop(sender.send((is_left, event)));
         let conductor = Conductor {
@@ -238,7 +249,7 @@ impl Side<'_> {
             after: self.after,
             quiet: self.quiet,
             elsewhere: None,
-            machines: &here,
+            machines: &self.machines,
             beside: Some(Beside {
                 partner: self.partner,
                 seat: self.seat,

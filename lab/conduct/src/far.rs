@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use lab_archive::Agent;
 use lab_driver::remote::Elsewhere;
-use lab_machine::{Afar, Setup};
+use lab_machine::{Afar, Beside, Hand, Setup};
 use lab_study::plan::{LoadKind, Plan, Trial};
 use lab_study::{HostSpec, PartSpec, SystemSpec};
 
@@ -126,13 +126,26 @@ pub(crate) fn allowed(
     }
 }
 
+/// How the systems of a plan's duets are beside each other; `None` where they run one after the other.
+pub(crate) fn beside(plan: &Plan) -> Option<Beside> {
+    let how = match plan.question.apart {
+        true => Beside::Apart,
+        false => Beside::Together,
+    };
+    plan.question.duet.then_some(how)
+}
+
 /// The systems of a plan by where they are, each once.
 fn setups(plan: &Plan) -> BTreeMap<String, Vec<Setup>> {
     let mut all: BTreeMap<String, Vec<Setup>> = BTreeMap::new();
     for trial in plan.every_trial() {
         let mut add = |on: &str, wanted: Option<Setup>| {
             let of = all.entry(on.to_owned()).or_default();
-            let wanted = wanted.map(|setup| Setup { trial: 0, ..setup });
+            let wanted = wanted.map(|setup| Setup {
+                trial: 0,
+                beside: beside(plan),
+                ..setup
+            });
             of.extend(wanted.filter(|setup| !of.contains(setup)));
         };
         for part in &trial.parts {
@@ -158,6 +171,8 @@ fn setup_of_part(trial: u32, part: &PartSpec) -> Setup {
         },
         // Users speak with the last process alone.
         secure: false,
+        // No part of a system is one of a duet.
+        beside: None,
     }
 }
 
@@ -174,20 +189,23 @@ fn setup(trial: &Trial) -> Option<Setup> {
             ..trial.host.clone()
         },
         secure: trial.reach.secure,
+        beside: None,
     })
 }
 
 /// The machine of a trial's system, with the file that its output goes to.
 pub(crate) fn machine(
     elsewhere: &dyn Elsewhere,
-    trial: &Trial,
+    (trial, beside): (&Trial, Option<(Hand, Beside)>),
     output: PathBuf,
 ) -> Result<Afar, Stop> {
     let setup = setup(trial).ok_or_else(|| {
         let what = "a system that runs already is started nowhere: leave out `on`".to_owned();
         Stop::Fatal(ConductError::Unsupported(what))
     })?;
-    open(elsewhere, Some(setup), output)
+    let (hand, beside) = beside.unzip();
+    let setup = Setup { beside, ..setup };
+    open_for(elsewhere, hand.unwrap_or(Hand::Left), Some(setup), output)
 }
 
 /// The machine of a part of a trial's system, with the file that its output goes to.
@@ -222,10 +240,19 @@ pub(crate) fn watching(
 }
 
 fn open(elsewhere: &dyn Elsewhere, setup: Option<Setup>, output: PathBuf) -> Result<Afar, Stop> {
+    open_for(elsewhere, Hand::Left, setup, output)
+}
+
+fn open_for(
+    elsewhere: &dyn Elsewhere,
+    hand: Hand,
+    setup: Option<Setup>,
+    output: PathBuf,
+) -> Result<Afar, Stop> {
     let peers = elsewhere.open().map_err(driver_stop)?;
     let peer = peers.into_iter().next();
     let peer = peer.ok_or(Stop::Fatal(ConductError::DriverEnded))?;
-    let afar = Afar::new(peer, setup, output);
+    let afar = Afar::new((peer, hand), setup, output);
     Ok(afar.map_err(ConductError::Scraper)?)
 }
 

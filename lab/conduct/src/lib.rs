@@ -51,6 +51,7 @@ mod repeats;
 mod run;
 mod scrape;
 mod search;
+mod sharing;
 mod snapshot;
 mod start;
 mod state;

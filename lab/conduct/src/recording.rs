@@ -87,7 +87,7 @@ impl Conductor<'_> {
         }
         if let (Some(cpus), Some(_)) = (&host.cpus, &host.on) {
             settings.insert("cpus".to_owned(), cores::wanted(cpus));
-        } else if host.cpus.is_some() || self.beside.is_some() {
+        } else if host.on.is_none() && (host.cpus.is_some() || self.beside.is_some()) {
             let cores = cores::words(&self.pinning.system);
             settings.insert("cpus".to_owned(), cores);
         }

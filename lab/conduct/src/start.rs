@@ -9,7 +9,8 @@ use lab_driver::remote::Elsewhere;
 use lab_driver::{BaseUrl, Clock};
 use lab_machine::scratch::Scratch;
 use lab_machine::{
-    Counted, Counts, Machine, Row, Setting, Start, Started, State, Surrounded, Watched, local,
+    Beside, Counted, Counts, Hand, Machine, Row, Setting, Start, Started, State, Surrounded,
+    Watched, local,
 };
 use lab_study::plan::Trial;
 use lab_study::{KernelSetting, ReachSpec, SystemSpec};
@@ -37,6 +38,8 @@ pub(crate) struct SystemStart<'a> {
     pub(crate) scratch: &'a Scratch,
     /// The agent of its machine, where that is another one.
     pub(crate) far: Option<&'a dyn Elsewhere>,
+    /// Which of two it is there, and how it is beside the other one, in a duet.
+    pub(crate) beside: Option<(Hand, Beside)>,
     /// Those of its parts on other machines.
     pub(crate) machines: &'a Machines,
     pub(crate) trial: &'a Trial,

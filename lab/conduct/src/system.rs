@@ -45,7 +45,11 @@ fn start_last(
     match start.spec {
         SystemSpec::Command(spec) => {
             let mut machine: Box<dyn Machine> = match start.far {
-                Some(far) => Box::new(far::machine(far, start.trial, start.output.clone())?),
+                Some(far) => Box::new(far::machine(
+                    far,
+                    (start.trial, start.beside),
+                    start.output.clone(),
+                )?),
                 None => Box::new(Local::new(start.here(), spec.clone())),
             };
             machine.knows(others);

@@ -13,7 +13,7 @@ use lab_host::clock::Stopwatch;
 use lab_host::machine;
 use lab_machine::http::Client;
 use lab_machine::scratch::Scratch;
-use lab_machine::{Look, PREPARES, Runner, output};
+use lab_machine::{Hand, Look, PREPARES, Runner, output};
 use lab_study::plan::LoadKind;
 
 use crate::course::{Conductor, Crowd, Facts};
@@ -100,6 +100,15 @@ impl Conductor<'_> {
         Some(&**machine)
     }
 
+    /// Which of a duet's trials it is.
+    fn hand(&self) -> Option<Hand> {
+        let beside = self.beside.as_ref()?;
+        Some(match beside.seat.is_left() {
+            true => Hand::Left,
+            false => Hand::Right,
+        })
+    }
+
     /// Where the system was, and what is known of that machine's clock.
     fn tell_far(&self, facts: &mut Facts) {
         let around = &mut facts.circumstances;
@@ -136,6 +145,7 @@ impl Conductor<'_> {
             },
             scratch,
             far: self.far(),
+            beside: self.hand().zip(far::beside(self.plan)),
             machines: self.machines,
             trial: self.trial,
             output,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::name::Name;
 
 /// The version of all that is said here.
-pub const VERSION: u8 = 7;
+pub const VERSION: u8 = 8;
 /// Longest greeting, question, or answer.
 const MOST_TEXT: usize = 64 << 10;
 /// Longest content of a packet: a server of NATS passes 1 MiB on unless told otherwise.

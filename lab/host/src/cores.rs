@@ -71,10 +71,14 @@ impl Allotment {
     }
 }
 
-/// The halves of `cores` for the two trials of a duet, left and right: as many cores on each side, and
-/// where there are two physical ones, none of them on both. `siblings` are the threads of a core's
-/// physical one. `None` of a single core.
+/// The halves of `cores` for the two trials of a duet, left and right. `None` of a single core.
 pub fn halves(cores: &[u32], siblings: &dyn Fn(u32) -> Vec<u32>) -> Option<[Pinning; 2]> {
+    split(cores, siblings).map(|both| both.map(|cores| half_of(&cores)))
+}
+
+/// The cores of both halves: as many on each side, and where there are two physical ones, none of them on both.
+/// `siblings` are the threads of a core's physical one. `None` of a single core.
+pub fn split(cores: &[u32], siblings: &dyn Fn(u32) -> Vec<u32>) -> Option<[Vec<u32>; 2]> {
     let mut physical: Vec<Vec<u32>> = Vec::new();
     for core in cores {
         let threads = siblings(*core);
@@ -90,8 +94,7 @@ pub fn halves(cores: &[u32], siblings: &dyn Fn(u32) -> Vec<u32>) -> Option<[Pinn
     let half = physical.len() / 2;
     let (left, right) = (physical[..half].concat(), physical[half..half * 2].concat());
     let alike = left.len().min(right.len());
-    let side = |cores: &[u32]| half_of(&cores[..alike]);
-    (alike > 0).then(|| [side(&left), side(&right)])
+    (alike > 0).then(|| [left, right].map(|half| half[..alike].to_vec()))
 }
 
 /// A quarter of a half drives, too; a single core does both.

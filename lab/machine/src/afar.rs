@@ -16,6 +16,7 @@ use lab_host::clock::{Stopwatch, shared};
 use lab_study::{CommandSpec, KernelSetting};
 
 use crate::error::{Failed, MachineError};
+use crate::hands::Hand;
 use crate::machine::{Counted, Counts, Machine, Row, Started};
 use crate::message::{
     Counting, Heard, MOST_ORDER, MOST_REPORT, MOST_STARTED, Order, Report, Setup, USERS_PIECE,
@@ -42,6 +43,8 @@ const MOST_OUTPUT: u64 = 40 << 20;
 /// A machine that an agent has, for one trial.
 pub struct Afar {
     place: Box<dyn Place>,
+    /// Which system of the trial's it has.
+    hand: Hand,
     orders: Box<dyn FrameSink + Send>,
     heard: Receiver<Result<Heard, Unreadable>>,
     /// Whether a long one may come.
@@ -62,11 +65,15 @@ pub struct Afar {
 }
 
 impl Afar {
-    /// By an agent that waits for orders.
+    /// By an agent that waits for orders; which of two systems it has there, or the left one where there is one.
     ///
     /// # Errors
     /// When no thread can be started that hears it.
-    pub fn new(peer: Peer, setup: Option<Setup>, output: PathBuf) -> io::Result<Self> {
+    pub fn new(
+        (peer, hand): (Peer, Hand),
+        setup: Option<Setup>,
+        output: PathBuf,
+    ) -> io::Result<Self> {
         let (sender, heard) = sync_channel(QUEUE);
         let mut reports = peer.reports;
         let thread = std::thread::Builder::new().name("machine".to_owned());
@@ -75,6 +82,7 @@ impl Afar {
         thread.spawn(move || hear(&mut *reports, &sender, &awaits))?;
         Ok(Self {
             place: peer.place,
+            hand,
             orders: peer.orders,
             heard,
             awaits_long,
@@ -169,7 +177,7 @@ impl Afar {
                 format!("its files and texts have over {megabytes} MB: name files that are there");
             return Err(Failed::Fatal(MachineError::Refused { agent, why }));
         }
-        if self.orders.send(&order).is_err() {
+        if self.orders.send(&self.hand.mark(&order)).is_err() {
             return Err(self.lost());
         }
         let began = Stopwatch::start();
@@ -381,7 +389,11 @@ fn hear(
     into: &SyncSender<Result<Heard, Unreadable>>,
     awaits_long: &AtomicBool,
 ) {
-    while let Ok(Some(frame)) = reports.receive() {
+    while let Ok(Some(mut frame)) = reports.receive() {
+        // Of a frame that is nobody's nothing can be understood.
+        if Hand::take(&mut frame).is_none() {
+            frame.clear();
+        }
         let is_long = frame.len() > MOST_REPORT;
         // One for each time that it is awaited, so that what waits here has a bound.
         let most = match is_long && awaits_long.swap(false, Ordering::Relaxed) {

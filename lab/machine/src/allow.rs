@@ -8,11 +8,12 @@ use std::fs;
 use std::net::IpAddr;
 use std::path::{Component, Path, PathBuf};
 
-use lab_host::kernel;
+use lab_host::{cores, kernel};
 use lab_study::{Action, CommandSpec, Cpus, HostSpec, KernelSetting};
 use serde::Deserialize;
 
 use self::filesystems::{Filesystems, Section};
+use crate::hands::Beside;
 use crate::message::Setup;
 
 /// The agent's own program, as the file calls it.
@@ -141,6 +142,11 @@ impl Allowed {
         })
     }
 
+    /// Whether any file system may be made.
+    pub(crate) fn makes_filesystems(&self) -> bool {
+        self.filesystems.any()
+    }
+
     /// Where data of trials may lie.
     pub(crate) fn folders(&self) -> &[PathBuf] {
         &self.folders
@@ -170,6 +176,10 @@ impl Allowed {
         }
         for spec in before.map(|(_, spec)| spec).chain([&setup.spec]) {
             problems.extend(self.of_command(spec));
+        }
+        if setup.beside == Some(Beside::Apart) && cores::split(cores, &cores::siblings).is_none() {
+            let what = "a duet that is kept apart needs two cores, and the agent has one";
+            problems.push(what.to_owned());
         }
         problems
     }
@@ -391,6 +401,7 @@ mod tests {
             spec,
             host: HostSpec::default(),
             secure: false,
+            beside: None,
         }
     }
 
@@ -472,6 +483,12 @@ mod tests {
         );
         check(|s| s.host.cpus = Some(Cpus::List(vec![0, 5])), "core 5");
         check(|s| s.host.cpus = Some(Cpus::Count(2)), "");
+        check(|s| s.beside = Some(Beside::Apart), "");
+        let dir = tempfile::tempdir().unwrap();
+        let mut apart = setup(&["sleep", "60"]);
+        apart.beside = Some(Beside::Apart);
+        let said = allowed(dir.path()).refused(&apart, &[0]).join("");
+        assert!(said.contains("needs two cores"), "{said}");
         let command = |program: &str| vec![Action::Command(vec![program.to_owned()])];
         check(|s| s.spec.preparation.fill = command("sleep"), "");
         for program in ["sh", "./sleep", "{{ scratch }}/sleep"] {

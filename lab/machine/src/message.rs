@@ -7,6 +7,7 @@ use lab_study::{CommandSpec, HostSpec, KernelSetting};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::hands::Beside;
 use crate::machine::Started;
 use crate::state::State;
 use crate::surroundings::Surrounded;
@@ -41,6 +42,9 @@ pub struct Setup {
     pub host: HostSpec,
     /// Whether it speaks TLS.
     pub secure: bool,
+    /// How it is beside the other system of a duet, where it is.
+    #[serde(default)]
+    pub beside: Option<Beside>,
 }
 
 /// When counters are read: from the trial's 0 at regular times, and a last time just before the end.

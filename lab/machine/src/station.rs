@@ -1,9 +1,8 @@
 //! An agent's machine, as a run has it for the trials of a system: told by orders, and left as it was when
 //! whoever gives them is not heard any more. It knows no network and no lease.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -12,34 +11,28 @@ use std::time::Duration;
 
 use lab_driver::remote::{FrameSink, FrameSource, MessageError};
 use lab_host::clock::shared;
-use lab_host::disk::{Disk, DiskFacts};
-use lab_host::journal::{Gone, restore};
-use lab_host::kernel::Kernel;
-use lab_monitor::{Monitor, MonitorSpec, Roots};
-use lab_study::{Cpus, FilesystemSpec, HostSpec};
+use lab_monitor::{Monitor, MonitorSpec};
 
 use crate::allow::Allowed;
 use crate::error::{Failed, MachineError};
-use crate::local::Local;
+use crate::ground::Ground;
+use crate::hands::Hand;
 use crate::machine::Machine;
 use crate::message::{
-    Counting, MOST_ORDER, MOST_USERS, Order, PIECE, Report, Setup, decode_order, encode,
-    encode_piece,
+    Counting, MOST_ORDER, Order, PIECE, Report, Setup, decode_order, encode, encode_piece,
 };
-use crate::output;
 use crate::schedule::next_due;
-use crate::scratch::{Scratch, Work};
-use crate::start::Start;
+use crate::site::{Held, SYSTEM, Site, keep_users, put_back};
 use crate::state::State;
 use crate::surroundings::{Files, Look, Surroundings};
 use crate::watched::Watched;
 
-/// What counters of the system are called by.
-const SYSTEM: &str = "system";
 /// Locked by the agent that has the folder.
 const LOCK: &str = "systems.lock";
 /// Orders that may wait, each of at most [`MOST_ORDER`] bytes.
 const QUEUE: usize = 4;
+/// Longest wait of who has nothing to look after: the machine is not to be disturbed by it.
+const IDLE: Duration = Duration::from_secs(1);
 /// Longest wait between two looks at the system.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -49,13 +42,7 @@ const AT_LEAST: Duration = Duration::from_millis(10);
 /// What a machine is to runs that have their system on it.
 #[derive(Debug)]
 pub struct Station {
-    allowed: Allowed,
-    /// The `plimsoll` binary.
-    program: PathBuf,
-    /// The folder of the agent's journal of kernel settings.
-    state: PathBuf,
-    /// Cores that systems may have.
-    cores: Vec<u32>,
+    site: Site,
     /// Locked for as long as it lives: another one would take its trial for one that was left behind.
     _alone: File,
     /// One after the other: the machine is as it was before the next one has it.
@@ -73,65 +60,85 @@ impl Station {
         state: PathBuf,
         cores: Vec<u32>,
     ) -> Result<Self, MachineError> {
-        let station = Self {
-            _alone: alone(&state)?,
+        let alone = alone(&state)?;
+        put_back(&state)?;
+        let site = Site {
             allowed,
             program,
             state,
             cores,
-            turn: Mutex::new(()),
         };
-        put_back(&station.state)?;
-        for folder in station.allowed.folders() {
+        for folder in site.allowed.folders() {
             // Made and dropped: what was left there is removed.
-            drop(station.work(folder)?);
+            drop(site.work(folder)?);
         }
-        Ok(station)
+        Ok(Self {
+            site,
+            _alone: alone,
+            turn: Mutex::new(()),
+        })
     }
 
-    fn work(&self, folder: &Path) -> Result<Work, MachineError> {
-        Work::in_storage(&folder.to_string_lossy(), &self.state)
-    }
-
-    /// Does what it is told until the orders end, and leaves the machine as it was.
+    /// Does what it is told until the orders end, and leaves the machine as it was. Those of a duet are for two systems.
     ///
     /// # Errors
     /// In words, when the machine can't be left as it was, or what is said can't be understood.
     pub fn serve(
         &self,
         orders: impl FrameSource + Send + 'static,
-        mut reports: impl FrameSink,
+        reports: impl FrameSink + Send,
     ) -> Result<(), String> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let gone = Arc::new(AtomicBool::new(false));
-        let orders = listen(orders, Arc::clone(&gone)).map_err(|error| error.to_string())?;
-        let mut post = Post {
-            station: self,
-            gone: &gone,
-            held: None,
-            watched: None,
-            counter: None,
-            looked: None,
-            around: None,
+        let shared = Shared::default();
+        let [left, right] = listen(orders, Arc::clone(&shared.gone)).map_err(told)?;
+        let reports = Mutex::new(reports);
+        let attend = |hand: Hand, orders: Receiver<Vec<u8>>| {
+            let mut post = Post::new(self, &shared, hand);
+            let served = post.attend(&orders, &mut Said { hand, to: &reports });
+            if served.is_err() {
+                shared.over.store(true, Ordering::Relaxed);
+            }
+            served
         };
-        let served = post.serve(&orders, &mut reports);
-        let closed = post.close();
-        // Who does not listen any more has no wish for more.
-        let served = match served {
-            Err(MessageError::Io(_)) => Ok(()),
-            served => served.map_err(|error| error.to_string()),
-        };
-        closed.map_err(|error| error.to_string()).and(served)
+        let attend = &attend;
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().name("right".to_owned());
+            let right = thread.spawn_scoped(scope, move || attend(Hand::Right, right));
+            let right = right.map_err(told)?;
+            let left = attend(Hand::Left, left);
+            let right = right
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            left.and(right)
+        })
     }
 }
 
-/// Puts back what an agent that was killed left changed, whatever its next start is allowed to change.
-///
-/// # Errors
-/// When that can't be done.
-pub fn put_back(state: &Path) -> Result<(), MachineError> {
-    restore(state, Gone::Keep)?;
-    Ok(())
+fn told(error: io::Error) -> String {
+    error.to_string()
+}
+
+/// What both systems of a trial share.
+#[derive(Default)]
+struct Shared {
+    /// Nobody gives orders any more.
+    gone: Arc<AtomicBool>,
+    /// One of them can't go on, and with it none.
+    over: AtomicBool,
+    ground: Ground,
+}
+
+/// Reports of one of them.
+struct Said<'a, S> {
+    hand: Hand,
+    to: &'a Mutex<S>,
+}
+
+impl<S: FrameSink> FrameSink for Said<'_, S> {
+    fn send(&mut self, frame: &[u8]) -> Result<(), MessageError> {
+        let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
+        to.send(&self.hand.mark(frame))
+    }
 }
 
 /// Takes the folder of an agent for as long as the file is open.
@@ -151,27 +158,29 @@ fn alone(state: &Path) -> Result<File, MachineError> {
     }
 }
 
-/// Hears orders on a thread of its own, so that their end is known at once.
+/// Hears orders on a thread of its own, so that their end is known at once; those for the left system and the right one.
 fn listen(
     mut orders: impl FrameSource + Send + 'static,
     gone: Arc<AtomicBool>,
-) -> io::Result<Receiver<Vec<u8>>> {
-    let (sender, heard) = sync_channel(QUEUE);
+) -> io::Result<[Receiver<Vec<u8>>; 2]> {
+    let (left, for_left) = sync_channel(QUEUE);
+    let (right, for_right) = sync_channel(QUEUE);
     let thread = std::thread::Builder::new().name("orders".to_owned());
     thread.spawn(move || {
-        hear(&mut orders, &sender);
+        hear(&mut orders, &[left, right]);
         gone.store(true, Ordering::Relaxed);
     })?;
-    Ok(heard)
+    Ok([for_left, for_right])
 }
 
-fn hear(orders: &mut impl FrameSource, into: &SyncSender<Vec<u8>>) {
+fn hear(orders: &mut impl FrameSource, into: &[SyncSender<Vec<u8>>; 2]) {
     while let Ok(Some(mut order)) = orders.receive() {
-        // One that is too long is refused by its first bytes.
-        order.truncate(MOST_ORDER + 1);
+        // One that is too long is refused by its first bytes, and one that is for nobody by all of them.
+        order.truncate(1 + MOST_ORDER + 1);
+        let hand = Hand::take(&mut order).unwrap_or(Hand::Left);
         order.shrink_to_fit();
         // Who awaits answers never has so many wait, and who waits here would not hear that the orders end.
-        if into.try_send(order).is_err() {
+        if into[hand.at()].try_send(order).is_err() {
             return;
         }
     }
@@ -180,8 +189,8 @@ fn hear(orders: &mut impl FrameSource, into: &SyncSender<Vec<u8>>) {
 /// One who is at work.
 struct Post<'a> {
     station: &'a Station,
-    /// Nobody gives orders any more.
-    gone: &'a AtomicBool,
+    shared: &'a Shared,
+    hand: Hand,
     held: Option<Held>,
     /// One that ran before, and runs on.
     watched: Option<Watched>,
@@ -189,18 +198,6 @@ struct Post<'a> {
     /// Before the system started, or was looked after.
     looked: Option<Look>,
     around: Option<Surroundings>,
-}
-
-/// A trial's system, with all that is to be undone after it, in this order.
-struct Held {
-    machine: Local,
-    /// Whether it runs, as far as is known.
-    runs: bool,
-    output: PathBuf,
-    setup: Setup,
-    scratch: Scratch,
-    _work: Work,
-    kernel: Kernel,
 }
 
 /// Counters that are read at regular times.
@@ -244,13 +241,46 @@ impl Counter {
     }
 }
 
-impl Post<'_> {
+impl<'a> Post<'a> {
+    fn new(station: &'a Station, shared: &'a Shared, hand: Hand) -> Self {
+        Self {
+            station,
+            shared,
+            hand,
+            held: None,
+            watched: None,
+            counter: None,
+            looked: None,
+            around: None,
+        }
+    }
+
+    /// All of it, until the orders end, and then leaves the machine as it was.
+    fn attend(
+        &mut self,
+        orders: &Receiver<Vec<u8>>,
+        reports: &mut impl FrameSink,
+    ) -> Result<(), String> {
+        let served = self.serve(orders, reports);
+        let closed = self.close();
+        // Who does not listen any more has no wish for more.
+        let served = match served {
+            Err(MessageError::Io(_)) => Ok(()),
+            served => served.map_err(|error| error.to_string()),
+        };
+        closed.map_err(|error| error.to_string()).and(served)
+    }
+
+    fn gone(&self) -> &'a AtomicBool {
+        &self.shared.gone
+    }
+
     fn serve(
         &mut self,
         orders: &Receiver<Vec<u8>>,
         reports: &mut impl FrameSink,
     ) -> Result<(), MessageError> {
-        loop {
+        while !self.shared.over.load(Ordering::Relaxed) {
             match orders.recv_timeout(self.wait()) {
                 Ok(order) => {
                     let order = decode_order(&order);
@@ -266,6 +296,7 @@ impl Post<'_> {
             }
             self.tell(reports)?;
         }
+        Ok(())
     }
 
     fn tell(&mut self, reports: &mut impl FrameSink) -> Result<(), MessageError> {
@@ -276,6 +307,9 @@ impl Post<'_> {
     }
 
     fn wait(&self) -> Duration {
+        if self.held.is_none() && self.watched.is_none() && self.counter.is_none() {
+            return IDLE;
+        }
         self.counter.as_ref().map_or(LOOK, Counter::wait).min(LOOK)
     }
 
@@ -309,7 +343,7 @@ impl Post<'_> {
             Order::State { touched } => {
                 let data = self.held.as_ref().map(|held| held.scratch.data());
                 // A study may name any file: reading some of them waits for ever.
-                let allowed = &self.station.allowed;
+                let allowed = &self.station.site.allowed;
                 let touched = touched.iter().filter(|setting| allowed.reads(setting));
                 let state = State::read(&data.unwrap_or_default(), touched);
                 Ok(Report::State(Box::new(state)))
@@ -395,28 +429,32 @@ impl Post<'_> {
         Ok(Report::LookedAround(Box::new(surrounded)))
     }
 
-    /// Those of the system, as far as they are known.
+    /// Those of the system, as far as they are known, and those of the one beside it.
     fn processes(&self) -> Vec<u32> {
-        match &self.held {
+        let own = match &self.held {
             Some(held) => held.machine.processes(),
             None => self.watched.iter().map(|watched| watched.pid).collect(),
-        }
+        };
+        self.shared.ground.with_other(self.hand, own)
     }
 
     /// Ends what was started; what ran before runs on.
     fn stop(&mut self) -> Report {
         self.counter = None;
         self.watched = None;
-        let note = self.held.as_mut().and_then(|held| held.stop(self.gone));
+        let gone = self.gone();
+        let note = self.held.as_mut().and_then(|held| held.stop(gone));
         Report::Stopped { note }
     }
 
     fn check(&mut self, setup: &Setup) -> Result<Report, Failed> {
-        let station = self.station;
-        let mut problems = station.allowed.refused(setup, &station.cores);
-        if let (Some(spec), true) = (&setup.host.filesystem, problems.is_empty()) {
-            self.close()?;
-            problems.extend(station.try_disk(&setup.host, spec)?);
+        let site = &self.station.site;
+        let mut problems = site.allowed.refused(setup, &site.cores);
+        self.close()?;
+        let common = self.shared.ground.common();
+        let may = problems.is_empty() && common.is_free();
+        if let Some(spec) = setup.host.filesystem.as_ref().filter(|_| may) {
+            problems.extend(site.try_disk(&setup.host, spec)?);
         }
         Ok(Report::Checked { problems })
     }
@@ -425,18 +463,24 @@ impl Post<'_> {
     /// is obliged to ask before.
     fn start(&mut self, setup: Setup) -> Result<Report, Failed> {
         self.close()?;
-        let station = self.station;
-        let refused = station.allowed.refused(&setup, &station.cores);
+        let site = &self.station.site;
+        let mut refused = site.allowed.refused(&setup, &site.cores);
+        refused.extend(self.not_beside(&setup));
         if !refused.is_empty() {
             return Err(Failed::Lost(refused.join("; ")));
         }
         self.looked = Some(Look::now());
-        let held = self.held.insert(station.hold(setup, self.gone)?);
-        let kernel = held.kernel.apply(&held.setup.host.kernel);
+        let (shared, hand) = (self.shared, self.hand);
+        let held = self
+            .held
+            .insert(site.hold(setup, (&shared.ground, hand), &shared.gone)?);
+        let kernel = shared.ground.common().apply();
         let kernel = kernel.map_err(MachineError::from)?;
-        let started = Box::new(held.machine.start(self.gone)?);
+        let started = Box::new(held.machine.start(&shared.gone)?);
         held.runs = true;
         let storage = held.storage();
+        // The other one is to know of them.
+        self.processes();
         Ok(Report::Started {
             started,
             kernel,
@@ -444,11 +488,22 @@ impl Post<'_> {
         })
     }
 
+    /// Why it can't come to the system that is here, if it can't.
+    fn not_beside(&self, setup: &Setup) -> Option<String> {
+        let common = self.shared.ground.common();
+        if setup.beside.is_none() && !common.is_free() {
+            return Some("the trial has a system here already".to_owned());
+        }
+        let differs = !common.agrees(&setup.host.kernel);
+        differs.then(|| "both systems of a duet have the same kernel settings".to_owned())
+    }
+
     /// Runs a command that prepares the system. It is one of those that were judged before the start.
     fn prepare(&mut self, at: usize) -> Result<Report, Failed> {
+        let gone = self.gone();
         let held = self.held.as_mut().ok_or_else(no_system)?;
         let users = held.scratch.users();
-        held.machine.prepare(at, &users, self.gone)?;
+        held.machine.prepare(at, &users, gone)?;
         Ok(Report::Prepared)
     }
 
@@ -487,18 +542,17 @@ impl Post<'_> {
         let Some(mut held) = self.held.take() else {
             return Ok(());
         };
-        held.stop(self.gone);
+        held.stop(self.gone());
         let Held {
-            machine,
-            scratch,
-            kernel,
-            ..
+            machine, scratch, ..
         } = held;
         drop(machine);
+        let ground = &self.shared.ground;
         // Before the data, which may take longer to remove than an agent waits that is ended. One that fails does not
         // keep the other.
-        let put_back = kernel.put_back().and_then(|()| kernel.finish());
+        let put_back = ground.common().leave(self.hand);
         let closed = scratch.close();
+        ground.common().clear_if_free();
         put_back?;
         match closed? {
             Some(left) => Err(MachineError::Unremoved(left)),
@@ -507,140 +561,8 @@ impl Post<'_> {
     }
 }
 
-impl Station {
-    /// The folder that trials of such a machine have theirs in.
-    fn work_of(&self, host: &HostSpec) -> Result<Work, MachineError> {
-        // Named by whoever judged it: it is one of those that are allowed.
-        self.work(self.allowed.folder(host).unwrap_or(&self.state))
-    }
-
-    /// Makes a file system as trials will have it, and takes it away: why that can't be done, if it can't.
-    fn try_disk(
-        &self,
-        host: &HostSpec,
-        spec: &FilesystemSpec,
-    ) -> Result<Option<String>, MachineError> {
-        let work = self.work_of(host)?;
-        let whole = work.whole()?;
-        let free = lab_host::machine::free_bytes(&whole).unwrap_or(u64::MAX);
-        if free < spec.bytes {
-            let megabytes = |bytes: u64| bytes / 1_000_000;
-            return Ok(Some(format!(
-                "a file system of {} MB is wanted in a folder with {} MB free",
-                megabytes(spec.bytes),
-                megabytes(free)
-            )));
-        }
-        let journal = Kernel::of(&self.state, std::iter::empty(), vec![whole.clone()])?;
-        let tried = Disk::try_out(spec, &whole.join("try"));
-        journal.finish()?;
-        Ok(tried.err().map(|error| error.to_string()))
-    }
-
-    /// Makes the folder of a trial, with a file system of its own if it is to have one. What its kernel settings were is
-    /// written down before, and where a file system is made.
-    fn hold(&self, setup: Setup, gone: &AtomicBool) -> Result<Held, MachineError> {
-        // What an earlier trial could not put back: no other one begins before that is done.
-        put_back(&self.state)?;
-        let work = self.work_of(&setup.host)?;
-        let made = setup.host.filesystem.as_ref();
-        let disks = made.map(|_| work.whole()).into_iter();
-        let disks = disks.collect::<Result<_, _>>()?;
-        let kernel = Kernel::of(&self.state, setup.host.kernel.iter(), disks)?;
-        let scratch = work.fresh_on(made, setup.trial, gone)?;
-        let output = scratch.file("output");
-        let start = Start {
-            program: self.program.clone(),
-            secure: setup.secure,
-            address: self.allowed.address,
-            only_there: true,
-            cores: chosen(setup.host.cpus.as_ref(), &self.cores),
-            folder: scratch.folder().to_path_buf(),
-            output: output.clone(),
-        };
-        let machine = Local::new(start, self.allowed.settled(&setup.spec));
-        Ok(Held {
-            machine,
-            runs: false,
-            output,
-            setup,
-            scratch,
-            _work: work,
-            kernel,
-        })
-    }
-}
-
-impl Held {
-    /// What is told of the file system that was made for it.
-    fn storage(&self) -> Vec<(String, String)> {
-        let folder = self.setup.host.storage.as_deref();
-        let told = |disk: &DiskFacts| disk.told(Some(folder.unwrap_or("the agent's folder")));
-        self.scratch
-            .disk()
-            .map(told)
-            .into_iter()
-            .flatten()
-            .collect()
-    }
-
-    fn counted(&self) -> MonitorSpec {
-        let counted = self.machine.counted();
-        let processes = counted.iter().map(|one| (SYSTEM.to_owned(), one.pid));
-        let hold = counted.and_then(|one| one.hold);
-        let holds = hold.map(|hold| (SYSTEM.to_owned(), hold.clone()));
-        MonitorSpec {
-            data_dir: Some(self.scratch.data()),
-            processes: processes.collect(),
-            holds: holds.into_iter().collect(),
-            remote: false,
-            roots: Roots::default(),
-        }
-    }
-
-    /// Ends the system, and leaves of its output what may be sent; a sentence about what did not go well, or is
-    /// left out.
-    fn stop(&mut self, gone: &AtomicBool) -> Option<String> {
-        self.runs = false;
-        let ended = self.machine.end(gone);
-        let shortened = output::shorten(&self.output).unwrap_or_default();
-        let notes: Vec<String> = ended.into_iter().chain(shortened).collect();
-        (!notes.is_empty()).then(|| notes.join(" "))
-    }
-}
-
 fn no_system() -> Failed {
     Failed::Lost("no system was started here".to_owned())
-}
-
-/// Appends a piece of the list of users, which may have passwords; how long the list is then. The first piece begins it
-/// anew.
-fn keep_users(path: &Path, after: u64, piece: &str) -> io::Result<u64> {
-    let mut options = OpenOptions::new();
-    let options = options.create(true).append(true).mode(0o600);
-    let mut file = options.open(path)?;
-    if after == 0 {
-        file.set_len(0)?;
-    }
-    if file.metadata()?.len() != after {
-        return Err(io::Error::other("a piece of it is missing"));
-    }
-    let bytes = after + piece.len() as u64;
-    if bytes > MOST_USERS {
-        let gigabytes = MOST_USERS >> 30;
-        return Err(io::Error::other(format!("it has over {gigabytes} GB")));
-    }
-    file.write_all(piece.as_bytes())?;
-    Ok(bytes)
-}
-
-/// Those that a study wants of the agent's.
-fn chosen(cpus: Option<&Cpus>, cores: &[u32]) -> Vec<u32> {
-    match cpus {
-        None => cores.to_vec(),
-        Some(Cpus::List(list)) => list.clone(),
-        Some(Cpus::Count(count)) => cores.iter().copied().take(*count as usize).collect(),
-    }
 }
 
 fn words(failed: Failed) -> String {

@@ -2,6 +2,7 @@
 //! allows, over a hub of their own. The system listens on an address that is not the conductor's usual one, its
 //! data lies in the agent's folder, and nothing of it is left whoever is killed.
 
+mod duet;
 mod parts;
 mod prepared;
 mod stage;

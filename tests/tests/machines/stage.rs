@@ -28,7 +28,11 @@ pub(crate) const SETTINGS: [&str; 2] = [
 ];
 pub(crate) const SESSIONS: u64 = 10;
 /// What is said of an agent whose greeting came late, as on a machine that is busy: it is asked for again.
-const LATE: [&str; 2] = ["agent db is not there", "agent app is not there"];
+const LATE: [&str; 3] = [
+    "agent db is not there",
+    "agent app is not there",
+    "its lease is over",
+];
 pub(crate) const MOST_TRIES: usize = 20;
 pub(crate) const WORKLOAD: &str = "\
 workload: far
@@ -333,7 +337,13 @@ pub(crate) fn counts(run: &Path) -> (u64, u64) {
 
 /// How many samples have a counter.
 pub(crate) fn samples(run: &Path, column: &str) -> usize {
-    let text = fs::read_to_string(run.join("trials/001/monitor.csv")).expect("counters");
+    samples_of(run, 1, column)
+}
+
+/// The same of a trial.
+pub(crate) fn samples_of(run: &Path, trial: u32, column: &str) -> usize {
+    let file = run.join(format!("trials/{trial:03}/monitor.csv"));
+    let text = fs::read_to_string(file).expect("counters");
     let mut lines = text.lines();
     let head = lines.next().expect("a head");
     let at = head.split(',').position(|name| name == column);

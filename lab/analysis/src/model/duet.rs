@@ -14,6 +14,9 @@ pub struct Duet {
     pub disturbed: usize,
     /// Whether both trials of a pair could use the same cores; otherwise each had its half.
     pub together: bool,
+    /// Whether both systems were on another machine than their generators.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub elsewhere: bool,
     /// In how many of `blocks` both together took most of the CPU of these cores: then one that needs more
     /// takes it from the other. Where that is more than one in ten, equality of times is not claimed.
     pub crowded: usize,

@@ -1,15 +1,16 @@
 //! Two trials at the same time, as a duet has them.
 
+use lab_archive::Pinning;
 use lab_host::cores;
 use lab_machine::scratch::{Scratch, Work};
 use lab_study::plan::Trial;
 
-use super::{Place, Run, started, workloads};
-use crate::ConductError;
+use super::{Place, Run, not_pinned, started, workloads};
 use crate::duet::{self, Came, Shared, Side};
 use crate::event::Event;
 use crate::judged::{Judge, Judged};
 use crate::meeting::Meeting;
+use crate::{ConductError, far, sharing, system};
 
 impl Run<'_> {
     /// What two trials came to; `None` when they were interrupted or skipped. They have `id` and the one
@@ -27,26 +28,26 @@ impl Run<'_> {
         self.request.control.begin_trial();
         let [left, right] = self.attempts(trials, (id, place));
         events(started(&left.0, left.1));
-        let Some(halves) = &self.halves else {
-            let problem = "a duet needs two cores".to_owned();
-            return Err(ConductError::Unsupported(problem));
-        };
+        let halves = &self.halves_for(&left.0)?;
         let together = (!self.request.plan.question.apart).then(|| cores::both(halves));
         let together = together.as_ref();
         let begin_on = duet::begin_on(halves, together);
         events(Event::Note(duet::beside(&right.0, halves, together)));
-        let works = [&left.0, &right.0].map(|trial| &self.work[&trial.host.storage]);
-        let Some(scratches) = self.scratches(works, [&left.0, &right.0])? else {
+        let here = [&left.0, &right.0].map(far::here);
+        let works = here.each_ref().map(|trial| &self.work[&trial.host.storage]);
+        let Some(scratches) = self.scratches(works, &here)? else {
             return Ok(None);
         };
         let Ok(quiet) = self.quiet(scratches[0].on_disk(), events) else {
             return Ok(None);
         };
-        let kernel = self.kernel.apply(&left.0.host.kernel)?;
+        let kernel = self.kernel.apply(&here[0].host.kernel)?;
         let meeting = Meeting::new();
-        let mut rest = scratches.into_iter().zip(meeting.seats()).zip(0..);
+        let machines = sharing::of_both(&self.request.machines);
+        let rest = scratches.into_iter().zip(meeting.seats()).zip(machines);
+        let mut rest = rest.zip(0..);
         let mut side = |own: &(Trial, Place), partner: &(Trial, Place)| {
-            let Some(((scratch, seat), at)) = rest.next() else {
+            let Some((((scratch, seat), machines), at)) = rest.next() else {
                 return Err(ConductError::DriverEnded);
             };
             Ok(Side {
@@ -63,6 +64,7 @@ impl Run<'_> {
                 quiet: quiet.clone(),
                 kernel: kernel.clone(),
                 after: own.1.after,
+                machines,
                 trial: own.0.clone(),
             })
         };
@@ -84,11 +86,23 @@ impl Run<'_> {
         Ok(Some(duet::together([of_left, of_right])))
     }
 
+    /// The cores of both here: the system's are none of them where that is on another machine.
+    fn halves_for(&self, trial: &Trial) -> Result<[Pinning; 2], ConductError> {
+        let Some(mut halves) = self.halves.clone() else {
+            let problem = "a duet needs two cores".to_owned();
+            return Err(ConductError::Unsupported(problem));
+        };
+        if system::is_elsewhere(trial) {
+            halves.iter_mut().for_each(not_pinned);
+        }
+        Ok(halves)
+    }
+
     /// The folders of both; `None` when they were interrupted while a file system was made.
     fn scratches(
         &self,
         works: [&Work; 2],
-        [left, right]: [&Trial; 2],
+        [left, right]: &[Trial; 2],
     ) -> Result<Option<[Scratch; 2]>, ConductError> {
         let Some(of_left) = self.scratch(works[0], left)? else {
             return Ok(None);

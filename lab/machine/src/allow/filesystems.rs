@@ -111,6 +111,11 @@ impl Section {
 }
 
 impl Filesystems {
+    /// Whether any may be made.
+    pub(super) fn any(&self) -> bool {
+        !self.kinds.is_empty()
+    }
+
     /// What is refused of one, each in a sentence, and then what keeps this machine from making it.
     pub(super) fn refused(&self, spec: &FilesystemSpec) -> Vec<String> {
         let kind = spec.kind.name();

@@ -8,12 +8,17 @@ use std::thread::JoinHandle;
 
 use lab_driver::remote::{End, Peer, Place};
 use lab_host::clock::{Stopwatch, pause};
+use lab_host::kernel::Kernel;
 use lab_host::machine;
 use lab_study::{Action, CommandSpec, HostSpec, Preparation, Ready, StopSignal};
 
+mod duets;
+
 use super::*;
 use crate::afar::Afar;
-use crate::machine::Counts;
+use crate::hands::Beside;
+use crate::machine::{Counts, Started};
+use crate::message::MOST_USERS;
 
 const DEADLINE: Duration = Duration::from_secs(120);
 
@@ -100,6 +105,12 @@ impl Stage {
 
     /// A way to the station, for a trial whose system this is.
     fn open(&self, setup: Setup) -> (Afar, JoinHandle<Result<(), String>>) {
+        let (peer, thread) = self.way();
+        let afar = Afar::new((peer, Hand::Left), Some(setup), self.output());
+        (afar.unwrap(), thread)
+    }
+
+    fn way(&self) -> (Peer, JoinHandle<Result<(), String>>) {
         let (orders, told) = sync_channel(64);
         let (reports, heard) = sync_channel(64);
         let station = Arc::clone(&self.station);
@@ -112,7 +123,7 @@ impl Stage {
             own_cores: false,
             weight: 1,
         };
-        (Afar::new(peer, Some(setup), self.output()).unwrap(), thread)
+        (peer, thread)
     }
 
     #[track_caller]
@@ -145,6 +156,7 @@ fn setup(then: &str) -> Setup {
         },
         host: HostSpec::default(),
         secure: false,
+        beside: None,
     }
 }
 
@@ -325,7 +337,10 @@ fn a_system_that_ended_since_the_last_look_did_not_end_as_it_was_told() {
 #[test]
 fn a_second_agent_does_not_have_the_same_folder() {
     let stage = Stage::new();
-    let (allowed, program) = (stage.station.allowed.clone(), PathBuf::from("plimsoll"));
+    let (allowed, program) = (
+        stage.station.site.allowed.clone(),
+        PathBuf::from("plimsoll"),
+    );
     let state = stage.folder.path().join("state");
     let second = || Station::new(allowed.clone(), program.clone(), state.clone(), vec![0]);
     let said = second().unwrap_err().to_string();
@@ -418,7 +433,11 @@ fn settings_are_put_back_before_the_data_is_removed() {
     let station = &*stage.station;
     let value = stage.folder.path().join("value");
     fs::write(&value, "1\n").unwrap();
-    let held = station.hold(setup("exit"), &never()).unwrap();
+    let shared = Shared::default();
+    let held = station
+        .site
+        .hold(setup("exit"), (&shared.ground, Hand::Left), &never())
+        .unwrap();
     // It is reached by way of the data.
     let data = fs::canonicalize(held.scratch.data()).unwrap();
     let up = data.strip_prefix(fs::canonicalize(stage.folder.path()).unwrap());
@@ -428,19 +447,12 @@ fn settings_are_put_back_before_the_data_is_removed() {
         path: format!("{}/{up}value", data.display()),
         value: "2".to_owned(),
     };
-    let kernel = Kernel::of(&station.state, [&setting].into_iter(), Vec::new()).unwrap();
+    let kernel = Kernel::of(&station.site.state, [&setting].into_iter(), Vec::new()).unwrap();
     kernel.apply(std::slice::from_ref(&setting)).unwrap();
     assert_eq!(fs::read_to_string(&value).unwrap().trim(), "2");
-    let gone = never();
-    let mut post = Post {
-        station,
-        gone: &gone,
-        held: Some(Held { kernel, ..held }),
-        watched: None,
-        counter: None,
-        looked: None,
-        around: None,
-    };
+    shared.ground.common().set(kernel);
+    let mut post = Post::new(station, &shared, Hand::Left);
+    post.held = Some(held);
     post.close().unwrap();
     assert_eq!(fs::read_to_string(&value).unwrap().trim(), "1");
     stage.is_as_it_was();
@@ -516,9 +528,9 @@ fn a_far_system_says_its_port_and_its_owner_its_address() {
 fn that_the_orders_end_is_known_whatever_waits() {
     let (orders, told) = sync_channel(64);
     let gone = Arc::new(AtomicBool::new(false));
-    let waiting = listen(From(told), Arc::clone(&gone)).unwrap();
+    let [waiting, _] = listen(From(told), Arc::clone(&gone)).unwrap();
     for _ in 0..=QUEUE {
-        let sent = orders.send(Vec::new());
+        let sent = orders.send(Hand::Left.mark(b""));
         assert!(sent.is_ok());
     }
     until("it is known", || gone.load(Ordering::Relaxed));
@@ -617,16 +629,8 @@ fn lists_of_users_have_no_gaps_and_a_bound() {
 #[test]
 fn what_is_not_started_is_not_prepared() {
     let stage = Stage::new();
-    let gone = never();
-    let mut post = Post {
-        station: &stage.station,
-        gone: &gone,
-        held: None,
-        watched: None,
-        counter: None,
-        looked: None,
-        around: None,
-    };
+    let shared = Shared::default();
+    let mut post = Post::new(&stage.station, &shared, Hand::Left);
     let refused = "\"refused\"";
     let users = Order::Users {
         after: 0,

@@ -10,6 +10,11 @@ const TOGETHER: &str = "Both variants ran at the same time, each with its own lo
                         core that was taken from them was taken from both.";
 const APART: &str = "Both variants ran at the same time, each with its own load generator, on a half of this \
                      machine's cores each; which had which half was drawn by lot, in equal shares.";
+const TOGETHER_THERE: &str = "Both variants ran at the same time, on the same cores of another machine: a core that \
+                              was taken from them was taken from both. Each had its own load generator here; these \
+                              changed places five times a second.";
+const APART_THERE: &str = "Both variants ran at the same time, on another machine, on a half of its cores each; which \
+                           had which half was drawn by lot, in equal shares. Each had its own load generator here.";
 const HOW: &str = "A hold is cut \
                    into windows, and each window of the one variant is compared with the same window of \
                    the other: what disturbs both cancels (Bulej et al., “Duet Benchmarking: Improving \
@@ -29,7 +34,12 @@ const NOT_SAID: [&str; 3] = [
 /// The section, where the study asks for duets.
 pub(super) fn duet(analysis: &Analysis) -> Option<Section> {
     let duet = analysis.duet.as_ref()?;
-    let places = if duet.together { TOGETHER } else { APART };
+    let places = match (duet.together, duet.elsewhere) {
+        (true, false) => TOGETHER,
+        (false, false) => APART,
+        (true, true) => TOGETHER_THERE,
+        (false, true) => APART_THERE,
+    };
     let mut blocks = vec![Block::Paragraph(format!("{places} {HOW}"))];
     blocks.extend(stayed(duet).map(Block::Paragraph));
     blocks.extend(crowded(duet).map(Block::Paragraph));

@@ -92,10 +92,10 @@ fn of_cells(cells: &[Cell], template: &CellTemplate) -> Option<Refusal> {
             ));
         }
         let parts = template.system.of(cell).parts(cell);
-        if host.on.is_some() || parts.is_ok_and(|parts| !parts.is_empty()) {
+        if parts.is_ok_and(|parts| !parts.is_empty()) {
             return Some((
-                "a duet has both of its systems on one machine, the one that conducts".to_owned(),
-                "leave `on` out, or `duet`",
+                "a system of a duet is on one machine".to_owned(),
+                "leave `on` out of its processes, or `duet`",
             ));
         }
         if host.cpus.is_some() {
@@ -115,6 +115,12 @@ fn of_cells(cells: &[Cell], template: &CellTemplate) -> Option<Refusal> {
             return Some((
                 "both systems of a duet have the same kernel".to_owned(),
                 "kernel settings are compared one after the other: leave `duet` out",
+            ));
+        }
+        if host.on != other_host.on {
+            return Some((
+                "both systems of a duet are on one machine".to_owned(),
+                "write the same `on` for both, or leave `duet` out",
             ));
         }
         let port = fixed_port(&system)?;

@@ -1,0 +1,60 @@
+//! The agent of another machine that has both systems of a duet: each of the two trials reaches its own by the one way
+//! that there is to both. It knows no message.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lab_driver::DriverError;
+use lab_driver::remote::{Elsewhere, Peer, Seen};
+use lab_machine::Hand;
+
+use crate::far::Machines;
+
+/// The machines of both trials of a duet, as each of them sees them.
+pub(crate) fn of_both(machines: &Machines) -> [Machines; 2] {
+    let mut both = [Machines::new(), Machines::new()];
+    for (on, agent) in machines {
+        let shared = Arc::new(Shared {
+            agent: Arc::clone(agent),
+            ways: Mutex::default(),
+        });
+        for (hand, of) in Hand::BOTH.into_iter().zip(&mut both) {
+            let shared = Arc::clone(&shared);
+            of.insert(on.clone(), Arc::new(Half { shared, hand }));
+        }
+    }
+    both
+}
+
+/// An agent that both trials reach.
+#[derive(Debug)]
+struct Shared {
+    agent: Arc<dyn Elsewhere>,
+    /// Opened for both by who comes first.
+    ways: Mutex<[Option<Peer>; 2]>,
+}
+
+/// The agent, as one of them sees it.
+#[derive(Debug)]
+struct Half {
+    shared: Arc<Shared>,
+    hand: Hand,
+}
+
+impl Elsewhere for Half {
+    fn open(&self) -> Result<Vec<Peer>, DriverError> {
+        let ways = self.shared.ways.lock();
+        let mut ways = ways.unwrap_or_else(PoisonError::into_inner);
+        if ways[self.hand.at()].is_none() {
+            let peers = self.shared.agent.open()?.into_iter();
+            if let Some(peer) = peers.take(1).next() {
+                let both = lab_machine::both(peer).map_err(DriverError::Runtime)?;
+                *ways = both.map(Some);
+            }
+        }
+        Ok(ways[self.hand.at()].take().into_iter().collect())
+    }
+
+    fn seen(&self) -> Vec<Seen> {
+        self.shared.agent.seen()
+    }
+}

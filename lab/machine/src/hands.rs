@@ -1,0 +1,184 @@
+//! Two systems on one agent's machine, as a duet has them: both are told by one way, each message with whose it is. Where
+//! there is one system, all messages are the left one's. It knows no message.
+
+use std::io;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use lab_driver::remote::{End, FrameSink, FrameSource, MessageError, Peer, Place};
+use serde::{Deserialize, Serialize};
+
+/// Reports of one that may wait while the other's come: minutes of counters.
+const QUEUE: usize = 1024;
+
+/// Whose a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hand {
+    /// That of the one system, or of the left one of two.
+    Left,
+    /// That of the right one.
+    Right,
+}
+
+/// How a system is beside another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Beside {
+    /// On the same cores.
+    Together,
+    /// On its half of them.
+    Apart,
+}
+
+impl Hand {
+    /// The left one first.
+    pub const BOTH: [Self; 2] = [Self::Left, Self::Right];
+
+    /// Its place among two.
+    #[must_use]
+    pub fn at(self) -> usize {
+        match self {
+            Self::Left => 0,
+            Self::Right => 1,
+        }
+    }
+
+    pub(crate) fn other(self) -> Self {
+        match self {
+            Self::Left => Self::Right,
+            Self::Right => Self::Left,
+        }
+    }
+
+    /// A frame with whose it is.
+    pub(crate) fn mark(self, frame: &[u8]) -> Vec<u8> {
+        [&[self.at() as u8], frame].concat()
+    }
+
+    /// Whose a frame is, which is without that then; `None` of a frame that does not say.
+    pub(crate) fn take(frame: &mut Vec<u8>) -> Option<Self> {
+        let hand = match frame.first()? {
+            0 => Self::Left,
+            1 => Self::Right,
+            _ => return None,
+        };
+        frame.remove(0);
+        Some(hand)
+    }
+}
+
+/// The ways to both systems of a duet, out of that to their agent. What ends one of them by force ends both.
+///
+/// # Errors
+/// When no thread can be started that hears it.
+pub fn both(peer: Peer) -> io::Result<[Peer; 2]> {
+    let Peer {
+        orders,
+        mut reports,
+        place,
+        cores,
+        own_cores,
+        weight,
+    } = peer;
+    let (orders, place) = (Arc::new(Mutex::new(orders)), Arc::<dyn Place>::from(place));
+    let ([to_left, to_right], heard) = two_ways();
+    let thread = std::thread::Builder::new().name("machines".to_owned());
+    thread.spawn(move || hand_on(&mut *reports, &[to_left, to_right]))?;
+    Ok(heard.map(|heard| Peer {
+        orders: Box::new(Told(Arc::clone(&orders))),
+        reports: Box::new(Heard(heard)),
+        place: Box::new(Shared(Arc::clone(&place))),
+        cores: cores.clone(),
+        own_cores,
+        weight,
+    }))
+}
+
+type Ways = ([SyncSender<Vec<u8>>; 2], [Receiver<Vec<u8>>; 2]);
+
+fn two_ways() -> Ways {
+    let (left, from_left) = sync_channel(QUEUE);
+    let (right, from_right) = sync_channel(QUEUE);
+    ([left, right], [from_left, from_right])
+}
+
+/// Hands reports on, as they are, to whom they are for.
+fn hand_on(reports: &mut dyn FrameSource, to: &[SyncSender<Vec<u8>>; 2]) {
+    while let Ok(Some(mut frame)) = reports.receive() {
+        let whose = Hand::take(&mut frame);
+        // Who listens first is told of one that makes no sense.
+        let hand = whose.unwrap_or(Hand::Left);
+        let frame = whose.map_or_else(Vec::new, |hand| hand.mark(&frame));
+        // One that has ended hears nothing any more.
+        let _ended = to[hand.at()].send(frame);
+    }
+}
+
+struct Told(Arc<Mutex<Box<dyn FrameSink + Send>>>);
+
+impl FrameSink for Told {
+    fn send(&mut self, frame: &[u8]) -> Result<(), MessageError> {
+        let mut orders = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        orders.send(frame)
+    }
+}
+
+struct Heard(Receiver<Vec<u8>>);
+
+impl FrameSource for Heard {
+    fn receive(&mut self) -> Result<Option<Vec<u8>>, MessageError> {
+        Ok(self.0.recv().ok())
+    }
+}
+
+struct Shared(Arc<dyn Place>);
+
+impl Place for Shared {
+    fn name(&self) -> String {
+        self.0.name()
+    }
+
+    fn process(&self) -> Option<u32> {
+        self.0.process()
+    }
+
+    fn moment(&self, here: u64) -> u64 {
+        self.0.moment(here)
+    }
+
+    fn notice(&self) -> Duration {
+        self.0.notice()
+    }
+
+    fn must_arm(&self) -> bool {
+        self.0.must_arm()
+    }
+
+    fn end(&self, at_once: bool) -> End {
+        self.0.end(at_once)
+    }
+
+    fn kill(&self) {
+        self.0.kill();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_say_whose_they_are() {
+        for hand in Hand::BOTH {
+            let mut frame = hand.mark(b"stop");
+            assert_eq!(Hand::take(&mut frame), Some(hand));
+            assert_eq!(frame, b"stop");
+            assert_eq!(hand.other().other(), hand);
+        }
+        for none in [&b""[..], b"\x02stop"] {
+            let mut frame = none.to_vec();
+            assert_eq!((Hand::take(&mut frame), &frame[..]), (None, none));
+        }
+    }
+}

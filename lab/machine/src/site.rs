@@ -1,0 +1,250 @@
+//! A machine made ready for a trial's system: its folder, cores, and settings, within what its owner allows. It hears no
+//! orders.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use lab_host::cores;
+use lab_host::disk::{Disk, DiskFacts};
+use lab_host::journal::{Gone, restore};
+use lab_host::kernel::Kernel;
+use lab_monitor::{MonitorSpec, Roots};
+use lab_study::{Cpus, FilesystemSpec, HostSpec};
+
+use crate::allow::Allowed;
+use crate::error::MachineError;
+use crate::ground::{Common, Ground};
+use crate::hands::{Beside, Hand};
+use crate::local::Local;
+use crate::machine::Machine;
+use crate::message::{MOST_USERS, Setup};
+use crate::output;
+use crate::scratch::{Scratch, Work};
+use crate::start::Start;
+
+/// What counters of the system are called by.
+pub(crate) const SYSTEM: &str = "system";
+/// What counters of the other system of a duet are called by.
+const OTHER: &str = "beside";
+
+/// What an agent's machine has for systems.
+#[derive(Debug)]
+pub(crate) struct Site {
+    pub(crate) allowed: Allowed,
+    /// The `plimsoll` binary.
+    pub(crate) program: PathBuf,
+    /// The folder of the agent's journal of kernel settings.
+    pub(crate) state: PathBuf,
+    /// Cores that systems may have.
+    pub(crate) cores: Vec<u32>,
+}
+
+/// Puts back what an agent that was killed left changed, whatever its next start is allowed to change.
+///
+/// # Errors
+/// When that can't be done.
+pub fn put_back(state: &Path) -> Result<(), MachineError> {
+    restore(state, Gone::Keep)?;
+    Ok(())
+}
+
+/// A trial's system, with what is to be undone after it, in this order.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) machine: Local,
+    /// Whether it runs, as far as is known.
+    pub(crate) runs: bool,
+    pub(crate) output: PathBuf,
+    pub(crate) setup: Setup,
+    pub(crate) scratch: Scratch,
+}
+
+impl Site {
+    pub(crate) fn work(&self, folder: &Path) -> Result<Work, MachineError> {
+        Work::in_storage(&folder.to_string_lossy(), &self.state)
+    }
+
+    /// Makes a file system as trials will have it, and takes it away: why that can't be done, if it can't.
+    pub(crate) fn try_disk(
+        &self,
+        host: &HostSpec,
+        spec: &FilesystemSpec,
+    ) -> Result<Option<String>, MachineError> {
+        let work = self.work(self.allowed.folder(host).unwrap_or(&self.state))?;
+        let whole = work.whole()?;
+        let free = lab_host::machine::free_bytes(&whole).unwrap_or(u64::MAX);
+        if free < spec.bytes {
+            let megabytes = |bytes: u64| bytes / 1_000_000;
+            return Ok(Some(format!(
+                "a file system of {} MB is wanted in a folder with {} MB free",
+                megabytes(spec.bytes),
+                megabytes(free)
+            )));
+        }
+        let journal = Kernel::of(&self.state, std::iter::empty(), vec![whole.clone()])?;
+        let tried = Disk::try_out(spec, &whole.join("try"));
+        journal.finish()?;
+        Ok(tried.err().map(|error| error.to_string()))
+    }
+
+    /// Makes the folder of a trial, with a file system of its own if it is to have one. What its kernel settings were is
+    /// written down before, and where file systems are made.
+    pub(crate) fn hold(
+        &self,
+        setup: Setup,
+        (ground, hand): (&Ground, Hand),
+        gone: &AtomicBool,
+    ) -> Result<Held, MachineError> {
+        let mut common = ground.common();
+        let made = self.make(&setup, &mut common, gone);
+        if made.is_err() {
+            common.end_if_free()?;
+            common.clear_if_free();
+        }
+        let scratch = made?;
+        common.come();
+        drop(common);
+        let output = scratch.file("output");
+        let start = Start {
+            program: self.program.clone(),
+            secure: setup.secure,
+            address: self.allowed.address,
+            only_there: true,
+            cores: self.cores_of(&setup, hand),
+            folder: scratch.folder().to_path_buf(),
+            output: output.clone(),
+        };
+        let machine = Local::new(start, self.allowed.settled(&setup.spec));
+        Ok(Held {
+            machine,
+            runs: false,
+            output,
+            setup,
+            scratch,
+        })
+    }
+
+    fn make(
+        &self,
+        setup: &Setup,
+        common: &mut Common,
+        gone: &AtomicBool,
+    ) -> Result<Scratch, MachineError> {
+        if common.is_free() {
+            // What an earlier trial could not put back: no other one begins before that is done.
+            put_back(&self.state)?;
+        }
+        let disks = self.disks(setup, common)?;
+        common.begin(&self.state, &setup.host.kernel, disks)?;
+        // Named by whoever judged it: it is one of those that are allowed.
+        let folder = self.allowed.folder(&setup.host).unwrap_or(&self.state);
+        let work = common.work(folder, &self.state)?;
+        work.fresh_on(setup.host.filesystem.as_ref(), setup.trial, gone)
+    }
+
+    /// The folders in which file systems are made: of a duet, where any may be. The other one's is not known yet.
+    fn disks(&self, setup: &Setup, common: &mut Common) -> Result<Vec<PathBuf>, MachineError> {
+        let own = setup.host.filesystem.as_ref();
+        let own = own.and_then(|_| self.allowed.folder(&setup.host));
+        let all = setup.beside.filter(|_| self.allowed.makes_filesystems());
+        let folders: Vec<&Path> = match all {
+            Some(_) => self
+                .allowed
+                .folders()
+                .iter()
+                .map(PathBuf::as_path)
+                .collect(),
+            None => own.into_iter().collect(),
+        };
+        let wholes = folders
+            .into_iter()
+            .map(|folder| common.work(folder, &self.state)?.whole());
+        wholes.collect()
+    }
+
+    /// Those that a study wants of the agent's: of a duet that is kept apart, a half.
+    pub(crate) fn cores_of(&self, setup: &Setup, hand: Hand) -> Vec<u32> {
+        let halves = match setup.beside {
+            Some(Beside::Apart) => cores::split(&self.cores, &cores::siblings),
+            Some(Beside::Together) | None => None,
+        };
+        match halves {
+            Some(halves) => halves[hand.at()].clone(),
+            None => chosen(setup.host.cpus.as_ref(), &self.cores),
+        }
+    }
+}
+
+impl Held {
+    /// What is told of the file system that was made for it.
+    pub(crate) fn storage(&self) -> Vec<(String, String)> {
+        let folder = self.setup.host.storage.as_deref();
+        let told = |disk: &DiskFacts| disk.told(Some(folder.unwrap_or("the agent's folder")));
+        self.scratch
+            .disk()
+            .map(told)
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+
+    pub(crate) fn counted(&self) -> MonitorSpec {
+        let counted = self.machine.counted();
+        let processes = counted.iter().map(|one| (SYSTEM.to_owned(), one.pid));
+        let hold = counted.and_then(|one| one.hold);
+        let holds = hold.map(|hold| (SYSTEM.to_owned(), hold.clone()));
+        // What else is below this program is the other one's.
+        let other = self.setup.beside;
+        let other = other.map(|_| (OTHER.to_owned(), std::process::id()));
+        MonitorSpec {
+            data_dir: Some(self.scratch.data()),
+            processes: processes.chain(other).collect(),
+            holds: holds.into_iter().collect(),
+            remote: false,
+            roots: Roots::default(),
+        }
+    }
+
+    /// Ends the system, and leaves of its output what may be sent; a sentence about what did not go well, or is
+    /// left out.
+    pub(crate) fn stop(&mut self, gone: &AtomicBool) -> Option<String> {
+        self.runs = false;
+        let ended = self.machine.end(gone);
+        let shortened = output::shorten(&self.output).unwrap_or_default();
+        let notes: Vec<String> = ended.into_iter().chain(shortened).collect();
+        (!notes.is_empty()).then(|| notes.join(" "))
+    }
+}
+
+/// Appends a piece of the list of users, which may have passwords; how long the list is then. The first piece begins it
+/// anew.
+pub(crate) fn keep_users(path: &Path, after: u64, piece: &str) -> io::Result<u64> {
+    let mut options = OpenOptions::new();
+    let options = options.create(true).append(true).mode(0o600);
+    let mut file = options.open(path)?;
+    if after == 0 {
+        file.set_len(0)?;
+    }
+    if file.metadata()?.len() != after {
+        return Err(io::Error::other("a piece of it is missing"));
+    }
+    let bytes = after + piece.len() as u64;
+    if bytes > MOST_USERS {
+        let gigabytes = MOST_USERS >> 30;
+        return Err(io::Error::other(format!("it has over {gigabytes} GB")));
+    }
+    file.write_all(piece.as_bytes())?;
+    Ok(bytes)
+}
+
+/// Those that a study wants of the agent's.
+fn chosen(cpus: Option<&Cpus>, cores: &[u32]) -> Vec<u32> {
+    match cpus {
+        None => cores.to_vec(),
+        Some(Cpus::List(list)) => list.clone(),
+        Some(Cpus::Count(count)) => cores.iter().copied().take(*count as usize).collect(),
+    }
+}
