@@ -108,8 +108,10 @@ impl Afar {
     ) -> Result<Vec<String>, Failed> {
         let mut all: Vec<String> = Vec::new();
         for setup in setups {
+            // Its file system is made, and taken away.
+            let within = ANSWER + Self::making_of(setup);
             let setup = Box::new(setup.clone());
-            let problems = match self.ask(&Order::Check { setup }, ANSWER, interrupt)? {
+            let problems = match self.ask(&Order::Check { setup }, within, interrupt)? {
                 Report::Checked { problems } => problems,
                 other => return Err(self.unfit(&other)),
             };
@@ -218,6 +220,14 @@ impl Afar {
         Ok(None)
     }
 
+    /// How long the file system of a system may take to be made, or to be taken away.
+    fn making_of(setup: &Setup) -> Duration {
+        let made = setup.host.filesystem.as_ref();
+        made.map_or(Duration::ZERO, |made| {
+            MAKES + Duration::from_secs(made.bytes / WRITES)
+        })
+    }
+
     /// Takes in what was said without an order.
     fn hear(&mut self) -> Result<(), Failed> {
         loop {
@@ -272,15 +282,13 @@ impl Afar {
 
     /// How long a file system may take that is made for it.
     fn making(&self) -> Duration {
-        let setups = self.setup.iter();
-        let made = setups.filter_map(|setup| setup.host.filesystem.as_ref());
-        let written = made.map(|made| MAKES + Duration::from_secs(made.bytes / WRITES));
-        written.sum()
+        self.setup.as_ref().map_or(Duration::ZERO, Self::making_of)
     }
 
     fn stop_within(&self) -> Duration {
         let grace = self.programs().map(|spec| spec.stop_grace_ms);
-        ANSWER + Duration::from_millis(grace.sum())
+        // What is still to be written goes to the disk with the end of its file system.
+        ANSWER + Duration::from_millis(grace.sum()) + self.making()
     }
 
     /// Sends the list of users, where the command lists them, and has the command run.

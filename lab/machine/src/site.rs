@@ -73,6 +73,8 @@ impl Site {
         host: &HostSpec,
         spec: &FilesystemSpec,
     ) -> Result<Option<String>, MachineError> {
+        // What an earlier trial could not take away, which the journal of this one would be written over.
+        put_back(&self.state)?;
         let work = self.work(self.allowed.folder(host).unwrap_or(&self.state))?;
         let whole = work.whole()?;
         let free = lab_host::machine::free_bytes(&whole).unwrap_or(u64::MAX);
