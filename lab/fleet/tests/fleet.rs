@@ -348,7 +348,13 @@ fn run(
 
 fn run_by(crew: &Crew, drive: &Drive, each: impl FnMut()) -> Ran {
     let (sender, events) = sync_channel(64);
-    let driver = Driver::start_peers(drive, crew.open().unwrap(), sender).unwrap();
+    // An agent that has greeted may need a moment, on a busy machine, before it answers.
+    let mut peers = None;
+    until("all agents answer", || {
+        peers = crew.open().ok();
+        peers.is_some()
+    });
+    let driver = Driver::start_peers(drive, peers.unwrap(), sender).unwrap();
     run(driver, &events, each)
 }
 
