@@ -69,16 +69,27 @@ pub enum OpenError {
 }
 
 /// What was waited for did not come.
-#[derive(Debug)]
-pub(crate) struct Late;
+#[derive(Debug, Default)]
+struct Late {
+    /// What another host than the silent one said, if it is to be put right.
+    another: Option<StoreError>,
+}
 
 impl fmt::Display for Late {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no answer in time")
+        f.write_str(match self.another {
+            None => "no answer in time",
+            Some(_) => "no answer in time from one host, and another refuses",
+        })
     }
 }
 
-impl std::error::Error for Late {}
+impl std::error::Error for Late {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        let another = self.another.as_ref();
+        another.map(|another| another as &(dyn std::error::Error + 'static))
+    }
+}
 
 /// Something that is said in words alone.
 #[derive(Debug)]
@@ -94,7 +105,22 @@ impl std::error::Error for Said {}
 
 /// No answer in time.
 pub(crate) fn late() -> StoreError {
-    StoreError::Away(Arc::new(Late))
+    StoreError::Away(Arc::new(Late::default()))
+}
+
+/// What the hosts of one database failed with, of which none can be used, as one error. Who is silent may be the one
+/// that takes writes, so that what another says, such as a standby that doesn't know the password, isn't the database's
+/// answer; but whoever is there shall read it.
+pub(crate) fn of_hosts(failures: Vec<StoreError>) -> StoreError {
+    let is_silent = failures.iter().any(is_late);
+    let (passing, lasting): (Vec<_>, Vec<_>) =
+        failures.into_iter().partition(StoreError::is_passing);
+    let another = lasting.into_iter().next();
+    match (is_silent, another) {
+        (true, another) => StoreError::Away(Arc::new(Late { another })),
+        (false, Some(lasting)) => lasting,
+        (false, None) => passing.into_iter().next().unwrap_or_else(late),
+    }
 }
 
 /// Whether it is that: nobody said anything.

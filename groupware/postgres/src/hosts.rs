@@ -10,7 +10,6 @@ use tokio_postgres::Config;
 use tokio_postgres::config::SslMode;
 
 use crate::address::Database;
-use crate::error::is_late;
 use crate::tls::Tls;
 
 /// Longest wait for one of several hosts until it can be used.
@@ -98,20 +97,9 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// Of what two hosts failed with, what is told: that something is to be put right rather than waited for, or else that
-/// one of them says nothing, which others needn't find out again.
-pub(crate) fn graver(one: StoreError, other: StoreError) -> StoreError {
-    let grade = |error: &StoreError| (!error.is_passing(), is_late(error));
-    match grade(&one) > grade(&other) {
-        true => one,
-        false => other,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::late;
 
     fn hosts(address: &str) -> Hosts {
         Hosts::of(&Database::parse(address).unwrap())
@@ -154,17 +142,5 @@ mod tests {
         let three = hosts("postgres://me@a,b,c/m");
         assert_eq!(three.limit(patience), patience / 4);
         assert_eq!(three.limit(20 * patience), HOST_WITHIN);
-    }
-
-    #[test]
-    fn what_is_to_be_put_right_is_told_rather_than_what_passes() {
-        let wrong = || StoreError::Database(Arc::new(std::io::Error::other("wrong")));
-        let away = || StoreError::Away(Arc::new(std::io::Error::other("away")));
-        for (one, other) in [(wrong(), late()), (late(), wrong())] {
-            assert!(!graver(one, other).is_passing());
-        }
-        for (one, other) in [(away(), late()), (late(), away())] {
-            assert!(is_late(&graver(one, other)));
-        }
     }
 }

@@ -10,8 +10,8 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Socket};
 
-use crate::error::{Said, kind, late};
-use crate::hosts::{Hosts, graver};
+use crate::error::{Said, kind, late, of_hosts};
+use crate::hosts::Hosts;
 use crate::sql;
 use crate::tls::Tls;
 
@@ -52,7 +52,7 @@ impl Session {
         patience: Duration,
     ) -> Result<Self, StoreError> {
         let (tls, limit) = (hosts.tls()?, hosts.limit(patience));
-        let mut failed = None;
+        let mut failures = Vec::new();
         for turn in hosts.turns() {
             let opened = async {
                 let session = Self::connect(turn.config(), tls.clone()).await?;
@@ -64,15 +64,10 @@ impl Session {
                     turn.found();
                     return Ok(session);
                 }
-                Err(error) => {
-                    failed = Some(match failed {
-                        Some(before) => graver(before, error),
-                        None => error,
-                    });
-                }
+                Err(error) => failures.push(error),
             }
         }
-        Err(failed.unwrap_or_else(late))
+        Err(of_hosts(failures))
     }
 
     async fn set_up(&self, schema: &str, role: Role, patience: Duration) -> Result<(), StoreError> {

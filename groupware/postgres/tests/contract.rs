@@ -441,7 +441,26 @@ fn who_finds_a_server_silent_keeps_others_from_waiting_for_it() {
     let relay = Relay::start(([127, 0, 0, 1], server.port()).into()).unwrap();
     let port = format!(":{}/", server.port());
     let through = format!(":{}/", relay.address().port());
-    let at = Database::parse(&server.address().replacen(&port, &through, 1)).unwrap();
+    let address = server.address().replacen(&port, &through, 1);
+    keeps_others_from_waiting(&address, &relay);
+}
+
+/// As where the leader's machine stands still, and a standby is set up so that it refuses whoever comes.
+#[test]
+fn what_another_host_refuses_is_not_the_word_of_the_silent_one() {
+    let (Some(server), Some(refusing)) = (Postgres::start(), Postgres::start()) else {
+        return;
+    };
+    server.sql("CREATE DATABASE ours").unwrap();
+    let relay = Relay::start(([127, 0, 0, 1], server.port()).into()).unwrap();
+    let (leader, standby) = (relay.address().port(), refusing.port());
+    let address = format!("postgres://postgres@127.0.0.1:{leader},127.0.0.1:{standby}/ours");
+    keeps_others_from_waiting(&address, &relay);
+}
+
+/// While the relay passes nothing on, all are told so, and hardly any has to wait for it.
+fn keeps_others_from_waiting(address: &str, relay: &Relay) {
+    let at = Database::parse(address).unwrap();
     let store = store(&at, &few());
     let read = || store.read(|snapshot| snapshot.get("p", b"k"));
     let put = || store.commit_blocking(batch(|b| _ = b.put("p", "k", "1")));
