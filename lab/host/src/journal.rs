@@ -1,11 +1,11 @@
 //! The journal of what a run changes of the machine, kernel settings and file systems that it makes: on
 //! disk before the first change, gone after the last is put back. It knows no plans.
 //!
-//! `STATE/kernel/PID.json` holds the old values and is locked (flock) by the run that wrote it for as
-//! long as that lives; the kernel frees the lock however the run ends. So a journal that nobody
-//! holds belongs to a run that was killed, and whoever can take the lock puts the values back. The
-//! number of a boot tells journals from before a restart of the machine, which put all settings back
-//! by itself; the files that file systems lie in outlive it.
+//! `STATE/kernel/PID.json` (`PID-2.json` where that is taken) holds the old values and is locked (flock)
+//! by the run that wrote it for as long as that lives; the kernel frees the lock however the run ends. So
+//! a journal that nobody holds belongs to a run that was killed, and whoever can take the lock puts the
+//! values back. The number of a boot tells journals from before a restart of the machine, which put all
+//! settings back by itself; the files that file systems lie in outlive it.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -321,16 +321,29 @@ impl Folder {
     /// half written, nor unlocked while its run lives.
     fn write(&self, record: &Record) -> io::Result<(PathBuf, File)> {
         let draft = self.0.join(format!("{}.draft", record.pid));
-        let path = self.0.join(format!("{}.json", record.pid));
         let mut file = File::create(&draft)?;
         file.lock()?;
         let mut text = serde_json::to_vec_pretty(record)?;
         text.push(b'\n');
         file.write_all(&text)?;
         file.sync_all()?;
+        let path = self.free(record.pid)?;
         fs::rename(&draft, &path)?;
         File::open(&self.0)?.sync_all()?;
         Ok((path, file))
+    }
+
+    /// A name that no journal has. A process has two where two systems are on its machine at a time, and in a container
+    /// the one that was killed may have had the same number. The turn keeps others from taking it.
+    fn free(&self, pid: u32) -> io::Result<PathBuf> {
+        let names = (2..).map(|more| format!("{pid}-{more}.json"));
+        for name in std::iter::once(format!("{pid}.json")).chain(names) {
+            let path = self.0.join(name);
+            if !path.try_exists()? {
+                return Ok(path);
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
     }
 
     /// All journals, with the lock of those that nobody holds.
@@ -404,6 +417,26 @@ mod tests {
         // As a kill would: the lock goes, the file stays.
         let mut journal = journal;
         journal.done = true;
+    }
+
+    #[test]
+    fn no_journal_takes_anothers_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let [a, b, c] = ["a", "b", "c"].map(|name| setting(dir.path(), name, "1"));
+        let state = dir.path().join("state");
+        // One was left, by a process of the same number, and two are held at once.
+        leave(Journal::begin(&state, vec![a.clone()]).unwrap());
+        let held = [&b, &c].map(|one| Journal::begin(&state, vec![one.clone()]).unwrap());
+        for one in [&a, &b, &c] {
+            write(&one.path, "0").unwrap();
+        }
+        for journal in held {
+            journal.finish().unwrap();
+        }
+        restore(&state, Gone::Keep).unwrap();
+        for one in [&a, &b, &c] {
+            assert_eq!(read(&one.path).unwrap(), "1", "{one:?}");
+        }
     }
 
     #[test]
