@@ -1,7 +1,7 @@
 //! Which file systems an owner lets runs have made for their trials. Root makes and mounts them: by other options than
 //! harmless ones a device that is no trial's is written, or a folder read that no study may read. It makes none.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lab_host::disk;
 use lab_study::{Filesystem, FilesystemSpec, filesystem, size};
@@ -76,8 +76,9 @@ pub(super) struct Section {
     most: String,
     #[serde(default)]
     options: BTreeSet<String>,
+    /// By the kind of file system: what is harmless to one program names a device to another.
     #[serde(default)]
-    mkfs: Vec<String>,
+    mkfs: BTreeMap<String, Vec<String>>,
 }
 
 /// File systems that may be made.
@@ -89,8 +90,8 @@ pub(super) struct Filesystems {
     most: u64,
     /// Mount options beside those that are harmless, as they are written.
     options: BTreeSet<String>,
-    /// What the programs that make them may be told: all the words of a study, one line each.
-    mkfs: BTreeSet<Vec<String>>,
+    /// What the program that makes one of a kind may be told: all the words of a study, one line each.
+    mkfs: BTreeSet<(Filesystem, Vec<String>)>,
 }
 
 impl Section {
@@ -100,14 +101,26 @@ impl Section {
         let kinds = self.kinds.iter().map(|kind| filesystem(kind));
         let kinds = kinds.collect::<Result<_, _>>();
         let most = size(&self.most, u64::MAX);
-        let words = |line: &String| line.split_whitespace().map(str::to_owned).collect();
+        let mkfs = self.mkfs.iter().map(|(kind, lines)| lines_of(kind, lines));
+        let mkfs = mkfs.collect::<Result<Vec<_>, _>>();
         Ok(Filesystems {
             kinds: kinds.map_err(|error| named(error.to_string()))?,
             most: most.map_err(|error| named(format!("`most`: {error}")))?,
             options: self.options,
-            mkfs: self.mkfs.iter().map(words).collect(),
+            mkfs: mkfs
+                .map_err(|error| named(format!("`mkfs`: {error}")))?
+                .concat()
+                .into_iter()
+                .collect(),
         })
     }
+}
+
+/// The words of each line that may be said where file systems of a kind are made.
+fn lines_of(kind: &str, lines: &[String]) -> Result<Vec<(Filesystem, Vec<String>)>, String> {
+    let kind = filesystem(kind).map_err(|error| error.to_string())?;
+    let words = |line: &String| line.split_whitespace().map(str::to_owned).collect();
+    Ok(lines.iter().map(|line| (kind, words(line))).collect())
 }
 
 impl Filesystems {
@@ -140,9 +153,9 @@ impl Filesystems {
         let options = options.filter(|one| !self.options.contains(*one) && !is_harmless(one));
         problems
             .extend(options.map(|one| not_listed(format!("the mount option {one}"), "options")));
-        if !spec.mkfs.is_empty() && !self.mkfs.contains(&spec.mkfs) {
+        if !spec.mkfs.is_empty() && !self.mkfs.contains(&(spec.kind, spec.mkfs.clone())) {
             let what = format!("mkfs.{kind} with {:?}", spec.mkfs.join(" "));
-            problems.push(not_listed(what, "mkfs"));
+            problems.push(not_listed(what, &format!("mkfs.{kind}")));
         }
         match problems.is_empty() {
             true => disk::unusable(&BTreeSet::from([spec.kind])),
@@ -177,7 +190,10 @@ mod tests {
             kinds: vec!["xfs".to_owned()],
             most: most.to_owned(),
             options: BTreeSet::from(["pquota".to_owned()]),
-            mkfs: vec!["-m  reflink=0".to_owned()],
+            mkfs: BTreeMap::from([
+                ("xfs".to_owned(), vec!["-m  reflink=0".to_owned()]),
+                ("ext4".to_owned(), vec!["-J device=x".to_owned()]),
+            ]),
         };
         section.parse().unwrap()
     }
@@ -231,6 +247,8 @@ mod tests {
             &["-m", "reflink=0", "/dev/sda"],
             &["-p", "/etc"],
             &["-m reflink=0"],
+            // It is ext4's.
+            &["-J", "device=x"],
         ] {
             check(&spec("", words), "4 GB", "mkfs.xfs with ");
         }
@@ -252,16 +270,17 @@ mod tests {
 
     #[test]
     fn a_section_that_makes_no_sense_says_why() {
-        let parse = |kind: &str, most: &str| {
+        let parse = |kind: &str, most: &str, mkfs: &str| {
             let section = Section {
                 kinds: vec![kind.to_owned()],
                 most: most.to_owned(),
                 options: BTreeSet::new(),
-                mkfs: Vec::new(),
+                mkfs: BTreeMap::from([(mkfs.to_owned(), Vec::new())]),
             };
             section.parse().unwrap_err()
         };
-        assert!(parse("zfs", "1 GB").starts_with("`filesystems`: "));
-        assert!(parse("xfs", "much").starts_with("`filesystems`: `most`: "));
+        assert!(parse("zfs", "1 GB", "xfs").starts_with("`filesystems`: "));
+        assert!(parse("xfs", "much", "xfs").starts_with("`filesystems`: `most`: "));
+        assert!(parse("xfs", "1 GB", "zfs").starts_with("`filesystems`: `mkfs`: "));
     }
 }
