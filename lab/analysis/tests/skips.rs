@@ -1,8 +1,10 @@
 //! Steps that were skipped: which, for want of what, and for want of users.
 
-use crate::support::{Made, Shape};
-use lab_analysis::model::TrialAnalysis;
+use crate::support::{Made, Shape, check};
+use lab_analysis::model::{CheckOutcome, TrialAnalysis, Verdict};
 use lab_plan::checks::Cause;
+
+use CheckOutcome::{Invalid, Warn};
 
 /// Of trials with the first 100 users, half of whose steps are skipped.
 fn skipping(workload: &str) -> TrialAnalysis {
@@ -49,4 +51,30 @@ fn a_step_that_is_skipped_is_named_with_the_reason() {
         );
     }
     assert_eq!(trial.cause, Some(Cause::Study));
+}
+
+#[test]
+fn steps_that_want_what_a_slow_server_holds_up_are_its_own_doing() {
+    // As the slow server whose trial stays valid, and one step in thirty finds nothing to take.
+    let shape = Shape {
+        delivered: 0.6,
+        response_us: 960_000,
+        overruns: 5,
+        skips_every: 30,
+        ..Shape::default()
+    };
+    let trial = check(shape.clone(), "delivered load", Warn);
+    assert_eq!(trial.verdict, Verdict::Valid, "{:#?}", trial.checks);
+    let found = trial.checks.iter().find(|c| c.name == "requests").unwrap();
+    let advice = found.advice.as_ref().unwrap();
+    assert!(advice.contains("came late, or not at all"), "{found:?}");
+    // Where nobody's cycle takes longer for it, the captures are asked.
+    let in_time = Shape {
+        overruns: 0,
+        ..shape
+    };
+    let trial = check(in_time, "delivered load", Invalid);
+    let found = trial.checks.iter().find(|c| c.name == "requests").unwrap();
+    let advice = found.advice.as_ref().unwrap();
+    assert!(advice.contains("Captures found nothing"), "{found:?}");
 }

@@ -5,7 +5,8 @@
 //! slow. Users who wait for an answer offer no load, so at most that part of the load can be missing
 //! because of the server (Little's law); what is missing beyond it, the generator lost. Users without a
 //! pace who wait a little for each answer are no slow server: that is what users do. A skipped
-//! step sends nothing: it is load that is missing, and no slow server makes a step skip.
+//! step sends nothing: it is load that is missing, and no slow server makes a step skip, unless it holds up much
+//! more: users who take what others send find nothing while those wait.
 
 use lab_archive::WindowLine;
 use lab_plan::checks::{Cause, DELIVERED_LOAD, Limit, MIX_OF_STEPS, REQUESTS};
@@ -27,6 +28,8 @@ pub(super) const EDGE_REQUESTS: f64 = 3.0;
 /// The part of their time that users without a pace may spend waiting for answers before a server is
 /// called too slow for them.
 const WAITING: f64 = 0.1;
+/// So many times as much as was skipped must be missing before what was skipped is laid to slow answers.
+const SKIPPED_BESIDE: f64 = 4.0;
 
 /// Load delivered in the hold beside the load that the plan offers.
 pub(super) fn delivered(facts: &Facts<'_>, health: &Health) -> Check {
@@ -220,6 +223,12 @@ impl Load<'_> {
         self.skipped > self.tolerance.usual
     }
 
+    /// Whether steps that were skipped go with what slow answers held up: cycles overran, and hardly any of what is
+    /// missing was skipped. Who accepts what others send finds nothing as long as they wait.
+    fn skips_beside(&self) -> bool {
+        self.counts.overruns > 0 && self.skipped * SKIPPED_BESIDE <= self.missing()
+    }
+
     /// What is missing beyond the time that users without a pace, or well within it, wait for answers.
     /// They send as much as they can, and the plan can't know how long they wait.
     fn unexplained(&self) -> f64 {
@@ -318,19 +327,20 @@ pub(super) fn judge(
     check
 }
 
+const TOO_SLOW: &str = "The server was too slow to take the planned load.";
+const TOO_SLOW_FOR_ALL: &str = "The server was too slow to take the planned load, so that what \
+                                some users need of others came late, or not at all.";
+
 /// Whose fault it is that load is missing.
 fn judge_missing(name: &'static str, evidence: String, load: &Load<'_>, health: &Health) -> Check {
     let missing = load.missing();
-    if load.skips() {
-        let evidence = format!(
-            "{evidence}; {} skipped ({} of the plan){}",
-            were(load.counts.skipped()),
-            percent(load.skipped * 100.0),
-            skips::told(load.facts, load.counts)
-        );
+    let by_slowness = health.healthy && missing <= load.busy + load.tolerance.usual;
+    let too_few = skips::too_few(load.facts);
+    if load.skips() && (too_few.is_some() || !by_slowness || !load.skips_beside()) {
+        let evidence = format!("{evidence}; {}", skipped(load));
         let advice = "Captures found nothing: does the server answer as the workload expects? \
                       `plimsoll try` shows what they find.";
-        return match skips::too_few(load.facts) {
+        return match too_few {
             Some(advice) => invalid(name, evidence, &advice).caused_by(Cause::Study),
             None => invalid(name, evidence, advice).caused_by(Cause::System),
         };
@@ -341,8 +351,11 @@ fn judge_missing(name: &'static str, evidence: String, load: &Load<'_>, health: 
         count(load.counts.overruns),
         count(load.counts.cycles),
     );
-    if health.healthy && missing <= load.busy + load.tolerance.usual {
-        let advice = "The server was too slow to take the planned load.";
+    if by_slowness {
+        let (evidence, advice) = match load.skips() {
+            true => (format!("{evidence}; {}", skipped(load)), TOO_SLOW_FOR_ALL),
+            false => (evidence, TOO_SLOW),
+        };
         warn(name, evidence, advice).caused_by(Cause::System)
     } else if health.healthy {
         invalid(
@@ -359,6 +372,16 @@ fn judge_missing(name: &'static str, evidence: String, load: &Load<'_>, health: 
              the server.",
         )
     }
+}
+
+/// How many steps were skipped, which, and for want of what.
+fn skipped(load: &Load<'_>) -> String {
+    format!(
+        "{} skipped ({} of the plan){}",
+        were(load.counts.skipped()),
+        percent(load.skipped * 100.0),
+        skips::told(load.facts, load.counts)
+    )
 }
 
 /// `1 step was`, `12 steps were`.
