@@ -4,7 +4,8 @@
 //! a part (`monitor`, `store`, `driver`, `sessions`, `memory`, `merger`, `attachments`) to run only that; `mail`, which
 //! needs Dovecot and root, runs only when it is named (`bench/mail.sh`); so does `meetings`, which needs
 //! root for a disk of its own, `admission`, which needs two programs (`bench/admission.sh`), `instructions`, which
-//! needs valgrind and a program (`bench/instructions.sh`), and `fronts`, which needs PostgreSQL.
+//! needs valgrind and a program (`bench/instructions.sh`), and `fronts`, which needs PostgreSQL. What agents on a hub cost
+//! is measured with the programs as users run them, by `bench/agents.sh` alone.
 
 mod admission;
 mod attachments;

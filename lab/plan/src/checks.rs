@@ -447,7 +447,8 @@ pub const CHECKS: &[Check] = &[
     asks(
         "delivered load",
         "Was the planned load offered in the hold? Where only a slow server kept users from it, this \
-         warns.",
+         warns; so it does where steps found nothing meanwhile, if that is a small part of what is \
+         missing.",
         Cause::Generator,
         &[&DELIVERED_LOAD],
     ),
