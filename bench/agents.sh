@@ -96,7 +96,7 @@ started+=("$run")
 until grep -qs ': hold' all.log || ! kill -0 "$run" 2>/dev/null; do sleep 0.2; done
 before=$(ticks "$run")
 sleep 50
-after=$(ticks "$run")
+after=$(ticks "$run") || { cut -c 1-200 all.log >&2; exit 1; }
 memory=$(awk '/VmHWM/ { printf "%d", $2 / 1024 }' "/proc/$run/status")
 wait "$run" || true # a busy machine may call the trial no measurement; the figure is of the conductor
 grep -m 1 'done in' all.log
@@ -109,8 +109,8 @@ cpu() { # of a core, in the hold, per request
     awk -F '[:,]' '/"cpu_fraction"/ { print $2 + 0; exit }' "$1/trials/001/trial.json"
 }
 for pair in $(seq "$pairs"); do
-    "$PLIMSOLL" run one.study.yaml --lenient --out "pipe-$pair" > "pipe-$pair.log" 2>&1
-    "$PLIMSOLL" run one.study.yaml --lenient --agents a1 --out "agent-$pair" > "agent-$pair.log" 2>&1
+    "$PLIMSOLL" run one.study.yaml --lenient --out "pipe-$pair" > "pipe-$pair.log" 2>&1 || tail -4 "pipe-$pair.log" >&2
+    "$PLIMSOLL" run one.study.yaml --lenient --agents a1 --out "agent-$pair" > "agent-$pair.log" 2>&1 || tail -4 "agent-$pair.log" >&2
     echo "$(cpu "agent-$pair") $(cpu "pipe-$pair")"
 done | awk '{ print "agent " $1 ", pipe " $2 " of a core: " $1 / $2; log_sum += log($1 / $2) }
     END { printf "CPU per request, an agent over the hub ÷ a generator over a pipe: %.3f (1.01 at most)\n", exp(log_sum / NR) }'

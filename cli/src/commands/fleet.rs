@@ -353,7 +353,10 @@ pub(crate) fn crew(
     say(format_args!("taking agents, and measuring their clocks"));
     let crew = Crew::take(&conductor, &wanted, &weights).map_err(failure)?;
     let names: Vec<String> = crew.agents().map(|hello| hello.name.to_string()).collect();
-    say(format_args!("the load is driven by {}", names.join(", ")));
+    say(format_args!(
+        "the load is driven by {}",
+        lab_conduct::first_few(&names)
+    ));
     Ok(Some(Arc::new(crew)))
 }
 

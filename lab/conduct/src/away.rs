@@ -79,7 +79,18 @@ pub(crate) fn note(agents: &[Agent]) -> String {
         format!("{} on {} ({workers})", agent.name, agent.host)
     });
     let named: Vec<String> = named.collect();
-    format!("The load was driven by agents: {}.", named.join(", "))
+    format!("The load was driven by agents: {}.", first_few(&named))
+}
+
+/// Names in a line that can be read; all of them are in the records of the trials.
+#[must_use]
+pub fn first_few(names: &[String]) -> String {
+    const FEW: usize = 10;
+    let more = names.len().saturating_sub(FEW);
+    if more < 2 {
+        return names.join(", ");
+    }
+    format!("{}, and {more} more", names[..FEW].join(", "))
 }
 
 fn agent(seen: &Seen) -> Agent {
@@ -207,6 +218,10 @@ mod tests {
         let expected =
             "The load was driven by agents: ada on rack (1 worker), bob on rack (2 workers).";
         assert_eq!(note(&[agent("ada", 1), agent("bob", 2)]), expected);
+        let names = |count: u32| (0..count).map(|n| format!("a{n}")).collect::<Vec<_>>();
+        assert!(first_few(&names(11)).ends_with("a9, a10"));
+        let line = first_few(&names(200));
+        assert!(line.ends_with("a8, a9, and 190 more"), "{line}");
     }
 
     #[test]

@@ -169,6 +169,12 @@ impl Conductor {
         choose(&self.agents(), wanted, &self.program)
     }
 
+    /// One of the agents that are there, if a run could take it.
+    pub(crate) fn find(&self, there: &[Hello], name: &Name) -> Result<Hello, FleetError> {
+        let mut chosen = choose(there, &Wanted::Named(vec![name.clone()]), &self.program)?;
+        chosen.pop().ok_or_else(|| FleetError::Absent(name.clone()))
+    }
+
     /// The agent that a run would have its system by.
     ///
     /// # Errors

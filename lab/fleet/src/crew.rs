@@ -1,37 +1,30 @@
-//! The agents of a run: their leases renewed, their clocks asked, one trial after the other opened, and
-//! each watched while it drives.
+//! The agents of a run: taken together, one trial after the other opened by all, and each watched while it drives.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use async_nats::Client;
-use futures_util::StreamExt;
+use async_nats::{Client, Subscriber};
+use futures_util::{StreamExt, stream};
 use lab_driver::DriverError;
-use lab_driver::remote::{Elsewhere, End, Peer, Place, Seen, SeenOffset};
+use lab_driver::remote::{Elsewhere, End, Peer, Place, Seen};
 use tokio::sync::{Notify, mpsc};
 
 use crate::carry::{Broken, Carrier, DOWN, Ends};
 use crate::clock;
-use crate::conductor::{Conductor, Roster, Wanted, answered, question};
+use crate::conductor::{Conductor, Roster, Wanted, question};
 use crate::ends::{Sink, Source, way};
 use crate::error::FleetError;
-use crate::message::{Answer, Ask, Beat, Content, Hello, Packet, Read};
+use crate::member::{Hiring, Member, TTL, lock};
+use crate::message::{Answer, Ask, Beat, Content, Hello, Packet};
 use crate::name::Name;
-use crate::offset::{Exchange, Offset, Offsets};
 use crate::random;
 use crate::subject;
-use crate::weight::{weigh, workers};
+use crate::weight::weigh;
 
-/// How long an agent works for a run that it does not hear: a link may be lost for eight seconds, just before a
-/// lease is renewed, and be found again within two.
-const TTL: Duration = Duration::from_secs(12);
-/// How often a lease is renewed, and its agent's clock is asked.
-const RENEW: Duration = Duration::from_secs(1);
-/// Exchanges of clocks before the first trial, and the time between them.
-const EXCHANGES: usize = 64;
-const BETWEEN: Duration = Duration::from_millis(5);
+/// How many agents are asked at once: who asks all together measures their clocks by its own queue.
+const AT_ONCE: usize = 16;
 /// How often it is looked whether an agent is still there.
 const LOOK: Duration = Duration::from_millis(200);
 /// A closed connection that does not come back within this is a program that has ended.
@@ -42,65 +35,6 @@ const COMES_BACK_WITHIN: Duration = Duration::from_secs(20);
 const NOTICE: Duration = Duration::from_secs(2);
 /// Packets that may wait for the carrier; later ones are sent again.
 const PACKETS: usize = 4096;
-
-/// One agent of a run.
-pub(crate) struct Member {
-    pub(crate) hello: Hello,
-    /// Its part of the load against those of others.
-    weight: u32,
-    epoch: u64,
-    /// When its lease was last renewed.
-    renewed: Mutex<Duration>,
-    offsets: Mutex<(Offsets, Vec<Offset>)>,
-    beat: Mutex<Beat>,
-    /// It was lost, and why: nothing brings it back into this run's trial.
-    lost: Mutex<Option<String>>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Member {
-    fn lose(&self, why: &str) {
-        lock(&self.lost).get_or_insert_with(|| why.to_owned());
-    }
-
-    fn lost(&self) -> Option<String> {
-        lock(&self.lost).clone()
-    }
-
-    fn best(&self) -> Option<Offset> {
-        lock(&self.offsets).0.best()
-    }
-
-    fn seen(&self) -> Seen {
-        let Hello {
-            name,
-            host,
-            program,
-            boot_id,
-            ..
-        } = self.hello.clone();
-        let beat = lock(&self.beat).clone();
-        let offset = |known: &Offset| SeenOffset {
-            at: known.at,
-            offset: known.offset,
-            bound: known.bound,
-        };
-        Seen {
-            name: name.into(),
-            host,
-            version: program,
-            boot_id,
-            weight: self.weight,
-            workers: workers(&self.hello),
-            offsets: lock(&self.offsets).1.iter().map(offset).collect(),
-            times: beat.workers,
-            rss_kb: beat.rss_kb,
-        }
-    }
-}
 
 /// The agents of a run. They are free again when this is dropped.
 pub struct Crew {
@@ -161,13 +95,12 @@ impl Crew {
             over: Arc::default(),
         };
         let weights = weigh(&chosen, weights);
-        for (hello, weight) in chosen.into_iter().zip(weights) {
-            let member = crew.hire(hello, weight)?;
-            lock(&crew.members).push(member);
-        }
-        for member in crew.members() {
-            crew.begin_with(&member)?;
-        }
+        let all = chosen.into_iter().zip(weights).collect();
+        let (hired, refused) = crew.hire(all);
+        // Who was taken is given back with the crew, also where another can't be had.
+        lock(&crew.members).clone_from(&hired);
+        refused.map_or(Ok(()), Err)?;
+        crew.measure(hired)?;
         Ok(crew)
     }
 
@@ -181,100 +114,93 @@ impl Crew {
         lock(&self.members).clone()
     }
 
-    /// Measures an agent's clock, and keeps its lease and the measurement up.
-    fn begin_with(&self, member: &Arc<Member>) -> Result<(), FleetError> {
-        self.measure(member)?;
-        let with = (self.conductor.client.clone(), self.conductor.clocks.clone());
-        let look = look_after(with, Arc::clone(member), Arc::clone(&self.over));
-        self.conductor.runner.spawn(look);
-        Ok(())
+    /// Does something with each agent, many at once; gives what came of it in their order.
+    fn with_each<A, F>(&self, each: Vec<A>, what: impl Fn(A) -> F) -> Vec<F::Output>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        let each: Vec<F> = each.into_iter().map(what).collect();
+        let all = stream::iter(each).buffered(AT_ONCE).collect();
+        self.conductor.runner.wait(all)
     }
 
-    /// An agent that was lost may have been started again, or be free again: it is waited for, and
-    /// hired anew.
-    fn hire_again(&self, lost: &Member, why: &str) -> Result<Arc<Member>, FleetError> {
-        let name = &lost.hello.name;
+    fn hiring(&self) -> Hiring {
+        Hiring::new(&self.conductor, &self.run, &self.over)
+    }
+
+    /// Takes agents with their parts; gives those that were taken, and why another was not.
+    fn hire(&self, agents: Vec<(Hello, u32)>) -> (Vec<Arc<Member>>, Option<FleetError>) {
+        let hire = |(hello, weight)| self.hiring().hire(hello, weight);
+        let (mut hired, mut refused) = (Vec::new(), None);
+        for result in self.with_each(agents, hire) {
+            match result {
+                Ok(member) => hired.push(member),
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        (hired, refused)
+    }
+
+    /// Measures the clocks of agents.
+    fn measure(&self, members: Vec<Arc<Member>>) -> Result<(), FleetError> {
+        let measured = self.with_each(members, |member| self.hiring().measure(member));
+        measured.into_iter().collect()
+    }
+
+    /// Agents that were lost may have been started again, or be free again: they are waited for, and hired anew,
+    /// each in its place.
+    fn hire_again(&self, members: &mut [Arc<Member>]) -> Result<(), FleetError> {
         let until = clock::now() + COMES_BACK_WITHIN;
-        let gone = || FleetError::Agent {
-            name: name.clone(),
-            why: format!("{why}; it did not come back"),
-        };
-        let mut last = gone();
-        while clock::now() < until {
-            match self.conductor.choose(&Wanted::Named(vec![name.clone()])) {
-                Ok(mut chosen) => {
-                    let member = self.hire(chosen.pop().ok_or_else(gone)?, lost.weight)?;
-                    self.begin_with(&member)?;
-                    return Ok(member);
+        loop {
+            let lost = members.iter_mut().filter(|member| member.lost().is_some());
+            let mut lost: Vec<&mut Arc<Member>> = lost.collect();
+            if lost.is_empty() {
+                return Ok(());
+            }
+            let there = self.conductor.agents();
+            let (mut back, mut missing) = (Vec::new(), None);
+            for member in &lost {
+                match self.conductor.find(&there, &member.hello.name) {
+                    Ok(hello) => back.push((hello, member.weight)),
+                    Err(FleetError::Absent(name)) => {
+                        missing = missing.or_else(|| gone(name, member))
+                    }
+                    Err(error) => missing = missing.or(Some(error)),
                 }
-                Err(FleetError::Absent(_)) => last = gone(),
-                Err(error) => last = error,
+            }
+            let (hired, refused) = self.hire(back);
+            for member in &hired {
+                let place = lost
+                    .iter_mut()
+                    .find(|lost| lost.hello.name == member.hello.name);
+                **place.expect("it was lost") = Arc::clone(member);
+            }
+            // Even where others can't be had: whoever is in its place is given back with the crew.
+            lock(&self.members).clone_from_slice(members);
+            refused.map_or(Ok(()), Err)?;
+            self.measure(hired)?;
+            match missing {
+                Some(error) if clock::now() >= until => return Err(error),
+                _ => {}
             }
         }
-        Err(last)
-    }
-
-    fn hire(&self, hello: Hello, weight: u32) -> Result<Arc<Member>, FleetError> {
-        let lease = Ask::Lease {
-            conductor: self.conductor.name.clone(),
-            run: self.run.clone(),
-            ttl_ms: TTL.as_millis() as u64,
-        };
-        let name = hello.name.clone();
-        let epoch = match self.conductor.ask(&name, lease.for_one(&hello))? {
-            Answer::Granted { epoch } => epoch,
-            Answer::Held { holder, ms_left } => {
-                let seconds = ms_left.div_ceil(1000);
-                let why = format!("works for {holder}, for {seconds} s at least");
-                return Err(FleetError::Agent { name, why });
-            }
-            Answer::Refused { why } => return Err(FleetError::Agent { name, why }),
-            Answer::Done => {
-                let why = "grants no lease".to_owned();
-                return Err(FleetError::Agent { name, why });
-            }
-        };
-        Ok(Arc::new(Member {
-            hello,
-            weight,
-            epoch,
-            renewed: Mutex::new(clock::now()),
-            offsets: Mutex::default(),
-            beat: Mutex::default(),
-            lost: Mutex::default(),
-        }))
-    }
-
-    /// Measures an agent's clock before anything depends on it.
-    fn measure(&self, member: &Arc<Member>) -> Result<(), FleetError> {
-        let (clocks, of) = (self.conductor.clocks.clone(), Arc::clone(member));
-        self.conductor.runner.wait(async move {
-            for _ in 0..EXCHANGES {
-                ask_clock(&clocks, &of).await;
-                tokio::time::sleep(BETWEEN).await;
-            }
-        });
-        if lock(&member.offsets).0.len() < EXCHANGES / 2 {
-            return Err(FleetError::Agent {
-                name: member.hello.name.clone(),
-                why: "does not say what its clock reads".to_owned(),
-            });
-        }
-        Ok(())
     }
 
     /// Opens the next trial: each agent waits for what to drive.
     fn open_all(&self) -> Result<Vec<Peer>, FleetError> {
         let trial = self.trials.fetch_add(1, Ordering::Relaxed) + 1;
         let mut members = self.members();
-        for member in &mut members {
-            if let Some(why) = member.lost() {
-                *member = self.hire_again(member, &why)?;
-            }
-        }
-        lock(&self.members).clone_from(&members);
-        let members = members.iter();
-        members.map(|member| self.open_one(member, trial)).collect()
+        self.hire_again(&mut members)?;
+        let open = |member: Arc<Member>| {
+            let client = self.conductor.client.clone();
+            let up = subject::up(&self.conductor.name, &self.run, &member.hello.name);
+            open(client, up, self.opening(member.epoch, trial), member)
+        };
+        let opened = self.with_each(members.clone(), open);
+        let peers = members.iter().zip(opened);
+        peers
+            .map(|(member, heard)| Ok(self.peer(member, trial, heard?)))
+            .collect()
     }
 
     /// What an agent is asked for a trial.
@@ -285,30 +211,9 @@ impl Crew {
         }
     }
 
-    fn open_one(&self, member: &Arc<Member>, trial: u32) -> Result<Peer, FleetError> {
-        let name = member.hello.name.clone();
-        let fail = |why: String| FleetError::Agent {
-            name: name.clone(),
-            why,
-        };
-        if let Some(why) = member.lost() {
-            return Err(fail(why));
-        }
-        let up = subject::up(&self.conductor.name, &self.run, &name);
-        let (client, subject) = (self.conductor.client.clone(), up);
-        // Heard from before the first packet can come.
-        let heard = self
-            .conductor
-            .runner
-            .wait(async move { client.subscribe(subject).await });
-        let heard = heard.map_err(|error| fail(error.to_string()))?;
-        let epoch = member.epoch;
-        let open = self.opening(epoch, trial);
-        match self.conductor.ask(&name, open.for_one(&member.hello))? {
-            Answer::Done => {}
-            Answer::Refused { why } => return Err(fail(why)),
-            _ => return Err(fail("opens no trial".to_owned())),
-        }
+    /// An agent that has opened a trial, as a generator of it.
+    fn peer(&self, member: &Arc<Member>, trial: u32, heard: Subscriber) -> Peer {
+        let (name, epoch) = (&member.hello.name, member.epoch);
         lock(&member.offsets).1.clear();
         *lock(&member.beat) = Beat::default();
         let ((into, reports), (orders, out)) = (way(), way());
@@ -319,7 +224,7 @@ impl Crew {
             packets: came,
         };
         let client = self.conductor.client.clone();
-        let to = subject::down(&name);
+        let to = subject::down(name);
         let carrier = Carrier::new(client, to, (epoch, trial), DOWN);
         let seat = Seat {
             client: self.conductor.client.clone(),
@@ -345,7 +250,7 @@ impl Crew {
                 () = given_up.notified() => {}
             }
         });
-        Ok(Peer {
+        Peer {
             orders: Box::new(Sink(orders, self.conductor.runner.handle())),
             reports: Box::new(Source(reports)),
             place: Box::new(seat),
@@ -353,8 +258,39 @@ impl Crew {
             // Its owner may run anything else there.
             own_cores: false,
             weight: member.weight,
-        })
+        }
     }
+}
+
+/// Opens a trial at an agent. It is heard from before its first packet can come.
+async fn open(
+    client: Client,
+    up: String,
+    ask: Ask,
+    member: Arc<Member>,
+) -> Result<Subscriber, FleetError> {
+    let name = member.hello.name.clone();
+    let fail = |why: String| FleetError::Agent {
+        name: name.clone(),
+        why,
+    };
+    if let Some(why) = member.lost() {
+        return Err(fail(why));
+    }
+    let heard = client.subscribe(up).await;
+    let heard = heard.map_err(|error| fail(error.to_string()))?;
+    match question(&client, &name, &ask.for_one(&member.hello)).await? {
+        Answer::Done => Ok(heard),
+        Answer::Refused { why } => Err(fail(why)),
+        _ => Err(fail("opens no trial".to_owned())),
+    }
+}
+
+/// Why an agent that was lost, and is not there, is missing.
+fn gone(name: Name, lost: &Member) -> Option<FleetError> {
+    let why = lost.lost()?;
+    let why = format!("{why}; it did not come back");
+    Some(FleetError::Agent { name, why })
 }
 
 impl Elsewhere for Crew {
@@ -379,72 +315,15 @@ impl Elsewhere for Crew {
 impl Drop for Crew {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
-        for member in self.members() {
-            let release = Ask::Release {
-                epoch: member.epoch,
-            };
-            // Who does not hear it is free when the lease lapses.
-            let hello = &member.hello;
-            let _lapses = self.conductor.ask(&hello.name, release.for_one(hello));
-        }
-    }
-}
-
-/// Asks an agent's clock once.
-async fn ask_clock(clocks: &Client, member: &Member) {
-    let asked = clock::nanos();
-    let subject = subject::clock(&member.hello.name);
-    let Ok(read) = answered::<Read>(clocks, subject, &()).await else {
-        return;
-    };
-    let heard = clock::nanos();
-    if read.boot_id != member.hello.boot_id {
-        member.lose("was on a machine that started anew");
-    }
-    if read.instance != member.hello.instance {
-        member.lose("was started anew");
-    }
-    let exchange = Exchange {
-        asked,
-        came: read.came,
-        went: read.went,
-        heard,
-    };
-    lock(&member.offsets).0.add(exchange);
-}
-
-/// Renews an agent's lease and asks its clock until the run is over.
-async fn look_after(
-    (client, clocks): (Client, Client),
-    member: Arc<Member>,
-    over: Arc<AtomicBool>,
-) {
-    while !over.load(Ordering::Relaxed) && member.lost().is_none() {
-        tokio::time::sleep(RENEW).await;
-        // Before the clock, whose answer may be waited for in vain.
-        renew(&client, &member).await;
-        ask_clock(&clocks, &member).await;
-        let best = member.best();
-        lock(&member.offsets).1.extend(best.map(|best| Offset {
-            at: clock::nanos(),
-            ..best
-        }));
-    }
-}
-
-/// Renews an agent's lease, if it answers.
-async fn renew(client: &Client, member: &Member) {
-    let asked = clock::now();
-    let renew = Ask::Renew {
-        epoch: member.epoch,
-        ttl_ms: TTL.as_millis() as u64,
-    };
-    let renew = renew.for_one(&member.hello);
-    match question(client, &member.hello.name, &renew).await {
-        Ok(Answer::Granted { .. }) => *lock(&member.renewed) = asked,
-        Ok(_) => member.lose("does not work for this run any more: its lease had lapsed"),
-        // Asked again in a second.
-        Err(_) => {}
+        // Who does not hear it is free when the lease lapses.
+        let _lapses = self.with_each(self.members(), |member| {
+            let client = self.conductor.client.clone();
+            let epoch = member.epoch;
+            async move {
+                let release = Ask::Release { epoch }.for_one(&member.hello);
+                question(&client, &member.hello.name, &release).await
+            }
+        });
     }
 }
 
@@ -464,7 +343,7 @@ struct Watch {
     trial: u32,
     /// When anything last came from it.
     sign: Duration,
-    heard: async_nats::Subscriber,
+    heard: Subscriber,
     packets: mpsc::Sender<Content>,
 }
 

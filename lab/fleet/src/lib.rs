@@ -25,6 +25,7 @@ mod error;
 mod hub;
 mod lease;
 mod machine;
+mod member;
 mod message;
 mod name;
 mod offset;
