@@ -42,3 +42,14 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
         (values[half - 1] + values[half]) / 2.0
     }
 }
+
+/// CPU time of this process so far, in microseconds.
+pub(crate) fn cpu_us() -> f64 {
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else {
+        return f64::NAN;
+    };
+    [usage.user_time(), usage.system_time()]
+        .iter()
+        .map(|time| time.tv_sec() as f64 * 1e6 + time.tv_usec() as f64)
+        .sum()
+}

@@ -2,8 +2,8 @@
 //!
 //! Each pair is taken in turn in one run; the machine's drift touches both sides. Pass the name of
 //! a part (`monitor`, `store`, `driver`, `sessions`, `memory`, `merger`, `attachments`) to run only that; `mail`, which
-//! needs Dovecot and root, runs only when it is named (`bench/mail.sh`); so does `meetings`, which needs
-//! root for a disk of its own, `admission`, which needs two programs (`bench/admission.sh`), `instructions`, which
+//! needs Dovecot and root, runs only when it is named (`bench/mail.sh`); so do `meetings` and `growth`, which
+//! need root for a disk of their own, `admission`, which needs two programs (`bench/admission.sh`), `instructions`, which
 //! needs valgrind and a program (`bench/instructions.sh`), and `fronts`, which needs PostgreSQL. What agents on a hub cost
 //! is measured with the programs as users run them, by `bench/agents.sh` alone.
 
@@ -15,6 +15,7 @@ mod disk;
 mod driver;
 mod etcd;
 mod fronts;
+mod growth;
 mod instructions;
 mod loop_disk;
 mod mail;
@@ -87,6 +88,12 @@ fn main() -> ExitCode {
         }
         if parts.iter().any(|part| part == "meetings") {
             meetings::measure(Path::new("target"))?;
+        }
+        for part in &parts {
+            if let Some(last) = part.strip_prefix("growth") {
+                let last = last.trim_start_matches('-').parse();
+                growth::measure(Path::new("target"), last.unwrap_or(growth::LAST))?;
+            }
         }
         Ok(())
     })();

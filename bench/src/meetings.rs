@@ -10,11 +10,10 @@ use std::rc::Rc;
 
 use groupware_calendar::{Context, Ids, NewEvent, create, parse_json_events};
 use groupware_people::Directory;
-use groupware_store::{Store, StoreError, StoreOptions};
-use nix::sys::resource::{UsageWho, getrusage};
+use groupware_store::{Snapshot, Store, StoreError, StoreOptions};
 use serde_json::json;
 
-use crate::common::Error;
+use crate::common::{Error, cpu_us};
 use crate::loop_disk::LoopDisk;
 
 const MAILBOXES: u32 = 3_000;
@@ -30,7 +29,7 @@ const DISK_BYTES: u64 = 4 << 30;
 pub(crate) fn measure(base: &Path) -> Result<(), Error> {
     let disk = LoopDisk::make(base, DISK_BYTES)?;
     let folder = disk.mounted().join("store");
-    let world = World::default();
+    let world = World::of(MAILBOXES);
     run(&folder, &world, FILLED, 64)?;
     println!("meetings: six people invited, durable, {MAILBOXES} mailboxes, SQLite on ext4");
     for outstanding in OUTSTANDING {
@@ -50,15 +49,39 @@ pub(crate) fn measure(base: &Path) -> Result<(), Error> {
 }
 
 /// Who there is, and how many meetings there have been: what is random is a function of that number.
-#[derive(Default)]
-struct World {
+pub(crate) struct World {
+    mailboxes: u32,
     meetings: Cell<u32>,
+    /// People meet their neighbours, one organizer after the other; otherwise anybody meets anybody.
+    pub(crate) in_turn: Cell<bool>,
 }
 
 impl World {
+    pub(crate) fn of(mailboxes: u32) -> Self {
+        Self {
+            mailboxes,
+            meetings: Cell::new(0),
+            in_turn: Cell::new(false),
+        }
+    }
+
     fn next(&self) -> u32 {
         self.meetings.set(self.meetings.get() + 1);
         self.meetings.get()
+    }
+
+    /// Who has this place in a meeting: its organizer the first.
+    fn person(&self, meeting: u32, place: u32) -> String {
+        let user = match self.in_turn.get() {
+            true => (meeting + place) % self.mailboxes,
+            false => self.anybody(u64::from(meeting) << 8 | u64::from(place)),
+        };
+        name(user)
+    }
+
+    /// The same one for a number each time.
+    pub(crate) fn anybody(&self, number: u64) -> u32 {
+        u32::try_from(blend(number) % u64::from(self.mailboxes)).unwrap_or(0)
     }
 }
 
@@ -66,6 +89,18 @@ impl World {
 /// log still holds is in the file then.
 fn run(folder: &Path, world: &World, count: u32, outstanding: u32) -> Result<(), Error> {
     let store = Store::open_sqlite(folder, StoreOptions::default())?;
+    let result = meet(&store, world, count, outstanding);
+    store.close_blocking();
+    result
+}
+
+/// Schedules `count` meetings, `outstanding` of them at a time.
+pub(crate) fn meet(
+    store: &Store,
+    world: &World,
+    count: u32,
+    outstanding: u32,
+) -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -75,30 +110,38 @@ fn run(folder: &Path, world: &World, count: u32, outstanding: u32) -> Result<(),
         let tasks = (0..outstanding).map(|_| async {
             while left.get() > 0 {
                 left.set(left.get() - 1);
-                schedule(&store, world.next()).await?;
+                schedule(store, world).await?;
             }
             Ok::<(), Error>(())
         });
         futures_util::future::try_join_all(tasks).await
     });
-    store.close_blocking();
     result.map(drop)
 }
 
-async fn schedule(store: &Store, number: u32) -> Result<(), Error> {
-    let organizer = scattered(number, 0);
-    let mailbox = name(organizer);
+/// What a decision at this moment is made with; ids follow from it.
+pub(crate) fn context<'a>(
+    snapshot: &'a dyn Snapshot,
+    mailbox: &'a str,
+    number: u32,
+) -> Context<'a> {
+    Context {
+        snapshot,
+        directory: &Users,
+        mailbox,
+        now: 1_767_225_600 + i64::from(number),
+        ids: Ids::from_random(u128::from(blend(number.into())) << 64 | u128::from(number)),
+        presumes_absent: true,
+    }
+}
+
+async fn schedule(store: &Store, world: &World) -> Result<(), Error> {
+    let number = world.next();
+    let mailbox = world.person(number, 0);
     let batch = store
         .read(|snapshot| {
-            let context = Context {
-                snapshot,
-                directory: &Users,
-                mailbox: &mailbox,
-                now: 1_767_225_600 + i64::from(number),
-                ids: Ids::from_random(u128::from(blend(number.into())) << 64 | u128::from(number)),
-                presumes_absent: true,
-            };
-            create(&context, meeting(number), true).map(|decision| decision.batch)
+            let context = context(snapshot, &mailbox, number);
+            create(&context, meeting(world, number), true).map(|decision| decision.batch)
         })
         .map_err(|error| Error::Peer(error.to_string()))?;
     store.commit(batch).await?;
@@ -106,10 +149,10 @@ async fn schedule(store: &Store, number: u32) -> Result<(), Error> {
 }
 
 /// A meeting as the calendar study's users write it.
-fn meeting(number: u32) -> NewEvent {
+fn meeting(world: &World, number: u32) -> NewEvent {
     let people: Vec<_> = (1..=INVITED)
         .map(|place| {
-            let user = name(scattered(number, place));
+            let user = world.person(number, place);
             json!({"role": "req-participant", "status": "needs-action", "rsvp": true,
                    "displayName": user, "email": format!("{user}@localhost")})
         })
@@ -117,18 +160,12 @@ fn meeting(number: u32) -> NewEvent {
     let (day, hour) = (number % 28 + 1, number / 28 % 9 + 8);
     let at = |minute| json!({"date": format!("2026-03-{day:02}"), "time": format!("{hour:02}:{minute}:00"), "utc": true});
     let text = json!({
-        "summary": format!("Meeting of {}", name(scattered(number, 0))),
+        "summary": format!("Meeting of {}", world.person(number, 0)),
         "location": format!("Room {}", number % 40),
         "start": at("00"), "end": at("45"), "attendees": people,
     });
     let mut events = parse_json_events(text.to_string().as_bytes()).unwrap_or_default();
     events.remove(0)
-}
-
-/// The mailbox at a place of a meeting.
-fn scattered(number: u32, place: u32) -> u32 {
-    let bits = blend(u64::from(number) << 8 | u64::from(place));
-    u32::try_from(bits % u64::from(MAILBOXES)).unwrap_or(0)
 }
 
 /// SplitMix64's finalizer: the same meetings in each run.
@@ -139,7 +176,7 @@ fn blend(number: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-fn name(user: u32) -> String {
+pub(crate) fn name(user: u32) -> String {
     format!("user{user:05}")
 }
 
@@ -158,15 +195,4 @@ impl Directory for Users {
     fn domain(&self) -> &str {
         "localhost"
     }
-}
-
-/// CPU time of this process so far, in microseconds.
-fn cpu_us() -> f64 {
-    let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else {
-        return f64::NAN;
-    };
-    [usage.user_time(), usage.system_time()]
-        .iter()
-        .map(|time| time.tv_sec() as f64 * 1e6 + time.tv_usec() as f64)
-        .sum()
 }

@@ -1,0 +1,165 @@
+//! What the calendar's operations cost where there are more and more mailboxes, each with as many entries: CPU of the
+//! whole process for each, the store's writer included, and bytes to a device that nothing else writes to.
+//!
+//! The largest store is made by a million meetings, which takes some minutes and ten gigabytes. Needs root; runs only
+//! when it is named (`bench/run.sh growth`, or `growth-100000` for what takes seconds).
+
+use std::path::Path;
+
+use groupware_calendar::{
+    Action, ActionBody, EventQuery, InvitationQuery, Target, answer, events, invitations,
+    open_invitations,
+};
+use groupware_store::{Batch, Store, StoreOptions};
+
+use crate::common::{Error, cpu_us};
+use crate::loop_disk::LoopDisk;
+use crate::meetings::{World, context, meet, name};
+
+/// The smallest has as many as one leaf's worth of mailboxes; each next one has ten times as many.
+const FIRST: u32 = 100;
+pub(crate) const LAST: u32 = 1_000_000;
+const DISK_BYTES: u64 = 40 << 30;
+const READS: u32 = 10_000;
+/// Each changes what the next one finds, so they are few: a fifth of the smallest store.
+const CHANGES: u32 = 20;
+/// The writes of the first of them wait for what the filling left.
+const ROUNDS: u32 = 5;
+
+/// What one operation cost, on average.
+struct Cost {
+    operation: &'static str,
+    cpu_us: f64,
+    kib: f64,
+}
+
+/// Prints what each operation costs in stores of growing size, and that as a multiple of the smallest's.
+pub(crate) fn measure(base: &Path, last: u32) -> Result<(), Error> {
+    println!("growth: meetings with six people, seven entries in each mailbox, SQLite on ext4");
+    let mut first: Option<Vec<Cost>> = None;
+    let mut mailboxes = FIRST;
+    while mailboxes <= last {
+        let disk = LoopDisk::make(base, DISK_BYTES)?;
+        let costs = of(&disk, mailboxes)?;
+        let smallest = first.as_ref().unwrap_or(&costs);
+        for (cost, least) in costs.iter().zip(smallest) {
+            println!(
+                "  {mailboxes:>7} mailboxes, {:<22} {:>8.1} us of CPU, {:>5.2} x   {:>7.1} KiB to the device",
+                cost.operation,
+                cost.cpu_us,
+                cost.cpu_us / least.cpu_us,
+                cost.kib,
+            );
+        }
+        first.get_or_insert(costs);
+        mailboxes = mailboxes.saturating_mul(10);
+    }
+    Ok(())
+}
+
+fn of(disk: &LoopDisk, mailboxes: u32) -> Result<Vec<Cost>, Error> {
+    let world = World::of(mailboxes);
+    let folder = disk.mounted().join("store");
+    let store = Store::open_sqlite(&folder, StoreOptions::default())?;
+    world.in_turn.set(true);
+    meet(&store, &world, mailboxes, 64)?;
+    // All that waits is in the tree then, as after hours.
+    store.close_blocking();
+    drop(store);
+    let store = Store::open_sqlite(&folder, StoreOptions::default())?;
+    world.in_turn.set(false);
+    let reads = |each: fn(&Store, &World, u32) -> Result<(), Error>| {
+        (0..READS).try_for_each(|number| each(&store, &world, number))
+    };
+    let mut costs = vec![
+        cost(disk, "list a month", READS, || reads(month))?,
+        cost(disk, "list invitations", READS, || reads(invited))?,
+    ];
+    costs.push(changes(disk, "accept an invitation", |round| {
+        let first = (round + 1) * READS;
+        (first..first + CHANGES).try_for_each(|number| accept(&store, &world, number))
+    })?);
+    costs.push(changes(disk, "schedule a meeting", |_| {
+        meet(&store, &world, CHANGES, 16)
+    })?);
+    store.close_blocking();
+    Ok(costs)
+}
+
+/// The median of some rounds of changes.
+fn changes(
+    disk: &LoopDisk,
+    operation: &'static str,
+    round: impl Fn(u32) -> Result<(), Error>,
+) -> Result<Cost, Error> {
+    let rounds = (0..ROUNDS).map(|number| cost(disk, operation, CHANGES, || round(number)));
+    let mut rounds = rounds.collect::<Result<Vec<_>, _>>()?;
+    rounds.sort_by(|a, b| a.cpu_us.total_cmp(&b.cpu_us));
+    Ok(rounds.swap_remove(rounds.len() / 2))
+}
+
+fn cost(
+    disk: &LoopDisk,
+    operation: &'static str,
+    times: u32,
+    all: impl FnOnce() -> Result<(), Error>,
+) -> Result<Cost, Error> {
+    disk.sync()?;
+    let (written, cpu) = (disk.written_bytes()?, cpu_us());
+    all()?;
+    let cpu = cpu_us() - cpu;
+    disk.sync()?;
+    let written = disk.written_bytes()? - written;
+    Ok(Cost {
+        operation,
+        cpu_us: cpu / f64::from(times),
+        kib: written as f64 / 1024.0 / f64::from(times),
+    })
+}
+
+fn wrong(error: impl std::fmt::Display) -> Error {
+    Error::Peer(error.to_string())
+}
+
+fn month(store: &Store, world: &World, number: u32) -> Result<(), Error> {
+    let mailbox = name(world.anybody(number.into()));
+    let pairs = [
+        ("since", "2026-03-01T00:00:00Z"),
+        ("before", "2026-03-31T00:00:00Z"),
+        ("count", "100"),
+    ];
+    let query = EventQuery::parse(pairs, 0).map_err(wrong)?;
+    let page = store
+        .read(|snapshot| events(snapshot, &mailbox, &query))
+        .map_err(wrong)?;
+    page.map(drop)
+        .ok_or_else(|| wrong("a mailbox has no events"))
+}
+
+fn invited(store: &Store, world: &World, number: u32) -> Result<(), Error> {
+    let mailbox = name(world.anybody(number.into()));
+    let query = InvitationQuery::default();
+    let list = store.read(|snapshot| invitations(snapshot, &mailbox, &query, 100));
+    list.map(drop).map_err(wrong)
+}
+
+/// Accepts the newest invitation of somebody.
+fn accept(store: &Store, world: &World, number: u32) -> Result<(), Error> {
+    let mailbox = name(world.anybody(number.into()));
+    let batch: Option<Batch> = store
+        .read(|snapshot| {
+            let (open, _) = open_invitations(snapshot, &mailbox, 1)?;
+            let Some(notice) = open.first().and_then(|entry| entry.notice()) else {
+                return Ok(None);
+            };
+            let context = context(snapshot, &mailbox, number);
+            let target = Target::Notice(notice);
+            answer(&context, target, Action::Accept, &ActionBody::default())
+                .map(|decision| Some(decision.batch))
+        })
+        .map_err(|error: groupware_calendar::CalendarError| wrong(error))?;
+    if let Some(batch) = batch {
+        store.commit_blocking(batch)?;
+    }
+    Ok(())
+}
