@@ -73,7 +73,7 @@ STUDY
     done
 } > steps.workload.yaml
 sed -i 's/^session:/parameters: { least: 1s, most: 3s }\nsession:/' steps.workload.yaml
-study all "users: 4000, ramp: 5s, hold: 60s"
+study all "users: 1000, ramp: 20s, hold: 60s"
 study one "users: 500, ramp: 2s, hold: 15s"
 printf 'parameters: { least: 50ms, most: 150ms }\n' >> one.study.yaml
 

@@ -2,6 +2,7 @@
 
 use std::process::Child;
 
+use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
