@@ -4,6 +4,8 @@
 //! the store's writer, which hands it whatever batches wait as one group. Locks of files, housekeeping, and
 //! connections are the engine's own, inside these halves.
 
+use std::time::Duration;
+
 use crate::{Batch, CommitError, Committed, Snapshot, StoreError};
 
 /// What comes of a batch.
@@ -32,6 +34,11 @@ pub trait Engine: Send + Sync {
     /// When the engine fails.
     fn data_bytes(&self) -> Result<u64, StoreError>;
 
+    /// The bytes of changes that are committed, and held in memory until they are where they will stay.
+    fn pending_bytes(&self) -> u64 {
+        0
+    }
+
     /// Looks through all that is stored, and says what is wrong, a sentence each.
     ///
     /// # Errors
@@ -59,6 +66,12 @@ pub trait Writer: Send {
 
     /// Called after the group's replies went out: housekeeping that nobody waits for.
     fn tend(&mut self) {}
+
+    /// How long nobody is to have come before a little of that work is done: it takes the processor from whoever
+    /// is about to.
+    fn rest(&self) -> Duration {
+        Duration::ZERO
+    }
 
     /// Whether there is work to be done while nobody writes.
     fn wants_idle_work(&self) -> bool {

@@ -12,7 +12,7 @@ use crate::cache::{Cache, Remembered};
 use crate::engine::{Engine, Outcome, Writer};
 use crate::life::{Condition, Life};
 use crate::stats::Counters;
-use crate::writer::{self, Job, Place, Removals};
+use crate::writer::{self, Job, Removals, WriterSlot};
 use crate::{
     Batch, CommitError, Committed, OpenError, Snapshot, StoreError, StoreOptions, StoreStats,
 };
@@ -40,7 +40,7 @@ struct Inner {
     engine: Box<dyn Engine>,
     cache: Option<Arc<Cache>>,
     large: Semaphore,
-    place: Arc<Mutex<Place>>,
+    place: Arc<Mutex<WriterSlot>>,
     /// Held by whoever has a patient batch under way.
     patient: BlockingMutex<()>,
     removals: Arc<Removals>,
@@ -87,7 +87,7 @@ impl Store {
         let remembered = options.remembered.filter(|_| engine.is_alone());
         let cache = remembered.map(|it| Arc::new(Cache::new(it.prefix, it.bytes)));
         let removals = Arc::new(Removals::default());
-        let place = Place::new(
+        let place = WriterSlot::new(
             Box::new(writer),
             Arc::clone(&life),
             cache.clone(),
@@ -273,6 +273,7 @@ impl Store {
         let looks = self.inner.cache.as_ref().map(|cache| cache.looks());
         let (looks, looks_remembered) = looks.unwrap_or_default();
         StoreStats {
+            pending_bytes: self.inner.engine.pending_bytes(),
             looks,
             looks_remembered,
             ..stats

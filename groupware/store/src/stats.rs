@@ -32,6 +32,8 @@ pub struct StoreStats {
     pub group_us: u64,
     /// Batches that wait for the writer now.
     pub waiting: u64,
+    /// Bytes of changes that are committed, and held in memory until they are where they will stay.
+    pub pending_bytes: u64,
     /// Reads by [`Store::look`](crate::Store::look), where something is remembered at all.
     pub looks: u64,
     /// Those of them that needed nothing but what is remembered.

@@ -123,10 +123,10 @@ pub fn transfer(
     Ok(found)
 }
 
-type Place = (String, Vec<u8>);
+type OwnedKey = (String, Vec<u8>);
 
 /// Where the transfer goes on.
-fn begin(to: &Store) -> Result<Option<Place>, TransferError> {
+fn begin(to: &Store) -> Result<Option<OwnedKey>, TransferError> {
     let (state, is_empty) = to
         .read(|snapshot| {
             let mut is_empty = true;
@@ -150,7 +150,7 @@ fn begin(to: &Store) -> Result<Option<Place>, TransferError> {
 }
 
 /// The partition of the last record copied, with its length before it, and its key.
-fn place(state: &Record) -> Result<Option<Place>, ReadError> {
+fn place(state: &Record) -> Result<Option<OwnedKey>, ReadError> {
     if state.value.is_empty() {
         return Ok(None);
     }
@@ -162,7 +162,7 @@ fn place(state: &Record) -> Result<Option<Place>, ReadError> {
     Ok(Some((partition, key.to_vec())))
 }
 
-fn state((partition, key): &Place) -> Bytes {
+fn state((partition, key): &OwnedKey) -> Bytes {
     let length = u16::try_from(partition.len()).unwrap_or(u16::MAX);
     let parts = [&length.to_le_bytes()[..], partition.as_bytes(), key];
     parts.concat().into()
@@ -171,11 +171,11 @@ fn state((partition, key): &Place) -> Bytes {
 struct Page {
     batch: Batch,
     count: u64,
-    last: Place,
+    last: OwnedKey,
 }
 
 /// The next records, with where they end.
-fn page(from: &Store, after: Option<&Place>) -> Result<Option<Page>, TransferError> {
+fn page(from: &Store, after: Option<&OwnedKey>) -> Result<Option<Page>, TransferError> {
     let (mut batch, mut count, mut bytes, mut last) = (Batch::new(), 0, 0, None);
     let after = after.map(|(partition, key)| (&**partition, &**key));
     let read = from.read(|snapshot| {

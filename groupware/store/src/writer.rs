@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::time::timeout;
 
 use crate::cache::Cache;
 use crate::clock::Clock;
@@ -58,7 +60,7 @@ impl Removals {
 }
 
 /// Where the engine lies, and whoever has it may write.
-pub(crate) struct Place {
+pub(crate) struct WriterSlot {
     /// Gone once the store is closed, or while a transaction is under way: nobody goes on after one
     /// that panicked.
     engine: Option<Box<dyn Writer>>,
@@ -68,7 +70,7 @@ pub(crate) struct Place {
     removals: Arc<Removals>,
 }
 
-impl Place {
+impl WriterSlot {
     pub(crate) fn new(
         engine: Box<dyn Writer>,
         life: Arc<Life>,
@@ -133,27 +135,40 @@ impl Place {
         }
     }
 
-    /// Does a little of what is to be done while nobody writes; whether there is more.
-    fn work_idly(&mut self) -> bool {
+    /// Does a little of what is to be done while nobody writes, if somebody has `rested` before it where that is wanted.
+    fn work_idly(&mut self, rested: bool) -> Idle {
         if self.removals.are_under_way() {
-            return false;
+            return Idle::Nothing;
         }
         let Some(mut engine) = self.engine.take() else {
-            return false;
+            return Idle::Nothing;
         };
-        let is_wanted = engine.wants_idle_work();
-        if is_wanted {
-            engine.work_idly();
-        }
-        let is_wanted = is_wanted && engine.wants_idle_work();
+        let rest = engine.rest();
+        let idle = match engine.wants_idle_work() {
+            false => Idle::Nothing,
+            true if !rested && !rest.is_zero() => Idle::After(rest),
+            true => {
+                engine.work_idly();
+                Idle::More
+            }
+        };
         self.engine = Some(engine);
-        is_wanted
+        idle
     }
+}
+
+/// What there is to be done while nobody writes.
+enum Idle {
+    Nothing,
+    /// Something, once nobody has come for so long.
+    After(Duration),
+    /// There may be more.
+    More,
 }
 
 /// Runs until the store is closed or its last handle is gone; batches that were accepted before
 /// are still written.
-pub(crate) fn run(place: &Mutex<Place>, mut queue: mpsc::Receiver<Job>, counters: &Counters) {
+pub(crate) fn run(place: &Mutex<WriterSlot>, mut queue: mpsc::Receiver<Job>, counters: &Counters) {
     let mut jobs = Vec::with_capacity(GROUP_BATCHES);
     let mut outcomes = Vec::with_capacity(GROUP_BATCHES);
     let mut closers = Vec::new();
@@ -161,11 +176,16 @@ pub(crate) fn run(place: &Mutex<Place>, mut queue: mpsc::Receiver<Job>, counters
     let mut last_batches = 0;
     let life = Arc::clone(&place.blocking_lock().life);
     let _ends = Ends(&life);
+    let (mut rested, mut timer) = (false, None);
     loop {
         if !patient.waits() {
-            work_idly(place, &queue, counters);
-            if queue.blocking_recv_many(&mut jobs, GROUP_BATCHES) == 0 {
-                break;
+            let rest = work_idly((place, rested), &queue, counters);
+            let came = receive(&mut queue, &mut jobs, rest, &mut timer);
+            rested = came.is_none();
+            match came {
+                Some(0) => break,
+                Some(_) => {}
+                None => continue,
             }
             if jobs.len() < last_batches {
                 // As many are likely to come again, from threads that wait for this core: a transaction and
@@ -194,15 +214,42 @@ pub(crate) fn run(place: &Mutex<Place>, mut queue: mpsc::Receiver<Job>, counters
     }
 }
 
-/// Does what is to be done while nobody writes, until somebody does. Others may use the engine between
-/// two steps, and as long as they do, it is theirs for as long as a step took.
-fn work_idly(place: &Mutex<Place>, queue: &mpsc::Receiver<Job>, counters: &Counters) {
+/// Waits for jobs, not longer than `rest` if it is given; `None` where nobody came, 0 where nobody can come any more.
+fn receive(
+    queue: &mut mpsc::Receiver<Job>,
+    jobs: &mut Vec<Job>,
+    rest: Option<Duration>,
+    timer: &mut Option<Runtime>,
+) -> Option<usize> {
+    let Some(rest) = rest else {
+        return Some(queue.blocking_recv_many(jobs, GROUP_BATCHES));
+    };
+    if timer.is_none() {
+        *timer = Builder::new_current_thread().enable_time().build().ok();
+    }
+    let Some(timer) = timer else {
+        return Some(queue.blocking_recv_many(jobs, GROUP_BATCHES));
+    };
+    let came = async { timeout(rest, queue.recv_many(jobs, GROUP_BATCHES)).await };
+    timer.block_on(came).ok()
+}
+
+/// Does what is to be done while nobody writes, until somebody does; how long it is to be waited for somebody before
+/// there is more to do. Others may use the engine between two steps, and as long as they do, it is theirs for as long
+/// as a step took.
+fn work_idly(
+    (place, mut rested): (&Mutex<WriterSlot>, bool),
+    queue: &mpsc::Receiver<Job>,
+    counters: &Counters,
+) -> Option<Duration> {
     let is_idle = || queue.is_empty() && !queue.is_closed();
     let (clock, mut commits) = (Clock::start(), counters.read(0).commits);
     while is_idle() {
         let began = clock.now();
-        if !place.blocking_lock().work_idly() {
-            break;
+        match place.blocking_lock().work_idly(std::mem::take(&mut rested)) {
+            Idle::Nothing => return None,
+            Idle::After(rest) => return Some(rest),
+            Idle::More => {}
         }
         let before = std::mem::replace(&mut commits, counters.read(0).commits);
         if commits > before {
@@ -213,6 +260,7 @@ fn work_idly(place: &Mutex<Place>, queue: &mpsc::Receiver<Job>, counters: &Count
             }
         }
     }
+    None
 }
 
 /// The batch that lets others go first, while it does: there is one at most.

@@ -131,6 +131,11 @@ impl Engine for ReadPool {
         self.begin()?.data_bytes()
     }
 
+    fn pending_bytes(&self) -> u64 {
+        let pending = self.pending.as_ref();
+        pending.map_or(0, |shared| shared.tables().bytes() as u64)
+    }
+
     fn check(&self) -> Result<Vec<String>, StoreError> {
         self.begin()?.integrity()
     }
@@ -338,12 +343,12 @@ struct Merge<'a> {
     is_over: bool,
 }
 
-type Place<'a> = (&'a str, &'a [u8]);
+type KeyRef<'a> = (&'a str, &'a [u8]);
 type AllVisit<'a> = &'a mut dyn FnMut(&str, &[u8], Found<'_, '_>) -> Visited;
 
 impl Merge<'_> {
     /// Visits what comes before a row of the tree, and then the row, unless something else is in its place.
-    fn row(&mut self, place: Place<'_>, row: &Row<'_>, visit: AllVisit<'_>) -> Visited {
+    fn row(&mut self, place: KeyRef<'_>, row: &Row<'_>, visit: AllVisit<'_>) -> Visited {
         let mut instead = None;
         while let Some(changed) = self.above.peek() {
             match changed.place().cmp(&place) {

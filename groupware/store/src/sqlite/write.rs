@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use rusqlite::{Connection, ErrorCode};
@@ -10,7 +11,7 @@ use rusqlite::{Connection, ErrorCode};
 use super::checkpoint::{Checkpointer, Log, watch_log, written_log};
 use super::fault;
 use super::log_ahead::LogAhead;
-use super::pending::{LONG_BYTES, MANY_BYTES, Now, Pending};
+use super::pending::{LONG_BYTES, MANY_BYTES, Now, Pace, Pending};
 use super::redo::redo;
 use super::tree::Tree;
 use super::vacuum::Vacuum;
@@ -23,6 +24,10 @@ use crate::{
 
 /// Revisions are reserved in runs, so that a commit needn't write the counter.
 const REVISION_RUN: u64 = 1 << 20;
+/// How long nobody is to have committed anything before a memtable is flushed further than is due. Whoever waits for a
+/// request to be worked on has not committed yet: where one core does both, a writer with nothing to do is no sign of an
+/// idle machine.
+const REST: Duration = Duration::from_millis(10);
 /// Batches of one transaction that together have more than this go into the tree at once: they are one row else.
 const MOST_PENDING_BYTES: usize = 64 << 20;
 
@@ -435,7 +440,7 @@ impl Writer for SqliteWriter {
 
     fn tend(&mut self) {
         if self.pending.wants_flush() {
-            self.flush_some();
+            self.flush_some(Pace::Even);
         }
         // Twice for the same length would take a checkpoint of nothing for one that caught up.
         if let Some(log) = self.written() {
@@ -445,13 +450,20 @@ impl Writer for SqliteWriter {
         }
     }
 
+    fn rest(&self) -> Duration {
+        match self.pending.wants_idle_flush() {
+            true => REST,
+            false => Duration::ZERO,
+        }
+    }
+
     fn wants_idle_work(&self) -> bool {
         self.vacuum.wants_step() || self.pending.wants_idle_flush()
     }
 
     fn work_idly(&mut self) {
         if self.pending.wants_idle_flush() {
-            self.flush_some();
+            self.flush_some(Pace::Any);
             return self.tend();
         }
         let reserved = self.checkpointer.pages_of(self.pending.recurring_bytes());
@@ -472,8 +484,8 @@ impl Writer for SqliteWriter {
 }
 
 impl SqliteWriter {
-    fn flush_some(&mut self) {
-        let done = self.pending.flush_some(&mut self.tree);
+    fn flush_some(&mut self, pace: Pace) {
+        let done = self.pending.flush_some(&mut self.tree, pace);
         self.unflushed = done.err().map(|error| self.failed(error.into()));
         if let Some(error) = &self.unflushed {
             fault::note_flush(error);

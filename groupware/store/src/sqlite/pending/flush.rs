@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rusqlite::OptionalExtension;
 
 use super::table::{CHANGE_BYTES, Change, GroupNumber, Keyed, Now};
-use super::waiting::{FULL_BYTES, Pending};
+use super::waiting::{FULL, FULL_BYTES, Flush, Pending};
 use crate::sqlite::tree::Tree;
 
 const BEGIN: &str = "BEGIN IMMEDIATE";
@@ -23,6 +23,18 @@ const STEP_BYTES: usize = 32 << 10;
 const RECORDS: usize = 64;
 /// Rows that are deleted at once at least.
 const ROWS: u64 = 64;
+
+/// A step is a good part of all, in partitions, where there are many: each is a transaction.
+const STEPS: usize = 512;
+
+/// How much is written at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::sqlite) enum Pace {
+    /// As the next memtable gets full, so that all of it is written when that is full by two thirds.
+    Even,
+    /// Whatever a step takes.
+    Any,
+}
 
 /// Records of one partition, and whether they are the last of it.
 struct Slice {
@@ -38,7 +50,24 @@ impl Pending {
             false => self.unflushed_bytes >= STEP_BYTES.min(self.full_bytes),
             true => self.unflushed_bytes >= self.full_bytes || self.is_overfull(),
         };
-        is_due && (self.has_work() || self.is_full())
+        let is_wanted = match (&self.tables.full, self.flush.done) {
+            (Some(_), None) => self.is_behind(self.flush.of / STEPS),
+            (None, None) => self.is_full(),
+            (_, Some(_)) => true,
+        };
+        is_due && is_wanted
+    }
+
+    /// Whether more partitions than these are missing in the tree of what the [`Pace::Even`] asks for.
+    fn is_behind(&self, partitions: usize) -> bool {
+        let Flush {
+            partitions: left,
+            of,
+            ..
+        } = &self.flush;
+        let done = of - left.len();
+        // There is always the last of it to do: giving the memtable up.
+        left.is_empty() || (done + partitions) * 2 * FULL < of * 3 * (self.fullness() + 1)
     }
 
     fn has_work(&self) -> bool {
@@ -51,9 +80,13 @@ impl Pending {
         is_quiet && (self.has_work() || self.is_full())
     }
 
-    /// Does some of it: half as much again as was committed meanwhile. So it is spread evenly, and ends before the next
-    /// memtable is full.
-    pub(in crate::sqlite) fn flush_some(&mut self, tree: &mut Tree) -> rusqlite::Result<()> {
+    /// Does some of it: half as much again as was committed meanwhile at most, so that it ends before the next memtable is
+    /// full whatever happens.
+    pub(in crate::sqlite) fn flush_some(
+        &mut self,
+        tree: &mut Tree,
+        pace: Pace,
+    ) -> rusqlite::Result<()> {
         if self.tables.full.is_none() && self.is_full() {
             self.begin_flush();
             // What was committed until now is all of it.
@@ -61,13 +94,13 @@ impl Pending {
         }
         let committed = std::mem::take(&mut self.unflushed_bytes).max(STEP_BYTES);
         let groups = std::mem::take(&mut self.unflushed_groups);
-        let mut bytes = committed + committed / 2;
+        let (mut bytes, mut pace) = (committed + committed / 2, pace);
         if self.tables.active.bytes() > 2 * self.full_bytes.max(FULL_BYTES / 8) {
             // It can't keep up so: everybody waits.
-            bytes = usize::MAX;
+            (bytes, pace) = (usize::MAX, Pace::Any);
         }
         self.free_some();
-        let done = self.step(tree, bytes, ROWS.max(2 * groups));
+        let done = self.step(tree, (bytes, pace), ROWS.max(2 * groups));
         self.flush.failed = done.is_err();
         done
     }
@@ -78,7 +111,7 @@ impl Pending {
             if self.tables.full.is_none() && self.flush.done.is_none() {
                 self.begin_flush();
             }
-            self.step(tree, usize::MAX, u64::MAX)?;
+            self.step(tree, (usize::MAX, Pace::Any), u64::MAX)?;
         }
         (self.unflushed_bytes, self.unflushed_groups) = (0, 0);
         self.flush.failed = false;
@@ -95,6 +128,7 @@ impl Pending {
         let full = self.tables.full.as_ref();
         let mut partitions = full.map_or_else(Vec::new, |full| full.partitions());
         partitions.reverse();
+        self.flush.of = partitions.len();
         self.flush.partitions = partitions;
         self.flush.after = None;
         self.flush.last = self.group;
@@ -102,10 +136,10 @@ impl Pending {
         self.last_row_bytes = std::mem::take(&mut self.row_bytes);
     }
 
-    fn step(&mut self, tree: &mut Tree, bytes: usize, rows: u64) -> rusqlite::Result<()> {
+    fn step(&mut self, tree: &mut Tree, much: (usize, Pace), rows: u64) -> rusqlite::Result<()> {
         tree.lazily(|tree| {
             tree.execute(BEGIN)?;
-            let went = self.write(tree, bytes);
+            let went = self.write(tree, much);
             let went = went.and_then(|()| self.forget_rows(tree, rows));
             let went = went.and_then(|()| tree.execute("COMMIT"));
             if went.is_err() {
@@ -120,13 +154,13 @@ impl Pending {
         })
     }
 
-    /// Gives some of the memory back of what is in the tree, unless somebody still reads there.
+    /// Gives some of the memory back of what is in the tree; later, where somebody still reads there: who lets go of it as
+    /// the last one gives all of it back at once.
     fn free_some(&mut self) {
         if let Some(left) = self.flush.left.take() {
             self.flush.left = match Arc::try_unwrap(left) {
                 Ok(mut left) => left.shrink().then(|| Arc::new(left)),
-                // The last of them does it.
-                Err(_) => None,
+                Err(left) => Some(left),
             };
         }
     }
@@ -139,10 +173,10 @@ impl Pending {
         }
     }
 
-    /// Writes records of so many bytes.
-    fn write(&mut self, tree: &mut Tree, bytes: usize) -> rusqlite::Result<()> {
+    /// Writes records of so many bytes, as far as the pace asks for them.
+    fn write(&mut self, tree: &mut Tree, (bytes, pace): (usize, Pace)) -> rusqlite::Result<()> {
         let mut left = bytes;
-        while left > 0 {
+        while left > 0 && (pace == Pace::Any || self.is_behind(0)) {
             let Some(Slice {
                 partition,
                 records,

@@ -23,6 +23,7 @@ mod tables;
 mod waiting;
 
 pub(super) use above::{Above, Changed};
+pub(super) use flush::Pace;
 pub(super) use table::{Change, GroupNumber, Now};
 pub(super) use tables::{LAST_GROUP, Shared, Tables};
 pub(super) use waiting::{LONG_BYTES, MANY_BYTES, Pending, SCHEMA};

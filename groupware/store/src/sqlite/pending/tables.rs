@@ -71,7 +71,7 @@ impl Tables {
         all
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::sqlite) fn bytes(&self) -> usize {
         self.active.bytes() + self.full.as_ref().map_or(0, |full| full.bytes())
     }
 

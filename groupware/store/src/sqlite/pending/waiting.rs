@@ -23,7 +23,9 @@ const FULL_GONE: usize = 2048;
 /// Where flushing fails, changes are taken until they are so many times as much.
 const OVERFULL: usize = 4;
 /// And one with so many groups, however little they have changed: each has its row.
-const FULL_GROUPS: u64 = 1 << 16;
+const FULL_GROUPS: usize = 1 << 16;
+/// All of it, in thousandths.
+pub(super) const FULL: usize = 1000;
 /// A longer value goes into the tree at once.
 pub(in crate::sqlite) const LONG_BYTES: usize = 8 << 10;
 /// So do the changes of a group that together are longer.
@@ -34,6 +36,8 @@ pub(in crate::sqlite) const MANY_BYTES: usize = 1 << 20;
 pub(super) struct Flush {
     /// Partitions of the full memtable that are not yet in the tree, the next one last.
     pub(super) partitions: Vec<Arc<str>>,
+    /// How many they were.
+    pub(super) of: usize,
     /// The key after which the next one goes on.
     pub(super) after: Option<Box<[u8]>>,
     /// The last group of the full memtable.
@@ -267,10 +271,20 @@ impl Pending {
     }
 
     pub(super) fn is_full(&self) -> bool {
+        self.fullness() >= FULL
+    }
+
+    /// How full the memtable is that is written to, in thousandths.
+    pub(super) fn fullness(&self) -> usize {
         let active = &self.tables.active;
-        active.bytes() >= self.full_bytes
-            || active.most_gone() >= FULL_GONE
-            || self.groups >= FULL_GROUPS
+        let groups = usize::try_from(self.groups).unwrap_or(usize::MAX);
+        let by = [
+            (active.bytes(), self.full_bytes),
+            (active.most_gone(), FULL_GONE),
+            (groups, FULL_GROUPS),
+        ];
+        let by = by.map(|(is, full)| is.saturating_mul(FULL) / full.max(1));
+        by.into_iter().max().unwrap_or_default()
     }
 
     /// Has another memtable take the place of the one that is written to.
