@@ -14,6 +14,27 @@ pub(crate) struct StoreArgs {
 pub(crate) enum StoreCommand {
     /// Copy all records into an empty data folder or database
     Copy(CopyArgs),
+    /// Say of records that they were put back as they were earlier, by a snapshot or
+    /// a dump
+    Restored(RestoredArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll store restored /var/lib/plimsoll
+  plimsoll store restored postgres://plimsoll@db.example.org/plimsoll
+
+What `data restore` and `store copy` make says so itself. After anything else that
+brings records back as they were, such as a snapshot of the disk, pg_restore, or a
+recovery to a point in time, say it by this, once, before a server starts: the next
+one that starts gives each mailbox new numbers (UIDVALIDITY, MODSEQ), so that no
+program that keeps a copy takes a message of now for one that was lost. No server
+may use the records meanwhile.")]
+pub(crate) struct RestoredArgs {
+    /// The data folder or the URL of the database
+    #[arg(value_name = "RECORDS")]
+    pub(crate) records: String,
 }
 
 #[derive(Debug, Args)]

@@ -8,13 +8,22 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::commands::print;
 use crate::database::records;
 use crate::exit::{Exit, Failure};
-use crate::operating::{CopyArgs, StoreArgs, StoreCommand};
+use crate::operating::{CopyArgs, RestoredArgs, StoreArgs, StoreCommand};
 use crate::size::size;
 
 pub(crate) fn run(args: &StoreArgs) -> Result<Exit, Failure> {
     match &args.command {
         StoreCommand::Copy(args) => copy(args),
+        StoreCommand::Restored(args) => restored(args),
     }
+}
+
+fn restored(args: &RestoredArgs) -> Result<Exit, Failure> {
+    let records = records(&args.records)?;
+    groupware_server::note_restored(&records).map_err(|error| failure(&error))?;
+    print(&format!(
+        "{records}: the next server that starts gives each mailbox new numbers\n"
+    ))
 }
 
 fn copy(args: &CopyArgs) -> Result<Exit, Failure> {

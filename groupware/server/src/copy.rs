@@ -4,7 +4,9 @@ use std::fmt;
 use std::path::PathBuf;
 
 use groupware_postgres::{Database, OpenError as DatabaseError, PostgresOptions};
-use groupware_store::{OpenError, Stage, Store, StoreOptions, TransferError, Transferred};
+use groupware_store::{
+    CommitError, OpenError, Stage, Store, StoreOptions, TransferError, Transferred,
+};
 
 /// Where records are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +45,9 @@ pub enum CopyError {
     /// They were opened.
     #[error(transparent)]
     Transfer(#[from] TransferError),
+    /// They were opened, and can't be written.
+    #[error(transparent)]
+    Note(#[from] CommitError),
 }
 
 /// Copies all records, or goes on with it, and compares both sides in the end. No server may use either. The copy says
@@ -58,12 +63,7 @@ pub fn copy(
     if from == to {
         return Err(CopyError::Same(from.to_string()));
     }
-    if let Records::Folder(folder) = from
-        && !folder.is_dir()
-    {
-        return Err(CopyError::NoFolder(from.to_string()));
-    }
-    let from = open(from, StoreOptions::default().as_it_is())?;
+    let from = open_what_is_there(from)?;
     let to = open(to, StoreOptions::default())?;
     // The original may have been used since, or may be used still.
     let note = groupware_mail::restored::note();
@@ -71,6 +71,30 @@ pub fn copy(
     from.close_blocking();
     to.close_blocking();
     Ok(done?)
+}
+
+/// Has records say that they were put back as they were earlier, by whatever means ([`groupware_mail::restored`]). No
+/// server may use them.
+///
+/// # Errors
+/// See [`CopyError`].
+pub fn note_restored(records: &Records) -> Result<(), CopyError> {
+    // Nothing is made where there is nothing.
+    open_what_is_there(records)?.close_blocking();
+    let store = open(records, StoreOptions::default())?;
+    let noted = store.commit_blocking(groupware_mail::restored::note());
+    store.close_blocking();
+    noted?;
+    Ok(())
+}
+
+fn open_what_is_there(records: &Records) -> Result<Store, CopyError> {
+    if let Records::Folder(folder) = records
+        && !folder.is_dir()
+    {
+        return Err(CopyError::NoFolder(records.to_string()));
+    }
+    open(records, StoreOptions::default().as_it_is())
 }
 
 fn open(records: &Records, options: StoreOptions) -> Result<Store, CopyError> {

@@ -21,7 +21,7 @@ mod stored;
 
 pub use check::{CheckError, Checked, check, check_data};
 pub use config::{Config, Data, Limits, LogSettings, Reached};
-pub use copy::{CopyError, Records, copy};
+pub use copy::{CopyError, Records, copy, note_restored};
 pub use error::ServeError;
 pub use groupware_front_lookup::LookupAccess;
 pub use groupware_front_smtp::{Role as SmtpRole, SmtpLimits};
