@@ -131,10 +131,22 @@ impl Collector for StoreMetrics {
             let metric = encoder.encode_descriptor(name, help, None, counter.metric_type())?;
             counter.encode(metric)?;
         }
-        let waiting = ConstGauge::new(i64::try_from(stats.waiting).unwrap_or(i64::MAX));
-        let help = "Batches that wait for the writer";
-        let metric = encoder.encode_descriptor("store_queue", help, None, waiting.metric_type())?;
-        waiting.encode(metric)?;
+        for (name, help, value) in [
+            (
+                "store_queue",
+                "Batches that wait for the writer",
+                stats.waiting,
+            ),
+            (
+                "store_pending_bytes",
+                "Committed changes that are still to be written where they will stay",
+                stats.pending_bytes,
+            ),
+        ] {
+            let gauge = ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));
+            let metric = encoder.encode_descriptor(name, help, None, gauge.metric_type())?;
+            gauge.encode(metric)?;
+        }
         encode_times(&mut encoder, &stats)?;
         let sizes = stats.group_sizes;
         let last = sizes.len() - 1;
