@@ -25,7 +25,7 @@ const REQUESTS: usize = 300;
 const MOST: f64 = 1.03;
 
 /// A request that is measured.
-struct Asked {
+struct Measured {
     name: &'static str,
     method: &'static str,
     path: &'static str,
@@ -79,8 +79,8 @@ pub(crate) fn compare(with: &Path, without: &Path) -> Result<(), Error> {
     }
 }
 
-fn asked() -> [Asked; 4] {
-    let get = |name, path| Asked {
+fn asked() -> [Measured; 4] {
+    let get = |name, path| Measured {
         name,
         method: "GET",
         path,
@@ -94,13 +94,13 @@ fn asked() -> [Asked; 4] {
     [
         get("calendar, events", "/mail/ada/api/calendar/events?count=10"),
         get("mail, inbox", "/mail/ada/api/mail/inbox"),
-        Asked {
+        Measured {
             name: "calendar, a new event",
             method: "POST",
             path: "/mail/ada/api/calendar/events",
             body: event,
         },
-        Asked {
+        Measured {
             name: "mail, sent",
             method: "POST",
             path: "/mail/ada/api/mail/outbox",
@@ -130,7 +130,7 @@ impl Side {
     }
 
     /// Asks so often; nanoseconds of CPU that the server took for all of it.
-    fn ask(&mut self, asked: &Asked) -> Result<f64, Error> {
+    fn ask(&mut self, asked: &Measured) -> Result<f64, Error> {
         let before = cpu_ns(self.server.pid())?;
         for _ in 0..REQUESTS {
             let answer = self.client.request(asked.method, asked.path, &asked.body)?;

@@ -26,7 +26,7 @@ pub(crate) struct LiveArgs {
         default_missing_value = ANY_PORT,
         value_parser = asked
     )]
-    live: Option<Asked>,
+    live: Option<PageFlag>,
     /// Serve no page; `PLIMSOLL_LIVE=off` says so for good
     #[arg(long, overrides_with = "live")]
     no_live: bool,
@@ -34,7 +34,7 @@ pub(crate) struct LiveArgs {
 
 /// What is said of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum PageFlag {
     Off,
     At(SocketAddr),
 }
@@ -58,8 +58,8 @@ impl LiveArgs {
 
     fn page_where(&self, is_seen: bool) -> Page {
         match (self.no_live, self.live) {
-            (true, _) | (_, Some(Asked::Off)) => Page::None,
-            (false, Some(Asked::At(address))) => Page::Asked(address),
+            (true, _) | (_, Some(PageFlag::Off)) => Page::None,
+            (false, Some(PageFlag::At(address))) => Page::Asked(address),
             (false, None) if is_seen => Page::Offered(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
             (false, None) => Page::None,
         }
@@ -74,10 +74,10 @@ fn has_browser(says: impl Fn(&str) -> Option<String>) -> bool {
     !is_pipeline && !is_plain && says("SSH_CONNECTION").is_none()
 }
 
-fn asked(text: &str) -> Result<Asked, AddrParseError> {
+fn asked(text: &str) -> Result<PageFlag, AddrParseError> {
     match text {
-        OFF => Ok(Asked::Off),
-        address => address.parse().map(Asked::At),
+        OFF => Ok(PageFlag::Off),
+        address => address.parse().map(PageFlag::At),
     }
 }
 

@@ -39,9 +39,9 @@ fn repository() -> &'static Path {
 }
 
 /// A test's own folder.
-struct Place(tempfile::TempDir);
+struct Scratch(tempfile::TempDir);
 
-impl Place {
+impl Scratch {
     fn new() -> Self {
         Self(tempfile::tempdir().expect("a folder"))
     }
@@ -119,7 +119,7 @@ macro_rules! kept {
 
 #[test]
 fn help_of_every_command() {
-    let place = Place::new();
+    let place = Scratch::new();
     kept!("help", place.run("--help"));
     kept!("help_short", place.run("-h"));
     kept!("no_command", place.run(""));
@@ -148,6 +148,7 @@ fn help_of_every_command() {
         "data restore",
         "store",
         "store copy",
+        "store restored",
         "users",
         "sessions",
         "calendar",
@@ -177,7 +178,7 @@ fn help_of_every_command() {
 
 #[test]
 fn a_load_with_fewer_users_than_its_workload_needs_is_warned_of() {
-    let place = Place::new();
+    let place = Scratch::new();
     let workload = "workload: ring\nleast_users: 15\nuser: { name: \"user{{ index }}\" }\nsession:\n  \
                     pace: 1s\n  steps:\n    - { step: Ask, request: \"GET /{{ neighbour(8) }}\" }\n";
     let study = "study: ring\ntitle: A ring\nworkload: ring.workload.yaml\nsystem: { groupware: {} }\n\
@@ -210,7 +211,7 @@ fn a_load_with_fewer_users_than_its_workload_needs_is_warned_of() {
 
 #[test]
 fn a_step_that_will_find_nothing_is_warned_of() {
-    let place = Place::new();
+    let place = Scratch::new();
     let study = "study: empty\ntitle: A list that runs empty\nworkload: empty.workload.yaml\nsystem: { groupware: {} }\n\
                  load: { users: 8, ramp: 1s, hold: 2s }\n";
     place.write("empty.study.yaml", study);
@@ -242,7 +243,7 @@ fn a_step_that_will_find_nothing_is_warned_of() {
 
 #[test]
 fn wrong_arguments() {
-    let place = Place::new();
+    let place = Scratch::new();
     for (name, arguments) in [
         ("unknown_command", "rum"),
         ("unknown_flag", "run study.yaml --sped 3"),
@@ -327,7 +328,7 @@ const STUDY: &str = "study: s\ntitle: A study\nworkload: w\nsystem: { groupware:
 
 #[test]
 fn files_with_faults() {
-    let place = Place::new();
+    let place = Scratch::new();
     place.write("w.workload.yaml", WORKLOAD);
     place.write("good.study.yaml", STUDY);
     place.write("empty.study.yaml", "");
@@ -430,7 +431,7 @@ fn schemas_are_those_of_the_documentation() {
 
 #[test]
 fn reports_of_kept_runs() {
-    let place = Place::new();
+    let place = Scratch::new();
     for (name, code) in [("workload", 99), ("search", 0), ("comparison", 0)] {
         place.golden(name);
         let said = place.run(&format!("report {name}"));
@@ -460,7 +461,7 @@ fn reports_of_kept_runs() {
 
 #[test]
 fn runs_over_time() {
-    let place = Place::new();
+    let place = Scratch::new();
     for name in ["workload", "search", "comparison"] {
         place.golden_as(&format!("golden-{name}"), name);
     }
@@ -502,7 +503,7 @@ fn runs_over_time() {
 
 #[test]
 fn reports_are_served_to_who_knows_the_address() {
-    let place = Place::new();
+    let place = Scratch::new();
     place.golden_as("a search", "search");
     place.golden_as("workload", "workload");
     let mut serving = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
@@ -556,7 +557,7 @@ fn reports_are_served_to_who_knows_the_address() {
 
 #[test]
 fn runs_beside_each_other() {
-    let place = Place::new();
+    let place = Scratch::new();
     for name in ["workload", "search", "comparison"] {
         place.golden(name);
     }
@@ -619,7 +620,7 @@ fn runs_beside_each_other() {
 
 #[test]
 fn folders_that_are_no_runs() {
-    let place = Place::new();
+    let place = Scratch::new();
     fs::create_dir(place.path("empty")).expect("a folder");
     kept!("report_of_nothing", place.run("report nothing"));
     kept!("report_of_an_empty_folder", place.run("report empty"));
@@ -638,7 +639,7 @@ fn folders_that_are_no_runs() {
 
 #[test]
 fn nothing_to_put_back() {
-    let place = Place::new();
+    let place = Scratch::new();
     let said = place.run("restore --state state");
     assert_eq!(said.code, Some(0));
     kept!("restore_of_nothing", said);
@@ -646,7 +647,7 @@ fn nothing_to_put_back() {
 
 #[test]
 fn servers_that_do_not_start() {
-    let place = Place::new();
+    let place = Scratch::new();
     kept!(
         "serve_checks_no_store",
         place.run("serve --check --data nothing")

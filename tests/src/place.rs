@@ -9,14 +9,14 @@ use crate::server::{ADMIN_TOKEN, ServerProcess};
 
 /// A server and a folder to work in.
 #[derive(Debug)]
-pub struct Place {
+pub struct ServedFolder {
     folder: tempfile::TempDir,
     arguments: Vec<String>,
     server: Option<ServerProcess>,
 }
 
 #[expect(clippy::new_without_default, reason = "it starts a server")]
-impl Place {
+impl ServedFolder {
     /// An empty folder and a server on a data folder in it.
     pub fn new() -> Self {
         Self::with(&[])

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use plimsoll_tests::place::Place;
+use plimsoll_tests::place::ServedFolder;
 use plimsoll_tests::server::{Client, ServerProcess};
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ fn files(folder: &Path) -> BTreeSet<(String, Vec<u8>)> {
 
 #[test]
 fn users_come_are_shown_and_go() {
-    let place = Place::new();
+    let place = ServedFolder::new();
     place.good("users add ada", "correct horse\n");
     assert!(
         place
@@ -79,7 +79,7 @@ fn users_come_are_shown_and_go() {
 
 #[test]
 fn mail_is_brought_once_and_taken_out_as_it_was() {
-    let place = Place::new();
+    let place = ServedFolder::new();
     place.good("users add ada", "correct horse\n");
     place.good("users add ben", "correct horse\n");
     let maildir = place.path().join("Maildir");
@@ -178,7 +178,7 @@ fn in_calendar(parts: &[&str]) -> String {
 
 #[test]
 fn calendars_come_in_and_go_out_as_they_are() {
-    let place = Place::new();
+    let place = ServedFolder::new();
     place.good("users add ada", "correct horse\n");
     place.good("users add ben", "correct horse\n");
     // As Radicale has them: a file for each object, in folders, and its own files beside them.
@@ -257,7 +257,7 @@ fn calendars_come_in_and_go_out_as_they_are() {
 
 #[test]
 fn what_is_wrong_in_a_calendar_is_told_with_its_line() {
-    let place = Place::new();
+    let place = ServedFolder::new();
     place.good("users add ada", "correct horse\n");
     let bad = "BEGIN:VEVENT\r\nUID:bad\r\nSUMMARY:no start\r\nEND:VEVENT\r\n";
     let mixed = in_calendar(&[TASK, bad, &TASK.replace("UID:task\n", "")]);
@@ -285,7 +285,7 @@ fn what_is_wrong_in_a_calendar_is_told_with_its_line() {
 
 #[test]
 fn a_backup_that_is_killed_is_told_as_incomplete_or_is_whole() {
-    let place = Place::new();
+    let place = ServedFolder::new();
     place.good("users add ada", "correct horse\n");
     // So many bytes that a backup takes a moment.
     let mbox = place.path().join("large.mbox");
@@ -358,7 +358,7 @@ fn a_backup_that_is_killed_is_told_as_incomplete_or_is_whole() {
 }
 
 /// A mail a change: how many there are in a folder of ada's, of the data in another folder.
-fn mails(place: &Place, data: &str) -> usize {
+fn mails(place: &ServedFolder, data: &str) -> usize {
     let beside = place.path().join(format!("{data}-beside"));
     fs::create_dir_all(&beside).expect("made");
     let data = place.path().join(data);
@@ -376,14 +376,14 @@ fn mails(place: &Place, data: &str) -> usize {
         + fs::read_dir(beside.join("out/new")).map_or(0, Iterator::count)
 }
 
-fn import_one(place: &Place, number: u32) {
+fn import_one(place: &ServedFolder, number: u32) {
     let mbox = format!("From x Sat Jan  3 01:05:34 1996\nSubject: {number}\n\nText\n\n");
     fs::write(place.path().join("one.mbox"), mbox).expect("written");
     place.good("mail import ada one.mbox", "");
 }
 
 /// The moment of the last change that is kept, as the command says it.
-fn last_change(place: &Place) -> String {
+fn last_change(place: &ServedFolder) -> String {
     let said = place.good("data changes", "");
     let line = said.lines().last().expect("there is a line");
     line.split_whitespace().nth(2).expect("to when").to_owned()
@@ -391,7 +391,7 @@ fn last_change(place: &Place) -> String {
 
 #[test]
 fn a_backup_is_brought_to_a_moment_while_the_server_runs_and_after_it_was_killed() {
-    let mut place = Place::with(&["--keep-changes", "7d"]);
+    let mut place = ServedFolder::with(&["--keep-changes", "7d"]);
     place.good("users add ada", "correct horse\n");
     place.good("data backup backups", "");
     (0..5).for_each(|number| import_one(&place, number));
@@ -417,10 +417,42 @@ fn a_backup_is_brought_to_a_moment_while_the_server_runs_and_after_it_was_killed
     place.bad("data changes --data plain", "", 104);
 }
 
+/// The UIDVALIDITY of ada's inbox.
+fn validity(place: &ServedFolder) -> u64 {
+    let address = place.server().address();
+    let mut ada = Client::user(address, "ada", "correct horse").expect("the server listens");
+    let inbox = ada.request("GET", "/mail/ada/api/mail/folders/inbox", &Value::Null);
+    let inbox = inbox.expect("an answer").body;
+    inbox["uidValidity"].as_u64().expect("it is a number")
+}
+
+#[test]
+fn data_that_a_snapshot_brought_back_get_new_numbers_when_that_is_said() {
+    let mut place = ServedFolder::new();
+    place.good("users add ada", "correct horse\n");
+    import_one(&place, 1);
+    let first = validity(&place);
+    place.kill_and_start_again();
+    assert_eq!(validity(&place), first);
+    place.bad("store restored data", "", 104);
+    place.bad("store restored nowhere", "", 104);
+    fs::create_dir(place.path().join("empty")).expect("made");
+    place.bad("store restored empty", "", 104);
+    place.stop();
+    place.good("store restored data", "");
+    place.kill_and_start_again();
+    let second = validity(&place);
+    assert!(second > first, "{second}, {first}");
+    place.kill_and_start_again();
+    assert_eq!(validity(&place), second);
+    place.stop();
+    assert_eq!(mails(&place, "data"), 1);
+}
+
 /// Killed at whatever moment, what is there afterwards is all that was there before.
 #[test]
 fn making_the_records_anew_loses_nothing_when_it_is_killed() {
-    let mut place = Place::new();
+    let mut place = ServedFolder::new();
     place.good("users add ada", "correct horse\n");
     let mut text = String::new();
     for number in 0..30 {

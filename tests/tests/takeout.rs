@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use plimsoll_tests::place::Place;
+use plimsoll_tests::place::ServedFolder;
 use plimsoll_tests::server::Client;
 use plimsoll_tests::zip;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 const EVENTS: usize = 230;
 const DOCUMENTS: usize = 60;
 
-fn user(place: &Place, name: &str) -> Client {
+fn user(place: &ServedFolder, name: &str) -> Client {
     let address = place.server().address();
     let mut admin = Client::admin(address).expect("the server listens");
     // A program's password: nobody waits for the hash of one that people think of.
@@ -61,7 +61,7 @@ fn strange() -> Vec<Vec<u8>> {
 }
 
 /// Mail that came, that went, and that was brought with marks.
-fn fill_mail(place: &Place, ada: &mut Client, ben: &mut Client) {
+fn fill_mail(place: &ServedFolder, ada: &mut Client, ben: &mut Client) {
     for (number, (from, to, size)) in [
         ("ben", "ada", 100),
         ("ben", "ada", 200_000),
@@ -211,7 +211,7 @@ fn check_documents(archive: &BTreeMap<String, Vec<u8>>, files: &[(&str, Vec<u8>)
 
 #[test]
 fn everything_is_in_it_and_comes_in_again() {
-    let place = Place::new();
+    let place = ServedFolder::new();
     let (mut ada, mut ben) = (user(&place, "ada"), user(&place, "ben"));
     fill_mail(&place, &mut ada, &mut ben);
     fill_calendar(&mut ada);
@@ -276,7 +276,7 @@ fn everything_is_in_it_and_comes_in_again() {
 type Mail = (String, String, Vec<u8>);
 
 /// All mails of a Maildir.
-fn mails(place: &Place, maildir: &str) -> Vec<Mail> {
+fn mails(place: &ServedFolder, maildir: &str) -> Vec<Mail> {
     let mut found = Vec::new();
     let maildir = place.path().join(maildir);
     let mut folders = vec![(String::new(), maildir.clone())];

@@ -1,7 +1,7 @@
 //! Any bytes as the body or the query of a request to the lookup service: it is understood, or
 //! refused with a status of the client's.
 
-use groupware_lookup::{BulkRenewal, LookupError, NewRecord, Query, parse_renewal};
+use groupware_lookup::{BulkRenewal, LookupError, NewRecord, LookupQuery, parse_renewal};
 
 fn judge<T>(outcome: Result<T, LookupError>) -> Option<T> {
     match outcome {
@@ -35,7 +35,7 @@ pub(crate) fn run(data: &[u8]) {
             let pairs = text
                 .split('&')
                 .map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-            judge(Query::parse(pairs));
+            judge(LookupQuery::parse(pairs));
         }
     }
 }

@@ -2,7 +2,7 @@
 //! and what was registered can be asked for. What is read is not much larger than the body.
 
 use groupware_lookup::xml::{self, Message};
-use groupware_lookup::{Context, Layout, Query, Registrant, query};
+use groupware_lookup::{Context, Layout, LookupQuery, Registrant, query};
 use groupware_proto_lookup::limits::COPIES_BYTES;
 use groupware_proto_lookup::{Raw, canonical};
 use groupware_store::{Store, StoreOptions};
@@ -61,7 +61,7 @@ pub(crate) fn run(data: &[u8]) {
                 .expect("within the store's limits");
         }
     }
-    let all = Query::parse(std::iter::empty()).expect("an empty query");
+    let all = LookupQuery::parse(std::iter::empty()).expect("an empty query");
     let found = store.read(|snapshot| query(snapshot, layout, &all, 1000));
     let found = found.expect("what is stored can be read");
     serde_json::from_slice::<serde_json::Value>(&found.body).expect("JSON");

@@ -72,8 +72,8 @@ pub fn restore_at(
             }
             Ok(replayed) => {
                 let kept = [
-                    Place::Content(ContentStore::open(data)?),
-                    Place::Spared(Spared::of(data)),
+                    ContentAt::Content(ContentStore::open(data)?),
+                    ContentAt::Spared(Spared::of(data)),
                 ];
                 let restored = finish(folder, manifest, (&partial, to), &kept)?;
                 return Ok((restored, replayed));
@@ -118,7 +118,7 @@ fn finish(
     folder: &Path,
     manifest: &Manifest,
     (partial, to): (&Path, &Path),
-    elsewhere: &[Place],
+    elsewhere: &[ContentAt],
 ) -> Result<Restored, BackupError> {
     bring_up_to_date(partial)?;
     let (kept, content) = (ContentStore::open(folder)?, ContentStore::open(partial)?);
@@ -142,7 +142,7 @@ fn finish(
 }
 
 /// Where content may be besides the backups.
-enum Place {
+enum ContentAt {
     Content(ContentStore),
     Spared(Spared),
 }
@@ -150,7 +150,7 @@ enum Place {
 /// Opens content where it is; `None` if it is nowhere.
 fn open_content(
     kept: &ContentStore,
-    elsewhere: &[Place],
+    elsewhere: &[ContentAt],
     hash: ContentHash,
 ) -> Result<Option<File>, BackupError> {
     let mut found = kept.read(hash);
@@ -159,8 +159,8 @@ fn open_content(
             break;
         }
         found = match place {
-            Place::Content(content) => content.read(hash),
-            Place::Spared(spared) => spared.read(hash),
+            ContentAt::Content(content) => content.read(hash),
+            ContentAt::Spared(spared) => spared.read(hash),
         };
     }
     match found {

@@ -11,7 +11,7 @@ use crate::{
     delete::{self, organizers_entry, tell_organizer},
     json::bare_address,
     limits,
-    mailbox::{self, Changes, Held},
+    mailbox::{self, Changes, HeldEntry},
     read::{refuse_ghost, refuse_kept},
 };
 
@@ -170,7 +170,11 @@ pub fn answer(
 }
 
 /// Accept, tentative, decline.
-fn reply(context: &Context<'_>, held: &Held, answer: Answer) -> Result<Decision, CalendarError> {
+fn reply(
+    context: &Context<'_>,
+    held: &HeldEntry,
+    answer: Answer,
+) -> Result<Decision, CalendarError> {
     require_copy(&held.entry)?;
     let mut changes = Changes::default();
     let told = tell_organizer(context, &mut changes, held, answer)?;
@@ -194,7 +198,7 @@ fn reply(context: &Context<'_>, held: &Held, answer: Answer) -> Result<Decision,
 /// The owner's copy after an answer: the organizer's version if there is one, which may be newer.
 fn copy_with_answer(
     context: &Context<'_>,
-    held: &Held,
+    held: &HeldEntry,
     organizers: Option<Arc<Event>>,
     answer: Answer,
 ) -> Arc<Event> {
@@ -211,7 +215,7 @@ fn copy_with_answer(
 }
 
 /// Removes an unanswered invitation; the organizer is not told.
-fn throw_away(context: &Context<'_>, held: &Held) -> Decision {
+fn throw_away(context: &Context<'_>, held: &HeldEntry) -> Decision {
     let mut changes = Changes::default();
     changes.replace(context.mailbox, &held.entry.event.uid, Some(held), None);
     Decision {
@@ -224,7 +228,7 @@ fn throw_away(context: &Context<'_>, held: &Held) -> Decision {
 /// invites the delegate.
 fn delegate(
     context: &Context<'_>,
-    held: &Held,
+    held: &HeldEntry,
     body: &ActionBody,
 ) -> Result<Decision, CalendarError> {
     require_copy(&held.entry)?;
@@ -323,7 +327,7 @@ fn inform_delegate(
     context: &Context<'_>,
     changes: &mut Changes,
     event: &mut Arc<Event>,
-    (user, held): (&str, Option<&Held>),
+    (user, held): (&str, Option<&HeldEntry>),
 ) {
     let copied = held.filter(|held| {
         held.entry.event.organizer.user == event.organizer.user

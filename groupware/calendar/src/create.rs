@@ -8,7 +8,7 @@ use groupware_text::shortened;
 use crate::{
     Answer, Attendee, CalendarError, Context, Decision, Entry, Event, Ids, NewAttendee, NewEvent,
     Organizer, Reason, Role, State, keys, limits,
-    mailbox::{self, Changes, Held},
+    mailbox::{self, Changes, HeldEntry},
 };
 
 /// Puts a new event on the owner's calendar and, if `workflow`, an invitation into the calendar
@@ -153,7 +153,7 @@ pub(crate) fn invite(
     context: &Context<'_>,
     changes: &mut Changes,
     event: &Arc<Event>,
-    (user, held): (&str, Option<&Held>),
+    (user, held): (&str, Option<&HeldEntry>),
     ids: &mut Ids,
 ) {
     if let Some(held) = held

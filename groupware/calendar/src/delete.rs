@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     Answer, CalendarError, Context, Decision, Entry, Event, State,
-    mailbox::{self, Changes, Held},
+    mailbox::{self, Changes, HeldEntry},
     read::{refuse_ghost, refuse_kept},
 };
 
@@ -77,7 +77,7 @@ pub(crate) fn withdraw(
 pub(crate) fn organizers_entry(
     context: &Context<'_>,
     copy: &Entry,
-) -> Result<Option<Held>, CalendarError> {
+) -> Result<Option<HeldEntry>, CalendarError> {
     let event = &copy.event;
     let held = mailbox::load(context.snapshot, &event.organizer.user, &event.uid)?;
     Ok(held.filter(|held| held.entry.state == State::Own))
@@ -88,7 +88,7 @@ pub(crate) fn organizers_entry(
 pub(crate) fn tell_organizer(
     context: &Context<'_>,
     changes: &mut Changes,
-    copy: &Held,
+    copy: &HeldEntry,
     answer: Answer,
 ) -> Result<Option<Arc<Event>>, CalendarError> {
     let Some(held) = organizers_entry(context, &copy.entry)? else {

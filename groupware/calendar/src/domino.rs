@@ -453,8 +453,8 @@ struct Members<'a>(Vec<(&'a str, &'a RawValue)>);
 
 impl<'de: 'a, 'a> serde::Deserialize<'de> for Members<'a> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl<'de> serde::de::Visitor<'de> for Visitor {
+        struct MembersVisitor;
+        impl<'de> serde::de::Visitor<'de> for MembersVisitor {
             type Value = Members<'de>;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -472,7 +472,7 @@ impl<'de: 'a, 'a> serde::Deserialize<'de> for Members<'a> {
                 Ok(Members(members))
             }
         }
-        deserializer.deserialize_map(Visitor)
+        deserializer.deserialize_map(MembersVisitor)
     }
 }
 

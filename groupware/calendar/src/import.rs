@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use groupware_proto_ical::Object;
 
 use self::parts::{APART, together};
-use crate::mailbox::Held;
+use crate::mailbox::HeldEntry;
 use crate::object::Imported;
 use crate::{CalendarError, Context, Decision, Entry, limits, mailbox};
 
@@ -144,7 +144,7 @@ pub fn import(
 fn decide<'a>(
     context: &Context<'_>,
     ready: &'a Ready,
-    held: Option<&Held>,
+    held: Option<&HeldEntry>,
 ) -> (Outcome, Option<Cow<'a, Entry>>) {
     let put = Some(Cow::Borrowed(&ready.entry));
     let Some(held) = held else {

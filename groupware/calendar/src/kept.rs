@@ -14,7 +14,7 @@ use groupware_proto_ical::{Edit, edited, escaped, with_zones};
 use self::times::{Times, is_same};
 use crate::icalendar::{integer, text};
 use crate::imported::view;
-use crate::mailbox::{Changes, Held};
+use crate::mailbox::{Changes, HeldEntry};
 use crate::object::Imported;
 use crate::read::refuse_kept;
 use crate::{
@@ -34,7 +34,7 @@ const IMPOSSIBLE: &str = "This change can't be made in what came.";
 /// 403 for what can't be changed here; 400 for what no event can say.
 pub(crate) fn change(
     context: &Context<'_>,
-    (held, imported): (&Held, &Imported),
+    (held, imported): (&HeldEntry, &Imported),
     new: NewEvent,
     (sequence, is_literal): (u32, bool),
 ) -> Result<Decision, CalendarError> {
@@ -78,7 +78,7 @@ pub(crate) fn change(
 /// Puts the changed object in place of the old one, if it says what was wanted.
 fn put(
     context: &Context<'_>,
-    (held, imported): (&Held, &Imported),
+    (held, imported): (&HeldEntry, &Imported),
     written: Vec<u8>,
     wanted: &Details,
 ) -> Result<Decision, CalendarError> {

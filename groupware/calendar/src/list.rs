@@ -54,12 +54,12 @@ enum Taken {
 
 /// The room for the parts of one answer. The first part always fits, so that a client that goes
 /// on after the last entry it got comes to the end.
-struct Room {
+struct AnswerRoom {
     left: usize,
     any: bool,
 }
 
-impl Room {
+impl AnswerRoom {
     fn new() -> Self {
         Self {
             left: limits::LIST_BYTES,
@@ -118,7 +118,7 @@ fn json_events(
     let mut body = Vec::with_capacity(USUAL_LINE_BYTES * query.count.min(32));
     body.extend_from_slice(br#"{"events":["#);
     let empty = body.len();
-    let (mut room, lines) = (Room::new(), domino::EventLines::of(mailbox));
+    let (mut room, lines) = (AnswerRoom::new(), domino::EventLines::of(mailbox));
     let found = page(snapshot, mailbox, query, |key, stored| {
         let before = body.len();
         if before > empty {
@@ -151,7 +151,7 @@ fn icalendar_events(
     query: &EventQuery,
 ) -> Result<(Vec<u8>, usize), CalendarError> {
     let mut entries: Vec<Entry> = Vec::new();
-    let mut room = Room::new();
+    let mut room = AnswerRoom::new();
     let found = page(snapshot, mailbox, query, |key, _| {
         let held = mailbox::load(snapshot, mailbox, name(key)?)?
             .ok_or_else(|| corrupt(key, "a line without its entry"))?;
@@ -332,10 +332,10 @@ mod tests {
 
     #[test]
     fn a_page_has_room_for_one_part_at_least() {
-        let mut room = Room::new();
+        let mut room = AnswerRoom::new();
         assert!(room.take(limits::LIST_BYTES + 1));
         assert!(!room.take(1));
-        let mut room = Room::new();
+        let mut room = AnswerRoom::new();
         assert!(room.take(limits::LIST_BYTES - 1));
         assert!(room.take(1) && !room.take(1));
     }

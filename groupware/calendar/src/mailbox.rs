@@ -24,7 +24,7 @@ use crate::{
 
 /// An entry with the revision it was read at.
 #[derive(Debug, Clone)]
-pub(crate) struct Held {
+pub(crate) struct HeldEntry {
     pub(crate) entry: Entry,
     pub(crate) revision: u64,
     /// Size of its JSON.
@@ -36,7 +36,7 @@ pub(crate) fn load(
     snapshot: &dyn Snapshot,
     mailbox: &str,
     uid: &str,
-) -> Result<Option<Held>, CalendarError> {
+) -> Result<Option<HeldEntry>, CalendarError> {
     let key = keys::entry(uid);
     let Some(record) = snapshot.get(mailbox, &key)? else {
         return Ok(None);
@@ -45,7 +45,7 @@ pub(crate) fn load(
     if let Some(imported) = Imported::decode(&key, &record.value)? {
         let instance = instance.map(|id| time::parse_compact(id).unwrap_or(i64::MIN));
         let entry = imported.entry(uid, instance);
-        return Ok(entry.map(|entry| Held {
+        return Ok(entry.map(|entry| HeldEntry {
             entry,
             revision: record.revision,
             bytes: record.value.len(),
@@ -55,7 +55,7 @@ pub(crate) fn load(
         return Ok(None);
     }
     let json = entry::json(&key, &record.value)?;
-    Ok(Some(Held {
+    Ok(Some(HeldEntry {
         entry: Entry::from_json(&key, &json)?,
         revision: record.revision,
         bytes: json.len(),
@@ -81,7 +81,7 @@ pub(crate) fn load_new(
     context: &Context<'_>,
     mailbox: &str,
     uid: &str,
-) -> Result<Option<Held>, CalendarError> {
+) -> Result<Option<HeldEntry>, CalendarError> {
     match context.presumes_absent {
         true => Ok(None),
         false => load(context.snapshot, mailbox, uid),
@@ -129,7 +129,7 @@ pub(crate) fn require(
     snapshot: &dyn Snapshot,
     mailbox: &str,
     uid: &str,
-) -> Result<Held, CalendarError> {
+) -> Result<HeldEntry, CalendarError> {
     load(snapshot, mailbox, uid)?.ok_or_else(|| CalendarError::not_found("Event", uid))
 }
 
@@ -141,7 +141,7 @@ pub(crate) fn require_notice(
     snapshot: &dyn Snapshot,
     mailbox: &str,
     id: &str,
-) -> Result<Held, CalendarError> {
+) -> Result<HeldEntry, CalendarError> {
     let missing = || CalendarError::not_found("Notice", id);
     if id.len() > limits::UID_BYTES {
         return Err(missing());
@@ -251,7 +251,7 @@ impl Changes {
         &mut self,
         mailbox: &str,
         uid: &str,
-        old: Option<&Held>,
+        old: Option<&HeldEntry>,
         new: Option<&Entry>,
     ) {
         let partition: Arc<str> = mailbox.into();
@@ -312,7 +312,7 @@ impl Changes {
         &mut self,
         (partition, key): (Arc<str>, Vec<u8>),
         uid: &str,
-        old: Option<&Held>,
+        old: Option<&HeldEntry>,
         new: Option<&Entry>,
     ) {
         let before = old.map(|held| match held.entry.imported() {
@@ -392,7 +392,7 @@ enum Derived {
 
 impl Derived {
     /// Whether the record with the same key, of an entry that isn't quite alike, has the same value.
-    fn is_as_in(self, old: Option<&Held>, new: &Entry) -> bool {
+    fn is_as_in(self, old: Option<&HeldEntry>, new: &Entry) -> bool {
         old.is_some_and(|held| match self {
             Self::Line => false,
             Self::LongLine | Self::Notice => true,
@@ -468,7 +468,7 @@ mod tests {
             event: entry.event.clone(),
         };
         let (revision, bytes) = (1, 0);
-        let held = Held {
+        let held = HeldEntry {
             entry,
             revision,
             bytes,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use groupware_store::Snapshot;
 
-use crate::mailbox::{self, Held};
+use crate::mailbox::{self, HeldEntry};
 use crate::{CalendarError, Reason};
 
 /// Tells the versions of an entry apart. The time is in it for who puts back a copy of the store, in which revisions
@@ -16,7 +16,7 @@ pub struct Version {
 }
 
 impl Version {
-    pub(crate) fn of(held: &Held) -> Self {
+    pub(crate) fn of(held: &HeldEntry) -> Self {
         Self {
             revision: held.revision,
             modified: held.entry.event.modified,

@@ -394,14 +394,14 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<(), ContentError> {
 /// Room for the next bytes of a file, taken a stretch ahead of what has come in: who announces much
 /// and sends little takes little.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct Preallocated {
     /// The file will have so many bytes.
     length: u64,
     /// So many have room.
     taken: u64,
 }
 
-impl Room {
+impl Preallocated {
     /// The first stretch for a file of this length, which has `written` bytes already. A disk without
     /// room for all of the rest is full from the start.
     pub(crate) fn begin(file: &File, written: u64, length: u64) -> io::Result<Self> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::OFlag;
 
-use crate::store::{Room, create_file, sync_both};
+use crate::store::{Preallocated, create_file, sync_both};
 use crate::tail::{self, BLANK, Slot, slot_at, with_tail};
 use crate::{ContentError, ContentHash, ContentStore, Objects, Pin, decode_slot};
 
@@ -57,7 +57,7 @@ pub struct Upload {
     file: File,
     /// The same file, for writes that pass the page cache by; `None` where it can't be done.
     direct: Option<File>,
-    room: Room,
+    room: Preallocated,
     length: u64,
     /// It may have so many of them for now.
     allowed: u64,
@@ -98,8 +98,8 @@ impl ContentStore {
         let path = self.path_of_upload(name)?;
         let io = |error| ContentError::of(&path, error);
         let file = create_file(&path).map_err(io)?;
-        let begun =
-            Room::begin(&file, 0, allowed).and_then(|room| blank(&file, length).map(|()| room));
+        let begun = Preallocated::begin(&file, 0, allowed)
+            .and_then(|room| blank(&file, length).map(|()| room));
         let room = begun.map_err(|error| {
             let _ = fs::remove_file(&path);
             io(error)
@@ -146,11 +146,11 @@ impl ContentStore {
             file.set_len(with_tail(length)).map_err(io)?;
         }
         // Until it is known what has come in; content has all that it needs.
-        let room = Room::none(length);
+        let room = Preallocated::none(length);
         let mut upload = Upload::new(self.clone(), path.clone(), (file, room), length);
         upload.recover().map_err(io)?;
         if !is_content {
-            upload.room = Room::begin(&upload.file, upload.settled, allowed).map_err(io)?;
+            upload.room = Preallocated::begin(&upload.file, upload.settled, allowed).map_err(io)?;
         }
         if is_content && upload.settled < length {
             fs::remove_file(&path).map_err(io)?;
@@ -180,7 +180,12 @@ impl Upload {
     /// The descriptors that each takes as long as it is open.
     pub const DESCRIPTORS: usize = 2;
 
-    fn new(store: ContentStore, path: PathBuf, (file, room): (File, Room), length: u64) -> Self {
+    fn new(
+        store: ContentStore,
+        path: PathBuf,
+        (file, room): (File, Preallocated),
+        length: u64,
+    ) -> Self {
         Self {
             store,
             direct: open_direct(&path),
@@ -280,7 +285,7 @@ impl Upload {
     pub fn cut_to(&mut self, length: u64) -> Result<(), ContentError> {
         let io = |error| ContentError::of(&self.path, error);
         self.file.set_len(with_tail(length)).map_err(io)?;
-        self.room = Room::begin(&self.file, self.settled, length).map_err(io)?;
+        self.room = Preallocated::begin(&self.file, self.settled, length).map_err(io)?;
         (self.length, self.allowed) = (length, length);
         // Behind the one that was written for it.
         self.sequence = self.sequence.next_multiple_of(2) + 1;

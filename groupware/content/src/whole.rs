@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-use crate::store::{Room, create_file};
+use crate::store::{Preallocated, create_file};
 use crate::{ContentError, ContentStore, Pin};
 
 /// Content under way; gone if it is dropped before it is finished.
@@ -14,7 +14,7 @@ pub struct Whole {
     path: PathBuf,
     file: File,
     written: u64,
-    room: Room,
+    room: Preallocated,
     hasher: blake3::Hasher,
 }
 
@@ -28,7 +28,7 @@ impl ContentStore {
         let path = self.path_of_upload(name)?;
         let io = |error| ContentError::of(&path, error);
         let file = create_file(&path).map_err(io)?;
-        let room = Room::begin(&file, 0, length.unwrap_or_default()).map_err(|error| {
+        let room = Preallocated::begin(&file, 0, length.unwrap_or_default()).map_err(|error| {
             let _ = fs::remove_file(&path);
             io(error)
         })?;

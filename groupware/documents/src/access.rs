@@ -248,7 +248,9 @@ mod tests {
     use groupware_store::{Batch, CommitError, Store, StoreOptions};
 
     use super::*;
-    use crate::{Context, Decision, Fields, FileName, ItemName, NewAttachment, Place, Unid, grant};
+    use crate::{
+        Context, Decision, Fields, FileName, ItemName, ItemPath, NewAttachment, Unid, grant,
+    };
 
     fn granted(text: &str) -> Granted {
         let to = Access::parse(text.as_bytes()).unwrap();
@@ -333,7 +335,7 @@ mod tests {
 
     /// Every change that an author can make of the document that was made with the bits 7.
     fn all_changes(store: &Store, database: &DatabaseName, file: &NewAttachment) -> Vec<Batch> {
-        let place = Place {
+        let place = ItemPath {
             database: database.clone(),
             unid: Unid::from_bits(7),
             item: file.item.clone(),

@@ -7,7 +7,7 @@ use crate::mailbox::{self, Changes};
 use crate::write::require_changeable;
 use crate::{
     Attachment, Context, DatabaseName, Decision, Document, DocumentError, FileName, ItemName,
-    Place, Unid, Who, access, limits, objects,
+    ItemPath, Unid, Who, access, limits, objects,
 };
 
 /// A file whose content is in its place.
@@ -112,7 +112,7 @@ fn media_type(text: &str) -> String {
 pub fn attachment(
     snapshot: &dyn Snapshot,
     who: Who<'_>,
-    place: &Place,
+    place: &ItemPath,
     name: &FileName,
 ) -> Result<Attachment, DocumentError> {
     access::may_read(snapshot, who, &place.database)?;
@@ -128,7 +128,7 @@ pub fn attachment(
 /// 403 if the user may not; 404 if there is no such document or attachment.
 pub fn detach(
     context: &Context<'_>,
-    place: &Place,
+    place: &ItemPath,
     name: &FileName,
 ) -> Result<Decision<()>, DocumentError> {
     let (database, unid) = (&place.database, &place.unid);
@@ -155,7 +155,7 @@ pub fn detach(
 /// attachment of the item has the name.
 pub fn rename(
     context: &Context<'_>,
-    place: &Place,
+    place: &ItemPath,
     (name, to): (&FileName, &FileName),
 ) -> Result<Decision<()>, DocumentError> {
     let (database, unid) = (&place.database, &place.unid);

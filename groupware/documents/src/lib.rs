@@ -51,7 +51,7 @@ pub use groupware_proto_http::{
     ByteRange, Event, Multipart, PartHead, Ranged, boundary, http_date, parse_http_date, tus,
 };
 pub use list::{ListQuery, Page, databases, list};
-pub use names::{DatabaseName, FileName, ItemName, Place, Unid, UploadId};
+pub use names::{DatabaseName, FileName, ItemName, ItemPath, Unid, UploadId};
 pub use objects::{
     BegunObject, ContentPlace, KeptObject, begin_object, begun_of, content_place, doom_object,
     forget_all_objects, forget_object, note_content_place, object, objects_of, refer_to,

@@ -14,7 +14,7 @@ use crate::{DatabaseName, Document, DocumentError, Unid, access, domino, keys};
 
 /// A document with the revision it was read at.
 #[derive(Debug, Clone)]
-pub(crate) struct Held {
+pub(crate) struct HeldDocument {
     pub(crate) document: Document,
     pub(crate) revision: u64,
 }
@@ -28,12 +28,12 @@ pub(crate) fn require(
     mailbox: &str,
     database: &DatabaseName,
     unid: &Unid,
-) -> Result<Held, DocumentError> {
+) -> Result<HeldDocument, DocumentError> {
     let key = keys::document(database, unid);
     let record = snapshot
         .get(mailbox, &key)?
         .ok_or_else(|| DocumentError::not_found("There is no such document."))?;
-    Ok(Held {
+    Ok(HeldDocument {
         document: Document::decode(&key, &record.value)?,
         revision: record.revision,
     })
@@ -87,7 +87,7 @@ impl Changes {
     pub(crate) fn replace(
         &mut self,
         (database, unid): (&DatabaseName, &Unid),
-        old: Option<&Held>,
+        old: Option<&HeldDocument>,
         new: Option<&Document>,
     ) -> Result<(), DocumentError> {
         let partition = &self.partition;

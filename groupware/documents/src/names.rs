@@ -136,7 +136,7 @@ impl FileName {
 
 /// Where attachments go: an item of a document in a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct ItemPath {
     /// The database.
     pub database: DatabaseName,
     /// The document.

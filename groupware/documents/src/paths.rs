@@ -1,6 +1,6 @@
 //! The paths that name documents and attachments.
 
-use crate::{DatabaseName, FileName, Place, Unid};
+use crate::{DatabaseName, FileName, ItemPath, Unid};
 
 /// The path that names a document.
 pub fn document_path(mailbox: &str, database: &DatabaseName, unid: &Unid) -> String {
@@ -8,7 +8,7 @@ pub fn document_path(mailbox: &str, database: &DatabaseName, unid: &Unid) -> Str
 }
 
 /// The path that names an attachment, or without a name the item that it belongs to.
-pub fn attachment_path(mailbox: &str, place: &Place, name: Option<&FileName>) -> String {
+pub fn attachment_path(mailbox: &str, place: &ItemPath, name: Option<&FileName>) -> String {
     let document = document_path(mailbox, &place.database, &place.unid);
     match name {
         Some(name) => format!(

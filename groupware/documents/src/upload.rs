@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::mailbox::{self, Changes};
 use crate::names::no_upload;
 use crate::{
-    Context, DatabaseName, Decision, DocumentError, FileName, ItemName, NewAttachment, Place, Unid,
-    UploadId, access, attach, keys, limits, objects,
+    Context, DatabaseName, Decision, DocumentError, FileName, ItemName, ItemPath, NewAttachment,
+    Unid, UploadId, access, attach, keys, limits, objects,
 };
 
 /// What `Upload-Concat` says of a part.
@@ -54,7 +54,7 @@ pub struct Upload {
 #[derive(Debug, Clone)]
 pub struct NewUpload {
     /// Where it goes.
-    pub place: Place,
+    pub place: ItemPath,
     /// The file's name.
     pub name: FileName,
     /// Its media type, as its sender said.
@@ -276,7 +276,7 @@ pub fn uploads(
 
 impl Upload {
     fn new(new: &NewUpload, now: i64) -> Self {
-        let Place {
+        let ItemPath {
             database,
             unid,
             item,
@@ -343,9 +343,9 @@ impl Upload {
         &self,
         id: &UploadId,
         (hash, placed): (ContentHash, Placed),
-    ) -> Result<(Place, NewAttachment), DocumentError> {
+    ) -> Result<(ItemPath, NewAttachment), DocumentError> {
         let damaged = |error: DocumentError| DocumentError::corrupt(&keys::upload(id), error);
-        let place = Place {
+        let place = ItemPath {
             database: DatabaseName::parse(&self.database).map_err(damaged)?,
             unid: Unid::parse(&self.unid).map_err(damaged)?,
             item: ItemName::parse(&self.item).map_err(damaged)?,

@@ -2,7 +2,7 @@
 
 use groupware_store::Snapshot;
 
-use crate::mailbox::{self, Changes, Held};
+use crate::mailbox::{self, Changes, HeldDocument};
 use crate::{
     Context, DatabaseName, Decision, Document, DocumentError, Fields, Unid, Who, access, domino,
 };
@@ -136,14 +136,14 @@ pub(crate) fn require_changeable(
     snapshot: &dyn Snapshot,
     who: Who<'_>,
     (database, unid): (&DatabaseName, &Unid),
-) -> Result<Held, DocumentError> {
+) -> Result<HeldDocument, DocumentError> {
     access::may_add(snapshot, who, database)?;
     let held = mailbox::require(snapshot, who.mailbox, database, unid)?;
     access::may_change(who, &held.document)?;
     Ok(held)
 }
 
-fn check_unmodified(held: &Held, since: Option<i64>) -> Result<(), DocumentError> {
+fn check_unmodified(held: &HeldDocument, since: Option<i64>) -> Result<(), DocumentError> {
     match since {
         Some(since) if held.document.modified > since => Err(DocumentError::refused(
             412,

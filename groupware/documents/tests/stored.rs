@@ -4,9 +4,9 @@
 use std::ops::ControlFlow;
 
 use groupware_documents::{
-    Access, Context, DatabaseName, Decision, DocumentError, Fields, FileName, ItemName, ListQuery,
-    NewAttachment, NewUpload, Place, Unid, Who, access, attach, begin, create, databases, document,
-    finish, grant, list, uploads,
+    Access, Context, DatabaseName, Decision, DocumentError, Fields, FileName, ItemName, ItemPath,
+    ListQuery, NewAttachment, NewUpload, Unid, Who, access, attach, begin, create, databases,
+    document, finish, grant, list, uploads,
 };
 use groupware_ids::{ContentHash, Placed};
 use groupware_store::{Batch, Store, StoreError, StoreOptions};
@@ -54,7 +54,7 @@ fn database() -> DatabaseName {
 
 fn upload(unid: &Unid, name: &str) -> NewUpload {
     NewUpload {
-        place: Place {
+        place: ItemPath {
             database: database(),
             unid: unid.clone(),
             item: ItemName::parse("files").unwrap(),

@@ -161,9 +161,9 @@ mod tests {
     }
 
     #[derive(Debug)]
-    struct Failure(Fault);
+    struct TestFault(Fault);
 
-    impl From<Outer> for Failure {
+    impl From<Outer> for TestFault {
         #[track_caller]
         fn from(error: Outer) -> Self {
             Self(Fault::of(&error))
@@ -173,11 +173,11 @@ mod tests {
     /// The place in the log is where a front passed the error on, not where it was converted.
     #[test]
     fn the_place_is_that_of_the_question_mark() {
-        let failed = || -> Result<(), Failure> {
+        let failed = || -> Result<(), TestFault> {
             Err(Outer(io::Error::from_raw_os_error(5)))?;
             Ok(())
         };
-        let (line, Err(Failure(fault))) = (line!() - 3, failed()) else {
+        let (line, Err(TestFault(fault))) = (line!() - 3, failed()) else {
             panic!("it fails")
         };
         assert_eq!(fault.at().line(), line);

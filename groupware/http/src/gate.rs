@@ -31,7 +31,7 @@ use crate::hosts::Hosts;
 use crate::metrics::Metrics;
 use crate::origin::is_forged;
 use crate::panic::caught;
-use crate::request_log::{Asked, RequestLog};
+use crate::request_log::{LoggedRequest, RequestLog};
 use crate::sign_in::{authenticate, recognise};
 use crate::stream::{Streamed, Streams};
 
@@ -323,7 +323,7 @@ impl<G: Guard> Shared<G> {
     {
         let gate = &*self.gate.0;
         let start = gate.service.uptime();
-        let asked = Asked {
+        let asked = LoggedRequest {
             caller: caller_of(request.extensions()),
             method: request.method().clone(),
             uri: request.uri().clone(),

@@ -29,7 +29,7 @@ pub struct RequestLog {
 
 /// A request, as far as the log needs it after it was answered.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct LoggedRequest {
     pub(crate) caller: Caller,
     pub(crate) method: Method,
     pub(crate) uri: Uri,
@@ -58,7 +58,7 @@ impl RequestLog {
     }
 
     /// Writes the line of an answered request, if there is one, and has the response name it.
-    pub(crate) fn answered(&self, asked: &Asked, response: &mut Response, took: Duration) {
+    pub(crate) fn answered(&self, asked: &LoggedRequest, response: &mut Response, took: Duration) {
         let fault = response.extensions_mut().remove::<Fault>();
         let is_slow = took.as_micros() >= u128::from(self.slow_us.load(Relaxed));
         if fault.is_none() && !is_slow && !self.says_all.load(Relaxed) {
@@ -78,7 +78,7 @@ impl RequestLog {
 }
 
 fn write(
-    asked: &Asked,
+    asked: &LoggedRequest,
     id: &str,
     (status, took, is_slow): (StatusCode, Duration, bool),
     fault: Option<&Fault>,

@@ -424,7 +424,7 @@ mod tests {
         let made = made.unwrap();
         store.commit_blocking(made.batch).unwrap();
         let new = documents::NewUpload {
-            place: documents::Place {
+            place: documents::ItemPath {
                 database,
                 unid: made.outcome,
                 item: documents::ItemName::parse("Body").unwrap(),

@@ -3,7 +3,7 @@
 use groupware_ids::Ids;
 use groupware_store::{Batch, Snapshot};
 
-use crate::layout::{Change, Held, Keep};
+use crate::layout::{Amount, Change, Keep};
 use crate::limits::{REGISTERED_BYTES, REGISTRATIONS, USERS_BYTES, USERS_REGISTRATIONS};
 use crate::registration::{Content, Head, Registration, State};
 use crate::{Id, Layout, Lease, LookupError, Reason};
@@ -101,13 +101,13 @@ impl Context<'_> {
         changes: &[Change],
         reply: T,
     ) -> Result<Decision<T>, LookupError> {
-        let mut more = Held::default();
+        let mut more = Amount::default();
         for change in changes {
             if let Change::Put(new) = change {
                 more.add(1, i64::from(new.head.bytes));
             }
         }
-        if more != Held::default() {
+        if more != Amount::default() {
             self.has_room(more)?;
         }
         let batch = self.keep().change(self.snapshot, changes)?;
@@ -119,7 +119,7 @@ impl Context<'_> {
     }
 
     /// Whether so much more is taken: from anybody, and from who asks.
-    fn has_room(&self, more: Held) -> Result<(), LookupError> {
+    fn has_room(&self, more: Amount) -> Result<(), LookupError> {
         let holds = |owner, (registrations, bytes): (i64, i64), who: &str| {
             let held = self.keep().held(self.snapshot, owner)?;
             let is_room = held.registrations.saturating_add(more.registrations) <= registrations

@@ -34,7 +34,7 @@ pub use error::{LookupError, Reason};
 pub use id::Id;
 pub use layout::Layout;
 pub use lease::Lease;
-pub use query::Query;
+pub use query::LookupQuery;
 pub use record::{NewRecord, Record};
 pub use records::{
     BulkRenewal, Results, delete, get, get_key, parse_renewal, query, register, register_bulk,

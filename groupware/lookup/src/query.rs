@@ -18,7 +18,7 @@ const OPERATOR: &str = "-operator";
 /// A condition is met by a value of the record that equals one of its own, where `*` stands for any
 /// text and letters of ASCII are alike in both cases.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Query {
+pub struct LookupQuery {
     any: bool,
     conditions: Vec<Condition>,
     /// Results that are left out at the beginning.
@@ -48,7 +48,7 @@ pub(crate) struct Effort {
 
 impl Effort {
     /// As much as goes with what the query may look at.
-    pub(crate) fn of(query: &Query) -> Self {
+    pub(crate) fn of(query: &LookupQuery) -> Self {
         Self {
             left: query.visits.saturating_mul(COMPARED_BYTES / VISITS),
         }
@@ -77,7 +77,7 @@ pub(crate) enum Path<'a> {
     Name(Id),
 }
 
-impl Query {
+impl LookupQuery {
     /// The same, which looks at this many records at most, and is too wide where that isn't enough.
     #[must_use]
     pub fn looking_at(self, visits: usize) -> Self {
@@ -307,8 +307,8 @@ fn too_many() -> LookupError {
 mod tests {
     use super::*;
 
-    fn query(pairs: &[(&str, &str)]) -> Result<Query, LookupError> {
-        Query::parse(pairs.iter().copied())
+    fn query(pairs: &[(&str, &str)]) -> Result<LookupQuery, LookupError> {
+        LookupQuery::parse(pairs.iter().copied())
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::query::Effort;
 use crate::record::{NewRecord, Values, not_json};
 use crate::registration::{Content, Registration, State};
 use crate::render;
-use crate::{Id, Layout, Lease, LookupError, Query, Reason, lease};
+use crate::{Id, Layout, Lease, LookupError, LookupQuery, Reason, lease};
 
 /// Registers a record; the answer is the record with its URI, state, and lease.
 ///
@@ -293,7 +293,7 @@ pub struct Results {
 pub fn query(
     snapshot: &dyn Snapshot,
     layout: Layout,
-    query: &Query,
+    query: &LookupQuery,
     now: i64,
 ) -> Result<Results, LookupError> {
     let mut body = vec![b'['];

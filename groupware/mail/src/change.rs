@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::mailbox::{self, Changes, Held};
+use crate::mailbox::{self, Changes, Stored};
 use crate::{Context, Decision, Entry, Folder, MailError, Unid, folders, limits};
 
 /// What messages are to be marked with. What isn't said stays as it is.
@@ -192,7 +192,7 @@ pub fn empty(context: &Context<'_>, folder: Folder) -> Result<Decision, MailErro
     let mut found = mailbox::newest(context.snapshot, context.mailbox, folder, limit)?;
     let all = found.len();
     let mut bytes = 0_u64;
-    let fits = |held: &&Held| {
+    let fits = |held: &&Stored| {
         bytes = bytes.saturating_add(held.entry.size);
         bytes <= limits::SWEPT_BYTES
     };
@@ -214,7 +214,7 @@ pub fn empty(context: &Context<'_>, folder: Folder) -> Result<Decision, MailErro
 fn change(
     context: &Context<'_>,
     unids: &[Unid],
-    mut one: impl FnMut(&mut Changes<'_>, &Arc<str>, &Held) -> Result<(), MailError>,
+    mut one: impl FnMut(&mut Changes<'_>, &Arc<str>, &Stored) -> Result<(), MailError>,
 ) -> Result<Decision, MailError> {
     check_number(unids.len())?;
     let mailbox: Arc<str> = context.mailbox.into();

@@ -216,7 +216,7 @@ pub(crate) fn put_sent(
         Cow::Borrowed(_) => (parcel.message.clone(), true),
         Cow::Owned(stripped) => (stripped.into(), false),
     };
-    let room = Room::of(context);
+    let room = MailboxRoom::of(context);
     if is_same {
         let all: Vec<_> = std::iter::once(owner).chain(copies).collect();
         put(changes, &all, &delivered, room, &mut ids)?;
@@ -250,7 +250,7 @@ pub fn receive(
         &mut changes,
         &copies,
         &traced.into(),
-        Room::of(context),
+        MailboxRoom::of(context),
         &mut ids,
     )?;
     Ok(Decision {
@@ -278,14 +278,14 @@ fn copies(to: &BTreeSet<String>, now_us: i64, ids: &mut crate::Ids) -> Vec<Copy>
 
 /// The room in mailboxes.
 #[derive(Clone, Copy)]
-struct Room<'a> {
+struct MailboxRoom<'a> {
     snapshot: &'a dyn Snapshot,
     now_us: i64,
     owner: &'a str,
     quota_bytes: Option<u64>,
 }
 
-impl<'a> Room<'a> {
+impl<'a> MailboxRoom<'a> {
     fn of(context: &Context<'a>) -> Self {
         Self {
             snapshot: context.snapshot,
@@ -312,7 +312,7 @@ impl<'a> Room<'a> {
 
 /// Refuses a message that doesn't fit into a mailbox.
 pub(crate) fn check_room(context: &Context<'_>, bytes: usize) -> Result<(), MailError> {
-    Room::of(context).check(context.mailbox, bytes as u64)
+    MailboxRoom::of(context).check(context.mailbox, bytes as u64)
 }
 
 /// Puts equal copies of a message into mailboxes.
@@ -320,7 +320,7 @@ fn put(
     changes: &mut Changes<'_>,
     copies: &[Copy],
     message: &Bytes,
-    room: Room<'_>,
+    room: MailboxRoom<'_>,
     ids: &mut crate::Ids,
 ) -> Result<(), MailError> {
     let mut entry = Entry::of(message, room.now_us);

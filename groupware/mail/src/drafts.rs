@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::deliver::{Parcel, check_room, put_sent};
-use crate::mailbox::{self, Changes, Held};
+use crate::mailbox::{self, Changes, Stored};
 use crate::{Context, Decision, Entry, Folder, MailError, Reason, Unid};
 
 /// Keeps a new draft.
@@ -80,7 +80,7 @@ pub fn send(context: &Context<'_>, unid: Unid, parcel: &Parcel) -> Result<Decisi
 ///
 /// # Errors
 /// A refusal if there is no such message, or it is no draft.
-pub fn require(context: &Context<'_>, unid: Unid) -> Result<Held, MailError> {
+pub fn require(context: &Context<'_>, unid: Unid) -> Result<Stored, MailError> {
     let held = mailbox::require(context.snapshot, context.mailbox, unid)?;
     match held.folder {
         Folder::Drafts => Ok(held),

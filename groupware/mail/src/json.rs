@@ -9,7 +9,7 @@ use groupware_text::shortened;
 use mail_parser::decoders::quoted_printable::quoted_printable_decode;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{Attached, Held, MailError, Outgoing, Part, Person, View, keys, limits};
+use crate::{Attached, MailError, Outgoing, Part, Person, Stored, View, keys, limits};
 
 /// Clients wrap lines and leave padding out.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -257,7 +257,7 @@ struct JsonPart<'a> {
 /// data. Text is told as text, whatever its encoding in the message; other data in base64.
 pub fn message_json(
     mailbox: &str,
-    (held, keywords): (&Held, &[String]),
+    (held, keywords): (&Stored, &[String]),
     message: &[u8],
     links: bool,
 ) -> Vec<u8> {
@@ -292,7 +292,7 @@ pub fn message_json(
     serde_json::to_vec(&json).expect("texts and numbers serialise to memory")
 }
 
-fn json_part<'a>(mailbox: &str, held: &Held, part: &'a Part<'_>, links: bool) -> JsonPart<'a> {
+fn json_part<'a>(mailbox: &str, held: &Stored, part: &'a Part<'_>, links: bool) -> JsonPart<'a> {
     let mut json = JsonPart {
         content_type: Cow::Borrowed(&part.content_type),
         content_disposition: &part.disposition,

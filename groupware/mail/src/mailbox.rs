@@ -17,7 +17,7 @@ use crate::{Entry, Folder, MailError, Unid, keys, keywords, own_folders};
 
 /// A message as it lies in its mailbox.
 #[derive(Debug, Clone)]
-pub struct Held {
+pub struct Stored {
     /// Its name.
     pub unid: Unid,
     /// The folder that it lies in.
@@ -103,7 +103,11 @@ impl Counts {
 ///
 /// # Errors
 /// The store's.
-pub fn find(snapshot: &dyn Snapshot, mailbox: &str, unid: Unid) -> Result<Option<Held>, MailError> {
+pub fn find(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    unid: Unid,
+) -> Result<Option<Stored>, MailError> {
     for folder in Folder::BUILT_IN {
         if let Some(held) = find_in(snapshot, mailbox, folder, unid)? {
             return Ok(Some(held));
@@ -122,12 +126,12 @@ pub(crate) fn find_in(
     mailbox: &str,
     folder: Folder,
     unid: Unid,
-) -> Result<Option<Held>, MailError> {
+) -> Result<Option<Stored>, MailError> {
     let key = keys::entry(folder, unid);
     let Some(record) = snapshot.get(mailbox, &key)? else {
         return Ok(None);
     };
-    Ok(Some(Held {
+    Ok(Some(Stored {
         unid,
         folder,
         entry: Entry::decode(&key, &record.value)?,
@@ -139,7 +143,7 @@ pub(crate) fn find_in(
 ///
 /// # Errors
 /// [`Reason::NotFound`](crate::Reason::NotFound) if it isn't; the store's.
-pub fn require(snapshot: &dyn Snapshot, mailbox: &str, unid: Unid) -> Result<Held, MailError> {
+pub fn require(snapshot: &dyn Snapshot, mailbox: &str, unid: Unid) -> Result<Stored, MailError> {
     find(snapshot, mailbox, unid)?.ok_or_else(|| MailError::not_found("Message", &unid.to_string()))
 }
 
@@ -147,7 +151,7 @@ pub fn require(snapshot: &dyn Snapshot, mailbox: &str, unid: Unid) -> Result<Hel
 ///
 /// # Errors
 /// The store's; [`MailError::Unreadable`] if they are gone.
-pub fn bytes(snapshot: &dyn Snapshot, mailbox: &str, held: &Held) -> Result<Bytes, MailError> {
+pub fn bytes(snapshot: &dyn Snapshot, mailbox: &str, held: &Stored) -> Result<Bytes, MailError> {
     let (partition, key) = match held.entry.shared {
         Some(body) => (keys::SHARED, keys::shared_body(body)),
         None => (mailbox, keys::body(held.unid)),
@@ -188,7 +192,7 @@ pub(crate) fn newest(
     mailbox: &str,
     folder: Folder,
     limit: usize,
-) -> Result<Vec<Held>, MailError> {
+) -> Result<Vec<Stored>, MailError> {
     page(snapshot, mailbox, (folder, None), limit)
 }
 
@@ -201,7 +205,7 @@ pub fn page(
     mailbox: &str,
     (folder, after): (Folder, Option<Unid>),
     limit: usize,
-) -> Result<Vec<Held>, MailError> {
+) -> Result<Vec<Stored>, MailError> {
     let (mut from, to) = keys::entries(folder);
     if let Some(after) = after {
         from = keys::entry(folder, after);
@@ -213,7 +217,7 @@ pub fn page(
     snapshot.scan(mailbox, &from, Some(&to), limit, &mut |key, record| {
         let held = Entry::decode(key, &record.value).and_then(|entry| {
             let unid = keys::unid_of(key).ok_or_else(|| MailError::corrupt(key, "no name"))?;
-            Ok(Held {
+            Ok(Stored {
                 unid,
                 folder,
                 entry,
@@ -306,7 +310,7 @@ impl<'a> Changes<'a> {
     pub(crate) fn replace(
         &mut self,
         mailbox: &Arc<str>,
-        held: &Held,
+        held: &Stored,
         folder: Folder,
         entry: &Entry,
     ) {
@@ -324,7 +328,13 @@ impl<'a> Changes<'a> {
     }
 
     /// Gives a message other bytes, and so another UID: what has one never changes but for its marks.
-    pub(crate) fn rewrite(&mut self, mailbox: &Arc<str>, held: &Held, entry: &Entry, body: &Bytes) {
+    pub(crate) fn rewrite(
+        &mut self,
+        mailbox: &Arc<str>,
+        held: &Stored,
+        entry: &Entry,
+        body: &Bytes,
+    ) {
         self.assert(mailbox, held);
         let key = keys::body(held.unid);
         self.batch.put(Arc::clone(mailbox), key, body.clone());
@@ -345,7 +355,7 @@ impl<'a> Changes<'a> {
     }
 
     /// Removes a message for good.
-    pub(crate) fn remove(&mut self, mailbox: &Arc<str>, held: &Held) {
+    pub(crate) fn remove(&mut self, mailbox: &Arc<str>, held: &Stored) {
         self.assert(mailbox, held);
         let marked = keys::keywords(held.unid);
         self.unmarked.push((Arc::clone(mailbox), marked));
@@ -366,7 +376,7 @@ impl<'a> Changes<'a> {
         self.count(mailbox, held.folder, &held.entry, -1);
     }
 
-    fn assert(&mut self, mailbox: &Arc<str>, held: &Held) {
+    fn assert(&mut self, mailbox: &Arc<str>, held: &Stored) {
         let key = keys::entry(held.folder, held.unid);
         self.batch
             .assert_revision(Arc::clone(mailbox), key, held.revision);
@@ -394,7 +404,7 @@ impl<'a> Changes<'a> {
     }
 
     /// A message loses its place in its folder, and with it its UID.
-    fn take_away(&mut self, mailbox: &Arc<str>, held: &Held) {
+    fn take_away(&mut self, mailbox: &Arc<str>, held: &Stored) {
         let uid = held.entry.numbers.map(|numbers| numbers.uid);
         if uid.is_some() {
             self.added_to(mailbox, held.folder)[4] -= 1;

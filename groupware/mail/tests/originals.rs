@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::support::{USERS, World, found_wrong};
 use bytes::Bytes;
 use groupware_mail::{
-    Folder, Held, MailError, Marking, Marks, Parcel, Unid, add_and_remove, and_mark, bytes, delete,
-    drafts, empty, find, import_once, keywords, keywords_of, limits, mark_as, message_json,
+    Folder, MailError, Marking, Marks, Parcel, Stored, Unid, add_and_remove, and_mark, bytes,
+    delete, drafts, empty, find, import_once, keywords, keywords_of, limits, mark_as, message_json,
     move_to, receive, send,
 };
 use groupware_store::{Batch, Snapshot};
@@ -59,7 +59,7 @@ fn people() -> impl Strategy<Value = BTreeSet<String>> {
 }
 
 /// A message of a user's, with its bytes as they go out.
-fn held(world: &World, owner: &str, unid: Unid) -> (Held, Bytes) {
+fn held(world: &World, owner: &str, unid: Unid) -> (Stored, Bytes) {
     let read: Result<_, MailError> = world.store.read(|snapshot| {
         let held = find(snapshot, owner, unid)?.expect("it is there");
         let bytes = bytes(snapshot, owner, &held)?;
@@ -289,7 +289,7 @@ fn keywords_are_read_of_the_messages_that_are_asked_for() {
 
 /// A world with a shared message and one of its own, and a look through it after a batch that no part of the program
 /// would write.
-fn damaged(damage: impl FnOnce(&mut Batch, &Held)) -> Vec<String> {
+fn damaged(damage: impl FnOnce(&mut Batch, &Stored)) -> Vec<String> {
     let mut world = World::new();
     let to: BTreeSet<String> = USERS.map(str::to_owned).into();
     let large = vec![b'x'; limits::SHARED_BYTES];
@@ -310,7 +310,7 @@ fn damaged(damage: impl FnOnce(&mut Batch, &Held)) -> Vec<String> {
 #[test]
 fn what_is_damaged_is_found() {
     let owner = USERS[0];
-    let check = |expected: &[&str], damage: &dyn Fn(&mut Batch, &Held)| {
+    let check = |expected: &[&str], damage: &dyn Fn(&mut Batch, &Stored)| {
         let wrong = damaged(damage);
         let begins = wrong
             .iter()
@@ -321,7 +321,7 @@ fn what_is_damaged_is_found() {
             "{expected:?}: {wrong:#?}"
         );
     };
-    let body = |held: &Held| held.entry.shared.expect("it is shared");
+    let body = |held: &Stored| held.entry.shared.expect("it is shared");
     check(&[], &|_, _| {});
     check(&["has lost its bytes"], &|batch, _| {
         batch.delete_range(owner, "m/b/", "m/b0");

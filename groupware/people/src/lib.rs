@@ -25,7 +25,7 @@ pub use news::{Missed, News, Position};
 pub use secret::{
     APP_PASSWORD_BITS, AppPasswordBits, SECRET_BYTES, SecretHash, hash_secret, secret_text,
 };
-pub use session::{Held, Session};
+pub use session::{HeldSession, Session};
 pub use users::Users;
 
 /// Keys of a user's partition that outlive a reset begin with this: filler that makes the mailbox as

@@ -30,7 +30,7 @@ pub struct Session {
 
 /// A session where it lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Held {
+pub struct HeldSession {
     /// The key of its user.
     pub user: Arc<str>,
     /// The hash of its token.
@@ -41,7 +41,7 @@ pub struct Held {
     pub revision: u64,
 }
 
-impl Held {
+impl HeldSession {
     /// The session of a token; `None` if there is none.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ impl Held {
     /// All sessions of a user, over or not, the oldest first.
     ///
     /// # Errors
-    /// As [`Held::find`].
+    /// As [`HeldSession::find`].
     pub fn all_of(snapshot: &dyn Snapshot, user: &str) -> Result<Vec<Self>, ReadError> {
         let (from, to) = (by_user(user, &[]), after_user(user));
         let mut found = Self::within(snapshot, &from, &to, usize::MAX)?;
@@ -79,7 +79,7 @@ impl Held {
     /// Some sessions of anybody, after this one or from the first on, at most so many.
     ///
     /// # Errors
-    /// As [`Held::find`].
+    /// As [`HeldSession::find`].
     pub fn some(
         snapshot: &dyn Snapshot,
         after: Option<&Self>,
@@ -194,13 +194,15 @@ mod tests {
         store.commit_blocking(batch).map(drop)
     }
 
-    fn find(store: &Store, hash: u8) -> Option<Held> {
-        let found = store.read(|snapshot| Held::find(snapshot, &[hash; 32]));
+    fn find(store: &Store, hash: u8) -> Option<HeldSession> {
+        let found = store.read(|snapshot| HeldSession::find(snapshot, &[hash; 32]));
         found.unwrap()
     }
 
     fn all_of(store: &Store, user: &str) -> Vec<u8> {
-        let all = store.read(|snapshot| Held::all_of(snapshot, user)).unwrap();
+        let all = store
+            .read(|snapshot| HeldSession::all_of(snapshot, user))
+            .unwrap();
         all.iter().map(|held| held.hash[0]).collect()
     }
 
@@ -223,8 +225,8 @@ mod tests {
         assert_eq!(find(&store, 9), None);
         assert_eq!(all_of(&store, "ada"), [255, 0]);
         assert_eq!(all_of(&store, "ad"), [1]);
-        let some = |after: Option<&Held>, most| {
-            let some = store.read(|snapshot| Held::some(snapshot, after, most));
+        let some = |after: Option<&HeldSession>, most| {
+            let some = store.read(|snapshot| HeldSession::some(snapshot, after, most));
             some.unwrap()
         };
         let first = some(None, 3);

@@ -32,15 +32,15 @@ pub(crate) struct Found {
 }
 
 /// A partition and a key, which may have been made of numbers.
-type Place<'a> = (&'a [u8], Cow<'a, [u8]>);
+type RowKey<'a> = (&'a [u8], Cow<'a, [u8]>);
 
 /// What is to be written in the end. Ranges go first, then records one by one.
 #[derive(Debug, Default)]
 pub(crate) struct Writes<'a> {
     pub(crate) emptied: Vec<&'a [u8]>,
     pub(crate) ranges: Vec<(&'a [u8], &'a [u8], &'a [u8])>,
-    pub(crate) deletes: Vec<Place<'a>>,
-    pub(crate) puts: Vec<(Place<'a>, u64, Bytes)>,
+    pub(crate) deletes: Vec<RowKey<'a>>,
+    pub(crate) puts: Vec<(RowKey<'a>, u64, Bytes)>,
 }
 
 impl Writes<'_> {
@@ -161,7 +161,7 @@ struct Entry {
 /// What is stored where anybody looks, and what the group has changed.
 #[derive(Debug, Default)]
 struct Overlay<'a> {
-    entries: BTreeMap<Place<'a>, Entry>,
+    entries: BTreeMap<RowKey<'a>, Entry>,
     emptied: Vec<&'a [u8]>,
     ranges: Vec<(&'a [u8], &'a [u8], &'a [u8])>,
 }
@@ -256,7 +256,7 @@ impl<'a> Overlay<'a> {
             Op::DeleteRange { .. } => {}
             Op::DeletePartition { partition } => {
                 let partition = partition.as_bytes();
-                let first: Place<'a> = (partition, Cow::Borrowed(&[]));
+                let first: RowKey<'a> = (partition, Cow::Borrowed(&[]));
                 let entries = self
                     .entries
                     .range_mut((Bound::Included(first), Bound::Unbounded));
@@ -269,7 +269,7 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    fn set(&mut self, place: Place<'a>, record: Option<(u64, Bytes)>) {
+    fn set(&mut self, place: RowKey<'a>, record: Option<(u64, Bytes)>) {
         let is_changed = true;
         self.entries.insert(place, Entry { record, is_changed });
     }
@@ -299,7 +299,7 @@ mod tests {
 
     use super::*;
 
-    fn at((partition, key): &Place<'_>) -> String {
+    fn at((partition, key): &RowKey<'_>) -> String {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         format!("{}/{}", text(partition), text(key))
     }

@@ -182,9 +182,9 @@ impl Running {
             tokio::select! {
                 () = store.died() => break true,
                 asked = signals.next() => match asked {
-                    Asked::Stop => break false,
-                    Asked::Reload if self.can_reload() => self.reload(),
-                    Asked::Reload => break false,
+                    Order::Stop => break false,
+                    Order::Reload if self.can_reload() => self.reload(),
+                    Order::Reload => break false,
                 },
                 _ = lives.tick(), if watchdog.is_some() => {
                     let condition = store.condition();
@@ -226,7 +226,7 @@ impl Running {
 }
 
 /// What is asked of a server from outside.
-enum Asked {
+enum Order {
     Stop,
     Reload,
 }
@@ -257,13 +257,13 @@ impl Signals {
         Ok(signals)
     }
 
-    async fn next(&mut self) -> Asked {
+    async fn next(&mut self) -> Order {
         let mut looks = tokio::time::interval(PARENT_CHECK);
         loop {
             tokio::select! {
-                _ = self.hang_up.recv() => return Asked::Reload,
-                _ = self.terminate.recv() => return Asked::Stop,
-                _ = self.interrupt.recv() => return Asked::Stop,
+                _ = self.hang_up.recv() => return Order::Reload,
+                _ = self.terminate.recv() => return Order::Stop,
+                _ = self.interrupt.recv() => return Order::Stop,
                 _ = self.parent_died.recv() => {}
                 _ = looks.tick(), if self.parent.is_some() => {}
             }
@@ -271,7 +271,7 @@ impl Signals {
                 .parent
                 .is_some_and(|parent| parent != getppid().as_raw().unsigned_abs())
             {
-                return Asked::Stop;
+                return Order::Stop;
             }
         }
     }

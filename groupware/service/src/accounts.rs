@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use groupware_people::{self as people, Account, Change, Held, NewUser, News, Registered, Session};
+use groupware_people::{
+    self as people, Account, Change, HeldSession, NewUser, News, Registered, Session,
+};
 use groupware_people::{SecretHash, UserName, Users, hash_secret};
 use groupware_store::{Assert, Batch, CommitError, ReadError, Snapshot, Store, StoreError};
 use tokio::sync::Mutex;
@@ -348,7 +350,9 @@ impl Accounts {
             let account = known(users, name)?;
             let mut batch = people::delete(&account);
             let key = account.name.key();
-            let sessions = self.store.read(|snapshot| Held::all_of(snapshot, key));
+            let sessions = self
+                .store
+                .read(|snapshot| HeldSession::all_of(snapshot, key));
             for held in sessions.map_err(unreadable)? {
                 held.end(&mut batch);
             }
@@ -461,11 +465,11 @@ fn keep(
     snapshot: &dyn Snapshot,
     (users, name): (&Users, &str),
     hash: &SecretHash,
-) -> Result<Option<Held>, people::AccountError> {
+) -> Result<Option<HeldSession>, people::AccountError> {
     let account = known(users, name)?;
-    let held = Held::find(snapshot, hash).map_err(unreadable)?;
+    let held = HeldSession::find(snapshot, hash).map_err(unreadable)?;
     let is_own =
-        |held: &Held| held.user == *account.name.key() && account.admits(held.session.stamp);
+        |held: &HeldSession| held.user == *account.name.key() && account.admits(held.session.stamp);
     Ok(held.filter(is_own))
 }
 

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use groupware_people::{Account, Held, News, SecretHash, Session, hash_secret};
+use groupware_people::{Account, HeldSession, News, SecretHash, Session, hash_secret};
 use groupware_store::{Batch, CommitError, ReadError, Store, StoreError};
 use tokio::sync::oneshot::{self, error::TryRecvError};
 
@@ -71,7 +71,7 @@ fn id_of(hash: &SecretHash) -> String {
 }
 
 /// A session to be ended, and who waits for that.
-type Ending = (Held, oneshot::Sender<Result<(), CommitError>>);
+type Ending = (HeldSession, oneshot::Sender<Result<(), CommitError>>);
 
 /// All sessions.
 #[derive(Debug)]
@@ -190,7 +190,9 @@ impl Sessions {
 
     fn find_stored(&self, hash: &SecretHash, now: i64) -> Result<Option<Arc<Account>>, StoreError> {
         let moment = self.known.sessions.moment();
-        let held = self.store.read(|snapshot| Held::find(snapshot, hash));
+        let held = self
+            .store
+            .read(|snapshot| HeldSession::find(snapshot, hash));
         let Some(held) = held.map_err(unreadable)? else {
             return Ok(None);
         };
@@ -232,7 +234,9 @@ impl Sessions {
     /// The store's: then it may not be over.
     pub async fn end(&self, token: &str) -> Result<(), CommitError> {
         let hash = hash_secret(token);
-        let held = self.store.read(|snapshot| Held::find(snapshot, &hash));
+        let held = self
+            .store
+            .read(|snapshot| HeldSession::find(snapshot, &hash));
         match held.map_err(unreadable)? {
             Some(held) => self.end_held(held).await,
             None => {
@@ -244,7 +248,7 @@ impl Sessions {
 
     /// Whoever waits for a turn to change users and sessions leaves the session where the next one who has it
     /// ends all that are there.
-    async fn end_held(&self, held: Held) -> Result<(), CommitError> {
+    async fn end_held(&self, held: HeldSession) -> Result<(), CommitError> {
         loop {
             let (tell, mut told) = oneshot::channel();
             lock(&self.ending).push((held.clone(), tell));
@@ -304,7 +308,7 @@ impl Sessions {
     }
 
     /// Those of a user's sessions that aren't over, with their last use, as far as it is known here.
-    fn live(&self, account: &Account, now: i64) -> Result<Vec<Held>, StoreError> {
+    fn live(&self, account: &Account, now: i64) -> Result<Vec<HeldSession>, StoreError> {
         let mut all = self.all_of(account.name.key())?;
         for held in &mut all {
             let used = self
@@ -317,8 +321,10 @@ impl Sessions {
         Ok(all)
     }
 
-    fn all_of(&self, user: &str) -> Result<Vec<Held>, StoreError> {
-        let all = self.store.read(|snapshot| Held::all_of(snapshot, user));
+    fn all_of(&self, user: &str) -> Result<Vec<HeldSession>, StoreError> {
+        let all = self
+            .store
+            .read(|snapshot| HeldSession::all_of(snapshot, user));
         all.map_err(unreadable)
     }
 
@@ -369,7 +375,7 @@ impl Sessions {
         let batch = self.store.read(|snapshot| {
             let mut batch = Batch::new();
             for hash in used {
-                let held = Held::find(snapshot, hash)?;
+                let held = HeldSession::find(snapshot, hash)?;
                 if let Some(held) = held.filter(|held| held.session.used < now) {
                     let used = Session {
                         used: now,
@@ -400,7 +406,7 @@ impl Sessions {
         loop {
             let some = self
                 .store
-                .read(|snapshot| Held::some(snapshot, last.as_ref(), CLEARED_AT_ONCE));
+                .read(|snapshot| HeldSession::some(snapshot, last.as_ref(), CLEARED_AT_ONCE));
             let some = some.map_err(unreadable)?;
             let mut batch = Batch::new();
             for held in &some {
@@ -634,7 +640,7 @@ mod tests {
         });
         cleared.unwrap();
         let left = store
-            .read(|snapshot| Held::some(snapshot, None, 100))
+            .read(|snapshot| HeldSession::some(snapshot, None, 100))
             .unwrap();
         assert_eq!(left.len(), 1);
         assert!(is_there(&service, &token, HOUR));

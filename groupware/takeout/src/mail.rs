@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use groupware_mail::{self as mail, Folder, Held, MailError, Reason, folders};
+use groupware_mail::{self as mail, Folder, MailError, Reason, Stored, folders};
 use groupware_mailfiles::{Flags, Message, write_mbox};
 
 use crate::name::safe;
@@ -37,7 +37,11 @@ pub(crate) fn write<W: Write>(source: Source<'_>, zip: &mut Zip<W>) -> Result<()
     Ok(())
 }
 
-fn page(source: Source<'_>, folder: Folder, after: Option<&Held>) -> Result<Vec<Held>, MailError> {
+fn page(
+    source: Source<'_>,
+    folder: Folder,
+    after: Option<&Stored>,
+) -> Result<Vec<Stored>, MailError> {
     let after = after.map(|held| held.unid);
     source
         .store
@@ -88,7 +92,7 @@ fn write_folder<W: Write>(
     }
 }
 
-fn flags(held: &Held) -> Flags {
+fn flags(held: &Stored) -> Flags {
     let marks = held.entry.marks;
     Flags {
         read: held.entry.read,

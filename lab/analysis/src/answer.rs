@@ -101,7 +101,7 @@ impl Deciding {
 }
 
 /// Two cells whose comparison the answer hangs on.
-pub(crate) struct Asked<'a> {
+pub(crate) struct AskedPair<'a> {
     pub(crate) a: &'a str,
     pub(crate) b: &'a str,
     /// Blocks with a valid trial of both.
@@ -115,7 +115,7 @@ pub(crate) fn of_run(
     study: &Question,
     has_variants: bool,
     deciding: &Deciding,
-    asked: &[Asked<'_>],
+    asked: &[AskedPair<'_>],
     comparisons: &[Comparison],
 ) -> Option<Answer> {
     let least = Exchange::least_blocks(study.duet);
@@ -164,13 +164,13 @@ pub fn besides(deciding: &Deciding, all: &[Comparison], sides: &Sides<'_>) -> St
 fn unanswered(
     study: &Question,
     deciding: &Deciding,
-    asked: &[Asked<'_>],
+    asked: &[AskedPair<'_>],
     decide: &[&Comparison],
     wants_all: bool,
 ) -> Option<String> {
     let least = Exchange::least_blocks(study.duet);
-    let lacking = |pair: &&Asked<'_>| !has_verdicts(pair, deciding, decide, least);
-    let lack: Vec<&Asked<'_>> = asked.iter().filter(lacking).collect();
+    let lacking = |pair: &&AskedPair<'_>| !has_verdicts(pair, deciding, decide, least);
+    let lack: Vec<&AskedPair<'_>> = asked.iter().filter(lacking).collect();
     if lack.is_empty() || (!wants_all && lack.len() < asked.len()) {
         return None;
     }
@@ -204,7 +204,7 @@ fn unanswered(
 
 /// Whether every deciding measure of a pair has a verdict.
 fn has_verdicts(
-    pair: &Asked<'_>,
+    pair: &AskedPair<'_>,
     deciding: &Deciding,
     decide: &[&Comparison],
     least: usize,

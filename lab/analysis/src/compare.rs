@@ -11,7 +11,7 @@ use lab_stats::verdict::{ALPHA, Compared, Margins, word};
 use lab_trial::as_f64;
 use lab_trial::format::{level, plural, times};
 
-use crate::answer::{self, Asked, Deciding};
+use crate::answer::{self, AskedPair, Deciding};
 use crate::duet::Duets;
 use crate::model::{
     Answer, CellSummary, Claim, Comparison, Difference, Inference, Measure, TrialAnalysis, Verdict,
@@ -104,9 +104,9 @@ pub(crate) fn compare(
 }
 
 /// The pairs that the answer hangs on: those of variants, where there are any.
-fn asked<'a>(pairs: &[Pair<'a>], has_variants: bool, all: &Trials<'_>) -> Vec<Asked<'a>> {
+fn asked<'a>(pairs: &[Pair<'a>], has_variants: bool, all: &Trials<'_>) -> Vec<AskedPair<'a>> {
     let is_asked = |pair: &&Pair<'_>| !has_variants || pair.factor.name == VARIANT;
-    let asked = pairs.iter().filter(is_asked).map(|pair| Asked {
+    let asked = pairs.iter().filter(is_asked).map(|pair| AskedPair {
         a: &pair.a.label,
         b: &pair.b.label,
         blocks: all.blocks_of(pair),

@@ -104,7 +104,7 @@ pub enum Exchange {
         /// Where its time went; of a failed request nothing.
         phases: Phases,
         /// Whether it met its `expect`, or redirects to where that is to be found.
-        result: Result<(), Failure>,
+        result: Result<(), FailedRequest>,
         /// When events came, of a request that listens for them.
         events: Option<Box<EventTimes>>,
         /// It redirects: the same request is to be exchanged once more, and goes there.
@@ -237,7 +237,7 @@ impl From<RenderError> for Unmade {
 
 /// A failed request.
 #[derive(Debug)]
-pub struct Failure {
+pub struct FailedRequest {
     /// Its class.
     pub class: ErrorClass,
     /// Status and first bytes, or the cause; empty once the worker has examples enough.
@@ -256,14 +256,18 @@ impl Default for Details {
 
 impl Details {
     /// A failure, with its detail as long as such are wanted.
-    pub(crate) fn failure(&self, class: ErrorClass, detail: impl FnOnce() -> String) -> Failure {
+    pub(crate) fn failure(
+        &self,
+        class: ErrorClass,
+        detail: impl FnOnce() -> String,
+    ) -> FailedRequest {
         let left = self.0.get();
         self.0.set(left.saturating_sub(1));
         let detail = match left {
             0 => Box::default(),
             _ => detail().into(),
         };
-        Failure { class, detail }
+        FailedRequest { class, detail }
     }
 }
 

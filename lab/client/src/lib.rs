@@ -24,8 +24,8 @@ mod url;
 mod version;
 
 pub use exchange::{
-    Client, ClientCounts, ErrorClass, EventTimes, Exchange, Failure, Phase, Phases, RequestId,
-    Sizes, Unmade,
+    Client, ClientCounts, ErrorClass, EventTimes, Exchange, FailedRequest, Phase, Phases,
+    RequestId, Sizes, Unmade,
 };
 pub use reading::{
     html::values as html_values, json::values as json_values, xml::values as xml_values,

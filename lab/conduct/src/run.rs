@@ -345,7 +345,7 @@ impl Run<'_> {
         while let Some(next) = repeats.next() {
             let unit = units[next.at];
             let after = outstanding(&repeats).1.saturating_sub(length(&unit[0]));
-            let place = Place {
+            let place = Standing {
                 of: trials,
                 after,
                 attempt_of: next.attempt.map(|_| unit[0].id),
@@ -433,7 +433,7 @@ impl Run<'_> {
             let at = cut.take().unwrap_or(plan.trials.len() - 1);
             let trial = plan.trials[at].clone();
             let of = searching.expected().max(at + 1);
-            let place = Place {
+            let place = Standing {
                 of: count(of),
                 after: length(&trial) * count(of - at - 1),
                 attempt_of: None,
@@ -548,7 +548,7 @@ impl Run<'_> {
     fn one(
         &self,
         (plan, trial): (&Plan, &Trial),
-        place: Place,
+        place: Standing,
         judge: Judge<'_>,
         events: &mut dyn FnMut(Event),
     ) -> Result<Option<Judged>, ConductError> {
@@ -631,7 +631,7 @@ impl Run<'_> {
     }
 }
 
-fn started(trial: &Trial, place: Place) -> Event {
+fn started(trial: &Trial, place: Standing) -> Event {
     Event::TrialStarted {
         id: trial.id,
         attempt_of: place.attempt_of,
@@ -657,7 +657,7 @@ fn not_pinned(pinning: &mut Pinning) {
 
 /// Where in the run a trial stands.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct Standing {
     /// Trials of the run.
     of: u32,
     /// Ramps and holds of those that follow.

@@ -13,7 +13,7 @@ use crate::examples::Examples;
 use crate::report::{Example, Outbox, Report, WorkerWindow};
 use lab_client::ErrorClass;
 use lab_client::time::{Nanos, nanos};
-use lab_client::{ClientCounts, Failure, Phases, Sizes};
+use lab_client::{ClientCounts, FailedRequest, Phases, Sizes};
 use lab_workload::TraceContext;
 
 /// The figures of a request that ended.
@@ -204,7 +204,12 @@ impl Recorder {
     }
 
     /// A request ended.
-    pub(crate) fn request(&mut self, step: usize, sample: Sample, result: Result<(), Failure>) {
+    pub(crate) fn request(
+        &mut self,
+        step: usize,
+        sample: Sample,
+        result: Result<(), FailedRequest>,
+    ) {
         let Sample {
             ended: now,
             response,
@@ -287,7 +292,7 @@ impl Recorder {
         self.example(
             now,
             step,
-            Failure {
+            FailedRequest {
                 class: ErrorClass::Check,
                 detail,
             },
@@ -299,7 +304,7 @@ impl Recorder {
     pub(crate) fn setup_example(
         &mut self,
         step: usize,
-        failure: Failure,
+        failure: FailedRequest,
         trace: Option<TraceContext>,
     ) {
         if self.examples.take_of_setup() {
@@ -307,7 +312,13 @@ impl Recorder {
         }
     }
 
-    fn example(&mut self, now: Nanos, step: usize, failure: Failure, trace: Option<TraceContext>) {
+    fn example(
+        &mut self,
+        now: Nanos,
+        step: usize,
+        failure: FailedRequest,
+        trace: Option<TraceContext>,
+    ) {
         if self.examples.take(step, failure.class) {
             let t = now.saturating_sub(self.zero);
             self.tell_example((t, step, false), failure, trace);
@@ -317,10 +328,10 @@ impl Recorder {
     fn tell_example(
         &self,
         (t, step, setup): (Nanos, usize, bool),
-        failure: Failure,
+        failure: FailedRequest,
         trace: Option<TraceContext>,
     ) {
-        let Failure { class, detail } = failure;
+        let FailedRequest { class, detail } = failure;
         self.outbox.send(Report::Example(Example {
             t,
             step,

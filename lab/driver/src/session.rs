@@ -9,7 +9,7 @@ use lab_workload::{Control, Template, Visitor};
 
 use crate::client::Client;
 use crate::user::{Due, Ended, Life, Shared, User, Waiting};
-use lab_client::{ErrorClass, Exchange, Failure, RequestId};
+use lab_client::{ErrorClass, Exchange, FailedRequest, RequestId};
 
 /// How a round went.
 #[derive(Clone, Copy, Default)]
@@ -265,7 +265,7 @@ impl<C: Client> Shared<C> {
         for (place, measure) in measures.filter(|(_, measure)| measure.request == at) {
             if let Err(told) = measure.read(&user.scope, &mut numbers) {
                 let (class, detail) = (ErrorClass::Check, told.into());
-                *result = Err(Failure { class, detail });
+                *result = Err(FailedRequest { class, detail });
                 return Vec::new();
             }
             measured.extend(numbers.drain(..).map(|number| (place, number)));

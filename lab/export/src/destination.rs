@@ -13,7 +13,7 @@ use url::{Host, Url};
 #[derive(Clone)]
 pub struct Destination {
     pub(crate) kind: Kind,
-    pub(crate) place: Place,
+    pub(crate) place: Target,
     /// As it may be shown: without password, token, and query.
     shown: String,
 }
@@ -34,7 +34,7 @@ pub enum Kind {
 }
 
 #[derive(Clone)]
-pub(crate) enum Place {
+pub(crate) enum Target {
     Server {
         url: String,
         headers: Vec<(String, String)>,
@@ -147,7 +147,7 @@ impl Destination {
             _ if kind.takes_files() && !place.is_empty() => {
                 return Ok(Self {
                     kind,
-                    place: Place::File(place.into()),
+                    place: Target::File(place.into()),
                     shown: place.to_owned(),
                 });
             }
@@ -201,7 +201,7 @@ impl Destination {
         Ok(Self {
             kind,
             shown: shown(&url),
-            place: Place::Server {
+            place: Target::Server {
                 is_encrypted: url.scheme() == "https",
                 url: url.into(),
                 headers: headers.into_iter().chain(authorization).collect(),
@@ -302,13 +302,13 @@ mod tests {
 
     fn sent(destination: &Destination) -> (String, Vec<String>) {
         match &destination.place {
-            Place::Server { url, headers, .. } => {
+            Target::Server { url, headers, .. } => {
                 let headers = headers
                     .iter()
                     .map(|(name, value)| format!("{name}: {value}"));
                 (url.clone(), headers.collect())
             }
-            Place::File(path) => (path.display().to_string(), Vec::new()),
+            Target::File(path) => (path.display().to_string(), Vec::new()),
         }
     }
 

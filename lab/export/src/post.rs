@@ -10,7 +10,7 @@ use ureq::Agent;
 use ureq::http::StatusCode;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
-use crate::destination::{Destination, Kind, Place};
+use crate::destination::{Destination, Kind, Target};
 use crate::encode::{influx, openmetrics, otlp, prometheus};
 use crate::error::SendError;
 use crate::figure::Frame;
@@ -59,7 +59,7 @@ impl Post {
     /// Makes the file, where it is one, and none is there yet; nothing is sent.
     pub(crate) fn new(destination: &Destination) -> Result<Self, SendError> {
         let way = match &destination.place {
-            Place::File(path) => {
+            Target::File(path) => {
                 let path_text = path.display().to_string();
                 let file = File::create_new(path).map_err(|source| SendError::File {
                     path: path_text.clone(),
@@ -70,7 +70,7 @@ impl Post {
                     path: path_text,
                 }
             }
-            Place::Server {
+            Target::Server {
                 url,
                 headers,
                 is_encrypted,

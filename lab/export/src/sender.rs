@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::clock;
-use crate::destination::{Destination, Place};
+use crate::destination::{Destination, Target};
 use crate::error::SendError;
 use crate::figure::Frame;
 use crate::post::{Came, Post};
@@ -79,7 +79,7 @@ impl Sender {
     /// # Errors
     /// [`SendError::Authorities`].
     pub fn ask(destination: &Destination) -> Result<Option<String>, SendError> {
-        if matches!(destination.place, Place::File(_)) {
+        if matches!(destination.place, Target::File(_)) {
             return Ok(None);
         }
         Ok(match Post::new(destination)?.send(&[])? {

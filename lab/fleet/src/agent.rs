@@ -19,7 +19,7 @@ use crate::error::FleetError;
 use crate::lease::Lease;
 use crate::machine;
 use crate::message::{
-    Answer, Ask, Asked, Content, Hello, NO_SYSTEMS, Packet, Read, VERSION, decode, encode,
+    Answer, Ask, Content, Hello, NO_SYSTEMS, Packet, Question, Read, VERSION, decode, encode,
 };
 use crate::name::Name;
 use crate::runner::Runner;
@@ -265,7 +265,7 @@ impl Agent {
     }
 
     async fn asked(&mut self, message: Message, events: &mut dyn FnMut(AgentEvent)) {
-        let answer = match decode::<Asked>(&message.payload) {
+        let answer = match decode::<Question>(&message.payload) {
             Ok(asked) if !asked.instance.is_empty() && asked.instance != self.instance => return,
             Ok(asked) => self.answer(asked.ask, events),
             Err(error) => Answer::Refused {

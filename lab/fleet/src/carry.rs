@@ -21,7 +21,7 @@ const LAST_WORD: Duration = Duration::from_secs(5);
 
 /// How much may wait for acknowledgement.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Room {
+pub(crate) struct Backlog {
     pub(crate) packets: usize,
     pub(crate) bytes: usize,
     /// With more bytes than these on their way no frame is taken on: files are read faster than they
@@ -32,7 +32,7 @@ pub(crate) struct Room {
 }
 
 /// To an agent: a workload with the variables of all its users.
-pub(crate) const DOWN: Room = Room {
+pub(crate) const DOWN: Backlog = Backlog {
     packets: 1024,
     bytes: 2 * MAX_FRAME_BYTES as usize,
     ahead: Some(8 << 20),
@@ -40,7 +40,7 @@ pub(crate) const DOWN: Room = Room {
 };
 /// To the conductor: minutes of windows, also of many workers, and where windows are shorter than a second. It waits
 /// for the last one, however long the link may be lost: an agent ends with its lease.
-pub(crate) const UP: Room = Room {
+pub(crate) const UP: Backlog = Backlog {
     packets: 16 << 10,
     bytes: 32 << 20,
     ahead: None,
@@ -90,7 +90,12 @@ pub(crate) enum Broken {
 }
 
 impl Carrier {
-    pub(crate) fn new(client: Client, to: String, (epoch, trial): (u64, u32), room: Room) -> Self {
+    pub(crate) fn new(
+        client: Client,
+        to: String,
+        (epoch, trial): (u64, u32),
+        room: Backlog,
+    ) -> Self {
         Self {
             client,
             to,

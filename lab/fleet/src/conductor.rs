@@ -14,7 +14,7 @@ use crate::clock;
 use crate::connection::{For, connect};
 use crate::error::FleetError;
 use crate::message::{
-    Answer, Ask, Asked, Hello, NO_SYSTEMS, VERSION, decode, decode_hello, encode,
+    Answer, Ask, Hello, NO_SYSTEMS, Question, VERSION, decode, decode_hello, encode,
 };
 use crate::name::Name;
 use crate::runner::Runner;
@@ -200,7 +200,7 @@ impl Conductor {
     }
 
     /// Asks an agent, and waits for its answer.
-    pub(crate) fn ask(&self, agent: &Name, asked: Asked) -> Result<Answer, FleetError> {
+    pub(crate) fn ask(&self, agent: &Name, asked: Question) -> Result<Answer, FleetError> {
         let (client, agent) = (self.client.clone(), agent.clone());
         self.runner
             .wait(async move { question(&client, &agent, &asked).await })
@@ -261,7 +261,7 @@ async fn subscribe(
 pub(crate) async fn question(
     client: &Client,
     agent: &Name,
-    asked: &Asked,
+    asked: &Question,
 ) -> Result<Answer, FleetError> {
     let mut tries = 3;
     loop {

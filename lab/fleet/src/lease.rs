@@ -11,7 +11,7 @@ const MOST_TTL: Duration = Duration::from_secs(60);
 
 /// Whom an agent works for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct Holder {
     pub(crate) conductor: Name,
     pub(crate) run: Name,
     until: Duration,
@@ -21,7 +21,7 @@ pub(crate) struct Held {
 #[derive(Debug, Default)]
 pub(crate) struct Lease {
     epoch: u64,
-    held: Option<Held>,
+    held: Option<Holder>,
 }
 
 impl Lease {
@@ -31,7 +31,7 @@ impl Lease {
     }
 
     /// Who has it now; nobody once it has lapsed.
-    pub(crate) fn holder(&self, now: Duration) -> Option<&Held> {
+    pub(crate) fn holder(&self, now: Duration) -> Option<&Holder> {
         self.held.as_ref().filter(|held| now < held.until)
     }
 
@@ -58,7 +58,7 @@ impl Lease {
             }
             None => self.epoch += 1,
         }
-        self.held = Some(Held {
+        self.held = Some(Holder {
             conductor: conductor.clone(),
             run: run.clone(),
             until: now + ttl.min(MOST_TTL),

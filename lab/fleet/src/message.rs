@@ -104,7 +104,7 @@ pub(crate) enum Ask {
 /// started in its place, or two with one token. Who is not meant says nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Asked {
+pub(crate) struct Question {
     /// As its greeting has it; whoever has the name where it is empty.
     pub(crate) instance: String,
     pub(crate) ask: Ask,
@@ -112,16 +112,16 @@ pub(crate) struct Asked {
 
 impl Ask {
     /// To the program that greeted so.
-    pub(crate) fn for_one(self, hello: &Hello) -> Asked {
-        Asked {
+    pub(crate) fn for_one(self, hello: &Hello) -> Question {
+        Question {
             instance: hello.instance.clone(),
             ask: self,
         }
     }
 
     /// To whoever has the name.
-    pub(crate) fn for_any(self) -> Asked {
-        Asked {
+    pub(crate) fn for_any(self) -> Question {
+        Question {
             instance: String::new(),
             ask: self,
         }
@@ -280,7 +280,7 @@ impl Packet {
 /// Why they are not a packet.
 pub fn check(bytes: &[u8]) -> Result<(), Unreadable> {
     let _hello = decode_hello(bytes);
-    let _asked = decode::<Asked>(bytes);
+    let _asked = decode::<Question>(bytes);
     let _answer = decode::<Answer>(bytes);
     let _read = decode::<Read>(bytes);
     let _beat = decode::<Beat>(bytes);

@@ -53,7 +53,7 @@ pub fn put_back(state: &Path) -> Result<(), MachineError> {
 
 /// A trial's system, with what is to be undone after it, in this order.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldSystem {
     pub(crate) machine: Local,
     /// Whether it runs, as far as is known.
     pub(crate) runs: bool,
@@ -99,7 +99,7 @@ impl Site {
         setup: Setup,
         (ground, hand): (&Ground, Hand),
         gone: &AtomicBool,
-    ) -> Result<Held, MachineError> {
+    ) -> Result<HeldSystem, MachineError> {
         let mut common = ground.common();
         let made = self.make(&setup, &mut common, gone);
         if made.is_err() {
@@ -120,7 +120,7 @@ impl Site {
             output: output.clone(),
         };
         let machine = Local::new(start, self.allowed.settled(&setup.spec));
-        Ok(Held {
+        Ok(HeldSystem {
             machine,
             runs: false,
             output,
@@ -180,7 +180,7 @@ impl Site {
     }
 }
 
-impl Held {
+impl HeldSystem {
     /// What is told of the file system that was made for it.
     pub(crate) fn storage(&self) -> Vec<(String, String)> {
         let folder = self.setup.host.storage.as_deref();

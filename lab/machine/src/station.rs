@@ -22,7 +22,7 @@ use crate::message::{
     Counting, MOST_ORDER, Order, PIECE, Report, Setup, decode_order, encode, encode_piece,
 };
 use crate::schedule::next_due;
-use crate::site::{Held, SYSTEM, Site, keep_users, put_back};
+use crate::site::{HeldSystem, SYSTEM, Site, keep_users, put_back};
 use crate::state::State;
 use crate::surroundings::{Files, Look, Surroundings};
 use crate::watched::Watched;
@@ -191,7 +191,7 @@ struct Post<'a> {
     station: &'a Station,
     shared: &'a Shared,
     hand: Hand,
-    held: Option<Held>,
+    held: Option<HeldSystem>,
     /// One that ran before, and runs on.
     watched: Option<Watched>,
     counter: Option<Counter>,
@@ -543,7 +543,7 @@ impl<'a> Post<'a> {
             return Ok(());
         };
         held.stop(self.gone());
-        let Held {
+        let HeldSystem {
             machine, scratch, ..
         } = held;
         drop(machine);

@@ -33,12 +33,12 @@ session:
 const AGENTS: usize = 10;
 
 /// Where all of it lies.
-struct Place {
+struct Stage {
     folder: tempfile::TempDir,
     hub: Option<Child>,
 }
 
-impl Drop for Place {
+impl Drop for Stage {
     fn drop(&mut self) {
         for pid in self.agents("") {
             let _gone = kill(pid, Signal::SIGKILL);
@@ -50,7 +50,7 @@ impl Drop for Place {
     }
 }
 
-impl Place {
+impl Stage {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let bin = folder.path().join("bin");
@@ -164,7 +164,7 @@ fn what_the_page_on_more_machines_says_to_type_works() {
     if !has_nats() {
         return;
     }
-    let mut place = Place::new();
+    let mut place = Stage::new();
     let server = ServerProcess::start(&place.path(""));
     write_study(place.folder.path(), &format!("http://{}", server.address()));
     let blocks = blocks();

@@ -10,10 +10,10 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 pub(crate) const AGENTS: usize = 2;
 
 /// Whose way to the hub.
-pub(crate) type Place = usize;
+pub(crate) type Link = usize;
 
 /// The place of who runs the studies.
-pub(crate) const CONDUCTOR: Place = AGENTS;
+pub(crate) const CONDUCTOR: Link = AGENTS;
 
 /// Who is stopped or killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,11 +28,11 @@ pub(crate) enum Who {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// All connections from a place end.
-    Cut(Place),
+    Cut(Link),
     /// They do, and each new one at once, for so long.
-    Close(Place, Duration),
+    Close(Link, Duration),
     /// A direction, or both, are bad for so long.
-    Bad(Place, Option<Direction>, Way, Duration),
+    Bad(Link, Option<Direction>, Way, Duration),
     /// A process stands still for so long.
     Stop(Who, Duration),
     /// A process is killed, and started again after so long.

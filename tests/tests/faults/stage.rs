@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::forger::{forge, greet_later, read_token, write_token};
 use crate::over::is_over;
-use crate::plan::{AGENTS, CONDUCTOR, Fault, Place, Planned, Who};
+use crate::plan::{AGENTS, CONDUCTOR, Fault, Link, Planned, Who};
 use crate::trials::{Trials, judge};
 
 /// Longer than anything takes.
@@ -228,7 +228,7 @@ impl Stage {
     }
 
     /// Keeps a token, by which the hub is reached over the way of a place.
-    fn put_token(&self, name: &str, place: Place, token: &str) {
+    fn put_token(&self, name: &str, place: Link, token: &str) {
         let mut token = read_token(token);
         token["url"] = format!("tls://{}", self.ways[place].address()).into();
         fs::write(self.path(&format!("{name}.token")), write_token(&token)).expect("written");

@@ -76,9 +76,9 @@ pub(crate) fn judge(archive: &Path, requests: usize, wrong: &mut Vec<String>) ->
 }
 
 /// A request as the system heard it: when, and what for.
-type Asked = (u64, String);
+type HeardRequest = (u64, String);
 
-fn asked(log: &str) -> Vec<Asked> {
+fn asked(log: &str) -> Vec<HeardRequest> {
     let lines = log.lines().filter_map(|line| line.strip_prefix(ASKED));
     let parts = lines.filter_map(|line| line.split_once(' '));
     let of_users = parts.filter(|(_, path)| path.starts_with("/get/"));
@@ -88,7 +88,7 @@ fn asked(log: &str) -> Vec<Asked> {
 }
 
 /// Whether an accepted trial has all that happened, once.
-fn whole(record: &Value, windows: &[Value], asked: &[Asked]) -> Result<(), String> {
+fn whole(record: &Value, windows: &[Value], asked: &[HeardRequest]) -> Result<(), String> {
     let number = |name: &str| record[name].as_u64().unwrap_or(0);
     let length = number("ramp_ms") + number("hold_ms");
     cover(windows, length)?;
@@ -154,7 +154,7 @@ fn cover(windows: &[Value], length: u64) -> Result<(), String> {
 
 /// How many requests came for sure before any agent had ended: those that one sends later, because it stood
 /// still, are no part of the trial.
-fn before_the_end(record: &Value, agents: &[Value], length: u64, asked: &[Asked]) -> u64 {
+fn before_the_end(record: &Value, agents: &[Value], length: u64, asked: &[HeardRequest]) -> u64 {
     let bounds = agents.iter().filter_map(|agent| agent["bound_ms"].as_f64());
     let early = EARLY_MS + bounds.fold(0.0, f64::max).ceil() as u64;
     let Some(began) = record["started"].as_str().and_then(of_day) else {
@@ -190,7 +190,7 @@ pub(crate) fn judges() {
         })
     };
     // At 12.3, 12.4 … s of the day; the trial ends at 14.25 s at the earliest.
-    let heard = |count: u64| -> Vec<Asked> {
+    let heard = |count: u64| -> Vec<HeardRequest> {
         (0..count)
             .map(|at| (5 * DAY_MS + 12_300 + 100 * at, format!("/get/{at}")))
             .collect()

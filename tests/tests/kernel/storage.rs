@@ -46,12 +46,12 @@ session:
       expect: 201
 ";
 
-struct Place {
+struct Disks {
     folder: tempfile::TempDir,
     disks: PathBuf,
 }
 
-impl Place {
+impl Disks {
     /// `None`, with a message, where no file system can be made.
     fn new(kinds: &[&str], hold: &str) -> Option<Self> {
         let can = Command::new("losetup").arg("--find").output();
@@ -149,7 +149,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Disks {
     fn drop(&mut self) {
         // A test that fails shall not leave the machine changed either.
         let _ = self.command(&["restore"]).output();
@@ -185,7 +185,7 @@ fn has_file(folder: &Path) -> bool {
 #[test]
 fn each_trial_has_a_file_system_of_its_own() {
     let kinds = ["ext4", "xfs", "btrfs"];
-    let Some(place) = Place::new(&kinds, "2s") else {
+    let Some(place) = Disks::new(&kinds, "2s") else {
         return;
     };
     let plan = place
@@ -233,7 +233,7 @@ fn each_trial_has_a_file_system_of_its_own() {
 
 #[test]
 fn an_interrupted_run_takes_its_file_system_away() {
-    let Some(place) = Place::new(&["ext4"], "5m") else {
+    let Some(place) = Disks::new(&["ext4"], "5m") else {
         return;
     };
     let mut running = place.under_way("run");
@@ -243,7 +243,7 @@ fn an_interrupted_run_takes_its_file_system_away() {
 
 #[test]
 fn what_a_killed_run_left_mounted_is_taken_away_by_the_command_or_the_next_run() {
-    let Some(place) = Place::new(&["ext4"], "5m") else {
+    let Some(place) = Disks::new(&["ext4"], "5m") else {
         return;
     };
     let mut running = place.under_way("first");
@@ -289,7 +289,7 @@ fn what_a_killed_run_left_mounted_is_taken_away_by_the_command_or_the_next_run()
 
 #[test]
 fn what_keeps_a_file_system_from_being_made_is_said_before_the_first_trial() {
-    let Some(place) = Place::new(&["ext4"], "1s") else {
+    let Some(place) = Disks::new(&["ext4"], "1s") else {
         return;
     };
     let open = Permissions::from_mode(0o755);

@@ -20,7 +20,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use groupware_http::reply::mime;
 use groupware_http::{Admin, ApiError, Query};
-use groupware_mail::{self as mail, Folder, Held, MailError, Marks, Unid, folders, limits};
+use groupware_mail::{self as mail, Folder, MailError, Marks, Stored, Unid, folders, limits};
 use groupware_service::mail::{change_in, change_with_message};
 use groupware_service::{Caller, ChangeError};
 use http::StatusCode;
@@ -135,7 +135,7 @@ async fn list(
     let (found, mut keywords) = read?;
     let next = found.last().filter(|_| found.len() == MESSAGES);
     let next = next.map(|held| held.unid.to_string());
-    let line = |held: &Held| MessageLine {
+    let line = |held: &Stored| MessageLine {
         id: held.unid.to_string(),
         received: held.unid.received_us(),
         flags: letters(held),
@@ -146,7 +146,7 @@ async fn list(
     Ok(Json(MessageList { messages, next }).into_response())
 }
 
-fn letters(held: &Held) -> String {
+fn letters(held: &Stored) -> String {
     let marks = held.entry.marks;
     let letters = [
         (marks.flagged, 'F'),

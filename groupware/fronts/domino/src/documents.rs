@@ -22,7 +22,7 @@ use http::{HeaderMap, Method, StatusCode};
 
 use self::params::DocumentParams;
 use self::user::{DatabaseUser, change};
-use crate::failure::{Failure, Reply};
+use crate::failure::{DominoFailure, Reply};
 use crate::front::Domino;
 
 /// The routes under `/docs/{mailbox}`, which is the owner of the databases below. Whoever is signed in
@@ -193,7 +193,11 @@ async fn overridden(
 }
 
 /// Who may not write to a database is told so before anything about the body.
-fn may_write(domino: &Domino, user: &DatabaseUser, database: &DatabaseName) -> Result<(), Failure> {
+fn may_write(
+    domino: &Domino,
+    user: &DatabaseUser,
+    database: &DatabaseName,
+) -> Result<(), DominoFailure> {
     if user.who().is_owner() {
         return Ok(());
     }
@@ -201,7 +205,7 @@ fn may_write(domino: &Domino, user: &DatabaseUser, database: &DatabaseName) -> R
     Ok(domino.service.store().read(allowed)?)
 }
 
-fn fields(headers: &HeaderMap, body: &[u8]) -> Result<Fields, Failure> {
+fn fields(headers: &HeaderMap, body: &[u8]) -> Result<Fields, DominoFailure> {
     let essence = media_type(headers);
     let known = ["application/json", "application/merge-patch+json"];
     if !known.iter().any(|it| essence.eq_ignore_ascii_case(it)) {
@@ -215,7 +219,7 @@ fn fields(headers: &HeaderMap, body: &[u8]) -> Result<Fields, Failure> {
 }
 
 /// A date that can't be read is no permission to overwrite.
-fn unmodified_since(headers: &HeaderMap) -> Result<Option<i64>, Failure> {
+fn unmodified_since(headers: &HeaderMap) -> Result<Option<i64>, DominoFailure> {
     match params::date(headers, IF_UNMODIFIED_SINCE) {
         None if headers.contains_key(IF_UNMODIFIED_SINCE) => {
             Err(ApiError::bad_request("If-Unmodified-Since can't be read.").into())

@@ -14,38 +14,38 @@ const AWAY_RETRY_S: u32 = 5;
 
 /// A failed request.
 #[derive(Debug)]
-pub(crate) struct Failure(ApiError);
+pub(crate) struct DominoFailure(ApiError);
 
-pub(crate) type Reply = Result<Response, Failure>;
+pub(crate) type Reply = Result<Response, DominoFailure>;
 
-impl IntoResponse for Failure {
+impl IntoResponse for DominoFailure {
     fn into_response(self) -> Response {
         self.0.into_response()
     }
 }
 
-impl From<ApiError> for Failure {
+impl From<ApiError> for DominoFailure {
     #[track_caller]
     fn from(error: ApiError) -> Self {
         Self(error)
     }
 }
 
-impl From<NoFlag> for Failure {
+impl From<NoFlag> for DominoFailure {
     #[track_caller]
     fn from(error: NoFlag) -> Self {
         Self(error.into())
     }
 }
 
-impl From<StoreError> for Failure {
+impl From<StoreError> for DominoFailure {
     #[track_caller]
     fn from(error: StoreError) -> Self {
         Self(error.into())
     }
 }
 
-impl From<MailError> for Failure {
+impl From<MailError> for DominoFailure {
     #[track_caller]
     fn from(error: MailError) -> Self {
         Self(match error {
@@ -58,7 +58,7 @@ impl From<MailError> for Failure {
     }
 }
 
-impl From<ChangeError<MailError>> for Failure {
+impl From<ChangeError<MailError>> for DominoFailure {
     #[track_caller]
     fn from(error: ChangeError<MailError>) -> Self {
         match error {
@@ -69,7 +69,7 @@ impl From<ChangeError<MailError>> for Failure {
     }
 }
 
-impl From<DocumentError> for Failure {
+impl From<DocumentError> for DominoFailure {
     #[track_caller]
     fn from(error: DocumentError) -> Self {
         let told = ApiError::told(error.status(), error.message());
@@ -80,7 +80,7 @@ impl From<DocumentError> for Failure {
     }
 }
 
-impl From<ChangeError<DocumentError>> for Failure {
+impl From<ChangeError<DocumentError>> for DominoFailure {
     #[track_caller]
     fn from(error: ChangeError<DocumentError>) -> Self {
         match error {
@@ -94,7 +94,7 @@ impl From<ChangeError<DocumentError>> for Failure {
     }
 }
 
-impl From<ContentError> for Failure {
+impl From<ContentError> for DominoFailure {
     #[track_caller]
     fn from(error: ContentError) -> Self {
         Self(match error {

@@ -20,7 +20,7 @@ use groupware_service::{Caller, ChangeError, Service};
 use serde::{Deserialize, Serialize};
 
 use self::request::{FileName, InFolder, Making, MediaType, Message};
-use crate::failure::{Failure, Reply};
+use crate::failure::{DominoFailure, Reply};
 use crate::front::Domino;
 
 /// A message and what is made of it, in memory at once.
@@ -275,7 +275,7 @@ fn original(unid: Unid, message: Bytes) -> Response {
 }
 
 /// What the query asks for to be marked.
-fn marking(query: &Query) -> Result<Marking, Failure> {
+fn marking(query: &Query) -> Result<Marking, DominoFailure> {
     let keywords = query.last("keywords").map(mail::parse_keywords);
     Ok(Marking {
         read: query.flag("markread")?,

@@ -12,7 +12,7 @@ use axum::routing::{get, post};
 use groupware_http::{ApiError, Gate, Guard, caller_of};
 use groupware_lookup::xml::{self, Message, Reach};
 use groupware_lookup::{
-    BulkRenewal, Context, Decision, LookupError, NewRecord, Query, Reason, Registrant, limits,
+    BulkRenewal, Context, Decision, LookupError, LookupQuery, NewRecord, Reason, Registrant, limits,
 };
 use groupware_service::{Caller, change as change_store, change_aside};
 use groupware_store::Snapshot;
@@ -129,7 +129,7 @@ async fn query(
     pairs: Result<groupware_http::Query, ApiError>,
 ) -> Reply {
     let pairs = pairs.map_err(|_| LookupFailure::unreadable("The query can't be read."))?;
-    let query = Query::parse(pairs.pairs())?;
+    let query = LookupQuery::parse(pairs.pairs())?;
     let (layout, now) = (lookup.layout, lookup.service.now_s());
     let quick = query.clone().looking_at(limits::VISITS_AT_ONCE);
     let store = lookup.service.store();

@@ -20,7 +20,7 @@ use crate::front::Pages;
 use crate::layout::{self, Here};
 use crate::notice::Notice;
 use crate::takeout;
-use crate::visitor::Visitor;
+use crate::visitor::SignedIn;
 
 /// Longest label of an application password.
 const LABEL_BYTES: usize = 100;
@@ -38,17 +38,17 @@ struct Shown {
 pub(crate) async fn show(
     State(pages): State<Pages>,
     headers: HeaderMap,
-    visitor: Visitor,
+    visitor: SignedIn,
 ) -> Reply {
     page(&pages, &headers, &visitor, &Shown::default())
 }
 
-fn account(pages: &Pages, visitor: &Visitor) -> Result<Arc<Account>, PageError> {
+fn account(pages: &Pages, visitor: &SignedIn) -> Result<Arc<Account>, PageError> {
     let found = pages.service.find(visitor.mailbox())?;
     found.ok_or(PageError::SignedOut)
 }
 
-fn page(pages: &Pages, headers: &HeaderMap, visitor: &Visitor, shown: &Shown) -> Reply {
+fn page(pages: &Pages, headers: &HeaderMap, visitor: &SignedIn, shown: &Shown) -> Reply {
     let (service, account) = (&pages.service, account(pages, visitor)?);
     let sessions = &service.sessions;
     let sessions = sessions.of(&account, session_token(headers), service.now_s())?;
@@ -91,7 +91,7 @@ fn just_made(shown: &Shown) -> Markup {
     }
 }
 
-fn password_form(visitor: &Visitor, shown: &Shown) -> Markup {
+fn password_form(visitor: &SignedIn, shown: &Shown) -> Markup {
     html! {
         h2 { "Password" }
         form.stacked method="post" action="/account/password" {
@@ -105,7 +105,7 @@ fn password_form(visitor: &Visitor, shown: &Shown) -> Markup {
     }
 }
 
-fn app_passwords(visitor: &Visitor, account: &Account, shown: &Shown) -> Markup {
+fn app_passwords(visitor: &SignedIn, account: &Account, shown: &Shown) -> Markup {
     let day = |moment: i64| visitor.zone.clock(moment).date().to_string();
     let credentials = account.credentials();
     let name = Input {
@@ -147,7 +147,7 @@ fn label(text: &str) -> &str {
     }
 }
 
-fn session_list(visitor: &Visitor, sessions: &[SessionLine]) -> Markup {
+fn session_list(visitor: &SignedIn, sessions: &[SessionLine]) -> Markup {
     let moment = |moment: i64| {
         let clock = visitor.zone.clock(moment);
         clock.strftime("%Y-%m-%d %H:%M").to_string()
@@ -178,7 +178,7 @@ fn session_list(visitor: &Visitor, sessions: &[SessionLine]) -> Markup {
 /// Whether the password is the user's: the one that was chosen, where there is one.
 pub(crate) async fn prove(
     pages: &Pages,
-    visitor: &Visitor,
+    visitor: &SignedIn,
     password: &str,
 ) -> Result<Option<String>, PageError> {
     let (service, caller) = (&pages.service, visitor.owner.caller());

@@ -11,7 +11,7 @@ use maud::{Markup, html};
 
 use crate::calendar_path::OTHERS;
 use crate::error::PageError;
-use crate::visitor::Visitor;
+use crate::visitor::SignedIn;
 use crate::zone::{self, Zone};
 
 /// Most entries of one page.
@@ -171,7 +171,7 @@ impl Days {
 /// The store's.
 pub(crate) async fn load(
     service: &Service,
-    visitor: &Visitor,
+    visitor: &SignedIn,
     days: Range<Date>,
 ) -> Result<Vec<Item>, PageError> {
     let days = Days {
@@ -195,7 +195,7 @@ pub(crate) async fn load(
 }
 
 /// The way to what is in no month, for those who have any.
-pub(crate) fn foot(service: &Service, visitor: &Visitor) -> Result<Markup, PageError> {
+pub(crate) fn foot(service: &Service, visitor: &SignedIn) -> Result<Markup, PageError> {
     let has_others = groupware_service::calendar::read(service, |snapshot| {
         calendar::has_others(snapshot, visitor.mailbox())
     })?;

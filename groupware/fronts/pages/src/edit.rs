@@ -25,7 +25,7 @@ use super::field::{Input, Wrong, area};
 use super::form::Sent;
 use super::layout::{self, Here};
 use super::notice::Notice;
-use super::visitor::Visitor;
+use super::visitor::SignedIn;
 use super::zone;
 use crate::error::PageError;
 
@@ -39,7 +39,7 @@ pub(crate) struct NewEventQuery {
 
 pub(crate) async fn show_new(
     State(service): State<Service>,
-    visitor: Visitor,
+    visitor: SignedIn,
     asked: Result<Query<NewEventQuery>, QueryRejection>,
 ) -> Reply {
     let day = asked
@@ -81,7 +81,7 @@ pub(crate) async fn create(State(service): State<Service>, sent: Sent) -> Reply 
 
 pub(crate) async fn show_old(
     State(service): State<Service>,
-    visitor: Visitor,
+    visitor: SignedIn,
     Path(uid): Path<String>,
 ) -> Reply {
     let entry = own(&service, &visitor, &uid)?;
@@ -97,7 +97,7 @@ pub(crate) async fn show_old(
 }
 
 /// An event that its owner may change.
-fn own(service: &Service, visitor: &Visitor, uid: &str) -> Result<Entry, PageError> {
+fn own(service: &Service, visitor: &SignedIn, uid: &str) -> Result<Entry, PageError> {
     let entry = read(service, |snapshot| {
         calendar::entry(snapshot, visitor.mailbox(), uid)
     })?;
@@ -165,7 +165,7 @@ pub(crate) async fn update(
 /// What the calendar itself refuses is said above the form, which keeps what was typed.
 fn refused(
     service: &Service,
-    visitor: &Visitor,
+    visitor: &SignedIn,
     draft: &Draft,
     old: Option<&Entry>,
     error: PageError,
@@ -197,7 +197,7 @@ fn refused(
 
 fn form(
     service: &Service,
-    visitor: &Visitor,
+    visitor: &SignedIn,
     draft: &Draft,
     old: Option<&Entry>,
     wrong: &Wrong,
@@ -239,7 +239,7 @@ fn form(
 
 fn fields(
     service: &Service,
-    visitor: &Visitor,
+    visitor: &SignedIn,
     (draft, old): (&Draft, Option<&Entry>),
     wrong: &Wrong,
 ) -> Markup {
@@ -283,7 +283,7 @@ fn same_times(draft: &Draft) -> Markup {
     }
 }
 
-fn times(visitor: &Visitor, draft: &Draft, wrong: &Wrong) -> Markup {
+fn times(visitor: &SignedIn, draft: &Draft, wrong: &Wrong) -> Markup {
     let kind = |kind, input| Input { kind, ..input };
     html! {
         fieldset.when {

@@ -9,7 +9,7 @@ use groupware_mail::limits::FILE_NAME_BYTES;
 use crate::error::PageError;
 use crate::forgery;
 use crate::front::Pages;
-use crate::visitor::Visitor;
+use crate::visitor::SignedIn;
 
 /// Most fields of a form: a page of mails to select, and the few around it.
 const MAX_FIELDS: usize = 512;
@@ -62,7 +62,7 @@ impl<S: Send + Sync> FromRequest<S> for Fields {
 
 /// A form of a signed-in user.
 pub(crate) struct Sent {
-    pub(crate) visitor: Visitor,
+    pub(crate) visitor: SignedIn,
     pub(crate) fields: Fields,
 }
 
@@ -74,7 +74,7 @@ impl FromRequest<Pages> for Sent {
         if !forgery::comes_from_here(&parts.headers) {
             return Err(PageError::Forged);
         }
-        let visitor = Visitor::from_request_parts(&mut parts, pages).await?;
+        let visitor = SignedIn::from_request_parts(&mut parts, pages).await?;
         let fields = Fields::from_request(Request::from_parts(parts, body), pages).await?;
         match forgery::is_genuine(&visitor.proof, fields.get(forgery::FIELD)) {
             true => Ok(Self { visitor, fields }),
@@ -85,7 +85,7 @@ impl FromRequest<Pages> for Sent {
 
 /// A form with files.
 pub(crate) struct SentFiles {
-    pub(crate) visitor: Visitor,
+    pub(crate) visitor: SignedIn,
     pub(crate) fields: Fields,
     pub(crate) files: Vec<Attached>,
 }
@@ -98,7 +98,7 @@ impl FromRequest<Pages> for SentFiles {
         if !forgery::comes_from_here(&parts.headers) {
             return Err(PageError::Forged);
         }
-        let visitor = Visitor::from_request_parts(&mut parts, pages).await?;
+        let visitor = SignedIn::from_request_parts(&mut parts, pages).await?;
         let request = Request::from_parts(parts, body);
         let mut form = Multipart::from_request(request, pages)
             .await

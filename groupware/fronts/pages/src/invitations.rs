@@ -12,7 +12,7 @@ use crate::error::PageError;
 use crate::form::Sent;
 use crate::layout::{self, Here};
 use crate::meeting::{AnswerForm, answers, facts, take_answer, when};
-use crate::visitor::Visitor;
+use crate::visitor::SignedIn;
 use crate::zone;
 
 type Reply = Result<Response, PageError>;
@@ -20,7 +20,7 @@ type Reply = Result<Response, PageError>;
 /// Invitations of one page; the rest follows when these are answered.
 const SHOWN: usize = 50;
 
-pub(crate) async fn list(State(service): State<Service>, visitor: Visitor) -> Reply {
+pub(crate) async fn list(State(service): State<Service>, visitor: SignedIn) -> Reply {
     let (entries, count) = read(&service, |snapshot| {
         calendar::open_invitations(snapshot, visitor.mailbox(), SHOWN)
     })?;
@@ -39,7 +39,7 @@ pub(crate) async fn list(State(service): State<Service>, visitor: Visitor) -> Re
     layout::page(&service, &visitor, Here::Invitations, "Invitations", &main)
 }
 
-fn line(visitor: &Visitor, entry: &Entry) -> Markup {
+fn line(visitor: &SignedIn, entry: &Entry) -> Markup {
     let organizer = &entry.event.organizer;
     let path = agenda::path(entry);
     let received = match entry.state {
@@ -69,7 +69,7 @@ fn line(visitor: &Visitor, entry: &Entry) -> Markup {
     }
 }
 
-fn load(service: &Service, visitor: &Visitor, notice: &str) -> Result<Entry, PageError> {
+fn load(service: &Service, visitor: &SignedIn, notice: &str) -> Result<Entry, PageError> {
     let entry = read(service, |snapshot| {
         calendar::invitation(snapshot, visitor.mailbox(), notice)
     })?;
@@ -78,14 +78,14 @@ fn load(service: &Service, visitor: &Visitor, notice: &str) -> Result<Entry, Pag
 
 pub(crate) async fn show(
     State(service): State<Service>,
-    visitor: Visitor,
+    visitor: SignedIn,
     Path(notice): Path<String>,
 ) -> Reply {
     let entry = load(&service, &visitor, &notice)?;
     render(&service, &visitor, &entry, &AnswerForm::default())
 }
 
-fn render(service: &Service, visitor: &Visitor, entry: &Entry, asked: &AnswerForm<'_>) -> Reply {
+fn render(service: &Service, visitor: &SignedIn, entry: &Entry, asked: &AnswerForm<'_>) -> Reply {
     let title = agenda::title(entry);
     let main = html! {
         p.way { a href="/invitations" { "‹ Invitations" } }

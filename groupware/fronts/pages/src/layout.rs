@@ -13,7 +13,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use crate::error::PageError;
 use crate::mail::text;
 use crate::notice::{self, Notice};
-use crate::visitor::Visitor;
+use crate::visitor::SignedIn;
 use crate::{assets, forgery};
 
 /// Everything from this server, and nothing else; no script or style within a page.
@@ -40,7 +40,7 @@ pub(crate) enum Here {
 /// When the store fails.
 pub(crate) fn page(
     service: &Service,
-    visitor: &Visitor,
+    visitor: &SignedIn,
     here: Here,
     title: &str,
     main: &Markup,
@@ -54,7 +54,7 @@ pub(crate) fn page(
 /// When the store fails.
 pub(crate) fn page_with(
     service: &Service,
-    visitor: &Visitor,
+    visitor: &SignedIn,
     (here, status): (Here, StatusCode),
     title: &str,
     main: &Markup,
@@ -87,7 +87,7 @@ struct Counted {
 }
 
 impl Counted {
-    fn of(service: &Service, visitor: &Visitor, here: Here) -> Result<Self, PageError> {
+    fn of(service: &Service, visitor: &SignedIn, here: Here) -> Result<Self, PageError> {
         let mailbox = visitor.mailbox();
         let invitations = groupware_service::calendar::read(service, |snapshot| {
             calendar::count_invitations(snapshot, mailbox, MOST_COUNTED + 1)
@@ -113,7 +113,7 @@ impl Counted {
     }
 }
 
-fn side(visitor: &Visitor, here: Here, counted: &Counted) -> Markup {
+fn side(visitor: &SignedIn, here: Here, counted: &Counted) -> Markup {
     let is_mail = matches!(here, Here::Mail(_));
     html! {
         header.side {
@@ -204,7 +204,7 @@ fn said(notice: Option<Notice>) -> Markup {
 }
 
 /// What each form of a user carries.
-pub(crate) fn proof(visitor: &Visitor) -> Markup {
+pub(crate) fn proof(visitor: &SignedIn) -> Markup {
     html! { input type="hidden" name=(forgery::FIELD) value=(visitor.proof); }
 }
 

@@ -19,12 +19,12 @@ use crate::field::{Input, Wrong};
 use crate::form::{Fields, Sent};
 use crate::layout::{self, Here};
 use crate::notice::Notice;
-use crate::visitor::Visitor;
+use crate::visitor::SignedIn;
 use crate::zone::{self, Zone};
 
 type Reply = Result<Response, PageError>;
 
-fn load(service: &Service, visitor: &Visitor, uid: &str) -> Result<Entry, PageError> {
+fn load(service: &Service, visitor: &SignedIn, uid: &str) -> Result<Entry, PageError> {
     let entry = read(service, |snapshot| {
         calendar::entry(snapshot, visitor.mailbox(), uid)
     })?;
@@ -33,7 +33,7 @@ fn load(service: &Service, visitor: &Visitor, uid: &str) -> Result<Entry, PageEr
 
 pub(crate) async fn show(
     State(service): State<Service>,
-    visitor: Visitor,
+    visitor: SignedIn,
     Path(uid): Path<String>,
 ) -> Reply {
     let entry = load(&service, &visitor, &uid)?;
@@ -70,7 +70,7 @@ impl AnswerForm<'_> {
     }
 }
 
-fn render(service: &Service, visitor: &Visitor, entry: &Entry, asked: &AnswerForm<'_>) -> Reply {
+fn render(service: &Service, visitor: &SignedIn, entry: &Entry, asked: &AnswerForm<'_>) -> Reply {
     let title = agenda::title(entry);
     let path = agenda::path(entry);
     let start = visitor.zone.of_moment(&entry.event.details.start).date();
@@ -141,7 +141,7 @@ fn stand(entry: &Entry) -> Markup {
 }
 
 /// What was imported as the file that it is, with what can't be shown of it.
-pub(crate) fn download(visitor: &Visitor, entry: &Entry) -> Markup {
+pub(crate) fn download(visitor: &SignedIn, entry: &Entry) -> Markup {
     let mut path = calendar::event_path(visitor.mailbox(), &entry.event.uid);
     path.push_str("?format=icalendar");
     html! {
@@ -152,7 +152,7 @@ pub(crate) fn download(visitor: &Visitor, entry: &Entry) -> Markup {
 }
 
 /// When, where, who, and what.
-pub(crate) fn facts(visitor: &Visitor, entry: &Entry) -> Markup {
+pub(crate) fn facts(visitor: &SignedIn, entry: &Entry) -> Markup {
     let event = &entry.event;
     let text = |text: &Option<String>| {
         text.as_deref()
@@ -240,7 +240,7 @@ fn attendee(person: &Attendee) -> Markup {
 /// The buttons of an answer, and the field for whoever goes instead.
 pub(crate) fn answers(
     service: &Service,
-    visitor: &Visitor,
+    visitor: &SignedIn,
     entry: &Entry,
     asked: &AnswerForm<'_>,
 ) -> Markup {
@@ -296,7 +296,7 @@ pub(crate) async fn answer(
 /// When there is nothing to answer, or no such answer.
 pub(crate) async fn take_answer<'f>(
     service: &Service,
-    visitor: &Visitor,
+    visitor: &SignedIn,
     target: Target<'_>,
     fields: &'f Fields,
 ) -> Result<Result<Notice, AnswerForm<'f>>, PageError> {
@@ -345,7 +345,7 @@ pub(crate) async fn take_answer<'f>(
 
 pub(crate) async fn confirm_delete(
     State(service): State<Service>,
-    visitor: Visitor,
+    visitor: SignedIn,
     Path(uid): Path<String>,
 ) -> Reply {
     let entry = load(&service, &visitor, &uid)?;

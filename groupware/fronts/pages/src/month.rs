@@ -10,7 +10,7 @@ use crate::agenda::{self, Item, Ways};
 use crate::calendar_path::{monday_of, month_path, week_path};
 use crate::error::PageError;
 use crate::layout::{self, Here};
-use crate::visitor::Visitor;
+use crate::visitor::SignedIn;
 use crate::zone;
 
 /// Entries of a day before the rest is only counted.
@@ -18,21 +18,21 @@ const SHOWN: usize = 4;
 
 type Reply = Result<Response, PageError>;
 
-pub(crate) async fn current(State(service): State<Service>, visitor: Visitor) -> Reply {
+pub(crate) async fn current(State(service): State<Service>, visitor: SignedIn) -> Reply {
     let first = visitor.today.first_of_month();
     render(&service, &visitor, first).await
 }
 
 pub(crate) async fn show(
     State(service): State<Service>,
-    visitor: Visitor,
+    visitor: SignedIn,
     Path(month): Path<String>,
 ) -> Reply {
     let first = zone::parse_day(&format!("{month}-01")).ok_or(PageError::NotFound)?;
     render(&service, &visitor, first).await
 }
 
-async fn render(service: &Service, visitor: &Visitor, first: Date) -> Reply {
+async fn render(service: &Service, visitor: &SignedIn, first: Date) -> Reply {
     let monday = monday_of(first);
     let next = zone::days_after(first.last_of_month(), 1);
     let weeks: Vec<Date> = (0..6)
@@ -84,7 +84,7 @@ async fn render(service: &Service, visitor: &Visitor, first: Date) -> Reply {
     layout::page(service, visitor, Here::Calendar, &title, &main)
 }
 
-fn cell(visitor: &Visitor, month: Date, day: Date, items: &[Item]) -> Markup {
+fn cell(visitor: &SignedIn, month: Date, day: Date, items: &[Item]) -> Markup {
     let here: Vec<&Item> = items.iter().filter(|item| item.is_on(day)).collect();
     let is_today = day == visitor.today;
     let classes = [

@@ -15,7 +15,7 @@ use crate::calendar_path::OTHERS;
 use crate::error::PageError;
 use crate::layout::{self, Here};
 use crate::meeting::{download, when};
-use crate::visitor::Visitor;
+use crate::visitor::SignedIn;
 
 /// Entries of one page.
 const SHOWN: usize = 50;
@@ -29,7 +29,7 @@ pub(crate) struct After {
 
 pub(crate) async fn list(
     State(service): State<Service>,
-    visitor: Visitor,
+    visitor: SignedIn,
     asked: Result<Query<After>, QueryRejection>,
 ) -> Reply {
     let after = asked.ok().and_then(|Query(asked)| asked.after);
@@ -59,7 +59,7 @@ pub(crate) async fn list(
     layout::page(&service, &visitor, Here::Calendar, title, &main)
 }
 
-fn line(visitor: &Visitor, entry: &Entry) -> Markup {
+fn line(visitor: &SignedIn, entry: &Entry) -> Markup {
     let path = agenda::path(entry);
     let title = agenda::title(entry);
     html! {

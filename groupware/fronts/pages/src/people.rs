@@ -5,7 +5,7 @@ use axum::extract::{Query, State};
 use groupware_service::Service;
 use serde::Deserialize;
 
-use crate::visitor::Visitor;
+use crate::visitor::SignedIn;
 
 /// As many as a browser's list shows well.
 const MOST: usize = 8;
@@ -19,7 +19,7 @@ pub(crate) struct CompletionQuery {
 
 pub(crate) async fn complete(
     State(service): State<Service>,
-    visitor: Visitor,
+    visitor: SignedIn,
     Query(CompletionQuery { begin }): Query<CompletionQuery>,
 ) -> Json<Vec<String>> {
     let begin = begin.trim();

@@ -11,16 +11,16 @@ use crate::field::Wrong;
 use crate::form::Sent;
 use crate::layout::{self, Here};
 use crate::notice::Notice;
-use crate::visitor::Visitor;
+use crate::visitor::SignedIn;
 use crate::zone::{self, Zone};
 
-pub(crate) async fn show(State(service): State<Service>, visitor: Visitor) -> Reply {
+pub(crate) async fn show(State(service): State<Service>, visitor: SignedIn) -> Reply {
     form(&service, &visitor, &Wrong::default())
 }
 
 type Reply = Result<Response, PageError>;
 
-fn form(service: &Service, visitor: &Visitor, wrong: &Wrong) -> Reply {
+fn form(service: &Service, visitor: &SignedIn, wrong: &Wrong) -> Reply {
     let current = visitor.zone.name();
     let now = zone::time(visitor.zone.clock(visitor.now));
     let main = html! {

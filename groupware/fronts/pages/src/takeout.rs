@@ -11,10 +11,10 @@ use crate::error::PageError;
 use crate::form::Sent;
 use crate::front::Pages;
 use crate::layout;
-use crate::visitor::Visitor;
+use crate::visitor::SignedIn;
 
 /// Where it is asked for: by a form, so that no other site has a user's browser do so.
-pub(crate) fn form(visitor: &Visitor) -> Markup {
+pub(crate) fn form(visitor: &SignedIn) -> Markup {
     html! {
         h2 { "Your data" }
         p { "All of your mail, calendar, and documents in one zip archive, in formats that other programs read." }

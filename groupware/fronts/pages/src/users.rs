@@ -30,7 +30,7 @@ use crate::field::{Input, Wrong};
 use crate::front::Pages;
 use crate::layout::{self, Here};
 use crate::mail::text::size_text;
-use crate::visitor::Visitor;
+use crate::visitor::SignedIn;
 
 type Reply = Result<Response, PageError>;
 
@@ -93,7 +93,7 @@ async fn show(
 /// The next users, and whether there are more.
 async fn lines(
     pages: &Pages,
-    visitor: &Visitor,
+    visitor: &SignedIn,
     asked: &ListQuery,
 ) -> Result<Vec<Line>, StoreError> {
     let service = pages.service.clone();
@@ -127,7 +127,7 @@ async fn lines(
         .await
 }
 
-async fn page(pages: &Pages, visitor: &Visitor, shown: &Shown) -> Reply {
+async fn page(pages: &Pages, visitor: &SignedIn, shown: &Shown) -> Reply {
     let mut lines = lines(pages, visitor, &shown.asked).await?;
     let has_more = lines.len() > SHOWN;
     lines.truncate(SHOWN);
@@ -166,7 +166,7 @@ fn search(asked: &ListQuery) -> Markup {
     }
 }
 
-fn table(visitor: &Visitor, lines: &[Line]) -> Markup {
+fn table(visitor: &SignedIn, lines: &[Line]) -> Markup {
     html! {
         div.users {
             table {
@@ -210,7 +210,7 @@ fn further(shown: &Shown, lines: &[Line], has_more: bool) -> Markup {
     }
 }
 
-fn add_form(visitor: &Visitor, shown: &Shown) -> Markup {
+fn add_form(visitor: &SignedIn, shown: &Shown) -> Markup {
     let name = Input {
         max: 64,
         required: true,

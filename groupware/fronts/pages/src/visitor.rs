@@ -16,7 +16,7 @@ use crate::{forgery, return_path};
 /// A user who is signed in by a session. Passwords in a header are for programs: no page takes
 /// them.
 #[derive(Clone)]
-pub(crate) struct Visitor {
+pub(crate) struct SignedIn {
     pub(crate) owner: User,
     /// Whether the user may manage users.
     pub(crate) is_admin: bool,
@@ -30,13 +30,13 @@ pub(crate) struct Visitor {
     pub(crate) notice: Option<Notice>,
 }
 
-impl Visitor {
+impl SignedIn {
     pub(crate) fn mailbox(&self) -> &str {
         self.owner.mailbox()
     }
 }
 
-impl FromRequestParts<Pages> for Visitor {
+impl FromRequestParts<Pages> for SignedIn {
     type Rejection = PageError;
 
     async fn from_request_parts(parts: &mut Parts, pages: &Pages) -> Result<Self, PageError> {

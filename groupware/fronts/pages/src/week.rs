@@ -12,7 +12,7 @@ use crate::calendar_path::{monday_of, month_path, week_path};
 use crate::error::PageError;
 use crate::grid::{LANES, ROWS, ROWS_PER_HOUR};
 use crate::layout::{self, Here};
-use crate::visitor::Visitor;
+use crate::visitor::SignedIn;
 use crate::zone;
 
 /// The hours that are always shown.
@@ -20,21 +20,21 @@ const WORKDAY: (usize, usize) = (8, 18);
 
 type Reply = Result<Response, PageError>;
 
-pub(crate) async fn current(State(service): State<Service>, visitor: Visitor) -> Reply {
+pub(crate) async fn current(State(service): State<Service>, visitor: SignedIn) -> Reply {
     let today = visitor.today;
     render(&service, &visitor, today).await
 }
 
 pub(crate) async fn show(
     State(service): State<Service>,
-    visitor: Visitor,
+    visitor: SignedIn,
     Path(day): Path<String>,
 ) -> Reply {
     let day = zone::parse_day(&day).ok_or(PageError::NotFound)?;
     render(&service, &visitor, day).await
 }
 
-async fn render(service: &Service, visitor: &Visitor, day: Date) -> Reply {
+async fn render(service: &Service, visitor: &SignedIn, day: Date) -> Reply {
     let monday = monday_of(day);
     let next = zone::days_after(monday, 7);
     let sunday = zone::days_after(monday, 6);
@@ -124,7 +124,7 @@ fn rows(item: &Item) -> (usize, usize) {
     (start.min(ROWS - 2), length)
 }
 
-fn column(visitor: &Visitor, day: Date, items: &[Item], hours: (usize, usize)) -> Markup {
+fn column(visitor: &SignedIn, day: Date, items: &[Item], hours: (usize, usize)) -> Markup {
     let of_days: Vec<_> = items
         .iter()
         .filter(|item| item.is_of_days() && item.is_on(day))

@@ -9,8 +9,8 @@ use axum::response::Response;
 use axum::routing::{MethodRouter, delete, options, patch, post};
 use groupware_documents::tus::{self, Concat};
 use groupware_documents::{
-    self as documents, Context, DatabaseName, DocumentError, FileName, ItemName, NewUpload, Place,
-    Unid, Upload, UploadId, http_date,
+    self as documents, Context, DatabaseName, DocumentError, FileName, ItemName, ItemPath,
+    NewUpload, Unid, Upload, UploadId, http_date,
 };
 use groupware_http::reply::{status, with};
 use groupware_http::{ApiError, Gate, MethodOverride, Owner, Params, header_text as text};
@@ -216,8 +216,8 @@ fn asked_for(
     })
 }
 
-fn place(params: &Params) -> Result<Place, DocumentError> {
-    Ok(Place {
+fn place(params: &Params) -> Result<ItemPath, DocumentError> {
+    Ok(ItemPath {
         database: DatabaseName::parse(params.get("database"))?,
         unid: Unid::parse(params.get("unid"))?,
         item: ItemName::parse(params.get("item"))?,

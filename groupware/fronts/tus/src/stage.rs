@@ -54,7 +54,7 @@ pub(crate) fn begin(store: &Store, bits: u128) -> UploadId {
     let made = made.unwrap();
     store.commit_blocking(made.batch).unwrap();
     let new = documents::NewUpload {
-        place: documents::Place {
+        place: documents::ItemPath {
             database,
             unid: made.outcome,
             item: documents::ItemName::parse("Body").unwrap(),

@@ -4,10 +4,10 @@ use std::ops::ControlFlow;
 
 use groupware_store::{Batch, Record, Snapshot, StoreError};
 
-use super::Held;
+use super::Amount;
 use super::keep::{Budget, Change, Keep, Visit};
 use super::tally::{Sums, Tally};
-use crate::query::{Path, Query};
+use crate::query::{LookupQuery, Path};
 use crate::registration::{Content, Head, Registration};
 use crate::{Id, LookupError};
 
@@ -27,7 +27,7 @@ const SWEPT: usize = 64;
 pub(super) struct Documents;
 
 impl Keep for Documents {
-    fn held(&self, snapshot: &dyn Snapshot, owner: Option<&str>) -> Result<Held, LookupError> {
+    fn held(&self, snapshot: &dyn Snapshot, owner: Option<&str>) -> Result<Amount, LookupError> {
         SUMS.of(snapshot, owner)
     }
 
@@ -63,7 +63,7 @@ impl Keep for Documents {
     fn candidates(
         &self,
         snapshot: &dyn Snapshot,
-        query: &Query,
+        query: &LookupQuery,
         visit: &mut Visit<'_>,
     ) -> Result<(), LookupError> {
         // A document's name leads to it; nothing else does.

@@ -24,11 +24,11 @@ use std::ops::ControlFlow;
 
 use groupware_store::{Batch, Snapshot, StoreError};
 
-use super::Held;
+use super::Amount;
 use super::keep::{Budget, Change, Keep, Visit};
 use super::tally::{Sums, Tally};
 use crate::limits::INDEX_ROWS;
-use crate::query::{Path, Query};
+use crate::query::{LookupQuery, Path};
 use crate::record::Record;
 use crate::registration::{Content, Head, Registration};
 use crate::{Id, LookupError, Reason};
@@ -71,7 +71,7 @@ const SWEPT: usize = 32;
 pub(super) struct Indexed;
 
 impl Keep for Indexed {
-    fn held(&self, snapshot: &dyn Snapshot, owner: Option<&str>) -> Result<Held, LookupError> {
+    fn held(&self, snapshot: &dyn Snapshot, owner: Option<&str>) -> Result<Amount, LookupError> {
         SUMS.of(snapshot, owner)
     }
 
@@ -112,7 +112,7 @@ impl Keep for Indexed {
     fn candidates(
         &self,
         snapshot: &dyn Snapshot,
-        query: &Query,
+        query: &LookupQuery,
         visit: &mut Visit<'_>,
     ) -> Result<(), LookupError> {
         let mut search = Search {

@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 
 use groupware_store::{Batch, Snapshot};
 
-use super::Held;
+use super::Amount;
 use crate::limits::{VISIT_BYTES, VISITS};
-use crate::query::Query;
+use crate::query::LookupQuery;
 use crate::registration::{Head, Registration};
 use crate::{Id, LookupError};
 
@@ -37,7 +37,7 @@ pub(crate) type Visit<'a> = dyn FnMut(Registration) -> ControlFlow<()> + 'a;
 /// ago.
 pub(crate) trait Keep {
     /// How much there is, of this user or in all, ended registrations that were not swept away included.
-    fn held(&self, snapshot: &dyn Snapshot, owner: Option<&str>) -> Result<Held, LookupError>;
+    fn held(&self, snapshot: &dyn Snapshot, owner: Option<&str>) -> Result<Amount, LookupError>;
 
     /// What is known of a registration besides its content.
     fn head(&self, snapshot: &dyn Snapshot, id: Id) -> Result<Option<Head>, LookupError>;
@@ -61,7 +61,7 @@ pub(crate) trait Keep {
     fn candidates(
         &self,
         snapshot: &dyn Snapshot,
-        query: &Query,
+        query: &LookupQuery,
         visit: &mut Visit<'_>,
     ) -> Result<(), LookupError>;
 
@@ -81,7 +81,7 @@ pub(super) struct Budget {
 
 impl Budget {
     /// What the query says, and so many bytes as go with it.
-    pub(super) fn of(query: &Query) -> Self {
+    pub(super) fn of(query: &LookupQuery) -> Self {
         Self {
             visits: query.visits,
             bytes: query.visits.saturating_mul(VISIT_BYTES / VISITS),

@@ -11,7 +11,7 @@ use groupware_store::{Batch, Snapshot};
 use crate::LookupError;
 
 pub(crate) use keep::{Change, Keep};
-pub(crate) use tally::Held;
+pub(crate) use tally::Amount;
 
 /// How registrations lie in the store. Each layout keeps its own: what was registered under one is
 /// not seen under another.

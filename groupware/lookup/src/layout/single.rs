@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 
 use groupware_store::{Batch, MAX_BATCH_BYTES, Record, Snapshot};
 
-use super::Held;
+use super::Amount;
 use super::keep::{Change, Keep, Visit};
-use crate::query::Query;
+use crate::query::LookupQuery;
 use crate::registration::{Content, Head, Registration, take};
 use crate::{Id, LookupError, Reason};
 
@@ -26,9 +26,9 @@ struct Part<'a> {
 }
 
 impl Keep for SingleDocument {
-    fn held(&self, snapshot: &dyn Snapshot, owner: Option<&str>) -> Result<Held, LookupError> {
+    fn held(&self, snapshot: &dyn Snapshot, owner: Option<&str>) -> Result<Amount, LookupError> {
         let document = read(snapshot)?;
-        let mut held = Held::default();
+        let mut held = Amount::default();
         for part in parts(&document)? {
             let head = Head::decode(&mut &part.body[..])?;
             if owner.is_none() || head.owner.as_deref() == owner {
@@ -69,7 +69,7 @@ impl Keep for SingleDocument {
     fn candidates(
         &self,
         snapshot: &dyn Snapshot,
-        _: &Query,
+        _: &LookupQuery,
         visit: &mut Visit<'_>,
     ) -> Result<(), LookupError> {
         let document = read(snapshot)?;

@@ -10,13 +10,13 @@ use crate::registration::Head;
 
 /// What a user has registered, or everybody.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct Amount {
     pub(crate) registrations: i64,
     /// Bytes of what was registered, as it is kept.
     pub(crate) bytes: i64,
 }
 
-impl Held {
+impl Amount {
     pub(crate) fn add(&mut self, registrations: i64, bytes: i64) {
         self.registrations += registrations;
         self.bytes += bytes;
@@ -40,10 +40,10 @@ impl Sums {
         self,
         snapshot: &dyn Snapshot,
         owner: Option<&str>,
-    ) -> Result<Held, LookupError> {
+    ) -> Result<Amount, LookupError> {
         let found = snapshot.get(self.partition, &self.key_of(owner))?;
         let mut sums = found.iter().flat_map(|found| counters(&found.value));
-        Ok(Held {
+        Ok(Amount {
             registrations: sums.next().unwrap_or(0),
             bytes: sums.next().unwrap_or(0),
         })
@@ -57,8 +57,8 @@ impl Sums {
 /// What a change makes more and less of.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    all: Held,
-    users: BTreeMap<String, Held>,
+    all: Amount,
+    users: BTreeMap<String, Amount>,
 }
 
 impl Tally {

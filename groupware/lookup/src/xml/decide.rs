@@ -16,7 +16,7 @@ use crate::limits::{LARGE_BYTES, RESULT_BYTES, VISITS, VISITS_AT_ONCE};
 use crate::query::Effort;
 use crate::record::Record;
 use crate::registration::{Content, Registration, Xml};
-use crate::{Id, Layout, LookupError, Query, Reason, records};
+use crate::{Id, Layout, LookupError, LookupQuery, Reason, records};
 
 /// How far the queries of a message may reach, all together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -468,7 +468,7 @@ impl Trigger<'_> {
             return Ok(());
         }
         let visits = self.reach.visits / self.message.data.len().max(1);
-        let query = Query::parse([("interface-addresses", address)].into_iter())?;
+        let query = LookupQuery::parse([("interface-addresses", address)].into_iter())?;
         let query = query.looking_at(visits);
         let (snapshot, now) = (self.context.snapshot, self.context.now);
         let mut effort = Effort::of(&query);

@@ -1,7 +1,7 @@
 //! A store in memory and short ways to ask it.
 
 use groupware_lookup::{
-    Context, Decision, Layout, LookupError, NewRecord, Query, Registrant, Results, xml,
+    Context, Decision, Layout, LookupError, LookupQuery, NewRecord, Registrant, Results, xml,
 };
 use groupware_store::{Snapshot, Store, StoreError, StoreOptions};
 use serde_json::Value;
@@ -86,7 +86,7 @@ impl Service {
     }
 
     pub(crate) fn page(&self, pairs: &[(&str, &str)]) -> Result<Results, LookupError> {
-        let query = Query::parse(pairs.iter().copied())?;
+        let query = LookupQuery::parse(pairs.iter().copied())?;
         self.read(|context| {
             groupware_lookup::query(context.snapshot, context.layout, &query, context.now)
         })

@@ -14,7 +14,7 @@ use super::seat::Seat;
 use super::{Dialogue, Out, Reply, Turn};
 use crate::connection::{Connection, Route};
 use crate::exchange::{
-    Client, ClientCounts, Details, ErrorClass, EventTimes, Exchange, Failure, Phase, Phases,
+    Client, ClientCounts, Details, ErrorClass, EventTimes, Exchange, FailedRequest, Phase, Phases,
     RequestId, Sizes, Unmade,
 };
 use crate::server::{Limits, Server};
@@ -519,7 +519,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         desk: &mut Desk<D::Talk>,
         (sent, phases, times): (Nanos, &mut Phases, &mut EventTimes),
         (deadline, patience): (&T::Timer, Duration),
-    ) -> (Nanos, Sizes, Result<Reply, Failure>) {
+    ) -> (Nanos, Sizes, Result<Reply, FailedRequest>) {
         use crate::time::Timer as _;
         let mut call = Call::new(deadline, sent);
         let ends = sent.saturating_add(nanos(patience));

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use lab_workload::{Capture, Expectation, Request, UserScope};
 
 use super::Reply;
-use crate::exchange::{Details, ErrorClass, Failure};
+use crate::exchange::{Details, ErrorClass, FailedRequest};
 use crate::reading::{HeaderFinds, Wanted, Whole, read_answer};
 
 /// How much of an answer an error shows.
@@ -43,7 +43,7 @@ impl Judged {
         (reply, body): (&Reply, &[u8]),
         scope: &mut UserScope,
         details: &Details,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), FailedRequest> {
         if let Some(why) = self.refused(reply) {
             let detail = || shown(why.as_bytes());
             return Err(details.failure(ErrorClass::Status, detail));

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::client::{Call, Desk, DialogueClient};
 use super::seat::Seat;
 use super::{Dialogue, Out, Reply, StreamEnd, StreamSlot, Streams};
-use crate::exchange::{ErrorClass, EventTimes, Failure, Phase, Phases, Sizes};
+use crate::exchange::{ErrorClass, EventTimes, FailedRequest, Phase, Phases, Sizes};
 use crate::streams::Link;
 use crate::time::{Nanos, Time, Timer, nanos, or_late, within};
 
@@ -40,7 +40,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         desk: &mut Desk<D::Talk>,
         (sent, phases, times): (Nanos, &mut Phases, &mut EventTimes),
         (deadline, patience): (&T::Timer, Duration),
-    ) -> (Nanos, Sizes, Result<Reply, Failure>) {
+    ) -> (Nanos, Sizes, Result<Reply, FailedRequest>) {
         let ends = sent.saturating_add(nanos(patience));
         let mut first = true;
         let (call, ended) = loop {

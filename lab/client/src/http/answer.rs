@@ -14,7 +14,7 @@ use super::redirect::is_redirect;
 use super::request::path_of;
 use super::response::{Complete, KeptBody, ResponseReader, Terms};
 use crate::connection::Connection;
-use crate::exchange::{ErrorClass, Failure, Phase, Sizes};
+use crate::exchange::{ErrorClass, FailedRequest, Phase, Sizes};
 use crate::reading::{Whole, read_answer};
 use crate::time::Time;
 
@@ -215,7 +215,7 @@ impl<T: Time> HttpClient<T> {
         status: u16,
         encoded: bool,
         call: &mut Call<'_, T::Timer>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), FailedRequest> {
         let Some(listening) = call.listening.take() else {
             return Ok(());
         };
@@ -242,7 +242,7 @@ impl<T: Time> HttpClient<T> {
         status: u16,
         (body, size): (&[u8], u64),
         call: &mut Call<'_, T::Timer>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), FailedRequest> {
         let prepared = call.prepared;
         if !prepared.expects(status) {
             return self.unexpected(status, body, call);
@@ -266,7 +266,7 @@ impl<T: Time> HttpClient<T> {
         status: u16,
         body: &[u8],
         call: &mut Call<'_, T::Timer>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), FailedRequest> {
         let location = call.location.take().filter(|_| is_redirect(status));
         let Some(location) = location else {
             return Err(self.failure(ErrorClass::Status, || status_text(status, body)));
@@ -290,7 +290,7 @@ impl<T: Time> HttpClient<T> {
         body: &[u8],
         call: &mut Call<'_, T::Timer>,
         decoded: &mut Vec<u8>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), FailedRequest> {
         let limit = self.limits.max_response_bytes;
         let (status, sent) = (complete.status, complete.body_bytes);
         let prepared = call.prepared;
@@ -319,7 +319,7 @@ impl<T: Time> HttpClient<T> {
         self.judge_plain(status, (body, sent), call)
     }
 
-    fn undecoded(&self, error: &CodingError) -> Failure {
+    fn undecoded(&self, error: &CodingError) -> FailedRequest {
         self.failure(ErrorClass::Check, || error.to_string())
     }
 

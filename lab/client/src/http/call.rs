@@ -8,7 +8,7 @@ use super::coding::Coding;
 use super::events::Listening;
 use super::message::Message;
 use super::request::{Prepared, path_of};
-use crate::exchange::{ErrorClass, Failure, Phases, Sizes};
+use crate::exchange::{ErrorClass, FailedRequest, Phases, Sizes};
 use crate::reading::HeaderFinds;
 use crate::time::Nanos;
 use crate::tls;
@@ -85,7 +85,7 @@ pub(super) enum Answer {
     Whole {
         at: Nanos,
         sizes: Sizes,
-        result: Result<(), Failure>,
+        result: Result<(), FailedRequest>,
     },
     /// The connection ended before one byte of it.
     Nothing(io::Error),

@@ -22,7 +22,7 @@ use super::request::{Prepared, Scratch};
 use super::two::WINDOWS;
 use crate::clock;
 use crate::connection::{Connection, Route};
-use crate::exchange::{Client, ClientCounts, Details, ErrorClass, Exchange, Failure};
+use crate::exchange::{Client, ClientCounts, Details, ErrorClass, Exchange, FailedRequest};
 use crate::exchange::{Phase, Phases, RequestId, Sizes, Unmade};
 use crate::resolve::Resolve;
 use crate::server::{Limits, Server};
@@ -94,7 +94,7 @@ pub struct HttpSession {
 }
 
 /// When an exchange ended, and what came of it.
-pub(super) type Outcome = (Nanos, Sizes, Result<(), Failure>);
+pub(super) type Outcome = (Nanos, Sizes, Result<(), FailedRequest>);
 
 impl HttpSession {
     /// Its connection has served a request.
@@ -486,7 +486,11 @@ impl<T: Time> HttpClient<T> {
     }
 
     /// A failure, with its detail as long as such are wanted.
-    pub(super) fn failure(&self, class: ErrorClass, detail: impl FnOnce() -> String) -> Failure {
+    pub(super) fn failure(
+        &self,
+        class: ErrorClass,
+        detail: impl FnOnce() -> String,
+    ) -> FailedRequest {
         self.details.failure(class, detail)
     }
 

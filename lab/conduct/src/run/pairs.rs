@@ -5,7 +5,7 @@ use lab_host::cores;
 use lab_machine::scratch::{Scratch, Work};
 use lab_study::plan::Trial;
 
-use super::{Place, Run, not_pinned, started, workloads};
+use super::{Run, Standing, not_pinned, started, workloads};
 use crate::duet::{self, Came, Shared, Side};
 use crate::event::Event;
 use crate::judged::{Judge, Judged};
@@ -18,7 +18,7 @@ impl Run<'_> {
     pub(super) fn two(
         &self,
         trials: [&Trial; 2],
-        (id, place): (u32, Place),
+        (id, place): (u32, Standing),
         judge: Judge<'_>,
         events: &mut dyn FnMut(Event),
     ) -> Result<Option<Judged>, ConductError> {
@@ -46,7 +46,7 @@ impl Run<'_> {
         let machines = sharing::of_both(&self.request.machines);
         let rest = scratches.into_iter().zip(meeting.seats()).zip(machines);
         let mut rest = rest.zip(0..);
-        let mut side = |own: &(Trial, Place), partner: &(Trial, Place)| {
+        let mut side = |own: &(Trial, Standing), partner: &(Trial, Standing)| {
             let Some((((scratch, seat), machines), at)) = rest.next() else {
                 return Err(ConductError::DriverEnded);
             };
@@ -111,7 +111,7 @@ impl Run<'_> {
         Ok(of_right.map(|of_right| [of_left, of_right]))
     }
 
-    fn discard_unfinished(&self, trials: &[(Trial, Place); 2], done: &[Came; 2]) {
+    fn discard_unfinished(&self, trials: &[(Trial, Standing); 2], done: &[Came; 2]) {
         for ((trial, _), done) in trials.iter().zip(done) {
             if !matches!(done, Ok(Some(_))) {
                 // As of a single trial.
@@ -121,7 +121,11 @@ impl Run<'_> {
     }
 
     /// Both trials under the numbers of this attempt, and their places in the run.
-    fn attempts(&self, trials: [&Trial; 2], (id, place): (u32, Place)) -> [(Trial, Place); 2] {
+    fn attempts(
+        &self,
+        trials: [&Trial; 2],
+        (id, place): (u32, Standing),
+    ) -> [(Trial, Standing); 2] {
         let mut ids = [id, id + 1].into_iter();
         trials.map(|planned| {
             let trial = Trial {
@@ -131,7 +135,7 @@ impl Run<'_> {
             let attempt_of = place.attempt_of.map(|_| planned.id);
             (
                 trial,
-                Place {
+                Standing {
                     attempt_of,
                     ..place
                 },

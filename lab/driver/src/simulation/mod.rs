@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use lab_client::time::nanos;
-use lab_client::{ClientCounts, ErrorClass, Exchange, Failure, Phases, RequestId, Sizes};
+use lab_client::{ClientCounts, ErrorClass, Exchange, FailedRequest, Phases, RequestId, Sizes};
 use lab_workload::UserScope;
 use tokio::task::LocalSet;
 
@@ -122,7 +122,7 @@ impl lab_client::Client for Simulated {
             ended: self.clock.nanos(),
             sizes: Sizes::default(),
             phases: Phases::default(),
-            result: result.map_err(|class| Failure {
+            result: result.map_err(|class| FailedRequest {
                 class,
                 detail: Box::default(),
             }),

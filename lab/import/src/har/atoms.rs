@@ -13,7 +13,7 @@ const LOOKED_FOR: usize = 6;
 
 /// Where a value stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Position {
     Path,
     Query,
     Form,
@@ -26,7 +26,7 @@ pub(super) enum Place {
 /// A value of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Atom {
-    pub(super) place: Place,
+    pub(super) place: Position,
     /// What it is called; of a segment, the path before it.
     pub(super) name: String,
     /// Decoded.
@@ -47,13 +47,13 @@ pub(super) fn atoms(request: &mut Request) -> Vec<Atom> {
         };
         // `Bearer abc`: the word before says what it is.
         let value = text.rsplit(' ').next().unwrap_or(text);
-        push(&mut found, Place::Header, name, value, value);
+        push(&mut found, Position::Header, name, value, value);
     }
     match &mut request.body {
         Body::Form(fields) => {
             for (name, value) in fields {
                 let value = value.as_literal().unwrap_or_default();
-                push(&mut found, Place::Form, name, value, value);
+                push(&mut found, Position::Form, name, value, value);
             }
         }
         Body::Json(json) => json.leaves("", &mut |key, leaf| {
@@ -62,7 +62,7 @@ pub(super) fn atoms(request: &mut Request) -> Vec<Atom> {
                 Json::Plain(plain) => plain.as_str(),
                 Json::List(_) | Json::Map(_) => "",
             };
-            push(&mut found, Place::Json, key, value, value);
+            push(&mut found, Position::Json, key, value, value);
         }),
         Body::Text(text) => {
             let kind = request.headers.iter();
@@ -101,12 +101,12 @@ fn of_parts(kind: &str, text: &str, found: &mut Vec<Atom>) {
         let value = value.trim_end_matches("\r\n");
         let is_plain = !head.contains("filename=") && !value.contains(HOLE);
         if let Some(name) = name.filter(|_| is_plain) {
-            push(found, Place::Part, name, value, value);
+            push(found, Position::Part, name, value, value);
         }
     }
 }
 
-fn push(found: &mut Vec<Atom>, place: Place, name: &str, value: &str, raw: &str) {
+fn push(found: &mut Vec<Atom>, place: Position, name: &str, value: &str, raw: &str) {
     if !value.is_empty() {
         found.push(Atom {
             place,
@@ -125,22 +125,22 @@ fn of_target(target: &str, found: &mut Vec<Atom>) {
     for segment in path[from..].split('/').skip(1) {
         at += 1;
         let decoded = percent_decode_str(segment).decode_utf8_lossy();
-        push(found, Place::Path, &path[from..at], &decoded, segment);
+        push(found, Position::Path, &path[from..at], &decoded, segment);
         at += segment.len();
     }
     for pair in query.split('&') {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let plus = value.replace('+', " ");
         let decoded = percent_decode_str(&plus).decode_utf8_lossy();
-        push(found, Place::Query, name, &decoded, value);
+        push(found, Position::Query, name, &decoded, value);
     }
 }
 
 /// Puts an expression in the place of an atom, and of all others of its request with its value.
 pub(super) fn put(request: &mut Request, atom: &Atom, code: &str) {
     match atom.place {
-        Place::Path | Place::Query => put_in_target(request, atom, code),
-        Place::Header => {
+        Position::Path | Position::Query => put_in_target(request, atom, code),
+        Position::Header => {
             for (name, value) in &mut request.headers {
                 let is_it = value
                     .as_literal()
@@ -150,7 +150,7 @@ pub(super) fn put(request: &mut Request, atom: &Atom, code: &str) {
                 }
             }
         }
-        Place::Form => {
+        Position::Form => {
             if let Body::Form(fields) = &mut request.body {
                 for (_, value) in fields.iter_mut().filter(|(name, _)| *name == atom.name) {
                     if value.as_literal() == Some(&atom.value) {
@@ -159,14 +159,14 @@ pub(super) fn put(request: &mut Request, atom: &Atom, code: &str) {
                 }
             }
         }
-        Place::Part => {
+        Position::Part => {
             if let Body::Text(text) = &mut request.body
                 && atom.value.len() >= LOOKED_FOR
             {
                 text.replace(&atom.value, code);
             }
         }
-        Place::Json => {
+        Position::Json => {
             if let Body::Json(json) = &mut request.body {
                 json.leaves("", &mut |key, leaf| put_in_leaf(key, leaf, atom, code));
             }
@@ -193,7 +193,11 @@ fn put_in_target(request: &mut Request, atom: &Atom, code: &str) {
         true => code.to_owned(),
         false => format!("{code} | urlencode"),
     };
-    let separators = if atom.place == Place::Path { "/" } else { "&=" };
+    let separators = if atom.place == Position::Path {
+        "/"
+    } else {
+        "&="
+    };
     request
         .target
         .replace_between(&atom.raw, &escaped, separators);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lab_workload::looks_secret;
 
-use super::atoms::{ORIGIN, Place, atoms, put};
+use super::atoms::{ORIGIN, Position, atoms, put};
 use super::read::{Pair, Recorded, Sent};
 use super::trace::Sets;
 use crate::draft::{Body, Json, Request, Step, Wait};
@@ -239,7 +239,7 @@ pub(super) fn hide_secrets(requests: &mut [Request], secrets: &mut Secrets) {
         hide_in_query(request, secrets);
         let parts = atoms(request)
             .into_iter()
-            .filter(|atom| atom.place == Place::Part);
+            .filter(|atom| atom.place == Position::Part);
         for part in parts.filter(|part| looks_secret(&part.name)) {
             let code = secrets.code(&part.name, &part.value);
             put(request, &part, &code);

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
-use super::atoms::{Atom, Place};
+use super::atoms::{Atom, Position};
 use super::read::Recorded;
 use crate::names::word;
 
@@ -199,7 +199,7 @@ fn in_tags(body: &str, value: &str) -> Option<Source> {
 /// A segment after the path that it has in the request: `/items/17` in a link.
 fn in_links(body: &str, atom: &Atom) -> Option<Source> {
     let before = atom.name.trim_end_matches('/');
-    if atom.place != Place::Path || before.is_empty() {
+    if atom.place != Position::Path || before.is_empty() {
         return None;
     }
     let class = match atom.value.bytes().all(|b| b.is_ascii_digit()) {
@@ -233,7 +233,7 @@ fn in_text(body: &str, atom: &Atom) -> Option<Source> {
     }
     let pattern = format!("/{}([^\"'<>&\\s]+)/", regex::escape(before));
     let name = match atom.place {
-        Place::Path => "token",
+        Position::Path => "token",
         _ => atom.name.as_str(),
     };
     (gives(body, &pattern, value) == Some(false)).then(|| single(name, pattern))

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use lab_workload::looks_secret;
 
-use super::atoms::{Atom, ORIGIN, Place, atoms, put};
+use super::atoms::{Atom, ORIGIN, Position, atoms, put};
 use super::find::{Source, find};
 use super::noise::is_part_of_page;
 use super::read::Recorded;
@@ -187,12 +187,12 @@ fn may_come_back(atom: &Atom) -> bool {
         is_token.iter().any(|part| name.contains(part)) && value.len() >= 4
     };
     match atom.place {
-        Place::Path => is_given(value),
+        Position::Path => is_given(value),
         // A number of a page or a count is no name of anything.
-        Place::Query | Place::Form | Place::Json | Place::Part => {
+        Position::Query | Position::Form | Position::Json | Position::Part => {
             named() || (is_given(value) && (value.len() >= 6 || is_key(&atom.name)))
         }
-        Place::Header => {
+        Position::Header => {
             value.len() >= 8 && (named() || looks_secret(&atom.name) || is_given(value))
         }
     }

@@ -10,8 +10,8 @@ use axum::response::Response;
 use axum::routing::{self as method, get};
 use groupware_content::{Content, Pin, ReadAt, Whole};
 use groupware_documents::{
-    self as documents, Attachment, ByteRange, DocumentError, Event, FileName, Multipart,
-    NewAttachment, PartHead, Place, Ranged,
+    self as documents, Attachment, ByteRange, DocumentError, Event, FileName, ItemPath, Multipart,
+    NewAttachment, PartHead, Ranged,
 };
 use groupware_http::reply::{nothing, with};
 use groupware_http::{
@@ -28,7 +28,7 @@ use http::{HeaderMap, StatusCode};
 use super::params::DocumentParams;
 use super::reply;
 use super::user::{DatabaseUser, change};
-use crate::failure::{Failure, Reply};
+use crate::failure::{DominoFailure, Reply};
 use crate::front::Domino;
 use crate::set_aside::Share;
 
@@ -155,7 +155,7 @@ struct Inbox {
     owner_room: u64,
     open: Option<(FileName, String, Whole)>,
     files: Vec<(NewAttachment, Pin)>,
-    place: Place,
+    place: ItemPath,
     _stream: StreamSlot,
 }
 
@@ -164,9 +164,9 @@ impl Inbox {
     async fn open(
         domino: &Domino,
         user: &DatabaseUser,
-        place: &Place,
+        place: &ItemPath,
         (headers, body): (&HeaderMap, Body),
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, DominoFailure> {
         let announced = text(headers, CONTENT_LENGTH).and_then(|length| length.parse().ok());
         let at = (&place.database, &place.unid);
         let store = domino.service.store();
@@ -194,7 +194,7 @@ impl Inbox {
         })
     }
 
-    async fn read_form(&mut self, mut form: Multipart) -> Result<(), Failure> {
+    async fn read_form(&mut self, mut form: Multipart) -> Result<(), DominoFailure> {
         let (mut skipping, mut flow) = (false, Flow::More);
         let mut buffer: Option<Buffer> = None;
         loop {
@@ -243,7 +243,7 @@ impl Inbox {
         name: FileName,
         media_type: String,
         length: Option<u64>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), DominoFailure> {
         let (content, id) = (
             self.domino.content.clone(),
             self.domino.service.random_bits(),
@@ -255,7 +255,7 @@ impl Inbox {
     }
 
     /// Adds the first bytes of a buffer to the file.
-    async fn append(&mut self, buffer: Buffer, count: usize) -> Result<Buffer, Failure> {
+    async fn append(&mut self, buffer: Buffer, count: usize) -> Result<Buffer, DominoFailure> {
         let left = self.room.checked_sub(count as u64);
         self.room = left.ok_or_else(|| too_large(self.domino.attachment_bytes))?;
         if self.announced.is_none() {
@@ -274,7 +274,7 @@ impl Inbox {
         Ok(buffer)
     }
 
-    async fn end_file(&mut self) -> Result<(), Failure> {
+    async fn end_file(&mut self) -> Result<(), DominoFailure> {
         let Some((name, media_type, whole)) = self.open.take() else {
             return Ok(());
         };
@@ -299,8 +299,8 @@ impl Inbox {
     async fn attach_all(
         self,
         user: &DatabaseUser,
-        place: &Place,
-    ) -> Result<(String, bool), Failure> {
+        place: &ItemPath,
+    ) -> Result<(String, bool), DominoFailure> {
         // The pins hold until the commit is through.
         let (files, _pins): (Vec<_>, Vec<_>) = self.files.into_iter().unzip();
         let at = (&place.database, &place.unid);
@@ -377,7 +377,7 @@ async fn open(
     user: &DatabaseUser,
     attachment: &Attachment,
     part: Option<ByteRange>,
-) -> Result<FileBody, Failure> {
+) -> Result<FileBody, DominoFailure> {
     let slot = domino.streams.slot(user.caller(), user.who().user).await?;
     let (content, hash) = (domino.content.clone(), attachment.hash);
     let span = part.map_or((0, attachment.bytes), |part| (part.first, part.length()));

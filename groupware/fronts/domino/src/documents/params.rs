@@ -2,7 +2,7 @@
 
 use axum::extract::FromRequestParts;
 use groupware_documents::{
-    DatabaseName, DocumentError, FileName, ItemName, Place, Unid, parse_http_date,
+    DatabaseName, DocumentError, FileName, ItemName, ItemPath, Unid, parse_http_date,
 };
 use groupware_http::{ApiError, Params, header_text};
 use http::HeaderMap;
@@ -33,8 +33,8 @@ impl DocumentParams {
         FileName::parse(self.0.get("file"))
     }
 
-    pub(crate) fn place(&self) -> Result<Place, DocumentError> {
-        Ok(Place {
+    pub(crate) fn place(&self) -> Result<ItemPath, DocumentError> {
+        Ok(ItemPath {
             database: self.database()?,
             unid: self.unid()?,
             item: ItemName::parse(self.0.get("item"))?,

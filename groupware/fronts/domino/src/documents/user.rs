@@ -10,7 +10,7 @@ use groupware_service::{Caller, User, documents};
 use http::StatusCode;
 use http::request::Parts;
 
-use crate::failure::Failure;
+use crate::failure::DominoFailure;
 use crate::front::Domino;
 
 /// A signed-in user and the owner whom the path names, as `{mailbox}`. Proves nothing by itself:
@@ -65,7 +65,7 @@ pub(crate) async fn change<T>(
     domino: &Domino,
     user: &DatabaseUser,
     decide: impl Fn(&Context<'_>) -> Result<Decision<T>, DocumentError>,
-) -> Result<T, Failure> {
+) -> Result<T, DominoFailure> {
     change_as(domino, (user.caller(), user.who()), decide).await
 }
 
@@ -74,7 +74,7 @@ pub(crate) async fn change_as<T>(
     domino: &Domino,
     (caller, who): (&Caller, Who<'_>),
     decide: impl Fn(&Context<'_>) -> Result<Decision<T>, DocumentError>,
-) -> Result<T, Failure> {
+) -> Result<T, DominoFailure> {
     let service = &domino.service;
     let bits = service.random_bits();
     Ok(documents::change(service, caller, (who, bits), decide).await?)

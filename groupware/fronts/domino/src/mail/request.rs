@@ -8,15 +8,15 @@ use groupware_http::{ApiError, media_type, parameter};
 use groupware_mail::{Context, Folder, MailError, Outgoing, Parcel, Reason, Unid, parse_outgoing};
 use http::request::Parts;
 
-use crate::failure::Failure;
+use crate::failure::DominoFailure;
 
 /// The message that the path names.
 pub(crate) struct Message(pub(crate) Unid);
 
 impl<S: Send + Sync> FromRequestParts<S> for Message {
-    type Rejection = Failure;
+    type Rejection = DominoFailure;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, DominoFailure> {
         let id = parameter(parts, "id").await.map_err(ApiError::from)?;
         let unid = Unid::parse(&id).ok_or_else(|| MailError::not_found("Message", &id));
         Ok(Self(unid?))
@@ -40,9 +40,9 @@ impl InFolder {
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for InFolder {
-    type Rejection = Failure;
+    type Rejection = DominoFailure;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, DominoFailure> {
         let id = parameter(parts, "id").await.map_err(ApiError::from)?;
         let folder = Folder::parse(&id).ok_or_else(|| MailError::not_found("Folder", &id));
         Ok(Self(folder?))
@@ -53,9 +53,9 @@ impl<S: Send + Sync> FromRequestParts<S> for InFolder {
 pub(crate) struct FileName(pub(crate) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for FileName {
-    type Rejection = Failure;
+    type Rejection = DominoFailure;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, DominoFailure> {
         Ok(Self(
             parameter(parts, "file").await.map_err(ApiError::from)?,
         ))

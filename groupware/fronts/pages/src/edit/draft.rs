@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::people;
 use crate::field::Wrong;
 use crate::form::Fields;
-use crate::visitor::Visitor;
+use crate::visitor::SignedIn;
 use crate::zone::{self, Zone};
 
 /// The texts of the fields.
@@ -33,7 +33,7 @@ pub(crate) struct Draft {
 
 impl Draft {
     /// An hour of the day asked for, or the next full hour.
-    pub(crate) fn new(visitor: &Visitor, day: Option<Date>) -> Self {
+    pub(crate) fn new(visitor: &SignedIn, day: Option<Date>) -> Self {
         let now = visitor.zone.clock(visitor.now);
         let hour = i32::from(now.hour()) + 1;
         let start = match day {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::field::Wrong;
 use crate::people::entries;
-use crate::visitor::Visitor;
+use crate::visitor::SignedIn;
 
 /// So many users are offered by the page itself; of more, the script asks for those that fit.
 const MOST_OFFERED: usize = 100;
@@ -69,7 +69,7 @@ fn is_address(text: &str) -> bool {
 }
 
 /// The users of a small server, for the browser to complete; of a large one, none.
-pub(crate) fn directory_list(service: &Service, visitor: &Visitor) -> Markup {
+pub(crate) fn directory_list(service: &Service, visitor: &SignedIn) -> Markup {
     let directory = service.directory();
     let mut names = match directory.len() <= MOST_OFFERED {
         true => directory.keys(),

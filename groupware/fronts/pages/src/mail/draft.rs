@@ -1,6 +1,6 @@
 //! What stands in the form of a mail, and the way from there to a message and back.
 
-use groupware_mail::{Attached, Held, Outgoing, Person, Unid, View, limits};
+use groupware_mail::{Attached, Outgoing, Person, Stored, Unid, View, limits};
 use groupware_service::Service;
 use mail_parser::decoders::html::html_to_text;
 
@@ -10,7 +10,7 @@ use crate::error::PageError;
 use crate::field::Wrong;
 use crate::form::Fields;
 use crate::people;
-use crate::visitor::Visitor;
+use crate::visitor::SignedIn;
 
 /// Most mails that files are kept from: a form of ours names the draft, or the mail that is passed on.
 const KEPT_FROM: usize = 8;
@@ -64,7 +64,7 @@ impl Draft {
     }
 
     /// A draft that was kept.
-    pub(crate) fn kept(held: &Held, view: &View<'_>) -> Self {
+    pub(crate) fn kept(held: &Stored, view: &View<'_>) -> Self {
         Self {
             to: joined(&view.to),
             cc: joined(&view.cc),
@@ -80,8 +80,8 @@ impl Draft {
     /// An answer to a mail, to its author or to all that it names.
     pub(crate) fn reply(
         service: &Service,
-        visitor: &Visitor,
-        held: &Held,
+        visitor: &SignedIn,
+        held: &Stored,
         view: &View<'_>,
         to_all: bool,
     ) -> Self {
@@ -128,7 +128,7 @@ impl Draft {
     }
 
     /// A mail to be passed on, with its files.
-    pub(crate) fn forward(visitor: &Visitor, held: &Held, view: &View<'_>) -> Self {
+    pub(crate) fn forward(visitor: &SignedIn, held: &Stored, view: &View<'_>) -> Self {
         let text = format!(
             "\n\n-------- Forwarded mail --------\nFrom: {}\nTo: {}\nDate: {}\nSubject: {}\n\n{}",
             written(&view.from),
@@ -184,7 +184,7 @@ impl Draft {
     pub(crate) fn place(
         &self,
         service: &Service,
-        visitor: &Visitor,
+        visitor: &SignedIn,
         outgoing: &mut Outgoing,
     ) -> Result<(), PageError> {
         if let Some(draft) = self.unid {
@@ -234,7 +234,7 @@ impl Draft {
     pub(crate) fn read_bytes(
         &self,
         service: &Service,
-        visitor: &Visitor,
+        visitor: &SignedIn,
     ) -> Result<u64, PageError> {
         let mails = self.mails()?.into_iter();
         let all = mails.chain(self.unid).chain(self.answers);
@@ -250,7 +250,7 @@ impl Draft {
     pub(crate) fn kept_files(
         &self,
         service: &Service,
-        visitor: &Visitor,
+        visitor: &SignedIn,
     ) -> Result<Vec<Attached>, PageError> {
         let (mut files, mut room) = (Vec::new(), limits::MESSAGE_BYTES);
         for mail in self.mails()? {

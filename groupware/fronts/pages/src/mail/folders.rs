@@ -16,11 +16,11 @@ use crate::field::{Input, Wrong};
 use crate::form::Sent;
 use crate::layout::{self, Here};
 use crate::notice::Notice;
-use crate::visitor::Visitor;
+use crate::visitor::SignedIn;
 
 type Reply = Result<Response, PageError>;
 
-fn own(service: &Service, visitor: &Visitor) -> Result<Vec<OwnFolder>, MailError> {
+fn own(service: &Service, visitor: &SignedIn) -> Result<Vec<OwnFolder>, MailError> {
     read(service, |snapshot| {
         folders::own(snapshot, visitor.mailbox())
     })
@@ -33,11 +33,11 @@ fn status(wrong: &Wrong) -> StatusCode {
     }
 }
 
-pub(crate) async fn show(State(service): State<Service>, visitor: Visitor) -> Reply {
+pub(crate) async fn show(State(service): State<Service>, visitor: SignedIn) -> Reply {
     render(&service, &visitor, "", &Wrong::default())
 }
 
-fn render(service: &Service, visitor: &Visitor, typed: &str, wrong: &Wrong) -> Reply {
+fn render(service: &Service, visitor: &SignedIn, typed: &str, wrong: &Wrong) -> Reply {
     let mut folders = own(service, visitor)?;
     folders.sort_by_key(|folder| folder.name.to_lowercase());
     let main = html! {
@@ -95,7 +95,7 @@ pub(crate) async fn create(State(service): State<Service>, sent: Sent) -> Reply 
     }
 }
 
-fn one(service: &Service, visitor: &Visitor, id: &str) -> Result<OwnFolder, PageError> {
+fn one(service: &Service, visitor: &SignedIn, id: &str) -> Result<OwnFolder, PageError> {
     let unid = Unid::parse(id).ok_or(PageError::NotFound)?;
     let mut folders = own(service, visitor)?.into_iter();
     folders
@@ -105,7 +105,7 @@ fn one(service: &Service, visitor: &Visitor, id: &str) -> Result<OwnFolder, Page
 
 pub(crate) async fn show_one(
     State(service): State<Service>,
-    visitor: Visitor,
+    visitor: SignedIn,
     Path(id): Path<String>,
 ) -> Reply {
     let folder = one(&service, &visitor, &id)?;
@@ -114,7 +114,7 @@ pub(crate) async fn show_one(
 
 fn render_one(
     service: &Service,
-    visitor: &Visitor,
+    visitor: &SignedIn,
     folder: &OwnFolder,
     typed: &str,
     wrong: &Wrong,

@@ -16,7 +16,7 @@ use crate::error::PageError;
 use crate::form::{Fields, Sent};
 use crate::layout::{self, Here};
 use crate::notice::Notice;
-use crate::visitor::Visitor;
+use crate::visitor::SignedIn;
 use crate::zone;
 
 type Reply = Result<Response, PageError>;
@@ -62,7 +62,7 @@ fn folder(name: &str) -> Result<Folder, PageError> {
 
 pub(crate) async fn show(
     State(service): State<Service>,
-    visitor: Visitor,
+    visitor: SignedIn,
     Path(name): Path<String>,
     asked: Result<Query<PageQuery>, QueryRejection>,
 ) -> Reply {
@@ -102,7 +102,7 @@ fn name_of(folders: &[FolderLine], folder: Folder) -> &str {
 }
 
 struct List<'a> {
-    visitor: &'a Visitor,
+    visitor: &'a SignedIn,
     folder: Folder,
     folders: &'a [FolderLine],
     asked: &'a PageQuery,
@@ -321,7 +321,7 @@ pub(crate) async fn change(
 /// When that can't be done, or isn't known.
 pub(crate) async fn act(
     service: &Service,
-    visitor: &Visitor,
+    visitor: &SignedIn,
     (from, unids): (Folder, &[Unid]),
     fields: &Fields,
 ) -> Result<Notice, PageError> {
@@ -377,7 +377,12 @@ fn marking(action: &str) -> Option<(Marking, Notice)> {
 }
 
 /// Asks before mails are gone for good.
-pub(crate) fn confirm(service: &Service, visitor: &Visitor, action: &str, unids: &[Unid]) -> Reply {
+pub(crate) fn confirm(
+    service: &Service,
+    visitor: &SignedIn,
+    action: &str,
+    unids: &[Unid],
+) -> Reply {
     let question = "Delete for good?";
     let main = html! {
         h1 { (question) }
@@ -437,7 +442,7 @@ pub(crate) async fn empty_trash(State(service): State<Service>, sent: Sent) -> R
 }
 
 /// The day and time of a mail, in full.
-pub(crate) fn full_date(visitor: &Visitor, second: i64) -> String {
+pub(crate) fn full_date(visitor: &SignedIn, second: i64) -> String {
     let clock = visitor.zone.clock(second);
     format!(
         "{}, {} ({})",

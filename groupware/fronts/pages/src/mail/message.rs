@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use bytes::Bytes;
 use groupware_http::reply;
 use groupware_mail::{
-    self as mail, Findings, Folder, Held, MailError, Part, Person, Unid, View, limits,
+    self as mail, Findings, Folder, MailError, Part, Person, Stored, Unid, View, limits,
 };
 use groupware_people::Directory;
 use groupware_service::Service;
@@ -20,7 +20,7 @@ use crate::error::PageError;
 use crate::form::Sent;
 use crate::layout::{self, Here};
 use crate::notice::Notice;
-use crate::visitor::Visitor;
+use crate::visitor::SignedIn;
 
 type Reply = Result<Response, PageError>;
 
@@ -42,8 +42,8 @@ pub(crate) const COPIES: u64 = 2;
 /// A refusal if it isn't there; the store's.
 pub(crate) async fn take(
     service: &Service,
-    visitor: &Visitor,
-    held: &Held,
+    visitor: &SignedIn,
+    held: &Stored,
 ) -> Result<Bytes, MailError> {
     let bytes = held.entry.size * COPIES;
     service.make_room(visitor.owner.caller(), bytes).await;
@@ -56,7 +56,7 @@ pub(crate) async fn take(
 ///
 /// # Errors
 /// As [`take`].
-pub(crate) fn find(service: &Service, visitor: &Visitor, unid: Unid) -> Result<Held, MailError> {
+pub(crate) fn find(service: &Service, visitor: &SignedIn, unid: Unid) -> Result<Stored, MailError> {
     read(service, |snapshot| {
         mail::require(snapshot, visitor.mailbox(), unid)
     })
@@ -68,9 +68,9 @@ pub(crate) fn find(service: &Service, visitor: &Visitor, unid: Unid) -> Result<H
 /// A refusal if it isn't there; the store's.
 pub(crate) fn load(
     service: &Service,
-    visitor: &Visitor,
+    visitor: &SignedIn,
     unid: Unid,
-) -> Result<(Held, Bytes), MailError> {
+) -> Result<(Stored, Bytes), MailError> {
     read(service, |snapshot| {
         let held = mail::require(snapshot, visitor.mailbox(), unid)?;
         let bytes = mail::bytes(snapshot, visitor.mailbox(), &held)?;
@@ -87,7 +87,7 @@ pub(crate) struct ShapeQuery {
 
 pub(crate) async fn show(
     State(service): State<Service>,
-    visitor: Visitor,
+    visitor: SignedIn,
     Path(id): Path<String>,
     asked: Result<Query<ShapeQuery>, axum::extract::rejection::QueryRejection>,
 ) -> Reply {
@@ -133,7 +133,7 @@ pub(crate) async fn show(
 }
 
 /// Whether taking a mail apart takes so long that others should not have to wait for it.
-pub(crate) fn is_long(held: &Held) -> bool {
+pub(crate) fn is_long(held: &Stored) -> bool {
     is_large(held.entry.size)
 }
 
@@ -153,7 +153,7 @@ struct Seen {
 
 impl Seen {
     /// As the server of this name took it in.
-    fn of((bytes, held): (&Bytes, &Held), server: &str, as_text: bool) -> Self {
+    fn of((bytes, held): (&Bytes, &Stored), server: &str, as_text: bool) -> Self {
         let view = View::of(bytes, &held.entry);
         let origin = Findings::of(bytes, server).and_then(|found| found.origin());
         Self {
@@ -166,7 +166,7 @@ impl Seen {
     }
 }
 
-fn tools(visitor: &Visitor, held: &Held, folders: &[mail::FolderLine]) -> Markup {
+fn tools(visitor: &SignedIn, held: &Stored, folders: &[mail::FolderLine]) -> Markup {
     let unid = held.unid;
     let write = |how: &str| format!("{}?{how}={unid}", super::text::WRITE);
     let back = folders.iter().find(|line| line.folder == held.folder);
@@ -385,7 +385,7 @@ pub(crate) async fn change(
 
 pub(crate) async fn file(
     State(service): State<Service>,
-    visitor: Visitor,
+    visitor: SignedIn,
     Path((id, name)): Path<(String, String)>,
 ) -> Reply {
     let held = find(&service, &visitor, unid(&id)?)?;
@@ -405,7 +405,7 @@ pub(crate) async fn file(
 
 pub(crate) async fn source(
     State(service): State<Service>,
-    visitor: Visitor,
+    visitor: SignedIn,
     Path(id): Path<String>,
 ) -> Reply {
     let unid = unid(&id)?;

@@ -25,7 +25,7 @@ use crate::field::{Input, Wrong, area};
 use crate::form::SentFiles;
 use crate::layout::{self, Here};
 use crate::notice::Notice;
-use crate::visitor::Visitor;
+use crate::visitor::SignedIn;
 
 type Reply = Result<Response, PageError>;
 
@@ -42,7 +42,7 @@ pub(crate) struct WriteQuery {
 
 pub(crate) async fn show(
     State(service): State<Service>,
-    visitor: Visitor,
+    visitor: SignedIn,
     asked: Result<Query<WriteQuery>, QueryRejection>,
 ) -> Reply {
     let Query(asked) = asked.unwrap_or_default();
@@ -52,7 +52,7 @@ pub(crate) async fn show(
 
 async fn begin(
     service: &Service,
-    visitor: &Visitor,
+    visitor: &SignedIn,
     asked: &WriteQuery,
 ) -> Result<Draft, PageError> {
     let ways = [&asked.draft, &asked.reply, &asked.all, &asked.forward];
@@ -144,7 +144,7 @@ pub(crate) async fn submit(State(service): State<Service>, sent: SentFiles) -> R
 /// with it.
 async fn prepare(
     service: &Service,
-    visitor: &Visitor,
+    visitor: &SignedIn,
     draft: &Draft,
     files: Vec<Attached>,
 ) -> Result<(Arc<Outgoing>, Wrong), PageError> {
@@ -170,7 +170,7 @@ async fn prepare(
 /// kept with its files. If even that fails, the form says so by not listing them.
 async fn keep(
     service: &Service,
-    visitor: &Visitor,
+    visitor: &SignedIn,
     typed: Draft,
     outgoing: &Arc<Outgoing>,
     has_new_files: bool,
@@ -192,7 +192,7 @@ async fn keep(
 }
 
 /// The files of the draft that has just been saved, or those that were kept and are still there.
-fn listed(service: &Service, visitor: &Visitor, draft: &Draft, saved: Option<Unid>) -> Vec<Kept> {
+fn listed(service: &Service, visitor: &SignedIn, draft: &Draft, saved: Option<Unid>) -> Vec<Kept> {
     let mails: Vec<Unid> = match saved {
         Some(unid) => vec![unid],
         None => draft.mails().unwrap_or_default(),
@@ -226,7 +226,7 @@ fn bytes_of(outgoing: &Outgoing) -> usize {
 
 async fn save(
     service: &Service,
-    visitor: &Visitor,
+    visitor: &SignedIn,
     draft: &Draft,
     outgoing: &Arc<Outgoing>,
 ) -> Result<Option<Unid>, ChangeError<MailError>> {
@@ -244,7 +244,7 @@ async fn save(
 
 async fn send(
     service: &Service,
-    visitor: &Visitor,
+    visitor: &SignedIn,
     draft: &Draft,
     outgoing: &Arc<Outgoing>,
 ) -> Result<Option<Unid>, ChangeError<MailError>> {
@@ -282,7 +282,7 @@ fn refusal(failure: ChangeError<MailError>) -> Result<(u16, String), PageError> 
     }
 }
 
-fn form(service: &Service, visitor: &Visitor, draft: &Draft, trouble: &Trouble) -> Reply {
+fn form(service: &Service, visitor: &SignedIn, draft: &Draft, trouble: &Trouble) -> Reply {
     let title = match (draft.unid, draft.answers) {
         (Some(_), _) => "Draft",
         (None, Some(_)) => "Answer",
@@ -315,7 +315,7 @@ fn form(service: &Service, visitor: &Visitor, draft: &Draft, trouble: &Trouble) 
     layout::page_with(service, visitor, (here, trouble.status()), title, &main)
 }
 
-fn fields(service: &Service, visitor: &Visitor, draft: &Draft, wrong: &Wrong) -> Markup {
+fn fields(service: &Service, visitor: &SignedIn, draft: &Draft, wrong: &Wrong) -> Markup {
     let person = |name, label, value| Input {
         list: Some("people-list"),
         max: 20_000,

@@ -6,15 +6,15 @@ use http::request::Parts;
 use crate::error::PageError;
 use crate::form::Sent;
 use crate::front::Pages;
-use crate::visitor::Visitor;
+use crate::visitor::SignedIn;
 
 /// A visitor who may manage users.
-pub(crate) struct Administrator(pub(crate) Visitor);
+pub(crate) struct Administrator(pub(crate) SignedIn);
 
 /// A form that such a visitor sends.
 pub(crate) struct SentByAdministrator(pub(crate) Sent);
 
-fn admit(visitor: &Visitor) -> Result<(), PageError> {
+fn admit(visitor: &SignedIn) -> Result<(), PageError> {
     let text = "Only administrators may see this page.";
     match visitor.is_admin {
         true => Ok(()),
@@ -26,7 +26,7 @@ impl FromRequestParts<Pages> for Administrator {
     type Rejection = PageError;
 
     async fn from_request_parts(parts: &mut Parts, pages: &Pages) -> Result<Self, PageError> {
-        let visitor = Visitor::from_request_parts(parts, pages).await?;
+        let visitor = SignedIn::from_request_parts(parts, pages).await?;
         admit(&visitor)?;
         Ok(Self(visitor))
     }

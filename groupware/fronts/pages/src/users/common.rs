@@ -10,7 +10,7 @@ use http::StatusCode;
 use crate::error::PageError;
 use crate::field::Wrong;
 use crate::front::Pages;
-use crate::visitor::Visitor;
+use crate::visitor::SignedIn;
 
 /// The path of a user's page.
 pub(super) fn path(name: &str) -> String {
@@ -25,12 +25,12 @@ pub(super) fn find(pages: &Pages, name: &str) -> Result<Arc<Account>, PageError>
     found.ok_or(PageError::NotFound)
 }
 
-pub(super) fn is_self(visitor: &Visitor, account: &Account) -> bool {
+pub(super) fn is_self(visitor: &SignedIn, account: &Account) -> bool {
     visitor.mailbox() == &**account.name.key()
 }
 
 /// Nobody locks themselves out.
-pub(super) fn not_oneself(visitor: &Visitor, account: &Account) -> Result<(), PageError> {
+pub(super) fn not_oneself(visitor: &SignedIn, account: &Account) -> Result<(), PageError> {
     let text = "This is the account that you are signed in with. Another administrator can do that, or \
                 whoever runs the server, with `plimsoll users`.";
     match is_self(visitor, account) {

@@ -19,7 +19,7 @@ use crate::front::Pages;
 use crate::layout::{self, Here};
 use crate::mail::text::size_text;
 use crate::notice::Notice;
-use crate::visitor::Visitor;
+use crate::visitor::SignedIn;
 
 type Reply = Result<Response, PageError>;
 
@@ -42,7 +42,7 @@ pub(crate) async fn show(
     page(&pages, &visitor, &account, &Shown::default())
 }
 
-fn page(pages: &Pages, visitor: &Visitor, account: &Account, shown: &Shown) -> Reply {
+fn page(pages: &Pages, visitor: &SignedIn, account: &Account, shown: &Shown) -> Reply {
     let (service, name) = (&pages.service, account.name.spelling());
     let sessions = service.sessions.of(account, None, service.now_s())?;
     let main = html! {
@@ -64,7 +64,7 @@ fn page(pages: &Pages, visitor: &Visitor, account: &Account, shown: &Shown) -> R
     layout::page_with(service, visitor, here, name, &main)
 }
 
-fn facts(pages: &Pages, visitor: &Visitor, account: &Account) -> Result<Markup, PageError> {
+fn facts(pages: &Pages, visitor: &SignedIn, account: &Account) -> Result<Markup, PageError> {
     let usage = pages.service.usage(account.name.key())?;
     let credentials = account.credentials();
     Ok(html! {
@@ -85,7 +85,7 @@ fn facts(pages: &Pages, visitor: &Visitor, account: &Account) -> Result<Markup, 
     })
 }
 
-fn password_form(visitor: &Visitor, account: &Account, shown: &Shown) -> Markup {
+fn password_form(visitor: &SignedIn, account: &Account, shown: &Shown) -> Markup {
     html! {
         h2 { "Password" }
         form.stacked method="post" action={ (path(account.name.key())) "/password" } {
@@ -98,7 +98,7 @@ fn password_form(visitor: &Visitor, account: &Account, shown: &Shown) -> Markup 
     }
 }
 
-fn session_list(visitor: &Visitor, account: &Account, sessions: &[SessionLine]) -> Markup {
+fn session_list(visitor: &SignedIn, account: &Account, sessions: &[SessionLine]) -> Markup {
     let action = format!("{}/sessions/end", path(account.name.key()));
     let moment = |moment: i64| {
         let clock = visitor.zone.clock(moment);
@@ -125,7 +125,7 @@ fn session_list(visitor: &Visitor, account: &Account, sessions: &[SessionLine]) 
 }
 
 /// What nobody does to oneself.
-fn rights(visitor: &Visitor, account: &Account, shown: &Shown) -> Markup {
+fn rights(visitor: &SignedIn, account: &Account, shown: &Shown) -> Markup {
     let (path, credentials) = (path(account.name.key()), account.credentials());
     html! {
         h2 { "Rights" }

@@ -8,7 +8,7 @@ use crate::error::PageError;
 use crate::field::{Input, Wrong};
 use crate::form::Sent;
 use crate::front::Pages;
-use crate::visitor::Visitor;
+use crate::visitor::SignedIn;
 
 /// The field of the administrator's own password, and that of a second form on the same page.
 pub(crate) const OWN: &str = "own-password";
@@ -89,7 +89,7 @@ pub(crate) async fn prove(
 
 pub(crate) async fn hash(
     pages: &Pages,
-    visitor: &Visitor,
+    visitor: &SignedIn,
     password: &str,
 ) -> Result<String, PageError> {
     let (service, caller) = (&pages.service, visitor.owner.caller());
@@ -99,7 +99,7 @@ pub(crate) async fn hash(
 }
 
 /// Notes in the log which administrator did what to whom.
-pub(crate) fn note(visitor: &Visitor, user: &str, done: &str) {
+pub(crate) fn note(visitor: &SignedIn, user: &str, done: &str) {
     let by = &**visitor.owner.name();
     tracing::info!(by, user, "{done}");
 }

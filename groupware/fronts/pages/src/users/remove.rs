@@ -16,7 +16,7 @@ use crate::front::Pages;
 use crate::layout::{self, Here};
 use crate::mail::text::size_text;
 use crate::notice::Notice;
-use crate::visitor::Visitor;
+use crate::visitor::SignedIn;
 
 type Reply = Result<Response, PageError>;
 
@@ -30,7 +30,7 @@ pub(crate) async fn confirm(
     page(&pages, &visitor, &account, &Wrong::default())
 }
 
-fn page(pages: &Pages, visitor: &Visitor, account: &Account, wrong: &Wrong) -> Reply {
+fn page(pages: &Pages, visitor: &SignedIn, account: &Account, wrong: &Wrong) -> Reply {
     let (name, key) = (account.name.spelling(), account.name.key());
     let usage = pages.service.usage(key)?;
     let again = Input {
