@@ -25,12 +25,12 @@ Examples:
   plimsoll store restored /var/lib/plimsoll
   plimsoll store restored postgres://plimsoll@db.example.org/plimsoll
 
-What `data restore` and `store copy` make says so itself. After anything else that
-brings records back as they were, such as a snapshot of the disk, pg_restore, or a
-recovery to a point in time, say it by this, once, before a server starts: the next
-one that starts gives each mailbox new numbers (UIDVALIDITY, MODSEQ), so that no
-program that keeps a copy takes a message of now for one that was lost. No server
-may use the records meanwhile.")]
+What `data restore` and `store copy` make says so itself. After anything else
+that brings records back as they were, such as a snapshot of the disk,
+pg_restore, or a recovery to a point in time, say it by this, once, before a
+server starts: the next one that starts gives each mailbox new numbers
+(UIDVALIDITY, MODSEQ), so that no program that keeps a copy takes a message of
+now for one that was lost. No server may use the records meanwhile.")]
 pub(crate) struct RestoredArgs {
     /// The data folder or the URL of the database
     #[arg(value_name = "RECORDS")]
