@@ -1,7 +1,7 @@
 //! Any bytes as the body or the query of a request to the lookup service: it is understood, or
 //! refused with a status of the client's.
 
-use groupware_lookup::{BulkRenewal, LookupError, NewRecord, LookupQuery, parse_renewal};
+use groupware_lookup::{BulkRenewal, LookupError, LookupQuery, NewRecord, parse_renewal};
 
 fn judge<T>(outcome: Result<T, LookupError>) -> Option<T> {
     match outcome {
