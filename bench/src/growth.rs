@@ -1,5 +1,6 @@
 //! What the calendar's operations cost where there are more and more mailboxes, each with as many entries: CPU of the
-//! whole process for each, the store's writer included, and bytes to a device that nothing else writes to.
+//! whole process for each, the store's writer included, and the bytes that its commit wrote to a device that nothing else
+//! writes to; what the pages of the database take later is `meetings`' figure.
 //!
 //! The largest store is made by a million meetings, which takes some minutes and ten gigabytes. Needs root; runs only
 //! when it is named (`bench/run.sh growth`, or `growth-100000` for what takes seconds).
@@ -44,7 +45,7 @@ pub(crate) fn measure(base: &Path, last: u32) -> Result<(), Error> {
         let smallest = first.as_ref().unwrap_or(&costs);
         for (cost, least) in costs.iter().zip(smallest) {
             println!(
-                "  {mailboxes:>7} mailboxes, {:<22} {:>8.1} us of CPU, {:>5.2} x   {:>7.1} KiB to the device",
+                "  {mailboxes:>7} mailboxes, {:<22} {:>8.1} us of CPU, {:>5.2} x   {:>5.1} KiB at its commit",
                 cost.operation,
                 cost.cpu_us,
                 cost.cpu_us / least.cpu_us,

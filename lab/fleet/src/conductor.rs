@@ -237,12 +237,16 @@ async fn hear_departures(token: &Token, roster: Roster) -> Result<(), FleetError
     Ok(())
 }
 
-/// Whose connection was closed by its own side. One that only went silent may come back.
+/// Whose connection has ended. One that only went silent may come back. A program that is killed while something waits to
+/// be read by it does not close its connection, its kernel resets it.
 fn departed(payload: &[u8]) -> Option<Name> {
     let event: serde_json::Value = serde_json::from_slice(payload).ok()?;
     let name = event["client"]["name"].as_str()?.strip_suffix(" talk")?;
-    let closed = event["reason"].as_str() == Some("Client Closed");
-    name.parse().ok().filter(|_| closed)
+    let ended = ["Client Closed", "Read Error", "Write Error"];
+    let has_ended = event["reason"]
+        .as_str()
+        .is_some_and(|reason| ended.contains(&reason));
+    name.parse().ok().filter(|_| has_ended)
 }
 
 async fn subscribe(
@@ -478,12 +482,13 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn only_a_connection_that_was_closed_says_that_its_agent_left() {
+    fn only_a_connection_that_has_ended_says_that_its_agent_left() {
         let event = |name: &str, reason: &str| {
             let text = format!(r#"{{"client":{{"name":"{name}"}},"reason":"{reason}"}}"#);
             departed(text.as_bytes()).map(String::from)
         };
         assert_eq!(event("ada talk", "Client Closed").as_deref(), Some("ada"));
+        assert_eq!(event("ada talk", "Read Error").as_deref(), Some("ada"));
         assert_eq!(event("ada clocks", "Client Closed"), None);
         assert_eq!(event("ada talk", "Stale Connection"), None);
         assert_eq!(departed(b"{}"), None);
