@@ -148,27 +148,26 @@ impl Collector for StoreMetrics {
             gauge.encode(metric)?;
         }
         encode_times(&mut encoder, &stats)?;
-        let sizes = stats.group_sizes;
-        let last = sizes.len() - 1;
-        let buckets: Vec<(f64, u64)> = sizes
-            .iter()
-            .enumerate()
-            .map(|(i, count)| {
-                let upper = if i == last {
-                    f64::MAX
-                } else {
-                    f64::from((2_u32 << i) - 1)
-                };
-                (upper, *count)
-            })
-            .collect();
-        let batches = stats.commits + stats.conflicts + stats.failures;
-        let name = "store_group_batches";
-        let help = "Batches that shared a transaction";
-        encoder
-            .encode_descriptor(name, help, None, MetricType::Histogram)?
-            .encode_histogram::<NoLabelSet>(batches as f64, stats.groups, &buckets, None)
+        encode_sizes(&mut encoder, &stats)
     }
+}
+
+/// How many batches shared a transaction.
+fn encode_sizes(encoder: &mut DescriptorEncoder<'_>, stats: &StoreStats) -> fmt::Result {
+    let sizes = stats.group_sizes;
+    let last = sizes.len() - 1;
+    let upper = |i: usize| match i == last {
+        true => f64::MAX,
+        false => f64::from((2_u32 << i) - 1),
+    };
+    let sizes = sizes.iter().enumerate();
+    let buckets: Vec<(f64, u64)> = sizes.map(|(i, count)| (upper(i), *count)).collect();
+    let batches = stats.commits + stats.conflicts + stats.failures;
+    let name = "store_group_batches";
+    let help = "Batches that shared a transaction";
+    encoder
+        .encode_descriptor(name, help, None, MetricType::Histogram)?
+        .encode_histogram::<NoLabelSet>(batches as f64, stats.groups, &buckets, None)
 }
 
 /// How long transactions took, sync included.
