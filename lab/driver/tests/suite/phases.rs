@@ -37,9 +37,12 @@ fn a_slow_beginning_is_waited_for_and_a_slow_rest_received() {
         phase(&told, 0, Phase::Receive),
     );
     assert_eq!((wait.len(), receive.len()), (count, count));
+    // Who reads the beginning late, on a busy machine, has waited longer, and then receives for less.
+    let (least, received) = (wait.min(), receive.max());
+    let whole = wait.mean() + receive.mean();
     assert!(
-        wait.min() >= 39_000 && receive.min() >= 59_000,
-        "{wait:?} {receive:?}"
+        least >= 39_000 && received >= 20_000 && whole >= 98_000.0,
+        "{least} {received} {whole}"
     );
     // One connection, kept; its server was asked for once, before the load.
     assert_eq!(phase(&told, 0, Phase::Connect).len(), 1);
