@@ -334,9 +334,12 @@ fn mailboxes_are_filled_once_and_each_trial_begins_with_a_copy() {
     assert!(outcome.unwrap().interrupted);
     let fills = || fs::read(stage.dir.path().join("fills")).unwrap().len();
     assert_eq!(fills(), 2, "once for 4 users, once for 8");
+    // On a busy machine the third may be over before anybody hears of the interruption.
+    let done = Run::open(&stage.out()).unwrap().trials.len();
+    assert!((2..4).contains(&done), "{done} trials were done");
     let (outcome, _) = stage.run(true, |_| false);
     assert_eq!(outcome.unwrap().completed, 4);
-    assert_eq!(fills(), 4);
+    assert_eq!(fills(), 2 + (4 - done));
     for trial in Run::open(&stage.out()).unwrap().trials {
         let state = trial.record.circumstances.starting_state.unwrap();
         assert_eq!((state.data_bytes, state.data_files), (1004, 2));
