@@ -4,6 +4,7 @@ use std::process::Child;
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{Signal, kill};
+use nix::sys::time::TimeValLike;
 use nix::unistd::Pid;
 
 /// What can go wrong in a benchmark.
@@ -44,13 +45,9 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-/// CPU time of this process so far, in microseconds.
-pub(crate) fn cpu_us() -> f64 {
-    let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else {
-        return f64::NAN;
-    };
-    [usage.user_time(), usage.system_time()]
-        .iter()
-        .map(|time| time.tv_sec() as f64 * 1e6 + time.tv_usec() as f64)
-        .sum()
+/// CPU time so far of this process, or of the children that it has waited for, in microseconds.
+pub(crate) fn cpu_us(whose: UsageWho) -> Result<f64, Error> {
+    let usage = getrusage(whose).map_err(std::io::Error::from)?;
+    let total = usage.user_time() + usage.system_time();
+    Ok(total.num_microseconds() as f64)
 }

@@ -9,10 +9,9 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use lab_driver::{Drive, Driver, DriverEvent, Limits, Offer, Part, Protocol, TlsOptions};
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::TimeValLike;
+use nix::sys::resource::UsageWho;
 
-use crate::common::{Error, median};
+use crate::common::{Error, cpu_us, median};
 use crate::etcd::Etcd;
 use crate::nginx::Nginx;
 
@@ -201,20 +200,14 @@ pub(crate) fn pinned(program: &str) -> Command {
 
 /// Runs to the end; its output and the CPU time that it used, in µs.
 pub(crate) fn run(mut command: Command) -> Result<(String, f64), Error> {
-    let before = children_cpu_us()?;
+    let before = cpu_us(UsageWho::RUSAGE_CHILDREN)?;
     let output = command.output()?;
-    let cpu_us = children_cpu_us()? - before;
+    let cpu_us = cpu_us(UsageWho::RUSAGE_CHILDREN)? - before;
     if !output.status.success() {
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         return Err(Error::Peer(format!("{command:?} failed: {text}")));
     }
     Ok((String::from_utf8_lossy(&output.stdout).into_owned(), cpu_us))
-}
-
-pub(crate) fn children_cpu_us() -> Result<f64, Error> {
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).map_err(std::io::Error::from)?;
-    let total = usage.user_time() + usage.system_time();
-    Ok(total.num_microseconds() as f64)
 }
 
 /// The number that follows `mark` in a child's output.

@@ -13,7 +13,7 @@ use groupware_calendar::{
 };
 use groupware_store::{Batch, Store, StoreOptions};
 
-use crate::common::{Error, cpu_us};
+use crate::common::Error;
 use crate::loop_disk::LoopDisk;
 use crate::meetings::{World, context, meet, name};
 
@@ -105,12 +105,7 @@ fn cost(
     times: u32,
     all: impl FnOnce() -> Result<(), Error>,
 ) -> Result<Cost, Error> {
-    disk.sync()?;
-    let (written, cpu) = (disk.written_bytes()?, cpu_us());
-    all()?;
-    let cpu = cpu_us() - cpu;
-    disk.sync()?;
-    let written = disk.written_bytes()? - written;
+    let (written, cpu) = disk.spent(all)?;
     Ok(Cost {
         operation,
         cpu_us: cpu / f64::from(times),

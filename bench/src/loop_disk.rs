@@ -5,7 +5,9 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::Error;
+use nix::sys::resource::UsageWho;
+
+use crate::common::{Error, cpu_us};
 
 const SECTOR_BYTES: u64 = 512;
 
@@ -43,15 +45,30 @@ impl LoopDisk {
     }
 
     /// Has everything that waits written.
-    pub(crate) fn sync(&self) -> Result<(), Error> {
+    fn sync(&self) -> Result<(), Error> {
         run(Command::new("sync")
             .arg("--file-system")
             .arg(self.mounted()))
         .map(drop)
     }
 
+    /// Does something that this disk is there for; bytes that were written to it for that, and microseconds of this
+    /// process's CPU.
+    pub(crate) fn spent(
+        &self,
+        all: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<(u64, f64), Error> {
+        let own = UsageWho::RUSAGE_SELF;
+        self.sync()?;
+        let (written, cpu) = (self.written_bytes()?, cpu_us(own)?);
+        all()?;
+        let cpu = cpu_us(own)? - cpu;
+        self.sync()?;
+        Ok((self.written_bytes()? - written, cpu))
+    }
+
     /// Bytes written to the device so far.
-    pub(crate) fn written_bytes(&self) -> Result<u64, Error> {
+    fn written_bytes(&self) -> Result<u64, Error> {
         let name = self.device.trim_start_matches("/dev/");
         let text = fs::read_to_string(format!("/sys/block/{name}/stat"))?;
         // The kernel's Documentation/block/stat.rst: the seventh number is sectors written.

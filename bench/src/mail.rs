@@ -12,12 +12,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use nix::sched::{CpuSet, sched_setaffinity};
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::TimeValLike;
+use nix::sys::resource::UsageWho;
 use nix::unistd::Pid;
 
 use crate::clock::now;
-use crate::common::{Error, median};
+use crate::common::{Error, cpu_us, median};
 use sides::{MESSAGES, Server, User, message};
 
 const CLIENT_CORE: usize = 0;
@@ -134,7 +133,7 @@ type Step<'a> = &'a (dyn Fn(&mut dyn User, (usize, usize)) -> Result<bool, Error
 /// Has all users do the same, over and over, for the span or until one has nothing left to do.
 fn together(users: &mut [Box<dyn User>], step: Step<'_>) -> Result<Rate, Error> {
     let (start, over) = (Barrier::new(users.len()), AtomicBool::new(false));
-    let (begin, cpu_before) = (now(), cpu_us()?);
+    let (begin, cpu_before) = (now(), cpu_us(UsageWho::RUSAGE_SELF)?);
     let rates: Result<Vec<f64>, Error> = std::thread::scope(|scope| {
         let threads: Vec<_> = users
             .iter_mut()
@@ -163,18 +162,11 @@ fn together(users: &mut [Box<dyn User>], step: Step<'_>) -> Result<Rate, Error> 
             .map(|thread| thread.join().map_err(|_| Error::Thread)?);
         rates.collect()
     });
-    let (took, used) = (begin.elapsed(), cpu_us()? - cpu_before);
+    let (took, used) = (begin.elapsed(), cpu_us(UsageWho::RUSAGE_SELF)? - cpu_before);
     Ok(Rate {
         per_s: rates?.iter().sum(),
         client: used / took.as_secs_f64() / 1e6,
     })
-}
-
-/// The CPU time of this process so far.
-fn cpu_us() -> Result<f64, Error> {
-    let usage = getrusage(UsageWho::RUSAGE_SELF).map_err(std::io::Error::from)?;
-    let used = usage.user_time() + usage.system_time();
-    Ok(used.num_microseconds() as f64)
 }
 
 fn large_inbox(ours: &ours::Ours) -> Result<(), Error> {

@@ -13,7 +13,7 @@ use groupware_people::Directory;
 use groupware_store::{Snapshot, Store, StoreError, StoreOptions};
 use serde_json::json;
 
-use crate::common::{Error, cpu_us};
+use crate::common::Error;
 use crate::loop_disk::LoopDisk;
 
 const MAILBOXES: u32 = 3_000;
@@ -33,12 +33,7 @@ pub(crate) fn measure(base: &Path) -> Result<(), Error> {
     run(&folder, &world, FILLED, 64)?;
     println!("meetings: six people invited, durable, {MAILBOXES} mailboxes, SQLite on ext4");
     for outstanding in OUTSTANDING {
-        disk.sync()?;
-        let (bytes, cpu) = (disk.written_bytes()?, cpu_us());
-        run(&folder, &world, MEASURED, outstanding)?;
-        let cpu = cpu_us() - cpu;
-        disk.sync()?;
-        let bytes = disk.written_bytes()? - bytes;
+        let (bytes, cpu) = disk.spent(|| run(&folder, &world, MEASURED, outstanding))?;
         println!(
             "  {outstanding:>2} at once   {:>7.1} KiB to the device   {:>7.1} us of CPU   each",
             bytes as f64 / 1024.0 / f64::from(MEASURED),

@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use lab_driver::remote::{Generators, Piped};
 use lab_driver::{Clock, Driver, DriverEvent, Window};
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::TimeValLike;
+use nix::sys::resource::UsageWho;
 
-use crate::common::{Error, median};
+use crate::common::{Error, cpu_us, median};
 use crate::driver::drive;
 use crate::nginx::Nginx;
 
@@ -102,7 +101,7 @@ fn look(driver: &Driver, events: &Receiver<DriverEvent>) -> Result<Looked, Error
             }
             DriverEvent::Window(window) => {
                 seen += 1;
-                let now = (own_cpu()?, window.end);
+                let now = (cpu_us(UsageWho::RUSAGE_SELF)? / 1e6, window.end);
                 if seen == FIRST {
                     begun = Some(now);
                 }
@@ -133,11 +132,4 @@ impl Looked {
         let behind = clock.now().saturating_sub(window.end);
         self.behind.push(behind.as_secs_f64());
     }
-}
-
-/// CPU time of this program so far, in s.
-fn own_cpu() -> Result<f64, Error> {
-    let usage = getrusage(UsageWho::RUSAGE_SELF).map_err(std::io::Error::from)?;
-    let total = usage.user_time() + usage.system_time();
-    Ok(total.num_microseconds() as f64 / 1e6)
 }

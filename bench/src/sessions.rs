@@ -9,11 +9,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use lab_driver::Drive;
+use nix::sys::resource::UsageWho;
 
-use crate::common::{Error, median};
+use crate::common::{Error, cpu_us, median};
 use crate::driver::{
-    CONNECTIONS, Usage, beside, children_cpu_us, drive, drive_to_the_end, number_after, peer,
-    pinned, run, wrk,
+    CONNECTIONS, Usage, beside, drive, drive_to_the_end, number_after, peer, pinned, run, wrk,
 };
 use crate::nginx::Nginx;
 
@@ -176,7 +176,7 @@ fn workers(url: &str) -> Result<(), Error> {
 /// What programs used that ran at the same time.
 fn at_once(url: &str, programs: &[(u32, &str)]) -> Result<Usage, Error> {
     let program = std::env::current_exe()?;
-    let before = children_cpu_us()?;
+    let before = cpu_us(UsageWho::RUSAGE_CHILDREN)?;
     let start = |(users, cores): &(u32, &str)| {
         let mut command = Command::new(&program);
         command.args(arguments(url, *users, cores));
@@ -189,7 +189,7 @@ fn at_once(url: &str, programs: &[(u32, &str)]) -> Result<Usage, Error> {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         requests += number_after(&text, "requests ")?;
     }
-    let cpu_us = children_cpu_us()? - before;
+    let cpu_us = cpu_us(UsageWho::RUSAGE_CHILDREN)? - before;
     Ok(Usage { requests, cpu_us })
 }
 
