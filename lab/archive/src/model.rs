@@ -278,7 +278,8 @@ pub struct GeneratorHealth {
     pub rss_mb_max: f64,
 }
 
-/// One line of `clocks.jsonl`: what an agent's monotonic clock was known to be off.
+/// One line of `clocks.jsonl`: what an agent's monotonic clock was known to be off, as measured then. It is asked each
+/// second; there is a line when another measurement became the best of the last 64.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClockLine {
     /// When, on the trial's clock; before its 0 with a minus.

@@ -214,7 +214,7 @@ impl Crew {
     /// An agent that has opened a trial, as a generator of it.
     fn peer(&self, member: &Arc<Member>, trial: u32, heard: Subscriber) -> Peer {
         let (name, epoch) = (&member.hello.name, member.epoch);
-        lock(&member.offsets).1.clear();
+        lock(&member.offsets).begin();
         *lock(&member.beat) = Beat::default();
         let ((into, reports), (orders, out)) = (way(), way());
         let (packets, came) = mpsc::channel(PACKETS);
@@ -438,7 +438,7 @@ impl Place for Seat {
     }
 
     fn notice(&self) -> Duration {
-        let longest = lock(&self.member.offsets).0.longest();
+        let longest = lock(&self.member.offsets).longest();
         NOTICE.max(Duration::from_nanos(longest.saturating_mul(20)))
     }
 

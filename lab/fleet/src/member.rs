@@ -23,7 +23,7 @@ pub(crate) const TTL: Duration = Duration::from_secs(12);
 /// How often a lease is renewed, and its agent's clock is asked.
 const RENEW: Duration = Duration::from_secs(1);
 /// Exchanges of clocks before the first trial, and the time between them.
-const EXCHANGES: usize = 64;
+const EXCHANGES: u64 = 64;
 const BETWEEN: Duration = Duration::from_millis(5);
 
 /// One agent of a run.
@@ -34,7 +34,7 @@ pub(crate) struct Member {
     pub(crate) epoch: u64,
     /// When its lease was last renewed.
     pub(crate) renewed: Mutex<Duration>,
-    pub(crate) offsets: Mutex<(Offsets, Vec<Offset>)>,
+    pub(crate) offsets: Mutex<Offsets>,
     pub(crate) beat: Mutex<Beat>,
     /// It was lost, and why: nothing brings it back into this run's trial.
     lost: Mutex<Option<String>>,
@@ -54,7 +54,7 @@ impl Member {
     }
 
     pub(crate) fn best(&self) -> Option<Offset> {
-        lock(&self.offsets).0.best()
+        lock(&self.offsets).best()
     }
 
     pub(crate) fn seen(&self) -> Seen {
@@ -78,7 +78,7 @@ impl Member {
             boot_id,
             weight: self.weight,
             workers: workers(&self.hello),
-            offsets: lock(&self.offsets).1.iter().map(offset).collect(),
+            offsets: lock(&self.offsets).bests().iter().map(offset).collect(),
             times: beat.workers,
             rss_kb: beat.rss_kb,
         }
@@ -150,7 +150,7 @@ impl Hiring {
             ask_clock(&self.clocks, &member).await;
             tokio::time::sleep(BETWEEN).await;
         }
-        if lock(&member.offsets).0.len() < EXCHANGES / 2 {
+        if lock(&member.offsets).told() < EXCHANGES / 2 {
             return Err(FleetError::Agent {
                 name: member.hello.name.clone(),
                 why: "does not say what its clock reads".to_owned(),
@@ -180,7 +180,7 @@ async fn ask_clock(clocks: &Client, member: &Member) {
         went: read.went,
         heard,
     };
-    lock(&member.offsets).0.add(exchange);
+    lock(&member.offsets).add(exchange);
 }
 
 /// Renews an agent's lease and asks its clock until the run is over.
@@ -190,11 +190,6 @@ async fn look_after(with: Hiring, member: Arc<Member>) {
         // Before the clock, whose answer may be waited for in vain.
         renew(&with.client, &member).await;
         ask_clock(&with.clocks, &member).await;
-        let best = member.best();
-        lock(&member.offsets).1.extend(best.map(|best| Offset {
-            at: clock::nanos(),
-            ..best
-        }));
     }
 }
 

@@ -46,13 +46,29 @@ impl Exchange {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Offsets {
     last: VecDeque<Offset>,
+    /// What was the best known, one after the other, since the beginning of a trial. One stays the best for half a
+    /// minute or more: a trial of hours has some hundreds.
+    bests: Vec<Offset>,
+    told: u64,
 }
 
 impl Offsets {
     pub(crate) fn add(&mut self, exchange: Exchange) {
-        self.last.extend(exchange.offset());
+        let Some(new) = exchange.offset() else {
+            return;
+        };
+        self.told += 1;
+        // The clock has moved since: what was known of it before is wrong now, however short its round trip was.
+        if self.best().is_some_and(|best| best.apart(new) > 0) {
+            self.last.clear();
+        }
+        self.last.push_back(new);
         if self.last.len() > LAST {
             self.last.pop_front();
+        }
+        let best = self.best();
+        if best != self.bests.last().copied() {
+            self.bests.extend(best);
         }
     }
 
@@ -61,9 +77,19 @@ impl Offsets {
         self.last.iter().copied().min_by_key(|one| one.bound)
     }
 
-    /// How many exchanges it rests on.
-    pub(crate) fn len(&self) -> usize {
-        self.last.len()
+    /// From now on what is the best known is written down anew.
+    pub(crate) fn begin(&mut self) {
+        self.bests = self.best().into_iter().collect();
+    }
+
+    /// What was the best known, one after the other, since the beginning.
+    pub(crate) fn bests(&self) -> &[Offset] {
+        &self.bests
+    }
+
+    /// How many exchanges told something.
+    pub(crate) fn told(&self) -> u64 {
+        self.told
     }
 
     /// The longest way there and back among the last, ns.
@@ -77,6 +103,12 @@ impl Offset {
     /// A moment of this clock, on the other.
     pub(crate) fn there(self, here: u64) -> u64 {
         here.saturating_add_signed(self.offset)
+    }
+
+    /// By how much two leave no offset that both allow; 0 where they agree.
+    fn apart(self, other: Self) -> u64 {
+        let between = self.offset.abs_diff(other.offset);
+        between.saturating_sub(self.bound.saturating_add(other.bound))
     }
 }
 
@@ -102,10 +134,69 @@ mod tests {
                 prop_assert!(best.offset.abs_diff(offset) <= best.bound + 1);
                 asked = heard + 1_000_000;
             }
-            prop_assert!(offsets.len() <= LAST);
+            prop_assert!(offsets.last.len() <= LAST);
             let at = offsets.best().unwrap();
             prop_assert!(at.there(5_000_000_000_000).abs_diff(5_000_000_000_000u64.saturating_add_signed(offset)) <= at.bound + 1);
         }
+    }
+
+    /// Answered at once; the way there and back took this long, ns.
+    fn exchange(asked: u64, offset: i64, trip: u64) -> Exchange {
+        let came = (asked + trip / 2).saturating_add_signed(offset);
+        Exchange {
+            asked,
+            came,
+            went: came,
+            heard: asked + trip,
+        }
+    }
+
+    const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn a_clock_that_has_moved_is_known_anew_at_once() {
+        let mut offsets = Offsets::default();
+        let far = 1_000 * SECOND;
+        for n in 0..100 {
+            // The first is the shortest: it would be the best of the last 64 for a minute.
+            let moved = if n < 70 { 0 } else { -2 * SECOND as i64 };
+            let trip = if n < 60 { 40_000 } else { 90_000 };
+            offsets.add(exchange(far + n * SECOND, moved, trip));
+            let best = offsets.best().unwrap();
+            assert!(
+                best.offset.abs_diff(moved) <= best.bound + 1,
+                "{n}: {best:?}"
+            );
+        }
+        let steps: Vec<i64> = offsets.bests().iter().map(|one| one.offset).collect();
+        assert_eq!((steps[0], *steps.last().unwrap()), (0, -2 * SECOND as i64));
+    }
+
+    #[test]
+    fn twelve_hours_are_written_down_in_few_lines_and_without_a_gap() {
+        let mut offsets = Offsets::default();
+        let (mut trip, mut begun) = (1u64, SECOND);
+        for n in 0..12 * 3600 {
+            // Round trips of 50 to 306 us, in no order.
+            trip = trip.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            begun = (n + 1) * SECOND;
+            offsets.add(exchange(begun, 77, 50_000 + (trip >> 40) % 256_000));
+            if n == 600 {
+                offsets.begin();
+                assert_eq!(offsets.bests().len(), 1);
+            }
+        }
+        let bests = offsets.bests();
+        assert!(bests.len() < 12 * 3600 / 20, "{}", bests.len());
+        // Each was measured after the one before it, and no later than when that went out of the window.
+        for pair in bests.windows(2) {
+            let between = pair[1].at - pair[0].at;
+            assert!(
+                (1..=(LAST as u64 + 1) * SECOND).contains(&between),
+                "{pair:?}"
+            );
+        }
+        assert!(begun - bests.last().unwrap().at <= LAST as u64 * SECOND);
     }
 
     #[test]

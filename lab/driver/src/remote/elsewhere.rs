@@ -32,7 +32,7 @@ pub struct Seen {
     pub weight: u32,
     /// How many workers it has.
     pub workers: u32,
-    /// What its clock was known to be off, as time went on.
+    /// What its clock was known to be off, as time went on: one when another became the best known.
     pub offsets: Vec<SeenOffset>,
     /// CPU time of each worker so far and its wait for a core, ns; the wait where the kernel tells.
     pub times: Vec<(u64, Option<u64>)>,
