@@ -58,6 +58,21 @@ fn what_any_loop_needs_to_wake_up_is_not_held_against_it() {
     assert!(longest.evidence.contains(told), "{}", longest.evidence);
 }
 
+/// The same with sessions that arrive on their own.
+fn arriving(made: Made) -> Made {
+    let study = STUDY
+        .replace(
+            "users: \"{{ users }}\", ramp: 6s, hold: 4 cycles",
+            "arrival: { rate: 20/s, connections: \"{{ users }}\" }, ramp: 6s, hold: 24s",
+        )
+        .replace("published: [load.csv, steps.csv]\n", "");
+    Made {
+        study,
+        workload: WORKLOAD.replace("  pace: 6s\n", ""),
+        ..made
+    }
+}
+
 /// Of users who think, a late send is in no time; of arrivals it is in every response.
 #[test]
 fn lateness_of_arrivals_is_judged_by_the_service_time() {
@@ -70,13 +85,7 @@ fn lateness_of_arrivals_is_judged_by_the_service_time() {
         };
         let mut made = Made::both(&shape);
         if arrives {
-            made.study = STUDY
-                .replace(
-                    "users: \"{{ users }}\", ramp: 6s, hold: 4 cycles",
-                    "arrival: { rate: 20/s, connections: \"{{ users }}\" }, ramp: 6s, hold: 24s",
-                )
-                .replace("published: [load.csv, steps.csv]\n", "");
-            made.workload = WORKLOAD.replace("  pace: 6s\n", "");
+            made = arriving(made);
         }
         let trial = made.analysis().trials[0].clone();
         check(&trial, "lateness of sends").unwrap().outcome
@@ -85,4 +94,32 @@ fn lateness_of_arrivals_is_judged_by_the_service_time() {
     assert_eq!(late(2_000, true), CheckOutcome::Warn);
     assert_eq!(late(6_000, true), CheckOutcome::Invalid);
     assert_eq!(late(6_000, false), CheckOutcome::Pass);
+}
+
+/// Sessions that are still becoming more have waits behind them that nobody has counted: the check says so, and says
+/// no more than that where these explain what is missing.
+#[test]
+fn sessions_that_pile_up_are_told_beside_littles_law() {
+    let law = |piles_up, delivered| {
+        let shape = Shape {
+            piles_up,
+            delivered,
+            ..Shape::default()
+        };
+        let trial = arriving(Made::both(&shape)).analysis().trials[0].clone();
+        check(&trial, "Little's law").unwrap().clone()
+    };
+    let told = |law: &Check| {
+        law.evidence
+            .contains("a ramp as long as the longest session")
+    };
+    let steady = law(1.0, 1.0);
+    assert_eq!(steady.outcome, CheckOutcome::Pass, "{steady:?}");
+    assert!(!told(&steady), "{steady:?}");
+    // As many as completions and what is under way explain.
+    let piling = law(3.0, 1.9);
+    assert_eq!(piling.outcome, CheckOutcome::NotJudged, "{piling:?}");
+    assert!(told(&piling), "{piling:?}");
+    let lost = law(3.0, 1.0);
+    assert_eq!(lost.outcome, CheckOutcome::Invalid, "{lost:?}");
 }

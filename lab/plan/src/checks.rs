@@ -218,7 +218,7 @@ pub const WAITS: Limit = percent(
 /// Little's law holds within a few per cent; beyond the second limit one of its sides is wrong.
 pub const LITTLES_LAW: Limit = percent(
     "littles_law",
-    "users counted, off users computed, beyond what chance and unanswered requests make",
+    "users counted, off users computed, beyond what chance, unanswered requests, and sessions that became more make",
     Some(3.0),
     Some(5.0),
 );

@@ -129,6 +129,8 @@ pub(crate) struct Shape {
     pub(crate) system_cpu: Option<f64>,
     /// The part of the planned sessions that began, where sessions arrive or follow each other.
     pub(crate) began: f64,
+    /// Users, or sessions under way, at the end of the hold ÷ when it began.
+    pub(crate) piles_up: f64,
     /// Sessions turned away in a window of the hold.
     pub(crate) turned_away: u64,
     /// Service time ÷ response time, where the two differ.
@@ -186,6 +188,7 @@ impl Default for Shape {
             climbs: false,
             system_cpu: None,
             began: 1.0,
+            piles_up: 1.0,
             turned_away: 0,
             service: None,
             events: false,
@@ -478,7 +481,8 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
         };
         let slower_us = if start < ramp { shape.ramp.1 } else { 0 };
         let risen = (end as f64 / ramp as f64).min(1.0);
-        let users = (under_way(trial) * risen) as u32;
+        let held = end.saturating_sub(ramp) as f64 / hold as f64;
+        let users = (under_way(trial) * risen * (1.0 + (shape.piles_up - 1.0) * held)) as u32;
         // The hold has four cycles.
         let begun = cycles.round();
         cycles += f64::from(users) * span / (hold as f64 / 4.0);

@@ -7,8 +7,8 @@ use lab_stats::little::{self, Curve, Station, users};
 use super::facts::Facts;
 use super::load::{requests_of_each, steps_under_way};
 use super::outcome::{held, judged, not_judged, pass};
-use crate::format::{ms, percent, rate, signed_percent};
-use crate::model::Check;
+use crate::format::{count, ms, percent, rate, signed_percent};
+use crate::model::{Check, CheckOutcome};
 use crate::number::as_f64;
 use crate::predicted::{Predicted, mean_wait_ms};
 
@@ -81,8 +81,56 @@ pub(super) fn little(facts: &Facts<'_>) -> Option<Check> {
     if let Some(evidence) = outside_the_law(facts) {
         return Some(not_judged(name, evidence));
     }
+    let counted = facts.sums.hold.users.mean()?;
+    let idle = idle(facts);
+    let computed = by_completions(facts, idle);
+    let off = lab_stats::relative_difference(computed, counted)?;
+    let chance = chance(facts, counted);
+    if chance > MOST_CHANCE {
+        return Some(not_judged(
+            name,
+            format!(
+                "{} users counted, {} computed; by chance alone they may differ by {}",
+                rate(counted),
+                rate(computed),
+                percent(chance * 100.0)
+            ),
+        ));
+    }
+    let cut = cut_off(facts, counted, chance);
+    if cut > MOST_CUT {
+        return Some(not_judged(name, too_short(counted, computed, cut)));
+    }
+    let piled = piled_up(facts, counted);
+    let of_piled = piled.map_or(0.0, |piled| piled.part);
+    let slack =
+        idle.map_or(0.0, |idle| idle.slack) + stuck(facts, counted) + chance + cut + of_piled;
+    let evidence = format!(
+        "{} users counted, {} by completions × (response + planned wait){} ({}; {} allowed)",
+        rate(counted),
+        rate(computed),
+        idle.map_or("", |_| " + cycles × idle rest"),
+        signed_percent(off * 100.0),
+        percent(facts.limit(&LITTLES_LAW).warn + slack * 100.0),
+    );
+    let figure = facts.held(100.0 * (off.abs() - slack).max(0.0), &LITTLES_LAW);
+    if let Some(piled) = piled.filter(|one| one.part > MOST_CUT)
+        && figure.outcome() == CheckOutcome::Pass
+    {
+        return Some(not_judged(name, format!("{evidence}; {}", piled.told())));
+    }
+    Some(judged(
+        name,
+        vec![figure],
+        evidence,
+        "Counted users and counted completions contradict each other: answers that never came, or \
+         time that nobody accounts for. Response times and throughput can't both be right.",
+    ))
+}
+
+/// Users as completions tell them: who think, who rest before they try again, who are answered, and who idle.
+fn by_completions(facts: &Facts<'_>, idle: Option<Idle>) -> f64 {
     let hold = &facts.sums.hold;
-    let counted = hold.users.mean()?;
     let thinking = facts.predicted.iter().filter_map(|(step, predicted)| {
         let done = hold.steps.get(step)?.waits;
         Some(Station {
@@ -105,43 +153,8 @@ pub(super) fn little(facts: &Facts<'_>) -> Option<Check> {
             seconds: lab_stats::ratio(as_f64(step.retry_wait_us) / 1e6, as_f64(step.retries))?,
         })
     });
-    let idle = idle(facts);
     let idling = idle.iter().map(|idle| idle.station);
-    let computed = users(thinking.chain(resting).chain(answered).chain(idling));
-    let off = lab_stats::relative_difference(computed, counted)?;
-    let chance = chance(facts, counted);
-    if chance > MOST_CHANCE {
-        return Some(not_judged(
-            name,
-            format!(
-                "{} users counted, {} computed; by chance alone they may differ by {}",
-                rate(counted),
-                rate(computed),
-                percent(chance * 100.0)
-            ),
-        ));
-    }
-    let cut = cut_off(facts, counted, chance);
-    if cut > MOST_CUT {
-        return Some(not_judged(name, too_short(counted, computed, cut)));
-    }
-    let slack = idle.map_or(0.0, |idle| idle.slack) + stuck(facts, counted) + chance + cut;
-    let evidence = format!(
-        "{} users counted, {} by completions × (response + planned wait){} ({}; {} allowed)",
-        rate(counted),
-        rate(computed),
-        idle.map_or("", |_| " + cycles × idle rest"),
-        signed_percent(off * 100.0),
-        percent(facts.limit(&LITTLES_LAW).warn + slack * 100.0),
-    );
-    let beyond = 100.0 * (off.abs() - slack).max(0.0);
-    Some(judged(
-        name,
-        vec![facts.held(beyond, &LITTLES_LAW)],
-        evidence,
-        "Counted users and counted completions contradict each other: answers that never came, or \
-         time that nobody accounts for. Response times and throughput can't both be right.",
-    ))
+    users(thinking.chain(resting).chain(answered).chain(idling))
 }
 
 fn too_short(counted: f64, computed: f64, cut: f64) -> String {
@@ -152,6 +165,44 @@ fn too_short(counted: f64, computed: f64, cut: f64) -> String {
         rate(computed),
         percent(cut * 100.0)
     )
+}
+
+/// Sessions that arrive on their own and became more in the hold: what those have waited that are under way at its
+/// end is in no count.
+#[derive(Debug, Clone, Copy)]
+struct Piled {
+    first: u32,
+    last: u32,
+    /// The part of the sessions' time, at most.
+    part: f64,
+}
+
+impl Piled {
+    fn told(self) -> String {
+        format!(
+            "under way were {} sessions when the hold began and {} at its end, whose waits are in no count: a ramp \
+             as long as the longest session would let as many end as begin",
+            count(self.first.into()),
+            count(self.last.into())
+        )
+    }
+}
+
+fn piled_up(facts: &Facts<'_>, counted: f64) -> Option<Piled> {
+    let LoadKind::Arrival { .. } = facts.planned.load.kind else {
+        return None;
+    };
+    let span = facts.sums.hold_span;
+    let windows = facts.data.windows.iter();
+    let mut held = windows.filter(|one| span.contains(one.start_ms, one.end_ms));
+    let (first, last) = (held.next()?.users, held.next_back()?.users);
+    let session = facts.study.session(&facts.planned.parameters)?;
+    let steps = session.steps.iter();
+    let waits_s = steps.map(|step| step.wait_s * f64::from(step.repeat) * step.share);
+    let session_ms = 1000.0 * waits_s.sum::<f64>() / facts.speed;
+    let more = f64::from(last.saturating_sub(first));
+    let part = more * session_ms / (span.length_ms() * counted.max(f64::MIN_POSITIVE));
+    (more > 0.0).then_some(Piled { first, last, part })
 }
 
 /// Where so much of the users' time is in no count, the law shows nothing.
