@@ -2,6 +2,8 @@
 //! server is. They are one system: started in their order, counted and told each by its machine, and lost together.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 
 use nix::sys::signal::{Signal, kill};
@@ -10,7 +12,8 @@ use plimsoll_tests::wait_until;
 use serde_json::Value;
 
 use crate::stage::{
-    DEADLINE, FRONT, SECOND, SESSIONS, Stage, check_notes, counts, record, samples, sequence,
+    DEADLINE, FRONT, Mortal, SECOND, SESSIONS, Stage, check_notes, counts, record, samples,
+    sequence,
 };
 
 /// A front over a server, each on a machine of its own; the front on this one where none is named.
@@ -121,6 +124,47 @@ fn a_system_on_two_machines_is_one_and_each_machine_is_counted() {
     }
     let here = whole(&stage, "here", &study(&sequence(), None));
     assert_eq!(here["circumstances"]["system_agent"], Value::Null);
+}
+
+/// What the page of a run answers under its address.
+fn asked(page: &str, below: &str) -> String {
+    let rest = page.strip_prefix("http://").expect("an address");
+    let (address, path) = rest.split_once('/').expect("a path");
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.set_read_timeout(Some(DEADLINE)).expect("a limit");
+    write!(
+        stream,
+        "GET /{path}{below} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
+    )
+    .expect("it is sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it is answered");
+    answer
+}
+
+#[test]
+fn the_live_page_has_the_counters_of_both_machines() {
+    let Some(stage) = two_machines() else { return };
+    let study = study("{ users: 2, hold: 10m }", Some(SECOND));
+    let mut run = Mortal(stage.begin_with("live", &study, &["--live"]));
+    let said = stage.said();
+    let page = said
+        .lines()
+        .find_map(|line| line.split_once("live page: "))
+        .unwrap_or_else(|| panic!("no page in {said:?}"));
+    let page = page.1.trim();
+    let mut metrics = String::new();
+    wait_until(DEADLINE, "both machines are counted", || {
+        metrics = asked(page, "metrics");
+        let counted = |name| metrics.contains(&format!("name=\"{name}\"}} "));
+        counted("db/system.rss_mb") && counted("system.rss_mb") && counted("db/host.cpu_percent")
+    });
+    assert!(metrics.starts_with("HTTP/1.1 200 "), "{metrics}");
+    let of_part = asked(page, "");
+    assert!(of_part.contains("CPU, machine of db"), "{of_part}");
+    kill(Pid::from_raw(run.0.id().cast_signed()), Signal::SIGINT).expect("it runs");
+    run.0.wait().expect("it ends");
+    stage.nothing_is_left();
 }
 
 /// The trial of a run whose load goes on, once `harm` was done.

@@ -210,9 +210,20 @@ impl Stage {
 
     /// A run whose load has begun.
     pub(crate) fn begin(&self, name: &str, study: &str) -> Child {
+        self.begin_with(name, study, &[])
+    }
+
+    /// What a run that was begun has said so far.
+    pub(crate) fn said(&self) -> String {
+        fs::read_to_string(self.path("run.log")).unwrap_or_default()
+    }
+
+    /// The same with these flags.
+    pub(crate) fn begin_with(&self, name: &str, study: &str, flags: &[&str]) -> Child {
         let file = self.path("run.log");
         for _ in 0..MOST_TRIES {
             let mut command = self.run(name, study);
+            command.args(flags);
             let mut run = command.stderr(log(&file)).spawn().expect("it runs");
             let mut ended = false;
             wait_until(DEADLINE, "the load runs", || {
@@ -222,7 +233,7 @@ impl Stage {
             if !ended {
                 return run;
             }
-            let said = fs::read_to_string(&file).unwrap_or_default();
+            let said = self.said();
             assert!(is_late(&said), "{said}");
         }
         panic!("{LATE:?}");
