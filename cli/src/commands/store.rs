@@ -54,6 +54,7 @@ fn failure(error: &CopyError) -> Failure {
     let exit = match error {
         CopyError::Same(_)
         | CopyError::NoFolder(_)
+        | CopyError::NoRecords(_)
         | CopyError::Open(_)
         | CopyError::Database(_)
         | CopyError::Transfer(TransferError::NotEmpty | TransferError::HalfFrom) => Exit::BadInput,

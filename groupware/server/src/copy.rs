@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use groupware_postgres::{Database, OpenError as DatabaseError, PostgresOptions};
 use groupware_store::{
-    CommitError, OpenError, Stage, Store, StoreOptions, TransferError, Transferred,
+    CommitError, FILE_NAME, OpenError, Stage, Store, StoreOptions, TransferError, Transferred,
 };
 
 /// Where records are.
@@ -36,6 +36,9 @@ pub enum CopyError {
     /// There is no data folder.
     #[error("there is no data folder {0}")]
     NoFolder(String),
+    /// There are no records in the folder.
+    #[error("{0} has no records: there is no file {FILE_NAME} in it")]
+    NoRecords(String),
     /// A data folder can't be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
@@ -89,10 +92,13 @@ pub fn note_restored(records: &Records) -> Result<(), CopyError> {
 }
 
 fn open_what_is_there(records: &Records) -> Result<Store, CopyError> {
-    if let Records::Folder(folder) = records
-        && !folder.is_dir()
-    {
-        return Err(CopyError::NoFolder(records.to_string()));
+    if let Records::Folder(folder) = records {
+        if !folder.is_dir() {
+            return Err(CopyError::NoFolder(records.to_string()));
+        }
+        if !folder.join(FILE_NAME).is_file() {
+            return Err(CopyError::NoRecords(records.to_string()));
+        }
     }
     open(records, StoreOptions::default().as_it_is())
 }
