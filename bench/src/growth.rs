@@ -19,7 +19,7 @@ use crate::meetings::{World, context, meet, name};
 
 /// The smallest has as many as one leaf's worth of mailboxes; each next one has ten times as many.
 const FIRST: u32 = 100;
-pub(crate) const LAST: u32 = 1_000_000;
+const LAST: u32 = 1_000_000;
 const DISK_BYTES: u64 = 40 << 30;
 const READS: u32 = 10_000;
 /// Each changes what the next one finds, so they are few: a fifth of the smallest store.
@@ -32,6 +32,20 @@ struct Cost {
     operation: &'static str,
     cpu_us: f64,
     kib: f64,
+}
+
+/// The largest store asked for: a million mailboxes, or `-NUMBER` of them.
+pub(crate) fn last(asked: &str) -> Result<u32, Error> {
+    let number = |text: &str| text.parse().ok().filter(|number| *number >= FIRST);
+    if asked.is_empty() {
+        return Ok(LAST);
+    }
+    let number = asked.strip_prefix('-').and_then(number);
+    number.ok_or_else(|| {
+        Error::Peer(format!(
+            "growth{asked}: write growth, or growth-100000: mailboxes, {FIRST} or more"
+        ))
+    })
 }
 
 /// Prints what each operation costs in stores of growing size, and that as a multiple of the smallest's.

@@ -4,10 +4,11 @@
 //! a part (`monitor`, `store`, `driver`, `sessions`, `memory`, `merger`, `attachments`) to run only that; `mail`, which
 //! needs Dovecot and root, runs only when it is named (`bench/mail.sh`); so do `meetings` and `growth`, which
 //! need root for a disk of their own, `admission`, which needs two programs (`bench/admission.sh`), `instructions`, which
-//! needs valgrind and a program (`bench/instructions.sh`), and `fronts`, which needs PostgreSQL. What agents on a hub cost
-//! is measured with the programs as users run them, by `bench/agents.sh` alone.
+//! needs valgrind and a program (`bench/instructions.sh`), `fronts`, which needs PostgreSQL, and `archive`, which writes
+//! half a gigabyte. What agents on a hub cost is measured with the programs as users run them, by `bench/agents.sh` alone.
 
 mod admission;
+mod archive;
 mod attachments;
 mod clock;
 mod common;
@@ -86,14 +87,14 @@ fn main() -> ExitCode {
         if parts.iter().any(|part| part == "fronts") {
             fronts::compare()?;
         }
+        if parts.iter().any(|part| part == "archive") {
+            archive::measure(Path::new("target"))?;
+        }
         if parts.iter().any(|part| part == "meetings") {
             meetings::measure(Path::new("target"))?;
         }
-        for part in &parts {
-            if let Some(last) = part.strip_prefix("growth") {
-                let last = last.trim_start_matches('-').parse();
-                growth::measure(Path::new("target"), last.unwrap_or(growth::LAST))?;
-            }
+        for last in parts.iter().filter_map(|part| part.strip_prefix("growth")) {
+            growth::measure(Path::new("target"), growth::last(last)?)?;
         }
         Ok(())
     })();

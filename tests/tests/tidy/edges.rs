@@ -364,6 +364,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "groupware-people",
             "groupware-postgres",
             "groupware-store",
+            "lab-archive",
             "lab-driver",
             "lab-monitor",
             "lab-study",
