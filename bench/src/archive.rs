@@ -12,6 +12,7 @@ use lab_archive::{
     TrialWriter, WindowLine,
 };
 use nix::sys::resource::{UsageWho, getrusage};
+use plimsoll_tests::wait_until;
 
 use crate::clock::now;
 use crate::common::{Error, Server, cpu_us};
@@ -109,13 +110,10 @@ impl Lab {
     fn begin(&self, study: &Path, out: &Path) -> Result<(), Error> {
         let mut command = self.command("run", study);
         let run = Server(command.args(["--lenient", "--out"]).arg(out).spawn()?);
-        let (begin, windows) = (now(), out.join("trials/001.partial/windows.jsonl"));
-        while !windows.is_file() {
-            if begin.elapsed() > BEGINS_WITHIN {
-                return Err(Error::Peer("the long run did not begin".to_owned()));
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        let windows = out.join("trials/001.partial/windows.jsonl");
+        wait_until(BEGINS_WITHIN, "the long run has begun", || {
+            windows.is_file()
+        });
         drop(run);
         Ok(())
     }
