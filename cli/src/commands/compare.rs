@@ -79,7 +79,11 @@ fn sides(args: &CompareArgs) -> Result<(&[PathBuf], &[PathBuf]), Failure> {
 }
 
 fn read_all(dirs: &[PathBuf]) -> Result<Vec<Analysis>, Failure> {
-    dirs.iter().map(|dir| report::read(dir)).collect()
+    let read = |dir: &PathBuf| {
+        let _shown = report::Reading::begin(dir);
+        report::read(dir)
+    };
+    dirs.iter().map(read).collect()
 }
 
 /// Refuses runs whose machines or loads differ in what their results can't be told from.

@@ -3,7 +3,9 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 
+use indicatif::{ProgressBar, ProgressStyle};
 use lab_analysis::model::Outcome;
 use lab_analysis::{Analysis, analyse};
 use lab_archive::Run;
@@ -16,9 +18,11 @@ use crate::exit::{Exit, Failure, unless_lenient};
 use crate::width;
 
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
+    let shown = Reading::begin(&args.run);
     let run = open(&args.run)?;
     let study_file = study_file(&run);
     let analysis = analysed(run)?;
+    drop(shown);
     match args.format {
         Format::Terminal => {
             write_files(&analysis, &args.run)?;
@@ -37,6 +41,28 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         Format::K6 => drop(print(&write::k6(&analysis).map_err(internal)?)?),
     }
     Ok(exit(&analysis, args.gate))
+}
+
+/// Says on a terminal what is read: an archive of half a day takes a minute.
+pub(crate) struct Reading(ProgressBar);
+
+impl Reading {
+    pub(crate) fn begin(archive: &Path) -> Self {
+        let bar = ProgressBar::new_spinner();
+        // The template is a constant; a fault in it shows as the default style.
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
+            bar.set_style(style);
+        }
+        bar.set_message(format!("reading {}", archive.display()));
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Self(bar)
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
 }
 
 fn json(analysis: &Analysis) -> Result<String, Failure> {
