@@ -180,8 +180,8 @@ struct Piled {
 impl Piled {
     fn told(self) -> String {
         format!(
-            "under way were {} sessions when the hold began and {} at its end, whose waits are in no count: a ramp \
-             as long as the longest session would let as many end as begin",
+            "under way were {} sessions when the hold began and {} at its end, whose waits are in no count: a \
+             longer ramp and a longer hold let about as many end as begin",
             count(self.first.into()),
             count(self.last.into())
         )
