@@ -109,10 +109,7 @@ fn sessions_that_pile_up_are_told_beside_littles_law() {
         let trial = arriving(Made::both(&shape)).analysis().trials[0].clone();
         check(&trial, "Little's law").unwrap().clone()
     };
-    let told = |law: &Check| {
-        law.evidence
-            .contains("a ramp as long as the longest session")
-    };
+    let told = |law: &Check| law.evidence.contains("a longer ramp and a longer hold");
     let steady = law(1.0, 1.0);
     assert_eq!(steady.outcome, CheckOutcome::Pass, "{steady:?}");
     assert!(!told(&steady), "{steady:?}");
