@@ -6,8 +6,10 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use lab_machine::http::{ANSWER, Ask, Client};
-use lab_study::{Action, ActionRequest, EACH, Piece, Preparation};
+use lab_study::{Action, ActionRequest, BasicAuth, EACH, Piece, Preparation};
 use lab_workload::template::{Escape, Symbols};
 use lab_workload::{JsonPath, Parameters, Template, User, UserScope, Workload};
 
@@ -221,6 +223,8 @@ struct Compiled<'a> {
     users_per_request: usize,
     target: Template,
     headers: Vec<(String, Template)>,
+    /// Name and password.
+    basic_auth: Option<[Template; 2]>,
     body: Vec<Part>,
     each: Vec<Part>,
     captures: Vec<(&'a str, JsonPath)>,
@@ -255,6 +259,10 @@ impl<'a> Compiled<'a> {
         let header = |(name, text): &(String, String)| {
             Ok::<_, String>((name.clone(), template(text, Escape::None)?))
         };
+        let basic_auth = |basic: &BasicAuth| {
+            let username = template(&basic.username, Escape::None)?;
+            Ok::<_, String>([username, template(&basic.password, Escape::None)?])
+        };
         let capture = |(name, path): &'a (String, String)| {
             let path = JsonPath::parse(path).map_err(|e| e.to_string())?;
             Ok::<_, String>((name.as_str(), path))
@@ -264,6 +272,7 @@ impl<'a> Compiled<'a> {
             users_per_request: spec.users_per_request.max(1) as usize,
             target: template(&spec.target, Escape::None)?,
             headers: spec.headers.iter().map(header).collect::<Result<_, _>>()?,
+            basic_auth: spec.basic_auth.as_ref().map(basic_auth).transpose()?,
             body: spec.body.iter().map(part).collect::<Result<_, _>>()?,
             each: spec.each.iter().map(part).collect::<Result<_, _>>()?,
             captures: spec.capture.iter().map(capture).collect::<Result<_, _>>()?,
@@ -298,6 +307,11 @@ impl<'a> Compiled<'a> {
                 return Err(format!("the header {name} is not one line"));
             }
             headers.push((name.clone(), value));
+        }
+        if let Some([username, password]) = &self.basic_auth {
+            let pair = format!("{}:{}", text(username, scope)?, text(password, scope)?);
+            let value = format!("Basic {}", STANDARD.encode(pair));
+            headers.push(("Authorization".to_owned(), value));
         }
         let mut body = String::new();
         write(&self.body, &list, scope, &mut body)?;

@@ -16,7 +16,7 @@ use lab_study::{Files, load_study};
 /// Its accounts lie in `state/`, each with a password that it makes up. Whoever opens none of them is
 /// turned away. Each account that it makes is told beside the run.
 const SERVER: &str = r#"
-import http.server, json, os, sys
+import base64, http.server, json, os, sys
 port, state, secret, told = int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4]
 os.makedirs(state, exist_ok=True)
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -30,7 +30,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(b'%x\r\n%s\r\n0\r\n\r\n' % (len(body), body))
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers['Content-Length'])))
-        if self.headers['X-Admin'] != secret: return self.say(403, 'no admin')
+        admin = 'Basic ' + base64.b64encode(('admin:' + secret).encode()).decode()
+        if self.headers['Authorization'] != admin: return self.say(401, 'no admin')
+        if self.headers['X-Realm'] != 'trial': return self.say(403, 'no realm')
         made = []
         for account in asked['accounts']:
             name = account['name']
@@ -72,7 +74,8 @@ system:
         {server}
     provision:
       - request: POST /accounts
-        headers: {{ X-Admin: "{{{{ secret }}}}" }}
+        headers: {{ X-Realm: trial }}
+        basic_auth: {{ username: admin, password: "{{{{ secret }}}}" }}
         json: {{ accounts: "{{{{ each }}}}" }}
         each: {{ name: "{{{{ name }}}}" }}
         users_per_request: 2

@@ -19,6 +19,7 @@ pub mod servers;
 mod setting;
 mod source;
 mod storage;
+pub mod template_words;
 mod text_error;
 pub mod units;
 
@@ -26,8 +27,8 @@ pub use addresses::AddressRange;
 pub use agents::{Agents, Which};
 pub use error::{LoadError, Location, Problem, Problems};
 pub use file::{
-    At, Container, Count, Decode, Fields, HoldTime, Json, Levels, Limit, OneOrMany, Rate, Scalar,
-    Size, Table, Time, WaitTime, WorkloadFile, schema_workload, unexpected,
+    At, BasicFile, Container, Count, Decode, Fields, HoldTime, Json, Levels, Limit, OneOrMany,
+    Rate, Scalar, Size, Table, Time, WaitTime, WorkloadFile, schema_workload, unexpected,
 };
 pub use nearest::{nearest, one_of};
 pub use read::{

@@ -376,6 +376,7 @@ fn call(path: &str, users: u64, each: Vec<Piece>, body: Vec<Piece>) -> ActionReq
             header("Content-Type", "application/json"),
             header("Authorization", "Bearer {{ secret }}"),
         ],
+        basic_auth: None,
         body,
         each,
         users_per_request: u32::try_from(users).unwrap_or(1),

@@ -37,6 +37,8 @@ pub use lab_language::{
 };
 pub use lab_workload::{Bytes, Data, Each, looks_secret};
 pub use model::{Study, Workload};
-pub use preparation::{Action, ActionRequest, EACH, Keep, Piece, Preparation, USERS_FILE};
+pub use preparation::{
+    Action, ActionRequest, BasicAuth, EACH, Keep, Piece, Preparation, USERS_FILE,
+};
 pub use read::{Loaded, LoadedAny, load_any, load_study, load_workload, load_workload_with};
 pub use system::{PartSpec, SystemSpec};

@@ -113,6 +113,9 @@ pub struct ActionRequest {
     /// In file order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<(String, String)>,
+    /// HTTP Basic credentials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub basic_auth: Option<BasicAuth>,
     /// The body, piece by piece.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub body: Vec<Piece>,
@@ -126,6 +129,15 @@ pub struct ActionRequest {
     /// A variable, and the JSON path of its values in the answer: one for each user of the request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capture: Vec<(String, String)>,
+}
+
+/// HTTP Basic credentials; both are templates.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BasicAuth {
+    /// Who signs in.
+    pub username: String,
+    /// With what.
+    pub password: String,
 }
 
 /// A piece of a body.

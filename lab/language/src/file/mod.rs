@@ -23,7 +23,7 @@ pub use parts::{At, Json, Levels, OneOrMany, Scalar, Table};
 use protocol::CallFile;
 pub(crate) use protocol::{MailFile, ProtocolFile, SpeakingFile, StatementFile};
 pub use shapes::{Count, HoldTime, Limit, Rate, Size, Time, WaitTime};
-pub use workload::WorkloadFile;
+pub use workload::{BasicFile, WorkloadFile};
 pub(crate) use workload::{
     DataFile, EventsFile, ProbeFile, RequestFile, RequestItem, RetryFile, RowsFile, StepFile,
     TransferFile,

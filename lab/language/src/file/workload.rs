@@ -365,13 +365,13 @@ pub(crate) struct EventsFile {
 /// HTTP Basic credentials.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
-pub(crate) struct BasicFile {
+pub struct BasicFile {
     /// The user's name.
     #[schemars(with = "String")]
-    pub(crate) username: At<Scalar>,
+    pub username: At<Scalar>,
     /// The password.
     #[schemars(with = "String")]
-    pub(crate) password: At<Scalar>,
+    pub password: At<Scalar>,
 }
 
 /// A single request beside the load, sent with the variables of user 0.

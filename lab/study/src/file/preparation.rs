@@ -1,7 +1,7 @@
 //! What a system is given before the load, as a study file writes it.
 
 use lab_language::{
-    At, Count, Decode, Fields, Json, OneOrMany, Problems, Scalar, Table, node::Node,
+    At, BasicFile, Count, Decode, Fields, Json, OneOrMany, Problems, Scalar, Table, node::Node,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -25,6 +25,9 @@ pub(crate) struct ActionFile {
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default, with = "Table<Scalar>")]
     pub(crate) headers: Table<At<Scalar>>,
+    /// HTTP Basic credentials.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) basic_auth: Option<BasicFile>,
     /// A JSON body. A string that is one `{{ … }}` and gives a number becomes a number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) json: Option<At<Json>>,
@@ -71,6 +74,7 @@ impl Decode for ActionFile {
         let command = fields.optional("command", problems);
         let request = fields.optional("request", problems);
         let headers: Option<Table<_>> = fields.optional("headers", problems);
+        let basic_auth = fields.optional("basic_auth", problems);
         let json = fields.optional("json", problems);
         let text = fields.optional("text", problems);
         let expect = fields.optional("expect", problems);
@@ -95,6 +99,7 @@ impl Decode for ActionFile {
             command,
             request,
             headers: headers.unwrap_or_default(),
+            basic_auth,
             json,
             text,
             expect,

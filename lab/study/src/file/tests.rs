@@ -1,6 +1,8 @@
 //! Parse ∘ print: whatever a file can say, printed as YAML, reads as the same.
 
-use lab_language::{Decode, FilesystemFile, OneOrMany, Problems, SourceFile, Span, node};
+use lab_language::{
+    BasicFile, Decode, FilesystemFile, OneOrMany, Problems, SourceFile, Span, node,
+};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -210,13 +212,19 @@ fn action() -> BoxedStrategy<ActionFile> {
         command: Some(at(words)),
         ..ActionFile::default()
     });
-    let request = (scalar(), option::of(scalar()), option::of(scalar()));
-    let request = request.prop_map(|(request, text, users_per_request)| ActionFile {
-        request: Some(request),
-        text,
-        users_per_request,
-        ..ActionFile::default()
-    });
+    let basic = (scalar(), scalar());
+    let basic = basic.prop_map(|(username, password)| BasicFile { username, password });
+    let parts = (option::of(basic), option::of(scalar()));
+    let request = (scalar(), parts, option::of(scalar()));
+    let request = request.prop_map(
+        |(request, (basic_auth, text), users_per_request)| ActionFile {
+            request: Some(request),
+            basic_auth,
+            text,
+            users_per_request,
+            ..ActionFile::default()
+        },
+    );
     prop_oneof![command, request].boxed()
 }
 

@@ -11,7 +11,7 @@ use super::argv::argv;
 use super::settings::Settings;
 use crate::file::{ActionFile, At, Json, KeepFile, Scalar};
 use crate::preparation::{
-    ActionRequest, ActionTemplate, EACH, Piece, PreparationTemplate, RequestTemplate,
+    ActionRequest, ActionTemplate, BasicAuth, EACH, Piece, PreparationTemplate, RequestTemplate,
     USERS_FILE_NAME,
 };
 
@@ -98,6 +98,7 @@ impl<'a, 's> Compiler<'a, 's> {
         if file.json.is_some() && !headers.iter().any(named) {
             headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
         }
+        let basic_auth = self.basic_auth(file);
         let body = self.body(file);
         let each = match &file.each {
             Some(each) => self.json(&each.value),
@@ -122,6 +123,7 @@ impl<'a, 's> Compiler<'a, 's> {
                 method,
                 target,
                 headers,
+                basic_auth: basic_auth?,
                 body: body?,
                 each: each?,
                 users_per_request: 1,
@@ -164,6 +166,19 @@ impl<'a, 's> Compiler<'a, 's> {
             headers.push((name.value.clone(), text));
         }
         Some(headers)
+    }
+
+    fn basic_auth(&mut self, file: &ActionFile) -> Option<Option<BasicAuth>> {
+        let Some(file) = &file.basic_auth else {
+            return Some(None);
+        };
+        let mut part = |what, at: &At<Scalar>| self.judged(what, at, &at.text(), Escape::None);
+        let username = part("username", &file.username);
+        let password = part("password", &file.password);
+        Some(Some(BasicAuth {
+            username: username?,
+            password: password?,
+        }))
     }
 
     fn body(&mut self, file: &ActionFile) -> Option<Vec<Piece>> {

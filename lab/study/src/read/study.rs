@@ -7,7 +7,7 @@ use lab_language::{
     Files, LoadError, Problem, Problems, Secrets, WorkloadFile, check_short_name, decode,
     first_file, kept,
     node::{self, Node},
-    switch, units, unknown_name,
+    switch, template_words, units, unknown_name,
 };
 use lab_workload::{Descriptors, JsonSchema};
 
@@ -97,7 +97,7 @@ struct WorkloadRead {
     written: Arc<WorkloadFile>,
     /// Of what it says.
     sha256: String,
-    words: unused::Words,
+    words: template_words::Words,
 }
 
 /// All workloads of a study.
@@ -109,7 +109,7 @@ struct Workloads {
 }
 
 impl Workloads {
-    fn words(&self) -> unused::Words {
+    fn words(&self) -> template_words::Words {
         let words = self.each.iter().flat_map(|read| &read.words);
         words.cloned().collect()
     }
@@ -203,7 +203,7 @@ fn workload(
         workload: Arc::new(workload),
         written: Arc::new(written),
         sha256,
-        words: unused::words(&root),
+        words: template_words::words(&root),
     }))
 }
 
