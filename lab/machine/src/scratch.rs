@@ -92,8 +92,11 @@ impl Work {
         Self::at(Path::new(storage).join(format!("plimsoll-{}", &hash[..16])))
     }
 
+    /// Commands that run in folders of their own are told its paths: they are whole ones.
     fn at(dir: PathBuf) -> Result<Self, MachineError> {
-        let work = Self { dir };
+        let whole = std::path::absolute(&dir);
+        let whole = whole.map_err(|source| MachineError::Scratch { path: dir, source })?;
+        let work = Self { dir: whole };
         work.clear()?;
         Ok(work)
     }
@@ -315,6 +318,15 @@ mod tests {
         );
         drop((work, again, scratch.1, elsewhere));
         assert_eq!(fs::read_dir(storage.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn whoever_runs_in_another_folder_finds_what_is_told_of_a_relative_one() {
+        let here = std::env::current_dir().unwrap();
+        let run = tempfile::tempdir_in(&here).unwrap();
+        let relative = run.path().strip_prefix(&here).unwrap();
+        let scratch = Work::in_run(relative).unwrap().trial(1).unwrap();
+        assert_eq!(scratch.users(), run.path().join("work/001/users"));
     }
 
     #[test]
