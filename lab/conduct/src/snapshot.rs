@@ -5,8 +5,9 @@
 //! Snapshots lie in the work folder of their storage and go with it, however the run ends.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, FileTimes};
 use std::io;
+use std::os::unix::fs::{MetadataExt, lchown, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -77,7 +78,7 @@ impl Snapshots {
             return Ok(UserExtra::new());
         };
         let folder = below(scratch, &keep.folder);
-        copy(&snapshot.dir, &folder).map_err(|source| failed(&folder, source))?;
+        copy(&snapshot.dir, &folder)?;
         Ok(snapshot.users.clone())
     }
 }
@@ -97,24 +98,60 @@ fn failed(path: &Path, source: io::Error) -> ConductError {
     }
 }
 
-/// Copies a folder with all in it; the kernel shares the blocks where the file system can.
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), &target)?;
-            File::open(&target)?.sync_all()?;
+/// Copies a folder with all in it, on the disk: owners, modes, times, and links as they are, since servers refuse a
+/// folder that is not theirs alone. Sockets and pipes are left out, which whoever listens there makes anew. The kernel
+/// shares the blocks where the file system can.
+fn copy(from: &Path, to: &Path) -> Result<(), ConductError> {
+    let here = |source| failed(to, source);
+    fs::create_dir_all(to).map_err(here)?;
+    for entry in fs::read_dir(from).map_err(|source| failed(from, source))? {
+        let entry = entry.map_err(|source| failed(from, source))?;
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        let kind = entry.file_type().map_err(|source| failed(&path, source))?;
+        if kind.is_dir() {
+            copy(&path, &target)?;
+        } else if kind.is_symlink() {
+            copy_link(&path, &target).map_err(|source| failed(&target, source))?;
+        } else if kind.is_file() {
+            fs::copy(&path, &target)
+                .and_then(|_| make_alike(&path, &target))
+                .map_err(|source| failed(&target, source))?;
         }
     }
-    File::open(to)?.sync_all()
+    // After what is in it: it may be that nobody writes there.
+    make_alike(from, to).map_err(here)
+}
+
+fn copy_link(from: &Path, to: &Path) -> io::Result<()> {
+    symlink(fs::read_link(from)?, to)?;
+    own(&fs::symlink_metadata(from)?, to)
+}
+
+/// Gives a file or folder what another one has besides its content, and syncs it.
+fn make_alike(from: &Path, to: &Path) -> io::Result<()> {
+    let model = fs::metadata(from)?;
+    let file = File::open(to)?;
+    own(&model, to)?;
+    // A new owner takes some of the mode away.
+    file.set_permissions(model.permissions())?;
+    let times = FileTimes::new().set_accessed(model.accessed()?);
+    file.set_times(times.set_modified(model.modified()?))?;
+    file.sync_all()
+}
+
+fn own(model: &fs::Metadata, to: &Path) -> io::Result<()> {
+    let now = fs::symlink_metadata(to)?;
+    if (now.uid(), now.gid()) == (model.uid(), model.gid()) {
+        return Ok(());
+    }
+    lchown(to, Some(model.uid()), Some(model.gid()))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::UnixListener;
+
     use super::*;
 
     #[test]
@@ -144,5 +181,44 @@ mod tests {
         }
         drop(work);
         assert_eq!(fs::read_dir(run.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_copy_is_what_a_server_left_but_for_its_sockets() {
+        let dir = tempfile::tempdir().unwrap();
+        let (left, to) = (dir.path().join("left"), dir.path().join("to"));
+        fs::create_dir_all(left.join("records")).unwrap();
+        fs::write(left.join("records/0001"), "content").unwrap();
+        symlink("nowhere", left.join("current")).unwrap();
+        let _listens = UnixListener::bind(left.join("socket")).unwrap();
+        let modes = [("records/0001", 0o440), ("records", 0o500)];
+        for (name, mode) in modes {
+            fs::set_permissions(left.join(name), fs::Permissions::from_mode(mode)).unwrap();
+        }
+        if fs::metadata(&left).unwrap().uid() == 0 {
+            for name in ["records/0001", "records", "current"] {
+                lchown(left.join(name), Some(1234), Some(5678)).unwrap();
+            }
+        }
+        copy(&left, &to).unwrap();
+        assert_eq!(
+            fs::read_to_string(to.join("records/0001")).unwrap(),
+            "content"
+        );
+        let link = fs::read_link(to.join("current")).unwrap();
+        assert_eq!(link, Path::new("nowhere"));
+        for name in ["records/0001", "records", "current", ""] {
+            let of = |side: &Path| {
+                let is = fs::symlink_metadata(side.join(name)).unwrap();
+                let time = (!is.is_symlink()).then(|| is.modified().unwrap());
+                (is.uid(), is.gid(), is.mode(), time)
+            };
+            assert_eq!(of(&left), of(&to), "{name}");
+        }
+        assert!(!to.join("socket").exists());
+        // Others than root can't remove what is in it otherwise.
+        for side in [&left, &to] {
+            fs::set_permissions(side.join("records"), fs::Permissions::from_mode(0o700)).unwrap();
+        }
     }
 }
