@@ -67,6 +67,7 @@ pub(crate) fn run(data: &[u8]) {
             Err(
                 RenderError::EmptyList { .. }
                 | RenderError::Unknown { .. }
+                | RenderError::NotGiven { .. }
                 | RenderError::NoRow { .. },
             ) => {}
         }

@@ -198,7 +198,7 @@ fn a_password_that_nobody_gave_is_no_empty_list() {
     let result = template.render(&mut scope, &mut String::new());
     assert_eq!(
         result,
-        Err(RenderError::Unknown {
+        Err(RenderError::NotGiven {
             variable: "password".into()
         })
     );

@@ -18,6 +18,15 @@ pub enum RenderError {
         /// Its name.
         variable: String,
     },
+    /// A value that the system under test gives its users is not there.
+    #[error(
+        "nothing gives users a `{variable}`: set it under `user` of the workload, or have a request under \
+         `provision` of the system capture it"
+    )]
+    NotGiven {
+        /// Its name.
+        variable: String,
+    },
     /// The data has no row for the user or session.
     #[error("{cause}")]
     NoRow {

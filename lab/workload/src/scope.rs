@@ -335,7 +335,7 @@ impl UserScope {
             return RenderError::NoRow { cause };
         }
         match variable.as_str() {
-            PASSWORD => RenderError::Unknown { variable },
+            PASSWORD => RenderError::NotGiven { variable },
             _ => RenderError::EmptyList { variable },
         }
     }
