@@ -55,6 +55,26 @@ fn unanswered_requests_count_as_slower_than_a_limit_they_outlast() {
 }
 
 #[test]
+fn responses_are_not_too_short_for_the_cpu_where_the_longest_were_cut_off() {
+    // No answer can take less than 13.5 s, and those that there are take no time.
+    let left = |unanswered| Shape {
+        system_cpu: Some(1_000.0),
+        unanswered: Some(unanswered),
+        ..Shape::default()
+    };
+    let name = "closed-system bound";
+    check(left((1, 13_500.0)), name, Invalid);
+    let cut = check(left((100, 60_000.0)), name, Pass);
+    let found = cut.checks.iter().find(|c| c.name == name).unwrap();
+    assert!(
+        found
+            .evidence
+            .ends_with("and up to 100 % less by what was unanswered at the end"),
+        "{found:?}"
+    );
+}
+
+#[test]
 fn an_unknown_generator_is_no_healthy_one() {
     let unknown = Shape {
         scheduling: false,

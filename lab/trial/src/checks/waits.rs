@@ -369,7 +369,8 @@ fn idle_slack(facts: &Facts<'_>, pace_s: f64, rest_s: f64) -> f64 {
 /// thinking per request, R ≥ N·D − Z. Source: Denning & Buzen, "The Operational Analysis of Queueing
 /// Network Models" (1978); Gunther. D is the system's CPU per request over its cores; Z is what the
 /// plan leaves between requests of a server that answers in no time, idling for the pace included,
-/// so the bound never asks too much. `None` without CPU counters or answers.
+/// so the bound never asks too much; nor does it ask for the time of requests that had no answer at the
+/// end, which are in no mean. `None` without CPU counters or answers.
 pub(super) fn bound(facts: &Facts<'_>) -> Option<Check> {
     let hold = &facts.sums.hold;
     let users = hold.users.mean()?;
@@ -403,8 +404,16 @@ pub(super) fn bound(facts: &Facts<'_>) -> Option<Check> {
             ),
         ));
     }
+    let stuck = stuck(facts, users);
+    let unanswered = match stuck * 100.0 {
+        none if none < 0.1 => String::new(),
+        part => format!(
+            ", and up to {} less by what was unanswered at the end",
+            percent(part)
+        ),
+    };
     let evidence = format!(
-        "mean response {} ms; {} users × {} ms of CPU less {} ms of thinking leave at least {} ms",
+        "mean response {} ms; {} users × {} ms of CPU less {} ms of thinking leave at least {} ms{unanswered}",
         ms(response_s * 1000.0),
         rate(users),
         ms(demand_s * 1000.0),
@@ -412,7 +421,7 @@ pub(super) fn bound(facts: &Facts<'_>) -> Option<Check> {
         ms(least_s * 1000.0)
     );
     let short_s = (least_s - response_s).max(0.0);
-    let part = 100.0 * short_s / (users * demand_s);
+    let part = 100.0 * (short_s / (users * demand_s) - stuck).max(0.0);
     Some(judged(
         name,
         vec![facts.held(part, &CLOSED_SYSTEM_BOUND)],
