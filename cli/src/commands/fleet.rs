@@ -374,7 +374,7 @@ pub(crate) fn again(args: &RunAgentsArgs) -> String {
 fn conductor(args: &FleetArgs) -> Result<Conductor, Failure> {
     let (file, own) = match &args.fleet {
         Some(file) => (file.clone(), false),
-        None => (state::folder(None)?.join("hub/conductor.token"), true),
+        None => (own_hub()?.join("conductor.token"), true),
     };
     let token = read_token(&file).map_err(|failure| match own {
         true => failure.hint(
@@ -423,6 +423,14 @@ fn hub_folder(args: &HubFolder) -> Result<PathBuf, Failure> {
         Some(folder) => Ok(folder.clone()),
         None => Ok(state::folder(None)?.join("hub")),
     }
+}
+
+/// The folder of this machine's hub, for who is not asked for it.
+fn own_hub() -> Result<PathBuf, Failure> {
+    let named = std::env::var_os("PLIMSOLL_HUB").filter(|named| !named.is_empty());
+    hub_folder(&HubFolder {
+        hub: named.map(PathBuf::from),
+    })
 }
 
 fn no_hub(error: FleetError) -> Failure {

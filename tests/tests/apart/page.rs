@@ -78,7 +78,6 @@ impl Stage {
             .env("PATH", std::env::join_paths(folders).expect("folders"))
             .env("MACHINES", self.path("machines"))
             .env("PLIMSOLL_HUB", self.path("hub"))
-            .env("PLIMSOLL_FLEET", self.path("hub/conductor.token"))
             .env("PLIMSOLL_STATE", self.path("state"))
             .env("PLIMSOLL_PATIENCE", "0")
             .stdin(Stdio::null());
