@@ -404,13 +404,14 @@ pub(super) fn bound(facts: &Facts<'_>) -> Option<Check> {
             ),
         ));
     }
+    let short_s = (least_s - response_s).max(0.0);
     let stuck = stuck(facts, users);
-    let unanswered = match stuck * 100.0 {
-        none if none < 0.1 => String::new(),
-        part => format!(
+    let unanswered = match short_s > 0.0 && stuck > 0.0 {
+        true => format!(
             ", and up to {} less by what was unanswered at the end",
-            percent(part)
+            percent(stuck * 100.0)
         ),
+        false => String::new(),
     };
     let evidence = format!(
         "mean response {} ms; {} users × {} ms of CPU less {} ms of thinking leave at least {} ms{unanswered}",
@@ -420,7 +421,6 @@ pub(super) fn bound(facts: &Facts<'_>) -> Option<Check> {
         ms(think_s * 1000.0),
         ms(least_s * 1000.0)
     );
-    let short_s = (least_s - response_s).max(0.0);
     let part = 100.0 * (short_s / (users * demand_s) - stuck).max(0.0);
     Some(judged(
         name,
