@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_nats::{Client, ConnectErrorKind::AuthorizationViolation, ConnectOptions};
+use async_nats::ConnectErrorKind::{AuthorizationViolation, Io};
+use async_nats::{Client, ConnectOptions};
 use base64::Engine as _;
 use lab_fleet::Token;
 use tokio::sync::mpsc::Sender;
@@ -79,8 +80,8 @@ async fn connected(token: &Token, tell: Sender<String>) -> Client {
     loop {
         match connect().await {
             Ok(client) => return client,
-            // The hub is still reading its configuration again.
-            Err(error) if error.kind() == AuthorizationViolation => {
+            // The hub is still reading its configuration again, or had no CPU for a handshake in its two seconds.
+            Err(error) if matches!(error.kind(), AuthorizationViolation | Io) => {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
             Err(error) => panic!("{error}"),
