@@ -15,6 +15,9 @@ const STRETCH: Duration = Duration::from_secs(5);
 /// others, and on a busy machine may come but for a moment of it.
 const SEEN_PART: f64 = 0.75;
 
+/// A hold of this length is read twice, unless whoever reads is held up.
+const READ_TWICE: Duration = Duration::from_millis(40);
+
 /// What a thread used and waited for since it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ThreadTimes {
@@ -155,18 +158,15 @@ impl Health {
             .zip(self.last.as_ref())
             .filter(|(a, b)| a.at < b.at);
         let Some((first, last)) = ends else {
-            let note = "The hold was too short to judge the generator by its CPU.";
-            return (health, Some(note.to_owned()));
+            let note = match held < READ_TWICE {
+                true => "The hold was too short to judge the generator by its CPU.".to_owned(),
+                false => hardly_read(Duration::ZERO, held),
+            };
+            return (health, Some(note));
         };
         let seen = last.at - first.at;
         if seen < held.mul_f64(SEEN_PART) {
-            let note = format!(
-                "The generator's CPU was read over {:.1} s of the {:.1} s of the hold, which is too \
-                 little to judge it by: whoever reads it had no CPU.",
-                seen.as_secs_f64(),
-                held.as_secs_f64()
-            );
-            return (health, Some(note));
+            return (health, Some(hardly_read(seen, held)));
         }
         let all = (last.at - first.at).as_secs_f64() * first.workers.len().max(1) as f64;
         health.cpu_fraction = sum(first, last, |t| Some(t.cpu)).map(|cpu| cpu / all);
@@ -177,6 +177,15 @@ impl Health {
         let unknown = "This kernel does not tell how long the generator waited for a core.";
         (health, waited.is_none().then(|| unknown.to_owned()))
     }
+}
+
+fn hardly_read(seen: Duration, held: Duration) -> String {
+    format!(
+        "The generator's CPU was read over {:.1} s of the {:.1} s of the hold, which is too little to judge \
+         it by: whoever reads it had no CPU.",
+        seen.as_secs_f64(),
+        held.as_secs_f64()
+    )
 }
 
 /// Growth in seconds over all workers.
@@ -278,9 +287,12 @@ mod tests {
     #[test]
     fn a_short_hold_is_judged_whole_and_none_is_said() {
         let mut health = Health::default();
-        assert!(health.summary(1, at(1)).1.is_some());
+        let said = |health: &Health, held| health.summary(1, held).1.unwrap();
+        let short = said(&health, Duration::from_millis(30));
+        assert!(short.contains("too short"), "{short}");
+        assert!(said(&health, at(1)).contains("0.0 s of the 1.0 s"));
         health.add(at(1), Some(vec![times(0, 0)]));
-        assert!(health.summary(1, at(1)).1.is_some());
+        assert!(said(&health, at(1)).contains("had no CPU"));
         health.add(at(2), Some(vec![times(250, 0)]));
         let (summary, note) = health.summary(1, at(1));
         assert_eq!((summary.cpu_fraction_max, note), (Some(0.25), None));
