@@ -156,10 +156,11 @@ pub(crate) fn start(
         .url
         .parse()
         .map_err(|_| Stop::System("its address is not of the form http://host:port".to_owned()))?;
-    let unusable = |path: PathBuf| move |source| ConductError::Scratch { path, source };
-    File::create(&start.output).map_err(unusable(start.output.clone()))?;
-    let data = start.scratch.data();
-    let folder = std::path::absolute(&data).map_err(unusable(data))?;
+    File::create(&start.output).map_err(|source| ConductError::Scratch {
+        path: start.output.clone(),
+        source,
+    })?;
+    let folder = start.scratch.data();
     if let Some(argv) = &spec.reset {
         let here = start.here();
         let runner = Runner {

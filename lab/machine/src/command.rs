@@ -127,26 +127,23 @@ fn parts(start: &Start, spec: &CommandSpec, filled: &FilledIn) -> io::Result<Opt
     if spec.before.is_empty() {
         return Ok(None);
     }
-    let part = |(name, spec, port): (&str, &CommandSpec, u16)| -> io::Result<Part> {
-        let output = start.file(&format!("{name}.output"));
-        Ok(Part {
-            name: name.to_owned(),
-            start: spec.start.clone(),
-            env: spec.env.clone(),
-            folder: folder_of(spec, filled.scratch.as_ref()),
-            output: std::path::absolute(output)?,
-            address: SocketAddr::from((start.address, port)),
-            secure: false,
-            ready: spec.ready.clone(),
-            within_ms: spec.ready_within_ms,
-            signal: spec.stop_signal,
-            grace_ms: spec.stop_grace_ms,
-        })
+    let part = |(name, spec, port): (&str, &CommandSpec, u16)| Part {
+        name: name.to_owned(),
+        start: spec.start.clone(),
+        env: spec.env.clone(),
+        folder: folder_of(spec, filled.scratch.as_ref()),
+        output: start.file(&format!("{name}.output")),
+        address: SocketAddr::from((start.address, port)),
+        secure: false,
+        ready: spec.ready.clone(),
+        within_ms: spec.ready_within_ms,
+        signal: spec.stop_signal,
+        grace_ms: spec.stop_grace_ms,
     };
     let before = spec.before.iter().zip(&filled.ports);
     let before = before.map(|((name, spec), (_, port))| (name.as_str(), spec, *port));
-    let mut processes = before.map(part).collect::<io::Result<Vec<Part>>>()?;
-    let own = part((spec.name.as_deref().unwrap_or("main"), spec, filled.port))?;
+    let mut processes: Vec<Part> = before.map(part).collect();
+    let own = part((spec.name.as_deref().unwrap_or("main"), spec, filled.port));
     processes.push(Part {
         output: std::path::absolute(&start.output)?,
         secure: start.secure,
@@ -157,7 +154,7 @@ fn parts(start: &Start, spec: &CommandSpec, filled: &FilledIn) -> io::Result<Opt
     // Their environments may have secrets in them.
     let mut file = private_file(&path)?;
     file.write_all(&json)?;
-    Ok(Some(std::path::absolute(path)?))
+    Ok(Some(path))
 }
 
 /// The texts of a trial; the secret is on disk for its owner only.
@@ -166,7 +163,6 @@ fn filled_in(
     (port, users_port, ports): (u16, u16, Vec<(String, u16)>),
 ) -> io::Result<FilledIn> {
     let text = |path: PathBuf| {
-        let path = std::path::absolute(path)?;
         path.into_os_string()
             .into_string()
             .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "its path is not UTF-8"))

@@ -37,7 +37,7 @@ pub struct Start {
     pub only_there: bool,
     /// Cores that it is on.
     pub cores: Vec<u32>,
-    /// The folder of the trial, with `data` in it.
+    /// The folder of the trial, a whole path, with `data` in it.
     pub folder: PathBuf,
     /// The file that all output goes to.
     pub output: PathBuf,
