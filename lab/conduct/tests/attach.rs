@@ -238,10 +238,14 @@ fn what_goes_wrong_with_an_attached_system_is_said() {
 
     let mut process = Sleeper::new();
     let pid = process.0.id();
-    let runs = "until [ -s WINDOWS ]; do sleep 0.1; done";
+    // What it leaves running is ended with the reset, as long as it is in its group.
+    let runs = "touch APART; until [ -s WINDOWS ]; do sleep 0.1; done";
+    let apart = "until [ -e APART ]; do sleep 0.1; done";
     let mut ends = Stage::attached(&format!(
-        "    url: http://{url}\n    pid: {pid}\n    reset: [sh, -c, 'setsid sh -c \"{runs}; kill {pid}\" & :']\n"
+        "    url: http://{url}\n    pid: {pid}\n    reset: [sh, -c, 'setsid sh -c \"{runs}; kill {pid}\" & {apart}']\n"
     ));
+    let apart = ends.dir.path().join("apart");
+    ends.study = ends.study.replace("APART", apart.to_str().unwrap());
     let windows = ends.out().join("trials/001.partial/windows.jsonl");
     let study = ends.study.replace("WINDOWS", windows.to_str().unwrap());
     ends.study = study.replace("hold: 2500ms", "hold: 30m");
