@@ -93,6 +93,45 @@ fn faults_of_attached_systems() {
 }
 
 #[test]
+fn faults_of_a_preparation() {
+    const FROM: &str = "groupware: { http_threads: 4 }";
+    let provision = |step: &str| {
+        format!("attach:\n    url: http://localhost\n    provision:\n      - {{ {step} }}")
+    };
+    let faults = [
+        ("neither", provision("expect: 200")),
+        ("both", provision("request: POST /a, command: [make]")),
+        (
+            "keys of a request beside a command",
+            provision("command: [make], expect: 200, json: { a: 1 }"),
+        ),
+        ("an empty command", provision("command: []")),
+        (
+            "users of what is for one",
+            provision("request: POST /a, users_per_request: 5"),
+        ),
+        (
+            "two bodies",
+            provision("request: POST /a, json: {}, text: a"),
+        ),
+        (
+            "an unknown name",
+            provision("request: \"POST /{{ nobody }}\""),
+        ),
+        (
+            "into no variable",
+            provision("request: POST /a, capture: { nothing: $.id }"),
+        ),
+        (
+            "half of who signs in",
+            provision("request: POST /a, basic_auth: { username: admin }"),
+        ),
+    ];
+    let faults = faults.map(|(name, to)| (name, FROM, &*to.leak()));
+    insta::assert_snapshot!(check(&faults));
+}
+
+#[test]
 fn faults_of_the_way_to_a_system() {
     const FROM: &str = "groupware: { http_threads: 4 }";
     let attach = |more: &str| format!("attach: {{ url: https://localhost }}\n{more}");

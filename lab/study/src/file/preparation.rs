@@ -1,7 +1,8 @@
 //! What a system is given before the load, as a study file writes it.
 
 use lab_language::{
-    At, BasicFile, Count, Decode, Fields, Json, OneOrMany, Problems, Scalar, Table, node::Node,
+    At, BasicFile, Count, Decode, Fields, Json, OneOrMany, Problem, Problems, Scalar, Table,
+    node::Node,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -68,6 +69,18 @@ pub(crate) struct KeepFile {
     pub(crate) alike: Option<At<Scalar>>,
 }
 
+/// What only a request has.
+const OF_A_REQUEST: [&str; 8] = [
+    "headers",
+    "basic_auth",
+    "json",
+    "text",
+    "expect",
+    "capture",
+    "each",
+    "users_per_request",
+];
+
 impl Decode for ActionFile {
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
         let mut fields = Fields::of(node, "a step of the preparation", problems)?;
@@ -82,9 +95,21 @@ impl Decode for ActionFile {
         let each = fields.optional("each", problems);
         let users_per_request = fields.optional("users_per_request", problems);
         let named = fields.named(&["command", "request"]);
+        let of_a_request = fields.named(&OF_A_REQUEST);
         fields.finish(problems);
         let begins = node.span.first_line();
         match named.as_slice() {
+            [_] if command.is_some() => {
+                for span in of_a_request {
+                    let problem = span.problem("a command has no such key", "it is of a request");
+                    problems.push(Problem {
+                        help: Some(
+                            "a command that ends with 0 has done what it was to do".to_owned(),
+                        ),
+                        ..problem
+                    });
+                }
+            }
             [_] => {}
             [] => {
                 let message = "a step of the preparation needs `request` or `command`";
