@@ -199,6 +199,40 @@ fn settings_are_in_force_recorded_and_put_back() {
 }
 
 #[test]
+fn cores_are_kept_from_sleeping_during_trials() {
+    let Some(stage) = Stage::new("1s") else {
+        return;
+    };
+    let latency = "/dev/cpu_dma_latency";
+    if let Err(error) = OpenOptions::new().write(true).open(latency) {
+        eprintln!("SKIPPED: {latency} can't be written here: {error}");
+        return;
+    }
+    let heeds = fs::read_to_string("/sys/devices/system/cpu/cpuidle/current_driver");
+    if heeds.map_or(true, |driver| driver.trim() == "none") {
+        eprintln!("SKIPPED: this kernel does not heed {latency}");
+        return;
+    }
+    let file = stage.path("kernel.study.yaml");
+    let study = fs::read_to_string(&file).expect("the study");
+    let study = study.replace(&format!("{BURST}: 51"), &format!("{latency}: 0"));
+    fs::write(&file, study).expect("written");
+    let output = stage.run("run").output().expect("it runs");
+    let code = output.status.code();
+    assert!(
+        matches!(code, Some(0 | 120)),
+        "{code:?} {}",
+        text(&output.stderr)
+    );
+    let record = fs::read_to_string(stage.path("run/trials/001/trial.json"));
+    let record: serde_json::Value = serde_json::from_str(&record.expect("a record")).expect("JSON");
+    assert_eq!(record["system_settings"][format!("kernel {latency}")], "0");
+    let state = &record["circumstances"]["starting_state"]["kernel_settings"];
+    assert_eq!(state[latency], "0", "{state}");
+    stage.all_is_as_before();
+}
+
+#[test]
 fn an_interrupted_run_puts_its_settings_back() {
     let Some(stage) = Stage::new("5m") else {
         return;

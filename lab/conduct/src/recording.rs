@@ -8,8 +8,8 @@ use lab_host::clock::calendar;
 use lab_host::cores;
 use lab_host::machine;
 use lab_host::sysctl;
-use lab_study::Cpus;
 use lab_study::plan::LoadKind;
+use lab_study::{CPU_LATENCY, Cpus};
 
 use crate::course::{Conductor, Facts, whole_ms};
 use crate::{record, system};
@@ -125,12 +125,16 @@ impl Conductor<'_> {
         }
         for setting in &self.trial.host.kernel {
             let in_force = self.kernel.get(&setting.name).unwrap_or(&setting.value);
-            if !sysctl::same(in_force, &setting.value) {
-                notes.push(format!(
-                    "The kernel made {} of {} for {}.",
-                    in_force, setting.value, setting.name
-                ));
+            if sysctl::same(in_force, &setting.value) {
+                continue;
             }
+            let (name, value) = (&setting.name, &setting.value);
+            notes.push(match setting.path.as_str() {
+                CPU_LATENCY => {
+                    format!("Another program asked for {in_force}, not {value}: {name}.")
+                }
+                _ => format!("The kernel made {in_force} of {value} for {name}."),
+            });
         }
         notes.extend_from_slice(system::notes(&self.trial.system));
         if let LoadKind::Sequence { sessions } = self.trial.load.kind

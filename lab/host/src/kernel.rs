@@ -2,18 +2,21 @@
 //! the folders of file systems that trials make.
 //!
 //! The journal knows no trials, and this knows no journal's form: a run journals the old values of
-//! all files that its plan names before it changes the first, and takes them back when it ends.
+//! all files that its plan names before it changes the first, and takes them back when it ends. How long cores may
+//! take to wake is in no journal: the kernel forgets it with whoever asked.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
-use lab_study::KernelSetting;
 use lab_study::plan::Plan;
+use lab_study::{CPU_LATENCY, KernelSetting};
 
 use crate::HostError;
 use crate::journal::{Changes, Entry, Journal};
+use crate::latency::{self, Latency};
 use crate::sysctl::{read, write};
 
 /// Pairs of which the kernel keeps only one, the other being 0: setting one clears the other, and
@@ -29,8 +32,10 @@ const EITHER: [(&str, &str); 2] = [
 /// The kernel settings of a run. Dropped, the old values are put back.
 #[derive(Debug)]
 pub struct Kernel {
-    /// `None` where the plan sets nothing and makes no file system.
+    /// `None` where the plan changes no file and makes no file system.
     journal: Option<Journal>,
+    /// During a trial that asks for it. It ends with whoever has it, and is in no journal.
+    latency: Mutex<Option<Latency>>,
 }
 
 /// What can't be set here, with the cause; one sentence per file.
@@ -66,21 +71,23 @@ impl Kernel {
     ) -> Result<Self, HostError> {
         let mut tried: Vec<&KernelSetting> = settings.collect();
         let mut entries: Vec<Entry> = Vec::new();
-        for setting in &tried {
+        for setting in tried.iter().filter(|setting| setting.path != CPU_LATENCY) {
             if entries.iter().all(|entry| entry.path != setting.path) {
                 entries.push(entry(setting)?);
             }
         }
-        if entries.is_empty() && disks.is_empty() {
-            return Ok(Self { journal: None });
-        }
+        let journal = match entries.is_empty() && disks.is_empty() {
+            true => None,
+            false => Some(Journal::begin(state, Changes { entries, disks })?),
+        };
         let kernel = Self {
-            journal: Some(Journal::begin(state, Changes { entries, disks })?),
+            journal,
+            latency: Mutex::default(),
         };
         tried.sort();
         tried.dedup();
         for setting in tried {
-            apply(setting)?;
+            kernel.set(setting)?;
         }
         kernel.put_back()?;
         Ok(kernel)
@@ -90,7 +97,7 @@ impl Kernel {
     pub fn apply(&self, settings: &[KernelSetting]) -> Result<BTreeMap<String, String>, HostError> {
         let mut in_force = BTreeMap::new();
         for setting in settings {
-            apply(setting)?;
+            self.set(setting)?;
         }
         for setting in settings {
             let value = read(&setting.path).map_err(|source| refused(setting, source))?;
@@ -99,8 +106,24 @@ impl Kernel {
         Ok(in_force)
     }
 
+    fn set(&self, setting: &KernelSetting) -> Result<(), HostError> {
+        let refused = |source| refused(setting, source);
+        if setting.path == CPU_LATENCY {
+            let asked = Latency::ask(&setting.value).map_err(refused)?;
+            self.have(Some(asked));
+            return Ok(());
+        }
+        write(&setting.path, &setting.value).map_err(refused)
+    }
+
+    fn have(&self, latency: Option<Latency>) {
+        let mut had = self.latency.lock().unwrap_or_else(PoisonError::into_inner);
+        *had = latency;
+    }
+
     /// Puts the old values back; the journal stays for the next trial.
     pub fn put_back(&self) -> Result<(), HostError> {
+        self.have(None);
         match &self.journal {
             Some(journal) => journal.put_back(),
             None => Ok(()),
@@ -109,6 +132,7 @@ impl Kernel {
 
     /// Puts the old values back and ends the journal.
     pub fn finish(mut self) -> Result<(), HostError> {
+        self.have(None);
         match self.journal.take() {
             Some(journal) => journal.finish(),
             None => Ok(()),
@@ -143,10 +167,6 @@ fn entry(setting: &KernelSetting) -> Result<Entry, HostError> {
     })
 }
 
-fn apply(setting: &KernelSetting) -> Result<(), HostError> {
-    write(&setting.path, &setting.value).map_err(|source| refused(setting, source))
-}
-
 fn refused(setting: &KernelSetting, source: io::Error) -> HostError {
     HostError::Kernel {
         name: setting.name.clone(),
@@ -162,15 +182,20 @@ fn usable(path: &str) -> Result<(), String> {
         io::ErrorKind::NotFound => format!("there is no file {path}"),
         _ => format!("{path} can't be reached: {error}"),
     })?;
-    if !canonical.starts_with("/proc/sys") && !canonical.starts_with("/sys") {
-        return Err(format!("{path} leads to {}", canonical.display()));
+    match path {
+        CPU_LATENCY => latency::usable()?,
+        _ => {
+            if !canonical.starts_with("/proc/sys") && !canonical.starts_with("/sys") {
+                return Err(format!("{path} leads to {}", canonical.display()));
+            }
+            if !canonical.is_file() {
+                return Err(format!("{path} is a folder"));
+            }
+            read(path).map_err(|error| {
+                format!("{path} can't be read, so its value could not be put back: {error}")
+            })?;
+        }
     }
-    if !canonical.is_file() {
-        return Err(format!("{path} is a folder"));
-    }
-    read(path).map_err(|error| {
-        format!("{path} can't be read, so its value could not be put back: {error}")
-    })?;
     match OpenOptions::new().write(true).open(path) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(format!(
@@ -194,5 +219,31 @@ mod tests {
         check("/proc/sys/net/ipv4", "is a folder");
         check("/proc/sys/kernel/osrelease", "can't be written");
         check("/proc/self/comm", "leads to /proc/");
+    }
+
+    #[test]
+    fn what_cores_may_take_to_wake_is_held_for_a_trial_and_is_in_no_journal() {
+        let Some(asked) = latency::odd(18_047) else {
+            return;
+        };
+        let state = tempfile::tempdir().unwrap();
+        let setting = KernelSetting {
+            name: CPU_LATENCY.to_owned(),
+            path: CPU_LATENCY.to_owned(),
+            value: asked.to_string(),
+        };
+        let kernel = Kernel::of(state.path(), [&setting].into_iter(), Vec::new()).unwrap();
+        assert_ne!(read(CPU_LATENCY).unwrap(), setting.value, "no trial yet");
+        let in_force = kernel.apply(std::slice::from_ref(&setting)).unwrap();
+        // Somebody else may ask for less.
+        assert!(in_force[CPU_LATENCY].parse::<i32>().unwrap() <= asked);
+        kernel.put_back().unwrap();
+        assert_ne!(
+            read(CPU_LATENCY).unwrap(),
+            setting.value,
+            "the trial is over"
+        );
+        assert_eq!(std::fs::read_dir(state.path()).unwrap().count(), 0);
+        kernel.finish().unwrap();
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use lab_workload::Parameters as Cell;
 use serde::{Deserialize, Serialize};
 
-use crate::machine::{self, Cpus};
+use crate::machine::{self, CPU_LATENCY, Cpus};
 use crate::setting::{CellError, Optional, Setting};
 use crate::{FilesystemSpec, StorageTemplate, agents};
 
@@ -42,7 +42,7 @@ impl HostSpec {
 pub struct KernelSetting {
     /// As written: `net.ipv4.tcp_autocorking`, or a path.
     pub name: String,
-    /// The file, under `/proc/sys/` or `/sys/`.
+    /// The file, under `/proc/sys/` or `/sys/`, or [`CPU_LATENCY`].
     pub path: String,
     /// One line without its end.
     pub value: String,
@@ -82,7 +82,10 @@ impl HostTemplate {
             Ok(KernelSetting {
                 name: setting.name.clone(),
                 path: setting.path.clone(),
-                value: setting.value.value(cell, machine::kernel_value)?,
+                value: match setting.path.as_str() {
+                    CPU_LATENCY => setting.value.value(cell, machine::cpu_latency)?,
+                    _ => setting.value.value(cell, machine::kernel_value)?,
+                },
             })
         });
         let (storage, filesystem) = self.storage.spec(cell)?;

@@ -14,6 +14,10 @@ const MAX_KERNEL_VALUE: usize = 4096;
 const MIN_FILESYSTEM: u64 = 320_000_000;
 /// What each of them takes on every machine: ext4 with its usual blocks.
 const MAX_FILESYSTEM: u64 = 16_000_000_000_000;
+/// How long cores may take to wake, in microseconds: what the kernel is asked for as long as somebody has it open.
+pub const CPU_LATENCY: &str = "/dev/cpu_dma_latency";
+/// The kernel's own, where nobody asks: `PM_QOS_CPU_LATENCY_DEFAULT_VALUE`, in microseconds.
+const MAX_CPU_LATENCY: u64 = 2_000_000_000;
 /// Longest text of mount options: what one page of the kernel's takes.
 const MAX_OPTIONS: usize = 4095;
 /// Mount options that say what is mounted and whether it can be written.
@@ -116,8 +120,11 @@ pub fn mount_options(text: &str) -> Result<String, TextError> {
 /// (as sysctl has it: after a first slash, dots are dots), or a whole path.
 ///
 /// # Errors
-/// What is no file under /proc/sys or /sys.
+/// What is no file under /proc/sys or /sys, nor [`CPU_LATENCY`].
 pub fn kernel_path(name: &str) -> Result<String, TextError> {
+    if name == CPU_LATENCY {
+        return Ok(name.to_owned());
+    }
     let refused = |message: &str| {
         TextError::new(message, 0..name.len()).help(
             "write `net.ipv4.tcp_autocorking`, or a path such as \
@@ -143,7 +150,7 @@ pub fn kernel_path(name: &str) -> Result<String, TextError> {
         .or_else(|| path.strip_prefix("/sys/"));
     let Some(rest) = rest else {
         return Err(refused(
-            "a kernel setting is a file under /proc/sys or /sys",
+            "a kernel setting is a file under /proc/sys or /sys, or /dev/cpu_dma_latency",
         ));
     };
     let odd = |part: &str| matches!(part, "" | "." | "..") || part.contains(char::is_control);
@@ -151,6 +158,15 @@ pub fn kernel_path(name: &str) -> Result<String, TextError> {
         return Err(refused(&format!("`{name}` is no name of a kernel setting")));
     }
     Ok(path)
+}
+
+/// What is to be in [`CPU_LATENCY`]: microseconds.
+///
+/// # Errors
+/// What is no whole number of them, or more than the kernel goes by where nobody asks.
+pub fn cpu_latency(text: &str) -> Result<String, TextError> {
+    let microseconds = units::whole_number(text, 0..=MAX_CPU_LATENCY)?;
+    Ok(microseconds.to_string())
 }
 
 /// What is to be in a kernel setting: one line without its end.
@@ -247,11 +263,13 @@ mod tests {
             Some("/proc/sys/net/ipv4/conf/eth0.1/rp_filter"),
         );
         check("/sys/kernel/mm/ksm/run", Some("/sys/kernel/mm/ksm/run"));
+        check("/dev/cpu_dma_latency", Some("/dev/cpu_dma_latency"));
         for wrong in [
             "",
             "vm",
             ".",
             "/etc/passwd",
+            "/dev/sda",
             "/proc/sysrq-trigger",
             "/proc/sys/",
             "/proc/sys/../sysrq-trigger",
@@ -317,5 +335,14 @@ mod tests {
         assert!(kernel_value(" ").is_err());
         assert!(kernel_value("1\n2").is_err());
         assert!(kernel_value(&"1".repeat(4097)).is_err());
+    }
+
+    #[test]
+    fn what_cores_may_take_to_wake_is_microseconds() {
+        assert_eq!(cpu_latency(" 0 ").unwrap(), "0");
+        assert_eq!(cpu_latency("2000000000").unwrap(), "2000000000");
+        for wrong in ["", "-1", "soon", "0x10", "2000000001"] {
+            assert!(cpu_latency(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -508,6 +508,10 @@ mod tests {
             |s| s.host.kernel = kernel("/proc/sys/vm/swappiness"),
             "a setting is not allowed",
         );
+        check(
+            |s| s.host.kernel = kernel("/dev/cpu_dma_latency"),
+            "a setting is not allowed",
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use lab_host::sysctl;
-use lab_study::KernelSetting;
+use lab_study::{CPU_LATENCY, KernelSetting};
 use serde::{Deserialize, Serialize};
 
 use crate::scratch::size_below;
@@ -91,7 +91,8 @@ fn kernel_settings<'s>(
 /// Whoever conducts from elsewhere reads no other files.
 fn is_of_kernel(path: &str) -> bool {
     let whole = fs::canonicalize(path);
-    whole.is_ok_and(|whole| whole.starts_with("/proc/sys") || whole.starts_with("/sys"))
+    path == CPU_LATENCY
+        || whole.is_ok_and(|whole| whole.starts_with("/proc/sys") || whole.starts_with("/sys"))
 }
 
 /// A file below `/proc/sys` goes by its name with dots.

@@ -178,6 +178,11 @@ fn faults_of_what_is_around_a_system() {
             FROM,
             "groupware: {}\n  kernel: { vm.swappiness: \"1\\n2\" }",
         ),
+        (
+            "no time to wake",
+            FROM,
+            "groupware: {}\n  kernel: { /dev/cpu_dma_latency: soon }",
+        ),
         ("a list", FROM, "groupware: {}\n  kernel: [vm.swappiness]"),
         ("bad cores", FROM, "groupware: {}\n  cpus: \"3-1\""),
         ("no cores", FROM, "groupware: {}\n  cpus: 0"),

@@ -32,7 +32,7 @@ pub(crate) struct SystemFile {
     pub(crate) attach: Option<AttachFile>,
     /// Settings of the kernel during each trial: any file under /proc/sys, by its name
     /// (`net.ipv4.tcp_autocorking`) or its path, or a path under /sys. The old values are put back
-    /// after the trial.
+    /// after the trial. `/dev/cpu_dma_latency: 0` keeps cores that have nothing to do from sleeping.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default, with = "Table<Scalar>")]
     pub(crate) kernel: Table<At<Scalar>>,
