@@ -141,6 +141,13 @@ impl Problem {
         }
     }
 
+    /// The same, with how to put it right.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
     /// A problem of one place.
     pub(crate) fn at(span: &Span, message: &str, label: &str) -> Self {
         Self {

@@ -6,7 +6,7 @@ use lab_workload::{Attached, MAX_ATTACHED_BYTES};
 
 use super::choice;
 use super::files::{Files, open};
-use crate::error::{Problem, Problems};
+use crate::error::Problems;
 use crate::file::{At, RequestFile, Scalar, WorkloadFile};
 
 /// All that requests of the workload carry; `None` when a problem was noted.
@@ -53,10 +53,7 @@ fn one(
     if name.contains("{{") {
         let message = "a file is named by its path alone: it is read before there are users";
         let help = "let each session do one of several steps (`one_of`), each with its own file";
-        problems.push(Problem {
-            help: Some(help.to_owned()),
-            ..place.problem(message, "this path")
-        });
+        problems.push(place.problem(message, "this path").help(help));
         return None;
     }
     let bytes = open(named, files, problems)?;

@@ -4,7 +4,7 @@
 use lab_workload::Chance;
 
 use super::request::Compiler;
-use crate::error::Problem;
+
 use crate::file::{At, StepFile};
 use crate::source::Span;
 use crate::text_error::TextError;
@@ -234,9 +234,6 @@ pub(super) fn refuse(files: &[At<StepFile>], compiler: &mut Compiler) {
 
 fn note<T>(span: &Span, message: &str, help: &str, compiler: &mut Compiler) -> Option<T> {
     let problem = span.first_line().problem(message, "here");
-    compiler.problems.push(Problem {
-        help: Some(help.to_owned()),
-        ..problem
-    });
+    compiler.problems.push(problem.help(help));
     None
 }

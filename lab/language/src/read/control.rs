@@ -6,7 +6,7 @@ use lab_workload::{Control, Group, Retry, Template, Until, Visitor, Wait};
 
 use super::choice::Flat;
 use super::request::Compiler;
-use crate::error::Problem;
+
 use crate::file::{At, RetryFile, Scalar, StepFile};
 use crate::source::Span;
 use crate::text_error::TextError;
@@ -131,9 +131,6 @@ impl Compiler<'_> {
 
 fn note<T>(span: &Span, message: &str, help: &str, compiler: &mut Compiler) -> Option<T> {
     let problem = span.first_line().problem(message, "here");
-    compiler.problems.push(Problem {
-        help: Some(help.to_owned()),
-        ..problem
-    });
+    compiler.problems.push(problem.help(help));
     None
 }

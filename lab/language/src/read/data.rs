@@ -7,7 +7,7 @@ use lab_workload::{Data, Each, PASSWORD, Slot, Table, TableError};
 use super::files::{Files, beside, open};
 use super::names::switch;
 use super::variable::{RESERVED, is_word};
-use crate::error::{Problem, Problems};
+use crate::error::Problems;
 use crate::file::{At, DataFile, RowsFile, Scalar};
 use crate::source::Span;
 use crate::units;
@@ -140,8 +140,5 @@ fn choice<T: Copy>(
 }
 
 fn note(span: &Span, message: String, help: &str, problems: &mut Problems) {
-    problems.push(Problem {
-        help: Some(help.to_owned()),
-        ..span.first_line().problem(message, "this file")
-    });
+    problems.push(span.first_line().problem(message, "this file").help(help));
 }

@@ -8,7 +8,7 @@ use protox::Compiler;
 use protox::file::{File, FileResolver, GoogleFileResolver};
 
 use super::files::{Files, beside, open, read_all};
-use crate::error::{Problem, Problems};
+use crate::error::Problems;
 use crate::file::{At, OneOrMany, ProtocolFile, Scalar, WorkloadFile};
 
 /// Most `.proto` files, those that others import among them.
@@ -131,8 +131,10 @@ fn bytes(at: &At<Scalar>, files: &dyn Files, problems: &mut Problems) -> Option<
 fn note(at: &At<Scalar>, message: String, problems: &mut Problems) {
     let help =
         "name a `.proto` file, or what `protoc --include_imports --descriptor_set_out=…` wrote";
-    problems.push(Problem {
-        help: Some(help.to_owned()),
-        ..at.span.first_line().problem(message, "named here")
-    });
+    problems.push(
+        at.span
+            .first_line()
+            .problem(message, "named here")
+            .help(help),
+    );
 }

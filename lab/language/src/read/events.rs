@@ -4,7 +4,7 @@ use lab_workload::Events;
 use lab_workload::template::Escape;
 
 use super::request::Compiler;
-use crate::error::Problem;
+
 use crate::file::{At, EventsFile};
 use crate::units;
 
@@ -45,10 +45,8 @@ impl Compiler<'_> {
         if let Some(at) = event.as_ref().filter(|_| of == Listening::Messages) {
             let problem = at.span.first_line();
             let problem = problem.problem("messages have no type", "here");
-            self.problems.push(Problem {
-                help: Some("say by a text which is the last: `until`".to_owned()),
-                ..problem
-            });
+            self.problems
+                .push(problem.help("say by a text which is the last: `until`"));
             return None;
         }
         let fewest = match of {

@@ -3,7 +3,7 @@
 use lab_workload::{Capture, CaptureSource, Expectation, Speech};
 
 use super::request::Compiler;
-use crate::error::Problem;
+
 use crate::file::{At, ExpectFile, RequestFile, Scalar};
 use crate::source::Span;
 
@@ -16,10 +16,7 @@ impl Compiler<'_> {
     /// Notes that something has no place here, and what to write instead.
     pub(super) fn refuse_here<T>(&mut self, place: &Span, message: &str, help: &str) -> Option<T> {
         let problem = place.first_line().problem(message, "here");
-        self.problems.push(Problem {
-            help: Some(help.to_owned()),
-            ..problem
-        });
+        self.problems.push(problem.help(help));
         None
     }
 

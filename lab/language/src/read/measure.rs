@@ -5,7 +5,7 @@ use lab_workload::{Capture, CaptureSource, MAX_MEASURES, Measure, Request, Slot}
 use super::capture;
 use super::request::Compiler;
 use super::variable::is_word;
-use crate::error::{Problem, Problems};
+use crate::error::Problems;
 use crate::file::{At, MeasureFile, RequestFile, RequestItem, StepFile, Table};
 
 /// Longest unit, in characters.
@@ -35,10 +35,11 @@ pub(super) fn names<'f>(
     let names: Vec<&At<String>> = measures.map(|(name, _)| name).collect();
     for name in names.iter().filter(|name| !is_word(&name.value)) {
         let message = format!("`{}` can't be the name of a measure", name.value);
-        problems.push(Problem {
-            help: Some("use letters, digits, and underscores, such as `queue_length`".to_owned()),
-            ..name.span.problem(message, "this name")
-        });
+        problems.push(
+            name.span
+                .problem(message, "this name")
+                .help("use letters, digits, and underscores, such as `queue_length`"),
+        );
     }
     names.into_iter()
 }
@@ -48,10 +49,11 @@ pub(super) fn refuse(table: &Table<MeasureFile>, of: &str, problems: &mut Proble
     let first = table.iter().next();
     if let Some((name, _)) = first {
         let message = format!("{of} measures nothing: its answers are in no figure of the hold");
-        problems.push(Problem {
-            help: Some("measure in a step of the session".to_owned()),
-            ..name.span.problem(message, "this measure")
-        });
+        problems.push(
+            name.span
+                .problem(message, "this measure")
+                .help("measure in a step of the session"),
+        );
     }
     first.is_none()
 }

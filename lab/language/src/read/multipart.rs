@@ -4,7 +4,7 @@ use lab_workload::template::Escape;
 use lab_workload::{Body, Piece, Template, sha256};
 
 use super::request::Compiler;
-use crate::error::Problem;
+
 use crate::file::{At, ContentFile, FieldFile, PartFile, Scalar, Table};
 
 /// Most parts of a form.
@@ -177,10 +177,12 @@ impl Compiler<'_> {
             return Some(Some(text));
         }
         let message = format!("`{text}` is not a content type");
-        self.problems.push(Problem {
-            help: Some("a content type is such as `image/jpeg`".to_owned()),
-            ..said.span.first_line().problem(message, "this type")
-        });
+        self.problems.push(
+            said.span
+                .first_line()
+                .problem(message, "this type")
+                .help("a content type is such as `image/jpeg`"),
+        );
         None
     }
 }

@@ -301,10 +301,11 @@ impl Compiler<'_> {
             return Some(());
         };
         let message = "a form with files says its content type itself";
-        self.problems.push(Problem {
-            help: Some("leave the header out".to_owned()),
-            ..name.span.problem(message, "this header")
-        });
+        self.problems.push(
+            name.span
+                .problem(message, "this header")
+                .help("leave the header out"),
+        );
         None
     }
 

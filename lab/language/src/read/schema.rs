@@ -4,7 +4,7 @@ use lab_workload::{JsonSchema, MAX_SCHEMA_BYTES};
 
 use super::attached::requests;
 use super::files::{Files, open, read_all};
-use crate::error::{Problem, Problems};
+use crate::error::Problems;
 use crate::file::{At, Scalar, WorkloadFile};
 
 /// All that requests of the workload name; `None` when a problem was noted.
@@ -33,10 +33,7 @@ fn one(named: &At<Scalar>, files: &dyn Files, problems: &mut Problems) -> Option
     let name = named.text();
     let mut wrong = |message: String, help: &str| {
         let problem = named.span.first_line().problem(message, "named here");
-        problems.push(Problem {
-            help: Some(help.to_owned()),
-            ..problem
-        });
+        problems.push(problem.help(help));
     };
     if name.contains("{{") {
         let message = "a schema is named by its path alone: it is read before there are users";
@@ -51,10 +48,7 @@ fn one(named: &At<Scalar>, files: &dyn Files, problems: &mut Problems) -> Option
         .map_err(|error| {
             let message = format!("`{name}`: {error}");
             let problem = named.span.first_line().problem(message, "named here");
-            problems.push(Problem {
-                help: Some("what a schema refers to is in it: nothing else is read".to_owned()),
-                ..problem
-            });
+            problems.push(problem.help("what a schema refers to is in it: nothing else is read"));
         })
         .ok()
 }

@@ -4,7 +4,7 @@ use lab_workload::template::Escape;
 use lab_workload::{Request, Said, Template, Way};
 
 use super::request::Compiler;
-use crate::error::Problem;
+
 use crate::file::{At, RequestFile, Scalar, StatementFile};
 
 /// The most values that a statement can have: their number goes in two bytes.
@@ -41,10 +41,8 @@ impl Compiler<'_> {
             let place = sql.span.first_line();
             let message = "what is prepared is the same for all users";
             let problem = place.problem(message, "this differs");
-            self.problems.push(Problem {
-                help: Some("write `$1` in it, and what differs under `values`".to_owned()),
-                ..problem
-            });
+            self.problems
+                .push(problem.help("write `$1` in it, and what differs under `values`"));
             return None;
         }
         let said = text.zip(values);

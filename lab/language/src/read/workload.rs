@@ -14,7 +14,7 @@ use super::files::{Environment, Files, decode};
 use super::names::{check_short_name, level};
 use super::request::{Compiler, Taking};
 use super::{attached, control, data, descriptors, measure, schema, steps, variable};
-use crate::error::{LoadError, Problem, Problems};
+use crate::error::{LoadError, Problems};
 use crate::file::{At, ProbeFile, Scalar, Table, TransferFile, WorkloadFile};
 use crate::node::Node;
 use crate::source::Span;
@@ -222,12 +222,13 @@ fn given(root: &Node, workload: &Workload, files: &dyn Files, problems: &mut Pro
             }
             Environment::Unset => {
                 let message = format!("the environment variable `{name}` is not set");
-                problems.push(Problem {
-                    help: Some(format!(
-                        "set it for this command: `{name}=… plimsoll run …`"
-                    )),
-                    ..asked_at(root, &name).problem(message, "asked for here")
-                });
+                problems.push(
+                    asked_at(root, &name)
+                        .problem(message, "asked for here")
+                        .help(format!(
+                            "set it for this command: `{name}=… plimsoll run …`"
+                        )),
+                );
             }
             Environment::Untold => {}
         }
@@ -286,10 +287,7 @@ fn variables(
     ) {
         let message = format!("`{name}` is a column of the data and a parameter");
         let problem = written.span.first_line().problem(message, "this file");
-        problems.push(Problem {
-            help: Some("give one of them another name".to_owned()),
-            ..problem
-        });
+        problems.push(problem.help("give one of them another name"));
         good = false;
     }
     let mut add = |name: &At<String>| {
@@ -297,10 +295,7 @@ fn variables(
         if is_parameter(file, &name.value) {
             let message = format!("`{}` is a parameter of the workload", name.value);
             let problem = name.span.problem(message, "the same name again");
-            problems.push(Problem {
-                help: Some("give one of them another name".to_owned()),
-                ..problem
-            });
+            problems.push(problem.help("give one of them another name"));
             good = false;
         }
         if names.len() <= MAX_VARIABLES && !names.contains(&name.value) {

@@ -1,8 +1,7 @@
 //! What a system is given before the load, as a study file writes it.
 
 use lab_language::{
-    At, BasicFile, Count, Decode, Fields, Json, OneOrMany, Problem, Problems, Scalar, Table,
-    node::Node,
+    At, BasicFile, Count, Decode, Fields, Json, OneOrMany, Problems, Scalar, Table, node::Node,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -102,12 +101,11 @@ impl Decode for ActionFile {
             [_] if command.is_some() => {
                 for span in of_a_request {
                     let problem = span.problem("a command has no such key", "it is of a request");
-                    problems.push(Problem {
-                        help: Some(
+                    problems.push(
+                        problem.help(
                             "a command that ends with 0 has done what it was to do".to_owned(),
                         ),
-                        ..problem
-                    });
+                    );
                 }
             }
             [_] => {}

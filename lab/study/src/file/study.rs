@@ -1,7 +1,7 @@
 //! A study file as written.
 
 use lab_language::{
-    At, Decode, Fields, Limit, OneOrMany, Problem, Problems, Scalar, Span, Table, node::Node,
+    At, Decode, Fields, Limit, OneOrMany, Problems, Scalar, Span, Table, node::Node,
 };
 use lab_plan::Decides;
 use schemars::JsonSchema;
@@ -237,8 +237,5 @@ fn one_of_two(node: &Node, systems: &[Span], problems: &mut Problems) {
             "one system is `system`; several, each with a name, are `variants`",
         ),
     };
-    problems.push(Problem {
-        help: Some(help.to_owned()),
-        ..problem
-    });
+    problems.push(problem.help(help));
 }

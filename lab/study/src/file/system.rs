@@ -1,7 +1,7 @@
 //! The system under test as a study file writes it.
 
 use lab_language::{
-    At, Container, Count, Decode, Fields, Problem, Problems, Scalar, StorageFile, Table, node::Node,
+    At, Container, Count, Decode, Fields, Problems, Scalar, StorageFile, Table, node::Node,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -151,18 +151,14 @@ impl Decode for SystemFile {
                     "a system needs `groupware`, `command`, `processes`, or `attach`",
                     "a system begins here",
                 );
-                problems.push(Problem {
-                    help: Some("write `groupware: {}` for the server that comes along".to_owned()),
-                    ..problem
-                });
+                problems
+                    .push(problem.help("write `groupware: {}` for the server that comes along"));
             }
             [_, second, ..] => {
                 let message = "a system is `groupware`, `command`, `processes`, or `attach`";
                 let problem = second.problem(message, "the second one");
-                problems.push(Problem {
-                    help: Some("to compare several systems, name them under `variants`".to_owned()),
-                    ..problem
-                });
+                problems
+                    .push(problem.help("to compare several systems, name them under `variants`"));
             }
         }
         Some(Self {

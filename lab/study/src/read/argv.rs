@@ -1,6 +1,6 @@
 //! A program with its arguments, as several keys of a system have them.
 
-use lab_language::{Problem, Setting, Span};
+use lab_language::{Setting, Span};
 
 use super::settings::Settings;
 use crate::file::{At, Scalar};
@@ -26,8 +26,5 @@ pub(super) fn argv(
 
 pub(super) fn problem(span: &Span, message: &str, help: &str, settings: &mut Settings<'_>) {
     let problem = span.first_line().problem(message, "here");
-    settings.problems.push(Problem {
-        help: Some(help.to_owned()),
-        ..problem
-    });
+    settings.problems.push(problem.help(help));
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lab_language::{Problem, Problems, TextError, units, unknown_name};
+use lab_language::{Problems, TextError, units, unknown_name};
 use lab_plan::checks::{self, Limit, Limits, Set, Unit};
 
 use crate::file::{At, ChecksFile, LimitFile, Scalar};
@@ -23,10 +23,7 @@ pub(super) fn limits(table: &ChecksFile, problems: &mut Problems) -> Limits {
         if set.warn.is_some_and(|warn| warn > in_force.invalid) {
             let message = format!("`{}` would warn beyond what invalidates", key.value);
             let problem = key.span.problem(message, "here");
-            problems.push(Problem {
-                help: Some("a trial that is no measurement warns of nothing".to_owned()),
-                ..problem
-            });
+            problems.push(problem.help("a trial that is no measurement warns of nothing"));
         }
         limits.insert(key.value.clone(), set);
     }
@@ -39,10 +36,7 @@ fn known(key: &At<String>, problems: &mut Problems) -> Option<&'static Limit> {
         let names: Vec<&str> = checks::limits().map(|limit| limit.key).collect();
         let (message, help) = unknown_name("limit", &key.value, &names);
         let problem = key.span.problem(message, "here");
-        problems.push(Problem {
-            help: Some(help),
-            ..problem
-        });
+        problems.push(problem.help(help));
     }
     found
 }

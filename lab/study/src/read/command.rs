@@ -1,7 +1,7 @@
 //! A command of a study: its settings as templates, each with its place.
 
+use lab_language::Setting;
 use lab_language::host::HostTemplate;
-use lab_language::{Problem, Setting};
 
 use super::argv::{argv, problem};
 use super::preparation::{self, Written};
@@ -88,10 +88,9 @@ pub(super) fn with_filled_in(
         if filled_in.contains(&name.value) {
             let message = format!("with a command, `{}` is what a trial fills in", name.value);
             let problem = name.span.problem(message, "this factor");
-            settings.problems.push(Problem {
-                help: Some("give the factor another name".to_owned()),
-                ..problem
-            });
+            settings
+                .problems
+                .push(problem.help("give the factor another name"));
             return None;
         }
     }

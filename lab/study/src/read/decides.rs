@@ -1,6 +1,6 @@
 //! The measure that a study's comparisons are decided by.
 
-use lab_language::{Problem, Problems, unknown_name};
+use lab_language::{Problems, unknown_name};
 
 use crate::file::StudyFile;
 use crate::model::{Decides, Workload};
@@ -30,9 +30,6 @@ pub(super) fn decides(
         ),
         Ok(measure) => return Some(measure),
     };
-    problems.push(Problem {
-        help: Some(help),
-        ..at.span.first_line().problem(message, "here")
-    });
+    problems.push(at.span.first_line().problem(message, "here").help(help));
     None
 }

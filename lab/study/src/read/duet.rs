@@ -1,7 +1,7 @@
 //! `duet: true` and `duet: apart`, and what can't run at the same time as another.
 
 use lab_language::host::HostSpec;
-use lab_language::{Problem, Problems, Scalar};
+use lab_language::{Problems, Scalar};
 
 use crate::cell::{CellTemplate, are_partners};
 use crate::file::StudyFile;
@@ -35,10 +35,7 @@ pub(super) fn duet(
         return (true, apart);
     };
     if let Some(at) = &file.duet {
-        problems.push(Problem {
-            help: Some(help.to_owned()),
-            ..at.span.first_line().problem(message, "here")
-        });
+        problems.push(at.span.first_line().problem(message, "here").help(help));
     }
     (false, false)
 }

@@ -1,6 +1,6 @@
 //! The search for the load line, judged.
 
-use lab_language::{Problem, Problems, Span, TextError, units};
+use lab_language::{Problems, Span, TextError, units};
 
 use super::parts::Parts;
 use super::thresholds::{thresholds, with_error_rate};
@@ -127,9 +127,6 @@ fn noted<T>(
 
 fn note<T>(span: &Span, message: &str, help: &str, problems: &mut Problems) -> Option<T> {
     let problem = span.first_line().problem(message, "here");
-    problems.push(Problem {
-        help: Some(help.to_owned()),
-        ..problem
-    });
+    problems.push(problem.help(help));
     None
 }

@@ -1,6 +1,6 @@
 //! What drives the load of a study, judged.
 
-use lab_language::{Agents, Problem, TextError, Which, agents, units};
+use lab_language::{Agents, TextError, Which, agents, units};
 
 use super::settings::{Settings, note};
 use crate::demand::GeneratorsTemplate;
@@ -114,10 +114,7 @@ fn value<T>(
             "agents are the same in all trials of a run: no factor changes them",
             "here",
         );
-        settings.problems.push(Problem {
-            help: Some("write it out".to_owned()),
-            ..problem
-        });
+        settings.problems.push(problem.help("write it out"));
         return None;
     }
     let value = read(&text);

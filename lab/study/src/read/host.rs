@@ -1,7 +1,7 @@
 //! What is set on the machine of a system, or of a process of it.
 
 use lab_language::host::{HostTemplate, KernelTemplate, twice};
-use lab_language::{Problem, machine};
+use lab_language::machine;
 
 use super::settings::Settings;
 use super::storage;
@@ -50,10 +50,7 @@ fn kernel(table: &Table<At<Scalar>>, settings: &mut Settings<'_>) -> Option<Vec<
         if let Some(key) = keys.find(|key| key.value == again) {
             let message = format!("`{again}` is set twice");
             let problem = key.span.problem(message, "another key names the same file");
-            settings.problems.push(Problem {
-                help: Some("keep one of them".to_owned()),
-                ..problem
-            });
+            settings.problems.push(problem.help("keep one of them"));
         }
         return None;
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use lab_language::{Problem, Problems, Span, level, unknown_name};
+use lab_language::{Problems, Span, level, unknown_name};
 
 use crate::cell;
 use crate::file::{At, CellFile, MatrixFile, Scalar, StudyFile, SystemFile, Table};
@@ -254,9 +254,6 @@ fn factor<'f>(
 
 fn note<T>(span: &Span, message: &str, help: &str, problems: &mut Problems) -> Option<T> {
     let problem = span.first_line().problem(message, "here");
-    problems.push(Problem {
-        help: Some(help.to_owned()),
-        ..problem
-    });
+    problems.push(problem.help(help));
     None
 }

@@ -65,10 +65,7 @@ fn known(table: &Table<At<Scalar>>, names: &Cell, settings: &mut Settings<'_>) -
             false => help,
         };
         let problem = name.span.problem(message, "here");
-        settings.problems.push(Problem {
-            help: Some(help),
-            ..problem
-        });
+        settings.problems.push(problem.help(help));
         all = None;
     }
     all
@@ -152,10 +149,11 @@ fn no_rows(file: &StudyFile, workload: &Workload, load: &LoadSpec) -> Option<Pro
             "{users} users need a row each, and {} has {rows}",
             data.file
         );
-        return Some(Problem {
-            help: Some("add rows, or leave `unique` out: rows are then given again".to_owned()),
-            ..place.problem(message, "this load")
-        });
+        return Some(
+            place
+                .problem(message, "this load")
+                .help("add rows, or leave `unique` out: rows are then given again"),
+        );
     }
     None
 }

@@ -1,8 +1,6 @@
 //! The preparation of a system: its requests and commands, every name in them judged.
 
-use lab_language::{
-    Problem, TextError, has_gap, header_problem, method_problem, units, unknown_name,
-};
+use lab_language::{TextError, has_gap, header_problem, method_problem, units, unknown_name};
 use lab_workload::JsonPath;
 use lab_workload::template::{Escape, Symbols};
 use lab_workload::{Parameters, Template};
@@ -112,10 +110,9 @@ impl<'a, 's> Compiler<'a, 's> {
             let problem = at
                 .span
                 .problem("a request for several users says what each is", "here");
-            self.settings.problems.push(Problem {
-                help: Some("add `each`, such as `each: { name: \"{{ name }}\" }`".to_owned()),
-                ..problem
-            });
+            self.settings
+                .problems
+                .push(problem.help("add `each`, such as `each: { name: \"{{ name }}\" }`"));
             return None;
         }
         Some(ActionTemplate::Request(Box::new(RequestTemplate {
@@ -263,10 +260,7 @@ impl<'a, 's> Compiler<'a, 's> {
                 let names: Vec<&str> = self.variables.iter().map(String::as_str).collect();
                 let (message, help) = unknown_name("variable", &name.value, &names);
                 let problem = name.span.problem(message, "no variable of the workload");
-                self.settings.problems.push(Problem {
-                    help: Some(help),
-                    ..problem
-                });
+                self.settings.problems.push(problem.help(help));
                 return None;
             }
             let text = path.text();

@@ -1,6 +1,6 @@
 //! Published figures that a study names: CSV files, whose lines with `#` are their source.
 
-use lab_language::{Files, Problem, Problems, SourceFile, Span, first_file, node};
+use lab_language::{Files, Problems, SourceFile, Span, first_file, node};
 
 use crate::file::StudyFile;
 use crate::model::Published;
@@ -78,10 +78,7 @@ fn check_table(file: &SourceFile, problems: &mut Problems) {
     }
     if columns.is_none() {
         let problem = Span::new(file, 0..0).problem("a table without columns", "it begins here");
-        problems.push(Problem {
-            help: Some("the first line that is no `#` names the columns".to_owned()),
-            ..problem
-        });
+        problems.push(problem.help("the first line that is no `#` names the columns"));
     }
 }
 

@@ -1,7 +1,7 @@
 //! How users reach a system of a study: its settings as templates, each with its place.
 
 use lab_language::reach::{HttpTemplate, ReachTemplate};
-use lab_language::{At, Problem, Scalar, Span};
+use lab_language::{At, Scalar, Span};
 use lab_workload::Workload;
 
 use super::settings::{Settings, note};
@@ -87,10 +87,7 @@ fn speech(
 fn fitting(system: &SystemFile, settings: &mut Settings<'_>) -> Option<()> {
     let mut refuse = |at: &Span, message: &str, help: &str| {
         let problem = at.first_line().problem(message, "here");
-        settings.problems.push(Problem {
-            help: Some(help.to_owned()),
-            ..problem
-        });
+        settings.problems.push(problem.help(help));
         None
     };
     let place = |at: &Option<At<Scalar>>| at.as_ref().map(|at| at.span.clone());

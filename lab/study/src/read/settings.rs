@@ -1,6 +1,6 @@
 //! Settings of a study as templates, each with its place.
 
-use lab_language::{Problem, Problems, Setting, Span};
+use lab_language::{Problems, Setting, Span};
 use lab_workload::Template;
 
 use crate::file::{At, Scalar};
@@ -50,9 +50,6 @@ pub(super) fn note<T>(
     settings: &mut Settings<'_>,
 ) -> Option<T> {
     let problem = span.first_line().problem(message, "here");
-    settings.problems.push(Problem {
-        help: Some(help.to_owned()),
-        ..problem
-    });
+    settings.problems.push(problem.help(help));
     None
 }

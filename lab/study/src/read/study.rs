@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use jiff::civil::Date;
 use lab_language::{
-    Files, LoadError, Problem, Problems, Secrets, WorkloadFile, check_short_name, decode,
-    first_file, kept,
+    Files, LoadError, Problems, Secrets, WorkloadFile, check_short_name, decode, first_file, kept,
     node::{self, Node},
     switch, template_words, units, unknown_name,
 };
@@ -330,10 +329,7 @@ fn raw_baseline(file: &StudyFile, workload: &Workload, problems: &mut Problems) 
         return true;
     };
     if let Some(at) = at {
-        problems.push(Problem {
-            help: Some(help.to_owned()),
-            ..at.span.first_line().problem(message, "here")
-        });
+        problems.push(at.span.first_line().problem(message, "here").help(help));
     }
     false
 }
@@ -357,10 +353,7 @@ fn order(at: Option<&At<Scalar>>, problems: &mut Problems) -> Order {
         other => {
             let (message, help) = unknown_name("order", other, &["shuffled", "listed"]);
             let problem = at.span.first_line().problem(message, "here");
-            problems.push(Problem {
-                help: Some(help),
-                ..problem
-            });
+            problems.push(problem.help(help));
             Order::default()
         }
     }
@@ -373,10 +366,7 @@ fn dates_from(at: Option<&At<Scalar>>, problems: &mut Problems) -> Date {
     at.text().parse().unwrap_or_else(|_| {
         let message = format!("`{}` is not a date", at.text());
         let problem = at.span.first_line().problem(message, "here");
-        problems.push(Problem {
-            help: Some("write `2026-01-05`".to_owned()),
-            ..problem
-        });
+        problems.push(problem.help("write `2026-01-05`"));
         DEFAULT_DATES_FROM
     })
 }

@@ -1,6 +1,6 @@
 //! The system of a study: its settings as templates, each with its place.
 
-use lab_language::{Problem, Problems, Span};
+use lab_language::{Problems, Span};
 use lab_workload::{Speech, Workload};
 
 use super::host::{Around, host};
@@ -88,10 +88,9 @@ fn attach(
         if let Some(span) = span {
             let message = format!("`{key}` can't be set for a system that runs already");
             let problem = span.first_line().problem(message, "here");
-            settings.problems.push(Problem {
-                help: Some("have it started as a `command`, or leave this out".to_owned()),
-                ..problem
-            });
+            settings
+                .problems
+                .push(problem.help("have it started as a `command`, or leave this out"));
             return None;
         }
     }
@@ -128,10 +127,9 @@ fn groupware(
         let name = workload.speech.name();
         let message = format!("the groupware server doesn't speak {name}, and the workload does");
         let problem = span.first_line().problem(message, "this system");
-        settings.problems.push(Problem {
-            help: Some("start one that does as a `command`, or `attach` to it".to_owned()),
-            ..problem
-        });
+        settings
+            .problems
+            .push(problem.help("start one that does as a `command`, or `attach` to it"));
         return None;
     }
     let http_threads = settings.optional("http_threads", groupware.http_threads.as_ref());

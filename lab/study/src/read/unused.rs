@@ -1,9 +1,9 @@
 //! Factors and parameters that change nothing, since nothing names them: their levels would be compared
 //! with all statistics, though nothing differs.
 
+use lab_language::Problems;
 use lab_language::node::{Node, Value};
 use lab_language::template_words::{Words, gather};
-use lab_language::{Problem, Problems};
 
 use crate::file::{MatrixFile, StudyFile};
 
@@ -30,13 +30,10 @@ pub(super) fn factors(root: &Node, file: &StudyFile, problems: &mut Problems) {
         }
         let name_of = &name.value;
         let message = format!("the factor `{name_of}` changes nothing: no setting names it");
-        problems.push(Problem {
-            help: Some(format!(
+        problems.push(name.span.problem(message, "this factor").help(format!(
                 "write `{{{{ {name_of} }}}}` where its levels belong, such as under `load`, `system`, or \
                  `parameters`; or leave it out"
-            )),
-            ..name.span.problem(message, "this factor")
-        });
+            )));
     }
 }
 
@@ -58,12 +55,9 @@ pub(super) fn parameters(file: &StudyFile, workload: &Words, problems: &mut Prob
             "the parameter `{}` changes nothing: the workload names it nowhere",
             name.value
         );
-        problems.push(Problem {
-            help: Some(format!(
-                "write `{{{{ {} }}}}` in the workload where its value belongs, or leave it out",
-                name.value
-            )),
-            ..name.span.problem(message, "set here")
-        });
+        problems.push(name.span.problem(message, "set here").help(format!(
+            "write `{{{{ {} }}}}` in the workload where its value belongs, or leave it out",
+            name.value
+        )));
     }
 }
