@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
@@ -45,6 +46,12 @@ impl Conductor<'_> {
         facts.circumstances.quiet = self.quiet.take();
         let end = match self.attempt(&mut writer, &mut facts) {
             Ok(()) => TrialEnd::Complete,
+            // Whoever ends a run may end all that belongs to it: what failed then failed of that.
+            Err(Stop::System(_) | Stop::Generator(_) | Stop::Lost(_))
+                if self.interrupt.load(Ordering::Relaxed) =>
+            {
+                return Ok(None);
+            }
             Err(Stop::System(message)) => TrialEnd::SystemFailed { message },
             Err(Stop::Generator(message)) => TrialEnd::GeneratorFailed { message },
             Err(Stop::Lost(message)) => TrialEnd::AgentLost { message },

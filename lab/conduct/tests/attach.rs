@@ -291,6 +291,31 @@ fn a_server_that_answers_nothing_but_errors_ends_its_trial_with_the_first() {
     assert!(said.contains("no database"), "{said}");
 }
 
+#[test]
+fn what_fails_while_the_run_is_interrupted_is_left_to_a_resumed_run() {
+    let url = server(|_| ("503 Service Unavailable", "no database".to_owned()));
+    let mut stage = Stage::attached(&format!("    url: http://{url}\n"));
+    stage.study = stage.study.replace("hold: 2500ms", "hold: 30m");
+    let interrupt = AtomicBool::new(false);
+    let mut tell = |event: Event| {
+        let fails = matches!(event, Event::Phase(Phase::Stopping));
+        interrupt.fetch_or(fails, Ordering::Relaxed);
+    };
+    let request = stage.request(false);
+    let outcome = run(
+        &request,
+        &mut tell,
+        &mut |_, _| Judged::default(),
+        &interrupt,
+    )
+    .unwrap();
+    assert_eq!((outcome.completed, outcome.interrupted), (0, true));
+    assert!(!stage.out().join("trials/001").exists());
+    let failed = stage.run(true, &mut |_| Judged::default(), usize::MAX);
+    let failed = failed.unwrap();
+    assert_eq!((failed.completed, failed.interrupted), (1, false));
+}
+
 /// Carried up to 6 users, as planned: a busy machine may not have started all of them.
 fn up_to_six(run: &Run) -> Judged {
     let id = run.trials[0].record.id;
