@@ -132,7 +132,6 @@ impl Kernel {
 
     /// Puts the old values back and ends the journal.
     pub fn finish(mut self) -> Result<(), HostError> {
-        self.have(None);
         match self.journal.take() {
             Some(journal) => journal.finish(),
             None => Ok(()),
