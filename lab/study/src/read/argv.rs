@@ -1,8 +1,8 @@
 //! A program with its arguments, as several keys of a system have them.
 
-use lab_language::{Setting, Span};
+use lab_language::Setting;
 
-use super::settings::Settings;
+use super::settings::{Settings, note};
 use crate::file::{At, Scalar};
 
 /// A program with its arguments.
@@ -14,17 +14,11 @@ pub(super) fn argv(
     if list.value.is_empty() {
         let message = format!("`{field}` names no program");
         let help = "list the program and its arguments, such as `[nginx, -g, daemon off;]`";
-        problem(&list.span, &message, help, settings);
-        return None;
+        return note(&list.span, &message, help, settings);
     }
     let numbered = (1..).zip(&list.value);
     let made: Vec<_> = numbered
         .map(|(n, at)| settings.required(&format!("{field} {n}"), at))
         .collect();
     made.into_iter().collect()
-}
-
-pub(super) fn problem(span: &Span, message: &str, help: &str, settings: &mut Settings<'_>) {
-    let problem = span.first_line().problem(message, "here");
-    settings.problems.push(problem.help(help));
 }

@@ -3,9 +3,9 @@
 use lab_language::Setting;
 use lab_language::host::HostTemplate;
 
-use super::argv::{argv, problem};
+use super::argv::argv;
 use super::preparation::{self, Written};
-use super::settings::Settings;
+use super::settings::{Settings, note};
 use crate::command::CommandTemplate;
 use crate::file::{At, CommandFile, Scalar, StudyFile, Table};
 
@@ -26,22 +26,20 @@ pub(super) fn template(
     let port = settings.optional("port", file.port.as_ref());
     let ready = file.ready.clone().unwrap_or_default();
     if let (Some(_), Some(log)) = (&ready.http, &ready.log) {
-        problem(
+        return note(
             &log.span,
             "a command is ready by `http` or by `log`, not by both",
             "keep the one that comes last when it starts",
             settings,
         );
-        return None;
     }
     if let (None, Some(status)) = (&ready.http, &ready.status) {
-        problem(
+        return note(
             &status.span,
             "a status needs a path that answers",
             "add `http: /`",
             settings,
         );
-        return None;
     }
     let http = settings.optional("http", ready.http.as_ref());
     let status = settings.optional("status", ready.status.as_ref());
@@ -112,7 +110,7 @@ fn table(
                 "env" => "use letters, digits, and underscores",
                 _ => "files lie in the scratch folder: write `server.conf` or `conf/server.conf`",
             };
-            problem(&name.span, &message, help, settings);
+            note::<()>(&name.span, &message, help, settings);
         }
         let value = settings.required(&format!("{field} {}", name.value), value);
         made.push(value.filter(|_| good).map(|v| (name.value.clone(), v)));

@@ -1,8 +1,9 @@
 //! The search for the load line, judged.
 
-use lab_language::{Problems, Span, TextError, units};
+use lab_language::{Problems, TextError, units};
 
 use super::parts::Parts;
+use super::settings::note_problem;
 use super::thresholds::{thresholds, with_error_rate};
 use crate::extent::USERS;
 use crate::file::{At, FindFile, Scalar, StudyFile};
@@ -49,7 +50,7 @@ pub(super) fn find(
     let (min_users, max_users) = (min?, max?);
     if min_users >= max_users {
         let message = format!("the search begins at {min_users} users and ends at {max_users}");
-        return note(&users.max.span, &message, "`max` is above `min`", problems);
+        return note_problem(&users.max.span, &message, "`max` is above `min`", problems);
     }
     Some(Some(Find {
         min_users,
@@ -73,7 +74,7 @@ fn chooses_itself(file: &StudyFile, problems: &mut Problems) -> Option<()> {
     ];
     if let Some(span) = kinds.into_iter().flatten().next() {
         let help = "take this out, or `find`";
-        return note(
+        return note_problem(
             span,
             "a search chooses the number of users itself",
             help,
@@ -82,11 +83,11 @@ fn chooses_itself(file: &StudyFile, problems: &mut Problems) -> Option<()> {
     }
     if let Some(trials) = &file.trials {
         let help = "how often the levels beside the line run is `trials` under `find`";
-        return note(&trials.span, "a search has no blocks", help, problems);
+        return note_problem(&trials.span, "a search has no blocks", help, problems);
     }
     if let Some(control) = &file.control {
         let help = "two variants alike do the same for a search";
-        return note(&control.span, "a search has no control", help, problems);
+        return note_problem(&control.span, "a search has no control", help, problems);
     }
     Some(())
 }
@@ -95,7 +96,7 @@ fn subject_to(file: &FindFile, parts: &Parts, problems: &mut Problems) -> Option
     let table = &file.subject_to;
     if table.value.iter().all(|(_, list)| list.is_empty()) {
         let help = "write `subject_to: { response_time: [\"p(95) < 100ms\"] }`";
-        return note(&table.span, "a search needs a threshold", help, problems);
+        return note_problem(&table.span, "a search needs a threshold", help, problems);
     }
     let found = thresholds(&table.value, parts, problems);
     let written: usize = table.value.iter().map(|(_, list)| list.len()).sum();
@@ -123,10 +124,4 @@ fn noted<T>(
     parse(&text)
         .map_err(|error| problems.push(at.span.text_problem(what, &text, &error)))
         .ok()
-}
-
-fn note<T>(span: &Span, message: &str, help: &str, problems: &mut Problems) -> Option<T> {
-    let problem = span.first_line().problem(message, "here");
-    problems.push(problem.help(help));
-    None
 }

@@ -4,11 +4,12 @@ use std::collections::HashSet;
 
 use lab_language::{Problems, Span, level, unknown_name};
 
+use super::settings::note_problem;
 use crate::cell;
 use crate::file::{At, CellFile, MatrixFile, Scalar, StudyFile, SystemFile, Table};
 use crate::model::{Cell, Factor, Level, VARIANT};
 
-/// The factors; `None` when a problem was noted.
+/// The factors; `None` when a problem was note_problem.
 pub(super) fn factors(file: &StudyFile, problems: &mut Problems) -> Option<Vec<Factor>> {
     let mut factors = Vec::new();
     let mut good = true;
@@ -33,7 +34,7 @@ pub(super) fn factors(file: &StudyFile, problems: &mut Problems) -> Option<Vec<F
     for (name, levels) in matrix.value.iter() {
         if file.variants.is_some() && name.value == VARIANT {
             let message = "`variant` is the factor that the variants make";
-            note::<()>(
+            note_problem::<()>(
                 &name.span,
                 message,
                 "give this factor another name",
@@ -57,7 +58,7 @@ fn check_variants(variants: &At<Table<At<SystemFile>>>, problems: &mut Problems)
     let mut good = true;
     if variants.value.is_empty() {
         let help = "name each: `variants: { before: { … }, after: { … } }`";
-        note::<()>(&variants.span, "there is no variant", help, problems);
+        note_problem::<()>(&variants.span, "there is no variant", help, problems);
         good = false;
     }
     for (name, _) in variants.value.iter() {
@@ -65,7 +66,7 @@ fn check_variants(variants: &At<Table<At<SystemFile>>>, problems: &mut Problems)
         if text.is_empty() || text.len() > 64 || !text.chars().all(plain) {
             let message = format!("`{text}` can't be the name of a variant");
             let help = "use letters, digits, and `.`, `_`, `-`, such as `v2.1`";
-            note::<()>(&name.span, &message, help, problems);
+            note_problem::<()>(&name.span, &message, help, problems);
             good = false;
         }
     }
@@ -109,7 +110,7 @@ fn check_factor(
 }
 
 /// The cells in file order: combinations, without those that linked factors or `exclude` rule out,
-/// then those of `include`. `None` when a problem was noted.
+/// then those of `include`. `None` when a problem was note_problem.
 pub(super) fn cells(
     file: &StudyFile,
     factors: &[Factor],
@@ -147,7 +148,7 @@ pub(super) fn cells(
         });
         if cells.len() == before {
             let help = "name levels that occur together";
-            return note(&written.span, "this excludes no cell", help, problems);
+            return note_problem(&written.span, "this excludes no cell", help, problems);
         }
     }
     for written in include {
@@ -155,17 +156,17 @@ pub(super) fn cells(
         if let Some(factor) = factors.iter().find(|f| !given.contains_key(&f.name)) {
             let message = format!("this cell has no `{}`", factor.name);
             let help = "a cell to include has a level of each factor";
-            return note(&written.span, &message, help, problems);
+            return note_problem(&written.span, &message, help, problems);
         }
         if cells.contains(&given) {
             let help = "to repeat a cell, raise `trials`";
-            return note(&written.span, "this cell is there already", help, problems);
+            return note_problem(&written.span, "this cell is there already", help, problems);
         }
         cells.push(given);
     }
     if cells.is_empty() {
         let span = matrix.span.first_line();
-        return note(
+        return note_problem(
             &span,
             "the matrix has no cell left",
             "exclude fewer",
@@ -187,13 +188,13 @@ fn linked_factors<'f>(
         let factor = factor(&name.text(), &name.span, factors, problems)?;
         if !linked.insert(factor.name.clone()) {
             let message = format!("`{}` is linked already", factor.name);
-            return note(&name.span, &message, "name it in one group", problems);
+            return note_problem(&name.span, &message, "name it in one group", problems);
         }
         found.push(factor);
     }
     if found.len() < 2 {
         let help = "write `zip: [[users, threads]]`";
-        return note(
+        return note_problem(
             &group.span,
             "a group links two factors or more",
             help,
@@ -209,7 +210,7 @@ fn linked_factors<'f>(
             other.levels.len()
         );
         let help = "linked factors have as many levels each";
-        return note(&group.span, &message, help, problems);
+        return note_problem(&group.span, &message, help, problems);
     }
     Some(found)
 }
@@ -228,7 +229,7 @@ fn levels(written: &CellFile, factors: &[Factor], problems: &mut Problems) -> Op
     }
     if cell.is_empty() {
         let help = "write `{ users: 1000 }`";
-        return note(&written.span, "this names no factor", help, problems);
+        return note_problem(&written.span, "this names no factor", help, problems);
     }
     Some(cell)
 }
@@ -247,13 +248,7 @@ fn factor<'f>(
     if found.is_none() {
         let names: Vec<&str> = factors.iter().map(|f| f.name.as_str()).collect();
         let (message, help) = unknown_name("factor", name, &names);
-        return note(span, &message, &help, problems);
+        return note_problem(span, &message, &help, problems);
     }
     found
-}
-
-fn note<T>(span: &Span, message: &str, help: &str, problems: &mut Problems) -> Option<T> {
-    let problem = span.first_line().problem(message, "here");
-    problems.push(problem.help(help));
-    None
 }

@@ -1,6 +1,5 @@
 //! A system of several processes: their settings as templates, each with its place.
 
-use super::argv::problem;
 use super::command::{self, is_variable, with_filled_in};
 use super::host::{Around, host};
 use super::settings::{Settings, note};
@@ -30,13 +29,12 @@ pub(super) fn template(
     for name in &names {
         if !is_variable(&name.value) || name.value.len() > 32 || name.value == TAKEN {
             let message = format!("`{}` can't be the name of a process", name.value);
-            problem(
+            return note(
                 &name.span,
                 &message,
                 "use letters, digits, and underscores, 32 at most, and another one than `users`",
                 settings,
             );
-            return None;
         }
     }
     let places = names.iter().flat_map(|name| {

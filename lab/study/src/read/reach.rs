@@ -85,11 +85,7 @@ fn speech(
 
 /// Notes what makes no sense beside what else the system says.
 fn fitting(system: &SystemFile, settings: &mut Settings<'_>) -> Option<()> {
-    let mut refuse = |at: &Span, message: &str, help: &str| {
-        let problem = at.first_line().problem(message, "here");
-        settings.problems.push(problem.help(help));
-        None
-    };
+    let mut refuse = |at: &Span, message: &str, help: &str| note(at, message, help, settings);
     let place = |at: &Option<At<Scalar>>| at.as_ref().map(|at| at.span.clone());
     if let (Some(at), Some(_)) = (place(&system.scheme), &system.attach) {
         let message = "`scheme` is for systems that the lab starts";

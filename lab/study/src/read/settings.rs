@@ -12,7 +12,7 @@ pub(super) struct Settings<'a> {
 }
 
 impl Settings<'_> {
-    /// The setting; `None` when a problem was noted.
+    /// The setting; `None` when a problem was note_problem.
     pub(super) fn required(&mut self, field: &str, at: &At<Scalar>) -> Option<Setting> {
         let text = at.text();
         match Template::parse_setting(&text, self.known) {
@@ -49,7 +49,16 @@ pub(super) fn note<T>(
     help: &str,
     settings: &mut Settings<'_>,
 ) -> Option<T> {
-    let problem = span.first_line().problem(message, "here");
-    settings.problems.push(problem.help(help));
+    note_problem(span, message, help, settings.problems)
+}
+
+/// The same of what is no setting.
+pub(super) fn note_problem<T>(
+    span: &Span,
+    message: &str,
+    help: &str,
+    problems: &mut Problems,
+) -> Option<T> {
+    problems.push(span.first_line().problem(message, "here").help(help));
     None
 }

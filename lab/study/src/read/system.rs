@@ -87,11 +87,8 @@ fn attach(
     for (key, span) in [("cpus", cpus), ("storage", storage)] {
         if let Some(span) = span {
             let message = format!("`{key}` can't be set for a system that runs already");
-            let problem = span.first_line().problem(message, "here");
-            settings
-                .problems
-                .push(problem.help("have it started as a `command`, or leave this out"));
-            return None;
+            let help = "have it started as a `command`, or leave this out";
+            return note(span, &message, help, settings);
         }
     }
     let url = settings.required("url", &attach.url);

@@ -30,10 +30,11 @@ pub(super) fn factors(root: &Node, file: &StudyFile, problems: &mut Problems) {
         }
         let name_of = &name.value;
         let message = format!("the factor `{name_of}` changes nothing: no setting names it");
-        problems.push(name.span.problem(message, "this factor").help(format!(
-                "write `{{{{ {name_of} }}}}` where its levels belong, such as under `load`, `system`, or \
-                 `parameters`; or leave it out"
-            )));
+        let help = format!(
+            "write `{{{{ {name_of} }}}}` where its levels belong, such as under `load`, `system`, or \
+             `parameters`; or leave it out"
+        );
+        problems.push(name.span.problem(message, "this factor").help(help));
     }
 }
 
