@@ -101,14 +101,28 @@ impl Stage {
         self.command().output().expect("it runs")
     }
 
-    /// Runs it as who may not raise the generator's priority, as others than root may not.
-    fn run_without_priority(&self) -> Output {
+    /// The command of who may not raise the generator's priority, as others than root may not.
+    fn command_without_priority(&self) -> Command {
         if !geteuid().is_root() {
-            return self.run();
+            return self.command();
         }
         let mut command = Command::new("setpriv");
         command.arg("--bounding-set=-sys_nice").arg(program());
-        self.arguments(command).output().expect("it runs")
+        self.arguments(command)
+    }
+
+    /// Waits until the first trial has some load.
+    fn wait_for_load(&self) {
+        let windows = self.path("run/trials/001.partial/windows.jsonl");
+        wait_until(DEADLINE, "the load begins", || {
+            fs::metadata(&windows).is_ok_and(|file| file.len() > 0)
+        });
+    }
+
+    /// Waits until it has ended.
+    fn wait_for_end(&self) {
+        let whole = self.path("run/trials/001");
+        wait_until(2 * DEADLINE, "the trial ends", || whole.exists());
     }
 
     /// What the report says of the one trial of a run with this output.
@@ -182,10 +196,7 @@ fn a_generator_that_dies_fails_its_trial_and_leaves_nothing() {
     let stage = Stage::new("{ users: 4, hold: 60s, generators: 2 }", "20ms", "0.001");
     let run = stage.command().spawn().expect("it runs");
     let pid = run.id();
-    let windows = stage.path("run/trials/001.partial/windows.jsonl");
-    wait_until(DEADLINE, "the load begins", || {
-        fs::metadata(&windows).is_ok_and(|file| file.len() > 0)
-    });
+    stage.wait_for_load();
     let generators = generators_of(pid);
     assert_eq!(generators.len(), 2);
     kill(Pid::from_raw(generators[1]), Signal::SIGKILL).expect("it lives");
@@ -203,14 +214,15 @@ fn a_generator_that_dies_fails_its_trial_and_leaves_nothing() {
     }
 }
 
-/// Programs that take all the CPU they get, on some cores; they end with this, or by themselves.
+/// Programs that take all the CPU they get, on some cores; they end with this, or by themselves after all that is
+/// waited for.
 struct Busy(Vec<Child>);
 
 impl Busy {
     fn on(cores: &CpuSet, count: usize) -> Self {
         let start = |_| {
             let mut command = Command::new("timeout");
-            command.args(["60", "sh", "-c", "while :; do :; done"]);
+            command.args(["300", "sh", "-c", "while :; do :; done"]);
             command.stdin(Stdio::null()).spawn().expect("it starts")
         };
         let before = sched_getaffinity(Pid::from_raw(0)).expect("this thread's cores");
@@ -252,9 +264,13 @@ fn a_generator_without_cpu_is_no_measurement() {
     let stage = Stage::new("{ users: 20, hold: 5s }", "0s..1ms", "0");
     let cores = generator_cores();
     let count = (0..CpuSet::count()).filter(|c| cores.is_set(*c).unwrap_or(false));
+    let run = stage.command_without_priority().spawn().expect("it runs");
+    stage.wait_for_load();
     let busy = Busy::on(&cores, 5 * count.count());
-    let output = stage.run_without_priority();
+    // What is counted is told although nobody makes way.
+    stage.wait_for_end();
     drop(busy);
+    let output = run.wait_with_output().expect("it ends");
     let record = stage.record(&output);
     let trial = stage.trial(&output);
     assert_eq!(trial["verdict"], "invalid", "{trial:#}");

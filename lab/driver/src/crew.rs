@@ -18,7 +18,7 @@ use crate::crowd::{Crowd, crowds};
 use crate::drive::Drive;
 use crate::error::DriverError;
 use crate::mix::Mix;
-use crate::report::{Outbox, Report, WorkerWindow};
+use crate::report::{Outbox, Queue, WorkerWindow};
 use crate::timers::Timers;
 use crate::worker::Worker;
 
@@ -48,7 +48,7 @@ impl Crew {
         mix: &Mix,
         clock: Clock,
         control: &Control,
-        queue: &SyncSender<(usize, Report)>,
+        queue: &Queue,
         make: impl Make<C>,
     ) -> Result<Self, DriverError> {
         let count = mix.first().workers();
@@ -83,7 +83,7 @@ pub(crate) fn hire(
     crowds: &[Crowd],
     clock: Clock,
     control: &Control,
-    queue: &SyncSender<(usize, Report)>,
+    queue: &Queue,
 ) -> (Worker, SyncSender<Box<WorkerWindow>>) {
     let (give_back, emptied) = sync_channel(EMPTIED);
     let worker = Worker {

@@ -1,7 +1,8 @@
 //! Starts the workers, tells them when to begin and to stop, and collects the summary.
 
-use std::sync::Arc;
+use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use crate::merger::Merger;
 use crate::mix::Mix;
 use crate::outline::Outline;
 use crate::remote::{Common, Generators, Links, Peer};
-use crate::report::{QUEUE, Report};
+use crate::report::{QUEUE, Report, queue};
 
 /// A running drive: setup at once, ramp and hold after [`Driver::begin`].
 ///
@@ -81,7 +82,7 @@ impl Driver {
         let outline = Arc::new(Outline::of(&mix));
         let clock = Clock::start();
         let control = Arc::new(Control::new());
-        let (queue, reports) = sync_channel(QUEUE);
+        let (queue, reports) = queue(QUEUE);
         let mut driver = Self::new(clock, &control);
         let common = Common {
             mix: &mix,
@@ -91,12 +92,13 @@ impl Driver {
             queue: &queue,
         };
         let links = Links::open(&common, peers)?;
+        let telling = queue.telling();
         drop(queue);
         // Windows come anew over the wire: none goes back.
         let emptied = (0..links.workers()).map(|_| sync_channel(1).0).collect();
         let links = driver.links.insert(links);
         let merger = Merger::new(outline, clock, control, events, emptied);
-        driver.merger = Some(start_merger(merger, reports, mix.first().own_cores)?);
+        driver.merger = Some(start_merger(merger, reports, behind(&mix, telling))?);
         driver.threads = links.threads()?;
         Ok(driver)
     }
@@ -112,13 +114,14 @@ impl Driver {
         let outline = Arc::new(Outline::of(&mix));
         let clock = Clock::start();
         let control = Arc::new(Control::new());
-        let (queue, reports) = sync_channel(QUEUE);
+        let (queue, reports) = queue(QUEUE);
         let mut driver = Self::new(clock, &control);
         let mut crew = Crew::start(&mix, clock, &control, &queue, make)?;
+        let telling = queue.telling();
         drop(queue);
         let emptied = std::mem::take(&mut crew.emptied);
         let merger = Merger::new(outline, clock, control, events, emptied);
-        driver.merger = Some(start_merger(merger, reports, mix.first().own_cores)?);
+        driver.merger = Some(start_merger(merger, reports, behind(&mix, telling))?);
         let pid = std::process::id();
         let threads = crew.threads();
         driver.workers = crew.workers;
@@ -218,17 +221,32 @@ impl Speaking for Starting<'_> {
     }
 }
 
-/// The thread that merges steps behind workers that have their cores for themselves.
+/// While whom the merger steps behind everybody: workers that have their cores for themselves.
+fn behind(mix: &Mix, telling: Weak<()>) -> Option<Weak<()>> {
+    mix.first().own_cores.then_some(telling)
+}
+
+/// The thread that merges. Behind workers, another one does, until they have ended: what is left then holds up none of
+/// them, and nobody who takes their cores, before whom it would come to nothing, holds up the end.
 fn start_merger(
-    merger: Merger,
+    mut merger: Merger,
     reports: Receiver<(usize, Report)>,
-    own_cores: bool,
+    workers: Option<Weak<()>>,
 ) -> Result<JoinHandle<DriveSummary>, DriverError> {
-    spawn("merger".to_owned(), move || {
-        if own_cores {
-            step_back_for_good();
-        }
-        merger.run(&reports)
+    let name = "merger".to_owned();
+    let Some(workers) = workers else {
+        return spawn(name, move || merger.run(&reports));
+    };
+    let behind = spawn("merger-behind".to_owned(), move || {
+        step_back_for_good();
+        merger.begin();
+        merger.follow(&reports, || workers.strong_count() > 0);
+        (merger, reports)
+    })?;
+    spawn(name, move || {
+        let (mut merger, reports) = behind.join().unwrap_or_else(|panic| resume_unwind(panic));
+        merger.follow(&reports, || true);
+        merger.end()
     })
 }
 

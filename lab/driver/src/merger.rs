@@ -80,13 +80,22 @@ impl Merger {
     /// Runs until all workers have ended.
     pub(crate) fn run(mut self, reports: &Receiver<(usize, Report)>) -> DriveSummary {
         self.begin();
-        while !self.all_ended() {
+        self.follow(reports, || true);
+        self.end()
+    }
+
+    /// Takes in what workers tell until all have ended, or for as long as it `goes_on`.
+    pub(crate) fn follow(
+        &mut self,
+        reports: &Receiver<(usize, Report)>,
+        goes_on: impl Fn() -> bool,
+    ) {
+        while goes_on() && !self.all_ended() {
             let Ok((worker, report)) = reports.recv() else {
                 break;
             };
             self.take(worker, report);
         }
-        self.end()
     }
 
     /// Without setup there is nothing to wait for.
@@ -338,6 +347,8 @@ mod tests {
     use super::*;
     use std::sync::mpsc::sync_channel;
 
+    use crate::report::queue;
+
     fn part(value: u64) -> Box<WorkerWindow> {
         let mut window = WorkerWindow::new(1);
         window.cycles = 1;
@@ -352,7 +363,7 @@ mod tests {
             session: vec!["Get".to_owned()],
             ..Outline::default()
         };
-        let (queue, reports) = sync_channel(64);
+        let (queue, reports) = queue(64);
         let (events, told) = sync_channel(64);
         let (emptied, returned): (Vec<_>, Vec<_>) = (0..2).map(|_| sync_channel(64)).unzip();
         let control = Arc::new(Control::new());

@@ -409,6 +409,8 @@ mod tests {
     use crate::event::new_histogram;
     use std::sync::mpsc::sync_channel;
 
+    use crate::report::queue;
+
     const MS: Nanos = 1_000_000;
 
     fn sample(ended: Nanos) -> Sample {
@@ -440,7 +442,7 @@ mod tests {
 
     #[test]
     fn each_request_counts_in_the_window_of_its_end() {
-        let (queue, reports) = sync_channel(16);
+        let (queue, reports) = queue(16);
         let (_give_back, emptied) = sync_channel(1);
         let mut recorder = Recorder::new((1, 1), Outbox { worker: 0, queue }, emptied);
         recorder.request(0, sample(5 * MS), Ok(()));
@@ -462,7 +464,7 @@ mod tests {
 
     #[test]
     fn a_stop_closes_the_window_under_way() {
-        let (queue, reports) = sync_channel(16);
+        let (queue, reports) = queue(16);
         let (_give_back, emptied) = sync_channel(1);
         let mut recorder = Recorder::new((1, 1), Outbox { worker: 0, queue }, emptied);
         recorder.begin(0, Duration::from_millis(10), Duration::from_millis(100));

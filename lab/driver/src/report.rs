@@ -1,6 +1,7 @@
 //! What workers report to whoever merges it, in this process or another, and the queue to get it there.
 
-use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::{Receiver, SendError, SyncSender, sync_channel};
+use std::sync::{Arc, Weak};
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -42,11 +43,37 @@ pub(crate) struct SetupCounts {
     pub(crate) skipped: u64,
 }
 
+/// The end of the queue to the merger of all that tell it something.
+#[derive(Clone)]
+pub(crate) struct Queue {
+    reports: SyncSender<(usize, Report)>,
+    telling: Arc<()>,
+}
+
+/// A queue of so many reports.
+pub(crate) fn queue(reports: usize) -> (Queue, Receiver<(usize, Report)>) {
+    let (reports, told) = sync_channel(reports);
+    let telling = Arc::new(());
+    (Queue { reports, telling }, told)
+}
+
+impl Queue {
+    /// Waits while the queue is full.
+    pub(crate) fn send(&self, told: (usize, Report)) -> Result<(), SendError<(usize, Report)>> {
+        self.reports.send(told)
+    }
+
+    /// Lives as long as somebody has this end.
+    pub(crate) fn telling(&self) -> Weak<()> {
+        Arc::downgrade(&self.telling)
+    }
+}
+
 /// A worker's end of the queue to the merger.
 #[derive(Clone)]
 pub(crate) struct Outbox {
     pub(crate) worker: usize,
-    pub(crate) queue: SyncSender<(usize, Report)>,
+    pub(crate) queue: Queue,
 }
 
 impl Outbox {

@@ -1,6 +1,6 @@
 //! A generator's side: workers that report to another process and take its orders.
 
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::channel::{FrameSink, FrameSource};
@@ -16,7 +16,7 @@ use crate::drive::Drive;
 use crate::error::DriverError;
 use crate::mix::Mix;
 use crate::part::Part;
-use crate::report::{QUEUE, Report, WorkerWindow};
+use crate::report::{QUEUE, Queue, Report, WorkerWindow, queue};
 
 /// More users than any machine has ports for.
 const MAX_USERS: u32 = 10_000_000;
@@ -82,7 +82,7 @@ fn work(
     validate(&mix)?;
     let clock = Clock::start();
     let control = Arc::new(Control::new());
-    let (queue, told) = sync_channel(QUEUE);
+    let (queue, told) = queue(QUEUE);
     let hiring = Hiring {
         mix: &mix,
         clock,
@@ -121,7 +121,7 @@ struct Hiring<'a> {
     mix: &'a Mix,
     clock: Clock,
     control: &'a Control,
-    queue: SyncSender<(usize, Report)>,
+    queue: Queue,
 }
 
 impl Speaking for Hiring<'_> {

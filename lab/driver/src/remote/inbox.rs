@@ -2,7 +2,6 @@
 //! to the end of the trial. The merger believes what passed.
 
 use std::sync::Arc;
-use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use lab_client::Nanos;
@@ -11,7 +10,7 @@ use lab_workload::LoadKind;
 use super::error::MessageError;
 use crate::drive::Drive;
 use crate::outline::Outline;
-use crate::report::Report;
+use crate::report::{Queue, Report};
 
 /// Where the reports of one generator go.
 pub(crate) struct Inbox {
@@ -21,7 +20,7 @@ pub(crate) struct Inbox {
     workers: Vec<Heard>,
     /// When the last window of a whole trial ends; none for loads that end by themselves.
     length: Option<Nanos>,
-    queue: SyncSender<(usize, Report)>,
+    queue: Queue,
 }
 
 /// What one worker has told so far.
@@ -40,7 +39,7 @@ impl Inbox {
         drive: &Drive,
         outline: &Arc<Outline>,
         (first, workers): (usize, usize),
-        queue: &SyncSender<(usize, Report)>,
+        queue: &Queue,
     ) -> Self {
         let sequence = matches!(drive.kind, LoadKind::Sequence { .. });
         let length = drive.ramp.saturating_add(drive.hold);

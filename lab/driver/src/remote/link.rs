@@ -27,7 +27,7 @@ use crate::error::DriverError;
 use crate::mix::Mix;
 use crate::outline::Outline;
 use crate::part::Part;
-use crate::report::Report;
+use crate::report::Queue;
 
 /// How long a generator may take to say that its workers are there, with files to take in at a MiB/s.
 fn ready_within(mix: &Mix) -> Duration {
@@ -72,7 +72,7 @@ pub(crate) struct Common<'a> {
     pub(crate) outline: &'a Arc<Outline>,
     pub(crate) clock: Clock,
     pub(crate) control: &'a Control,
-    pub(crate) queue: &'a SyncSender<(usize, Report)>,
+    pub(crate) queue: &'a Queue,
 }
 
 impl Links {

@@ -20,7 +20,7 @@ use crate::event::{DriverEvent, Window};
 use crate::merger::Merger;
 use crate::mix::Mix;
 use crate::outline::Outline;
-use crate::report::{Report, WorkerWindow};
+use crate::report::{Report, WorkerWindow, queue};
 use crate::simulation::{drive, step};
 
 const WINDOW: u64 = 1_000_000_000;
@@ -116,7 +116,7 @@ impl Merging {
         let mut drive = drive(vec![step(Wait::None, 1)]);
         drive.hold = Duration::from_nanos(WINDOW * windows as u64);
         let outline = Arc::new(Outline::of(&Mix::from(&drive)));
-        let (queue, reports) = sync_channel(256);
+        let (queue, reports) = queue(256);
         let (events, told) = sync_channel(256);
         let inbox = |first| Inbox::new(&drive, &outline, (first, 1), &queue);
         let inboxes = (0..generators).map(inbox).collect();

@@ -44,7 +44,7 @@ use crate::event::{DriveSummary, DriverEvent, StepWindow, Window, new_histogram}
 use crate::merger::Merger;
 use crate::mix::Mix;
 use crate::outline::Outline;
-use crate::report::{Outbox, Report};
+use crate::report::{Outbox, Report, queue};
 use crate::timers::{Timer, Timers};
 use crate::worker::Worker;
 
@@ -322,7 +322,7 @@ fn play(mix: &Mix, server: Server) -> Told {
 
 /// Lets the workers live through a drive by these clients.
 fn live<C: Client>(mix: &Mix, clock: Clock, make: impl Makes<C>) -> Told {
-    let (queue, reports) = sync_channel(QUEUE);
+    let (queue, reports) = queue(QUEUE);
     let (events, told) = sync_channel(QUEUE);
     let outline = Arc::new(Outline::of(mix));
     let control = Arc::new(Control::new());

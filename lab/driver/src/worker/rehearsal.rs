@@ -13,7 +13,7 @@ use super::*;
 use crate::crew::{self, Make, Speaking};
 use crate::load::SharedPool;
 use crate::mix::Mix;
-use crate::report::QUEUE;
+use crate::report::{QUEUE, queue};
 use crate::script::Script;
 use crate::timers::Timer;
 use crate::user::{Life, Progress};
@@ -143,7 +143,7 @@ impl Rehearsal {
     fn new(drive: &Arc<Drive>, client: Witnessed, (clock, timers): (Clock, Timers)) -> Self {
         let script = Arc::new(Script::new(&drive.workload));
         // Nobody hears what is recorded.
-        let (queue, _) = std::sync::mpsc::sync_channel(QUEUE);
+        let (queue, _) = queue(QUEUE);
         let (_, emptied) = std::sync::mpsc::sync_channel(0);
         let outbox = Outbox { worker: 0, queue };
         let steps = script.session.len();
