@@ -75,10 +75,16 @@ fn unjudged(levels: &[&Comparison]) -> Option<String> {
     ))
 }
 
-/// What each one more of a factor that is a number costs in memory.
+/// What each one more of a factor that is a number costs in memory, unless noise may be all of it.
 fn memory(levels: &[&Comparison]) -> Option<String> {
     let mut memory = levels.iter().filter(|one| one.metric == Measure::Memory);
     let last = memory.next_back()?;
+    if matches!(
+        last.verdict,
+        Some(Difference::CouldNotTell | Difference::NotWorse)
+    ) {
+        return None;
+    }
     let number = |name: &str| name.rsplit(' ').next()?.parse::<f64>().ok();
     let more = number(&last.b)? - number(&last.a)?;
     let each_kb = lab_stats::ratio(last.difference * 1024.0, more)?;
@@ -212,5 +218,10 @@ mod tests {
         );
         let named = effect("storage /dev/shm", Measure::Memory, (60.0, 79.0));
         assert_eq!(memory(&[&named]), None);
+        let unclear = Comparison {
+            verdict: Some(Difference::CouldNotTell),
+            ..effect("http_threads 200", Measure::Memory, (60.0, 79.0))
+        };
+        assert_eq!(memory(&[&unclear]), None);
     }
 }

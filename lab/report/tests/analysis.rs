@@ -347,20 +347,25 @@ fn counts_of_a_cell_are_means_over_its_trials() {
 fn the_report_says_how_the_system_was_set_up() {
     let mut made = two_factors();
     made.overrides = vec![("load.hold".to_owned(), "24s".to_owned())];
-    let analysis = made.analysis();
+    let mut analysis = made.analysis();
     assert_eq!(
         analysis.trials[0].system_settings["http_threads"], "2",
         "the record's"
     );
-    let two =
-        "system set up with: http_threads 2 (at users 100 · threads 2 and users 200 · threads 2)";
+    for trial in &mut analysis.trials {
+        let settings = &mut trial.system_settings;
+        settings.insert("engine".to_owned(), "memory".to_owned());
+    }
+    let two = "and with http_threads 2 (at users 100 · threads 2 and users 200 · threads 2)";
     for text in [
         lab_report::write::terminal(&analysis, 200),
         lab_report::write::markdown(&analysis).replace('\\', ""),
         lab_report::write::html(&analysis),
     ] {
         assert_eq!(text.matches(two).count(), 1, "{text}");
-        assert_eq!(text.matches("system set up with: ").count(), 2, "{text}");
+        assert_eq!(text.matches("and with http_threads ").count(), 2, "{text}");
+        let all = "system set up with: engine memory";
+        assert_eq!(text.matches(all).count(), 1, "{text}");
         assert_eq!(text.matches("changed by --set: load.hold=24s").count(), 1);
         assert_eq!(text.matches("Mailboxes are not padded.").count(), 1);
     }

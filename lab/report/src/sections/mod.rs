@@ -17,6 +17,7 @@ mod runs;
 mod stages;
 mod steps;
 mod tags;
+mod thresholds;
 mod trials;
 mod unmeasured;
 mod void;
@@ -116,7 +117,7 @@ fn sections(analysis: &Analysis) -> Vec<Section> {
         trials::trials(analysis),
         trials::machines(analysis),
         published::published(analysis).filter(|_| !is_void(analysis)),
-        trials::thresholds(analysis),
+        thresholds::thresholds(analysis),
         checks::checks(analysis),
         notes(analysis),
         Some(circumstances(analysis)),

@@ -1,16 +1,13 @@
-//! Trials one by one: their figures, what happened through them, and thresholds.
+//! Trials one by one: their figures, and what happened through them.
 
-use super::void::is_void;
-use super::words::{millis, threshold_value, threshold_words};
+use super::words::millis;
 use crate::Analysis;
 use crate::chart::{Across, Chart, Line, Mark, Plot, Series};
 use crate::document::{
     Badge, Block, Card, Cell, Charts, Column, Content, Kind, Row, Section, Table, Tone,
 };
 use crate::format::count;
-use crate::model::{
-    Attempt, BEYOND, Counters, Point, Sample, ThresholdResult, TrialAnalysis, Verdict,
-};
+use crate::model::{Attempt, BEYOND, Counters, Point, Sample, TrialAnalysis, Verdict};
 
 /// Trials with charts; all are in the archive.
 const MOST_CARDS: usize = 24;
@@ -299,44 +296,4 @@ fn counters(trial: &TrialAnalysis, series: Series, of: fn(&Sample) -> Option<f64
         series,
         points: points.collect(),
     }
-}
-
-/// Judgements on the server, per trial.
-pub(super) fn thresholds(analysis: &Analysis) -> Option<Section> {
-    let rows: Vec<Row> = analysis.trials.iter().flat_map(threshold_rows).collect();
-    if rows.is_empty() || is_void(analysis) {
-        return None;
-    }
-    let columns = ["trial", "threshold", "measured", "outcome"];
-    let columns = columns.map(|head| Column::new(head, Kind::Text));
-    let table = Table::new("Thresholds", "threshold", columns.to_vec(), rows);
-    Some(Section::new("Thresholds", vec![Block::Table(table)]))
-}
-
-fn threshold_rows(trial: &TrialAnalysis) -> impl Iterator<Item = Row> + '_ {
-    // That what nobody asked for holds is no news.
-    let told = |one: &&ThresholdResult| !(one.implied && one.holds);
-    trial.thresholds.iter().filter(told).map(move |threshold| {
-        let (outcome, sentence) = match (trial.verdict, threshold.holds) {
-            (Verdict::Invalid, _) => (Cell::text("not judged"), "not judged, the trial is invalid"),
-            (Verdict::Valid, true) => (Cell::outcome("holds", Tone::Good), "holds"),
-            (Verdict::Valid, false) => (Cell::outcome("failed", Tone::Bad), "FAILED"),
-        };
-        let words = threshold_words(threshold);
-        let measured = threshold_value(threshold);
-        let said = match &threshold.reason {
-            Some(reason) => reason.clone(),
-            None => format!("measured {measured}"),
-        };
-        let sentence = format!(
-            "trial {}, {}: {words}: {sentence} ({said})",
-            trial.id, trial.label
-        );
-        let of = Cell::text(format!("{}, {}", trial.id, trial.label));
-        let cells = vec![of, Cell::text(words), Cell::text(measured), outcome];
-        Row {
-            sentence: Some(sentence),
-            ..Row::new(cells)
-        }
-    })
 }

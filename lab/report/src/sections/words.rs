@@ -39,34 +39,44 @@ pub(crate) fn pinning(analysis: &Analysis) -> String {
     )
 }
 
-/// How the system was set up, a line per distinct set of settings, and what `--set` changed.
+/// How the system was set up: what all trials had, a line per distinct set of the rest, and what `--set` changed.
 pub(crate) fn setups(analysis: &Analysis) -> Vec<String> {
+    let trials = &analysis.trials;
+    let is_common = |setting: &(&String, &String)| {
+        let (name, value) = *setting;
+        let has = |trial: &TrialAnalysis| trial.system_settings.get(name) == Some(value);
+        trials.iter().all(has)
+    };
+    let mut common = String::new();
     let mut sets: Vec<(String, Vec<String>)> = Vec::new();
-    for trial in &analysis.trials {
-        let settings: Vec<String> = trial
-            .system_settings
-            .iter()
-            .map(|(name, value)| format!("{name} {value}"))
-            .collect();
-        let settings = match settings.join(", ") {
-            none if none.is_empty() => "nothing recorded".to_owned(),
-            some => some,
-        };
-        match sets.iter_mut().find(|(set, _)| *set == settings) {
+    for trial in trials {
+        let (all, own): (Vec<_>, Vec<_>) = trial.system_settings.iter().partition(is_common);
+        common = settings(&all);
+        let own = settings(&own);
+        match sets.iter_mut().find(|(set, _)| *set == own) {
             Some((_, labels)) if labels.contains(&trial.label) => {}
             Some((_, labels)) => labels.push(trial.label.clone()),
-            None => sets.push((settings, vec![trial.label.clone()])),
+            None => sets.push((own, vec![trial.label.clone()])),
         }
     }
     let one = sets.len() == 1;
-    let mut lines: Vec<String> = sets
-        .into_iter()
-        .map(|(set, labels)| match labels.len() {
-            _ if one => format!("system set up with: {set}"),
-            1..=MOST_LABELS => format!("system set up with: {set} (at {})", list(&labels)),
-            n => format!("system set up with: {set} (at {})", plural(n, "cell")),
-        })
-        .collect();
+    let mut lines = Vec::new();
+    let (begin, nothing) = match common.is_empty() {
+        true => ("system set up with:", "nothing recorded"),
+        false => {
+            lines.push(format!("system set up with: {common}"));
+            sets.retain(|_| !one);
+            ("and with", "nothing else")
+        }
+    };
+    lines.extend(sets.iter().map(|(set, labels)| {
+        let set = if set.is_empty() { nothing } else { set };
+        match labels.len() {
+            _ if one => format!("{begin} {set}"),
+            1..=MOST_LABELS => format!("{begin} {set} (at {})", list(labels)),
+            n => format!("{begin} {set} (at {})", plural(n, "cell")),
+        }
+    }));
     let overrides: Vec<String> = analysis
         .study
         .overrides
@@ -77,6 +87,12 @@ pub(crate) fn setups(analysis: &Analysis) -> Vec<String> {
         (!overrides.is_empty()).then(|| format!("changed by --set: {}", overrides.join(", "))),
     );
     lines
+}
+
+/// Settings with their values, one after the other.
+fn settings(some: &[(&String, &String)]) -> String {
+    let some = some.iter().map(|(name, value)| format!("{name} {value}"));
+    some.collect::<Vec<_>>().join(", ")
 }
 
 /// The measured value in the unit that a reader expects, or why there is none.
