@@ -1,8 +1,8 @@
 //! Starts the workers, tells them when to begin and to stop, and collects the summary.
 
 use std::panic::resume_unwind;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::merger::Merger;
 use crate::mix::Mix;
 use crate::outline::Outline;
 use crate::remote::{Common, Generators, Links, Peer};
-use crate::report::{QUEUE, Report, queue};
+use crate::report::{QUEUE, Queue, Report, queue};
 
 /// A running drive: setup at once, ramp and hold after [`Driver::begin`].
 ///
@@ -92,13 +92,11 @@ impl Driver {
             queue: &queue,
         };
         let links = Links::open(&common, peers)?;
-        let telling = queue.telling();
-        drop(queue);
         // Windows come anew over the wire: none goes back.
         let emptied = (0..links.workers()).map(|_| sync_channel(1).0).collect();
         let links = driver.links.insert(links);
         let merger = Merger::new(outline, clock, control, events, emptied);
-        driver.merger = Some(start_merger(merger, reports, behind(&mix, telling))?);
+        driver.merger = Some(start_merger(merger, (queue, reports), &mix)?);
         driver.threads = links.threads()?;
         Ok(driver)
     }
@@ -117,11 +115,9 @@ impl Driver {
         let (queue, reports) = queue(QUEUE);
         let mut driver = Self::new(clock, &control);
         let mut crew = Crew::start(&mix, clock, &control, &queue, make)?;
-        let telling = queue.telling();
-        drop(queue);
         let emptied = std::mem::take(&mut crew.emptied);
         let merger = Merger::new(outline, clock, control, events, emptied);
-        driver.merger = Some(start_merger(merger, reports, behind(&mix, telling))?);
+        driver.merger = Some(start_merger(merger, (queue, reports), &mix)?);
         let pid = std::process::id();
         let threads = crew.threads();
         driver.workers = crew.workers;
@@ -221,22 +217,20 @@ impl Speaking for Starting<'_> {
     }
 }
 
-/// While whom the merger steps behind everybody: workers that have their cores for themselves.
-fn behind(mix: &Mix, telling: Weak<()>) -> Option<Weak<()>> {
-    mix.first().own_cores.then_some(telling)
-}
-
-/// The thread that merges. Behind workers, another one does, until they have ended: what is left then holds up none of
-/// them, and nobody who takes their cores, before whom it would come to nothing, holds up the end.
+/// The thread that merges what all that have this queue tell. Behind workers that have their cores for themselves,
+/// another one does, until they have ended: what is left then holds up none of them, and nobody who takes their cores,
+/// before whom it would come to nothing, holds up the end.
 fn start_merger(
     mut merger: Merger,
-    reports: Receiver<(usize, Report)>,
-    workers: Option<Weak<()>>,
+    (queue, reports): (Queue, Receiver<(usize, Report)>),
+    mix: &Mix,
 ) -> Result<JoinHandle<DriveSummary>, DriverError> {
+    let workers = queue.telling();
+    drop(queue);
     let name = "merger".to_owned();
-    let Some(workers) = workers else {
+    if !mix.first().own_cores {
         return spawn(name, move || merger.run(&reports));
-    };
+    }
     let behind = spawn("merger-behind".to_owned(), move || {
         step_back_for_good();
         merger.begin();

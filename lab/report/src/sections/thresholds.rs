@@ -125,19 +125,10 @@ fn row(words: &str, alike: &[Judged], all: usize) -> Row {
 
 /// The value, or the lowest and the highest.
 fn measured(alike: &[Judged]) -> String {
-    let by_value = |one: &&Judged, other: &&Judged| {
-        let value = |judged: &Judged| judged.1.value.unwrap_or_default();
-        value(one).total_cmp(&value(other))
-    };
-    let ends = alike
-        .iter()
-        .min_by(by_value)
-        .zip(alike.iter().max_by(by_value));
-    let Some((low, high)) =
-        ends.map(|(low, high)| (threshold_value(low.1), threshold_value(high.1)))
-    else {
-        return String::new();
-    };
+    let mut by_value: Vec<&ThresholdResult> = alike.iter().map(|(_, one)| *one).collect();
+    let value = |one: &ThresholdResult| one.value.unwrap_or_default();
+    by_value.sort_by(|one, other| value(one).total_cmp(&value(other)));
+    let [low, high] = [by_value[0], by_value[by_value.len() - 1]].map(threshold_value);
     match low == high {
         true => low,
         false => format!("{low} to {high}"),

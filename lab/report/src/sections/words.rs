@@ -1,7 +1,7 @@
 //! Sentences of more than one section: how the run was set up, what it comes to, what a reader must
 //! know.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lab_plan::Metric;
 
@@ -42,17 +42,17 @@ pub(crate) fn pinning(analysis: &Analysis) -> String {
 /// How the system was set up: what all trials had, a line per distinct set of the rest, and what `--set` changed.
 pub(crate) fn setups(analysis: &Analysis) -> Vec<String> {
     let trials = &analysis.trials;
-    let is_common = |setting: &(&String, &String)| {
-        let (name, value) = *setting;
+    let mut common = trials
+        .first()
+        .map_or_else(BTreeMap::new, |first| first.system_settings.clone());
+    common.retain(|name, value| {
         let has = |trial: &TrialAnalysis| trial.system_settings.get(name) == Some(value);
         trials.iter().all(has)
-    };
-    let mut common = String::new();
+    });
     let mut sets: Vec<(String, Vec<String>)> = Vec::new();
     for trial in trials {
-        let (all, own): (Vec<_>, Vec<_>) = trial.system_settings.iter().partition(is_common);
-        common = settings(&all);
-        let own = settings(&own);
+        let all = trial.system_settings.iter();
+        let own = settings(all.filter(|(name, _)| !common.contains_key(*name)));
         match sets.iter_mut().find(|(set, _)| *set == own) {
             Some((_, labels)) if labels.contains(&trial.label) => {}
             Some((_, labels)) => labels.push(trial.label.clone()),
@@ -64,7 +64,7 @@ pub(crate) fn setups(analysis: &Analysis) -> Vec<String> {
     let (begin, nothing) = match common.is_empty() {
         true => ("system set up with:", "nothing recorded"),
         false => {
-            lines.push(format!("system set up with: {common}"));
+            lines.push(format!("system set up with: {}", settings(common.iter())));
             sets.retain(|_| !one);
             ("and with", "nothing else")
         }
@@ -90,8 +90,8 @@ pub(crate) fn setups(analysis: &Analysis) -> Vec<String> {
 }
 
 /// Settings with their values, one after the other.
-fn settings(some: &[(&String, &String)]) -> String {
-    let some = some.iter().map(|(name, value)| format!("{name} {value}"));
+fn settings<'a>(some: impl Iterator<Item = (&'a String, &'a String)>) -> String {
+    let some = some.map(|(name, value)| format!("{name} {value}"));
     some.collect::<Vec<_>>().join(", ")
 }
 

@@ -9,7 +9,7 @@ use crate::cell;
 use crate::file::{At, CellFile, MatrixFile, Scalar, StudyFile, SystemFile, Table};
 use crate::model::{Cell, Factor, Level, VARIANT};
 
-/// The factors; `None` when a problem was note_problem.
+/// The factors; `None` when a problem was noted.
 pub(super) fn factors(file: &StudyFile, problems: &mut Problems) -> Option<Vec<Factor>> {
     let mut factors = Vec::new();
     let mut good = true;
@@ -110,7 +110,7 @@ fn check_factor(
 }
 
 /// The cells in file order: combinations, without those that linked factors or `exclude` rule out,
-/// then those of `include`. `None` when a problem was note_problem.
+/// then those of `include`. `None` when a problem was noted.
 pub(super) fn cells(
     file: &StudyFile,
     factors: &[Factor],

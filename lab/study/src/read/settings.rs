@@ -12,7 +12,7 @@ pub(super) struct Settings<'a> {
 }
 
 impl Settings<'_> {
-    /// The setting; `None` when a problem was note_problem.
+    /// The setting; `None` when a problem was noted.
     pub(super) fn required(&mut self, field: &str, at: &At<Scalar>) -> Option<Setting> {
         let text = at.text();
         match Template::parse_setting(&text, self.known) {
