@@ -75,7 +75,8 @@ impl Counted {
         self.least.saturating_add(self.width / 2)
     }
 
-    /// The largest of them.
+    /// The largest of them. The library says one less of those that reach to 2^64 - 1: it adds up to the end
+    /// of what can be told, and takes one away.
     #[must_use]
     pub fn largest(&self) -> u64 {
         self.least.saturating_add(self.width - 1)
@@ -309,6 +310,14 @@ mod tests {
         bytes
     }
 
+    /// The largest value that is counted where this one is, the last that there is among them.
+    fn largest(dense: &Histogram<u64>, value: u64) -> u64 {
+        match dense.next_non_equivalent(value) {
+            u64::MAX => u64::MAX,
+            next => next - 1,
+        }
+    }
+
     /// Values of all magnitudes, not only large ones.
     fn values() -> impl Strategy<Value = Vec<(u64, u64)>> {
         let value = (any::<u64>(), 0u32..64).prop_map(|(bits, less)| bits >> less);
@@ -335,7 +344,7 @@ mod tests {
                 .iter_recorded()
                 .map(|one| {
                     let value = one.value_iterated_to();
-                    (dense.median_equivalent(value), dense.highest_equivalent(value), one.count_at_value())
+                    (dense.median_equivalent(value), largest(&dense, value), one.count_at_value())
                 })
                 .collect();
             prop_assert_eq!(ours, theirs);
@@ -391,6 +400,13 @@ mod tests {
                 Err(_) => prop_assert!(dense(&bytes).is_none()),
             }
         }
+    }
+
+    #[test]
+    fn the_last_value_is_the_largest_of_the_last_count() {
+        let sparse = Sparse::of(&encoded(0, 1, u64::MAX, &[(1 << 63, 1), (1 << 62, 1)])).unwrap();
+        let largest: Vec<_> = sparse.iter().map(|one| one.largest()).collect();
+        assert_eq!(largest, [(1 << 63) - 1, u64::MAX]);
     }
 
     #[test]
