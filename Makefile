@@ -13,34 +13,26 @@ ALIKE ?= studies/self.study.yaml
 SECONDS ?= 60
 KNOWN ?= 20
 
-# What cargo tells the linter for `-D warnings`, in its own words: only by the same is what it has checked the same.
-CLIPPY_ARGS = -D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
-
-.PHONY: abuse alike known browser nats test test-disturbed fmt lint docs tests measure bench crashes faults faults-store kills demo deny fuzz help deb crashes-server
+.PHONY: abuse alike known browser nats test test-disturbed fmt lint tests measure bench crashes faults faults-store kills demo deny fuzz help deb crashes-server
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
 
-test: fmt lint docs tests ## formatting, lints, docs, tidy, and all tests
+test: fmt lint tests ## formatting, lints, docs, tidy, and all tests
 	@echo "all checks passed"
 
 fmt:
 	$(CARGO) fmt --all --check
 
-# What is built to be tested once is compiled in whole crates and without lines for debuggers, for a quarter of the CPU
-# time less; where a panic was is told anyway. What `cargo test` builds stands beside it.
-lint docs tests test-disturbed: export CARGO_INCREMENTAL ?= 0
-lint docs tests test-disturbed: export CARGO_PROFILE_DEV_DEBUG ?= 0
+# What is built to be tested is linted and documented as it is built, and is compiled in whole crates and without lines
+# for debuggers, for a quarter of the CPU time less; where a panic was is told anyway. What `cargo test` builds stands
+# beside it.
+lint tests test-disturbed: export RUSTC_WORKSPACE_WRAPPER = $(CURDIR)/tests/checked.sh
+lint tests test-disturbed: export CARGO_INCREMENTAL ?= 0
+lint tests test-disturbed: export CARGO_PROFILE_DEV_DEBUG ?= 0
 
-lint:
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-
-# Examples are named so that all features are on that the lints had on, and our own crates are looked at by what the
-# lints looked at them with (of another cargo that is unknown): what was checked for them serves again.
-docs: LINTER = $(if $(filter-out cargo,$(CARGO))$(RUSTC),,$(wildcard $(shell rustc --print sysroot)/bin/clippy-driver))
-docs:
-	RUSTDOCFLAGS="-D warnings" RUSTC_WORKSPACE_WRAPPER="$(LINTER)" CLIPPY_ARGS="$(CLIPPY_ARGS)" \
-	  $(CARGO) doc --workspace --no-deps --lib --bins --examples --locked --quiet
+lint: ## builds all there is by the linter, and the documentation in target/doc; a warning is an error
+	$(CARGO) build --workspace --all-targets --locked
 
 # The whole-product tests start the real program, which is built with the tests. Tidy is one of the tests.
 tests: browser nats
