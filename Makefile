@@ -30,6 +30,9 @@ fmt:
 lint tests test-disturbed: export RUSTC_WORKSPACE_WRAPPER = $(CURDIR)/tests/checked.sh
 lint tests test-disturbed: export CARGO_INCREMENTAL ?= 0
 lint tests test-disturbed: export CARGO_PROFILE_DEV_DEBUG ?= 0
+# Properties are tried with the same inputs each time, so that no change fails for a fault that was there before; further
+# seeds, and PROPTEST_CASES, look for those.
+tests test-disturbed: export PROPTEST_RNG_SEED ?= $(SEED)
 
 lint: ## builds all there is by the linter, and the documentation in target/doc; a warning is an error
 	$(CARGO) build --workspace --all-targets --locked
