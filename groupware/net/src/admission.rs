@@ -3,8 +3,9 @@
 //! A connection is a stranger's until somebody has signed in on it. Strangers have half of all
 //! connections, and of these no more than are cheap to hold; when they are all taken, whoever has most
 //! of them makes room for whoever has fewer, and where all have as few, the oldest for who has none: else
-//! many addresses with a connection each would keep all others out. Users' connections are bounded by user; a trusted address'
-//! only by the number of all.
+//! many addresses with a connection each would keep all others out. Who has a few makes room for itself then: it may come
+//! back before its last connection is seen to have ended. Users' connections are bounded by user; a trusted address' only
+//! by the number of all.
 //!
 //! It doesn't know what connections are for.
 
@@ -21,6 +22,10 @@ use crate::network::client_of;
 const STRANGERS: usize = 2048;
 /// Most connections of one user that don't count among the strangers'.
 const OF_USER: usize = 256;
+
+/// Who has so few that each new one takes the place of its oldest, where nobody else makes room: as many as a browser has.
+/// Who has more is to end some first, or those of many users behind an address would end each other's for ever.
+const FEW: usize = 6;
 
 /// The connections that are open.
 #[derive(Debug)]
@@ -204,9 +209,9 @@ impl Admission {
 
 impl Open {
     /// Has a stranger's connection end, if one has more of them than this client would, or this client has
-    /// none.
-    fn displace_for(&mut self, client: IpAddr, is_stranger: bool) -> bool {
-        let own = self.by_client.get(&client).map_or(0, BTreeMap::len);
+    /// none or a few.
+    fn displace_for(&mut self, newcomer: IpAddr, is_stranger: bool) -> bool {
+        let own = self.by_client.get(&newcomer).map_or(0, BTreeMap::len);
         let Some((most, heaviest)) = self.ranks.last().copied() else {
             return false;
         };
@@ -214,6 +219,7 @@ impl Open {
         let client = match (has_fewer, own) {
             (true, _) => Some(heaviest),
             (false, 0) => self.by_age.values().next().copied(),
+            (false, 1..=FEW) => Some(newcomer),
             (false, _) => None,
         };
         let of_client = client.and_then(|client| self.by_client.get(&client));
@@ -372,17 +378,17 @@ mod tests {
 
     #[tokio::test]
     async fn who_has_most_makes_room_for_who_has_fewer() {
-        let admission = Arc::new(Admission::new(8, Known::default()));
-        let greedy = many(&admission, 1, 9);
-        assert_eq!(greedy.len(), 4, "half of all are for strangers");
-        let others = many(&admission, 2, 9);
-        assert_eq!(others.len(), 2, "until both have as many");
-        assert!(is_displaced(&greedy[0]).await && is_displaced(&greedy[1]).await);
-        assert!(!is_displaced(&greedy[2]).await);
+        let admission = Arc::new(Admission::new(40, Known::default()));
+        let greedy = many(&admission, 1, 29);
+        assert_eq!(greedy.len(), 20, "half of all are for strangers");
+        let others = many(&admission, 2, 29);
+        assert_eq!(others.len(), 10, "until both have as many");
+        assert!(is_displaced(&greedy[0]).await && is_displaced(&greedy[9]).await);
+        assert!(!is_displaced(&greedy[10]).await && !is_displaced(&others[0]).await);
         let third = many(&admission, 3, 1);
         assert_eq!(third.len(), 1);
         let stats = admission.stats();
-        assert_eq!((stats.most, stats.strangers, stats.displaced), (8, 4, 3));
+        assert_eq!((stats.most, stats.strangers, stats.displaced), (40, 20, 11));
         assert_eq!(stats.refused.full, 2);
         drop((greedy, others, third));
         let open = admission.lock();
@@ -395,16 +401,32 @@ mod tests {
         let admission = Arc::new(Admission::new(8, Known::default()));
         let each: Vec<_> = (1..5).flat_map(|last| many(&admission, last, 1)).collect();
         assert_eq!(each.len(), 4);
-        let newcomer = many(&admission, 5, 9);
-        assert_eq!(
-            newcomer.len(),
-            1,
+        let newcomer = many(&admission, 5, 1);
+        assert_eq!(newcomer.len(), 1);
+        assert!(is_displaced(&each[0]).await && !is_displaced(&each[1]).await);
+        // It comes back, and what it had has not been seen to end.
+        let again = many(&admission, 5, 1);
+        assert_eq!(again.len(), 1);
+        assert!(is_displaced(&newcomer[0]).await && !is_displaced(&again[0]).await);
+        assert!(
+            !is_displaced(&each[1]).await,
             "who has one displaces nobody who has one"
         );
-        assert!(is_displaced(&each[0]).await && !is_displaced(&each[1]).await);
         let next = many(&admission, 6, 1);
         assert!(next.len() == 1 && is_displaced(&each[1]).await);
         assert_eq!(admission.stats().strangers, 4);
+        drop((each, newcomer, again, next));
+        assert_eq!(admission.lock().count, 0);
+    }
+
+    #[tokio::test]
+    async fn who_alone_has_many_is_to_end_some_first() {
+        let admission = Arc::new(Admission::new(4 * FEW, Known::default()));
+        let many = many(&admission, 1, 4 * FEW);
+        assert_eq!(many.len(), 2 * FEW);
+        for slot in &many {
+            assert!(!is_displaced(slot).await);
+        }
     }
 
     #[tokio::test]
@@ -416,10 +438,10 @@ mod tests {
             slot.belongs_to(&ada);
             slot.belongs_to(&bob);
         }
-        let strangers = many(&admission, 1, 9);
+        let strangers = many(&admission, 1, 4);
         assert_eq!(strangers.len(), 4);
         // All are taken now: a stranger makes room, never a user.
-        let more = many(&admission, 2, 9);
+        let more = many(&admission, 2, 2);
         assert_eq!(more.len(), 2);
         for slot in &users {
             assert!(!is_displaced(slot).await);
@@ -438,7 +460,7 @@ mod tests {
             8,
             Known::new(Networks::loopback(), Networks::default()),
         ));
-        let strangers = many(&admission, 1, 9);
+        let strangers = many(&admission, 1, 4);
         let enter = || admission.enter([127, 0, 0, 1].into(), false);
         let trusted: Vec<_> = std::iter::from_fn(enter).collect();
         assert_eq!((strangers.len(), trusted.len()), (4, 8));
