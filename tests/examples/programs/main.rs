@@ -2,8 +2,8 @@
 //! cargo test…]`.
 //!
 //! `cargo test` runs one after the other, and most of them wait most of the time: for a server that starts,
-//! for a deadline that is to pass. As many run as there are cores, and further ones, up to twice as many, are begun
-//! one by one whenever those that run leave the cores idle; where others use the machine, or the tests do, none is.
+//! for a deadline that is to pass. As many run as there are cores, and further ones, up to three times as many, are
+//! begun one by one whenever those that run leave the cores idle; where others use the machine, or the tests do, none is.
 //! What a program prints is shown whole when it has failed, after a line for each one; all are run, whatever fails.
 //!
 //! With `--times`, all have several goes, and it tells at the end how often which program failed. With `--kept`, a folder
@@ -38,6 +38,8 @@ const USAGE: &str =
     "usage: programs [--at-once N] [--times N] [--kept FOLDER] [FLAGS OF cargo test…]";
 /// A further program is begun when this part of all cores' time was idle, for so long.
 const IDLE: f64 = 0.4;
+/// So many further ones at most, for each that runs anyway.
+const FURTHER: usize = 2;
 const LOOK: Duration = Duration::from_secs(2);
 
 struct Options {
@@ -302,7 +304,7 @@ fn run(programs: VecDeque<Program>, options: &Options, look: impl Fn(&Ended) + S
             scope.spawn(|| while run_next() {});
         }
         while options.further && !lock(&waiting).is_empty() {
-            if were_idle() && further.load(Relaxed) < options.at_once {
+            if were_idle() && further.load(Relaxed) < FURTHER * options.at_once {
                 further.fetch_add(1, Relaxed);
                 scope.spawn(|| {
                     run_next();
