@@ -404,10 +404,11 @@ mod tests {
         let newcomer = many(&admission, 5, 1);
         assert_eq!(newcomer.len(), 1);
         assert!(is_displaced(&each[0]).await && !is_displaced(&each[1]).await);
-        // It comes back, and what it had has not been seen to end.
-        let again = many(&admission, 5, 1);
-        assert_eq!(again.len(), 1);
-        assert!(is_displaced(&newcomer[0]).await && !is_displaced(&again[0]).await);
+        // It comes back, again and again, and what it had has not been seen to end.
+        let again = many(&admission, 5, 9);
+        assert_eq!(again.len(), 9);
+        assert!(is_displaced(&newcomer[0]).await && is_displaced(&again[7]).await);
+        assert!(!is_displaced(&again[8]).await);
         assert!(
             !is_displaced(&each[1]).await,
             "who has one displaces nobody who has one"
