@@ -355,7 +355,7 @@ pub(crate) fn crew(
     let names: Vec<String> = crew.agents().map(|hello| hello.name.to_string()).collect();
     say(format_args!(
         "the load is driven by {}",
-        lab_conduct::first_few(&names)
+        lab_analysis::format::first_few(&names)
     ));
     Ok(Some(Arc::new(crew)))
 }

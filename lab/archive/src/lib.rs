@@ -26,6 +26,7 @@ mod log;
 pub mod model;
 mod monitor;
 mod names;
+mod noted;
 mod reader;
 mod series;
 mod sink;
@@ -46,6 +47,7 @@ pub use model::{
     Unanswered, WindowLine,
 };
 pub use monitor::MonitorTable;
+pub use noted::Noted;
 pub use reader::{Run, TrialData};
 pub use series::{Kind, Outcome, Series};
 pub use writer::{RunWriter, TrialWriter};

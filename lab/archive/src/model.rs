@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Circumstances;
+use crate::{Circumstances, Noted};
 
 /// `manifest.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -141,7 +141,11 @@ pub struct TrialRecord {
     pub circumstances: Circumstances,
     /// Settings the system was started with, for the reader.
     pub system_settings: BTreeMap<String, String>,
-    /// Anything a reader must know, in sentences (what was padded, what differs …).
+    /// What else its reader must know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub noted: Vec<Noted>,
+    /// What those who had the system, or made its settings, say of it in sentences: how it ended, what was padded …
+    /// Earlier versions said here all that is noted.
     pub notes: Vec<String>,
 }
 

@@ -8,9 +8,9 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use lab_archive::{
     ArchiveError, Circumstances, Clocks, Environment, ErrorClass, ErrorExample, GeneratorHealth,
-    Kind, LatenessLine, LimitsReached, Manifest, OtherProgram, Outcome, Pinning, Run, RunWriter,
-    Series, SlowestLine, StartingState, StepLine, Throttled, TrialEnd, TrialRecord, TrialWriter,
-    Used, WindowLine,
+    Kind, LatenessLine, LimitsReached, Manifest, Noted, OtherProgram, Outcome, Pinning, Run,
+    RunWriter, Series, SlowestLine, StartingState, StepLine, Throttled, TrialEnd, TrialRecord,
+    TrialWriter, Used, WindowLine,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -127,6 +127,7 @@ fn record(id: u32) -> TrialRecord {
         start_data_bytes: 1 << 40,
         circumstances: circumstances(),
         system_settings: BTreeMap::from([("http_threads".to_owned(), "80".to_owned())]),
+        noted: vec![Noted::SharedCore],
         notes: vec!["Mailboxes are not padded.".to_owned()],
     }
 }
@@ -285,6 +286,31 @@ fn window_line() -> impl Strategy<Value = WindowLine> {
     })
 }
 
+fn noted() -> impl Strategy<Value = Noted> {
+    let text = || "\\PC*";
+    prop_oneof![
+        Just(Noted::NotPinned),
+        proptest::option::of(text()).prop_map(|part| Noted::RanElsewhere { part }),
+        (text(), text(), text()).prop_map(|(name, wanted, in_force)| Noted::KernelMade {
+            name,
+            wanted,
+            in_force,
+        }),
+        (text(), any::<[u64; 2]>(), text()).prop_map(|(server, [asked, missing], problem)| {
+            Noted::ExporterMissed {
+                server,
+                asked,
+                missing,
+                problem,
+            }
+        }),
+        any::<u64>().prop_map(|after_us| Noted::RequestTimeout {
+            after_us,
+            bounds: after_us % 2 == 0,
+        }),
+    ]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
@@ -294,6 +320,7 @@ proptest! {
         rows in proptest::collection::vec(
             (0u32.., proptest::collection::vec(proptest::option::of(-1e12..1e12), 2)), 0..6),
         notes in proptest::collection::vec("\\PC*", 0..3),
+        noted in proptest::collection::vec(noted(), 0..3),
         values in proptest::collection::vec(0u64..60_000_000, 1..50),
     ) {
         let dir = tempfile::tempdir().unwrap();
@@ -310,6 +337,7 @@ proptest! {
         trial.histogram(STEP, hour, 2 * hour, &histogram(&values)).unwrap();
         let mut facts = record(3);
         facts.notes = notes;
+        facts.noted = noted;
         facts.end = TrialEnd::SystemFailed { message: "it died\nlast line".to_owned() };
         trial.finish(&facts).unwrap();
 
@@ -444,6 +472,7 @@ fn an_archive_of_the_first_version_stays_readable() {
     let mut without = record(1);
     without.circumstances = Circumstances::default();
     without.generator.nice = None;
+    without.noted.clear();
     assert_eq!(trial.record, without);
     let mut earlier = window(400.0, 3);
     for step in earlier.steps.values_mut() {

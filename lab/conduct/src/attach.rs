@@ -173,18 +173,18 @@ pub(crate) fn start(
     }
     let resolve = Resolve::new(&start.reach.resolve);
     let address = reach(&base, &resolve, interrupt)?;
-    let (process, note) = match start.far {
+    let (process, noted) = match start.far {
         Some(agent) => {
             let which = (base.port, spec.pid);
-            let (machine, note) = far::watching(agent, which, interrupt)?;
-            (Process::Own(Box::new(machine)), note)
+            let (machine, noted) = far::watching(agent, which, interrupt)?;
+            (Process::Own(Box::new(machine)), noted)
         }
         None => (Process::Attached(watched(&base, spec)?), None),
     };
     Ok(System {
         parts: Parts::default(),
         process,
-        note,
+        noted,
         base,
         address,
         reach: Reach::default(),

@@ -69,30 +69,6 @@ pub(crate) fn agents(elsewhere: &dyn Elsewhere) -> Vec<Agent> {
     elsewhere.seen().iter().map(agent).collect()
 }
 
-/// Who drove, for the reader.
-pub(crate) fn note(agents: &[Agent]) -> String {
-    let named = agents.iter().map(|agent| {
-        let workers = match agent.workers {
-            1 => "1 worker".to_owned(),
-            n => format!("{n} workers"),
-        };
-        format!("{} on {} ({workers})", agent.name, agent.host)
-    });
-    let named: Vec<String> = named.collect();
-    format!("The load was driven by agents: {}.", first_few(&named))
-}
-
-/// Names in a line that can be read; all of them are in the records of the trials.
-#[must_use]
-pub fn first_few(names: &[String]) -> String {
-    const FEW: usize = 10;
-    let more = names.len().saturating_sub(FEW);
-    if more < 2 {
-        return names.join(", ");
-    }
-    format!("{}, and {more} more", names[..FEW].join(", "))
-}
-
 fn agent(seen: &Seen) -> Agent {
     let best = seen.offsets.iter().min_by_key(|one| one.bound);
     Agent {
@@ -205,23 +181,6 @@ mod tests {
         // What two seconds show is less than what is unknown of each.
         assert_eq!(drift(&line[..3]), None);
         assert_eq!((drift(&line[..1]), drift(&[])), (None, None));
-    }
-
-    #[test]
-    fn a_note_names_who_drove() {
-        let agent = |name: &str, workers| Agent {
-            name: name.to_owned(),
-            host: "rack".to_owned(),
-            workers,
-            ..Agent::default()
-        };
-        let expected =
-            "The load was driven by agents: ada on rack (1 worker), bob on rack (2 workers).";
-        assert_eq!(note(&[agent("ada", 1), agent("bob", 2)]), expected);
-        let names = |count: u32| (0..count).map(|n| format!("a{n}")).collect::<Vec<_>>();
-        assert!(first_few(&names(11)).ends_with("a9, a10"));
-        let line = first_few(&names(200));
-        assert!(line.ends_with("a8, a9, and 190 more"), "{line}");
     }
 
     #[test]

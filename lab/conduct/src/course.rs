@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use lab_archive::{Circumstances, ErrorExample, Pinning, QuietGate, RawBaseline};
+use lab_archive::{Circumstances, ErrorExample, Noted, Pinning, QuietGate, RawBaseline};
 use lab_driver::remote::Elsewhere;
 use lab_driver::{DriverEvent, WorkerThread};
 use lab_machine::scratch::{Scratch, Work};
@@ -110,6 +110,8 @@ pub(crate) struct Facts {
     pub(crate) workers: usize,
     pub(crate) measured: Measured,
     pub(crate) raw: Option<RawBaseline>,
+    pub(crate) noted: Vec<Noted>,
+    /// Sentences of those who had the system.
     pub(crate) notes: Vec<String>,
 }
 

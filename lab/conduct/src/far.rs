@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use lab_archive::Agent;
+use lab_archive::Noted;
 use lab_driver::remote::Elsewhere;
 use lab_machine::{Afar, Beside, Hand, Setup};
 use lab_study::plan::{LoadKind, Plan, Trial};
@@ -222,21 +222,15 @@ pub(crate) fn part(
     open(&**machine, Some(setup_of_part(trial, part)), output)
 }
 
-/// The machine of a system that runs there already, whose agent looks after it; a sentence where it finds none.
+/// The machine of a system that runs there already, whose agent looks after it; that it finds none, where it does.
 pub(crate) fn watching(
     elsewhere: &dyn Elsewhere,
     (port, pid): (u16, Option<u32>),
     interrupt: &AtomicBool,
-) -> Result<(Afar, Option<String>), Stop> {
+) -> Result<(Afar, Option<Noted>), Stop> {
     let mut afar = open(elsewhere, None, PathBuf::new())?;
     let found = afar.watch(port, pid, interrupt).map_err(stopped)?;
-    let note = || {
-        format!(
-            "The agent found no process that listens on port {port} of its machine and that it may watch: the system \
-             is not looked after, and has no counters of its own. Name its `pid`, or start the agent as its user."
-        )
-    };
-    Ok((afar, (!found).then(note)))
+    Ok((afar, (!found).then_some(Noted::NotWatched { port })))
 }
 
 fn open(elsewhere: &dyn Elsewhere, setup: Option<Setup>, output: PathBuf) -> Result<Afar, Stop> {
@@ -254,9 +248,4 @@ fn open_for(
     let peer = peer.ok_or(Stop::Fatal(ConductError::DriverEnded))?;
     let afar = Afar::new((peer, hand), setup, output);
     Ok(afar.map_err(ConductError::Scraper)?)
-}
-
-/// Where the system of a trial ran, or a part of it, for the reader.
-pub(crate) fn note(what: &str, agent: &Agent) -> String {
-    format!("{what} ran on {}, by agent {}.", agent.host, agent.name)
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lab_archive::GeneratorHealth;
+use lab_archive::{GeneratorHealth, Noted};
 use lab_driver::WorkerThread;
 
 /// The stretch over which a worker's highest CPU share is looked for.
@@ -145,7 +145,7 @@ impl Health {
         &self,
         workers: usize,
         held: Duration,
-    ) -> (GeneratorHealth, Option<String>) {
+    ) -> (GeneratorHealth, Option<Noted>) {
         let mut health = GeneratorHealth {
             workers: u32::try_from(workers).unwrap_or(u32::MAX),
             nice: self.nice,
@@ -158,11 +158,11 @@ impl Health {
             .zip(self.last.as_ref())
             .filter(|(a, b)| a.at < b.at);
         let Some((first, last)) = ends else {
-            let note = match held < READ_TWICE {
-                true => "The hold was too short to judge the generator by its CPU.".to_owned(),
+            let unread = match held < READ_TWICE {
+                true => Noted::HoldTooShort,
                 false => hardly_read(Duration::ZERO, held),
             };
-            return (health, Some(note));
+            return (health, Some(unread));
         };
         let seen = last.at - first.at;
         if seen < held.mul_f64(SEEN_PART) {
@@ -174,18 +174,16 @@ impl Health {
         health.cpu_fraction_max = Some(self.busiest.unwrap_or_else(busiest));
         let waited = sum(first, last, |t| t.waited);
         health.run_queue_delay_fraction = waited.map(|waited| waited / all);
-        let unknown = "This kernel does not tell how long the generator waited for a core.";
-        (health, waited.is_none().then(|| unknown.to_owned()))
+        (health, waited.is_none().then_some(Noted::WaitsUnknown))
     }
 }
 
-fn hardly_read(seen: Duration, held: Duration) -> String {
-    format!(
-        "The generator's CPU was read over {:.1} s of the {:.1} s of the hold, which is too little to judge \
-         it by: whoever reads it had no CPU.",
-        seen.as_secs_f64(),
-        held.as_secs_f64()
-    )
+fn hardly_read(read: Duration, held: Duration) -> Noted {
+    let ms = |length: Duration| u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
+    Noted::HardlyRead {
+        read_ms: ms(read),
+        held_ms: ms(held),
+    }
 }
 
 /// Growth in seconds over all workers.
@@ -238,8 +236,8 @@ mod tests {
         health.add(at(14), Some(vec![times(5000, 50), times(2000, 0)]));
         health.add(at(18), None);
         health.add(at(20), Some(vec![times(6000, 250), times(3000, 0)]));
-        let (summary, note) = health.summary(2, at(10));
-        assert_eq!(note, None);
+        let (summary, unread) = health.summary(2, at(10));
+        assert_eq!(unread, None);
         assert!(
             (summary.cpu_fraction.unwrap() - 0.3).abs() < 1e-12,
             "{summary:?}"
@@ -289,13 +287,14 @@ mod tests {
         let mut health = Health::default();
         let said = |health: &Health, held| health.summary(1, held).1.unwrap();
         let short = said(&health, Duration::from_millis(30));
-        assert!(short.contains("too short"), "{short}");
-        assert!(said(&health, at(1)).contains("0.0 s of the 1.0 s"));
+        assert_eq!(short, Noted::HoldTooShort);
+        let never = hardly_read(Duration::ZERO, at(1));
+        assert_eq!(said(&health, at(1)), never);
         health.add(at(1), Some(vec![times(0, 0)]));
-        assert!(said(&health, at(1)).contains("had no CPU"));
+        assert_eq!(said(&health, at(1)), never);
         health.add(at(2), Some(vec![times(250, 0)]));
-        let (summary, note) = health.summary(1, at(1));
-        assert_eq!((summary.cpu_fraction_max, note), (Some(0.25), None));
+        let (summary, unread) = health.summary(1, at(1));
+        assert_eq!((summary.cpu_fraction_max, unread), (Some(0.25), None));
     }
 
     #[test]
@@ -306,13 +305,13 @@ mod tests {
             health.add(at(to_s), Some(vec![times(1, 1)]));
             health.summary(1, at(20))
         };
-        let (summary, note) = of(18, 20);
+        let (summary, unread) = of(18, 20);
         assert_eq!(
             (summary.cpu_fraction, summary.cpu_fraction_max),
             (None, None)
         );
         assert_eq!(summary.run_queue_delay_fraction, None);
-        assert!(note.unwrap().contains("2.0 s of the 20.0 s"));
+        assert_eq!(unread, Some(hardly_read(at(2), at(20))));
         assert!(of(2, 20).0.cpu_fraction.is_some());
     }
 
@@ -334,8 +333,8 @@ mod tests {
             }]),
         );
         health.add(at(1), Some(vec![without]));
-        let (summary, note) = health.summary(1, at(1));
-        assert!(note.unwrap().contains("does not tell"));
+        let (summary, unread) = health.summary(1, at(1));
+        assert_eq!(unread, Some(Noted::WaitsUnknown));
         assert_eq!(summary.cpu_fraction, Some(0.1));
         assert_eq!(summary.run_queue_delay_fraction, None);
     }

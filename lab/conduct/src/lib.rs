@@ -63,7 +63,6 @@ mod trial;
 pub use lab_machine::together;
 
 pub use attend::{Attended, attend, first_trial};
-pub use away::first_few;
 pub use calibrate::{
     CalibrateError, CalibrateRequest, Calibration, Lateness, calibrate, serve_nothing,
 };

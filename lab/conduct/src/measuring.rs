@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lab_archive::{ArchiveError, TrialWriter};
+use lab_archive::{ArchiveError, Noted, TrialWriter};
 use lab_driver::remote::Elsewhere;
 use lab_driver::{Window, WorkerThread};
 use lab_machine::{Row, next_due};
@@ -241,8 +241,8 @@ impl Measuring {
     }
 
     /// A sentence about what of them is missing.
-    pub(crate) fn scraper_note(&self) -> Option<String> {
-        self.scraper.as_ref()?.note()
+    pub(crate) fn missed_by_exporter(&self) -> Option<Noted> {
+        self.scraper.as_ref()?.missed()
     }
 
     /// Names of the counters.

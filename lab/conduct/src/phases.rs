@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use lab_archive::{RawBaseline, TrialWriter};
+use lab_archive::{Noted, RawBaseline, TrialWriter};
 use lab_driver::{Background, Clock, Driver, DriverEvent, WorkerThread};
 use lab_host::clock::{Stopwatch, calendar};
 use lab_host::cores;
@@ -94,10 +94,10 @@ impl Conductor<'_> {
         self.begins_with(system, facts)?;
         let moved = system.keep_on(&self.pinning.system);
         if moved > 0 {
-            let cores = cores::words(&self.pinning.system);
-            facts.notes.push(format!(
-                "{moved} threads of the system had left its cores and were put back on {cores}."
-            ));
+            facts.noted.push(Noted::PutBack {
+                threads: moved as u64,
+                cores: cores::words(&self.pinning.system),
+            });
         }
         let spans = self.spans();
         let steps = self.plan.question.workload.steps.len();
@@ -139,7 +139,7 @@ impl Conductor<'_> {
         for far in self.agents_of_system() {
             away::write_clocks(far, clock.shared_zero(), writer)?;
         }
-        facts.notes.extend(measuring.scraper_note());
+        facts.noted.extend(measuring.missed_by_exporter());
         measuring.came(system.rows(), writer)?;
         measuring.flush(writer)?;
         facts.measured = measuring.finish();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lab_archive::{DuetRecord, SystemHost, TRIAL_SCHEMA, TrialEnd, TrialRecord};
+use lab_archive::{DuetRecord, Noted, SystemHost, TRIAL_SCHEMA, TrialEnd, TrialRecord};
 use lab_host::clock::calendar;
 use lab_host::cores;
 use lab_host::machine;
@@ -18,7 +18,7 @@ impl Conductor<'_> {
     pub(crate) fn record(&self, facts: Facts, end: TrialEnd) -> TrialRecord {
         let ramp = Duration::from_millis(self.trial.load.ramp_ms);
         let held = facts.measured.elapsed.saturating_sub(ramp);
-        let (generator, note) = facts.measured.health.summary(facts.workers, held);
+        let (generator, unread) = facts.measured.health.summary(facts.workers, held);
         let unanswered = facts.measured.unanswered;
         let mut system_settings = self.settings();
         let kernel = facts.kernel.into_iter();
@@ -32,9 +32,11 @@ impl Conductor<'_> {
             Some((format!("cpus of {}", part.name), cores::wanted(&count)))
         }));
         let complete = matches!(end, TrialEnd::Complete);
+        let mut noted = facts.noted;
+        noted.extend(unread.filter(|_| complete));
+        noted.extend(self.noted(facts.measured.sessions));
         let mut notes = facts.notes;
-        notes.extend(note.filter(|_| complete));
-        notes.extend(self.notes(facts.measured.sessions));
+        notes.extend_from_slice(system::notes(&self.trial.system));
         TrialRecord {
             schema: TRIAL_SCHEMA.to_owned(),
             id: self.trial.id,
@@ -59,6 +61,7 @@ impl Conductor<'_> {
             start_data_bytes: facts.start_data_bytes,
             circumstances: facts.circumstances,
             system_settings,
+            noted,
             notes,
         }
     }
@@ -114,45 +117,52 @@ impl Conductor<'_> {
         }
     }
 
-    fn notes(&self, sessions_begun: u64) -> Vec<String> {
-        let mut notes = Vec::new();
+    fn noted(&self, sessions_begun: u64) -> Vec<Noted> {
+        let mut noted = Vec::new();
         if system::is_attached(&self.trial.system) {
-            let not = "The system is not pinned: it is attached to, and on whatever cores it is.";
-            notes.push(not.to_owned());
+            noted.push(Noted::NotPinned);
         }
         if self.pinning.shared {
-            notes.push("The generator and the system share a core.".to_owned());
+            noted.push(Noted::SharedCore);
         }
-        for setting in &self.trial.host.kernel {
-            let in_force = self.kernel.get(&setting.name).unwrap_or(&setting.value);
-            if sysctl::same(in_force, &setting.value) {
-                continue;
-            }
-            let (name, value) = (&setting.name, &setting.value);
-            notes.push(match setting.path.as_str() {
-                CPU_LATENCY => {
-                    format!("Another program asked for {in_force}, not {value}: {name}.")
-                }
-                _ => format!("The kernel made {in_force} of {value} for {name}."),
-            });
-        }
-        notes.extend_from_slice(system::notes(&self.trial.system));
+        noted.extend(self.kernel_differs());
         if let LoadKind::Sequence { sessions } = self.trial.load.kind
             && sessions_begun < u64::from(sessions)
         {
-            notes.push(format!(
-                "The sequence was cut by the end of its time: {sessions_begun} of {sessions} sessions \
-                 were begun."
-            ));
+            noted.push(Noted::SequenceCut {
+                begun: sessions_begun,
+                sessions: sessions.into(),
+            });
         }
-        let timeout = self.limits().request_timeout.as_secs_f64();
-        notes.push(match self.trial.load.time_limit_ms {
-            Some(_) => format!(
-                "An operation that takes over {timeout} s is given up: its step has a bound \
-                 instead of times, and is not repeated any further in that session."
-            ),
-            None => format!("A request that takes over {timeout} s is a timeout, an error."),
+        let after = self.limits().request_timeout;
+        noted.push(Noted::RequestTimeout {
+            after_us: u64::try_from(after.as_micros()).unwrap_or(u64::MAX),
+            bounds: self.trial.load.time_limit_ms.is_some(),
         });
-        notes
+        noted
+    }
+
+    /// Settings of the kernel that came out as others.
+    fn kernel_differs(&self) -> impl Iterator<Item = Noted> {
+        self.trial.host.kernel.iter().filter_map(|setting| {
+            let in_force = self.kernel.get(&setting.name).unwrap_or(&setting.value);
+            if sysctl::same(in_force, &setting.value) {
+                return None;
+            }
+            let (name, wanted) = (setting.name.clone(), setting.value.clone());
+            let in_force = in_force.clone();
+            Some(match setting.path.as_str() {
+                CPU_LATENCY => Noted::LatencyAsked {
+                    name,
+                    wanted,
+                    in_force,
+                },
+                _ => Noted::KernelMade {
+                    name,
+                    wanted,
+                    in_force,
+                },
+            })
+        })
     }
 }

@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use lab_archive::Noted;
 use lab_client::Tls;
 use lab_driver::{BaseUrl, Clock};
 use lab_host::clock::pause;
@@ -111,21 +112,14 @@ impl Scraper {
         }
     }
 
-    /// A sentence about answers that did not come.
-    pub(crate) fn note(&self) -> Option<String> {
-        let Self { asked, failed, .. } = self;
-        let whom = self.exporter.server.authority();
-        if *asked == 0 {
-            return Some(format!(
-                "The node_exporter at {whom} did not answer in time."
-            ));
-        }
-        (*failed > 0).then(|| {
-            format!(
-                "{failed} of {asked} answers of the node_exporter at {whom} are missing, and so \
-                 are the host's counters of those moments: {}.",
-                self.problem
-            )
+    /// Answers that did not come.
+    pub(crate) fn missed(&self) -> Option<Noted> {
+        let Self { asked, failed, .. } = *self;
+        (asked == 0 || failed > 0).then(|| Noted::ExporterMissed {
+            server: self.exporter.server.authority().to_owned(),
+            asked,
+            missing: failed,
+            problem: self.problem.clone(),
         })
     }
 }

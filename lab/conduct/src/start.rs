@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use lab_archive::Noted;
 use lab_driver::remote::Elsewhere;
 use lab_driver::{BaseUrl, Clock};
 use lab_machine::scratch::Scratch;
@@ -68,7 +69,7 @@ pub(crate) struct System {
     pub(crate) parts: Parts,
     pub(crate) process: Process,
     /// What its trial's record is to say of it.
-    pub(crate) note: Option<String>,
+    pub(crate) noted: Option<Noted>,
     pub(crate) base: BaseUrl,
     pub(crate) address: SocketAddr,
     /// The way to it, once it runs.
@@ -91,7 +92,7 @@ impl System {
         Self {
             parts: Parts::default(),
             process: Process::Own(machine),
-            note: None,
+            noted: None,
             base: local(started.address, secure),
             address: started.address,
             reach: Reach::default(),

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-use lab_archive::{TrialEnd, TrialWriter};
+use lab_archive::{Noted, TrialEnd, TrialWriter};
 use lab_client::Protocol;
 use lab_driver::remote::{Elsewhere, Generators};
 use lab_driver::{Drive, DriveSummary, Driver, DriverEvent, Mix, Part};
@@ -92,7 +92,7 @@ impl Conductor<'_> {
         let before = Look::now();
         let start = self.system(self.scratch, writer.output_path());
         let mut system = system::start(&start, self.interrupt)?;
-        facts.notes.extend(system.note.take());
+        facts.noted.extend(system.noted.take());
         let result = self.with_system(&mut system, (&before, filled), writer, facts);
         self.tell(Event::Phase(Phase::Stopping));
         let (result, note) = with_end(result, system.stop());
@@ -123,15 +123,16 @@ impl Conductor<'_> {
         for (name, on) in parts.filter_map(|part| Some((part.name(), part.host.on.as_ref()?))) {
             let machine = self.machines.get(on);
             let agent = machine.and_then(|machine| away::agents(&**machine).into_iter().next());
-            let note = agent.as_ref().map(|agent| far::note(name, agent));
-            facts.notes.extend(note);
+            let part = Some(name.to_owned());
+            let ran = agent.as_ref().map(|_| Noted::RanElsewhere { part });
+            facts.noted.extend(ran);
             around.part(name).agent = agent;
         }
         let Some(far) = self.far() else { return };
         around.system_agent = away::agents(far).into_iter().next();
-        let note = around.system_agent.as_ref();
-        let note = note.map(|agent| far::note("The system", agent));
-        facts.notes.extend(note);
+        let ran = around.system_agent.as_ref();
+        let ran = ran.map(|_| Noted::RanElsewhere { part: None });
+        facts.noted.extend(ran);
     }
 
     /// All agents that have a part of the system, by machine.
@@ -248,8 +249,7 @@ impl Conductor<'_> {
         });
         if let Some(elsewhere) = self.elsewhere {
             facts.circumstances.agents = away::agents(&**elsewhere);
-            let note = away::note(&facts.circumstances.agents);
-            facts.notes.push(note);
+            facts.noted.push(Noted::DrivenByAgents);
         }
         if result.is_err() {
             driver.stop();

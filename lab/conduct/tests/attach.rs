@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use lab_archive::{Run, TrialEnd, TrialRecord};
+use lab_archive::{Noted, Run, TrialEnd, TrialRecord};
 use lab_conduct::{
     ConductError, Control, Event, FailedCheck, Judged, Outcome, Patience, Phase, RunRequest, run,
 };
@@ -203,13 +203,13 @@ fn an_attached_system_is_watched_and_left_alone() {
     assert_eq!(record.end, TrialEnd::Complete);
     assert_eq!(record.system_settings["cpus"], "not pinned: attached");
     assert_eq!(run.manifest.environment.pinning.system, [] as [u32; 0]);
-    let notes = record.notes.join("\n");
-    assert!(notes.contains("not pinned"), "{notes}");
+    let noted = format!("{:?}", record.noted);
+    assert!(record.noted.contains(&Noted::NotPinned), "{noted}");
     assert!(
-        notes.contains("1 of ") && notes.contains("status 500"),
-        "{notes}"
+        noted.contains("missing: 1,") && noted.contains("status 500"),
+        "{noted}"
     );
-    assert!(!notes.contains("secret"), "{notes}");
+    assert!(!noted.contains("secret"), "{noted}");
     let trial = &run.trials[0];
     let output = run.output(trial.record.id).unwrap();
     assert_eq!(output.as_deref(), Some(&b"as it was\n"[..]));

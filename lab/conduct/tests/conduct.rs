@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use lab_archive::{
-    Circumstances, Follow, Happening, Kind, Outcome as Answered, Run, Series, TrialEnd,
+    Circumstances, Follow, Happening, Kind, Noted, Outcome as Answered, Run, Series, TrialEnd,
 };
 use lab_conduct::{
     ConductError, Control, Event, FailedCheck, Judged, Outcome, Patience, Phase, RunRequest, run,
@@ -256,7 +256,8 @@ fn a_plan_runs_and_every_trial_is_recorded() {
         assert_eq!(record.error_examples, []);
         // Where whoever reads it had no CPU through a hold of a second, that is said in its place.
         let is_read = record.generator.cpu_fraction.is_some();
-        let says_why = record.notes.iter().any(|note| note.contains("had no CPU"));
+        let why = |noted: &Noted| matches!(noted, Noted::HardlyRead { .. });
+        let says_why = record.noted.iter().any(why);
         assert!(
             record.generator.workers > 0 && is_read != says_why,
             "{record:?}"

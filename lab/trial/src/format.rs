@@ -240,6 +240,16 @@ pub fn list(items: &[String]) -> String {
     }
 }
 
+/// Names in a line that can be read; all of them are in the records of the trials.
+pub fn first_few(names: &[String]) -> String {
+    const FEW: usize = 10;
+    let more = names.len().saturating_sub(FEW);
+    if more < 2 {
+        return names.join(", ");
+    }
+    format!("{}, and {more} more", names[..FEW].join(", "))
+}
+
 /// The text without what could steer a terminal or reorder a line: control and bidirectional
 /// formatting characters become `�`.
 pub fn plain(text: &str) -> String {
@@ -311,6 +321,14 @@ mod tests {
         assert_eq!(duration(3_600_000.0), "60 min");
         assert_eq!(duration(48_000.0), "48 s");
         assert_eq!(list(&["a".into(), "b".into(), "c".into()]), "a, b, and c");
+    }
+
+    #[test]
+    fn long_lists_are_cut() {
+        let names = |count: u32| (0..count).map(|n| format!("a{n}")).collect::<Vec<_>>();
+        assert!(first_few(&names(11)).ends_with("a9, a10"));
+        let line = first_few(&names(200));
+        assert!(line.ends_with("a8, a9, and 190 more"), "{line}");
     }
 
     #[test]

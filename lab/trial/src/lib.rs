@@ -16,6 +16,7 @@ pub mod format;
 mod judgement;
 mod measures;
 pub mod model;
+mod notes;
 mod notesmark;
 mod number;
 mod populations;

@@ -25,7 +25,7 @@ use crate::stages::{Stage, stages};
 use crate::sums::{self, Groups, Names, StepSum, Sums, hold, p95_by_group, sum_over};
 use crate::tags::{OfTag, tags};
 use crate::warmup::{Batch, Warmup, batches, warmup};
-use crate::{checks, counters, notesmark, thresholds, transfer};
+use crate::{checks, counters, notes, notesmark, thresholds, transfer};
 
 /// What one trial is judged from.
 pub struct Input<'a> {
@@ -334,7 +334,7 @@ impl Measured<'_> {
             error_examples: error_examples(input),
             slowest: slowest(input, names, sums),
             system_settings: record.system_settings.clone(),
-            notes: record.notes.clone(),
+            notes: notes::sentences(record),
             series: self.series,
         }
     }

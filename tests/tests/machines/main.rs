@@ -17,7 +17,7 @@ use plimsoll_tests::server::free_address;
 use plimsoll_tests::wait_until;
 
 use stage::{
-    ADDRESS, DEADLINE, Mortal, SESSIONS, SETTINGS, Stage, check_notes, counts, log, plimsoll,
+    ADDRESS, DEADLINE, Mortal, SESSIONS, SETTINGS, Stage, check_elsewhere, counts, log, plimsoll,
     record, samples, sequence, study,
 };
 
@@ -54,7 +54,7 @@ fn a_system_elsewhere_gets_the_same_requests_and_leaves_nothing() {
             "{column}: {all} samples here, {there} there"
         );
     }
-    check_notes(&record, "by agent db");
+    check_elsewhere(&record, None);
     let agent = &record["circumstances"]["system_agent"];
     assert_eq!(agent["name"], "db");
     assert_eq!(record["system_settings"]["on"], "db");

@@ -12,7 +12,7 @@ use plimsoll_tests::wait_until;
 use serde_json::Value;
 
 use crate::stage::{
-    DEADLINE, FRONT, Mortal, SECOND, SESSIONS, Stage, check_notes, counts, record, samples,
+    DEADLINE, FRONT, Mortal, SECOND, SESSIONS, Stage, check_elsewhere, counts, record, samples,
     sequence,
 };
 
@@ -68,7 +68,7 @@ fn check_part(record: &Value) {
     assert_eq!(record["system_settings"]["machine of db"], "db");
     let cpus = record["system_settings"]["cpus of db"].as_str();
     assert!(cpus.is_some_and(|cpus| cpus.contains("core")), "{record}");
-    check_notes(record, "db ran on ");
+    check_elsewhere(record, Some("db"));
 }
 
 /// The first trial of the run, which is whole.
@@ -92,7 +92,7 @@ fn a_system_on_two_machines_is_one_and_each_machine_is_counted() {
     let Some(stage) = two_machines() else { return };
     let record = whole(&stage, "two", &study(&sequence(), Some(SECOND)));
     assert_eq!(record["circumstances"]["system_agent"]["name"], SECOND);
-    check_notes(&record, "by agent app");
+    check_elsewhere(&record, None);
     let trial = stage.path("two").join("trials/001");
     let log = |name: &str| fs::read_to_string(trial.join(name)).expect("its output");
     let passes = log("system.log");

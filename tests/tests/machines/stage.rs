@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use plimsoll_tests::server::free_address;
 use plimsoll_tests::{program, wait_until};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Longer than anything takes.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(300);
@@ -368,8 +368,13 @@ pub(crate) fn samples_of(run: &Path, trial: u32, column: &str) -> usize {
         .count()
 }
 
+/// That the system, or its part of this name, ran elsewhere.
 #[track_caller]
-pub(crate) fn check_notes(record: &Value, expected: &str) {
-    let notes = record["notes"].to_string();
-    assert!(notes.contains(expected), "{notes}");
+pub(crate) fn check_elsewhere(record: &Value, part: Option<&str>) {
+    let mut expected = json!({ "what": "ran_elsewhere" });
+    if let Some(part) = part {
+        expected["part"] = part.into();
+    }
+    let noted = record["noted"].as_array().expect("a list");
+    assert!(noted.contains(&expected), "{noted:?}");
 }

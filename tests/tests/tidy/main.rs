@@ -53,6 +53,22 @@ fn no_test_is_ignored_and_no_place_is_unfinished() {
 }
 
 #[test]
+fn the_lab_knows_no_product_but_in_the_preset_of_a_study() {
+    let of_lab = files(".rs").into_iter().map(|path| (show(&path), path));
+    let of_lab = of_lab.filter(|(name, _)| name.starts_with("lab/") && name.contains("/src/"));
+    let mut offenders = Vec::new();
+    for (name, path) in of_lab.filter(|(name, _)| !name.starts_with("lab/study/")) {
+        let text = fs::read_to_string(&path).expect("readable");
+        for (index, line) in source::shipped(&text).iter().enumerate() {
+            if line.to_lowercase().contains("groupware") {
+                offenders.push(format!("{name}:{}", index + 1));
+            }
+        }
+    }
+    complain("what any system can have is no preset's", &offenders);
+}
+
+#[test]
 fn shipped_study_and_workload_files_name_their_schema() {
     let shipped: Vec<PathBuf> = files(".yaml")
         .into_iter()

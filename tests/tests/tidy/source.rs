@@ -6,6 +6,11 @@ pub(crate) fn code(text: &str) -> Vec<String> {
     without_tests(blanked(text).lines().map(str::to_owned).collect())
 }
 
+/// The file's lines as written; those of test modules are empty.
+pub(crate) fn shipped(text: &str) -> Vec<String> {
+    without_tests(text.lines().map(str::to_owned).collect())
+}
+
 /// A function that is longer than it looks: where it begins, its name, its lines.
 pub(crate) struct Function {
     pub(crate) line: usize,

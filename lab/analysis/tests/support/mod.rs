@@ -446,6 +446,7 @@ fn write_trial(writer: &RunWriter, trial: &Trial, shape: &Shape) {
         start_data_bytes: 1_000_000,
         circumstances: shape.circumstances.clone(),
         system_settings: BTreeMap::from([("http_threads".to_owned(), threads)]),
+        noted: Vec::new(),
         notes: vec!["Mailboxes are not padded.".to_owned()],
     })
     .unwrap();
