@@ -90,7 +90,8 @@ pub enum Noted {
 }
 
 impl Noted {
-    /// The texts that somebody wrote, who may have written a secret.
+    /// The texts that somebody wrote, who may have written a secret. A part's name is none: the trial's
+    /// circumstances have it as it is, and it is looked up there.
     pub fn texts(&mut self) -> Vec<&mut String> {
         match self {
             Self::KernelMade {
@@ -103,11 +104,9 @@ impl Noted {
                 wanted,
                 in_force,
             } => vec![name, wanted, in_force],
-            Self::RanElsewhere { part: Some(part) } => vec![part],
             Self::ExporterMissed {
                 server, problem, ..
             } => vec![server, problem],
-            Self::PutBack { cores, .. } => vec![cores],
             _ => Vec::new(),
         }
     }

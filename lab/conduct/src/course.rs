@@ -228,7 +228,7 @@ impl Facts {
             return None;
         };
         let example = ErrorExample {
-            t_ms: whole_ms(t),
+            t_ms: record::whole_ms(t),
             step,
             class: record::class(class),
             detail,
@@ -237,8 +237,4 @@ impl Facts {
         self.error_examples.push(example.clone());
         Some(Event::Failed(example))
     }
-}
-
-pub(crate) fn whole_ms(t: Duration) -> u64 {
-    u64::try_from(t.as_millis()).unwrap_or(u64::MAX)
 }

@@ -8,6 +8,8 @@ use std::time::Duration;
 use lab_archive::{GeneratorHealth, Noted};
 use lab_driver::WorkerThread;
 
+use crate::record::whole_ms;
+
 /// The stretch over which a worker's highest CPU share is looked for.
 const STRETCH: Duration = Duration::from_secs(5);
 
@@ -179,10 +181,9 @@ impl Health {
 }
 
 fn hardly_read(read: Duration, held: Duration) -> Noted {
-    let ms = |length: Duration| u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
     Noted::HardlyRead {
-        read_ms: ms(read),
-        held_ms: ms(held),
+        read_ms: whole_ms(read),
+        held_ms: whole_ms(held),
     }
 }
 

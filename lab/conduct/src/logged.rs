@@ -5,8 +5,8 @@ use std::path::Path;
 use lab_archive::{EventLine, EventLog, Happening};
 use lab_host::clock::calendar;
 
-use crate::course::whole_ms;
 use crate::event::{Event, Phase};
+use crate::record::whole_ms;
 
 /// The log of a run. A disk that doesn't take a line of it is noticed by what the run writes itself.
 pub(crate) struct Logged {

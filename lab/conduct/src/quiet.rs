@@ -11,8 +11,8 @@ use lab_machine::Look;
 use lab_monitor::quiet::{Gate, Limits, Next, Seen, Watch};
 use lab_study::model::checks::{self, MEMORY_PRESSURE, OTHER_PROGRAMS, STOLEN_CPU};
 
-use crate::course::whole_ms;
 use crate::event::Event;
+use crate::record::whole_ms;
 use crate::surroundings::others;
 
 /// How long a look takes.

@@ -122,6 +122,11 @@ pub(crate) fn ms(t: Duration) -> f64 {
     t.as_secs_f64() * 1e3
 }
 
+/// Milliseconds without their fraction.
+pub(crate) fn whole_ms(t: Duration) -> u64 {
+    u64::try_from(t.as_millis()).unwrap_or(u64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use lab_driver::new_histogram;

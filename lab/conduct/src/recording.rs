@@ -11,8 +11,9 @@ use lab_host::sysctl;
 use lab_study::plan::LoadKind;
 use lab_study::{CPU_LATENCY, Cpus};
 
-use crate::course::{Conductor, Facts, whole_ms};
-use crate::{record, system};
+use crate::course::{Conductor, Facts};
+use crate::record::{self, whole_ms};
+use crate::system;
 
 impl Conductor<'_> {
     pub(crate) fn record(&self, facts: Facts, end: TrialEnd) -> TrialRecord {

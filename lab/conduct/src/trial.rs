@@ -123,16 +123,17 @@ impl Conductor<'_> {
         for (name, on) in parts.filter_map(|part| Some((part.name(), part.host.on.as_ref()?))) {
             let machine = self.machines.get(on);
             let agent = machine.and_then(|machine| away::agents(&**machine).into_iter().next());
-            let part = Some(name.to_owned());
-            let ran = agent.as_ref().map(|_| Noted::RanElsewhere { part });
-            facts.noted.extend(ran);
+            if agent.is_some() {
+                let part = Some(name.to_owned());
+                facts.noted.push(Noted::RanElsewhere { part });
+            }
             around.part(name).agent = agent;
         }
         let Some(far) = self.far() else { return };
         around.system_agent = away::agents(far).into_iter().next();
-        let ran = around.system_agent.as_ref();
-        let ran = ran.map(|_| Noted::RanElsewhere { part: None });
-        facts.noted.extend(ran);
+        if around.system_agent.is_some() {
+            facts.noted.push(Noted::RanElsewhere { part: None });
+        }
     }
 
     /// All agents that have a part of the system, by machine.
