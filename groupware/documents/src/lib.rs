@@ -59,7 +59,7 @@ pub use objects::{
 };
 pub use paths::{attachment_path, document_path};
 pub use upload::{NewUpload, Upload, begin, extend, finish, give_up, join, upload, uploads};
-pub use usage::{Usage, room, stored_bytes};
+pub use usage::{Usage, room, stored_bytes, stored_bytes_after};
 pub use walk::{At, documents_after, find};
 pub use who::Who;
 pub use write::{check_change, create, delete, document, patch, replace};

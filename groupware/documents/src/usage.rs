@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use groupware_store::{Snapshot, StoreError};
+use groupware_store::{Op, Snapshot, StoreError};
 use serde::{Deserialize, Serialize};
 
 use crate::{DatabaseName, DocumentError, keys, limits};
@@ -48,6 +48,15 @@ pub fn stored_bytes(snapshot: &dyn Snapshot, mailbox: &str) -> Result<u64, Store
     let record = snapshot.get(mailbox, keys::USAGE)?;
     let usage = record.and_then(|record| serde_json::from_slice::<Usage>(&record.value).ok());
     Ok(usage.map_or(0, |usage| usage.bytes))
+}
+
+/// What [`stored_bytes`] counts after an operation of a batch, if that changes it.
+pub fn stored_bytes_after(op: &Op) -> Option<u64> {
+    let Op::Put { key, value, .. } = op else {
+        return None;
+    };
+    let usage = (**key == *keys::USAGE).then(|| serde_json::from_slice::<Usage>(value));
+    Some(usage?.ok()?.bytes)
 }
 
 /// The bytes that a user may still store.

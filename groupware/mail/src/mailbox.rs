@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use groupware_store::{Batch, Snapshot, Soon, StoreError, counters};
+use groupware_store::{Batch, Op, Snapshot, Soon, StoreError, counters};
 
 use crate::numbers::{self, Became, Event};
 use crate::{Entry, Folder, MailError, Unid, keys, keywords, own_folders};
@@ -26,6 +26,9 @@ pub struct Stored {
     pub entry: Entry,
     pub(crate) revision: u64,
 }
+
+/// Where the bytes stand among a folder's counters, behind messages and unread ones.
+const BYTES: usize = 2;
 
 /// What is counted of a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -85,6 +88,17 @@ pub fn stored_bytes(snapshot: &dyn Snapshot, mailbox: &str) -> Result<u64, Store
         ControlFlow::Continue(())
     })?;
     Ok(bytes)
+}
+
+/// By how much one operation of a batch changes what [`stored_bytes`] counts.
+pub fn added_bytes(op: &Op) -> i64 {
+    let (from, to) = keys::COUNTS;
+    match op {
+        Op::Add { key, by, .. } if (from..to).contains(&&key[..]) => {
+            by.get(BYTES).copied().unwrap_or_default()
+        }
+        _ => 0,
+    }
 }
 
 impl Counts {
@@ -432,7 +446,7 @@ impl<'a> Changes<'a> {
         let added = self.added_to(mailbox, folder);
         added[0] += by;
         added[1] += by * i64::from(!entry.read);
-        added[2] += by * i64::try_from(entry.size).unwrap_or(i64::MAX);
+        added[BYTES] += by * i64::try_from(entry.size).unwrap_or(i64::MAX);
     }
 
     /// Keywords go with their messages. Few have any, and to look costs less than to remove nothing.

@@ -2,9 +2,10 @@
 //! nobody's share.
 //!
 //! A user's share of the disk is one: messages, meetings, documents, and uploads count in it together.
-//! What a mailbox holds is counted when it changes first and then kept up to date by what is added; it is
-//! counted anew where the share seems to be used up, and now and then. Whoever is trusted, as a study's
-//! generator is, is not counted.
+//! What a mailbox holds is counted when it grows first and then kept up to date by what is added; it is
+//! counted anew where the share seems to be used up, and now and then. Whose share is used up can still read,
+//! mark, move, and remove; and what others change of a meeting that both have is not refused for it. Whoever is
+//! trusted, as a study's generator is, is not counted.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -12,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use groupware_net::Source;
-use groupware_store::{Batch, Op, Snapshot, Store, StoreError};
+use groupware_store::{Assert, Batch, Op, Snapshot, Store, StoreError};
 
 use crate::caller::Caller;
 use crate::limit::Limiter;
@@ -129,20 +130,51 @@ impl Quotas {
         if source == Source::Trusted {
             return Ok(Ok(()));
         }
-        let (added, delivered) = added(batch, own);
-        for (mailbox, added) in &added {
-            if !self.fits(snapshot, (mailbox, added.bytes), now)? {
+        let mut added = added(snapshot, batch)?;
+        for (mailbox, added) in &mut added {
+            let is_own = ***mailbox == *own;
+            if !self.has_room(snapshot, batch, (mailbox, is_own), added, now)? {
                 return Ok(Err(NoRoom::Full(Arc::clone(mailbox))));
             }
         }
+        let delivered = bytes_elsewhere(batch, own);
+        if delivered > 0
+            && let Err(wait) = self.put_elsewhere(caller, delivered, now)
+        {
+            return Ok(Err(NoRoom::TooMuch(wait)));
+        }
         for (mailbox, added) in &added {
+            self.add(mailbox, added.bytes());
             self.meetings.add(mailbox, added.meetings);
         }
-        if delivered == 0 {
-            return Ok(Ok(()));
+        Ok(Ok(()))
+    }
+
+    /// Whether a mailbox has room for what a batch adds to it, which is then known better.
+    fn has_room(
+        &self,
+        snapshot: &dyn Snapshot,
+        batch: &Batch,
+        (mailbox, is_own): (&Arc<str>, bool),
+        added: &mut Added,
+        now: Duration,
+    ) -> Result<bool, StoreError> {
+        let asked = match is_own || added.is_new {
+            true => added.bytes(),
+            // Who changes a meeting changes it for all who have it, whether they have room or not.
+            false => added.counted.max(0).cast_unsigned(),
+        };
+        if asked == 0 || self.fits(snapshot, (mailbox, asked), now)? {
+            return Ok(true);
         }
-        let put = self.put_elsewhere(caller, delivered, now);
-        Ok(put.map_err(NoRoom::TooMuch))
+        if !is_own {
+            return Ok(false);
+        }
+        let meetings = meetings_grow(snapshot, batch, mailbox)?;
+        added.counted = added.counted.saturating_add(meetings.min(0));
+        added.meetings = meetings.max(0).cast_unsigned();
+        let grown = added.bytes();
+        Ok(grown == 0 || (grown < asked && self.fits(snapshot, (mailbox, grown), now)?))
     }
 
     /// Takes so many bytes from what a caller may put where they are in nobody's share, or in another's; if
@@ -159,6 +191,21 @@ impl Quotas {
         }
         let kib = u32::try_from(bytes.div_ceil(1 << 10)).unwrap_or(u32::MAX);
         self.delivered.admit(source, kib, now)
+    }
+
+    /// Whether so many bytes that a caller sends have room in a mailbox, as far as that is known before they
+    /// are there.
+    pub(crate) fn may_take(
+        &self,
+        caller: &Caller,
+        snapshot: &dyn Snapshot,
+        (mailbox, bytes): (&Arc<str>, u64),
+        now: Duration,
+    ) -> Result<bool, StoreError> {
+        match caller.source() {
+            Source::Trusted => Ok(true),
+            _ => self.fits(snapshot, (mailbox, bytes), now),
+        }
     }
 
     /// The bytes that a user may still store.
@@ -194,9 +241,7 @@ impl Quotas {
         let known = self.lock().get(mailbox).copied();
         let is_fresh = |count: &Count| now < count.counted + KEPT_FOR;
         if let Some(count) = known.filter(is_fresh) {
-            let bytes = count.bytes.saturating_add(added);
-            if bytes <= self.quota_bytes.load(Relaxed) {
-                self.note(mailbox, Count { bytes, ..count });
+            if count.bytes.saturating_add(added) <= self.quota_bytes.load(Relaxed) {
                 return Ok(true);
             }
             if now < count.counted + FULL_FOR {
@@ -204,11 +249,9 @@ impl Quotas {
             }
         }
         let bytes = self.used_bytes(snapshot, mailbox, now)?;
-        let fits = bytes.saturating_add(added) <= self.quota_bytes.load(Relaxed);
-        let bytes = if fits { bytes + added } else { bytes };
         let counted = now;
         self.note(mailbox, Count { bytes, counted });
-        Ok(fits)
+        Ok(bytes.saturating_add(added) <= self.quota_bytes.load(Relaxed))
     }
 
     fn note(&self, mailbox: &Arc<str>, count: Count) {
@@ -219,6 +262,13 @@ impl Quotas {
         counts.insert(Arc::clone(mailbox), count);
     }
 
+    /// So many bytes are to be added to what a mailbox holds.
+    fn add(&self, mailbox: &Arc<str>, bytes: u64) {
+        if let Some(count) = self.lock().get_mut(mailbox) {
+            count.bytes = count.bytes.saturating_add(bytes);
+        }
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, Count>> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -227,50 +277,122 @@ impl Quotas {
 /// What a batch adds to a mailbox.
 #[derive(Debug, Clone, Copy, Default)]
 struct Added {
-    bytes: u64,
-    /// Those among them that are of meetings.
+    /// Messages, documents, and uploads: as much as their counts grow by, or less.
+    counted: i64,
+    /// Meetings: at most, since what is replaced is not taken off.
     meetings: u64,
+    /// There is a meeting among them that was not in the mailbox.
+    is_new: bool,
 }
 
-/// What a batch adds to each mailbox, and to others than this one in all. What is replaced is not taken
-/// off; a share that is used up is counted anew.
-fn added<'a>(batch: &'a Batch, own: &str) -> (HashMap<&'a Arc<str>, Added>, u64) {
+impl Added {
+    fn bytes(&self) -> u64 {
+        let meetings = i64::try_from(self.meetings).unwrap_or(i64::MAX);
+        let bytes = self.counted.saturating_add(meetings);
+        bytes.max(0).cast_unsigned()
+    }
+}
+
+/// What a batch adds to each mailbox. The server's own partitions are nobody's.
+fn added<'a>(
+    snapshot: &dyn Snapshot,
+    batch: &'a Batch,
+) -> Result<HashMap<&'a Arc<str>, Added>, StoreError> {
     let mut by_mailbox: HashMap<_, Added> = HashMap::new();
-    let mut delivered = 0;
     for op in &batch.ops {
-        let (partition, key, bytes) = match op {
+        let partition = match op {
+            Op::Put { partition, .. } | Op::Add { partition, .. } => partition,
+            _ => continue,
+        };
+        if partition.starts_with('$') {
+            continue;
+        }
+        let added = by_mailbox.entry(partition).or_default();
+        let counted = match groupware_documents::stored_bytes_after(op) {
+            Some(after) => {
+                let before = groupware_documents::stored_bytes(snapshot, partition)?;
+                after.cast_signed().saturating_sub(before.cast_signed())
+            }
+            None => groupware_mail::added_bytes(op),
+        };
+        added.counted = added.counted.saturating_add(counted);
+        if let Op::Put { key, value, .. } = op
+            && is_meetings(key)
+        {
+            added.meetings += record_bytes(key, value);
+        }
+    }
+    for assert in &batch.asserts {
+        if let Assert::Absent { partition, key } = assert
+            && is_meetings(key)
+            && let Some(added) = by_mailbox.get_mut(partition)
+        {
+            added.is_new = true;
+        }
+    }
+    Ok(by_mailbox)
+}
+
+/// By how much a batch has the meetings of a mailbox grow, or shrink.
+fn meetings_grow(
+    snapshot: &dyn Snapshot,
+    batch: &Batch,
+    mailbox: &Arc<str>,
+) -> Result<i64, StoreError> {
+    let (mut places, mut put) = (Vec::new(), 0);
+    for op in &batch.ops {
+        match op {
             Op::Put {
                 partition,
                 key,
                 value,
-            } => (partition, &key[..], key.len() + value.len()),
-            // Notes of changes take each other's places: whoever removes something needs no room.
-            Op::PutNumbered { key, .. } if !key.gaps().is_empty() => continue,
-            Op::PutNumbered {
-                partition,
-                key,
-                value,
-            } => (
-                partition,
-                key.around(),
-                key.most_bytes() + value.most_bytes(),
-            ),
-            _ => continue,
-        };
-        let bytes = bytes as u64 + RECORD_BYTES;
-        if **partition != *own {
-            delivered += bytes;
-        }
-        // The server's own partitions are nobody's.
-        if !partition.starts_with('$') {
-            let added = by_mailbox.entry(partition).or_default();
-            added.bytes += bytes;
-            let (from, to) = groupware_calendar::ALL;
-            let is_meeting = (from..to).contains(&key);
-            added.meetings += if is_meeting { bytes } else { 0 };
+            } if partition == mailbox && is_meetings(key) => {
+                put += record_bytes(key, value);
+                places.push((&**mailbox, &key[..]));
+            }
+            Op::Delete { partition, key } if partition == mailbox && is_meetings(key) => {
+                places.push((&**mailbox, &key[..]));
+            }
+            _ => {}
         }
     }
-    (by_mailbox, delivered)
+    let found = snapshot.get_many(&places)?;
+    let found = places.iter().zip(found);
+    let gone: u64 = found
+        .filter_map(|((_, key), record)| Some(record_bytes(key, &record?.value)))
+        .sum();
+    Ok(put.cast_signed().saturating_sub(gone.cast_signed()))
+}
+
+/// What a batch puts into others' mailboxes than this one, or where it is in nobody's share. What is replaced
+/// is not taken off.
+fn bytes_elsewhere(batch: &Batch, own: &str) -> u64 {
+    let bytes = batch.ops.iter().map(|op| match op {
+        Op::Put {
+            partition,
+            key,
+            value,
+        } if **partition != *own => record_bytes(key, value),
+        // Notes of changes take each other's places.
+        Op::PutNumbered {
+            partition,
+            key,
+            value,
+        } if **partition != *own && key.gaps().is_empty() => {
+            (key.most_bytes() + value.most_bytes()) as u64 + RECORD_BYTES
+        }
+        _ => 0,
+    });
+    bytes.sum()
+}
+
+fn is_meetings(key: &[u8]) -> bool {
+    let (from, to) = groupware_calendar::ALL;
+    (from..to).contains(&key)
+}
+
+fn record_bytes(key: &[u8], value: &[u8]) -> u64 {
+    (key.len() + value.len()) as u64 + RECORD_BYTES
 }
 
 #[cfg(test)]
@@ -326,6 +448,53 @@ mod tests {
         let huge = more(200_000);
         let checked = store.read(|snapshot| quotas.check((&trusted, ""), snapshot, &huge, later));
         assert_eq!(checked.unwrap(), Ok(()));
+    }
+
+    #[tokio::test]
+    async fn what_does_not_grow_needs_no_room() {
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        let quotas = Quotas::new(store.clone(), 10_000);
+        let mut full = put("ada", "c/e/1", 20_000);
+        full.put("bob", "c/e/1", vec![7; 20_000]);
+        store.commit(full).await.unwrap();
+        // Moved and marked: as many bytes as there were.
+        let mut moved = Batch::new();
+        moved
+            .put_numbered("ada", Numbered::new("m/i/trash/1"), Numbered::new("{}"))
+            .add("ada", "m/c/inbox", [-1, 0, -500])
+            .add("ada", "m/c/trash", [1, 0, 500]);
+        assert_eq!(check(&store, &quotas, &moved, START), Ok(()));
+        let full = |mailbox: &str| Err(NoRoom::Full(mailbox.into()));
+        // One of her own may become smaller, and not larger; one of his that she has, too, either.
+        assert_eq!(
+            check(&store, &quotas, &put("ada", "c/e/1", 19_000), START),
+            Ok(())
+        );
+        let larger = put("ada", "c/e/1", 20_001);
+        assert_eq!(check(&store, &quotas, &larger, START), full("ada"));
+        assert_eq!(
+            check(&store, &quotas, &put("bob", "c/e/1", 20_001), START),
+            Ok(())
+        );
+        let mut new = put("bob", "c/e/2", 10);
+        new.assert_absent("bob", "c/e/2");
+        assert_eq!(check(&store, &quotas, &new, START), full("bob"));
+    }
+
+    #[tokio::test]
+    async fn what_was_refused_takes_no_room() {
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        let quotas = Quotas::new(store.clone(), 300 << 20);
+        let mut meeting = put("bob", "c/e/1", 200 << 20);
+        meeting.assert_absent("bob", "c/e/1");
+        assert_eq!(check(&store, &quotas, &meeting, START), Ok(()));
+        for _ in 0..3 {
+            let refused = check(&store, &quotas, &put("bob", "c/e/1", 90 << 20), START);
+            assert!(matches!(refused, Err(NoRoom::TooMuch(_))), "{refused:?}");
+        }
+        let mut small = put("bob", "c/e/2", 90_000);
+        small.assert_absent("bob", "c/e/2");
+        assert_eq!(check(&store, &quotas, &small, START), Ok(()));
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod browser;
 mod calendar;
 mod documents;
 mod full_disk;
+mod full_share;
 mod lookup;
 mod mail;
 mod mail_since;
