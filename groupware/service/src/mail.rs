@@ -1,10 +1,13 @@
 //! Mail's decisions on the way to the store.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use groupware_mail::numbering::{self, Unnumbered};
-use groupware_mail::{Context, Decision, Ids, MailError, Reason, Unid, limits, restored};
-use groupware_store::{Batch, CommitError, Snapshot};
+use groupware_mail::{
+    Context, Decision, Ids, MailError, Reason, Unid, limits, mark, restored, stored_bytes,
+};
+use groupware_store::{Batch, CommitError, Snapshot, StoreError};
 
 use crate::caller::Caller;
 use crate::change::{self, ChangeError};
@@ -132,6 +135,44 @@ pub async fn change_with_message(
     });
     let (made, _) = changed.await?;
     Ok(made)
+}
+
+/// Notes that a message was read. Where there is no room for the note, it is read all the same.
+///
+/// # Errors
+/// See [`ChangeError`].
+pub async fn note_read(
+    service: &Service,
+    owner: &User,
+    unid: Unid,
+) -> Result<(), ChangeError<MailError>> {
+    let marked = change(service, owner, |context| mark(context, &[unid], true));
+    match marked.await {
+        Ok(_) | Err(ChangeError::Commit(CommitError::Full)) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a message of so many bytes from a caller has room in a mailbox, as far as that is known before it is
+/// there.
+///
+/// # Errors
+/// The store's.
+pub fn has_room(
+    service: &Service,
+    caller: &Caller,
+    (mailbox, bytes): (&Arc<str>, u64),
+) -> Result<bool, StoreError> {
+    let now = service.uptime();
+    service.store().read(|snapshot| {
+        if let Some(most) = service.settings().mail_quota_bytes
+            && stored_bytes(snapshot, mailbox)?.saturating_add(bytes) > most
+        {
+            return Ok(false);
+        }
+        let message = (mailbox, bytes);
+        service.quotas.may_take(caller, snapshot, message, now)
+    })
 }
 
 /// Gives numbers to the messages of a mailbox that have none, in batches behind all that others write, until there are

@@ -15,7 +15,7 @@ use groupware_mail::{
     self as mail, Folder, ListQuery, MailError, Marking, Parcel, Reason, Unid, drafts, folders,
     keys, limits,
 };
-use groupware_service::mail::{change, change_in_slices, change_with_message, read};
+use groupware_service::mail::{change, change_in_slices, change_with_message, note_read, read};
 use groupware_service::{Caller, ChangeError, Service};
 use serde::{Deserialize, Serialize};
 
@@ -218,10 +218,7 @@ async fn read_message(
     let mailbox = owner.mailbox();
     let held = read(&service, |snapshot| mail::require(snapshot, mailbox, unid))?;
     if mark.unwrap_or(true) && !held.entry.read {
-        change(&service, &owner, |context| {
-            mail::mark(context, &[unid], true)
-        })
-        .await?;
+        note_read(&service, &owner, unid).await?;
     }
     // Nothing is waited for with a message in hand.
     service

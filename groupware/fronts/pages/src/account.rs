@@ -247,6 +247,8 @@ fn refused(error: AccountsError) -> PageError {
             409,
             format!("There are {MAX_APP_PASSWORDS} passwords for programs: take one back first."),
         ),
+        AccountsError::Decided(AccountError::Store(error)) => error.into(),
+        AccountsError::Commit(error) => error.into(),
         error => PageError::Broken(groupware_http::Fault::of(&error)),
     }
 }

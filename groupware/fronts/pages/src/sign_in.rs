@@ -107,11 +107,8 @@ pub(crate) async fn submit(
     match signed_in.await {
         Ok((account, cookie)) => {
             let mailbox = account.name.key();
-            let zone = Zone::parse(fields.get("zone"));
-            if let Some(zone) = zone
-                && Zone::chosen_by(pages.service.store(), mailbox)?.is_none()
-            {
-                zone.choose(pages.service.store(), mailbox).await?;
+            if let Some(zone) = Zone::parse(fields.get("zone")) {
+                zone.suggest(pages.service.store(), mailbox).await;
             }
             let mut response = Redirect::to(destination(form.to)).into_response();
             response.headers_mut().append(SET_COOKIE, cookie);

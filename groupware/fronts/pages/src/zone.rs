@@ -62,6 +62,14 @@ impl Zone {
         store.commit(batch).await.map(drop)
     }
 
+    /// Makes it the user's unless they have chosen one. Where it can't be kept, as on a full disk, nobody is held
+    /// up by that.
+    pub(crate) async fn suggest(&self, store: &Store, mailbox: &str) {
+        if let Ok(None) = Self::chosen_by(store, mailbox) {
+            let _ = self.choose(store, mailbox).await;
+        }
+    }
+
     pub(crate) fn name(&self) -> &str {
         &self.name
     }

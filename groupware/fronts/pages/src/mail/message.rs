@@ -9,7 +9,7 @@ use groupware_mail::{
 };
 use groupware_people::Directory;
 use groupware_service::Service;
-use groupware_service::mail::{change as commit, read};
+use groupware_service::mail::{note_read, read};
 use mail_parser::decoders::html::html_to_text;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -98,10 +98,7 @@ pub(crate) async fn show(
         return Ok(Redirect::to(&path).into_response());
     }
     if !held.entry.read {
-        commit(&service, &visitor.owner, |context| {
-            mail::mark(context, &[unid], true)
-        })
-        .await?;
+        note_read(&service, &visitor.owner, unid).await?;
     }
     // Nothing is waited for with a mail in hand.
     let bytes = take(&service, &visitor, &held).await?;
