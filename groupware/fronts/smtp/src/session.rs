@@ -11,7 +11,7 @@ use groupware_mailauth::{Came, body_hashes};
 use groupware_net::{Line, NoLine, Permit};
 use groupware_people::Account;
 use groupware_proto_smtp::{Command, Flaw, Mechanism, Text, Trace, command};
-use groupware_service::mail::change_with_message;
+use groupware_service::mail::{change_with_message, has_room};
 use groupware_service::{Caller, ChangeError, Client, SignInError};
 use groupware_store::CommitError;
 use tokio::sync::watch;
@@ -56,6 +56,8 @@ pub(crate) struct Session<'a> {
 #[derive(Default)]
 struct Envelope {
     from: String,
+    /// The message's size, as far as the client has told it.
+    size: u64,
     /// As the client wrote them.
     to: Vec<String>,
     /// Their mailboxes.
@@ -338,6 +340,7 @@ impl<'a> Session<'a> {
         }
         self.envelope = Some(Envelope {
             from,
+            size: size.unwrap_or_default() as u64,
             ..Envelope::default()
         });
         "250 2.1.0 Go on"
@@ -370,6 +373,13 @@ impl<'a> Session<'a> {
             }
             Err(_) => return "451 4.3.0 Not now: try again later",
         };
+        // Told of the message as a whole, the others would not get it either.
+        let message = (account.name.key(), envelope.size.max(1));
+        match has_room(&self.shared.service, &self.caller, message) {
+            Ok(true) => {}
+            Ok(false) => return "452 4.2.2 The mailbox is full",
+            Err(_) => return "451 4.3.0 Not now: try again later",
+        }
         envelope.users.insert(account.name.key().to_string());
         envelope.to.push(to);
         "250 2.1.5 Go on"

@@ -361,6 +361,21 @@ fn what_is_too_much_is_refused() {
 }
 
 #[test]
+fn a_full_mailbox_takes_nothing_from_the_other_recipients() {
+    let world = world_with(|config| config.mail_quota_bytes = Some(1 << 20));
+    let mut client = world.receiver();
+    client.begin("a@b", "ann@localhost");
+    let block = "x".repeat(998) + "\r\n";
+    client.expect(&("\r\n".to_owned() + &block.repeat(700) + "."), "250");
+    client.expect("MAIL FROM:<a@b> SIZE=500000", "250");
+    client.expect("RCPT TO:<ann@localhost>", "452 4.2.2");
+    client.expect("RCPT TO:<bob@localhost>", "250");
+    client.expect("DATA", "354");
+    client.expect("Subject: Hi\r\n\r\n.", "250");
+    assert_eq!((world.inbox(0).len(), world.inbox(1).len()), (1, 1));
+}
+
+#[test]
 fn senders_are_limited_by_the_minute() {
     let world = world_with(|config| {
         config.smtp_limits.messages_per_minute = 3;
