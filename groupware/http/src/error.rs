@@ -174,14 +174,15 @@ impl From<CommitError> for ApiError {
             CommitError::TooLarge => {
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, "The change is too large.")
             }
-            CommitError::Unknown(_) => Self::fault(500, UNKNOWN, &error),
+            CommitError::Unknown(_) => Self::fault(500, OUTCOME_UNKNOWN, &error),
             _ => Self::fault(500, "The store failed.", &error),
         }
     }
 }
 
 /// What is said of a change that was sent to a database and not answered.
-const UNKNOWN: &str = "It isn't known whether this was stored: look before you send it again.";
+pub const OUTCOME_UNKNOWN: &str =
+    "It isn't known whether this was stored: look before you send it again.";
 
 impl From<SignInError> for ApiError {
     #[track_caller]

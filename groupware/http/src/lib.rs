@@ -30,7 +30,7 @@ mod stream;
 
 pub use admin::Admin;
 pub use client::{caller_of, client};
-pub use error::{ApiError, Told};
+pub use error::{ApiError, OUTCOME_UNKNOWN, Told};
 pub use fault::Fault;
 pub use gate::{
     AdminOnly, Body, BodyLimits, Gate, GateLayer, Gated, Guard, Nobody, Rules, SignedIn,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
-use groupware_http::{ApiError, Fault};
+use groupware_http::{ApiError, Fault, OUTCOME_UNKNOWN};
 use groupware_lookup::{LookupError, Results};
 use groupware_service::ChangeError;
 use groupware_store::{CommitError, StoreError};
@@ -127,6 +127,7 @@ impl IntoResponse for LookupFailure {
                     CommitError::Full => (507, "There is no room left to store this.", true),
                     CommitError::TooLarge => (413, "The registration is too large.", false),
                     CommitError::Closed => (503, "The server is stopping.", false),
+                    CommitError::Unknown(_) => (500, OUTCOME_UNKNOWN, true),
                     _ => (500, "The store failed.", true),
                 };
                 let status = StatusCode::from_u16(status);

@@ -66,6 +66,7 @@ impl From<ChangeError<CalendarError>> for PageError {
                 return Self::Faulty(507, message.to_owned(), Fault::of(&error));
             }
             ChangeError::Commit(CommitError::Closed) => (503, "The server is shutting down."),
+            ChangeError::Commit(error @ CommitError::Unknown(_)) => return error.into(),
             ChangeError::Commit(error) => return Self::Broken(Fault::of(&error)),
         };
         Self::Refused(status, message.to_owned())

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use groupware_calendar::{
     CalendarError, Entry, Format, Version, error_body, event_document, write_icalendar,
 };
-use groupware_http::{Fault, NoFlag, reply};
+use groupware_http::{Fault, NoFlag, OUTCOME_UNKNOWN, reply};
 use groupware_service::ChangeError;
 use groupware_store::CommitError;
 use http::{StatusCode, header};
@@ -26,6 +26,8 @@ pub(crate) enum CalendarFailure {
     Full(Fault),
     /// The server is shutting down.
     Closing,
+    /// It isn't known whether it was stored.
+    Unknown(Fault),
     /// A fault of ours.
     Internal(Fault),
 }
@@ -69,6 +71,7 @@ impl From<CommitError> for CalendarFailure {
             CommitError::Full => Self::Full(Fault::of(&error)),
             CommitError::Closed => Self::Closing,
             CommitError::TooLarge => Self::TooLarge,
+            CommitError::Unknown(_) => Self::Unknown(Fault::of(&error)),
             _ => Self::Internal(Fault::of(&error)),
         }
     }
@@ -86,6 +89,7 @@ impl CalendarFailure {
             Self::TooLarge => (413, "The request is too large."),
             Self::Full(_) => (507, "There is no room left to store this."),
             Self::Closing => (503, "The server is shutting down."),
+            Self::Unknown(_) => (503, OUTCOME_UNKNOWN),
             Self::Internal(_) => (500, "Error writing the calendar."),
         };
         (status, Cow::Borrowed(message))
@@ -116,9 +120,10 @@ impl IntoResponse for CalendarFailure {
         *response.status_mut() =
             StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         match self {
-            Self::Unreadable(_, fault) | Self::Full(fault) | Self::Internal(fault) => {
-                fault.on(response)
-            }
+            Self::Unreadable(_, fault)
+            | Self::Full(fault)
+            | Self::Unknown(fault)
+            | Self::Internal(fault) => fault.on(response),
             _ => response,
         }
     }
