@@ -33,6 +33,8 @@ use crate::front::Domino;
 use crate::set_aside::Share;
 
 const BYTES: &str = "application/octet-stream";
+/// Most bytes of a form's fields that are no files.
+const OF_NO_FILE_BYTES: usize = 1 << 20;
 
 /// Files are sent to two of these routes, of any size: their bodies are streamed, within the bounds
 /// and at the pace that are kept here.
@@ -196,6 +198,7 @@ impl Inbox {
 
     async fn read_form(&mut self, mut form: Multipart) -> Result<(), DominoFailure> {
         let (mut skipping, mut flow) = (false, Flow::More);
+        let mut of_no_file = 0;
         let mut buffer: Option<Buffer> = None;
         loop {
             let bytes = buffer.as_ref().map_or(&[][..], Buffer::bytes);
@@ -221,7 +224,9 @@ impl Inbox {
                     taken
                 }
                 Event::Content { taken } => {
-                    if let Some(filled) = buffer.take_if(|_| !skipping) {
+                    if skipping {
+                        of_no_file += taken;
+                    } else if let Some(filled) = buffer.take() {
                         buffer = Some(self.append(filled, taken).await?);
                     }
                     taken
@@ -232,6 +237,10 @@ impl Inbox {
                 }
                 Event::End => return Ok(()),
             };
+            if of_no_file > OF_NO_FILE_BYTES {
+                let message = "The form has too much in it that is no file.";
+                return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, message).into());
+            }
             if let Some(buffer) = &mut buffer {
                 buffer.drop_front(taken);
             }
