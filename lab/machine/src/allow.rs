@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::path::{Component, Path, PathBuf};
 
 use lab_host::{cores, kernel};
-use lab_study::{Action, CommandSpec, Cpus, HostSpec, KernelSetting};
+use lab_study::{Action, CommandSpec, Cpus, HostSpec, KernelSetting, kernel_path};
 use serde::Deserialize;
 
 use self::filesystems::{Filesystems, Section};
@@ -127,13 +127,19 @@ impl Allowed {
         if folders.is_empty() {
             return Err("`folders`: a system needs a folder for its data: name one".to_owned());
         }
-        let kernel = file.kernel.iter().map(|name| kernel_path(name));
+        let kernel = file.kernel.iter().map(|name| {
+            // Named as in studies, so that both mean the same file.
+            kernel_path(name).map_err(|error| {
+                let help = error.help.unwrap_or_default();
+                format!("`kernel`: {}: {help}", error.message)
+            })
+        });
         Ok(Self {
             address: file.address,
             programs: programs.collect::<Result<_, _>>()?,
             own: !own.is_empty(),
             folders,
-            kernel: kernel.collect(),
+            kernel: kernel.collect::<Result<_, _>>()?,
             variables: file.variables,
             filesystems: match file.filesystems {
                 Some(section) => section.parse()?,
@@ -316,14 +322,6 @@ impl Allowed {
     }
 }
 
-/// The file of a setting, by its name or path.
-fn kernel_path(name: &str) -> String {
-    match name.starts_with('/') {
-        true => name.to_owned(),
-        false => format!("/proc/sys/{}", name.replace('.', "/")),
-    }
-}
-
 /// A program by its whole path, or by its name in PATH.
 fn found(program: &str) -> Option<PathBuf> {
     if program.contains(FILLED_IN) || program.is_empty() {
@@ -424,6 +422,29 @@ mod tests {
             true => assert_eq!(said, ""),
             false => assert!(said.contains(expected), "{said}"),
         }
+    }
+
+    #[test]
+    fn settings_are_named_as_in_studies() {
+        let dir = tempfile::tempdir().unwrap();
+        let with = |name: &str| {
+            let folder = dir.path().display();
+            let text = format!(
+                "address = \"10.0.0.7\"\nprograms = []\nfolders = [\"{folder}\"]\nkernel = [\"{name}\"]\n"
+            );
+            Allowed::parse(&text)
+        };
+        for name in [
+            "net/ipv4/conf/eth0.1/rp_filter",
+            "net.ipv4.conf.eth0/1.rp_filter",
+            "/proc/sys/net/ipv4/conf/eth0.1/rp_filter",
+        ] {
+            let allowed = with(name).unwrap();
+            let path = "/proc/sys/net/ipv4/conf/eth0.1/rp_filter";
+            assert_eq!(allowed.kernel, BTreeSet::from([path.to_owned()]), "{name}");
+        }
+        let error = with("../../etc/passwd").unwrap_err();
+        assert!(error.starts_with("`kernel`: "), "{error}");
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub use attach::AttachSpec;
 pub use command::{CommandSpec, FilledIn, PresetUse, Ready, StopSignal};
 pub use file::schema_study;
 pub use lab_language::host::{HostSpec, KernelSetting};
-pub use lab_language::machine::{CPU_LATENCY, Cpus, Filesystem, filesystem};
+pub use lab_language::machine::{CPU_LATENCY, Cpus, Filesystem, filesystem, kernel_path};
 pub use lab_language::reach::{HttpSpec, HttpVersion, ReachSpec, TlsSpec};
 pub use lab_language::units::{duration, size};
 pub use lab_language::{
