@@ -190,6 +190,28 @@ fn references_in_circles_end() {
     }
 }
 
+#[test]
+fn a_schema_that_is_in_each_of_its_properties_is_no_end_of_values() {
+    let each = |number: usize| {
+        let schema = json!({ "$ref": "#/components/schemas/A" });
+        (format!("p{number}"), schema)
+    };
+    let properties: serde_json::Map<String, Value> = (0..100).map(each).collect();
+    let text = json!({
+        "openapi": "3.1.0",
+        "components": { "schemas": { "A": { "type": "object", "properties": properties } } },
+        "paths": { "/a": { "post": {
+            "requestBody": { "content": { "application/json": {
+                "schema": { "$ref": "#/components/schemas/A" },
+            } } },
+            "responses": {},
+        } } },
+    });
+    let made = import(&text.to_string(), &options()).unwrap();
+    load(&made);
+    assert!(made.workload.len() < 4 << 20, "{}", made.workload.len());
+}
+
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

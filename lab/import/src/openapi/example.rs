@@ -1,5 +1,7 @@
 //! One call of an operation: what it is called with, and what of its answer is kept.
 
+use std::cell::Cell;
+
 use lab_workload::looks_secret;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::{Map, Value, json};
@@ -14,6 +16,8 @@ use crate::text::Text;
 
 /// Deepest example that is made up.
 const DEPTH: usize = 6;
+/// Largest example that is made up: schemas that refer to each other can tell of more than there is memory for.
+const MADE_BYTES: usize = 64 << 10;
 /// What a path or query can't hold as it is.
 const ESCAPED: &AsciiSet = &CONTROLS
     .add(b' ')
@@ -39,6 +43,8 @@ pub(super) struct Maker<'m, 'v> {
     pub(super) parameters: &'m mut Vec<(String, String)>,
     pub(super) made: &'m mut Made,
     pub(super) said: &'m mut Vec<String>,
+    /// How much larger the example that is being made up may become.
+    pub(super) room: Cell<usize>,
 }
 
 impl<'v> Maker<'_, 'v> {
@@ -131,9 +137,9 @@ impl<'v> Maker<'_, 'v> {
         });
         match (own, parameter.get("schema")) {
             (Some(example), _) => example.clone(),
-            (None, Some(schema)) => self.example("", schema, 0),
+            (None, Some(schema)) => self.made_up(schema),
             // Swagger 2 has the schema's keys in the parameter itself.
-            (None, None) => self.example("", parameter, 0),
+            (None, None) => self.made_up(parameter),
         }
     }
 
@@ -292,7 +298,20 @@ impl<'v> Maker<'_, 'v> {
         }
         described
             .get("schema")
-            .map_or(Value::Null, |schema| self.example("", schema, 0))
+            .map_or(Value::Null, |schema| self.made_up(schema))
+    }
+
+    /// A value that a schema describes, as large as it may be.
+    fn made_up(&self, schema: &'v Value) -> Value {
+        self.room.set(MADE_BYTES);
+        self.example("", schema, 0)
+    }
+
+    /// Whether there is room for so many bytes more, which are then taken.
+    fn has_room(&self, bytes: usize) -> bool {
+        let left = self.room.get().checked_sub(bytes);
+        self.room.set(left.unwrap_or_default());
+        left.is_some()
     }
 
     /// A value that a schema describes.
@@ -312,9 +331,13 @@ impl<'v> Maker<'_, 'v> {
             listed("enum"),
         ];
         if let Some(given) = given.into_iter().flatten().next() {
-            return given.clone();
+            // One that is given for the whole is taken as it is.
+            return match depth == 0 || self.has_room(bytes(given)) {
+                true => given.clone(),
+                false => Value::Null,
+            };
         }
-        if depth >= DEPTH {
+        if depth >= DEPTH || !self.has_room(name.len() + 1) {
             return Value::Null;
         }
         if let Some(parts) = schema.get("allOf").and_then(Value::as_array) {
@@ -550,6 +573,18 @@ fn plain(value: &Value) -> String {
 
 fn one_line(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
+}
+
+/// About how many bytes a value takes.
+fn bytes(value: &Value) -> usize {
+    match value {
+        Value::String(text) => 1 + text.len(),
+        Value::Array(all) => all.iter().fold(1, |sum, one| sum + bytes(one)),
+        Value::Object(map) => map
+            .iter()
+            .fold(1, |sum, (name, value)| sum + name.len() + bytes(value)),
+        _ => 1,
+    }
 }
 
 fn number(schema: &Value) -> Value {

@@ -8,6 +8,8 @@ mod operation;
 mod order;
 mod refs;
 
+use std::cell::Cell;
+
 use serde_json::Value;
 
 use crate::draft::{Draft, Step, Wait};
@@ -56,6 +58,7 @@ pub fn import(text: &str, options: &OpenApiOptions) -> Result<Imported, ImportEr
             parameters: &mut parameters,
             made: &mut made,
             said: &mut said,
+            room: Cell::default(),
         };
         let Some((set, request)) = maker.request(&operation, &prefix) else {
             continue;
