@@ -25,7 +25,7 @@ pub(crate) enum Exit {
     TooFewValidTrials,
     /// The system under test did not start, or died.
     SystemFailed,
-    /// Interrupted; `--resume` goes on.
+    /// Interrupted; of a run, `--resume` goes on.
     Interrupted,
     /// A bad file or flag.
     BadInput,

@@ -1,7 +1,7 @@
 //! `plimsoll export`, and what `plimsoll run --send` sends meanwhile.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use lab_analysis::model::Verdict;
@@ -35,16 +35,18 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit, Failure> {
     });
     let begun = begun.collect::<Result<Vec<_>, _>>();
     let senders = begun.map_err(|error| failure(&error))?;
-    let mut exit = Exit::Success;
+    let mut is_whole = true;
     for (destination, sender) in destinations.iter().zip(senders) {
         let sent = sender
             .finish(ALONE, &enough)
             .map_err(|error| failure(&error))?;
-        if !told(destination, &sent) {
-            exit = Exit::Internal;
-        }
+        is_whole &= told(destination, &sent);
     }
-    Ok(exit)
+    Ok(match is_whole {
+        true => Exit::Success,
+        false if enough.load(Relaxed) => Exit::Interrupted,
+        false => Exit::Internal,
+    })
 }
 
 /// Where the figures of a run are to go.

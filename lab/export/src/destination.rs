@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use lab_workload::looks_secret;
 use url::{Host, Url};
 
 /// A place that figures go to, with what it takes to be let in.
@@ -188,15 +189,18 @@ impl Destination {
         let variable = |what: &str| format!("PLIMSOLL_SEND_{}_{what}", kind.variable());
         let given = |what: &str| secret(&variable(what)).filter(|value| !value.trim().is_empty());
         let authorization = authorization(kind, &mut url, given("TOKEN"));
-        if authorization.is_some() && is_exposed(&url) {
-            let host = url.host_str().unwrap_or_default().to_owned();
-            let kind = kind.name();
-            return Err(DestinationError::Exposed { kind, host });
-        }
         let named = given("HEADERS").unwrap_or_default();
         let headers = headers(&named).ok_or_else(|| DestinationError::Header {
             variable: variable("HEADERS"),
         })?;
+        let lets_in = authorization.is_some()
+            || headers.iter().any(|(name, _)| is_secret(name))
+            || url.query_pairs().any(|(name, _)| is_secret(&name));
+        if lets_in && is_exposed(&url) {
+            let host = url.host_str().unwrap_or_default().to_owned();
+            let kind = kind.name();
+            return Err(DestinationError::Exposed { kind, host });
+        }
         let authorization = authorization.map(|value| ("Authorization".to_owned(), value));
         Ok(Self {
             kind,
@@ -240,6 +244,11 @@ fn authorization(kind: Kind, url: &mut Url, token: Option<String>) -> Option<Str
     }
     let both = BASE64.encode([&user[..], b":", &password].concat());
     Some(format!("Basic {both}"))
+}
+
+/// Whether what is called so lets in: InfluxDB's password is `p`.
+fn is_secret(name: &str) -> bool {
+    looks_secret(name) || name == "p" || name.eq_ignore_ascii_case("cookie")
 }
 
 /// Whether others may read what goes there.
@@ -389,6 +398,21 @@ mod tests {
             "prometheus: a password or token is not sent to mon.example over plain HTTP; use https://"
         );
         assert!(read("prometheus=https://me:secret@mon.example/").is_ok());
+        let with = |header: &'static str| {
+            move |name: &str| (name == "PLIMSOLL_SEND_INFLUX_HEADERS").then(|| header.to_owned())
+        };
+        let of = |text: &str, header| Destination::new(text, &with(header));
+        for (query, header, is_fine) in [
+            ("db=x", "Authorization: Token t", false),
+            ("db=x", "X-API-Key: k", false),
+            ("db=x", "cookie: session=1", false),
+            ("db=x&u=me&p=pass", "X-Org: a", false),
+            ("db=x", "X-Org: a", true),
+        ] {
+            let to = |scheme: &str| of(&format!("influx={scheme}://h:1/write?{query}"), header);
+            assert_eq!(to("http").is_ok(), is_fine, "{query} {header}");
+            assert!(to("https").is_ok(), "{query} {header}");
+        }
     }
 
     #[test]

@@ -273,7 +273,13 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     (
         "lab-export",
-        &["lab-archive", "lab-plan", "lab-stats", "lab-trial"],
+        &[
+            "lab-archive",
+            "lab-plan",
+            "lab-stats",
+            "lab-trial",
+            "lab-workload",
+        ],
     ),
     ("lab-fleet", &["lab-driver"]),
     (
