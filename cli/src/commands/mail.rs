@@ -1,7 +1,9 @@
 //! `plimsoll mail`: a user's mail from files, and into files, over the admin interface.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Write};
+use std::iter;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::SystemTime;
@@ -189,7 +191,7 @@ fn export(admin: &Admin, args: &ExportArgs) -> Result<Exit, Failure> {
             To::Mbox
         }
     };
-    let mut written = 0;
+    let (mut written, mut taken) = (0, HashSet::new());
     for folder in folders["folders"].as_array().into_iter().flatten() {
         let (id, name) = (folder["id"].as_str(), folder["name"].as_str());
         let (Some(id), Some(name)) = (id, name) else {
@@ -208,7 +210,10 @@ fn export(admin: &Admin, args: &ExportArgs) -> Result<Exit, Failure> {
                 }
                 new
             }
-            To::Mbox => export_mbox(admin, &of, (&args.to, name)).map_err(either(&failed))?,
+            To::Mbox => {
+                let path = args.to.join(mbox_name(name, &mut taken));
+                export_mbox(admin, &of, &path).map_err(either(&failed))?
+            }
         };
     }
     print(&format!(
@@ -260,19 +265,27 @@ fn export_maildir(
     Ok((written, left_out))
 }
 
-fn export_mbox(admin: &Admin, of: &str, (to, name): (&Path, &str)) -> Result<u64, Cause> {
+/// What the file of a folder is called, which is none of those that others have.
+fn mbox_name(folder: &str, taken: &mut HashSet<String>) -> String {
     let plain = |letter: char| match letter {
         '/' | '\0' => '_',
         letter => letter,
     };
-    let name: String = name.chars().map(plain).collect();
+    let name: String = folder.chars().map(plain).collect();
+    let others = (2..).map(|number| format!("{name}-{number}.mbox"));
+    let mut names = iter::once(format!("{name}.mbox")).chain(others);
+    let free = names.find(|name| !taken.contains(name)).unwrap_or_default();
+    taken.insert(free.clone());
+    free
+}
+
+fn export_mbox(admin: &Admin, of: &str, path: &Path) -> Result<u64, Cause> {
     let mut written = 0;
     let mut options = File::options();
     let options = options.write(true).create_new(true).mode(0o600);
     let mut file = None;
     each(admin, of, |_, message| {
         if file.is_none() {
-            let path = to.join(format!("{name}.mbox"));
             file = Some(BufWriter::new(options.open(path)?));
         }
         if let Some(file) = &mut file {
@@ -321,5 +334,20 @@ fn each(
             Some(next) => after = format!("?after={}", encoded(next)),
             None => return Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_have_files_of_their_own() {
+        let mut taken = HashSet::new();
+        let names = ["a/b", "a_b", "a_b-2", "Inbox"].map(|name| mbox_name(name, &mut taken));
+        assert_eq!(
+            names,
+            ["a_b.mbox", "a_b-2.mbox", "a_b-2-2.mbox", "Inbox.mbox"]
+        );
     }
 }

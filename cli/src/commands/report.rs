@@ -1,7 +1,5 @@
 //! `plimsoll report`: a run's report again, from its archive alone.
 
-use std::fs;
-use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,7 +11,7 @@ use lab_report::write;
 use lab_study::{ArchivedError, present_plan};
 
 use crate::args::{Format, GateArgs, ReportArgs};
-use crate::commands::print;
+use crate::commands::{print, written};
 use crate::exit::{Exit, Failure, unless_lenient};
 use crate::width;
 
@@ -25,8 +23,9 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     drop(shown);
     match args.format {
         Format::Terminal => {
-            write_files(&analysis, &args.run)?;
+            // Shown first: an archive may be where nothing can be written.
             print(&write::terminal(&analysis, width::of_reports()))?;
+            write_files(&analysis, &args.run)?;
         }
         Format::Html => drop(print(&write::html(&analysis))?),
         Format::Md => drop(print(&write::markdown(&analysis))?),
@@ -112,19 +111,11 @@ pub(crate) fn write_files(analysis: &Analysis, dir: &Path) -> Result<(), Failure
         ("result.json", json(analysis)?),
     ];
     for (name, text) in files {
-        replace(&dir.join(name), text.as_bytes()).map_err(|error| {
+        written::replace(&dir.join(name), text.as_bytes()).map_err(|error| {
             Failure::text(Exit::Internal, format!("can't write {name}: {error}"))
         })?;
     }
     Ok(())
-}
-
-fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let partial = path.with_extension("partial");
-    let mut file = fs::File::create(&partial)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&partial, path)
 }
 
 /// The exit code that a run's outcome asks for.

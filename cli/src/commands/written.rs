@@ -1,7 +1,7 @@
 //! Files that a command writes for a person, and never over others unless it is told to.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -22,18 +22,23 @@ pub(crate) fn is_free(path: &Path) -> Result<(), Failure> {
 
 /// Writes a file whole, or leaves what was there.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    replace(path, text.as_bytes()).map_err(|error| failure(path, &error))
+}
+
+/// The same, for who says otherwise what could not be written. Who does it at the same moment does it whole, too.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
-    let write = || -> io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
-        io::Write::write_all(&mut file, text.as_bytes())?;
-        let permissions = fs::Permissions::from_mode(0o644);
-        file.as_file().set_permissions(permissions)?;
-        file.persist(path)?;
-        Ok(())
-    };
-    write().map_err(|error| failure(path, &error))
+    // As any other file is made: the umask takes from it.
+    let permissions = fs::Permissions::from_mode(0o666);
+    let mut file = tempfile::Builder::new()
+        .permissions(permissions)
+        .tempfile_in(folder.unwrap_or(Path::new(".")))?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
 }
 
 pub(crate) fn failure(path: &Path, error: &io::Error) -> Failure {
