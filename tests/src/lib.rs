@@ -20,6 +20,8 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use procfs::process::Process;
+
 /// The repository's root folder.
 pub fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -66,13 +68,10 @@ pub fn program() -> &'static Path {
 /// holds for those after it, as what cargo itself has built does.
 fn caller() -> Option<String> {
     let parent = std::os::unix::process::parent_id();
-    let stat = std::fs::read_to_string(format!("/proc/{parent}/stat")).ok()?;
+    let stat = Process::new(parent.cast_signed()).ok()?.stat().ok()?;
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    // The name, which may have anything in it, ends with the last bracket; the start is the 20th field after it.
-    let (name, fields) = stat.rsplit_once(')')?;
-    let start = fields.split_whitespace().nth(19)?;
-    (name.ends_with("(cargo") || name.ends_with("(programs"))
-        .then(|| format!("{} {parent} {start}", boot.trim()))
+    matches!(&*stat.comm, "cargo" | "programs")
+        .then(|| format!("{} {parent} {}", boot.trim(), stat.starttime))
 }
 
 /// Whether there is a server of NATS, at which agents meet; says so where there is none.

@@ -11,6 +11,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use procfs::process::Process;
 use serde_json::Value;
 use socket2::{Domain, Socket, Type};
 
@@ -382,18 +383,12 @@ impl Client {
 
 /// Whether no thread of the process runs.
 fn stands_still(process: i32) -> bool {
-    let threads = std::fs::read_dir(format!("/proc/{process}/task")).expect("it runs");
-    let is_stopped = |thread: std::io::Result<std::fs::DirEntry>| {
-        let told = std::fs::read_to_string(thread?.path().join("stat"))?;
-        // The state follows the name, which may have any character in it.
-        Ok::<_, std::io::Error>(
-            told.rsplit(") ")
-                .next()
-                .is_some_and(|rest| rest.starts_with('T')),
-        )
-    };
-    // One that has just ended is looked for again.
-    threads
-        .map(is_stopped)
-        .all(|stopped| stopped.unwrap_or(false))
+    let mut threads = Process::new(process)
+        .and_then(|process| process.tasks())
+        .expect("it runs");
+    // If one has just ended, all are looked at again.
+    threads.all(|thread| {
+        let stat = thread.and_then(|thread| thread.stat());
+        stat.is_ok_and(|stat| stat.state == 'T')
+    })
 }
