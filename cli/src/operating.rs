@@ -434,8 +434,8 @@ stays, or else the later DTSTAMP, so that the same import can simply be done onc
 more. An event that was made on this server stays as it is.
 
 Imported events are in all lists, recurring ones from a year ago to three years
-ahead: import them again now and then to go on. They can be deleted here, but not
-changed.")]
+ahead: import them again now and then to go on. They can be deleted here; their
+title, place, and notes can be changed, and the times of what doesn't recur.")]
 pub(crate) struct CalendarImportArgs {
     /// The user, who must be registered
     pub(crate) name: String,

@@ -313,7 +313,7 @@ pub(crate) struct RequestFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) expect: Option<ExpectFile>,
     /// Values kept for later: a JSON path `$.…`, `header.NAME`, `cookie.NAME`, `/regex/` (its first match;
-    /// `/regex/g` keeps all), `xml(//response/href)`, `body`, or `request.path`.
+    /// `/regex/g` keeps all), `xml(//response/href)`, `html(a.next)@href`, `body`, `status`, or `request.path`.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default)]
     pub(crate) capture: Table<At<Scalar>>,

@@ -10,7 +10,8 @@ use super::preparation::ActionFile;
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct AttachFile {
-    /// `http://host:port` or `https://host:port`.
+    /// Where it is: `http://host:port`, `https://host:port`, or the scheme of what users speak, such as
+    /// `redis://host:port`; `tcp://` and `tls://` for whatever else.
     #[schemars(with = "String")]
     pub(crate) url: At<Scalar>,
     /// Its main process, where it runs on this machine: its CPU and memory are sampled, with those
