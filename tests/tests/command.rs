@@ -337,7 +337,7 @@ fn of_a_system_that_prints_without_end_the_beginning_and_the_end_are_kept() {
     assert!(said, "{}", text(&log[16 << 20..][..200]));
     assert!(text(&log).trim_end().ends_with("bye"));
     let notes = stage.record("001")["notes"].to_string();
-    assert!(notes.contains("The system printed 47 MB"), "{notes}");
+    assert!(notes.contains("The system printed 47 MiB"), "{notes}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Where a request comes from, as far as that can be told behind proxies.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use groupware_net::{Connection, Known};
 use groupware_service::{Caller, Client, Via};
@@ -9,10 +9,10 @@ use http::{Extensions, HeaderMap};
 
 const X_FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// On whose behalf a request with these extensions is answered.
+/// On whose behalf a request with these extensions is answered: a stranger, where none says.
 pub fn caller_of(extensions: &Extensions) -> Caller {
     let caller = extensions.get::<Caller>().cloned();
-    caller.unwrap_or_else(Caller::internal)
+    caller.unwrap_or_else(|| Caller::at(IpAddr::from(Ipv4Addr::UNSPECIFIED)))
 }
 
 /// The client of a request.

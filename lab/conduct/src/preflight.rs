@@ -168,9 +168,9 @@ impl fmt::Display for Problem {
 /// Three digits are plenty for a limit.
 fn size(bytes: u64) -> String {
     if bytes >= 10 << 30 {
-        return format!("{} GB", bytes >> 30);
+        return format!("{} GiB", bytes >> 30);
     }
-    format!("{} MB", bytes >> 20)
+    format!("{} MiB", bytes >> 20)
 }
 
 /// All that the plan needs more of than there is; one entry per cause, of the largest trial. `run`

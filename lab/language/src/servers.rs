@@ -30,7 +30,8 @@ const SCHEMES: [&str; 16] = [
 /// # Errors
 /// What is no address of a server, and one with a path.
 pub fn server(text: &str) -> Result<String, TextError> {
-    let help = "write `http://host:port`, or the scheme of what users speak, such as `redis://host:port`";
+    let help =
+        "write `http://host:port`, or the scheme of what users speak, such as `redis://host:port`";
     match parts(text, &SCHEMES) {
         Some((_, "" | "/")) => Ok(text.trim().trim_end_matches('/').to_owned()),
         Some((_, path)) => {

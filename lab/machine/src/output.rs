@@ -1,4 +1,4 @@
-//! What a system prints, within bounds: the first 16 MB and the last. It knows no system.
+//! What a system prints, within bounds: the first 16 MiB and the last. It knows no system.
 //!
 //! The system writes straight to a file, so that nothing stands between it and its output. What is in
 //! the middle is given back to the disk as it goes, by a hole in the file where the file system makes
@@ -92,7 +92,7 @@ fn shorten_to(path: &Path, kept: u64) -> io::Result<Option<String>> {
     drop(file);
     fs::rename(&short, path)?;
     Ok(Some(format!(
-        "The system printed {} MB; its log keeps the first and the last {} MB.",
+        "The system printed {} MiB; its log keeps the first and the last {} MiB.",
         length >> 20,
         kept >> 20
     )))
@@ -174,7 +174,7 @@ mod tests {
         let room = file.metadata().unwrap().blocks() * 512;
         assert!(room < 3 * KEPT, "{room} bytes are on the disk");
         let said = shorten(&output.path).unwrap().unwrap();
-        let words = "The system printed 160 MB; its log keeps the first and the last 16 MB.";
+        let words = "The system printed 160 MiB; its log keeps the first and the last 16 MiB.";
         assert_eq!(said, words);
         let text = fs::read(&output.path).unwrap();
         assert!(text.len() as u64 > 2 * KEPT && text.iter().all(|byte| *byte != 0));

@@ -21,7 +21,6 @@ pub mod mser;
 mod number;
 pub mod paired;
 pub mod power;
-pub mod queue;
 pub mod safe;
 pub mod search;
 pub mod sign_test;

@@ -1,8 +1,7 @@
-//! Two runs beside each other, the order of trials, and a single server's queue, against known truth:
+//! Two runs beside each other and the order of trials, against known truth:
 //! limits are the expected figure and three Monte Carlo standard errors.
 
 use crate::noise::{Noise, within};
-use lab_stats::queue::{Mm1, lindley};
 use lab_stats::trend::trend;
 use lab_stats::unpaired::{Row, interval, max_t};
 use lab_stats::verdict::{ALPHA, Better, Compared, Margins, SMALLEST_RELEVANT, Verdict, word};
@@ -175,45 +174,4 @@ fn an_order_that_matters_is_seen() {
         .count();
     println!("{seen} of 200 orders seen");
     assert!(seen > 180, "{seen}");
-}
-
-#[test]
-fn a_simulated_queue_has_the_response_times_of_its_formulas() {
-    let mut noise = Noise::new(27);
-    for (arrivals_per_s, service_s) in [(50.0, 0.01), (80.0, 0.01), (500.0, 0.001)] {
-        let n = 2_000_000;
-        let mut now = 0.0;
-        let arrivals: Vec<f64> = (0..n)
-            .map(|_| {
-                now += noise.exponential(1.0 / arrivals_per_s);
-                now
-            })
-            .collect();
-        let services: Vec<f64> = (0..n).map(|_| noise.exponential(service_s)).collect();
-        let mut responses: Vec<f64> = lindley(&arrivals, &services).collect();
-        let queue = Mm1::new(arrivals_per_s, service_s).unwrap();
-        let mean = responses.iter().sum::<f64>() / f64::from(n);
-        let inside = responses.iter().sum::<f64>() / now;
-        responses.sort_by(f64::total_cmp);
-        // Neighbouring responses are alike: at utilisation 0.8 two millions of them are worth some
-        // 50,000 independent ones, whose mean is off by 0.5 % (one standard error).
-        let near = |found: f64, expected: f64, what: &str| {
-            println!(
-                "{arrivals_per_s} per s, {what}: {found:.6} simulated, {expected:.6} by formula"
-            );
-            assert!(
-                (found / expected - 1.0).abs() < 0.03,
-                "{what}: {found} {expected}"
-            );
-        };
-        near(mean, queue.response_s(), "mean");
-        near(inside, queue.inside(), "inside");
-        for (p, at) in [(0.5, n / 2), (0.9, n / 10 * 9), (0.99, n / 100 * 99)] {
-            near(
-                responses[at as usize],
-                queue.response_quantile_s(p),
-                "quantile",
-            );
-        }
-    }
 }

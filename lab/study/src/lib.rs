@@ -40,5 +40,5 @@ pub use model::{Study, Workload};
 pub use preparation::{
     Action, ActionRequest, BasicAuth, EACH, Keep, Piece, Preparation, USERS_FILE,
 };
-pub use read::{Loaded, LoadedAny, load_any, load_study, load_workload, load_workload_with};
+pub use read::{Loaded, LoadedAny, load_any, load_study, load_workload};
 pub use system::{PartSpec, SystemSpec};

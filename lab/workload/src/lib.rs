@@ -1,6 +1,6 @@
 //! What a virtual user is at run time: validated steps, templates, variables, seeded draws.
 //!
-//! A [`Workload`] comes from a file by way of `lab-study`, or from another process as a [`Message`].
+//! A [`Workload`] comes from a file by way of `lab-language`, or from another process as a [`Message`].
 //! Pure, and small enough for a generator on another machine: nothing here knows files, places in
 //! them, clocks, or sockets.
 

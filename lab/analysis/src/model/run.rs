@@ -4,7 +4,7 @@
 //! that was never sampled, is `null`, never a number. The writers read nothing but this.
 
 use lab_archive::model::Environment;
-use lab_plan::{Cell, Decides};
+use lab_plan::Decides;
 use lab_trial::format::plural_count;
 use lab_trial::model::{Check, TrialAnalysis};
 use serde::{Deserialize, Serialize};
@@ -182,12 +182,6 @@ pub enum Outcome {
 }
 
 impl Analysis {
-    /// The summary of the cell of `trial`.
-    #[must_use]
-    pub fn cell_of(&self, cell: &Cell) -> Option<&CellSummary> {
-        self.cells.iter().find(|summary| summary.cell == *cell)
-    }
-
     /// Whether published figures stand beside those of any cell.
     #[must_use]
     pub fn has_published(&self) -> bool {

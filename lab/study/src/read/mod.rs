@@ -87,25 +87,6 @@ pub fn load_workload(path: &str, files: &dyn Files) -> Result<Workload, LoadErro
     lab_language::read_workload(&root, files).map(|(workload, _)| workload)
 }
 
-/// Loads a workload with these values of its parameters; what is missing has the workload's own.
-///
-/// # Errors
-/// As [`load_workload`]; or that a value makes no sense in it.
-pub fn load_workload_with(
-    path: &str,
-    files: &dyn Files,
-    parameters: &Cell,
-) -> Result<Workload, LoadError> {
-    let (_, root) = read_yaml(path, files)?;
-    let (own, file) = lab_language::read_workload(&root, files)?;
-    if parameters.is_empty() {
-        return Ok(own);
-    }
-    let mut values = file.defaults();
-    values.extend(parameters.clone());
-    lab_language::workload_with(&file, &values, &own)
-}
-
 /// Loads a study or a workload, whichever the file is: its first key says so.
 ///
 /// # Errors
