@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use groupware_server::{
-    CheckError, Checked, Config, Data, DatabaseError, LogSettings, ObjectPlace, ObjectsError,
-    Retention, ServeError, SmtpRole, Surroundings, TlsFiles,
+    CheckError, Checked, Config, Data, DataError, DatabaseError, LogSettings, ObjectPlace,
+    ObjectsError, Retention, ServeError, SmtpRole, Surroundings, TlsFiles,
 };
 use serde_json::json;
 
@@ -48,37 +48,40 @@ const LATER: &str =
     "a later version has written to them: start that one, or bring back a backup from before";
 
 fn hinted(failure: Failure, error: &ServeError) -> Failure {
+    let ServeError::Data(error) = error else {
+        return failure;
+    };
     match error {
-        ServeError::HalfCopied(_) => {
+        DataError::HalfCopied(_) => {
             failure.hint("give the same `plimsoll store copy` again: it goes on where it has stopped")
         }
-        ServeError::TwoStores(folder) => failure.hint(format!(
+        DataError::TwoStores(folder) => failure.hint(format!(
             "after `plimsoll store copy`, move the files {}* elsewhere, and keep them until all is well",
             folder.join("groupware.sqlite").display()
         )),
-        ServeError::Database(DatabaseError::InUse { .. }) => {
+        DataError::Database(DatabaseError::InUse { .. }) => {
             failure.hint(
                 "something has the database to itself: a copy, a check, or a server of an older version",
             )
         }
-        ServeError::Database(DatabaseError::InUseByOlder { .. }) => failure.hint(
+        DataError::Database(DatabaseError::InUseByOlder { .. }) => failure.hint(
             "stop all servers over it, and then start those of this version. One by one goes from each version \
              to the next",
         ),
-        ServeError::Database(DatabaseError::NewerForms { .. }) => failure.hint(LATER),
-        ServeError::Forms(error) if error.is_newer() => failure.hint(LATER),
-        ServeError::OtherFolder { folder, known, .. } => failure.hint(format!(
+        DataError::Database(DatabaseError::NewerForms { .. }) => failure.hint(LATER),
+        DataError::Forms(error) if error.is_newer() => failure.hint(LATER),
+        DataError::OtherFolder { folder, known, .. } => failure.hint(format!(
             "all servers over one database use one folder, unless their attachments are in an object store, and all \
              are started with --reached-at. If this is a copy of it that takes its place: echo {known} > {}",
             folder.join("folder-id").display()
         )),
-        ServeError::ObjectsElsewhere(_) => failure.hint(
+        DataError::ObjectsElsewhere(_) => failure.hint(
             "give the same --content as before: s3://…; the log of the last start has it",
         ),
-        ServeError::Objects(ObjectsError::Others { .. }) => failure.hint(
+        DataError::Objects(ObjectsError::Others { .. }) => failure.hint(
             "each server, or each group of servers over one database, has a prefix of its own: name another",
         ),
-        ServeError::Objects(ObjectsError::Nothing { .. }) => failure.hint(
+        DataError::Objects(ObjectsError::Nothing { .. }) => failure.hint(
             "look at the bucket's name and the prefix. If this is a copy of the objects that takes their \
              place, the object plimsoll-content was left out of it",
         ),

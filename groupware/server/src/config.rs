@@ -2,46 +2,19 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use groupware_data::{Data, ObjectPlace};
 use groupware_front_lookup::LookupAccess;
 use groupware_front_smtp::SmtpLimits;
 use groupware_jobs::Retention;
 use groupware_lookup::Layout as LookupLayout;
 use groupware_net::{Networks, TlsFiles};
-use groupware_postgres::Database;
 use http::uri::Authority;
 
 use crate::log::LogFormat;
-use crate::objects::ObjectPlace;
-
-/// Where the data lies.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Data {
-    /// In a folder on disk, made if it isn't there.
-    Folder(PathBuf),
-    /// In memory, gone when the server stops.
-    Memory,
-    /// Records in a PostgreSQL database, attachments and the admin token in a folder.
-    Postgres {
-        /// Where the records are.
-        database: Database,
-        /// Where the rest is; made if it isn't there.
-        folder: PathBuf,
-    },
-}
-
-impl fmt::Display for Data {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Folder(folder) => write!(f, "{}", folder.display()),
-            Self::Memory => f.write_str("memory"),
-            Self::Postgres { database, .. } => write!(f, "{database}"),
-        }
-    }
-}
 
 /// By which address a server is reached by others over the same database: a host, and a port if it isn't the one that is
 /// listened on.
@@ -80,16 +53,6 @@ impl fmt::Display for Reached {
         match self.port {
             Some(port) => write!(f, "{}:{port}", self.host),
             None => f.write_str(&self.host),
-        }
-    }
-}
-
-impl Data {
-    /// The folder on disk, if there is one.
-    pub fn folder(&self) -> Option<&Path> {
-        match self {
-            Self::Folder(folder) | Self::Postgres { folder, .. } => Some(folder),
-            Self::Memory => None,
         }
     }
 }
@@ -197,6 +160,12 @@ pub struct Config {
 }
 
 impl Config {
+    /// The file that holds the admin token, if there is to be one.
+    pub(crate) fn admin_token_file(&self) -> Option<PathBuf> {
+        let in_data = || Some(self.data.folder()?.join("admin-token"));
+        self.admin_token_file.clone().or_else(in_data)
+    }
+
     /// A server on a free port of the loopback address, with everything else at its default.
     pub fn new(data: Data) -> Self {
         Self {

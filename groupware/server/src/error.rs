@@ -4,15 +4,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use groupware_content::ContentError;
+use groupware_data::DataError;
 use groupware_fixtures::padding;
 use groupware_mail::MailError;
 use groupware_mailauth::ResolverError;
 use groupware_net::TlsError;
-use groupware_objects::OpenError as ObjectsError;
-use groupware_postgres::OpenError as DatabaseError;
 use groupware_service::{AccountsError, ChangeError};
-use groupware_store::{CommitError, FormsError, OpenError, StoreError};
+use groupware_store::{CommitError, StoreError};
 
 /// Why a server could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -38,60 +36,20 @@ pub enum ServeError {
     /// There is nobody to ask where mail comes from.
     #[error("{0}; --mail-auth=false does without")]
     Resolver(#[from] ResolverError),
+    /// What it keeps can't be opened.
+    #[error(transparent)]
+    Data(#[from] DataError),
     /// TLS can't be set up.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// The data folder can't be opened.
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    /// The database can't be opened.
-    #[error(transparent)]
-    Database(#[from] DatabaseError),
-    /// A copy of another store into this one was begun and never finished.
-    #[error("a copy into {0} is not finished")]
-    HalfCopied(String),
-    /// A later version has written to the records, or it can't be found out.
-    #[error(transparent)]
-    Forms(#[from] FormsError),
-    /// A folder for attachments has records of its own.
-    #[error("{} has records in it, which the database would hide", .0.display())]
-    TwoStores(PathBuf),
-    /// A database's attachments are in another folder.
-    #[error(
-        "the attachments of this database are in a folder that has {known} in its file folder-id, and {} has {}",
-        folder.display(),
-        found.as_deref().unwrap_or("no such file"),
-    )]
-    OtherFolder {
-        /// The data folder.
-        folder: PathBuf,
-        /// The name of the folder that the database knows.
-        known: String,
-        /// This one's, if it has one.
-        found: Option<String>,
-    },
     /// A folder of its own is for a server whose attachments are elsewhere.
     #[error(
         "reached-at is for servers over one PostgreSQL database with their attachments in an object store"
     )]
     ReachedForNothing,
-    /// The folders of this database's servers are their own, and this one's would be taken for that of all.
-    #[error(
-        "each server over this database has a data folder of its own, and no --reached-at says where the others reach \
-         this one"
-    )]
-    ReachedMissing,
     /// Other servers speak plain HTTP with this one, and it wouldn't understand.
     #[error("reached-at is for servers behind a balancer that speaks TLS for them, and {0} is set")]
     ReachedOtherwise(&'static str),
-    /// The name of the data folder can't be read or written.
-    #[error("cannot read or write {}", file.display())]
-    FolderId {
-        /// The file that has it.
-        file: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
     /// The store did not take what a start writes.
     #[error("cannot write to the store")]
     Commit(#[from] CommitError),
@@ -101,17 +59,6 @@ pub enum ServeError {
     /// Mailboxes that were put back as they were earlier can't get new numbers.
     #[error("cannot give mailboxes new numbers after a restore")]
     Restored(#[source] ChangeError<MailError>),
-    /// The folder of attachments' content can't be opened.
-    #[error("cannot open the content")]
-    Content(#[from] ContentError),
-    /// The object store can't be used.
-    #[error(transparent)]
-    Objects(#[from] ObjectsError),
-    /// Attachments are in an object store, and none is to be used.
-    #[error(
-        "attachments of these records are in an object store (as {0}), and no --content says where"
-    )]
-    ObjectsElsewhere(String),
     /// The accounts can't be read.
     #[error("cannot read the accounts: {0}")]
     Accounts(String),
@@ -155,28 +102,15 @@ impl ServeError {
             | Self::Threads(_)
             | Self::MailboxPad(_)
             | Self::Tls(_)
-            | Self::TwoStores(_)
-            | Self::OtherFolder { .. }
             | Self::ReachedForNothing
-            | Self::ReachedMissing
             | Self::ReachedOtherwise(_)
-            | Self::ObjectsElsewhere(_)
             | Self::FirstAdmin(_) => true,
-            Self::Objects(error) => error.is_configuration(),
-            Self::Forms(error) => error.is_newer(),
-            Self::Database(error) => {
-                use DatabaseError::{Newer, NewerForms, Unfit};
-                matches!(error, Newer { .. } | NewerForms { .. } | Unfit { .. })
-            }
+            Self::Data(error) => error.is_configuration(),
             Self::AdminToken(error) => error.kind() == io::ErrorKind::InvalidData,
             Self::Listen { source, .. } => source.kind() == io::ErrorKind::AddrNotAvailable,
-            Self::Open(_)
-            | Self::HalfCopied(_)
-            | Self::Store(_)
+            Self::Store(_)
             | Self::Commit(_)
             | Self::Restored(_)
-            | Self::FolderId { .. }
-            | Self::Content(_)
             | Self::Accounts(_)
             | Self::FirstPassword(_)
             | Self::Demo(_)

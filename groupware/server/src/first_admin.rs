@@ -95,7 +95,7 @@ mod tests {
     use groupware_store::{Store, StoreOptions};
 
     use super::*;
-    use crate::config::Data;
+    use groupware_data::Data;
 
     #[tokio::test]
     async fn only_a_server_without_users_gets_one() {

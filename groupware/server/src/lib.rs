@@ -2,27 +2,24 @@
 //!
 //! What the parts do is known to them.
 
-mod admin_token;
-mod check;
 mod config;
-mod copy;
 mod error;
 mod first_admin;
-mod folder_id;
 mod log;
 mod notify;
-mod objects;
+mod object_metrics;
 mod parts;
 mod reload;
 mod router;
 mod run;
 mod server;
-mod stored;
 
-pub use check::{CheckError, Checked, check, check_data};
-pub use config::{Config, Data, Limits, LogSettings, Reached};
-pub use copy::{CopyError, Records, copy, note_restored};
+pub use config::{Config, Limits, LogSettings, Reached};
 pub use error::ServeError;
+pub use groupware_data::{
+    CheckError, Checked, CopyError, Data, DataError, ObjectPlace, Records, check, check_data, copy,
+    note_restored,
+};
 pub use groupware_front_lookup::LookupAccess;
 pub use groupware_front_smtp::{Role as SmtpRole, SmtpLimits};
 pub use groupware_jobs::Retention;
@@ -37,7 +34,6 @@ pub use groupware_postgres::{
 };
 pub use groupware_store::{Stage, TransferError, Transferred};
 pub use log::LogFormat;
-pub use objects::ObjectPlace;
 pub use reload::Reloaded;
 pub use run::{Surroundings, run, run_demo};
 pub use server::Server;

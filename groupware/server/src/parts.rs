@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use groupware_content::ContentStore;
+use groupware_data::Data;
 use groupware_documents::UploadId;
 use groupware_front_admin::AdminFront;
 use groupware_front_domino::{Domino, SetAside};
@@ -17,10 +18,10 @@ use groupware_service::{Folders, Lifetime, Service, Settings, random, secret};
 use groupware_store::Store;
 use prometheus_client::collector::Collector;
 
-use crate::config::{Config, Data};
+use crate::config::Config;
 use crate::error::ServeError;
 use crate::log::LogMetrics;
-use crate::objects::ObjectMetrics;
+use crate::object_metrics::ObjectMetrics;
 
 /// What the fronts and jobs are made from.
 pub(crate) struct Parts {

@@ -84,7 +84,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::config::Data;
+    use groupware_data::Data;
 
     #[test]
     fn what_changed_is_told_by_its_name() {

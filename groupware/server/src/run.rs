@@ -4,14 +4,14 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
+use groupware_data::Data;
 use groupware_fixtures::demo;
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::getppid;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::admin_token;
-use crate::config::{Config, Data};
+use crate::config::Config;
 use crate::error::ServeError;
 use crate::first_admin;
 use crate::log::{Log, LogFormat};
@@ -151,7 +151,9 @@ fn token(config: &Config, server: &Server, is_terminal: bool) -> String {
     if !server.admin_token_is_new() {
         return String::new();
     }
-    let file = admin_token::path(config).filter(|_| config.admin_token.is_none());
+    let file = config
+        .admin_token_file()
+        .filter(|_| config.admin_token.is_none());
     let mut said = String::new();
     if is_terminal || file.is_none() {
         said += &format!("admin token: {}\n", server.admin_token());

@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 
 use axum::Router;
 use groupware_content::{Spared, Upload};
+use groupware_data::{AdminToken, Data, Opening};
 use groupware_fixtures::padding;
 use groupware_front_lookup::LookupAccess;
 use groupware_front_pages::{are_asked_for, dressed};
@@ -30,13 +31,11 @@ use groupware_service::{Service, clock};
 use groupware_store::FolderLock;
 use tokio::sync::watch;
 
-use crate::admin_token::{self, AdminToken};
-use crate::config::{Config, Data, LogSettings};
+use crate::config::{Config, LogSettings};
 use crate::error::ServeError;
 use crate::parts::{Parts, upload_lifetime_s};
 use crate::reload::Reloaded;
 use crate::router::{patterns, router};
-use crate::stored;
 
 /// Descriptors kept for files and listeners.
 const RESERVED_DESCRIPTORS: u64 = 256 + (Upload::DESCRIPTORS * (STREAMS + AT_HAND)) as u64;
@@ -74,7 +73,7 @@ impl Server {
     /// See [`ServeError`]; then nothing is left running.
     pub fn start(config: Config) -> Result<Self, ServeError> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let thread_count = stored::threads(&config, cores);
+        let thread_count = threads(&config, cores);
         check(&config, thread_count)?;
         let certificate = config.tls.as_ref().map(Certificate::load).transpose()?;
         let tls = |protocol: Option<&[u8]>| {
@@ -84,8 +83,17 @@ impl Server {
                 .transpose()
         };
         let (tls, smtp_tls) = (tls(Some(b"http/1.1"))?, tls(None)?);
-        let stored = stored::open(&config, thread_count)?;
-        let admin_token = admin_token::find_or_make(&config).map_err(ServeError::AdminToken)?;
+        let stored = groupware_data::open(&Opening {
+            data: &config.data,
+            objects: config.objects.as_ref(),
+            is_own: config.reached_at.is_some(),
+            keeps_changes: config.keep_changes.is_some(),
+            slow_commit: config.log.slow_commit,
+            threads: thread_count,
+        })?;
+        let (given, file) = (config.admin_token.as_deref(), config.admin_token_file());
+        let admin_token = AdminToken::find_or_make(given, file.as_deref());
+        let admin_token = admin_token.map_err(ServeError::AdminToken)?;
         let parts = Parts::new(
             &config,
             (stored.store, stored.content, stored.objects),
@@ -377,7 +385,7 @@ fn start_jobs(parts: &Parts, config: &Config, port: u16) -> Result<Jobs, ServeEr
     if let (Data::Folder(folder), Some(retention)) = (&config.data, config.keep_changes) {
         let spared = Spared::of(folder);
         jobs.start(ChangeRetention::new(
-            stored::changes(folder),
+            groupware_data::changes(folder),
             spared,
             retention,
         ))
@@ -393,6 +401,14 @@ fn start_once<J: Job>(jobs: &mut Jobs, job: J, service: &Service) -> Result<(), 
         false => jobs.start(job),
     };
     started.map_err(ServeError::System)
+}
+
+/// As many threads serve connections. One that waits for a database serves nobody meanwhile.
+fn threads(config: &Config, cores: usize) -> usize {
+    config.http_threads.unwrap_or(match config.data {
+        Data::Folder(_) | Data::Memory => cores,
+        Data::Postgres { .. } => cores * 8,
+    })
 }
 
 /// Refuses what can't be meant, before anything is started.

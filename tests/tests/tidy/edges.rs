@@ -34,6 +34,19 @@ const EDGES: &[(&str, &[&str])] = &[
     ("groupware-calendarfiles", &["groupware-proto-ical"]),
     ("groupware-content", &["groupware-ids"]),
     (
+        "groupware-data",
+        &[
+            "groupware-content",
+            "groupware-documents",
+            "groupware-mail",
+            "groupware-objects",
+            "groupware-people",
+            "groupware-postgres",
+            "groupware-service",
+            "groupware-store",
+        ],
+    ),
+    (
         "groupware-documents",
         &[
             "groupware-ids",
@@ -187,6 +200,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "groupware-server",
         &[
             "groupware-content",
+            "groupware-data",
             "groupware-documents",
             "groupware-fixtures",
             "groupware-front-admin",

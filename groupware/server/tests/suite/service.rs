@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::support::*;
-use groupware_server::{Config, Data, Networks, ServeError, Server, TlsFiles};
+use groupware_server::{Config, Data, DataError, Networks, ServeError, Server, TlsFiles};
 use groupware_store::{Batch, Store, StoreError, StoreOptions};
 use serde_json::json;
 
@@ -564,7 +564,10 @@ fn settings_out_of_range_and_taken_ports_are_errors() {
     let mut second = config();
     second.data = Data::Folder(folder.path().into());
     let error = Server::start(second).unwrap_err();
-    assert!(matches!(error, ServeError::Open(_)), "{error}");
+    assert!(
+        matches!(error, ServeError::Data(DataError::Open(_))),
+        "{error}"
+    );
     assert!(!error.is_configuration(), "the other server may stop");
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use groupware_content::ContentStore;
 use groupware_objects::Shelf;
@@ -11,10 +12,10 @@ use groupware_store::{
     CHANGES_FOLDER, FolderLock, Forms, Store, StoreOptions, claim_forms, is_half_transferred,
 };
 
-use crate::config::{Config, Data};
-use crate::error::ServeError;
+use crate::error::DataError;
 use crate::folder_id;
-use crate::objects;
+use crate::objects::{self, ObjectPlace};
+use crate::place::Data;
 
 /// Sessions that read, besides one for each thread that serves connections: long reads have threads of their
 /// own.
@@ -35,45 +36,62 @@ pub(crate) const FORMS: Forms = Forms {
     writes: 2,
 };
 
-/// The records, the attachments, and what keeps others out of the folder where the store doesn't.
-pub(crate) struct Stored {
-    pub(crate) store: Store,
-    pub(crate) content: ContentStore,
-    /// Where finished content is put, if not in the folder.
-    pub(crate) objects: Option<Arc<Shelf>>,
-    pub(crate) folder: Option<FolderLock>,
-    /// The folder among those of other servers, where each has its own.
-    pub(crate) folders: Option<Folders>,
+/// What is opened, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct Opening<'a> {
+    /// Where the records are, and what is beside them.
+    pub data: &'a Data,
+    /// Where attachments are, if not in the folder.
+    pub objects: Option<&'a ObjectPlace>,
+    /// Whether the folder is this server's alone, and others over the same database have theirs.
+    pub is_own: bool,
+    /// Whether a folder has a log of changes.
+    pub keeps_changes: bool,
+    /// A commit that takes so long is told in the log.
+    pub slow_commit: Duration,
+    /// Threads that serve connections, each of which reads.
+    pub threads: usize,
 }
 
-/// As many threads serve connections. One that waits for a database serves nobody meanwhile.
-pub(crate) fn threads(config: &Config, cores: usize) -> usize {
-    config.http_threads.unwrap_or(match config.data {
-        Data::Folder(_) | Data::Memory => cores,
-        Data::Postgres { .. } => cores * 8,
-    })
+/// The records, the attachments, and what keeps others out of the folder where the store doesn't.
+#[derive(Debug)]
+pub struct Stored {
+    /// The records.
+    pub store: Store,
+    /// The attachments.
+    pub content: ContentStore,
+    /// Where finished content is put, if not in the folder.
+    pub objects: Option<Arc<Shelf>>,
+    /// Keeps others out.
+    pub folder: Option<FolderLock>,
+    /// The folder among those of other servers, where each has its own.
+    pub folders: Option<Folders>,
 }
 
 /// Where a data folder has its log of changes.
-pub(crate) fn changes(folder: &Path) -> PathBuf {
+pub fn changes(folder: &Path) -> PathBuf {
     folder.join(CHANGES_FOLDER)
 }
 
-pub(crate) fn open(config: &Config, threads: usize) -> Result<Stored, ServeError> {
-    let mut options = StoreOptions::default().slow_commit(config.log.slow_commit);
-    if let Data::Folder(_) = &config.data {
+/// Opens it for a server.
+///
+/// # Errors
+/// See [`DataError`].
+pub fn open(opening: &Opening<'_>) -> Result<Stored, DataError> {
+    let data = opening.data;
+    let mut options = StoreOptions::default().slow_commit(opening.slow_commit);
+    if let Data::Folder(folder) = data {
         options = options.remember(groupware_service::calendar::PREFIX, CALENDAR_BYTES);
+        if opening.keeps_changes {
+            options = options.changes(changes(folder));
+        }
     }
-    if let (Data::Folder(folder), Some(_)) = (&config.data, config.keep_changes) {
-        options = options.changes(changes(folder));
-    }
-    let is_own = config.reached_at.is_some();
-    let mut stored = open_data((&config.data, is_own), options, threads)?;
+    let mut stored = open_data((data, opening.is_own), options, opening.threads)?;
     if stored.store.read(is_half_transferred)? {
-        return Err(ServeError::HalfCopied(config.data.to_string()));
+        return Err(DataError::HalfCopied(data.to_string()));
     }
     claim_forms(&stored.store, FORMS)?;
-    let (store, place) = (&stored.store, config.objects.as_ref());
+    let (store, place) = (&stored.store, opening.objects);
     (stored.content, stored.objects) = objects::attach(store, stored.content, place)?;
     Ok(stored)
 }
@@ -83,7 +101,7 @@ fn open_data(
     (data, is_own): (&Data, bool),
     options: StoreOptions,
     threads: usize,
-) -> Result<Stored, ServeError> {
+) -> Result<Stored, DataError> {
     Ok(match data {
         // The store's lock on the folder is for both.
         Data::Folder(folder) => {
@@ -133,7 +151,7 @@ fn open_folder(
     store: &Store,
     folder: &Path,
     is_own: bool,
-) -> Result<(ContentStore, Option<Folders>), ServeError> {
+) -> Result<(ContentStore, Option<Folders>), DataError> {
     if !is_own {
         folder_id::check(store, folder)?;
         return Ok((ContentStore::open_shared(folder)?, None));
@@ -144,9 +162,9 @@ fn open_folder(
 }
 
 /// Records that lie in a folder are not to be forgotten there: what a server shows would be without them.
-fn refuse_records(folder: &Path) -> Result<(), ServeError> {
+fn refuse_records(folder: &Path) -> Result<(), DataError> {
     match folder.join(groupware_store::FILE_NAME).exists() {
-        true => Err(ServeError::TwoStores(folder.to_owned())),
+        true => Err(DataError::TwoStores(folder.to_owned())),
         false => Ok(()),
     }
 }

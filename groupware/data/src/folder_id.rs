@@ -8,15 +8,15 @@
 //! From then on none is the database's: a server that took its folder for that of all would begin files for uploads that
 //! lie in others, and give those up that it finds no files of.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io;
 use std::path::Path;
 
 use groupware_service::random;
 use groupware_store::{Batch, CommitError, Store, StoreError};
 
-use crate::error::ServeError;
+use crate::error::DataError;
+use crate::first_line;
 
 /// The file with the folder's name.
 const FILE: &str = "folder-id";
@@ -34,7 +34,7 @@ const MAX_BYTES: usize = 100;
 pub(crate) fn own(
     store: &Store,
     (folder, has_content): (&Path, bool),
-) -> Result<String, ServeError> {
+) -> Result<String, DataError> {
     match (get(store, OWN)?, has_content) {
         (None, _) => check_first(store, folder)?,
         (Some((first, _)), true) => {
@@ -53,7 +53,7 @@ pub(crate) fn own(
     } else {
         note_own(store)?;
     }
-    let io = |source| ServeError::FolderId {
+    let io = |source| DataError::FolderId {
         file: folder.join(FILE),
         source,
     };
@@ -66,21 +66,21 @@ pub(crate) fn own(
 }
 
 /// Refuses a folder that isn't the database's, which the first one is; and each where servers have their own.
-pub(crate) fn check(store: &Store, folder: &Path) -> Result<(), ServeError> {
+pub(crate) fn check(store: &Store, folder: &Path) -> Result<(), DataError> {
     match get(store, OWN)? {
-        Some(_) => Err(ServeError::ReachedMissing),
+        Some(_) => Err(DataError::ReachedMissing),
         None => check_first(store, folder),
     }
 }
 
-fn check_first(store: &Store, folder: &Path) -> Result<(), ServeError> {
+fn check_first(store: &Store, folder: &Path) -> Result<(), DataError> {
     loop {
         let known = get(store, KEY)?.map(|(known, _)| known);
         match (known, found(folder)?) {
             (Some(known), Some(found)) if known == found => return Ok(()),
             (Some(known), found) => return Err(other(folder, known, found)),
             (None, Some(found)) => note(store, (KEY, &found))?,
-            (None, None) => make(folder).map_err(|source| ServeError::FolderId {
+            (None, None) => make(folder).map_err(|source| DataError::FolderId {
                 file: folder.join(FILE),
                 source,
             })?,
@@ -88,15 +88,15 @@ fn check_first(store: &Store, folder: &Path) -> Result<(), ServeError> {
     }
 }
 
-fn found(folder: &Path) -> Result<Option<String>, ServeError> {
-    read(folder).map_err(|source| ServeError::FolderId {
+fn found(folder: &Path) -> Result<Option<String>, DataError> {
+    read(folder).map_err(|source| DataError::FolderId {
         file: folder.join(FILE),
         source,
     })
 }
 
-fn other(folder: &Path, known: String, found: Option<String>) -> ServeError {
-    ServeError::OtherFolder {
+fn other(folder: &Path, known: String, found: Option<String>) -> DataError {
+    DataError::OtherFolder {
         folder: folder.to_owned(),
         known,
         found,
@@ -114,7 +114,7 @@ fn get(store: &Store, key: &str) -> Result<Option<(String, u64)>, StoreError> {
 
 /// From now on each server has its own folder, and none is the database's. Where another server was faster, it has noted
 /// the same.
-fn note_own(store: &Store) -> Result<(), ServeError> {
+fn note_own(store: &Store) -> Result<(), DataError> {
     let Some((first, revision)) = get(store, KEY)?.filter(|(first, _)| first != NONE) else {
         return Ok(());
     };
@@ -160,29 +160,10 @@ fn read(folder: &Path) -> io::Result<Option<String>> {
     }
 }
 
-/// Written whole beside the file, and then given its name, unless another server has been faster.
+/// Gives the folder a name, unless another server has been faster.
 fn make(folder: &Path) -> io::Result<()> {
     let name = format!("{:032x}", u128::from_le_bytes(random::bytes()));
-    let beside = folder.join(format!("{FILE}.{name}.partial"));
-    let written = write(&beside, &name).and_then(|()| fs::hard_link(&beside, folder.join(FILE)));
-    // A leftover names nothing.
-    let _ = fs::remove_file(&beside);
-    match written {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
-    }
-    File::open(folder)?.sync_all()
-}
-
-fn write(path: &Path, name: &str) -> io::Result<()> {
-    let mut options = File::options();
-    let mut file = options
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
-    file.write_all(format!("{name}\n").as_bytes())?;
-    file.sync_all()
+    first_line::write(&folder.join(FILE), &name).map(drop)
 }
 
 #[cfg(test)]
@@ -224,7 +205,7 @@ mod tests {
         assert_eq!(own(&store, (one.path(), true)).unwrap(), name);
         for has_content in [true, false] {
             let refused = own(&store, (other.path(), has_content));
-            assert!(matches!(refused, Err(ServeError::OtherFolder { .. })));
+            assert!(matches!(refused, Err(DataError::OtherFolder { .. })));
         }
         // Its attachments are elsewhere by now.
         assert_eq!(own(&store, (one.path(), false)).unwrap(), name);
@@ -242,7 +223,7 @@ mod tests {
             assert!(words.contains("--reached-at"), "{words}");
             // So do programs that know nothing but the database's folder.
             let refused = check_first(&store, folder.path());
-            assert!(matches!(refused, Err(ServeError::OtherFolder { .. })));
+            assert!(matches!(refused, Err(DataError::OtherFolder { .. })));
         }
         fs::write(other.path().join(FILE), NONE).unwrap();
         assert!(check_first(&store, other.path()).is_err());

@@ -15,9 +15,9 @@ use groupware_store::{
     written_forms,
 };
 
-use crate::config::Data;
-use crate::error::ServeError;
+use crate::error::DataError;
 use crate::objects::{self, ObjectPlace};
+use crate::place::Data;
 use crate::stored::FORMS;
 
 /// What a look through a store has found.
@@ -82,7 +82,7 @@ pub enum CheckError {
     Content(#[from] ContentError),
     /// The object store can't be used.
     #[error(transparent)]
-    Objects(Box<ServeError>),
+    Objects(Box<DataError>),
 }
 
 /// Looks through a store, which no server may be using, and its attachments. Changes nothing, hence refuses

@@ -1,58 +1,14 @@
-//! Attachments in an object store: opened for these records, and counted.
+//! What was counted of an object store, as metrics.
 
 use std::fmt;
 use std::sync::Arc;
 
-use groupware_content::ContentStore;
-use groupware_documents::content_place;
-use groupware_objects::{Address, Credentials, OPERATIONS, OpenError, Shelf};
-use groupware_service::random;
-use groupware_store::Store;
+use groupware_objects::{OPERATIONS, Shelf};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
-
-use crate::error::ServeError;
-
-/// An object store for the content of attachments.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ObjectPlace {
-    /// Where.
-    pub address: Address,
-    /// As whom.
-    pub credentials: Credentials,
-}
-
-/// Has content go where the settings say; refuses to forget what is elsewhere.
-pub(crate) fn attach(
-    store: &Store,
-    content: ContentStore,
-    place: Option<&ObjectPlace>,
-) -> Result<(ContentStore, Option<Arc<Shelf>>), ServeError> {
-    let Some(place) = place else {
-        let known = store.read(content_place).map_err(OpenError::from)?;
-        return match known {
-            Some(known) if known.is_set_up => Err(ServeError::ObjectsElsewhere(known.name)),
-            _ => Ok((content, None)),
-        };
-    };
-    if place.address.is_plain_and_far() {
-        tracing::warn!(
-            address = %place.address,
-            "attachments go over the network unencrypted: the object store's endpoint is http"
-        );
-    }
-    let bits = || u128::from_le_bytes(random::bytes());
-    let shelf = Shelf::open(store, (&place.address, &place.credentials), bits)?;
-    tracing::info!(
-        address = %place.address,
-        server = shelf.server(),
-        "attachments are in an object store"
-    );
-    Ok((content.with_objects(Arc::clone(&shelf) as _), Some(shelf)))
-}
 
 /// Reads what was counted of an object store when somebody asks.
 pub(crate) struct ObjectMetrics(pub(crate) Arc<Shelf>);

@@ -1,0 +1,49 @@
+//! Attachments in an object store, opened for these records.
+
+use std::sync::Arc;
+
+use groupware_content::ContentStore;
+use groupware_documents::content_place;
+use groupware_objects::{Address, Credentials, OpenError, Shelf};
+use groupware_service::random;
+use groupware_store::Store;
+
+use crate::error::DataError;
+
+/// An object store for the content of attachments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectPlace {
+    /// Where.
+    pub address: Address,
+    /// As whom.
+    pub credentials: Credentials,
+}
+
+/// Has content go where the settings say; refuses to forget what is elsewhere.
+pub(crate) fn attach(
+    store: &Store,
+    content: ContentStore,
+    place: Option<&ObjectPlace>,
+) -> Result<(ContentStore, Option<Arc<Shelf>>), DataError> {
+    let Some(place) = place else {
+        let known = store.read(content_place).map_err(OpenError::from)?;
+        return match known {
+            Some(known) if known.is_set_up => Err(DataError::ObjectsElsewhere(known.name)),
+            _ => Ok((content, None)),
+        };
+    };
+    if place.address.is_plain_and_far() {
+        tracing::warn!(
+            address = %place.address,
+            "attachments go over the network unencrypted: the object store's endpoint is http"
+        );
+    }
+    let bits = || u128::from_le_bytes(random::bytes());
+    let shelf = Shelf::open(store, (&place.address, &place.credentials), bits)?;
+    tracing::info!(
+        address = %place.address,
+        server = shelf.server(),
+        "attachments are in an object store"
+    );
+    Ok((content.with_objects(Arc::clone(&shelf) as _), Some(shelf)))
+}
