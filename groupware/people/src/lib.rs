@@ -9,6 +9,7 @@ mod decide;
 mod directory;
 mod name;
 mod news;
+mod preferences;
 mod secret;
 mod session;
 mod users;
@@ -22,6 +23,7 @@ pub use decide::{
 pub use directory::Directory;
 pub use name::{UserName, without_nsf};
 pub use news::{Missed, News, Position};
+pub use preferences::{choose_zone, zone};
 pub use secret::{
     APP_PASSWORD_BITS, AppPasswordBits, SECRET_BYTES, SecretHash, hash_secret, secret_text,
 };

@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use groupware_net::{Gauge, Pool};
-use groupware_people::{Account, Directory, SecretHash, Users};
+use groupware_people::{self as people, Account, Directory, SecretHash, Users};
 use groupware_store::{Batch, CommitError, Committed, Snapshot, Store, StoreError};
 
 use crate::accounts::{Accounts, AccountsError};
@@ -203,6 +203,28 @@ impl Service {
     /// The store's.
     pub fn find(&self, name: &str) -> Result<Option<Arc<Account>>, StoreError> {
         self.0.known.find(name)
+    }
+
+    /// The name of the time zone that a user chose.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn zone(&self, mailbox: &str) -> Result<Option<String>, StoreError> {
+        self.store()
+            .read(|snapshot| people::zone(snapshot, mailbox))
+    }
+
+    /// Makes the zone of this name the user's.
+    ///
+    /// # Errors
+    /// See [`CommitError`].
+    pub async fn choose_zone(
+        &self,
+        caller: &Caller,
+        (mailbox, name): (&str, &str),
+    ) -> Result<(), CommitError> {
+        let batch = people::choose_zone(mailbox, name);
+        self.commit(caller, batch).await.map(drop)
     }
 
     /// Looks whether other servers have changed users or sessions. Blocks.

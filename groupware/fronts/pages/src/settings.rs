@@ -60,6 +60,8 @@ pub(crate) async fn submit(State(service): State<Service>, sent: Sent) -> Reply 
         wrong.add("zone", "Choose a time zone of the list.");
         return form(&service, &sent.visitor, &wrong);
     };
-    zone.choose(service.store(), sent.visitor.mailbox()).await?;
+    let owner = &sent.visitor.owner;
+    zone.choose(&service, owner.caller(), owner.mailbox())
+        .await?;
     Ok(layout::done("/settings", Notice::SettingsSaved))
 }

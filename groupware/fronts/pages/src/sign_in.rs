@@ -108,7 +108,7 @@ pub(crate) async fn submit(
         Ok((account, cookie)) => {
             let mailbox = account.name.key();
             if let Some(zone) = Zone::parse(fields.get("zone")) {
-                zone.suggest(pages.service.store(), mailbox).await;
+                zone.suggest(&pages.service, &caller, mailbox).await;
             }
             let mut response = Redirect::to(destination(form.to)).into_response();
             response.headers_mut().append(SET_COOKIE, cookie);

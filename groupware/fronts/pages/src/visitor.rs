@@ -48,7 +48,7 @@ impl FromRequestParts<Pages> for SignedIn {
             });
         };
         let owner = User::of(&account, caller_of(&parts.extensions));
-        let zone = Zone::chosen_by(service.store(), owner.mailbox())
+        let zone = Zone::chosen_by(service, owner.mailbox())
             .map_err(PageError::from)?
             .unwrap_or_else(Zone::utc);
         let now = service.now_s();

@@ -1,13 +1,11 @@
 //! The zone that a user's times are shown in, and how times and days are written.
 
 use groupware_calendar::Moment;
-use groupware_store::{Batch, CommitError, Store, StoreError};
+use groupware_service::{Caller, Service};
+use groupware_store::{CommitError, StoreError};
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::{Offset, TimeZone};
-
-/// The key of the zone's name in the user's mailbox.
-const KEY: &str = "set/zone";
 
 /// A zone of the world.
 #[derive(Debug, Clone)]
@@ -47,26 +45,28 @@ impl Zone {
     ///
     /// # Errors
     /// The store's.
-    pub(crate) fn chosen_by(store: &Store, mailbox: &str) -> Result<Option<Self>, StoreError> {
-        let record = store.read(|snapshot| snapshot.get(mailbox, KEY.as_bytes()))?;
-        Ok(record.and_then(|record| Self::parse(std::str::from_utf8(&record.value).ok()?)))
+    pub(crate) fn chosen_by(service: &Service, mailbox: &str) -> Result<Option<Self>, StoreError> {
+        Ok(service.zone(mailbox)?.and_then(|name| Self::parse(&name)))
     }
 
     /// Keeps it as the user's.
     ///
     /// # Errors
-    /// The store's.
-    pub(crate) async fn choose(&self, store: &Store, mailbox: &str) -> Result<(), CommitError> {
-        let mut batch = Batch::new();
-        batch.put(mailbox, KEY, self.name.as_bytes().to_vec());
-        store.commit(batch).await.map(drop)
+    /// See [`CommitError`].
+    pub(crate) async fn choose(
+        &self,
+        service: &Service,
+        caller: &Caller,
+        mailbox: &str,
+    ) -> Result<(), CommitError> {
+        service.choose_zone(caller, (mailbox, &self.name)).await
     }
 
     /// Makes it the user's unless they have chosen one. Where it can't be kept, as on a full disk, nobody is held
     /// up by that.
-    pub(crate) async fn suggest(&self, store: &Store, mailbox: &str) {
-        if let Ok(None) = Self::chosen_by(store, mailbox) {
-            let _ = self.choose(store, mailbox).await;
+    pub(crate) async fn suggest(&self, service: &Service, caller: &Caller, mailbox: &str) {
+        if let Ok(None) = Self::chosen_by(service, mailbox) {
+            let _ = self.choose(service, caller, mailbox).await;
         }
     }
 
