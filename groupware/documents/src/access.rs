@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use groupware_store::Snapshot;
 use serde::{Deserialize, Serialize};
 
-use crate::{DatabaseName, Document, DocumentError, Who, keys, limits};
+use crate::{DatabaseName, Document, DocumentError, Reason, Who, keys, limits};
 
 /// Stands for everybody who is signed in.
 const EVERYBODY: &str = "*";
@@ -49,7 +49,10 @@ impl Access {
     /// 400 if it isn't that, or names too many; 413 for a body that is too large.
     pub fn parse(body: &[u8]) -> Result<Self, DocumentError> {
         if body.len() > limits::ACCESS_BYTES {
-            return Err(DocumentError::refused(413, "The body is too large."));
+            return Err(DocumentError::refused(
+                Reason::TooLarge,
+                "The body is too large.",
+            ));
         }
         // An array of lists could be read as well, and none would withdraw all.
         if body.trim_ascii_start().first() != Some(&b'{') {
@@ -128,7 +131,7 @@ impl Granted {
                 "{name} is another user than the one who was granted this database: \
                  leave the name out first, then grant it anew."
             );
-            return Err(DocumentError::refused(409, message));
+            return Err(DocumentError::refused(Reason::Conflict, message));
         }
         let earlier = kept().map(|name| (name.to_owned(), self.moment(name)));
         let earlier = earlier.collect();

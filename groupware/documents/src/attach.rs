@@ -7,7 +7,7 @@ use crate::mailbox::{self, Changes};
 use crate::write::require_changeable;
 use crate::{
     Attachment, Context, DatabaseName, Decision, Document, DocumentError, FileName, ItemName,
-    ItemPath, Unid, Who, access, limits, objects,
+    ItemPath, Reason, Unid, Who, access, limits, objects,
 };
 
 /// A file whose content is in its place.
@@ -164,7 +164,7 @@ pub fn rename(
     let at = position(name).ok_or_else(missing)?;
     if position(to).is_some_and(|taken| taken != at) {
         let message = "There is an attachment of this name.";
-        return Err(DocumentError::refused(409, message));
+        return Err(DocumentError::refused(Reason::Conflict, message));
     }
     let mut document = held.document.clone();
     to.as_str().clone_into(&mut document.attachments[at].name);

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use groupware_proto_http::FieldError;
 use groupware_store::{ReadError, StoreError};
 
 /// Why a request could not be decided.
@@ -12,8 +11,8 @@ pub enum DocumentError {
     /// The request can't be carried out as asked; nothing was changed.
     #[error("{message}")]
     Refused {
-        /// The HTTP status of the answer.
-        status: u16,
+        /// Of which kind it is.
+        reason: Reason,
         /// A sentence for the person who reads the answer.
         message: Cow<'static, str>,
     },
@@ -28,49 +27,86 @@ impl From<StoreError> for DocumentError {
     }
 }
 
-impl From<FieldError> for DocumentError {
-    fn from(error: FieldError) -> Self {
-        match error {
-            FieldError::Malformed(message) => Self::refused(400, message),
-            FieldError::TooLarge(message) => Self::refused(413, message),
+/// Why something is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// A parameter or the body is not valid.
+    BadRequest,
+    /// The user may not do this.
+    Forbidden,
+    /// There is no such database, document, attachment, or upload.
+    NotFound,
+    /// What is there does not allow it.
+    Conflict,
+    /// The document was changed since the user saw it.
+    Changed,
+    /// It is larger than it may be.
+    TooLarge,
+    /// The user has sent too much for now.
+    TooOften,
+    /// The content has to be sent again.
+    Again,
+    /// The user has no room left, or has as many as there may be.
+    OverQuota,
+}
+
+impl Reason {
+    /// The HTTP status of the answer.
+    pub fn status(self) -> u16 {
+        match self {
+            Self::BadRequest => 400,
+            Self::Forbidden => 403,
+            Self::NotFound => 404,
+            Self::Conflict => 409,
+            Self::Changed => 412,
+            Self::TooLarge => 413,
+            Self::TooOften => 429,
+            Self::Again => 503,
+            Self::OverQuota => 507,
         }
     }
 }
 
 impl DocumentError {
-    /// A refusal with its status and sentence.
-    pub fn refused(status: u16, message: impl Into<Cow<'static, str>>) -> Self {
+    /// A refusal with its sentence.
+    pub fn refused(reason: Reason, message: impl Into<Cow<'static, str>>) -> Self {
         Self::Refused {
-            status,
+            reason,
             message: message.into(),
         }
     }
 
-    /// A 400.
+    /// [`Reason::BadRequest`].
     pub fn bad_request(message: impl Into<Cow<'static, str>>) -> Self {
-        Self::refused(400, message)
+        Self::refused(Reason::BadRequest, message)
     }
 
-    /// A 403.
+    /// [`Reason::Forbidden`].
     pub(crate) fn forbidden(message: &'static str) -> Self {
-        Self::refused(403, message)
+        Self::refused(Reason::Forbidden, message)
     }
 
-    /// A 404.
+    /// [`Reason::NotFound`].
     pub(crate) fn not_found(message: &'static str) -> Self {
-        Self::refused(404, message)
+        Self::refused(Reason::NotFound, message)
     }
 
     pub(crate) fn corrupt(key: &[u8], cause: impl std::fmt::Display) -> Self {
         ReadError::corrupt(key, cause).into()
     }
 
+    /// Of which kind a refusal is.
+    pub fn reason(&self) -> Option<Reason> {
+        match self {
+            Self::Refused { reason, .. } => Some(*reason),
+            Self::Unreadable(_) => None,
+        }
+    }
+
     /// The HTTP status of the answer.
     pub fn status(&self) -> u16 {
-        match self {
-            Self::Refused { status, .. } => *status,
-            Self::Unreadable(_) => 500,
-        }
+        self.reason().map_or(500, Reason::status)
     }
 
     /// What the answer says. An internal failure names no key and no path.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{DocumentError, limits};
+use crate::{DocumentError, Reason, limits};
 
 /// The fields of a document by name.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -35,7 +35,10 @@ impl Fields {
     /// 400 if it isn't one, or a bound is passed; 413 for a body that is too large.
     pub fn parse(body: &[u8]) -> Result<Self, DocumentError> {
         if body.len() > limits::BODY_BYTES {
-            return Err(DocumentError::refused(413, "The document is too large."));
+            return Err(DocumentError::refused(
+                Reason::TooLarge,
+                "The document is too large.",
+            ));
         }
         if body.iter().all(u8::is_ascii_whitespace) {
             return Err(DocumentError::bad_request("Empty request body."));
@@ -67,7 +70,10 @@ impl Fields {
         }
         self.check_count()?;
         if self.bytes() > limits::BODY_BYTES as u64 {
-            return Err(DocumentError::refused(413, "The document is too large."));
+            return Err(DocumentError::refused(
+                Reason::TooLarge,
+                "The document is too large.",
+            ));
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use groupware_store::Snapshot;
 use crate::access::{load, owner_only};
 use crate::mailbox::Changes;
 use crate::{
-    Access, Context, DatabaseName, Decision, DocumentError, Registered, Who, keys, limits,
+    Access, Context, DatabaseName, Decision, DocumentError, Reason, Registered, Who, keys, limits,
 };
 
 /// Whom a database is granted to, as JSON, for its owner. Names that have lapsed are left out.
@@ -45,7 +45,7 @@ pub fn grant(
         if revision.is_none() {
             if count(snapshot, mailbox)? >= limits::DATABASES {
                 let message = "There are too many databases.";
-                return Err(DocumentError::refused(507, message));
+                return Err(DocumentError::refused(Reason::OverQuota, message));
             }
             let list = snapshot.get(mailbox, keys::GRANTS)?;
             let list = list.map(|record| record.revision);

@@ -44,12 +44,9 @@ pub use attach::{NewAttachment, attach, attachment, detach, rename};
 pub use check::{Found, all_content, check, kept_content};
 pub use context::{Context, Decision};
 pub use document::{Attachment, Document};
-pub use error::DocumentError;
+pub use error::{DocumentError, Reason};
 pub use fields::Fields;
 pub use grant::{access, grant};
-pub use groupware_proto_http::{
-    ByteRange, Event, Multipart, PartHead, Ranged, boundary, http_date, parse_http_date, tus,
-};
 pub use list::{ListQuery, Page, databases, list};
 pub use names::{DatabaseName, FileName, ItemName, ItemPath, Unid, UploadId};
 pub use objects::{

@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 use groupware_ids::{ContentHash, ObjectId, Placed};
 use groupware_store::{Batch, Snapshot};
 
-use crate::DocumentError;
+use crate::{DocumentError, Reason};
 
 /// No user can be called that.
 const PARTITION: &str = "$content";
@@ -138,7 +138,7 @@ pub fn refer_to(
 
 fn lost() -> DocumentError {
     DocumentError::refused(
-        503,
+        Reason::Again,
         "The content was taken for given up and removed meanwhile: send it again.",
     )
 }

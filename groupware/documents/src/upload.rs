@@ -11,7 +11,7 @@ use crate::mailbox::{self, Changes};
 use crate::names::no_upload;
 use crate::{
     Context, DatabaseName, Decision, DocumentError, FileName, ItemName, ItemPath, NewAttachment,
-    Unid, UploadId, access, attach, keys, limits, objects,
+    Reason, Unid, UploadId, access, attach, keys, limits, objects,
 };
 
 /// What `Upload-Concat` says of a part.
@@ -93,7 +93,7 @@ fn count_one_more(changes: &mut Changes) -> Result<(), DocumentError> {
     changes.usage.uploads += 1;
     if changes.usage.uploads > limits::UPLOADS {
         let message = "There are too many uploads: finish some, or wait until they expire.";
-        return Err(DocumentError::refused(507, message));
+        return Err(DocumentError::refused(Reason::OverQuota, message));
     }
     Ok(())
 }
@@ -156,7 +156,7 @@ pub fn extend(
     };
     if length > most {
         let message = format!("An attachment has at most {most} bytes.");
-        return Err(DocumentError::refused(413, message));
+        return Err(DocumentError::refused(Reason::TooLarge, message));
     }
     let mut changes = Changes::new(context)?;
     if is_known || length > upload.length {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use groupware_store::{Op, Snapshot, StoreError};
 use serde::{Deserialize, Serialize};
 
-use crate::{DatabaseName, DocumentError, keys, limits};
+use crate::{DatabaseName, DocumentError, Reason, keys, limits};
 
 /// What a user's documents and uploads take.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,15 +114,24 @@ impl Usage {
         }
         *self.documents.entry(name.to_owned()).or_default() += 1;
         if self.documents.len() > limits::DATABASES {
-            return Err(DocumentError::refused(507, "There are too many databases."));
+            return Err(DocumentError::refused(
+                Reason::OverQuota,
+                "There are too many databases.",
+            ));
         }
         if self.documents.values().sum::<u64>() > limits::DOCUMENTS {
-            return Err(DocumentError::refused(507, "There are too many documents."));
+            return Err(DocumentError::refused(
+                Reason::OverQuota,
+                "There are too many documents.",
+            ));
         }
         Ok(())
     }
 }
 
 pub(crate) fn no_room() -> DocumentError {
-    DocumentError::refused(507, "This would take more than your share of the disk.")
+    DocumentError::refused(
+        Reason::OverQuota,
+        "This would take more than your share of the disk.",
+    )
 }

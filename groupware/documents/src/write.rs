@@ -4,7 +4,8 @@ use groupware_store::Snapshot;
 
 use crate::mailbox::{self, Changes, HeldDocument};
 use crate::{
-    Context, DatabaseName, Decision, Document, DocumentError, Fields, Unid, Who, access, domino,
+    Context, DatabaseName, Decision, Document, DocumentError, Fields, Reason, Unid, Who, access,
+    domino,
 };
 
 /// Makes a document.
@@ -146,7 +147,7 @@ pub(crate) fn require_changeable(
 fn check_unmodified(held: &HeldDocument, since: Option<i64>) -> Result<(), DocumentError> {
     match since {
         Some(since) if held.document.modified > since => Err(DocumentError::refused(
-            412,
+            Reason::Changed,
             "The document was changed meanwhile.",
         )),
         _ => Ok(()),

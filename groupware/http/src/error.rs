@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::error::Error;
 
 use axum::response::{IntoResponse, Response};
+use groupware_proto_http::FieldError;
 use groupware_service::SignInError;
 use groupware_store::{CommitError, StoreError};
 use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -154,6 +155,15 @@ impl From<StoreError> for ApiError {
     #[track_caller]
     fn from(error: StoreError) -> Self {
         Self::fault(500, "The store failed.", &error)
+    }
+}
+
+impl From<FieldError> for ApiError {
+    fn from(error: FieldError) -> Self {
+        match error {
+            FieldError::Malformed(message) => Self::told(400, message),
+            FieldError::TooLarge(message) => Self::told(413, message),
+        }
     }
 }
 

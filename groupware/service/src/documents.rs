@@ -1,6 +1,6 @@
 //! Decisions about documents on the way to the store.
 
-use groupware_documents::{self as documents, Context, Decision, DocumentError, Who};
+use groupware_documents::{self as documents, Context, Decision, DocumentError, Reason, Who};
 
 use groupware_net::Source;
 
@@ -44,11 +44,11 @@ pub async fn change<T>(
 
 /// As it is for mail and meetings.
 fn refusal(full: &NoRoom, mailbox: &str) -> DocumentError {
-    let status = match full {
-        NoRoom::Full(_) => 507,
-        NoRoom::TooMuch(_) => 429,
+    let reason = match full {
+        NoRoom::Full(_) => Reason::OverQuota,
+        NoRoom::TooMuch(_) => Reason::TooOften,
     };
-    DocumentError::refused(status, full.message(mailbox))
+    DocumentError::refused(reason, full.message(mailbox))
 }
 
 /// The bytes that a user may still store, of one share for all services.

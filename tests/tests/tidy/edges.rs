@@ -48,12 +48,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     (
         "groupware-documents",
-        &[
-            "groupware-ids",
-            "groupware-proto-http",
-            "groupware-store",
-            "groupware-text",
-        ],
+        &["groupware-ids", "groupware-store", "groupware-text"],
     ),
     (
         "groupware-fixtures",
@@ -137,6 +132,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "groupware-content",
             "groupware-documents",
             "groupware-http",
+            "groupware-proto-http",
             "groupware-service",
             "groupware-store",
         ],

@@ -22,7 +22,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use groupware_documents::{DocumentError, UploadId};
+use groupware_documents::{DocumentError, Reason, UploadId};
 use groupware_http::{ApiError, Fault, Owner, Params};
 use groupware_service::{Caller, Folders, Holder};
 use http::header::{
@@ -141,7 +141,7 @@ pub(crate) fn holder(
 fn is_finished(front: &Tus, owner: &Owner, id: &UploadId) -> Result<bool, DocumentError> {
     match record(front, owner, id) {
         Ok(upload) => Ok(upload.finished.is_some()),
-        Err(error) if error.status() == StatusCode::NOT_FOUND.as_u16() => Ok(false),
+        Err(error) if error.reason() == Some(Reason::NotFound) => Ok(false),
         Err(error) => Err(error),
     }
 }

@@ -2,9 +2,9 @@
 
 use axum::body::Body;
 use groupware_content::{ContentError, Pin, Upload};
-use groupware_documents::tus::{self, Algorithm, Checksum};
-use groupware_documents::{self as documents, Context, DocumentError, UploadId};
+use groupware_documents::{self as documents, Context, UploadId};
 use groupware_http::{ApiError, Buffer, Flow, Inflow, Owner, StreamSlot, header_text as text};
+use groupware_proto_http::tus::{self, Algorithm, Checksum};
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, StatusCode};
 use sha1::Digest as _;
@@ -46,7 +46,7 @@ pub(crate) async fn receive(
     let checksum = text(headers, CHECKSUM)
         .map(tus::checksum)
         .transpose()
-        .map_err(DocumentError::from)?;
+        .map_err(ApiError::from)?;
     let left = claimed
         .upload()
         .map_or(0, |upload| upload.allowed() - upload.offset());

@@ -7,13 +7,14 @@ use axum::extract::{Request, State};
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::Response;
 use axum::routing::{MethodRouter, delete, options, patch, post};
-use groupware_documents::tus::{self, Concat};
 use groupware_documents::{
     self as documents, Context, DatabaseName, DocumentError, FileName, ItemName, ItemPath,
-    NewUpload, Unid, Upload, UploadId, http_date,
+    NewUpload, Unid, Upload, UploadId,
 };
 use groupware_http::reply::{status, with};
 use groupware_http::{ApiError, Gate, MethodOverride, Owner, Params, header_text as text};
+use groupware_proto_http::http_date;
+use groupware_proto_http::tus::{self, Concat};
 use groupware_service::{Folders, Holder};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
@@ -76,7 +77,7 @@ async fn capabilities(State(front): State<Tus>) -> Response {
 async fn create(State(front): State<Tus>, owner: Owner, params: Params, request: Request) -> Reply {
     check_version(request.headers())?;
     let concat = text(request.headers(), CONCAT).map(tus::concat).transpose();
-    let concat = concat.map_err(DocumentError::from)?;
+    let concat = concat.map_err(ApiError::from)?;
     let place = [owner.mailbox(), params.get("unid"), params.get("item")].join("/");
     let taker = |folders: &Folders, now| {
         let whose = (&front, &owner);
@@ -182,7 +183,7 @@ fn lengths(front: &Tus, headers: &HeaderMap) -> Result<(u64, Option<u64>), Uploa
             Ok((STEP_BYTES.min(most), Some(most)))
         }
         Some(length) if !is_deferred => {
-            let length = tus::number("Upload-Length", length).map_err(DocumentError::from)?;
+            let length = tus::number("Upload-Length", length).map_err(ApiError::from)?;
             check_length(front, length)?;
             Ok((length, None))
         }
@@ -199,7 +200,7 @@ fn asked_for(
     (length, deferred): (u64, Option<u64>),
 ) -> Result<NewUpload, UploadFailure> {
     let written = text(headers, METADATA).unwrap_or_default();
-    let metadata = tus::metadata(written).map_err(DocumentError::from)?;
+    let metadata = tus::metadata(written).map_err(ApiError::from)?;
     // tus asks for no name, and some clients send none.
     let name = match metadata.file_name.filter(|name| !name.is_empty()) {
         Some(name) => FileName::parse(&name)?,
@@ -268,7 +269,7 @@ async fn append(State(front): State<Tus>, asked: Here) -> Reply {
     check_chunk_type(headers)?;
     let offset = text(headers, OFFSET)
         .ok_or_else(|| ApiError::bad_request("A chunk needs an Upload-Offset."))?;
-    let offset = tus::number("Upload-Offset", offset).map_err(DocumentError::from)?;
+    let offset = tus::number("Upload-Offset", offset).map_err(ApiError::from)?;
     let mut claimed = claim(&front, &owner, &id).await?;
     let mut record = record(&front, &owner, &id)?;
     if record.is_joined() {
@@ -288,7 +289,7 @@ async fn append(State(front): State<Tus>, asked: Here) -> Reply {
         return Err(ApiError::new(StatusCode::CONFLICT, message).into());
     }
     let told = text(headers, LENGTH).map(|length| tus::number("Upload-Length", length));
-    if let Some(length) = told.transpose().map_err(DocumentError::from)? {
+    if let Some(length) = told.transpose().map_err(ApiError::from)? {
         settle_length(&front, &owner, &id, (&mut claimed, &record), length).await?;
         (record.length, record.deferred) = (length, None);
     } else if record.deferred.is_some() {

@@ -270,7 +270,7 @@ fn the_expiry_is_that_of_the_last_activity() {
         .join(path.rsplit('/').next().unwrap());
     let expiry = |reply: &Reply| {
         let text = reply.header("upload-expires").unwrap();
-        groupware_documents::parse_http_date(text).unwrap()
+        groupware_proto_http::parse_http_date(text).unwrap()
     };
     let head = || ada.send("HEAD", &path, &[VERSION], b"");
     let at_first = expiry(&head());

@@ -9,15 +9,13 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::{self as method, get};
 use groupware_content::{Content, Pin, ReadAt, Whole};
-use groupware_documents::{
-    self as documents, Attachment, ByteRange, DocumentError, Event, FileName, ItemPath, Multipart,
-    NewAttachment, PartHead, Ranged,
-};
+use groupware_documents::{self as documents, Attachment, FileName, ItemPath, NewAttachment};
 use groupware_http::reply::{nothing, with};
 use groupware_http::{
     ApiError, Buffer, FileBody, Flow, Gate, Inflow, Pieces, StreamSlot, Streamed,
     header_text as text,
 };
+use groupware_proto_http::{ByteRange, Event, Multipart, PartHead, Ranged, boundary};
 use groupware_service::documents::room;
 use http::header::{
     ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY,
@@ -101,7 +99,7 @@ async fn attach_form(
         .store()
         .read(|snapshot| documents::check_change(snapshot, user.who(), at))?;
     let (parts, body) = request.into_parts();
-    let boundary = text(&parts.headers, CONTENT_TYPE).and_then(documents::boundary);
+    let boundary = text(&parts.headers, CONTENT_TYPE).and_then(boundary);
     let boundary = boundary.ok_or_else(|| {
         ApiError::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -202,7 +200,7 @@ impl Inbox {
         let mut buffer: Option<Buffer> = None;
         loop {
             let bytes = buffer.as_ref().map_or(&[][..], Buffer::bytes);
-            let taken = match form.next(bytes).map_err(DocumentError::from)? {
+            let taken = match form.next(bytes).map_err(ApiError::from)? {
                 Event::More => {
                     if flow != Flow::More {
                         return Err(broken(flow).into());

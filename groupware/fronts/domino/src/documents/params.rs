@@ -1,10 +1,9 @@
 //! What the path and the headers of a request about documents say.
 
 use axum::extract::FromRequestParts;
-use groupware_documents::{
-    DatabaseName, DocumentError, FileName, ItemName, ItemPath, Unid, parse_http_date,
-};
+use groupware_documents::{DatabaseName, DocumentError, FileName, ItemName, ItemPath, Unid};
 use groupware_http::{ApiError, Params, header_text};
+use groupware_proto_http::parse_http_date;
 use http::HeaderMap;
 use http::header::HeaderName;
 use http::request::Parts;

@@ -1,8 +1,9 @@
 //! Answers about documents.
 
 use axum::response::Response;
-use groupware_documents::{Page, Unid, http_date};
+use groupware_documents::{Page, Unid};
 use groupware_http::reply::{json, status, with};
+use groupware_proto_http::http_date;
 use http::StatusCode;
 use http::header::{CONTENT_RANGE, LAST_MODIFIED, LOCATION};
 
