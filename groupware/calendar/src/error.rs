@@ -147,56 +147,6 @@ impl CalendarError {
             Self::Unreadable(_) => Some(CSERROR_BASE),
         }
     }
-
-    /// The answer's body, `application/json`. An internal failure names no key and no path.
-    pub fn to_json(&self) -> Vec<u8> {
-        let status = self.status();
-        let message = match self {
-            Self::Refused { message, .. } => message.as_ref(),
-            Self::Unreadable(_) => "Error reading the calendar.",
-        };
-        error_body(status, self.cserror(), message)
-    }
-}
-
-/// An error body in Domino's shape: `{"code","text","cserror"?,"message","type"}`.
-pub fn error_body(status: u16, cserror: Option<u16>, message: &str) -> Vec<u8> {
-    #[derive(serde::Serialize)]
-    struct Body<'a> {
-        code: u16,
-        text: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        cserror: Option<u16>,
-        message: &'a str,
-        r#type: &'a str,
-    }
-    let body = Body {
-        code: status,
-        text: status_text(status),
-        cserror,
-        message,
-        r#type: "text",
-    };
-    serde_json::to_vec(&body).expect("strings and numbers always serialise")
-}
-
-/// The words beside a status number.
-fn status_text(status: u16) -> &'static str {
-    match status {
-        400 => "Bad Request",
-        401 => "Unauthorized",
-        403 => "Forbidden",
-        404 => "Not Found",
-        405 => "Method Not Allowed",
-        409 => "Conflict",
-        412 => "Precondition Failed",
-        413 => "Payload Too Large",
-        415 => "Unsupported Media Type",
-        429 => "Too Many Requests",
-        503 => "Service Unavailable",
-        507 => "Insufficient Storage",
-        _ => "Internal Server Error",
-    }
 }
 
 #[cfg(test)]
@@ -204,25 +154,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn body_has_dominos_shape() {
-        let error = CalendarError::refused(Reason::BadAction, "Nothing to answer.");
-        let body = String::from_utf8(error.to_json()).unwrap();
-        assert_eq!(
-            body,
-            r#"{"code":400,"text":"Bad Request","cserror":1033,"message":"Nothing to answer.","type":"text"}"#
-        );
-    }
-
-    #[test]
     fn plain_refusals_carry_no_cserror() {
         let error = CalendarError::bad_request("Action type not specified.");
         assert_eq!((error.status(), error.cserror()), (400, None));
-    }
-
-    #[test]
-    fn internal_failures_tell_nothing_of_the_store() {
-        let error = CalendarError::from(ReadError::corrupt(b"c/e/secret", "x"));
-        let body = String::from_utf8(error.to_json()).unwrap();
-        assert!(body.contains("1024") && !body.contains("secret"), "{body}");
     }
 }

@@ -58,7 +58,7 @@ pub use create::create;
 pub use delete::delete;
 pub use domino::{event_document, notice_document};
 pub use entry::{Entry, State};
-pub use error::{CalendarError, Reason, error_body};
+pub use error::{CalendarError, Reason};
 pub use event::{
     Answer, Attendee, Class, Details, Event, Organizer, Role, Status, Transparency, UserType,
 };

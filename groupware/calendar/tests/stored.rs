@@ -149,7 +149,7 @@ fn read(world: &World) -> String {
             let whole = world
                 .store
                 .read(|snapshot| event(snapshot, &user(number), uid, Format::Json));
-            let whole = whole.map_or_else(|error| error.to_json(), |(_, body)| body);
+            let whole = whole.map_or_else(|error| error.to_string().into_bytes(), |(_, body)| body);
             read += &format!("{number} {}\n", String::from_utf8(whole).unwrap());
         }
         for id in world.notice_ids(number) {

@@ -3,9 +3,7 @@
 use std::borrow::Cow;
 
 use axum::response::{IntoResponse, Response};
-use groupware_calendar::{
-    CalendarError, Entry, Format, Version, error_body, event_document, write_icalendar,
-};
+use groupware_calendar::{CalendarError, Entry, Format, Version, event_document, write_icalendar};
 use groupware_http::{Fault, NoFlag, OUTCOME_UNKNOWN, reply};
 use groupware_service::ChangeError;
 use groupware_store::CommitError;
@@ -104,11 +102,12 @@ impl CalendarFailure {
                 error_body(503, None, "The calendar can't be reached now."),
             );
         }
-        if let Self::Calendar(error) | Self::Unreadable(error, _) = self {
-            return (error.status(), error.to_json());
-        }
         let (status, message) = self.told();
-        let cserror = matches!(self, Self::Internal(_)).then_some(1024);
+        let cserror = match self {
+            Self::Calendar(error) | Self::Unreadable(error, _) => error.cserror(),
+            Self::Internal(_) => Some(1024),
+            _ => None,
+        };
         (status, error_body(status, cserror, &message))
     }
 }
@@ -127,6 +126,30 @@ impl IntoResponse for CalendarFailure {
             _ => response,
         }
     }
+}
+
+/// An error's body in Domino's shape: `{"code","text","cserror"?,"message","type"}`.
+fn error_body(status: u16, cserror: Option<u16>, message: &str) -> Vec<u8> {
+    #[derive(serde::Serialize)]
+    struct Body<'a> {
+        code: u16,
+        text: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cserror: Option<u16>,
+        message: &'a str,
+        r#type: &'a str,
+    }
+    let words = StatusCode::from_u16(status).ok();
+    let body = Body {
+        code: status,
+        text: words
+            .and_then(|status| status.canonical_reason())
+            .unwrap_or("Error"),
+        cserror,
+        message,
+        r#type: "text",
+    };
+    serde_json::to_vec(&body).expect("strings and numbers always serialise")
 }
 
 /// 200 with a document.
@@ -180,6 +203,9 @@ pub(crate) fn event_body(format: Format, mailbox: &str, entry: &Entry) -> Vec<u8
 
 #[cfg(test)]
 mod tests {
+    use groupware_calendar::Reason;
+    use groupware_store::ReadError;
+
     use super::*;
 
     #[test]
@@ -197,5 +223,28 @@ mod tests {
             assert_eq!((found, &body["code"]), (status, &status.into()));
             assert!(body["text"] != "" && body["message"] != "", "{body}");
         }
+    }
+
+    fn body(error: CalendarError) -> String {
+        let (_, body) = CalendarFailure::from(error).parts();
+        String::from_utf8(body).unwrap()
+    }
+
+    #[test]
+    fn body_has_dominos_shape() {
+        let error = CalendarError::refused(Reason::BadAction, "Nothing to answer.");
+        assert_eq!(
+            body(error),
+            r#"{"code":400,"text":"Bad Request","cserror":1033,"message":"Nothing to answer.","type":"text"}"#
+        );
+        let error = CalendarError::refused(Reason::Changed, "It was changed.");
+        let changed = r#"{"code":412,"text":"Precondition Failed","message":"It was changed.","type":"text"}"#;
+        assert_eq!(body(error), changed);
+    }
+
+    #[test]
+    fn internal_failures_tell_nothing_of_the_store() {
+        let body = body(CalendarError::from(ReadError::corrupt(b"c/e/secret", "x")));
+        assert!(body.contains("1024") && !body.contains("secret"), "{body}");
     }
 }
