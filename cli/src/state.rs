@@ -1,8 +1,8 @@
 //! The folder where this user's runs keep what must outlive them: the journal of kernel settings.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use lab_host::machine::is_root;
 
 use crate::exit::{Exit, Failure};
 
@@ -13,7 +13,7 @@ pub(crate) fn folder(named: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(named) = named {
         return Ok(named.to_path_buf());
     }
-    if fs::metadata("/proc/self").is_ok_and(|me| me.uid() == 0) {
+    if is_root() {
         return Ok(PathBuf::from("/var/lib/plimsoll"));
     }
     let absolute = |name: &str| {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use lab_archive::{Agent, ArchiveError, ClockLine, TrialWriter};
 use lab_driver::remote::{Elsewhere, Seen, SeenOffset};
 use lab_driver::{Drive, Driver, DriverError, DriverEvent, Mix};
+use lab_host::machine::boot_id;
 use lab_workload::LoadKind;
 
 use crate::ConductError;
@@ -28,7 +29,7 @@ pub(crate) fn start(
 
 /// Refuses a system that generators on other machines can't reach.
 pub(crate) fn reaches(elsewhere: &dyn Elsewhere, drive: &Drive) -> Result<(), Stop> {
-    let own = boot_id();
+    let own = boot_id().unwrap_or_default();
     let away = elsewhere.seen().into_iter().find(|one| one.boot_id != own);
     let host = drive.base.host.as_str();
     let here = host == "localhost" || host.starts_with("127.") || host.contains("::1");
@@ -40,11 +41,6 @@ pub(crate) fn reaches(elsewhere: &dyn Elsewhere, drive: &Drive) -> Result<(), St
         )))),
         _ => Ok(()),
     }
-}
-
-fn boot_id() -> String {
-    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
-    text.unwrap_or_default().trim().to_owned()
 }
 
 /// Workers over all of them.

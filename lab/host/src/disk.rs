@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -22,7 +22,7 @@ use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 
 use crate::HostError;
 use crate::clock::{Stopwatch, pause};
-use crate::machine;
+use crate::machine::{self, is_root};
 
 /// End of the names of images.
 const IMAGE: &str = "image";
@@ -422,11 +422,6 @@ fn made_by(spec: &FilesystemSpec) -> String {
     let first = version.lines().next().unwrap_or_default().trim().to_owned();
     let words = [first].into_iter().chain(spec.mkfs.iter().cloned());
     words.collect::<Vec<_>>().join(" ")
-}
-
-/// Whether the owner of this process is root.
-fn is_root() -> bool {
-    fs::metadata("/proc/self").is_ok_and(|meta| meta.uid() == 0)
 }
 
 fn find(program: &str) -> Option<PathBuf> {

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::HostError;
 pub use crate::changes::{Changes, Entry};
 use crate::clock::{Stopwatch, pause};
+use crate::machine::boot_id;
 use crate::sysctl::{read, same, write};
 
 /// Kernel settings alone, which earlier versions put back as well.
@@ -111,7 +112,7 @@ impl Journal {
         let record = Record {
             schema: schema(&changes).to_owned(),
             pid: std::process::id(),
-            boot: boot().map_err(|source| folder.error(source))?,
+            boot: boot_id().map_err(|source| folder.error(source))?,
             changes,
         };
         let (path, file) = folder
@@ -171,7 +172,7 @@ pub fn restore(state: &Path, gone: Gone) -> Result<Restoration, HostError> {
     }
     let folder = Folder::open(state)?;
     let _turn = folder.turn()?;
-    let boot = boot().map_err(|source| folder.error(source))?;
+    let boot = boot_id().map_err(|source| folder.error(source))?;
     for journal in folder.journals()? {
         let Record { pid, changes, .. } = &journal.record;
         let Changes { entries, disks } = changes;
@@ -241,12 +242,6 @@ fn put_back(entries: &[Entry]) -> Result<PutBack<'_>, HostError> {
         None => Ok(PutBack { changed, gone }),
         Some(error) => Err(error),
     }
-}
-
-fn boot() -> io::Result<String> {
-    Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?
-        .trim()
-        .to_owned())
 }
 
 /// Removes a file so that it stays removed.
@@ -513,13 +508,13 @@ mod tests {
         assert!(left.exists(), "a live run's stays");
         journal.finish().unwrap();
         assert!(!left.exists() && !folder.exists());
-        for boot_then in [boot().unwrap(), "an earlier one".to_owned()] {
+        for boot_then in [boot_id().unwrap(), "an earlier one".to_owned()] {
             image(&folder);
             leave(Journal::begin(&state, made()).unwrap());
             let path = state.join(format!("kernel/{pid}.json"));
             let text = fs::read_to_string(&path).unwrap();
             assert!(text.contains(SCHEMA), "{text}");
-            fs::write(&path, text.replace(&boot().unwrap(), &boot_then)).unwrap();
+            fs::write(&path, text.replace(&boot_id().unwrap(), &boot_then)).unwrap();
             let done = restore(&state, Gone::Keep).unwrap();
             assert_eq!(done.cleared, [(folder.join("001"), pid)]);
             assert!(!folder.exists() && !path.exists());
@@ -541,7 +536,7 @@ mod tests {
         write(&a.path, "0").unwrap();
         let path = state.join(format!("kernel/{}.json", std::process::id()));
         let text = fs::read_to_string(&path).unwrap();
-        fs::write(&path, text.replace(&boot().unwrap(), "an earlier one")).unwrap();
+        fs::write(&path, text.replace(&boot_id().unwrap(), "an earlier one")).unwrap();
         assert_eq!(restore(&state, Gone::Keep).unwrap(), Restoration::default());
         assert_eq!(read(&a.path).unwrap(), "0");
         assert!(!path.exists());

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use lab_archive::{Environment, Pinning};
@@ -34,6 +35,20 @@ impl Limits {
             disk_bytes: free_bytes(run).unwrap_or(u64::MAX),
         }
     }
+}
+
+/// Drawn by the kernel at each start of the machine.
+///
+/// # Errors
+/// When the kernel doesn't tell.
+pub fn boot_id() -> io::Result<String> {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    Ok(text.trim().to_owned())
+}
+
+/// Whether the owner of this process is root.
+pub fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
 }
 
 /// Ports for outgoing connections.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use lab_host::machine::boot_id;
 use lab_host::sysctl;
 use lab_study::{CPU_LATENCY, KernelSetting};
 use serde::{Deserialize, Serialize};
@@ -71,7 +72,7 @@ impl State {
             data_files,
             kernel_release: text("/proc/sys/kernel/osrelease"),
             kernel_settings: kernel_settings(touched),
-            boot_id: text("/proc/sys/kernel/random/boot_id"),
+            boot_id: boot_id().unwrap_or_default(),
         }
     }
 }
