@@ -20,6 +20,9 @@ use crate::{DatabaseName, Unid, UploadId};
 /// One past the last key of a family: `/` + 1.
 const AFTER_SLASH: char = '0';
 
+/// All records of documents and uploads in a mailbox: first key, and first key after them.
+pub const ALL: (&[u8], &[u8]) = (b"d/", b"d0");
+
 pub(crate) const USAGE: &[u8] = b"d/q";
 
 /// What was decided on the number of granted databases asserts that nobody else has changed it.

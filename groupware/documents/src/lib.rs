@@ -47,6 +47,7 @@ pub use document::{Attachment, Document};
 pub use error::{DocumentError, Reason};
 pub use fields::Fields;
 pub use grant::{access, grant};
+pub use keys::ALL;
 pub use list::{ListQuery, Page, databases, list};
 pub use names::{DatabaseName, FileName, ItemName, ItemPath, Unid, UploadId};
 pub use objects::{

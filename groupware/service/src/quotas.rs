@@ -4,10 +4,10 @@
 //! A user's share of the disk is one: messages, meetings, documents, and uploads count in it together.
 //! What a mailbox holds is counted when it grows first and then kept up to date by what is added; it is
 //! counted anew where the share seems to be used up, and now and then. Whose share is used up can still read,
-//! mark, move, and remove; and what others change of a meeting that both have is not refused for it. Whoever is
-//! trusted, as a study's generator is, is not counted.
+//! mark, move, and remove; and what is there, as a meeting that others change, may take a little more than the
+//! share. Whoever is trusted, as a study's generator is, is not counted.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -25,6 +25,9 @@ const KEPT: usize = 16_384;
 const KEPT_FOR: Duration = Duration::from_secs(600);
 /// How long a mailbox that was found to be full is taken to be so: counting takes time.
 const FULL_FOR: Duration = Duration::from_secs(10);
+/// What is there already may become larger until its owner has this part of the share more than all of it: who
+/// changes a meeting changes it for all who have it, whether they have room or not.
+const MORE_PART: u64 = 8;
 /// KiB that one source may put into others' mailboxes at once: 256 MiB, …
 const DELIVERED_KIB: u32 = 256 << 10;
 /// … and again in an hour.
@@ -130,10 +133,9 @@ impl Quotas {
         if source == Source::Trusted {
             return Ok(Ok(()));
         }
-        let mut added = added(snapshot, batch)?;
+        let mut added = added(snapshot, batch, own)?;
         for (mailbox, added) in &mut added {
-            let is_own = ***mailbox == *own;
-            if !self.has_room(snapshot, batch, (mailbox, is_own), added, now)? {
+            if !self.has_room(snapshot, batch, (mailbox, added), now)? {
                 return Ok(Err(NoRoom::Full(Arc::clone(mailbox))));
             }
         }
@@ -145,7 +147,8 @@ impl Quotas {
         }
         for (mailbox, added) in &added {
             self.add(mailbox, added.bytes());
-            self.meetings.add(mailbox, added.meetings);
+            self.meetings
+                .add(mailbox, added.meetings.max(0).cast_unsigned());
         }
         Ok(Ok(()))
     }
@@ -155,26 +158,21 @@ impl Quotas {
         &self,
         snapshot: &dyn Snapshot,
         batch: &Batch,
-        (mailbox, is_own): (&Arc<str>, bool),
-        added: &mut Added,
+        (mailbox, added): (&Arc<str>, &mut Added),
         now: Duration,
     ) -> Result<bool, StoreError> {
-        let asked = match is_own || added.is_new {
-            true => added.bytes(),
-            // Who changes a meeting changes it for all who have it, whether they have room or not.
-            false => added.counted.max(0).cast_unsigned(),
+        let quota = self.quota_bytes.load(Relaxed);
+        let most = match added.is_new || added.mail > 0 || added.documents > 0 {
+            true => quota,
+            false => quota.saturating_add(quota / MORE_PART),
         };
-        if asked == 0 || self.fits(snapshot, (mailbox, asked), now)? {
+        let asked = added.bytes();
+        if asked == 0 || self.fits(snapshot, (mailbox, asked), most, now)? {
             return Ok(true);
         }
-        if !is_own {
-            return Ok(false);
-        }
-        let meetings = meetings_grow(snapshot, batch, mailbox)?;
-        added.counted = added.counted.saturating_add(meetings.min(0));
-        added.meetings = meetings.max(0).cast_unsigned();
+        added.take_off_what_goes(snapshot, batch, mailbox)?;
         let grown = added.bytes();
-        Ok(grown == 0 || (grown < asked && self.fits(snapshot, (mailbox, grown), now)?))
+        Ok(grown == 0 || (grown < asked && self.fits(snapshot, (mailbox, grown), most, now)?))
     }
 
     /// Takes so many bytes from what a caller may put where they are in nobody's share, or in another's; if
@@ -204,7 +202,10 @@ impl Quotas {
     ) -> Result<bool, StoreError> {
         match caller.source() {
             Source::Trusted => Ok(true),
-            _ => self.fits(snapshot, (mailbox, bytes), now),
+            _ => {
+                let most = self.quota_bytes.load(Relaxed);
+                self.fits(snapshot, (mailbox, bytes), most, now)
+            }
         }
     }
 
@@ -236,12 +237,13 @@ impl Quotas {
         &self,
         snapshot: &dyn Snapshot,
         (mailbox, added): (&Arc<str>, u64),
+        most: u64,
         now: Duration,
     ) -> Result<bool, StoreError> {
         let known = self.lock().get(mailbox).copied();
         let is_fresh = |count: &Count| now < count.counted + KEPT_FOR;
         if let Some(count) = known.filter(is_fresh) {
-            if count.bytes.saturating_add(added) <= self.quota_bytes.load(Relaxed) {
+            if count.bytes.saturating_add(added) <= most {
                 return Ok(true);
             }
             if now < count.counted + FULL_FOR {
@@ -251,7 +253,7 @@ impl Quotas {
         let bytes = self.used_bytes(snapshot, mailbox, now)?;
         let counted = now;
         self.note(mailbox, Count { bytes, counted });
-        Ok(bytes.saturating_add(added) <= self.quota_bytes.load(Relaxed))
+        Ok(bytes.saturating_add(added) <= most)
     }
 
     fn note(&self, mailbox: &Arc<str>, count: Count) {
@@ -274,29 +276,81 @@ impl Quotas {
     }
 }
 
-/// What a batch adds to a mailbox.
+/// What a batch adds to a mailbox, in bytes.
 #[derive(Debug, Clone, Copy, Default)]
 struct Added {
-    /// Messages, documents, and uploads: as much as their counts grow by, or less.
-    counted: i64,
-    /// Meetings: at most, since what is replaced is not taken off.
-    meetings: u64,
-    /// There is a meeting among them that was not in the mailbox.
+    /// Messages: by what the counts of their folders change.
+    mail: i64,
+    /// Documents and uploads: by what their count changes.
+    documents: i64,
+    /// Their records, some of which that count leaves out: at most, since what goes is not taken off.
+    document_records: i64,
+    /// Records of meetings, likewise.
+    meetings: i64,
+    /// There is a meeting, document, or upload among them that is new altogether.
     is_new: bool,
 }
 
 impl Added {
     fn bytes(&self) -> u64 {
-        let meetings = i64::try_from(self.meetings).unwrap_or(i64::MAX);
-        let bytes = self.counted.saturating_add(meetings);
-        bytes.max(0).cast_unsigned()
+        let documents = self.documents.max(self.document_records);
+        let bytes = self.mail.saturating_add(documents);
+        bytes.saturating_add(self.meetings).max(0).cast_unsigned()
     }
+
+    /// The records of this kind of key, if they count by themselves.
+    fn records(&mut self, key: &[u8]) -> Option<&mut i64> {
+        match counted_in(key)? {
+            Records::Meetings => Some(&mut self.meetings),
+            Records::Documents => Some(&mut self.document_records),
+        }
+    }
+
+    /// Takes off what a batch replaces and removes.
+    fn take_off_what_goes(
+        &mut self,
+        snapshot: &dyn Snapshot,
+        batch: &Batch,
+        mailbox: &Arc<str>,
+    ) -> Result<(), StoreError> {
+        let places = batch.ops.iter().filter_map(|op| match op {
+            Op::Put { partition, key, .. } | Op::Delete { partition, key } => {
+                let counts = partition == mailbox && counted_in(key).is_some();
+                counts.then_some((&**mailbox, &key[..]))
+            }
+            _ => None,
+        });
+        let places: Vec<_> = places.collect();
+        let found = snapshot.get_many(&places)?;
+        for ((_, key), record) in places.into_iter().zip(found) {
+            if let (Some(record), Some(records)) = (record, self.records(key)) {
+                *records = records.saturating_sub(record_bytes(key, &record.value).cast_signed());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Which records a record counts among.
+#[derive(Debug, Clone, Copy)]
+enum Records {
+    Meetings,
+    Documents,
+}
+
+fn counted_in(key: &[u8]) -> Option<Records> {
+    let is_in = |(from, to): (&[u8], &[u8])| (from..to).contains(&key);
+    if is_in(groupware_calendar::ALL) {
+        return Some(Records::Meetings);
+    }
+    is_in(groupware_documents::ALL).then_some(Records::Documents)
 }
 
 /// What a batch adds to each mailbox. The server's own partitions are nobody's.
 fn added<'a>(
     snapshot: &dyn Snapshot,
     batch: &'a Batch,
+    own: &str,
 ) -> Result<HashMap<&'a Arc<str>, Added>, StoreError> {
     let mut by_mailbox: HashMap<_, Added> = HashMap::new();
     for op in &batch.ops {
@@ -308,60 +362,32 @@ fn added<'a>(
             continue;
         }
         let added = by_mailbox.entry(partition).or_default();
-        let counted = match groupware_documents::stored_bytes_after(op) {
-            Some(after) => {
-                let before = groupware_documents::stored_bytes(snapshot, partition)?;
-                after.cast_signed().saturating_sub(before.cast_signed())
-            }
-            None => groupware_mail::added_bytes(op),
-        };
-        added.counted = added.counted.saturating_add(counted);
+        added.mail = added.mail.saturating_add(groupware_mail::added_bytes(op));
+        if let Some(after) = groupware_documents::stored_bytes_after(op) {
+            let before = groupware_documents::stored_bytes(snapshot, partition)?;
+            added.documents = after.cast_signed().saturating_sub(before.cast_signed());
+        }
         if let Op::Put { key, value, .. } = op
-            && is_meetings(key)
+            && let Some(records) = added.records(key)
         {
-            added.meetings += record_bytes(key, value);
+            *records = records.saturating_add(record_bytes(key, value).cast_signed());
         }
     }
-    for assert in &batch.asserts {
-        if let Assert::Absent { partition, key } = assert
-            && is_meetings(key)
-            && let Some(added) = by_mailbox.get_mut(partition)
-        {
+    let absent = batch.asserts.iter().filter_map(|assert| match assert {
+        Assert::Absent { partition, key } => counted_in(key).map(|_| (partition, key)),
+        _ => None,
+    });
+    let of_own = absent
+        .clone()
+        .filter_map(|(partition, key)| (**partition == *own).then_some(key));
+    let of_own: HashSet<_> = of_own.collect();
+    for (partition, key) in absent {
+        // What others get of a meeting that the caller had before is no new one.
+        if let (Some(added), true) = (by_mailbox.get_mut(partition), of_own.contains(key)) {
             added.is_new = true;
         }
     }
     Ok(by_mailbox)
-}
-
-/// By how much a batch has the meetings of a mailbox grow, or shrink.
-fn meetings_grow(
-    snapshot: &dyn Snapshot,
-    batch: &Batch,
-    mailbox: &Arc<str>,
-) -> Result<i64, StoreError> {
-    let (mut places, mut put) = (Vec::new(), 0);
-    for op in &batch.ops {
-        match op {
-            Op::Put {
-                partition,
-                key,
-                value,
-            } if partition == mailbox && is_meetings(key) => {
-                put += record_bytes(key, value);
-                places.push((&**mailbox, &key[..]));
-            }
-            Op::Delete { partition, key } if partition == mailbox && is_meetings(key) => {
-                places.push((&**mailbox, &key[..]));
-            }
-            _ => {}
-        }
-    }
-    let found = snapshot.get_many(&places)?;
-    let found = places.iter().zip(found);
-    let gone: u64 = found
-        .filter_map(|((_, key), record)| Some(record_bytes(key, &record?.value)))
-        .sum();
-    Ok(put.cast_signed().saturating_sub(gone.cast_signed()))
 }
 
 /// What a batch puts into others' mailboxes than this one, or where it is in nobody's share. What is replaced
@@ -384,11 +410,6 @@ fn bytes_elsewhere(batch: &Batch, own: &str) -> u64 {
         _ => 0,
     });
     bytes.sum()
-}
-
-fn is_meetings(key: &[u8]) -> bool {
-    let (from, to) = groupware_calendar::ALL;
-    (from..to).contains(&key)
 }
 
 fn record_bytes(key: &[u8], value: &[u8]) -> u64 {
@@ -423,7 +444,7 @@ mod tests {
         let mut mail = Batch::new();
         mail.add("ada", "m/c/inbox", [1, 1, 30_000]);
         store.commit(mail).await.unwrap();
-        let more = |bytes| put("ada", "c/e/2", bytes);
+        let more = |bytes| new("ada", "c/e/2", bytes);
         assert_eq!(check(&store, &quotas, &more(9_000), START), Ok(()));
         let full = Err(NoRoom::Full("ada".into()));
         assert_eq!(check(&store, &quotas, &more(1_000), START), full);
@@ -450,12 +471,19 @@ mod tests {
         assert_eq!(checked.unwrap(), Ok(()));
     }
 
+    fn new(mailbox: &str, key: &str, bytes: usize) -> Batch {
+        let mut batch = put(mailbox, key, bytes);
+        // By Ada, who has it, too.
+        batch.assert_absent("ada", key).assert_absent(mailbox, key);
+        batch
+    }
+
     #[tokio::test]
     async fn what_does_not_grow_needs_no_room() {
         let store = Store::memory(StoreOptions::default()).unwrap();
-        let quotas = Quotas::new(store.clone(), 10_000);
+        let quotas = Quotas::new(store.clone(), 16_000);
         let mut full = put("ada", "c/e/1", 20_000);
-        full.put("bob", "c/e/1", vec![7; 20_000]);
+        full.put("bob", "c/e/1", vec![7; 16_000]);
         store.commit(full).await.unwrap();
         // Moved and marked: as many bytes as there were.
         let mut moved = Batch::new();
@@ -465,35 +493,63 @@ mod tests {
             .add("ada", "m/c/trash", [1, 0, 500]);
         assert_eq!(check(&store, &quotas, &moved, START), Ok(()));
         let full = |mailbox: &str| Err(NoRoom::Full(mailbox.into()));
-        // One of her own may become smaller, and not larger; one of his that she has, too, either.
+        let may = |batch: &Batch| check(&store, &quotas, batch, START);
+        // Far beyond the share nothing may become larger.
+        assert_eq!(may(&put("ada", "c/e/1", 19_000)), Ok(()));
+        assert_eq!(may(&put("ada", "c/e/1", 20_001)), full("ada"));
+        assert_eq!(may(&put("ada", "d/d/x", 10)), full("ada"));
+        let mut message = Batch::new();
+        message.add("ada", "m/c/inbox", [1, 1, 10]);
+        assert_eq!(may(&message), full("ada"));
+        // A little beyond, what is there may, and who has dropped a meeting gets it again; no new one comes.
+        assert_eq!(may(&put("bob", "c/e/1", 16_500)), Ok(()));
+        assert_eq!(may(&put("bob", "c/e/1", 26_000)), full("bob"));
+        let mut again = put("bob", "c/e/2", 500);
+        again.assert_absent("bob", "c/e/2");
+        assert_eq!(may(&again), Ok(()));
+        assert_eq!(may(&new("bob", "c/e/3", 10)), full("bob"));
+    }
+
+    #[tokio::test]
+    async fn documents_take_what_they_grow_by() {
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        let quotas = Quotas::new(store.clone(), 10_000);
+        let usage = |bytes: u64| format!(r#"{{"bytes":{bytes}}}"#);
+        let mut full = put("ada", "d/d/x/1", 3000);
+        full.put("ada", "d/q", usage(2000));
+        full.add("ada", "m/c/inbox", [1, 1, 8000]);
+        store.commit(full).await.unwrap();
+        let full = Err(NoRoom::Full("ada".into()));
+        let changed = |bytes, counted| {
+            let mut batch = put("ada", "d/d/x/1", bytes);
+            batch.put("ada", "d/q", usage(counted));
+            check(&store, &quotas, &batch, START)
+        };
+        assert_eq!(changed(3100, 2100), full);
+        assert_eq!(changed(3000, 1900), Ok(()));
+        // A file without content that is attached to one that is there; and many of them.
+        assert_eq!(changed(3100, 2000), Ok(()));
+        assert_eq!(changed(6000, 2000), full);
+        let mut removed = Batch::new();
+        removed.delete("ada", "d/d/x/1").put("ada", "d/q", usage(0));
+        assert_eq!(check(&store, &quotas, &removed, START), Ok(()));
         assert_eq!(
-            check(&store, &quotas, &put("ada", "c/e/1", 19_000), START),
-            Ok(())
+            check(&store, &quotas, &new("ada", "d/d/x/2", 2), START),
+            full
         );
-        let larger = put("ada", "c/e/1", 20_001);
-        assert_eq!(check(&store, &quotas, &larger, START), full("ada"));
-        assert_eq!(
-            check(&store, &quotas, &put("bob", "c/e/1", 20_001), START),
-            Ok(())
-        );
-        let mut new = put("bob", "c/e/2", 10);
-        new.assert_absent("bob", "c/e/2");
-        assert_eq!(check(&store, &quotas, &new, START), full("bob"));
     }
 
     #[tokio::test]
     async fn what_was_refused_takes_no_room() {
         let store = Store::memory(StoreOptions::default()).unwrap();
         let quotas = Quotas::new(store.clone(), 300 << 20);
-        let mut meeting = put("bob", "c/e/1", 200 << 20);
-        meeting.assert_absent("bob", "c/e/1");
+        let meeting = new("bob", "c/e/1", 200 << 20);
         assert_eq!(check(&store, &quotas, &meeting, START), Ok(()));
         for _ in 0..3 {
             let refused = check(&store, &quotas, &put("bob", "c/e/1", 90 << 20), START);
             assert!(matches!(refused, Err(NoRoom::TooMuch(_))), "{refused:?}");
         }
-        let mut small = put("bob", "c/e/2", 90_000);
-        small.assert_absent("bob", "c/e/2");
+        let small = new("bob", "c/e/2", 90_000);
         assert_eq!(check(&store, &quotas, &small, START), Ok(()));
     }
 

@@ -373,14 +373,18 @@ impl<'a> Session<'a> {
             }
             Err(_) => return "451 4.3.0 Not now: try again later",
         };
-        // Told of the message as a whole, the others would not get it either.
-        let message = (account.name.key(), envelope.size.max(1));
-        match has_room(&self.shared.service, &self.caller, message) {
-            Ok(true) => {}
-            Ok(false) => return "452 4.2.2 The mailbox is full",
-            Err(_) => return "451 4.3.0 Not now: try again later",
+        let mailbox = account.name.key();
+        if !envelope.users.contains(&**mailbox) {
+            // Told of the message as a whole, the others would not get it either. Whoever asks often learns how much
+            // room there is, as by sending.
+            let message = (mailbox, envelope.size.max(1));
+            match has_room(&self.shared.service, &self.caller, message) {
+                Ok(true) => {}
+                Ok(false) => return "452 4.2.2 The mailbox is full",
+                Err(_) => return "451 4.3.0 Not now: try again later",
+            }
+            envelope.users.insert(mailbox.to_string());
         }
-        envelope.users.insert(account.name.key().to_string());
         envelope.to.push(to);
         "250 2.1.5 Go on"
     }

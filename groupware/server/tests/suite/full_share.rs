@@ -60,17 +60,19 @@ impl World {
         self.ask(who, &FROM_AFAR, (method, path), body).status
     }
 
-    /// Has Ada write herself more than her share holds.
+    /// Has Ada write herself a little more than her share holds: each is in two folders.
     fn fill(&self) {
-        let text = "x ".repeat(QUOTA_BYTES as usize / 2);
-        for subject in ["one", "two"] {
+        for (subject, bytes) in [("one", 38_000), ("two", 12_000)] {
             let mail = json!({
                 "subject": subject,
                 "to": ["ada"],
-                "content": [{ "contentType": "text/plain", "data": text }],
+                "content": [{ "contentType": "text/plain", "data": "x ".repeat(bytes / 2) }],
             });
             self.here(0, "POST", "/mail/ada/api/mail/outbox", &mail);
         }
+        let used = self.here(0, "GET", "/mail/ada/api/mail/quota", &Value::Null);
+        let used = used.json()["usedSize"].as_u64().unwrap() << 10;
+        assert!((QUOTA_BYTES..QUOTA_BYTES / 8 * 9).contains(&used), "{used}");
     }
 
     fn invite(&self, organizer: &str, attendee: &str) -> String {
@@ -153,9 +155,32 @@ fn meetings_with_others_are_changed_answered_and_called_off() {
     assert_eq!(world.afar(1, "PUT", &bobs, &changed), 200);
     let decline = format!("{to_ada}/action?type=decline");
     assert_eq!(world.afar(0, "PUT", &decline, &Value::Null), 200);
-    let held = world.here(1, "GET", &bobs, &Value::Null).json();
+    let mut held = world.here(1, "GET", &bobs, &Value::Null).json();
     assert_eq!(held["events"][0]["attendees"][0]["status"], "declined");
+    // Asked again, since it is moved.
+    held["events"][0]["start"]["time"] = json!("08:00:00");
+    assert_eq!(world.afar(1, "PUT", &bobs, &held), 200);
+    world.invitation(0, "ada");
     for (who, path) in [(1, &bobs), (0, &adas)] {
         assert_eq!(world.afar(who, "DELETE", path, &Value::Null), 200);
     }
+}
+
+#[test]
+fn documents_can_become_smaller_and_go() {
+    let world = World::new();
+    let documents = "/docs/ada/notes/api/data/documents";
+    let long = json!({ "Text": "x".repeat(1000) });
+    let made = world.here(0, "POST", documents, &long);
+    let path = made.header("location").unwrap().to_owned();
+    world.fill();
+    let ada = |method: &str, path: &str, body: &Value| world.afar(0, method, path, body);
+    assert_eq!(ada("POST", documents, &json!({})), 507);
+    assert_eq!(
+        ada("PUT", &format!("{path}/Body/file"), &json!("content")),
+        507
+    );
+    assert_eq!(ada("PUT", &path, &json!({ "Text": "x".repeat(2000) })), 507);
+    assert_eq!(ada("PUT", &path, &json!({ "Text": "short" })), 200);
+    assert_eq!(ada("DELETE", &path, &Value::Null), 200);
 }
