@@ -210,6 +210,40 @@ fn a_schema_that_is_in_each_of_its_properties_is_no_end_of_values() {
     let made = import(&text.to_string(), &options()).unwrap();
     load(&made);
     assert!(made.workload.len() < 4 << 20, "{}", made.workload.len());
+    assert!(
+        made.said.iter().any(|said| said.contains("is cut")),
+        "{:?}",
+        made.said
+    );
+}
+
+#[test]
+fn an_example_that_is_too_large_takes_no_other_along() {
+    let picture = "x".repeat(100_000);
+    let text = json!({
+        "openapi": "3.1.0",
+        "paths": { "/a": { "post": {
+            "requestBody": { "content": { "application/json": { "schema": {
+                "type": "object",
+                "properties": {
+                    "a": { "type": "string", "example": picture },
+                    "b": { "type": "string", "example": "small" },
+                },
+            } } } },
+            "responses": {},
+        } } },
+    });
+    let made = import(&text.to_string(), &options()).unwrap();
+    assert!(
+        made.workload.contains("small") && !made.workload.contains("xxxx"),
+        "{}",
+        made.workload
+    );
+    assert!(
+        made.said.iter().any(|said| said.contains("is cut")),
+        "{:?}",
+        made.said
+    );
 }
 
 fn any_json() -> impl Strategy<Value = Value> {

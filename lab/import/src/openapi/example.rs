@@ -45,6 +45,8 @@ pub(super) struct Maker<'m, 'v> {
     pub(super) said: &'m mut Vec<String>,
     /// How much larger the example that is being made up may become.
     pub(super) room: Cell<usize>,
+    /// Whether something had no room in it.
+    pub(super) is_cut: Cell<bool>,
 }
 
 impl<'v> Maker<'_, 'v> {
@@ -64,6 +66,13 @@ impl<'v> Maker<'_, 'v> {
         self.headers(operation, &mut request);
         self.body(operation, &mut request);
         self.credentials(operation, &mut request);
+        if self.is_cut.take() {
+            self.said.push(format!(
+                "{}: its example is cut at {} KiB",
+                operation.title(),
+                MADE_BYTES >> 10
+            ));
+        }
         let (status, schema) = operation.answer(self.spec);
         request.expect = status.filter(|status| *status >= 300);
         self.keep(operation, status, schema, &mut request);
@@ -310,7 +319,10 @@ impl<'v> Maker<'_, 'v> {
     /// Whether there is room for so many bytes more, which are then taken.
     fn has_room(&self, bytes: usize) -> bool {
         let left = self.room.get().checked_sub(bytes);
-        self.room.set(left.unwrap_or_default());
+        match left {
+            Some(left) => self.room.set(left),
+            None => self.is_cut.set(true),
+        }
         left.is_some()
     }
 

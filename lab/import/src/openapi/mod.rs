@@ -59,6 +59,7 @@ pub fn import(text: &str, options: &OpenApiOptions) -> Result<Imported, ImportEr
             made: &mut made,
             said: &mut said,
             room: Cell::default(),
+            is_cut: Cell::default(),
         };
         let Some((set, request)) = maker.request(&operation, &prefix) else {
             continue;
