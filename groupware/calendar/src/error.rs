@@ -1,6 +1,4 @@
-//! Why a calendar request is refused, and how Domino's wire format says so.
-//!
-//! Knows status numbers and the error body; knows no HTTP library.
+//! Why a calendar request is refused, and the numbers by which Domino says so.
 
 use std::borrow::Cow;
 

@@ -83,17 +83,8 @@ impl Server {
                 .transpose()
         };
         let (tls, smtp_tls) = (tls(Some(b"http/1.1"))?, tls(None)?);
-        let stored = groupware_data::open(&Opening {
-            data: &config.data,
-            objects: config.objects.as_ref(),
-            is_own: config.reached_at.is_some(),
-            keeps_changes: config.keep_changes.is_some(),
-            slow_commit: config.log.slow_commit,
-            threads: thread_count,
-        })?;
-        let (given, file) = (config.admin_token.as_deref(), config.admin_token_file());
-        let admin_token = AdminToken::find_or_make(given, file.as_deref());
-        let admin_token = admin_token.map_err(ServeError::AdminToken)?;
+        let stored = groupware_data::open(&opening(&config, thread_count))?;
+        let admin_token = admin_token(&config).map_err(ServeError::AdminToken)?;
         let parts = Parts::new(
             &config,
             (stored.store, stored.content, stored.objects),
@@ -401,6 +392,22 @@ fn start_once<J: Job>(jobs: &mut Jobs, job: J, service: &Service) -> Result<(), 
         false => jobs.start(job),
     };
     started.map_err(ServeError::System)
+}
+
+fn opening(config: &Config, threads: usize) -> Opening<'_> {
+    Opening {
+        data: &config.data,
+        objects: config.objects.as_ref(),
+        is_own: config.reached_at.is_some(),
+        keeps_changes: config.keep_changes.is_some(),
+        slow_commit: config.log.slow_commit,
+        threads,
+    }
+}
+
+fn admin_token(config: &Config) -> io::Result<AdminToken> {
+    let (given, file) = (config.admin_token.as_deref(), config.admin_token_file());
+    AdminToken::find_or_make(given, file.as_deref())
 }
 
 /// As many threads serve connections. One that waits for a database serves nobody meanwhile.

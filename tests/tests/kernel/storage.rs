@@ -313,6 +313,6 @@ fn what_keeps_a_file_system_from_being_made_is_said_before_the_first_trial() {
     place.nothing_is_left();
     with("size: 320 MB", "size: 15000 GB");
     let output = place.run("large").output().expect("it runs");
-    refused(&output, &["up to 13969 GB", "are free"]);
+    refused(&output, &["up to 13969 GiB", "are free"]);
     place.nothing_is_left();
 }

@@ -331,6 +331,11 @@ fn forms_attach_files_all_or_none() {
     assert_error(&post(&whole[..whole.len() - 10]), 400);
     assert_error(&post(b"no form"), 400);
     assert!(names().is_empty());
+    // What is in no file has an end, too.
+    let field = "--X\r\ncontent-disposition: form-data; name=\"note\"\r\n\r\n";
+    let field = [field.as_bytes(), &vec![b'x'; 2 << 20], b"\r\n", &whole].concat();
+    assert_error(&post(&field), 413);
+    assert!(names().is_empty());
     let reply = post(&whole);
     assert_eq!(reply.status, 201, "{reply:?}");
     assert_eq!(

@@ -215,6 +215,7 @@ mod tests {
             (CalendarFailure::TooLarge, 413),
             (CalendarFailure::Full(Fault::said("full")), 507),
             (CalendarFailure::Closing, 503),
+            (CalendarFailure::Unknown(Fault::said("gone")), 503),
             (CalendarFailure::Internal(Fault::said("broken")), 500),
             (CalendarError::bad_request("No.").into(), 400),
         ] {
