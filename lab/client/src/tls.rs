@@ -100,7 +100,7 @@ pub struct Tls {
 #[derive(Debug, Default)]
 struct Inner {
     options: TlsOptions,
-    offer: Offer,
+    alpn: &'static [&'static [u8]],
     config: OnceLock<Result<Arc<ClientConfig>, TlsError>>,
 }
 
@@ -108,16 +108,17 @@ impl Tls {
     /// By these options, which nobody looks at before [`Tls::config`].
     #[must_use]
     pub fn new(options: TlsOptions) -> Self {
-        Self::offering(options, Offer::default())
+        Self::offering(options, Offer::default().alpn())
     }
 
-    /// As [`Tls::new`], and the server is offered these versions of HTTP.
+    /// As [`Tls::new`], and the server is offered these protocols by their names (RFC 7301), the best first; or none:
+    /// a server that knows others refuses who offers those alone.
     #[must_use]
-    pub fn offering(options: TlsOptions, offer: Offer) -> Self {
+    pub fn offering(options: TlsOptions, alpn: &'static [&'static [u8]]) -> Self {
         Self {
             inner: Arc::new(Inner {
                 options,
-                offer,
+                alpn,
                 config: OnceLock::new(),
             }),
         }
@@ -130,10 +131,10 @@ impl Tls {
     pub fn config(&self) -> Result<Arc<ClientConfig>, TlsError> {
         let Inner {
             options,
-            offer,
+            alpn,
             config,
         } = &*self.inner;
-        config.get_or_init(|| made(options, *offer)).clone()
+        config.get_or_init(|| made(options, alpn)).clone()
     }
 
     /// The name that the drive's server must prove to have.
@@ -151,7 +152,7 @@ pub(crate) fn server_name(name: &str) -> Result<ServerName<'static>, TlsError> {
     ServerName::try_from(name.to_owned()).map_err(|_| TlsError::ServerName(name.to_owned()))
 }
 
-fn made(options: &TlsOptions, offer: Offer) -> Result<Arc<ClientConfig>, TlsError> {
+fn made(options: &TlsOptions, alpn: &[&[u8]]) -> Result<Arc<ClientConfig>, TlsError> {
     let other = |error: &dyn fmt::Display| TlsError::Other(error.to_string());
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -180,7 +181,7 @@ fn made(options: &TlsOptions, offer: Offer) -> Result<Arc<ClientConfig>, TlsErro
                 .map_err(unusable)?
         }
     };
-    config.alpn_protocols = offer.alpn().iter().map(|name| name.to_vec()).collect();
+    config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
     Ok(Arc::new(config))
 }
 
@@ -370,7 +371,7 @@ fn cure(error: &RustlsError) -> Option<String> {
                 .to_owned()
         }
         RustlsError::AlertReceived(Alert::NoApplicationProtocol) => {
-            "the server speaks no version of HTTP that it is offered: say `http: auto`, or `http: 1`"
+            "the server speaks nothing of what it is offered; of HTTP, say `http: auto`, or `http: 1`"
                 .to_owned()
         }
         RustlsError::InvalidMessage(_) => {

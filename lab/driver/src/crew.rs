@@ -176,12 +176,7 @@ fn of_worker(server: &Server, drive: &Drive, number: usize) -> Server {
 fn server(mix: &Mix) -> Result<Server, DriverError> {
     let drive = mix.first();
     let base = drive.base.clone();
-    let offer = match drive.workload.speech {
-        // It is spoken over nothing else.
-        Speech::Grpc { .. } => Offer::Two,
-        _ => drive.protocol.offer,
-    };
-    let tls = Tls::offering(drive.tls.clone(), offer);
+    let tls = Tls::offering(drive.tls.clone(), alpn(drive));
     if drive.base.secure || drive.tls != TlsOptions::default() {
         // What is wrong with its files shows before the load.
         tls.config().map_err(DriverError::Tls)?;
@@ -204,6 +199,18 @@ fn server(mix: &Mix) -> Result<Server, DriverError> {
         protocol: drive.protocol,
         limits: drive.limits.of_requests(),
     })
+}
+
+/// What TLS offers. PostgreSQL refuses who offers anything but its own, and so do some that speak SMTP or IMAP.
+fn alpn(drive: &Drive) -> &'static [&'static [u8]] {
+    match drive.workload.speech {
+        Speech::Http => drive.protocol.offer.alpn(),
+        // It is spoken over nothing else.
+        Speech::Grpc { .. } => Offer::Two.alpn(),
+        Speech::WebSocket { .. } => Offer::One.alpn(),
+        Speech::Postgres { .. } => &[b"postgresql"],
+        Speech::Redis(_) | Speech::Smtp { .. } | Speech::Imap { .. } => &[],
+    }
 }
 
 /// Which requests are sent again when they fail, by their places in [`Workload::requests`]; nothing
