@@ -13,7 +13,7 @@ fn read(pieces: &[&[u8]], is_read: bool) -> Result<(Vec<Vec<u8>>, usize), String
         kept.extend_from_slice(piece);
         let mut heard = &kept[..];
         while let Some(told) = answer.read(&mut heard, &mut body)? {
-            if !matches!(told, PostgresTold::End) {
+            if !matches!(told, PostgresTold::End(_)) {
                 others += 1;
                 continue;
             }

@@ -473,9 +473,8 @@ fn ended(method: &Method, talk: &GrpcTalk, out: &Out, status: Status) -> Result<
     if talk.until.is_some() || talk.count.is_some() {
         let text = format!("the server ended the call after {} messages", out.messages);
         return Ok(Reply {
-            status: None,
             refused: Some(text.into()),
-            ends: false,
+            ..Reply::default()
         });
     }
     if !method.hears_many && out.messages != 1 {
@@ -498,6 +497,7 @@ impl OfStatus for Reply {
             status: Some(status.code),
             refused: Some(status.told().into()),
             ends,
+            ..Self::default()
         }
     }
 }

@@ -10,7 +10,7 @@ mod websocket;
 
 pub use grpc::{Grpc, GrpcLine, GrpcMessages, GrpcTalk};
 pub use imap::{Imap, ImapAnswer, ImapTalk, ImapTold};
-pub use postgres::{Postgres, PostgresAnswer, PostgresTalk, PostgresTold, Prepared};
+pub use postgres::{Postgres, PostgresAnswer, PostgresReady, PostgresTalk, PostgresTold, Prepared};
 pub use redis::{Redis, RedisTalk, ReplyReader};
 pub use smtp::{Smtp, SmtpReplies, SmtpTalk};
 pub use websocket::{WebSocket, WebSocketLine, WebSocketMessages, WebSocketTalk};

@@ -17,7 +17,7 @@ use postgres_protocol::message::backend::{
 };
 use postgres_protocol::message::frontend;
 
-pub use answer::{PostgresAnswer, PostgresTold};
+pub use answer::{PostgresAnswer, PostgresReady, PostgresTold};
 
 use self::answer::words;
 use lab_client::dialogue::{Dialogue, Out, Reply, Turn};
@@ -66,6 +66,7 @@ pub struct PostgresTalk {
     scram: Option<ScramSha256>,
     answer: PostgresAnswer,
     refused: Option<Box<str>>,
+    rolls_back: bool,
     value: String,
 }
 
@@ -125,6 +126,7 @@ impl PostgresTalk {
         self.scram = None;
         self.answer.begin(false);
         self.refused = None;
+        self.rolls_back = false;
     }
 
     /// The statement's values, and its execution.
@@ -249,9 +251,17 @@ impl PostgresTalk {
     ) -> Result<Turn, String> {
         while let Some(told) = self.answer.read(heard, &mut out.body)? {
             match told {
-                PostgresTold::End => {
+                PostgresTold::End(PostgresReady::InFailed) if !self.rolls_back => {
+                    // What failed is not gone on with: left as it is, all of the user's later requests would fail.
+                    self.rolls_back = true;
+                    self.answer.begin(false);
+                    frontend::query("ROLLBACK", &mut self.message).map_err(words)?;
+                    out.say.extend_from_slice(&self.message.split());
+                }
+                PostgresTold::End(ready) => {
                     return Ok(Turn::Done(Reply {
                         refused: self.refused.take(),
+                        open: ready != PostgresReady::Idle,
                         ..Reply::default()
                     }));
                 }

@@ -193,6 +193,7 @@ impl SmtpTalk {
             refused: Some(format!("{code} {}", String::from_utf8_lossy(text)).into()),
             // The server goes (RFC 5321, section 3.8).
             ends: code == 421,
+            ..Reply::default()
         };
         let is_last = self.answered == self.said.len();
         if is_last || reply.ends || !self.said[0].text.starts_with("MAIL") {

@@ -89,6 +89,46 @@ fn each_statement_is_counted_as_the_server_counts_it() {
 }
 
 #[test]
+fn a_transaction_ends_with_what_fails_in_it() {
+    const WORKLOAD: &str = "\
+workload: it
+protocol: { name: postgresql, username: postgres }
+setup:
+  - query: INSERT INTO things VALUES ({{ index }}, 'thing {{ index }}', 1.5)
+session:
+  steps:
+    - step: Refused
+      wait: 3ms..5ms
+      requests:
+        - query: BEGIN
+        - query: INSERT INTO things VALUES ({{ index }}, 'a second one', 2)
+        - query: COMMIT
+    - step: Not as expected
+      requests:
+        - query: BEGIN
+        - query: UPDATE things SET price = price + 1 WHERE id = {{ index }}
+          expect: { json: { \"$.count\": 7 } }
+        - query: COMMIT
+    - step: Whole
+      requests:
+        - query: BEGIN
+        - query: UPDATE things SET name = 'mine' WHERE id = {{ index }}
+        - query: COMMIT
+";
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(server) = server() else { return };
+    let trial = measured(folder.path(), &study(&server, ""), WORKLOAD);
+    let steps = by_step(&trial);
+    // Of the steps that fail, the transaction's beginning alone is answered well.
+    assert!(steps.iter().all(|count| *count > 0), "{steps:?}");
+    let examples = trial["error_examples"].to_string();
+    assert!(examples.contains("23505 duplicate key"), "{examples}");
+    assert!(!examples.contains("25P02"), "{examples}");
+    let left = server.sql("SELECT count(*) FROM things WHERE price = 1.5 AND name = 'mine'");
+    assert_eq!(left.as_deref(), Some("4"));
+}
+
+#[test]
 fn both_sides_of_the_dialogue_are_shown() {
     let folder = tempfile::tempdir().expect("a folder");
     let Some(server) = server() else { return };

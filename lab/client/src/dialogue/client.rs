@@ -619,8 +619,12 @@ impl<D: Dialogue, T: Time> Client for DialogueClient<D, T> {
             _ => self.answered(session, &mut desk, measured, time).await,
         };
         let judged = &self.requests[request as usize];
+        let is_open = reply.as_ref().is_ok_and(|reply| reply.open);
         let result =
             reply.and_then(|reply| judged.judge((&reply, &desk.out.body), scope, &self.details));
+        if is_open && result.is_err() {
+            session.link = None;
+        }
         self.give_back(desk);
         Exchange::Done {
             sent,

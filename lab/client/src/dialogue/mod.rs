@@ -189,4 +189,7 @@ pub struct Reply {
     pub refused: Option<Box<str>>,
     /// Whether the server ends the connection with it.
     pub ends: bool,
+    /// Whether something is under way on the connection that later requests are to end, such as a transaction: where
+    /// this one fails, they don't come, and the connection ends instead.
+    pub open: bool,
 }

@@ -37,7 +37,7 @@ pub struct PostgresAnswer {
 /// What a message says that is no part of rows.
 pub enum PostgresTold {
     /// All is said.
-    End,
+    End(PostgresReady),
     /// The server refuses.
     Refused {
         /// Whether it ends the connection, too.
@@ -51,6 +51,27 @@ pub enum PostgresTold {
     WantsRows,
     /// Anything else, such as how to sign in.
     Other(Message),
+}
+
+/// What the server is ready for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PostgresReady {
+    /// Anything.
+    Idle,
+    /// More of a transaction.
+    InTransaction,
+    /// The end of a transaction in which something failed; it refuses all else.
+    InFailed,
+}
+
+impl PostgresReady {
+    fn of(status: u8) -> Self {
+        match status {
+            b'T' => Self::InTransaction,
+            b'E' => Self::InFailed,
+            _ => Self::Idle,
+        }
+    }
 }
 
 /// A column of rows.
@@ -111,9 +132,9 @@ impl PostgresAnswer {
                     self.count = self.count.saturating_add(rows.unwrap_or(0));
                     self.done.push(tag.to_owned());
                 }
-                Message::ReadyForQuery(_) => {
+                Message::ReadyForQuery(ready) => {
                     self.end(body);
-                    return Ok(Some(PostgresTold::End));
+                    return Ok(Some(PostgresTold::End(PostgresReady::of(ready.status()))));
                 }
                 Message::ErrorResponse(body) => return refusal(&body).map(Some),
                 Message::ParseComplete => return Ok(Some(PostgresTold::Parsed)),

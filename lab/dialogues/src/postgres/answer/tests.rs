@@ -39,7 +39,7 @@ fn read(bytes: &[u8], piece: usize, is_read: bool) -> Result<(Vec<String>, Strin
         let mut heard = &kept[..];
         while let Some(one) = answer.read(&mut heard, &mut body)? {
             told.push(match one {
-                PostgresTold::End => "end".to_owned(),
+                PostgresTold::End(_) => "end".to_owned(),
                 PostgresTold::Refused { ends, why } => format!("{why} {ends}"),
                 PostgresTold::Parsed => "parsed".to_owned(),
                 PostgresTold::WantsRows => "wants rows".to_owned(),
