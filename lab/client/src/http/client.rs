@@ -295,7 +295,8 @@ impl<T: Time> HttpClient<T> {
         call.deadline
             .set(call.sent.saturating_add(self.request_timeout));
         let place = within(call.deadline, pool.place()).await;
-        let waited = self.time.now().saturating_sub(asked);
+        call.began = self.time.now();
+        let waited = call.began.saturating_sub(asked);
         call.phases.add(Phase::Blocked, waited);
         place.flatten()
     }
