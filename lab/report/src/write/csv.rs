@@ -221,8 +221,27 @@ fn published_mean(analysis: &Analysis, trial: &TrialAnalysis, step: &StepAnalysi
 
 fn number(value: Option<f64>) -> String {
     value.map_or_else(String::new, |value| {
-        let text = format!("{value:.4}");
+        // Four decimals, and of what is small four digits: no p is 0.
+        let decimals = match value.abs() {
+            small if small > 0.0 && small < 0.1 => 3 - small.log10().floor() as i32,
+            _ => 4,
+        };
+        let decimals = usize::try_from(decimals).unwrap_or(4).min(20);
+        let text = format!("{value:.decimals$}");
         let text = text.trim_end_matches('0').trim_end_matches('.');
         text.to_owned()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_small_is_not_nothing() {
+        let texts = [0.0, 1_234.567_89, 0.5, 0.1, 0.04, 2.0 / 65_536.0, 1e-300];
+        let texts = texts.map(|value| number(Some(value)));
+        let expected = ["0", "1234.5679", "0.5", "0.1", "0.04", "0.00003052", "0"];
+        assert_eq!(texts, expected);
+    }
 }
