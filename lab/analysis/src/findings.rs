@@ -80,7 +80,7 @@ fn worst_cell(cells: &[CellSummary]) -> String {
 fn took(cells: &[CellSummary], trials: &[TrialAnalysis]) -> Option<String> {
     let mut parts: Vec<String> = Vec::new();
     for cell in cells {
-        let of_cell = trials.iter().filter(|trial| trial.cell == cell.cell);
+        let of_cell = trials.iter().filter(|trial| cell.is_of(trial));
         let Some(part) = of_cell
             .filter_map(TrialAnalysis::part_of_load)
             .reduce(f64::min)
@@ -345,8 +345,7 @@ fn counter(counters: &crate::model::Counters, name: &str) -> Option<f64> {
 /// its share.
 fn headroom(facts: &Facts<'_>) -> Option<String> {
     let cell = most_loaded(facts.cells)?;
-    let of_cell =
-        |trial: &&TrialAnalysis| trial.cell == cell.cell && trial.verdict == Verdict::Valid;
+    let of_cell = |trial: &&TrialAnalysis| cell.is_of(trial) && trial.verdict == Verdict::Valid;
     let settings = &facts.trials.iter().find(of_cell)?.system_settings;
     let cores = lab_trial::cores_of_trial(facts.environment, settings)?;
     let busy = counter(&cell.system, "cpu_percent")?;
@@ -395,7 +394,7 @@ fn generator_percent(
     };
     let used: Option<Vec<(f64, f64)>> = trials
         .iter()
-        .filter(|trial| trial.cell == cell.cell && trial.verdict == Verdict::Valid)
+        .filter(|trial| cell.is_of(trial) && trial.verdict == Verdict::Valid)
         .map(used)
         .collect();
     used?.into_iter().collect::<WeightedMean>().mean()

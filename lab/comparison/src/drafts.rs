@@ -82,12 +82,9 @@ fn valid_trials<'a>(
     of: &'a Analysis,
     cell: &'a CellSummary,
 ) -> impl Iterator<Item = &'a TrialAnalysis> {
-    of.trials.iter().filter(|trial| {
-        trial.verdict == Verdict::Valid
-            && trial.cell == cell.cell
-            && trial.users == cell.users
-            && !trial.control
-    })
+    of.trials
+        .iter()
+        .filter(|trial| trial.verdict == Verdict::Valid && cell.is_of(trial))
 }
 
 /// `None` where a side has no value at all.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lab_plan::Cell;
 use lab_trial::model::Counters;
-use lab_trial::model::{Arrivals, Bound, PopulationPlan, ProbeCounts, StagePlan};
+use lab_trial::model::{Arrivals, Bound, PopulationPlan, ProbeCounts, StagePlan, TrialAnalysis};
 use serde::{Deserialize, Serialize};
 
 use super::figures::Estimate;
@@ -70,6 +70,15 @@ pub struct CellSummary {
     pub system: Counters,
     /// Counters of the host.
     pub host: Counters,
+}
+
+impl CellSummary {
+    /// Whether a trial is one of these: a search has several numbers of users in a cell, and a control is for
+    /// comparing.
+    #[must_use]
+    pub fn is_of(&self, trial: &TrialAnalysis) -> bool {
+        trial.cell == self.cell && trial.users == self.users && !trial.control
+    }
 }
 
 /// Means over trials of one statistic each; least and largest are over all trials.

@@ -320,7 +320,7 @@ fn no_counterpart(column: &str) -> &'static str {
 /// What is said of figures that follow from a run's length, where the lengths differ.
 fn length_note(ours: &Ours<'_>, cell: &CellSummary, published: &str) -> Option<String> {
     let published_ms = parse(published)? * 1000.0;
-    let trial = ours.trials.iter().find(|trial| trial.cell == cell.cell)?;
+    let trial = ours.trials.iter().find(|trial| cell.is_of(trial))?;
     let planned_ms = as_f64(trial.ramp_ms + trial.hold_ms) * ours.speed;
     let differs = (planned_ms / published_ms - 1.0).abs() > SAME_LENGTH;
     differs.then(|| {
@@ -386,7 +386,7 @@ fn counterpart(ours: &Ours<'_>, cell: &CellSummary, column: &str) -> Option<Opti
 
 /// Mean length of the cell's valid trials.
 fn elapsed_s(ours: &Ours<'_>, cell: &CellSummary) -> Option<f64> {
-    let valid = |trial: &&TrialAnalysis| trial.cell == cell.cell && trial.verdict == Verdict::Valid;
+    let valid = |trial: &&TrialAnalysis| cell.is_of(trial) && trial.verdict == Verdict::Valid;
     let lengths = ours
         .trials
         .iter()

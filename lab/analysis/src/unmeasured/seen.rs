@@ -25,7 +25,7 @@ pub(super) fn stands(trial: &TrialAnalysis) -> bool {
 
 fn of_cell(cell: &CellSummary, trials: &[TrialAnalysis]) -> Option<Seen> {
     let spoiled = || {
-        let of_cell = trials.iter().filter(|trial| trial.cell == cell.cell);
+        let of_cell = trials.iter().filter(|trial| cell.is_of(trial));
         of_cell.filter(|trial| is_spoiled(trial))
     };
     let counter = |counters: &Counters, name: &str| counters.get(name).copied().flatten();

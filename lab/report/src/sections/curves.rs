@@ -239,9 +239,10 @@ struct Arriving<'a> {
 
 fn arriving<'a>(analysis: &Analysis, cell: &'a CellSummary) -> Option<Arriving<'a>> {
     let arrivals = cell.arrivals?;
-    let trials = analysis.trials.iter().filter(|trial| {
-        trial.cell == cell.cell && trial.verdict == Verdict::Valid && !trial.control
-    });
+    let trials = analysis
+        .trials
+        .iter()
+        .filter(|trial| cell.is_of(trial) && trial.verdict == Verdict::Valid);
     let rates = trials.filter_map(|trial| Some((trial.offered_per_s?, trial.delivered_per_s?)));
     let (offered, delivered): (Vec<f64>, Vec<f64>) = rates.unzip();
     let mean = |all: &[f64]| (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64);

@@ -199,9 +199,10 @@ fn as_published(entry: &Entry) -> String {
 }
 
 fn estimate(analysis: &Analysis, cell: &CellSummary, of: OfTrial) -> Option<Estimate> {
-    let valid = analysis.trials.iter().filter(|trial| {
-        trial.verdict == Verdict::Valid && !trial.control && trial.cell == cell.cell
-    });
+    let valid = analysis
+        .trials
+        .iter()
+        .filter(|trial| trial.verdict == Verdict::Valid && cell.is_of(trial));
     let values: Option<Vec<f64>> = valid.map(of).collect();
     let interval = mean_interval(&values?)?;
     Some(Estimate {

@@ -29,9 +29,11 @@ pub(super) fn k6(analysis: &Analysis) -> Value {
     let cell = measured.clone().max_by_key(|cell| cell.users);
     let mut metrics = Map::new();
     if let Some(cell) = cell {
-        let trials: Vec<&TrialAnalysis> = valid().filter(|trial| trial.cell == cell.cell).collect();
+        let trials: Vec<&TrialAnalysis> = valid().filter(|trial| cell.is_of(trial)).collect();
         of_cell(&mut metrics, cell, &trials);
-        for other in measured.filter(|other| other.cell != cell.cell) {
+        let is_other =
+            |other: &&CellSummary| (&other.cell, other.users) != (&cell.cell, cell.users);
+        for other in measured.filter(is_other) {
             let name = format!("{DURATION}{{cell:{}}}", other.label);
             metrics.insert(name, trend(&other.response_ms));
         }
