@@ -1,6 +1,6 @@
 //! What a trial can't tell: requests without an answer, a generator that the kernel doesn't time.
 
-use crate::support::{Shape, check, trial};
+use crate::support::{Made, Shape, check, trial};
 use lab_analysis::model::CheckOutcome::{Invalid, NotJudged, Pass, Warn};
 use lab_analysis::model::Verdict;
 
@@ -52,6 +52,33 @@ fn unanswered_requests_count_as_slower_than_a_limit_they_outlast() {
     assert!(stuck.thresholds[1].holds, "an error rate is no time");
     assert!(left(200, 200.0).thresholds[0].holds, "younger than 300 ms");
     assert!(left(20, 31_200.0).thresholds[0].holds, "fewer than 5 %");
+}
+
+#[test]
+fn unanswered_requests_count_in_an_average_as_long_as_they_took() {
+    let left = |count, oldest_ms| {
+        let made = Made {
+            shapes: vec![Shape {
+                unanswered: Some((count, oldest_ms)),
+                ..Shape::default()
+            }],
+            overrides: vec![(
+                "thresholds.response_time".to_owned(),
+                "[\"avg < 100ms\"]".to_owned(),
+            )],
+            ..Made::default()
+        };
+        let trial = made.analysis().trials.remove(0);
+        let threshold = &trial.thresholds[0];
+        assert!(
+            threshold.value.is_some_and(|mean| mean < 100.0),
+            "{threshold:?}"
+        );
+        threshold.holds
+    };
+    assert!(left(40, 90.0), "younger than 100 ms");
+    assert!(left(1, 31_200.0), "one of some thousands");
+    assert!(!left(100, 31_200.0));
 }
 
 #[test]

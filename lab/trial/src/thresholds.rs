@@ -69,7 +69,7 @@ pub(crate) fn judge(threshold: &Threshold, of: &Measured<'_>) -> ThresholdResult
         Some(bound) => bounded(threshold, of.sums, bound),
     };
     let result = judge_one(threshold, measured, of.sums);
-    let hidden = |left: &LeftOut| result.holds && hides(threshold, of.sums, left);
+    let hidden = |left: &LeftOut| result.holds && hides(threshold, of, left);
     match of.left_out.filter(hidden) {
         None => result,
         Some(left) => ThresholdResult {
@@ -125,8 +125,9 @@ fn quantile_of(aggregate: Aggregate) -> Option<f64> {
 }
 
 /// Whether a limit on response times holds only because unanswered requests have none. They aren't
-/// known one by one: if the oldest is older than the limit, all count as slower than it.
-fn hides(threshold: &Threshold, sums: &Sums, left: &LeftOut) -> bool {
+/// known one by one: if the oldest is older than the limit, all count as slower than it,
+/// and in an average as having taken as long, up to the timeout.
+fn hides(threshold: &Threshold, of: &Measured<'_>, left: &LeftOut) -> bool {
     let upper = matches!(
         threshold.comparison,
         Comparison::Less | Comparison::LessOrEqual
@@ -136,15 +137,22 @@ fn hides(threshold: &Threshold, sums: &Sums, left: &LeftOut) -> bool {
     if !upper || !time || threshold.step.is_some() || left.oldest_ms <= threshold.limit {
         return false;
     }
+    let attempts = AllAttempts::new(&of.sums.response, of.sums.hold.errors());
+    let times = attempts.times();
     let within = match threshold.aggregate {
         Aggregate::Max => 1.0,
+        Aggregate::Mean => {
+            let (known, more) = (as_f64(times.len()), as_f64(left.count));
+            let each = left.oldest_ms.min(of.timeout_ms);
+            let all = |mean: f64| (mean * known + each * more) / (known + more);
+            let mean = attempts.mean(of.timeout_ms).map(all);
+            return mean.is_some_and(|mean| !compare(threshold, mean));
+        }
         other => match quantile_of(other) {
             Some(p) => p,
             None => return false,
         },
     };
-    let attempts = AllAttempts::new(&sums.response, sums.hold.errors());
-    let times = attempts.times();
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
