@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use groupware_service::random;
+use groupware_runtime::random;
 
 use crate::first_line;
 

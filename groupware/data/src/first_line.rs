@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use groupware_service::random;
+use groupware_runtime::random;
 
 /// Writes a line into a file, unless there is one; whether it has. It is written whole beside the file and then given
 /// its name: a full disk or a kill at any moment leaves no half of it to be found later.

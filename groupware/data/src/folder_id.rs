@@ -12,7 +12,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use groupware_service::random;
+use groupware_runtime::random;
 use groupware_store::{Batch, CommitError, Store, StoreError};
 
 use crate::error::DataError;

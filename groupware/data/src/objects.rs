@@ -5,7 +5,7 @@ use std::sync::Arc;
 use groupware_content::ContentStore;
 use groupware_documents::content_place;
 use groupware_objects::{Address, Credentials, OpenError, Shelf};
-use groupware_service::random;
+use groupware_runtime::random;
 use groupware_store::Store;
 
 use crate::error::DataError;

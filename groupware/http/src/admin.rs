@@ -21,7 +21,7 @@ impl Admin {
     pub fn check(service: &Service, headers: &HeaderMap) -> Result<Self, ApiError> {
         let header = headers.get(AUTHORIZATION).map(|header| header.as_bytes());
         if let Some(Authorization::Bearer(token)) = header.and_then(authorization)
-            && service.is_admin(&token)
+            && service.auth.is_admin(&token)
         {
             return Ok(Self(()));
         }

@@ -9,7 +9,7 @@ use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
 use groupware_net::{Gauge, Permit, Pool, Source};
-use groupware_service::Caller;
+use groupware_runtime::Caller;
 use http::StatusCode;
 use http_body_util::BodyExt;
 use hyper::body::Body as _;

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use groupware_net::{Connection, Known};
-use groupware_service::{Caller, Client, Via};
+use groupware_runtime::{Caller, Client, Via};
 use http::header::FORWARDED;
 use http::{Extensions, HeaderMap};
 

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::error::Error;
 
 use axum::response::{IntoResponse, Response};
+use groupware_auth::SignInError;
 use groupware_proto_http::FieldError;
-use groupware_service::SignInError;
 use groupware_store::{CommitError, StoreError};
 use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, StatusCode};

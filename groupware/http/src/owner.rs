@@ -4,7 +4,8 @@ use std::ops::Deref;
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use groupware_people::{Account, without_nsf};
-use groupware_service::{Caller, Service, User};
+use groupware_runtime::Caller;
+use groupware_service::{Service, User};
 use http::StatusCode;
 use http::request::Parts;
 

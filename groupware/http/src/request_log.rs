@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::extract::MatchedPath;
 use axum::response::Response;
-use groupware_service::Caller;
+use groupware_runtime::Caller;
 use http::{HeaderName, HeaderValue, Method, StatusCode, Uri};
 
 use crate::fault::Fault;

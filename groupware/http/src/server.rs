@@ -9,7 +9,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
 use groupware_net::{Connection, Known, Pace, Patience, Phase, Pulse, Serve, Watched};
-use groupware_service::Caller;
+use groupware_runtime::Caller;
 use http::header::STRICT_TRANSPORT_SECURITY;
 use http::{HeaderValue, Request};
 use hyper::body::{Body as _, Incoming};

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use groupware_auth::SignInError;
 use groupware_people::Account;
 use groupware_proto_http::{Authorization, authorization, session_cookie, session_pair};
-use groupware_service::{Caller, Service, SignInError};
+use groupware_runtime::Caller;
+use groupware_service::Service;
 use groupware_store::StoreError;
 use http::header::{AUTHORIZATION, COOKIE};
 use http::{HeaderMap, HeaderValue};
@@ -26,7 +28,10 @@ pub async fn authenticate(
         return match authorization(header.as_bytes()) {
             Some(Authorization::Basic { user, password }) => {
                 let client = client(caller);
-                let proven = service.verify(caller, client, &user, &password).await?;
+                let proven = service
+                    .auth
+                    .verify(caller, client, &user, &password)
+                    .await?;
                 caller.signed_in(&proven.account);
                 Ok(proven.account)
             }
@@ -50,7 +55,9 @@ pub(crate) fn recognise(service: &Service, caller: &Caller, headers: &HeaderMap)
     }
     let account = match headers.get(AUTHORIZATION) {
         Some(header) => match authorization(header.as_bytes()) {
-            Some(Authorization::Basic { user, password }) => service.recognise(&user, &password),
+            Some(Authorization::Basic { user, password }) => {
+                service.auth.recognise(&user, &password)
+            }
             _ => None,
         },
         // Whoever can't be found now is told so later.
@@ -67,7 +74,7 @@ pub(crate) fn recognise(service: &Service, caller: &Caller, headers: &HeaderMap)
 /// When the store has to be asked, and can't be.
 pub fn session(service: &Service, headers: &HeaderMap) -> Result<Option<Arc<Account>>, StoreError> {
     match session_token(headers) {
-        Some(token) => service.session(token),
+        Some(token) => service.auth.session(token),
         None => Ok(None),
     }
 }
@@ -102,10 +109,13 @@ impl Cookies {
     ) -> Result<(Arc<Account>, HeaderValue), ApiError> {
         let client = client(caller);
         let refused = |error: SignInError| ApiError::from(error).challenge(None);
-        let proven = service.verify(caller, client, username, password).await;
+        let proven = service
+            .auth
+            .verify(caller, client, username, password)
+            .await;
         let proven = proven.map_err(refused)?;
         caller.signed_in(&proven.account);
-        let token = service.start_session(&proven).await.map_err(refused)?;
+        let token = service.auth.start_session(&proven).await.map_err(refused)?;
         Ok((proven.account, self.cookie(headers, &token)?))
     }
 
@@ -119,7 +129,7 @@ impl Cookies {
         headers: &HeaderMap,
     ) -> Result<HeaderValue, ApiError> {
         if let Some(token) = session_token(headers) {
-            service.sessions.end(token).await?;
+            service.auth.sessions.end(token).await?;
         }
         let mut gone = self.cookie(headers, "")?.as_bytes().to_vec();
         gone.extend_from_slice(b"; Max-Age=0");

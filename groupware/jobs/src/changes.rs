@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
 
 use groupware_content::{ContentError, ContentHash, Spared, SparedFile};
-use groupware_service::clock;
+use groupware_runtime::clock;
 use groupware_store::{Segment, segments};
 
 use crate::runner::{Job, Stop};

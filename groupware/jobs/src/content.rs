@@ -192,7 +192,7 @@ impl<O: SweepObserver> ContentSweep<O> {
         let mut files: HashMap<String, i64> = files
             .map(|file| (file.name, unix_seconds(file.modified)))
             .collect();
-        for mailboxes in self.service.directory().keys().chunks(USERS_AT_ONCE) {
+        for mailboxes in self.service.auth.directory().keys().chunks(USERS_AT_ONCE) {
             let mut expired = Vec::new();
             self.service.store().read(|snapshot| {
                 mailboxes.iter().try_for_each(|mailbox| {
@@ -296,7 +296,7 @@ impl<O: SweepObserver> ContentSweep<O> {
         }
         let folders = sweep.folders();
         // A snapshot holds back what the store may clear up: none is kept for long.
-        for mailboxes in self.service.directory().keys().chunks(USERS_AT_ONCE) {
+        for mailboxes in self.service.auth.directory().keys().chunks(USERS_AT_ONCE) {
             self.service.store().read(|snapshot| {
                 mailboxes.iter().try_for_each(|mailbox| {
                     documents::kept_content(snapshot, mailbox, &folders, &mut |hash, bytes| {
@@ -447,7 +447,7 @@ mod tests {
         let service = Service::start(store.clone(), Settings::default()).unwrap();
         let name = UserName::parse("ada").unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread();
-        let added = service.accounts.add(name, String::new(), false, 0);
+        let added = service.auth.accounts.add(name, String::new(), false, 0);
         let _ = { runtime }.build().unwrap().block_on(added).unwrap();
         service
     }

@@ -33,7 +33,7 @@ impl Job for Departures {
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         if let Ok(runtime) = runtime {
             // What could not be done now is tried again, now and at the next start.
-            let _ = runtime.block_on(self.service.accounts.finish_departures());
+            let _ = runtime.block_on(self.service.auth.accounts.finish_departures());
         }
         PAUSE
     }

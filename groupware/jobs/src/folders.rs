@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use groupware_service::{Folders, GONE_S, NOTED_EACH_S, clock};
+use groupware_runtime::clock;
+use groupware_service::{Folders, GONE_S, NOTED_EACH_S};
 use groupware_store::CommitError;
 
 use crate::content::LIFETIMES_ELSEWHERE;

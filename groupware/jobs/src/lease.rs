@@ -6,7 +6,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use groupware_service::{clock, random};
+use groupware_runtime::{clock, random};
 use groupware_store::{Batch, CommitError, Store};
 use serde::{Deserialize, Serialize};
 

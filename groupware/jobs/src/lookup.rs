@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use groupware_lookup::Layout;
-use groupware_service::clock;
+use groupware_runtime::clock;
 use groupware_store::Store;
 
 use crate::runner::{Job, Stop};

@@ -41,7 +41,7 @@ impl Job for MailNumbers {
 
     fn run(&mut self, stop: &Stop) -> Duration {
         let (mut numbered, mut failed) = (0, None);
-        for mailbox in self.service.directory().keys() {
+        for mailbox in self.service.auth.directory().keys() {
             if stop.is_asked() {
                 return RETRY;
             }

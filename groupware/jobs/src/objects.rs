@@ -129,7 +129,7 @@ fn release_unreferenced(
         return Ok(());
     }
     // A snapshot holds back what the store may clear up: none is kept for long.
-    for mailboxes in service.directory().keys().chunks(USERS_AT_ONCE) {
+    for mailboxes in service.auth.directory().keys().chunks(USERS_AT_ONCE) {
         service.store().read(|snapshot| {
             mailboxes.iter().try_for_each(|mailbox| {
                 documents::kept_content(snapshot, mailbox, &folders, &mut |hash, _| {

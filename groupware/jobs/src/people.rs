@@ -38,10 +38,10 @@ impl Job for KeepUp {
     fn run(&mut self, _: &Stop) -> Duration {
         self.looks += 1;
         // Who can't keep up asks the store for each request; that it is away is told by what can't be done.
-        let _ = self.service.keep_up();
+        let _ = self.service.auth.keep_up();
         if self.looks.is_multiple_of(LOOKS) || !self.service.is_shared() {
             // A use that isn't stored now is with the next one.
-            let _ = self.service.sessions.store_uses(self.service.now_s());
+            let _ = self.service.auth.sessions.store_uses(self.service.now_s());
         }
         match self.service.is_shared() {
             true => LOOK,
@@ -72,7 +72,7 @@ impl Job for SessionSweep {
 
     fn run(&mut self, _: &Stop) -> Duration {
         // What can't be cleared away now takes room until the next time.
-        let _ = self.service.sessions.clear(self.service.now_s());
+        let _ = self.service.auth.sessions.clear(self.service.now_s());
         CLEAR
     }
 }

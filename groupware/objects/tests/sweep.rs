@@ -48,7 +48,7 @@ impl World {
             pad_bytes: 0,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().build();
-        let registered = service.accounts.register(vec![user], 0);
+        let registered = service.auth.accounts.register(vec![user], 0);
         runtime.unwrap().block_on(registered).unwrap();
         let shelf = open(&server, server.address(), &store).unwrap();
         Some(Self {

@@ -4,12 +4,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use groupware_auth::AccountsError;
 use groupware_data::DataError;
 use groupware_fixtures::padding;
 use groupware_mail::MailError;
 use groupware_mailauth::ResolverError;
 use groupware_net::TlsError;
-use groupware_service::{AccountsError, ChangeError};
+use groupware_service::ChangeError;
 use groupware_store::{CommitError, StoreError};
 
 /// Why a server could not be started.

@@ -4,8 +4,10 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use groupware_auth::AccountsError;
 use groupware_people::{AccountError, UserName};
-use groupware_service::{AccountsError, Caller, Service, random};
+use groupware_runtime::{Caller, random};
+use groupware_service::Service;
 use tempfile::NamedTempFile;
 
 use crate::config::Config;
@@ -26,7 +28,7 @@ pub(crate) async fn register(
         return Ok(String::new());
     };
     let name = UserName::parse(text).ok_or_else(|| ServeError::FirstAdmin(text.clone()))?;
-    if !service.directory().is_empty() {
+    if !service.auth.directory().is_empty() {
         return Ok(String::new());
     }
     let password = random::password();
@@ -35,10 +37,10 @@ pub(crate) async fn register(
     let kept = folder.map(|folder| Kept::write(folder, &password));
     let kept = kept.transpose().map_err(ServeError::FirstPassword)?;
     let caller = Caller::internal();
-    let hash = service.passwords.hash(&caller, password.clone()).await;
+    let hash = service.auth.passwords.hash(&caller, password.clone()).await;
     let hash = hash.map_err(|_| ServeError::Accounts("busy".into()))?;
     let now_s = service.now_s();
-    let added = service.accounts.add(name.clone(), hash, true, now_s);
+    let added = service.auth.accounts.add(name.clone(), hash, true, now_s);
     match added.await {
         Ok(_) => {}
         // Another server that starts over the same store was faster.
@@ -106,7 +108,7 @@ mod tests {
         assert_eq!(register(&config, &service, true).await.unwrap(), "");
         config.first_admin = Some("no name".into());
         let wrong = register(&config, &service, true).await.unwrap_err();
-        assert!(wrong.is_configuration() && service.directory().is_empty());
+        assert!(wrong.is_configuration() && service.auth.directory().is_empty());
 
         config.first_admin = Some("Ada".into());
         let said = register(&config, &service, false).await.unwrap();
@@ -115,19 +117,20 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
         let password = std::fs::read_to_string(&file).unwrap();
         assert!(said.contains("first-password") && !said.contains(password.trim()));
-        let ada = service.directory().find("ada").unwrap();
+        let ada = service.auth.directory().find("ada").unwrap();
         assert!(ada.credentials().admin);
         let (caller, client) = (
             Caller::internal(),
             groupware_http::client(&Caller::internal()),
         );
         let proven = service
+            .auth
             .verify(&caller, client, "ada", password.trim())
             .await;
         assert!(proven.unwrap().is_by_own_password());
 
         config.first_admin = Some("eve".into());
         assert_eq!(register(&config, &service, true).await.unwrap(), "");
-        assert!(service.directory().find("eve").is_none());
+        assert!(service.auth.directory().find("eve").is_none());
     }
 }

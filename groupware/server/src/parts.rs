@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use groupware_auth::{Lifetime, secret};
 use groupware_content::ContentStore;
 use groupware_data::Data;
 use groupware_documents::UploadId;
@@ -14,7 +15,8 @@ use groupware_http::{BodyLimits, Cookies, Gate, Hosts, Metrics, RequestLog, Stre
 use groupware_jobs::{ContentSweep, SweepObserver};
 use groupware_objects::Shelf;
 use groupware_people::hash_secret;
-use groupware_service::{Folders, Lifetime, Service, Settings, random, secret};
+use groupware_runtime::random;
+use groupware_service::{Folders, Service, Settings};
 use groupware_store::Store;
 use prometheus_client::collector::Collector;
 
@@ -183,7 +185,7 @@ impl SweepObserver for Swept {
 
 fn settings(config: &Config, admin_token: &str, cores: usize) -> Settings {
     let limits = &config.limits;
-    Settings {
+    let auth = groupware_auth::Settings {
         domain: config.domain.clone(),
         users: limits.users,
         // The rest of the machine serves the others.
@@ -197,6 +199,9 @@ fn settings(config: &Config, admin_token: &str, cores: usize) -> Settings {
         sign_in_failures: limits.sign_in_failures,
         sign_in_forgiveness: limits.sign_in_forgiveness,
         admin_token: hash_secret(admin_token),
+    };
+    Settings {
+        auth,
         mail_quota_bytes: config.mail_quota_bytes,
         quota_bytes: limits.quota_bytes,
     }

@@ -11,7 +11,8 @@ use axum::routing::get;
 use axum::{Json, Router};
 use groupware_http::{Admin, ApiError, Fault, Gate, Metrics, caller_of};
 use groupware_objects::Shelf;
-use groupware_service::{Service, Via};
+use groupware_runtime::Via;
+use groupware_service::Service;
 use groupware_store::{Batch, StoreError};
 use http::header::CONTENT_TYPE;
 use http::{Extensions, HeaderMap, Method, StatusCode, Uri};
@@ -135,7 +136,7 @@ async fn read_apart(watched: &Watched) -> Option<Result<(), StoreError>> {
         let read = service
             .store()
             .read(|snapshot| snapshot.get(HEALTH, b"").map(drop))
-            .and_then(|()| service.knows_who_is_who());
+            .and_then(|()| service.auth.is_ready());
         drop(turn);
         // Who asked may be gone.
         let _ = tell.send(read);
@@ -191,7 +192,7 @@ async fn metrics(
     if watched.is_exposed || caller_of(&extensions).via() != Via::Nobody {
         Admin::check(&watched.service, &headers)?;
     }
-    let sessions = watched.service.sessions.count();
+    let sessions = watched.service.auth.sessions.count();
     let text = watched.metrics.encode(sessions).map_err(|_| {
         ApiError::new(
             StatusCode::INTERNAL_SERVER_ERROR,

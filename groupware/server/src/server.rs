@@ -26,8 +26,9 @@ use groupware_net::{
     self as net, Accepting, Admission, Certificate, Known, Listener, Pace, TlsAcceptor,
     descriptors, listen,
 };
+use groupware_runtime::clock;
+use groupware_service::Service;
 use groupware_service::mail::after_restore;
-use groupware_service::{Service, clock};
 use groupware_store::FolderLock;
 use tokio::sync::watch;
 

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 pub use groupware_calendar::PREFIX;
 use groupware_calendar::{CalendarError, Context, Decision, Entry, Ids, Reason};
+use groupware_runtime::Caller;
 use groupware_store::Snapshot;
 
-use crate::caller::Caller;
 use crate::change::{self, ChangeError};
 use crate::quotas::{Look, NoRoom};
 use crate::service::Service;
@@ -40,7 +40,7 @@ pub async fn change(
     let changed = change::change(service, caller, |snapshot| {
         let decision = decide(&Context {
             snapshot,
-            directory: service.people(),
+            directory: service.auth.people(),
             mailbox,
             now,
             ids,
@@ -74,7 +74,7 @@ pub async fn change_aside<T: Send + 'static>(
     let changed = change::change_aside(service, caller, move |snapshot| {
         let (decision, outcome) = decide(&Context {
             snapshot,
-            directory: there.people(),
+            directory: there.auth.people(),
             mailbox: &to,
             now,
             ids,

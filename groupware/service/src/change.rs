@@ -3,9 +3,9 @@
 use std::future::ready;
 use std::sync::Arc;
 
+use groupware_runtime::Caller;
 use groupware_store::{Batch, CommitError, Snapshot, StoreError};
 
-use crate::caller::Caller;
 use crate::lane::{InLane, Lane};
 use crate::service::Service;
 

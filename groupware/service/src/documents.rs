@@ -3,8 +3,8 @@
 use groupware_documents::{self as documents, Context, Decision, DocumentError, Reason, Who};
 
 use groupware_net::Source;
+use groupware_runtime::Caller;
 
-use crate::caller::Caller;
 use crate::change::{self, ChangeError};
 use crate::quotas::{Look, NoRoom};
 use crate::service::Service;

@@ -7,9 +7,9 @@ use groupware_mail::numbering::{self, Unnumbered};
 use groupware_mail::{
     Context, Decision, Ids, MailError, Reason, Unid, limits, mark, restored, stored_bytes,
 };
+use groupware_runtime::Caller;
 use groupware_store::{Batch, CommitError, Snapshot, StoreError};
 
-use crate::caller::Caller;
 use crate::change::{self, ChangeError};
 use crate::quotas::{Look, NoRoom};
 use crate::service::Service;
@@ -218,7 +218,7 @@ pub fn after_restore(service: &Service) -> Result<bool, ChangeError<MailError>> 
     if !is_noted.map_err(|error| ChangeError::Decided(error.into()))? {
         return Ok(false);
     }
-    let mut mailboxes: Vec<_> = service.directory().keys();
+    let mut mailboxes: Vec<_> = service.auth.directory().keys();
     mailboxes.sort();
     let now_s = service.now_us() / 1_000_000;
     loop {
@@ -280,7 +280,7 @@ impl Round {
     ) -> Result<(Batch, (Option<Unid>, bool)), MailError> {
         let decision = decide(&Context {
             snapshot,
-            directory: service.people(),
+            directory: service.auth.people(),
             mailbox,
             now_us: self.now_us,
             ids: self.ids,

@@ -7,9 +7,8 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use groupware_runtime::aside;
 use groupware_store::{Snapshot, Store, StoreError};
-
-use crate::aside;
 
 /// Records that are counted while others wait: a millisecond or two.
 const FEW: usize = 1000;

@@ -13,10 +13,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use groupware_net::Source;
+use groupware_runtime::{Caller, Limiter};
 use groupware_store::{Assert, Batch, Op, Snapshot, Store, StoreError};
 
-use crate::caller::Caller;
-use crate::limit::Limiter;
 use crate::meetings_bytes::{MeetingsBytes, RECORD_BYTES};
 
 /// Mailboxes whose counts are kept; beyond, all are counted anew.

@@ -1,23 +1,17 @@
-//! What all fronts share: the store, the users, who is signed in, the clock, random bits.
+//! What all fronts share: the store, who is who, quotas, turns of long work, the clock.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use groupware_auth::{AccountsError, Auth};
 use groupware_net::{Gauge, Pool};
-use groupware_people::{self as people, Account, Directory, SecretHash, Users};
+use groupware_people as people;
+use groupware_runtime::aside::Aside;
+use groupware_runtime::clock::{self, Clock};
+use groupware_runtime::{Caller, random};
 use groupware_store::{Batch, CommitError, Committed, Snapshot, Store, StoreError};
 
-use crate::accounts::{Accounts, AccountsError};
-use crate::aside::Aside;
-use crate::cache::Cache;
-use crate::caller::Caller;
-use crate::clock::{self, Clock};
-use crate::known::Known;
-use crate::passwords::Passwords;
 use crate::quotas::Quotas;
-use crate::random;
-use crate::sessions::{Lifetime, Sessions};
-use crate::throttle::Throttle;
 
 /// Memory for large things that are read to be answered with, and the same of those who are trusted.
 const MEMORY_BYTES: [usize; 2] = [64 << 20, 256 << 20];
@@ -25,24 +19,8 @@ const MEMORY_BYTES: [usize; 2] = [64 << 20, 256 << 20];
 /// What the service needs to know of a server's configuration.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The domain of the users' addresses.
-    pub domain: String,
-    /// Most users.
-    pub users: usize,
-    /// Most passwords that are hashed at once.
-    pub hashes_at_once: usize,
-    /// Most sessions that are remembered; others are looked up in the store.
-    pub sessions: usize,
-    /// Whether other servers may change the same store.
-    pub is_shared: bool,
-    /// How long sessions last.
-    pub session_lifetime: Lifetime,
-    /// Failed sign-ins as one user from one address before further ones must wait.
-    pub sign_in_failures: u32,
-    /// Time after which one failed sign-in is forgiven.
-    pub sign_in_forgiveness: Duration,
-    /// The hash of the administrator's token.
-    pub admin_token: SecretHash,
+    /// Users, and how they sign in.
+    pub auth: groupware_auth::Settings,
     /// Most bytes that the messages of one mailbox may have.
     pub mail_quota_bytes: Option<u64>,
     /// Most bytes that a user stores: messages, meetings, documents, attachments, and uploads under way.
@@ -53,18 +31,7 @@ impl Default for Settings {
     /// A small server whose administrator nobody is.
     fn default() -> Self {
         Self {
-            domain: "localhost".into(),
-            users: 1000,
-            hashes_at_once: 1,
-            sessions: 1000,
-            is_shared: false,
-            session_lifetime: Lifetime {
-                idle: Duration::from_secs(3600),
-                total: Duration::from_secs(24 * 3600),
-            },
-            sign_in_failures: 10,
-            sign_in_forgiveness: Duration::from_secs(30),
-            admin_token: random::bytes(),
+            auth: groupware_auth::Settings::default(),
             mail_quota_bytes: None,
             quota_bytes: 2 << 30,
         }
@@ -88,14 +55,8 @@ pub struct Service(Arc<Parts>);
 #[derive(Debug)]
 pub struct Parts {
     store: Store,
-    pub(crate) known: Arc<Known>,
-    /// Changes users.
-    pub accounts: Accounts,
-    /// Hashes and verifies passwords.
-    pub passwords: Passwords,
-    /// Who is signed in.
-    pub sessions: Sessions,
-    pub(crate) throttle: Throttle,
+    /// Who is who.
+    pub auth: Auth,
     pub(crate) quotas: Quotas,
     /// For large things that are read to be answered with, in KiB.
     memory: Pool,
@@ -112,20 +73,12 @@ impl Service {
     /// # Errors
     /// When the accounts can't be read.
     pub fn start(store: Store, settings: Settings) -> Result<Self, AccountsError> {
-        let cache = Cache::new(settings.sessions);
-        let known = Known::load(store.clone(), &settings.domain, cache, settings.is_shared)?;
-        let known = Arc::new(known);
-        let lifetime = settings.session_lifetime;
         Ok(Self(Arc::new(Parts {
-            accounts: Accounts::new(store.clone(), Arc::clone(&known), settings.users),
-            passwords: Passwords::new(settings.hashes_at_once),
-            sessions: Sessions::new(store.clone(), Arc::clone(&known), lifetime),
-            known,
-            throttle: Throttle::new(settings.sign_in_failures, settings.sign_in_forgiveness),
+            auth: Auth::start(&store, &settings.auth)?,
             quotas: Quotas::new(store.clone(), settings.quota_bytes),
             memory: Pool::new(MEMORY_BYTES[0] >> 10).with_trusted(MEMORY_BYTES[1] >> 10),
-            aside: Aside::new(),
-            clearing: Aside::new(),
+            aside: Aside::default(),
+            clearing: Aside::default(),
             clock: Clock::start(),
             settings: RwLock::new(Arc::new(settings)),
             store,
@@ -135,15 +88,6 @@ impl Service {
     /// The store, to read from.
     pub fn store(&self) -> &Store {
         &self.0.store
-    }
-
-    /// Makes sure that it can tell who is who: that what it remembers of users and sessions, which other
-    /// servers may change, counts. May wait for the store.
-    ///
-    /// # Errors
-    /// When the store can't be read, or could not a moment ago.
-    pub fn knows_who_is_who(&self) -> Result<(), StoreError> {
-        self.0.known.is_ready()
     }
 
     /// What the service was told, when it started or since.
@@ -186,25 +130,6 @@ impl Service {
         })
     }
 
-    /// The local users, as they are remembered here.
-    pub fn directory(&self) -> &Users {
-        &self.0.known.users
-    }
-
-    /// Who the local users are, for decisions: where one isn't remembered here, the store is asked.
-    pub fn people(&self) -> &dyn Directory {
-        &*self.0.known
-    }
-
-    /// A user by name, in whatever case it is written, whether or not another server has registered the user
-    /// just now.
-    ///
-    /// # Errors
-    /// The store's.
-    pub fn find(&self, name: &str) -> Result<Option<Arc<Account>>, StoreError> {
-        self.0.known.find(name)
-    }
-
     /// The name of the time zone that a user chose.
     ///
     /// # Errors
@@ -227,18 +152,9 @@ impl Service {
         self.commit(caller, batch).await.map(drop)
     }
 
-    /// Looks whether other servers have changed users or sessions. Blocks.
-    ///
-    /// # Errors
-    /// The store's.
-    pub fn keep_up(&self) -> Result<(), StoreError> {
-        let known = &self.0.known;
-        known.look_again(known.seen()).map(drop)
-    }
-
     /// Whether other servers may change the same store.
     pub fn is_shared(&self) -> bool {
-        self.0.known.is_shared()
+        self.0.auth.is_shared()
     }
 
     /// Commits what a caller changes; on the calling thread, if that serves nobody else.

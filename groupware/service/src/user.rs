@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use groupware_documents::Who;
 use groupware_people::{Account, UserName};
-
-use crate::caller::Caller;
+use groupware_runtime::Caller;
 
 /// A signed-in user.
 #[derive(Debug, Clone)]

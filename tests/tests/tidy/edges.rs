@@ -11,6 +11,15 @@ use crate::tree::{complain, crates, files, root, show};
 /// other; fronts never name each other; what parses names nothing.
 const EDGES: &[(&str, &[&str])] = &[
     (
+        "groupware-auth",
+        &[
+            "groupware-mail",
+            "groupware-people",
+            "groupware-runtime",
+            "groupware-store",
+        ],
+    ),
+    (
         "groupware-backup",
         &[
             "groupware-content",
@@ -42,6 +51,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "groupware-objects",
             "groupware-people",
             "groupware-postgres",
+            "groupware-runtime",
             "groupware-service",
             "groupware-store",
         ],
@@ -53,9 +63,11 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "groupware-fixtures",
         &[
+            "groupware-auth",
             "groupware-calendar",
             "groupware-mail",
             "groupware-people",
+            "groupware-runtime",
             "groupware-service",
             "groupware-store",
         ],
@@ -63,6 +75,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "groupware-front-admin",
         &[
+            "groupware-auth",
             "groupware-calendar",
             "groupware-content",
             "groupware-fixtures",
@@ -70,6 +83,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "groupware-mail",
             "groupware-people",
             "groupware-proto-ical",
+            "groupware-runtime",
             "groupware-service",
             "groupware-store",
             "groupware-takeout",
@@ -85,6 +99,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "groupware-mail",
             "groupware-people",
             "groupware-proto-http",
+            "groupware-runtime",
             "groupware-service",
             "groupware-store",
             "groupware-text",
@@ -96,6 +111,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "groupware-http",
             "groupware-lookup",
             "groupware-proto-http",
+            "groupware-runtime",
             "groupware-service",
             "groupware-store",
         ],
@@ -103,11 +119,13 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "groupware-front-pages",
         &[
+            "groupware-auth",
             "groupware-calendar",
             "groupware-content",
             "groupware-http",
             "groupware-mail",
             "groupware-people",
+            "groupware-runtime",
             "groupware-service",
             "groupware-store",
             "groupware-takeout",
@@ -117,11 +135,13 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "groupware-front-smtp",
         &[
+            "groupware-auth",
             "groupware-mail",
             "groupware-mailauth",
             "groupware-net",
             "groupware-people",
             "groupware-proto-smtp",
+            "groupware-runtime",
             "groupware-service",
             "groupware-store",
         ],
@@ -133,6 +153,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "groupware-documents",
             "groupware-http",
             "groupware-proto-http",
+            "groupware-runtime",
             "groupware-service",
             "groupware-store",
         ],
@@ -140,9 +161,11 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "groupware-http",
         &[
+            "groupware-auth",
             "groupware-net",
             "groupware-people",
             "groupware-proto-http",
+            "groupware-runtime",
             "groupware-service",
             "groupware-store",
             "groupware-text",
@@ -155,6 +178,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "groupware-content",
             "groupware-documents",
             "groupware-lookup",
+            "groupware-runtime",
             "groupware-service",
             "groupware-store",
         ],
@@ -192,9 +216,11 @@ const EDGES: &[(&str, &[&str])] = &[
     ("groupware-proto-mime", &["groupware-text"]),
     ("groupware-proto-proxy", &[]),
     ("groupware-proto-smtp", &[]),
+    ("groupware-runtime", &["groupware-net", "groupware-people"]),
     (
         "groupware-server",
         &[
+            "groupware-auth",
             "groupware-content",
             "groupware-data",
             "groupware-documents",
@@ -214,6 +240,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "groupware-objects",
             "groupware-people",
             "groupware-postgres",
+            "groupware-runtime",
             "groupware-service",
             "groupware-store",
         ],
@@ -221,11 +248,13 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "groupware-service",
         &[
+            "groupware-auth",
             "groupware-calendar",
             "groupware-documents",
             "groupware-mail",
             "groupware-net",
             "groupware-people",
+            "groupware-runtime",
             "groupware-store",
         ],
     ),

@@ -21,8 +21,9 @@ use axum::{Json, Router};
 use groupware_calendar::{self as calendar, CalendarError, Outcome, Ready, limits};
 use groupware_http::{Admin, ApiError};
 use groupware_proto_ical::{Object, split};
+use groupware_runtime::Caller;
+use groupware_service::ChangeError;
 use groupware_service::calendar::change_aside;
-use groupware_service::{Caller, ChangeError};
 use groupware_takeout::{Source, write_calendar};
 use serde::Serialize;
 
@@ -133,7 +134,7 @@ async fn read(
 ) -> Result<Read, ApiError> {
     let (service, mailbox) = (front.service.clone(), Arc::clone(mailbox));
     let work = front.service.work(caller, true, move || {
-        let owner = service.people().email(&mailbox);
+        let owner = service.auth.people().email(&mailbox);
         objects(&body, &owner, service.now_s())
     });
     work.await

@@ -1,12 +1,12 @@
 //! How failures of the admin interface are told.
 
 use axum::response::{IntoResponse, Response};
+use groupware_auth::AccountsError;
 use groupware_calendar::CalendarError;
 use groupware_fixtures::FillError;
 use groupware_http::{ApiError, Fault};
 use groupware_mail::MailError;
 use groupware_people::AccountError;
-use groupware_service::AccountsError;
 use groupware_store::{CommitError, StoreError};
 
 /// A failed request.

@@ -25,7 +25,8 @@ use axum::routing::post;
 use axum::{Json, Router};
 use groupware_fixtures::{Fill, SizeClass, fill_mailbox};
 use groupware_http::{Admin, ApiError};
-use groupware_service::{Caller, Service};
+use groupware_runtime::Caller;
+use groupware_service::Service;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{AdminFailure, Reply};
@@ -123,7 +124,7 @@ fn users(service: &Service, asked: &FillRequest) -> Result<Vec<String>, AdminFai
     }
     let mailbox = |name: &String| {
         let name = user_name(name)?;
-        match service.find(name.key())? {
+        match service.auth.find(name.key())? {
             Some(account) => Ok(account.name.key().to_string()),
             None => {
                 let message = format!("There is no user {}.", name.spelling());

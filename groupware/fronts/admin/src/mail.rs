@@ -21,8 +21,9 @@ use axum::{Json, Router};
 use groupware_http::reply::mime;
 use groupware_http::{Admin, ApiError, Query};
 use groupware_mail::{self as mail, Folder, MailError, Marks, Stored, Unid, folders, limits};
+use groupware_runtime::Caller;
+use groupware_service::ChangeError;
 use groupware_service::mail::{change_in, change_with_message};
-use groupware_service::{Caller, ChangeError};
 use http::StatusCode;
 use serde::Serialize;
 
@@ -81,7 +82,7 @@ struct Taken {
 }
 
 fn mailbox(front: &AdminFront, name: &str) -> Result<Arc<str>, AdminFailure> {
-    let account = front.service.find(name)?;
+    let account = front.service.auth.find(name)?;
     let key = account.map(|account| Arc::clone(account.name.key()));
     key.ok_or_else(|| ApiError::told(404, format!("There is no user {name}.")).into())
 }

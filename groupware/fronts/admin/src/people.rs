@@ -6,9 +6,10 @@ use axum::extract::{Extension, Path, State};
 use axum::response::IntoResponse;
 use axum::routing::{delete, get, post, put};
 use axum::{Json, Router};
+use groupware_auth::{AccountsError, Ends};
 use groupware_http::{Admin, ApiError, Query};
 use groupware_people::{Account, AccountError};
-use groupware_service::{AccountsError, Caller, Ends};
+use groupware_runtime::Caller;
 use http::StatusCode;
 use serde::Serialize;
 
@@ -98,8 +99,8 @@ async fn list(State(front): State<AdminFront>, _: Admin, query: Query) -> Reply 
             .filter(|count| (1..=USERS).contains(count))
             .ok_or_else(|| ApiError::bad_request(format!("count is 1 to {USERS}.")))?,
     };
-    front.service.keep_up()?;
-    let users = front.service.directory().after(&after, count);
+    front.service.auth.keep_up()?;
+    let users = front.service.auth.directory().after(&after, count);
     let next = users.last().filter(|_| users.len() == count);
     let next = next.map(|account| Arc::clone(account.name.key()));
     let users: Result<_, AdminFailure> =
@@ -114,7 +115,7 @@ async fn list(State(front): State<AdminFront>, _: Admin, query: Query) -> Reply 
 fn line(front: &AdminFront, account: &Account) -> Result<UserLine, AdminFailure> {
     let credentials = account.credentials();
     let service = &front.service;
-    let sessions = service.sessions.of(account, None, service.now_s())?;
+    let sessions = service.auth.sessions.of(account, None, service.now_s())?;
     Ok(UserLine {
         name: Arc::clone(account.name.spelling()),
         created: account.created,
@@ -127,14 +128,14 @@ fn line(front: &AdminFront, account: &Account) -> Result<UserLine, AdminFailure>
 }
 
 pub(crate) fn find(front: &AdminFront, name: &str) -> Result<Arc<Account>, AdminFailure> {
-    let found = front.service.find(name)?;
+    let found = front.service.auth.find(name)?;
     found.ok_or_else(|| AccountsError::from(AccountError::Unknown(name.to_owned())).into())
 }
 
 async fn show(State(front): State<AdminFront>, _: Admin, Path(name): Path<String>) -> Reply {
     let account = find(&front, &name)?;
     let (service, credentials) = (&front.service, account.credentials());
-    let sessions = service.sessions.of(&account, None, service.now_s())?;
+    let sessions = service.auth.sessions.of(&account, None, service.now_s())?;
     let usage = service.usage(account.name.key())?;
     let view = UserView {
         name: Arc::clone(account.name.spelling()),
@@ -189,7 +190,7 @@ async fn enable(
 /// A user who is disabled has no session any more.
 async fn set_disabled(front: AdminFront, caller: Caller, name: String, disabled: bool) -> Reply {
     to_the_end(&caller, async move {
-        let accounts = &front.service.accounts;
+        let accounts = &front.service.auth.accounts;
         let account = accounts.set_disabled(&name, disabled).await?;
         Ok(Json(line(&front, &account)?).into_response())
     })
@@ -216,7 +217,7 @@ async fn make_no_admin(
 
 async fn set_admin(front: AdminFront, caller: Caller, name: String, admin: bool) -> Reply {
     to_the_end(&caller, async move {
-        let accounts = &front.service.accounts;
+        let accounts = &front.service.auth.accounts;
         let account = accounts.set_admin(&name, admin).await?;
         Ok(Json(line(&front, &account)?).into_response())
     })
@@ -228,7 +229,7 @@ async fn end_sessions(
     _: Admin,
     Path(name): Path<String>,
 ) -> Reply {
-    let accounts = &front.service.accounts;
+    let accounts = &front.service.auth.accounts;
     accounts.end_sessions(&name, Ends::All).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
@@ -239,7 +240,7 @@ async fn end_session(
     Path((name, id)): Path<(String, String)>,
 ) -> Reply {
     let account = find(&front, &name)?;
-    match front.service.sessions.end_one(&account, &id).await? {
+    match front.service.auth.sessions.end_one(&account, &id).await? {
         true => Ok(StatusCode::NO_CONTENT.into_response()),
         false => Err(ApiError::told(404, "The user has no such session.").into()),
     }

@@ -2,7 +2,7 @@
 
 use groupware_http::ApiError;
 use groupware_people::UserName;
-use groupware_service::Caller;
+use groupware_runtime::Caller;
 use http::StatusCode;
 use serde::Deserialize;
 

@@ -6,7 +6,7 @@ use axum::Router;
 use axum::extract::{Extension, Path, State};
 use axum::routing::get;
 use groupware_http::Admin;
-use groupware_service::Caller;
+use groupware_runtime::Caller;
 use groupware_takeout::{Source, file_name, write};
 
 use crate::failure::Reply;

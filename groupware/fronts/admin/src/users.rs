@@ -8,10 +8,11 @@ use axum::extract::{Extension, Path, State};
 use axum::response::IntoResponse;
 use axum::routing::{delete, post, put};
 use axum::{Json, Router};
+use groupware_auth::{Ends, MAX_PASSWORD_BYTES, MIN_PASSWORD_BYTES};
 use groupware_fixtures::padding;
 use groupware_http::{Admin, ApiError};
 use groupware_people::NewUser;
-use groupware_service::{Caller, Ends, MAX_PASSWORD_BYTES, MIN_PASSWORD_BYTES};
+use groupware_runtime::Caller;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
@@ -86,6 +87,7 @@ async fn register(
     to_the_end(&caller, async move {
         let registered = front
             .service
+            .auth
             .accounts
             .register(users, front.service.now_s())
             .await?;
@@ -148,11 +150,12 @@ async fn set_password(
         return Err(ApiError::bad_request(message).into());
     }
     let busy = "Too many passwords are set at once: try again later.";
-    let hash = front.service.passwords.hash(&caller, password).await;
+    let hash = front.service.auth.passwords.hash(&caller, password).await;
     let hash = hash.map_err(|_| ApiError::later(StatusCode::SERVICE_UNAVAILABLE, busy, 1))?;
     to_the_end(&caller, async move {
         let registered = front
             .service
+            .auth
             .accounts
             .set_password(name, hash, front.mailbox_pad_bytes, front.service.now_s())
             .await?;
@@ -184,7 +187,7 @@ async fn remove(
     Path(name): Path<String>,
 ) -> Reply {
     to_the_end(&caller, async move {
-        front.service.accounts.delete(&name).await?;
+        front.service.auth.accounts.delete(&name).await?;
         Ok(StatusCode::NO_CONTENT.into_response())
     })
     .await
@@ -202,7 +205,7 @@ async fn reset(
     Path(name): Path<String>,
 ) -> Reply {
     to_the_end(&caller, async move {
-        front.service.accounts.reset(&name).await?;
+        front.service.auth.accounts.reset(&name).await?;
         Ok(Json(ResetReply { users: 1 }).into_response())
     })
     .await
@@ -214,7 +217,7 @@ async fn reset_all(
     _: Admin,
 ) -> Reply {
     to_the_end(&caller, async move {
-        let users = front.service.accounts.reset_all().await?;
+        let users = front.service.auth.accounts.reset_all().await?;
         Ok(Json(ResetReply { users }).into_response())
     })
     .await
@@ -252,6 +255,7 @@ async fn add_app_password(
     to_the_end(&caller, async move {
         let made = front
             .service
+            .auth
             .accounts
             .add_app_password(&name, &label, front.service.now_s())
             .await?;
@@ -273,7 +277,7 @@ async fn remove_app_password(
     Path((name, id)): Path<(String, String)>,
 ) -> Reply {
     to_the_end(&caller, async move {
-        let accounts = &front.service.accounts;
+        let accounts = &front.service.auth.accounts;
         accounts.remove_app_password(&name, &id, Ends::All).await?;
         Ok(StatusCode::NO_CONTENT.into_response())
     })

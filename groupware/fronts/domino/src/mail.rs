@@ -15,8 +15,9 @@ use groupware_mail::{
     self as mail, Folder, ListQuery, MailError, Marking, Parcel, Reason, Unid, drafts, folders,
     keys, limits,
 };
+use groupware_runtime::Caller;
 use groupware_service::mail::{change, change_in_slices, change_with_message, note_read, read};
-use groupware_service::{Caller, ChangeError, Service};
+use groupware_service::{ChangeError, Service};
 use serde::{Deserialize, Serialize};
 
 use self::request::{FileName, InFolder, Making, MediaType, Message};

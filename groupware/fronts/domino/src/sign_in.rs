@@ -7,7 +7,7 @@ use axum::routing::post;
 use axum::{Json, Router};
 use groupware_http::{ApiError, Gate, media_type};
 use groupware_proto_http::login_form;
-use groupware_service::Caller;
+use groupware_runtime::Caller;
 use http::header::SET_COOKIE;
 use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};

@@ -5,7 +5,7 @@
 
 use std::str::FromStr;
 
-use groupware_service::Via;
+use groupware_runtime::Via;
 
 /// Who may change registrations. Everybody may read them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use groupware_http::client;
 use groupware_lookup::Layout;
-use groupware_service::{Caller, Limiter, Service};
+use groupware_runtime::{Caller, Limiter};
+use groupware_service::Service;
 
 use crate::access::Access;
 

@@ -3,7 +3,7 @@
 use groupware_http::{Admin, ApiError, authenticate};
 use groupware_lookup::Registrant;
 use groupware_proto_http::{Authorization, authorization};
-use groupware_service::Caller;
+use groupware_runtime::Caller;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 

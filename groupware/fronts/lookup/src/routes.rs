@@ -14,7 +14,8 @@ use groupware_lookup::xml::{self, Message, Reach};
 use groupware_lookup::{
     BulkRenewal, Context, Decision, LookupError, LookupQuery, NewRecord, Reason, Registrant, limits,
 };
-use groupware_service::{Caller, change as change_store, change_aside};
+use groupware_runtime::Caller;
+use groupware_service::{change as change_store, change_aside};
 use groupware_store::Snapshot;
 use http::HeaderMap;
 use http::request::Parts;

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
+use groupware_auth::{AccountsError, Ends, MAX_PASSWORD_BYTES, MIN_PASSWORD_BYTES, SessionLine};
 use groupware_http::{ApiError, client, session_token};
 use groupware_people::{Account, AccountError, MAX_APP_PASSWORDS};
-use groupware_service::{AccountsError, Ends, MAX_PASSWORD_BYTES, MIN_PASSWORD_BYTES, SessionLine};
 use http::{HeaderMap, StatusCode};
 use maud::{Markup, html};
 
@@ -44,13 +44,13 @@ pub(crate) async fn show(
 }
 
 fn account(pages: &Pages, visitor: &SignedIn) -> Result<Arc<Account>, PageError> {
-    let found = pages.service.find(visitor.mailbox())?;
+    let found = pages.service.auth.find(visitor.mailbox())?;
     found.ok_or(PageError::SignedOut)
 }
 
 fn page(pages: &Pages, headers: &HeaderMap, visitor: &SignedIn, shown: &Shown) -> Reply {
     let (service, account) = (&pages.service, account(pages, visitor)?);
-    let sessions = &service.sessions;
+    let sessions = &service.auth.sessions;
     let sessions = sessions.of(&account, session_token(headers), service.now_s())?;
     let main = html! {
         h1 { "Account" }
@@ -184,6 +184,7 @@ pub(crate) async fn prove(
     let (service, caller) = (&pages.service, visitor.owner.caller());
     let client = client(caller);
     let proven = service
+        .auth
         .verify(caller, client, visitor.mailbox(), password)
         .await;
     match proven {
@@ -192,7 +193,7 @@ pub(crate) async fn prove(
             let is_right = proven.is_by_own_password() || !has_own;
             Ok((!is_right).then(|| "This is a program's password, not yours.".to_owned()))
         }
-        Err(groupware_service::SignInError::Wrong) => {
+        Err(groupware_auth::SignInError::Wrong) => {
             Ok(Some("This is not your password.".to_owned()))
         }
         Err(error) => {
@@ -228,11 +229,11 @@ pub(crate) async fn change_password(
         return page(&pages, &headers, visitor, &shown);
     }
     let (service, caller) = (&pages.service, visitor.owner.caller());
-    let hash = service.passwords.hash(caller, new.to_owned()).await;
+    let hash = service.auth.passwords.hash(caller, new.to_owned()).await;
     let busy = "Too many passwords are set at once. Try again in a moment.";
     let hash = hash.map_err(|_| PageError::Refused(503, busy.to_owned()))?;
     let ends = Ends::but(session_token(&headers));
-    let accounts = &service.accounts;
+    let accounts = &service.auth.accounts;
     let changed = accounts.change_password(visitor.mailbox(), hash, ends);
     changed.await.map_err(refused)?;
     Ok(layout::done("/account", Notice::PasswordChanged))
@@ -266,7 +267,7 @@ pub(crate) async fn add_app_password(
         shown.wrong.add("proof-password", wrong);
     }
     if shown.wrong.is_empty() {
-        let accounts = &pages.service.accounts;
+        let accounts = &pages.service.auth.accounts;
         let made = accounts
             .add_app_password(visitor.mailbox(), label, visitor.now)
             .await;
@@ -282,7 +283,7 @@ pub(crate) async fn remove_app_password(
     headers: HeaderMap,
     sent: Sent,
 ) -> Reply {
-    let (accounts, mailbox) = (&pages.service.accounts, sent.visitor.mailbox());
+    let (accounts, mailbox) = (&pages.service.auth.accounts, sent.visitor.mailbox());
     let ends = Ends::but(session_token(&headers));
     let removed = accounts.remove_app_password(mailbox, sent.fields.get("id"), ends);
     removed.await.map_err(refused)?;
@@ -299,13 +300,13 @@ pub(crate) async fn end_sessions(
     match (sent.fields.has("others"), session_token(&headers)) {
         (true, Some(own)) => {
             let (key, ends) = (account.name.key(), Ends::AllBut(own));
-            let ended = service.accounts.end_sessions(key, ends);
+            let ended = service.auth.accounts.end_sessions(key, ends);
             ended.await.map_err(refused)?;
         }
         _ => {
             let id = sent.fields.get("id");
             // One that has ended meanwhile has ended.
-            let _was_there = service.sessions.end_one(&account, id).await?;
+            let _was_there = service.auth.sessions.end_one(&account, id).await?;
         }
     }
     Ok(layout::done("/account", Notice::SessionsEnded))

@@ -29,9 +29,9 @@ pub(crate) async fn complete(
     // One more than shown, since the visitor is none of those who are offered.
     let (begin, users) = (begin.to_owned(), service.clone());
     // All names are looked at.
-    let is_long = service.directory().len() > MANY;
+    let is_long = service.auth.directory().len() > MANY;
     let names = service.work(visitor.owner.caller(), is_long, move || {
-        users.directory().beginning_with(&begin, MOST + 1)
+        users.auth.directory().beginning_with(&begin, MOST + 1)
     });
     let mut names = names.await;
     names.retain(|name| &**name != visitor.mailbox());

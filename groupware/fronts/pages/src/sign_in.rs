@@ -4,7 +4,7 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Extension, Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use groupware_http::session;
-use groupware_service::Caller;
+use groupware_runtime::Caller;
 use http::header::SET_COOKIE;
 use http::{HeaderMap, StatusCode};
 use maud::html;

@@ -16,8 +16,9 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use axum::routing::{get, post};
+use groupware_auth::AccountsError;
 use groupware_people::{Account, AccountError, UserName};
-use groupware_service::{AccountsError, Usage};
+use groupware_service::Usage;
 use groupware_store::StoreError;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -97,14 +98,14 @@ async fn lines(
     asked: &ListQuery,
 ) -> Result<Vec<Line>, StoreError> {
     let service = pages.service.clone();
-    let is_long = service.directory().len() > MANY;
+    let is_long = service.auth.directory().len() > MANY;
     let (after, find) = (
         asked.after.to_ascii_lowercase(),
         asked.find.trim().to_owned(),
     );
     let work = move || {
-        service.keep_up()?;
-        let users = service.directory();
+        service.auth.keep_up()?;
+        let users = service.auth.directory();
         let found = match find.is_empty() {
             true => users.after(&after, SHOWN + 1),
             false => {
@@ -115,7 +116,11 @@ async fn lines(
         let line = |account: Arc<Account>| {
             Ok(Line {
                 usage: service.usage(account.name.key())?,
-                sessions: service.sessions.of(&account, None, service.now_s())?.len(),
+                sessions: service
+                    .auth
+                    .sessions
+                    .of(&account, None, service.now_s())?
+                    .len(),
                 account,
             })
         };
@@ -243,7 +248,7 @@ async fn add(State(pages): State<Pages>, SentByAdministrator(sent): SentByAdmini
     if name.is_none() {
         let text = "A user name has 1 to 64 letters, digits, “.”, “_”, or “-”, and does not begin with a dot.";
         shown.wrong.add("name", text);
-    } else if pages.service.find(typed)?.is_some() {
+    } else if pages.service.auth.find(typed)?.is_some() {
         shown.wrong.add("name", TAKEN);
     }
     let password = password::chosen(fields.get("password"), &mut shown.wrong);
@@ -254,7 +259,7 @@ async fn add(State(pages): State<Pages>, SentByAdministrator(sent): SentByAdmini
         return page(&pages, visitor, &shown).await;
     };
     let hash = hash(&pages, visitor, &password.text).await?;
-    let (accounts, is_admin) = (&pages.service.accounts, fields.has("admin"));
+    let (accounts, is_admin) = (&pages.service.auth.accounts, fields.has("admin"));
     match accounts.add(name, hash, is_admin, visitor.now).await {
         Ok(account) => {
             let name = Arc::clone(account.name.spelling());

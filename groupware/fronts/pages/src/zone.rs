@@ -1,7 +1,8 @@
 //! The zone that a user's times are shown in, and how times and days are written.
 
 use groupware_calendar::Moment;
-use groupware_service::{Caller, Service};
+use groupware_runtime::Caller;
+use groupware_service::Service;
 use groupware_store::{CommitError, StoreError};
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Time};

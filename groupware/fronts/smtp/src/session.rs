@@ -6,13 +6,15 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use groupware_auth::SignInError;
 use groupware_mail::{self as mail, MailError, Parcel, Reason, limits};
 use groupware_mailauth::{Came, body_hashes};
 use groupware_net::{Line, NoLine, Permit};
 use groupware_people::Account;
 use groupware_proto_smtp::{Command, Flaw, Mechanism, Text, Trace, command};
+use groupware_runtime::{Caller, Client};
+use groupware_service::ChangeError;
 use groupware_service::mail::{change_with_message, has_room};
-use groupware_service::{Caller, ChangeError, Client, SignInError};
 use groupware_store::CommitError;
 use tokio::sync::watch;
 
@@ -250,6 +252,7 @@ impl<'a> Session<'a> {
         let verify = self
             .shared
             .service
+            .auth
             .verify(&self.caller, client, &user, &password);
         match verify.await {
             Ok(proven) => {
@@ -362,7 +365,7 @@ impl<'a> Session<'a> {
         if !is_known && self.shared.tries_names(&self.caller) {
             return "450 4.7.1 Too many names that nobody has here: try again later";
         }
-        let account = match self.shared.service.find(name) {
+        let account = match self.shared.service.auth.find(name) {
             Ok(Some(account)) => account,
             Ok(None) => {
                 self.errors += 1;

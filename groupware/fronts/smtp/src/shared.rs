@@ -7,7 +7,8 @@ use std::time::Duration;
 use groupware_mailauth::MailAuth;
 use groupware_net::{Admission, Gauge, Known, Permit, Pool};
 use groupware_people::Directory;
-use groupware_service::{Caller, Client, Limiter, Service};
+use groupware_runtime::{Caller, Client, Limiter};
+use groupware_service::Service;
 use tokio_rustls::TlsAcceptor;
 
 /// What the memory of messages is counted in.
@@ -151,7 +152,7 @@ impl Smtp {
     }
 
     pub(crate) fn domain(&self) -> &str {
-        self.service.directory().domain()
+        self.service.auth.directory().domain()
     }
 
     /// The name in an address of this server's domain; whether there is such a user is not said.

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicUsize;
 use std::thread::JoinHandle;
 
 use groupware_net::{ACCEPT_PAUSE, Connection, Line, NotLetIn, Slot, arrive};
-use groupware_service::{Caller, Via};
+use groupware_runtime::{Caller, Via};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::JoinSet;

@@ -24,7 +24,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use groupware_documents::{DocumentError, Reason, UploadId};
 use groupware_http::{ApiError, Fault, Owner, Params};
-use groupware_service::{Caller, Folders, Holder};
+use groupware_runtime::Caller;
+use groupware_service::{Folders, Holder};
 use http::header::{
     CONNECTION, CONTENT_LENGTH, EXPECT, HOST, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };

@@ -12,7 +12,7 @@ use std::time::Duration;
 use groupware_content::{Claim, ContentError, ContentStore, Upload};
 use groupware_documents::UploadId;
 use groupware_http::{ApiError, Disk};
-use groupware_service::Caller;
+use groupware_runtime::Caller;
 use http::StatusCode;
 use tokio::sync::{Notify, OwnedMutexGuard};
 

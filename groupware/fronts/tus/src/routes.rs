@@ -402,7 +402,8 @@ mod tests {
     use groupware_content::ContentStore;
     use groupware_http::Streams;
     use groupware_people::{Account, Credentials, UserName};
-    use groupware_service::{Caller, Service, Settings};
+    use groupware_runtime::Caller;
+    use groupware_service::{Service, Settings};
     use groupware_store::{Store, StoreOptions};
 
     use super::*;

@@ -7,7 +7,8 @@ use groupware_content::ContentStore;
 use groupware_documents::{self as documents, Context, UploadId, Who};
 use groupware_http::{Owner, Streams};
 use groupware_people::{Account, Credentials, UserName};
-use groupware_service::{Caller, Folders, Service, Settings};
+use groupware_runtime::Caller;
+use groupware_service::{Folders, Service, Settings};
 use groupware_store::{Snapshot, Store};
 
 use crate::front::Tus;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use bytes::{Buf, Bytes};
-use groupware_service::Caller;
+use groupware_runtime::Caller;
 use http_body_util::BodyExt;
 use hyper::body::Body as _;
 

@@ -163,7 +163,7 @@ impl Body for FileBody {
 mod tests {
     use std::io::Write;
 
-    use groupware_service::Caller;
+    use groupware_runtime::Caller;
     use http_body_util::BodyExt;
 
     use super::*;

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 use axum::response::Response;
 use bytes::Bytes;
-use groupware_service::Caller;
+use groupware_runtime::Caller;
 use http::StatusCode;
 use http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use hyper::body::{Body, Frame};

@@ -39,7 +39,7 @@ async fn replace(
 ) -> Reply {
     let (database, to) = (params.database()?, Access::parse(&body)?);
     for name in to.names() {
-        if domino.service.find(name)?.is_none() {
+        if domino.service.auth.find(name)?.is_none() {
             let message = format!("There is no user {name}.");
             return Err(ApiError::bad_request(message).into());
         }
@@ -68,6 +68,6 @@ async fn grant(
 
 /// When the user of this name was registered, if there is one, as far as it is known here.
 fn registered(domino: &Domino, name: &str) -> Option<i64> {
-    let account = domino.service.directory().find(name);
+    let account = domino.service.auth.directory().find(name);
     account.map(|account| account.created)
 }

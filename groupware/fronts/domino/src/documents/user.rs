@@ -6,7 +6,8 @@ use axum::extract::FromRequestParts;
 use groupware_documents::{Context, Decision, DocumentError, Who};
 use groupware_http::{ApiError, mailbox, user};
 use groupware_people::{UserName, without_nsf};
-use groupware_service::{Caller, User, documents};
+use groupware_runtime::Caller;
+use groupware_service::{User, documents};
 use http::StatusCode;
 use http::request::Parts;
 

@@ -31,9 +31,9 @@ pub(crate) fn read(service: &Service, text: &str, wrong: &mut Wrong) -> Vec<Valu
             wrong.add("people", text);
         }
         // A local user by whichever name has the address of the directory.
-        let user = service.directory().resolve(address);
+        let user = service.auth.directory().resolve(address);
         let address = match &user {
-            Some(user) => service.directory().email(user.name.key()),
+            Some(user) => service.auth.directory().email(user.name.key()),
             None => address.to_owned(),
         };
         people.push(match name.is_empty() {
@@ -47,11 +47,11 @@ pub(crate) fn read(service: &Service, text: &str, wrong: &mut Wrong) -> Vec<Valu
 /// What is wrong with an address that nobody can have.
 pub(crate) fn unknown(service: &Service, address: &str) -> Option<String> {
     // If that can't be found out now, it is when the entry is stored.
-    if !matches!(service.people().user(address), Ok(None)) {
+    if !matches!(service.auth.people().user(address), Ok(None)) {
         return None;
     }
     let shown: String = address.chars().take(80).collect();
-    match service.directory().local_name(address) {
+    match service.auth.directory().local_name(address) {
         Some(_) => Some(format!("There is no user called “{shown}” here.")),
         None if is_address(address) => None,
         None => Some(format!("“{shown}” is no address.")),
@@ -70,7 +70,7 @@ fn is_address(text: &str) -> bool {
 
 /// The users of a small server, for the browser to complete; of a large one, none.
 pub(crate) fn directory_list(service: &Service, visitor: &SignedIn) -> Markup {
-    let directory = service.directory();
+    let directory = service.auth.directory();
     let mut names = match directory.len() <= MOST_OFFERED {
         true => directory.keys(),
         false => Vec::new(),

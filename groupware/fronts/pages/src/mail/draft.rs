@@ -86,7 +86,7 @@ impl Draft {
         to_all: bool,
     ) -> Self {
         let is_own = |person: &Person| {
-            let user = service.directory().resolve(&person.email);
+            let user = service.auth.directory().resolve(&person.email);
             user.is_some_and(|user| &**user.name.key() == visitor.mailbox())
         };
         let others = |people: &[Person]| -> Vec<Person> {
@@ -158,7 +158,7 @@ impl Draft {
                 wrong.add(name, format!("“{shown}” is no address."));
             }
             if !good.is_empty()
-                && let Err(error) = groupware_mail::resolve(service.people(), &good)
+                && let Err(error) = groupware_mail::resolve(service.auth.people(), &good)
             {
                 wrong.add(name, error.to_string());
             }

@@ -107,7 +107,7 @@ pub(crate) async fn show(
     })?;
     let as_text = asked.is_ok_and(|Query(asked)| asked.shape == "text");
     let (mail, caller) = (held.clone(), visitor.owner.caller());
-    let server = service.directory().domain().to_owned();
+    let server = service.auth.directory().domain().to_owned();
     let seen = service.work(caller, is_long(&held), move || {
         Seen::of((&bytes, &mail), &server, as_text)
     });

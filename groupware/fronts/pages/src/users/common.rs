@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use groupware_auth::AccountsError;
 use groupware_people::{Account, AccountError};
-use groupware_service::AccountsError;
 use groupware_text::push_encoded;
 use http::StatusCode;
 
@@ -21,7 +21,7 @@ pub(super) fn path(name: &str) -> String {
 
 /// A user by the name in a path.
 pub(super) fn find(pages: &Pages, name: &str) -> Result<Arc<Account>, PageError> {
-    let found = pages.service.find(name)?;
+    let found = pages.service.auth.find(name)?;
     found.ok_or(PageError::NotFound)
 }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::response::Response;
+use groupware_auth::{Ends, SessionLine};
 use groupware_http::session_token;
 use groupware_people::Account;
-use groupware_service::{Ends, SessionLine};
 use http::HeaderMap;
 use maud::{Markup, html};
 
@@ -44,7 +44,7 @@ pub(crate) async fn show(
 
 fn page(pages: &Pages, visitor: &SignedIn, account: &Account, shown: &Shown) -> Reply {
     let (service, name) = (&pages.service, account.name.spelling());
-    let sessions = service.sessions.of(account, None, service.now_s())?;
+    let sessions = service.auth.sessions.of(account, None, service.now_s())?;
     let main = html! {
         p.way { a href="/users" { "‹ Users" } }
         h1 { (name) }
@@ -177,7 +177,7 @@ pub(crate) async fn set_password(
     let hash = hash(&pages, visitor, &password.text).await?;
     let (service, key) = (&pages.service, account.name.key());
     let own = session_token(&headers).filter(|_| is_self(visitor, &account));
-    let accounts = &service.accounts;
+    let accounts = &service.auth.accounts;
     let changed = accounts.change_password(key, hash, Ends::but(own)).await;
     changed.map_err(failed)?;
     note(visitor, key, "password set");
@@ -195,7 +195,7 @@ pub(crate) async fn set_disabled(
     not_oneself(&sent.visitor, &account)?;
     let to = is_to_be(sent.fields.get("to"))?;
     let (service, key) = (&pages.service, account.name.key());
-    let changed = service.accounts.set_disabled(key, to).await;
+    let changed = service.auth.accounts.set_disabled(key, to).await;
     changed.map_err(failed)?;
     let (notice, done) = match to {
         true => (Notice::UserDisabled, "user disabled"),
@@ -219,7 +219,7 @@ pub(crate) async fn set_admin(
         return page(&pages, visitor, &account, &shown);
     }
     let key: &Arc<str> = account.name.key();
-    let changed = pages.service.accounts.set_admin(key, to).await;
+    let changed = pages.service.auth.accounts.set_admin(key, to).await;
     changed.map_err(failed)?;
     let (notice, done) = match to {
         true => (Notice::UserIsAdmin, "right to manage users given"),
@@ -248,10 +248,10 @@ pub(crate) async fn end_sessions(
         true => {
             let id = sent.fields.get("id");
             // One that has ended meanwhile has ended.
-            let _was_there = service.sessions.end_one(&account, id).await?;
+            let _was_there = service.auth.sessions.end_one(&account, id).await?;
         }
         false => {
-            let ended = service.accounts.end_sessions(key, Ends::All).await;
+            let ended = service.auth.accounts.end_sessions(key, Ends::All).await;
             ended.map_err(failed)?;
         }
     }

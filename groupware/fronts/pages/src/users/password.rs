@@ -1,6 +1,7 @@
 //! Passwords that an administrator gives to others, and the administrator's own, which proves who asks.
 
-use groupware_service::{MAX_PASSWORD_BYTES, MIN_PASSWORD_BYTES, random};
+use groupware_auth::{MAX_PASSWORD_BYTES, MIN_PASSWORD_BYTES};
+use groupware_runtime::random;
 use maud::{Markup, html};
 
 use crate::account;
@@ -93,7 +94,11 @@ pub(crate) async fn hash(
     password: &str,
 ) -> Result<String, PageError> {
     let (service, caller) = (&pages.service, visitor.owner.caller());
-    let hash = service.passwords.hash(caller, password.to_owned()).await;
+    let hash = service
+        .auth
+        .passwords
+        .hash(caller, password.to_owned())
+        .await;
     let busy = "Too many passwords are set at once. Try again in a moment.";
     hash.map_err(|_| PageError::Refused(503, busy.to_owned()))
 }

@@ -81,7 +81,7 @@ pub(crate) async fn remove(
     }
     let (service, key) = (pages.service.clone(), Arc::clone(account.name.key()));
     let of = Arc::clone(&key);
-    let removal = async move { service.accounts.delete(&of).await };
+    let removal = async move { service.auth.accounts.delete(&of).await };
     let removed = visitor.owner.caller().to_the_end(removal).await;
     let stopping = || PageError::Refused(503, "The server is stopping.".to_owned());
     removed.ok_or_else(stopping)?.map_err(failed)?;

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use groupware_people::{Account, HeldSession, News, SecretHash, Session, hash_secret};
+use groupware_runtime::random;
 use groupware_store::{Batch, CommitError, ReadError, Store, StoreError};
 use tokio::sync::oneshot::{self, error::TryRecvError};
 
@@ -12,7 +13,6 @@ use crate::accounts::AccountsError;
 use crate::begun::Begun;
 use crate::cache::Cached;
 use crate::known::{Changing, Decided, Known};
-use crate::random;
 
 /// In microseconds.
 const SECOND: i64 = 1_000_000;
@@ -445,11 +445,11 @@ mod tests {
     use groupware_store::StoreOptions;
 
     use super::*;
-    use crate::service::{Service, Settings};
+    use crate::auth::{Auth, Settings};
 
     const HOUR: i64 = 3600;
 
-    fn service(store: &Store) -> Service {
+    fn auth(store: &Store) -> Auth {
         let settings = Settings {
             session_lifetime: Lifetime {
                 idle: Duration::from_secs(3600),
@@ -457,62 +457,58 @@ mod tests {
             },
             ..Settings::default()
         };
-        Service::start(store.clone(), settings).unwrap()
+        Auth::start(store, &settings).unwrap()
     }
 
     fn store() -> Store {
         Store::memory(StoreOptions::default()).unwrap()
     }
 
-    async fn register(service: &Service, user: &str) -> Arc<Account> {
+    async fn register(auth: &Auth, user: &str) -> Arc<Account> {
         let name = UserName::parse(user).unwrap();
-        let added = service.accounts.add(name, "hash".to_owned(), false, 0);
+        let added = auth.accounts.add(name, "hash".to_owned(), false, 0);
         added.await.unwrap()
     }
 
-    async fn start(service: &Service, account: &Arc<Account>, now: i64) -> String {
+    async fn start(auth: &Auth, account: &Arc<Account>, now: i64) -> String {
         let stamp = account.credentials().stamp;
         let now_us = now * SECOND;
-        service
-            .sessions
-            .start(account, stamp, now_us)
-            .await
-            .unwrap()
+        auth.sessions.start(account, stamp, now_us).await.unwrap()
     }
 
-    fn is_there(service: &Service, token: &str, now: i64) -> bool {
-        service.sessions.find(token, now).unwrap().is_some()
+    fn is_there(auth: &Auth, token: &str, now: i64) -> bool {
+        auth.sessions.find(token, now).unwrap().is_some()
     }
 
     #[tokio::test]
     async fn a_session_lasts_while_it_is_used() {
-        let service = service(&store());
-        let ada = register(&service, "ada").await;
-        let token = start(&service, &ada, 0).await;
+        let auth = auth(&store());
+        let ada = register(&auth, "ada").await;
+        let token = start(&auth, &ada, 0).await;
         for at in [HOUR / 2, HOUR, HOUR * 3 / 2] {
-            assert!(is_there(&service, &token, at));
+            assert!(is_there(&auth, &token, at));
         }
-        assert!(!is_there(&service, "", HOUR));
-        assert!(!is_there(&service, &token, HOUR * 5 / 2));
-        assert_eq!(service.sessions.count(), 0);
+        assert!(!is_there(&auth, "", HOUR));
+        assert!(!is_there(&auth, &token, HOUR * 5 / 2));
+        assert_eq!(auth.sessions.count(), 0);
     }
 
     #[tokio::test]
     async fn a_session_does_not_last_for_ever() {
-        let service = service(&store());
-        let ada = register(&service, "ada").await;
-        let token = start(&service, &ada, 0).await;
+        let auth = auth(&store());
+        let ada = register(&auth, "ada").await;
+        let token = start(&auth, &ada, 0).await;
         for half_hours in 1..6 {
-            assert!(is_there(&service, &token, HOUR / 2 * half_hours));
+            assert!(is_there(&auth, &token, HOUR / 2 * half_hours));
         }
-        assert!(!is_there(&service, &token, HOUR * 3));
+        assert!(!is_there(&auth, &token, HOUR * 3));
     }
 
     /// Without a write for each request.
     #[tokio::test]
     async fn what_was_used_lately_is_in_use_after_a_restart() {
         let store = store();
-        let before = service(&store);
+        let before = auth(&store);
         let ada = register(&before, "ada").await;
         let token = start(&before, &ada, 0).await;
         let written = store.stats().commits;
@@ -527,38 +523,35 @@ mod tests {
             });
         });
         assert_eq!(store.stats().commits, written + 1);
-        let after = service(&store);
+        let after = auth(&store);
         assert!(is_there(&after, &token, HOUR * 4 / 3));
-        let never = service(&store);
+        let never = auth(&store);
         assert!(!is_there(&never, &token, HOUR * 2));
     }
 
     #[tokio::test]
     async fn a_request_reads_nothing_for_its_session() {
         let store = store();
-        let service = service(&store);
-        let ada = register(&service, "ada").await;
-        let token = start(&service, &ada, 0).await;
+        let auth = auth(&store);
+        let ada = register(&auth, "ada").await;
+        let token = start(&auth, &ada, 0).await;
         // A store that nobody asks gives no answer that is wrong.
         let mut batch = Batch::new();
         batch.delete_partition("$sessions");
         store.commit(batch).await.unwrap();
-        assert!(is_there(&service, &token, 1));
-        service.sessions.end(&token).await.unwrap();
-        assert!(!is_there(&service, &token, 1));
+        assert!(is_there(&auth, &token, 1));
+        auth.sessions.end(&token).await.unwrap();
+        assert!(!is_there(&auth, &token, 1));
     }
 
     #[tokio::test]
     async fn users_see_and_end_sessions_one_by_one() {
-        let service = service(&store());
-        let (ada, eve) = (
-            register(&service, "ada").await,
-            register(&service, "eve").await,
-        );
-        let sessions = &service.sessions;
-        let one = start(&service, &ada, 0).await;
-        let two = start(&service, &ada, HOUR / 2).await;
-        let other = start(&service, &eve, HOUR / 2).await;
+        let auth = auth(&store());
+        let (ada, eve) = (register(&auth, "ada").await, register(&auth, "eve").await);
+        let sessions = &auth.sessions;
+        let one = start(&auth, &ada, 0).await;
+        let two = start(&auth, &ada, HOUR / 2).await;
+        let other = start(&auth, &eve, HOUR / 2).await;
         let lines = sessions.of(&ada, Some(&two), HOUR * 3 / 4).unwrap();
         let told: Vec<_> = lines
             .iter()
@@ -569,73 +562,65 @@ mod tests {
         assert!(!is_eves, "it is another user's");
         assert!(sessions.end_one(&ada, &lines[0].id).await.unwrap());
         assert!(!sessions.end_one(&ada, &lines[0].id).await.unwrap());
-        assert!(!is_there(&service, &one, HOUR / 2));
-        let three = start(&service, &ada, HOUR / 2).await;
+        assert!(!is_there(&auth, &one, HOUR / 2));
+        let three = start(&auth, &ada, HOUR / 2).await;
         let ends = crate::Ends::AllBut(&two);
-        service.accounts.end_sessions("ada", ends).await.unwrap();
-        assert!(!is_there(&service, &three, HOUR / 2));
-        assert!(is_there(&service, &two, HOUR / 2) && is_there(&service, &other, HOUR / 2));
+        auth.accounts.end_sessions("ada", ends).await.unwrap();
+        assert!(!is_there(&auth, &three, HOUR / 2));
+        assert!(is_there(&auth, &two, HOUR / 2) && is_there(&auth, &other, HOUR / 2));
         assert_eq!(sessions.of(&ada, None, HOUR).unwrap().len(), 1);
         assert!(sessions.of(&ada, None, HOUR * 9).unwrap().is_empty());
     }
 
     #[tokio::test]
     async fn the_oldest_session_of_a_user_makes_room() {
-        let service = service(&store());
-        let ada = register(&service, "ada").await;
+        let auth = auth(&store());
+        let ada = register(&auth, "ada").await;
         let mut tokens = Vec::new();
         for now in 0..=MOST_OF_USER as i64 {
-            tokens.push(start(&service, &ada, now).await);
+            tokens.push(start(&auth, &ada, now).await);
         }
         let now = HOUR / 2;
-        assert!(!is_there(&service, &tokens[0], now));
-        assert!(
-            tokens[1..]
-                .iter()
-                .all(|token| is_there(&service, token, now))
-        );
+        assert!(!is_there(&auth, &tokens[0], now));
+        assert!(tokens[1..].iter().all(|token| is_there(&auth, token, now)));
     }
 
     #[tokio::test]
     async fn all_who_end_sessions_at_once_are_told() {
-        let service = service(&store());
-        let ada = register(&service, "ada").await;
+        let auth = Arc::new(auth(&store()));
+        let ada = register(&auth, "ada").await;
         let mut ends = tokio::task::JoinSet::new();
         for _ in 0..50 {
-            let token = start(&service, &ada, 0).await;
-            let service = service.clone();
+            let token = start(&auth, &ada, 0).await;
+            let auth = Arc::clone(&auth);
             ends.spawn(async move {
-                service.sessions.end(&token).await.unwrap();
-                assert!(!is_there(&service, &token, 1));
+                auth.sessions.end(&token).await.unwrap();
+                assert!(!is_there(&auth, &token, 1));
             });
         }
         while let Some(ended) = ends.join_next().await {
             ended.unwrap();
         }
-        assert!(service.sessions.of(&ada, None, 1).unwrap().is_empty());
+        assert!(auth.sessions.of(&ada, None, 1).unwrap().is_empty());
     }
 
     #[tokio::test]
     async fn what_is_over_is_cleared_away() {
         let store = store();
-        let service = service(&store);
-        let (ada, eve) = (
-            register(&service, "ada").await,
-            register(&service, "eve").await,
-        );
+        let auth = auth(&store);
+        let (ada, eve) = (register(&auth, "ada").await, register(&auth, "eve").await);
         for _ in 0..3 {
-            start(&service, &ada, 0).await;
-            start(&service, &eve, 0).await;
+            start(&auth, &ada, 0).await;
+            start(&auth, &eve, 0).await;
         }
-        let token = start(&service, &ada, HOUR).await;
-        service
-            .accounts
+        let token = start(&auth, &ada, HOUR).await;
+        auth.accounts
             .end_sessions("eve", crate::Ends::All)
             .await
             .unwrap();
         // It may have to wait for the writer, as no asynchronous task may.
         let cleared = std::thread::scope(|scope| {
-            let clearing = scope.spawn(|| service.sessions.clear(HOUR));
+            let clearing = scope.spawn(|| auth.sessions.clear(HOUR));
             clearing.join().unwrap()
         });
         cleared.unwrap();
@@ -643,23 +628,23 @@ mod tests {
             .read(|snapshot| HeldSession::some(snapshot, None, 100))
             .unwrap();
         assert_eq!(left.len(), 1);
-        assert!(is_there(&service, &token, HOUR));
+        assert!(is_there(&auth, &token, HOUR));
     }
 
     /// Whoever makes room has to sign in first.
     #[tokio::test]
     async fn a_full_store_keeps_nobody_out() {
         let store = Store::memory(StoreOptions::default().quota_bytes(600)).unwrap();
-        let service = service(&store);
-        let ada = register(&service, "ada").await;
+        let auth = auth(&store);
+        let ada = register(&auth, "ada").await;
         let mut batch = Batch::new();
         batch.put("ada", "m/x", vec![0; 700]);
         let full = store.commit(batch).await.unwrap_err();
         assert!(matches!(full, CommitError::Full), "{full}");
         for _ in 0..20 {
-            let token = start(&service, &ada, 0).await;
-            assert!(is_there(&service, &token, 1));
-            service.sessions.end(&token).await.ok();
+            let token = start(&auth, &ada, 0).await;
+            assert!(is_there(&auth, &token, 1));
+            auth.sessions.end(&token).await.ok();
         }
     }
 }

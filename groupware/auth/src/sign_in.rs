@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use groupware_people::{Account, SecretHash, hash_secret};
+use groupware_runtime::{Caller, Client, clock};
 use groupware_store::{CommitError, StoreError};
 
-use crate::caller::Caller;
-use crate::client::Client;
+use crate::auth::Auth;
 use crate::passwords::Verdict;
-use crate::service::Service;
 use crate::throttle::Attempt;
 
 /// Why nobody is signed in.
@@ -72,7 +71,7 @@ impl Proven {
     }
 }
 
-impl Service {
+impl Auth {
     /// Application passwords are looked at first and always: they can't be guessed. Other passwords
     /// are, and so wait while there are too many failures; an unknown user's is refused after
     /// the same work as a known user's. A password is wrong if it is by what the store has now, too.
@@ -96,7 +95,7 @@ impl Service {
             proven = self.prove(caller, attempt, password).await;
         }
         if matches!(proven, Err(SignInError::Wrong)) {
-            self.throttle.failed(attempt, self.uptime());
+            self.throttle.failed(attempt, self.clock.now());
         }
         proven
     }
@@ -117,14 +116,14 @@ impl Service {
         if let (Some(account), Some(known)) = (&account, &known)
             && known.has_app_password(&hash)
         {
-            known.note_use(&hash, self.now_s());
+            known.note_use(&hash, clock::unix_seconds());
             return Ok(Proven {
                 account: Arc::clone(account),
                 by: Proof::AppPassword(hash),
                 stamp: known.stamp,
             });
         }
-        let (now, throttle) = (self.uptime(), &self.throttle);
+        let (now, throttle) = (self.clock.now(), &self.throttle);
         let allowed = || throttle.wait(attempt, now).is_none();
         let stored = known.as_ref().and_then(|known| known.password.as_deref());
         let verify = self
@@ -167,7 +166,7 @@ impl Service {
         }
         let begun = self
             .sessions
-            .start(&proven.account, proven.stamp, self.now_us());
+            .start(&proven.account, proven.stamp, clock::unix_micros());
         let token = begun.await?;
         match proven.holds() {
             true => Ok(token),
@@ -180,15 +179,13 @@ impl Service {
     /// # Errors
     /// When the store has to be asked, and can't be.
     pub fn session(&self, token: &str) -> Result<Option<Arc<Account>>, StoreError> {
-        self.sessions.find(token, self.now_s())
+        self.sessions.find(token, clock::unix_seconds())
     }
 
     /// Whether this is the administrator's token.
     pub fn is_admin(&self, token: &str) -> bool {
         use subtle::ConstantTimeEq;
-        hash_secret(token)
-            .ct_eq(&self.settings().admin_token)
-            .into()
+        hash_secret(token).ct_eq(&self.admin_token).into()
     }
 }
 
@@ -199,37 +196,37 @@ mod tests {
 
     use super::*;
     use crate::accounts::Ends;
-    use crate::service::Settings;
+    use crate::auth::Settings;
 
     fn name() -> UserName {
         UserName::parse("ada").unwrap()
     }
 
-    async fn prove(service: &Service, user: &str, password: &str) -> Result<Proven, SignInError> {
+    async fn prove(auth: &Auth, user: &str, password: &str) -> Result<Proven, SignInError> {
         let (caller, client) = (Caller::internal(), Client::at([0, 0, 0, 0].into()));
-        service.verify(&caller, client, user, password).await
+        auth.verify(&caller, client, user, password).await
     }
 
-    async fn with_password(service: &Service, password: &str) {
-        let hash = service
+    async fn with_password(auth: &Auth, password: &str) {
+        let hash = auth
             .passwords
             .hash(&Caller::internal(), password.into())
             .await;
-        let accounts = &service.accounts;
+        let accounts = &auth.accounts;
         accounts
             .set_password(name(), hash.unwrap(), 0, 0)
             .await
             .unwrap();
     }
 
-    fn run(test: impl AsyncFnOnce(Service)) {
+    fn run(test: impl AsyncFnOnce(Auth)) {
         let store = Store::memory(StoreOptions::default()).unwrap();
-        let service = Service::start(store, Settings::default()).unwrap();
+        let auth = Auth::start(&store, &Settings::default()).unwrap();
         tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()
             .unwrap()
-            .block_on(test(service));
+            .block_on(test(auth));
     }
 
     /// Looking at a password takes so long that somebody else reads meanwhile what another server has changed.
@@ -240,7 +237,7 @@ mod tests {
             is_shared: true,
             ..Settings::default()
         };
-        let start = || Service::start(store.clone(), settings.clone()).unwrap();
+        let start = || Auth::start(&store, &settings).unwrap();
         let (here, there) = (start(), start());
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
@@ -261,54 +258,54 @@ mod tests {
 
     #[test]
     fn a_sign_in_under_way_does_not_outlive_a_new_password() {
-        run(async |service| {
-            with_password(&service, "correct horse").await;
-            let late = prove(&service, "ada", "correct horse").await.unwrap();
-            with_password(&service, "battery staple").await;
-            assert!(service.start_session(&late).await.is_err());
-            assert_eq!(service.sessions.count(), 0);
-            let new = prove(&service, "ada", "battery staple").await.unwrap();
-            assert!(service.start_session(&new).await.is_ok());
+        run(async |auth| {
+            with_password(&auth, "correct horse").await;
+            let late = prove(&auth, "ada", "correct horse").await.unwrap();
+            with_password(&auth, "battery staple").await;
+            assert!(auth.start_session(&late).await.is_err());
+            assert_eq!(auth.sessions.count(), 0);
+            let new = prove(&auth, "ada", "battery staple").await.unwrap();
+            assert!(auth.start_session(&new).await.is_ok());
         });
     }
 
     #[test]
     fn a_sign_in_under_way_does_not_outlive_its_user() {
-        run(async |service| {
-            with_password(&service, "correct horse").await;
-            let late = prove(&service, "ada", "correct horse").await.unwrap();
-            service.accounts.delete("ada").await.unwrap();
-            assert!(service.start_session(&late).await.is_err());
+        run(async |auth| {
+            with_password(&auth, "correct horse").await;
+            let late = prove(&auth, "ada", "correct horse").await.unwrap();
+            auth.accounts.delete("ada").await.unwrap();
+            assert!(auth.start_session(&late).await.is_err());
             // A user of the same name and password is another user.
-            with_password(&service, "correct horse").await;
-            assert!(service.start_session(&late).await.is_err());
-            assert_eq!(service.sessions.count(), 0);
+            with_password(&auth, "correct horse").await;
+            assert!(auth.start_session(&late).await.is_err());
+            assert_eq!(auth.sessions.count(), 0);
         });
     }
 
     #[test]
     fn a_sign_in_under_way_does_not_outlive_its_application_password() {
-        run(async |service| {
+        run(async |auth| {
             let user = NewUser {
                 name: name(),
                 app_password: Some("phone"),
                 pad_bytes: 0,
             };
-            let accounts = &service.accounts;
+            let accounts = &auth.accounts;
             let made = accounts.register(vec![user], 0).await.unwrap();
             let password = made[0].app_password.clone().unwrap();
-            let late = prove(&service, "ada", &password).await.unwrap();
+            let late = prove(&auth, "ada", &password).await.unwrap();
             // Another one changes nothing.
             let other = accounts.add_app_password("ada", "tablet", 0).await;
-            let token = service.start_session(&late).await.unwrap();
-            assert!(service.session(&token).unwrap().is_some());
+            let token = auth.start_session(&late).await.unwrap();
+            assert!(auth.session(&token).unwrap().is_some());
             let id = &late.account.credentials().app_passwords[0].id.clone();
             assert_ne!(*id, other.unwrap().0);
             let removed = accounts.remove_app_password("ada", id, Ends::All);
             removed.await.unwrap();
-            assert!(service.session(&token).unwrap().is_none());
-            assert!(service.start_session(&late).await.is_err());
-            assert_eq!(service.sessions.count(), 0);
+            assert!(auth.session(&token).unwrap().is_none());
+            assert!(auth.start_session(&late).await.is_err());
+            assert_eq!(auth.sessions.count(), 0);
         });
     }
 }

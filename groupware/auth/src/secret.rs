@@ -1,8 +1,7 @@
 //! A secret of all servers over one store, from which they make keys: what one of them has signed, the others know.
 
+use groupware_runtime::random;
 use groupware_store::{Batch, CommitError, Store};
-
-use crate::random;
 
 const PARTITION: &str = "$server";
 const KEY: &str = "secret";

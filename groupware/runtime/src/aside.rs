@@ -21,19 +21,22 @@ const BEHIND_OTHERS: i32 = 10;
 
 /// The turns that there are.
 #[derive(Debug)]
-pub(crate) struct Aside(Pool);
+pub struct Aside(Pool);
 
-impl Aside {
-    pub(crate) fn new() -> Self {
+impl Default for Aside {
+    fn default() -> Self {
         Self(Pool::new(AT_ONCE))
     }
+}
 
-    pub(crate) fn gauge(&self) -> Gauge {
+impl Aside {
+    /// Looks into them.
+    pub fn gauge(&self) -> Gauge {
         self.0.gauge()
     }
 
     /// Does it in the caller's turn, and waits for it. The caller's permit is others' meanwhile.
-    pub(crate) async fn work<T: Send + 'static>(
+    pub async fn work<T: Send + 'static>(
         &self,
         caller: &Caller,
         work: impl FnOnce() -> T + Send + 'static,
@@ -56,7 +59,7 @@ impl Aside {
 
 /// Does something that nobody waits for, on a new thread that lets all others go first; here, where the system
 /// has none to give.
-pub(crate) fn behind_others(work: impl FnOnce() + Send + 'static) {
+pub fn behind_others(work: impl FnOnce() + Send + 'static) {
     let work = Arc::new(Mutex::new(Some(work)));
     let theirs = Arc::clone(&work);
     let take = |work: &Mutex<Option<_>>| work.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -81,7 +84,7 @@ pub(crate) fn behind_others(work: impl FnOnce() + Send + 'static) {
 ///
 /// # Errors
 /// When the system has no thread to give, or the work panics.
-pub(crate) async fn elsewhere<T: Send + 'static>(
+pub async fn elsewhere<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
     let (done, waits) = oneshot::channel();
@@ -115,13 +118,13 @@ mod tests {
 
     #[tokio::test]
     async fn it_is_done_on_another_thread_and_panics_are_the_callers() {
-        let aside = Aside::new();
+        let aside = Aside::default();
         let caller = Caller::internal();
         let here = std::thread::current().id();
         let there = aside.work(&caller, || std::thread::current().id()).await;
         assert_ne!(here, there);
         let caught = tokio::spawn(async move {
-            let aside = Aside::new();
+            let aside = Aside::default();
             aside
                 .work(&Caller::internal(), || panic!("as it may"))
                 .await
@@ -132,7 +135,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_has_one_turn_and_leaves_the_others_theirs() {
-        let aside = Aside::new();
+        let aside = Aside::default();
         let (greedy, other) = (
             Caller::at(IpAddr::from([192, 0, 2, 1])),
             Caller::at(IpAddr::from([192, 0, 2, 2])),

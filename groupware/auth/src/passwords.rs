@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use argon2::password_hash::{PasswordHash, SaltString};
 use argon2::{Argon2, PasswordHasher, PasswordVerifier};
+use groupware_runtime::{Caller, random};
 use tokio::sync::Semaphore;
-
-use crate::caller::Caller;
-use crate::random;
 
 /// Longest password that is looked at.
 pub const MAX_PASSWORD_BYTES: usize = 1024;

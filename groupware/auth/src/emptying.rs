@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use groupware_mail::{keys, release_shared};
 use groupware_people as people;
+use groupware_runtime::aside;
 use groupware_store::{Assert, Batch, CommitError, Op, Snapshot, Store, StoreError};
-
-use crate::aside;
 
 /// Messages that let go at once of what they share.
 const AT_ONCE: usize = 100;

@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use groupware_people::{self as people, AccountError, Change, Directory, Missed, News, Position};
 use groupware_people::{Account, Users};
+use groupware_runtime::clock::Clock;
 use groupware_store::{Batch, CommitError, Store, StoreError};
 
 use crate::cache::Cache;
-use crate::clock::Clock;
 
 /// How long what is remembered counts after it was known to be right. With the time that a request takes, no
 /// password or session outlives its end by five seconds.

@@ -4,9 +4,7 @@
 
 use std::time::Duration;
 
-use crate::client::Client;
-use crate::limit::Limiter;
-use crate::random;
+use groupware_runtime::{Client, Limiter, random};
 
 /// A client may fail this many times as often as it may with one user, and is forgiven that much
 /// sooner: behind one address there may be many people.

@@ -6,12 +6,12 @@ use groupware_people::{
     self as people, Account, Change, HeldSession, NewUser, News, Registered, Session,
 };
 use groupware_people::{SecretHash, UserName, Users, hash_secret};
+use groupware_runtime::random;
 use groupware_store::{Assert, Batch, CommitError, ReadError, Snapshot, Store, StoreError};
 use tokio::sync::Mutex;
 
 use crate::emptying::{Emptying, NotEmptied};
 use crate::known::{Decided, Known};
-use crate::random;
 
 /// Users whose data goes in one batch when everybody's does.
 const RESET_AT_ONCE: usize = 1000;
@@ -500,7 +500,7 @@ mod tests {
     use groupware_store::StoreOptions;
 
     use super::*;
-    use crate::service::{Service, Settings};
+    use crate::auth::{Auth, Settings};
 
     fn new_user() -> Vec<NewUser> {
         vec![NewUser {
@@ -510,8 +510,8 @@ mod tests {
         }]
     }
 
-    fn start(store: &Store) -> Service {
-        Service::start(store.clone(), Settings::default()).unwrap()
+    fn start(store: &Store) -> Auth {
+        Auth::start(store, &Settings::default()).unwrap()
     }
 
     fn has_data(store: &Store) -> bool {
@@ -523,8 +523,8 @@ mod tests {
     async fn a_departure_that_was_cut_short_is_finished_before_the_name_is_used_again() {
         for by_registering in [false, true] {
             let store = Store::memory(StoreOptions::default()).unwrap();
-            let service = start(&store);
-            let accounts = &service.accounts;
+            let auth = start(&store);
+            let accounts = &auth.accounts;
             accounts.register(new_user(), 0).await.unwrap();
             let mut batch = Batch::new();
             batch.put("ada", "m/x", "mail");
@@ -532,9 +532,9 @@ mod tests {
             // The server ends once the user is gone.
             accounts.dismiss("ada").await.unwrap();
             assert!(has_data(&store));
-            let service = start(&store);
-            let accounts = &service.accounts;
-            assert!(service.directory().find("ada").is_none());
+            let auth = start(&store);
+            let accounts = &auth.accounts;
+            assert!(auth.directory().find("ada").is_none());
             match by_registering {
                 true => drop(accounts.register(new_user(), 0).await.unwrap()),
                 false => accounts.finish_departures().await.unwrap(),

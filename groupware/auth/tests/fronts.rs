@@ -1,7 +1,8 @@
 //! Two servers over one store: what one of them changes, the other knows.
 
+use groupware_auth::{Auth, Ends, Settings, SignInError};
 use groupware_people::{NewUser, UserName};
-use groupware_service::{Caller, Client, Ends, Service, Settings, SignInError};
+use groupware_runtime::{Caller, Client, clock};
 use groupware_store::{Batch, Store, StoreOptions};
 
 const RIGHT: &str = "correct horse";
@@ -11,38 +12,38 @@ fn name(text: &str) -> UserName {
     UserName::parse(text).unwrap()
 }
 
-fn start(store: &Store) -> Service {
+fn start(store: &Store) -> Auth {
     let settings = Settings {
         is_shared: true,
         ..Settings::default()
     };
-    Service::start(store.clone(), settings).unwrap()
+    Auth::start(store, &settings).unwrap()
 }
 
-fn two() -> (Service, Service) {
+fn two() -> (Auth, Auth) {
     let store = Store::memory(StoreOptions::default()).unwrap();
     (start(&store), start(&store))
 }
 
-async fn set_password(service: &Service, user: &str, password: &str) {
-    let hash = service
+async fn set_password(auth: &Auth, user: &str, password: &str) {
+    let hash = auth
         .passwords
         .hash(&Caller::internal(), password.to_owned())
         .await
         .unwrap();
-    let set = service.accounts.set_password(name(user), hash, 0, 0);
+    let set = auth.accounts.set_password(name(user), hash, 0, 0);
     set.await.unwrap();
 }
 
 /// Signs in, and gives the token of a session.
-async fn sign_in(service: &Service, user: &str, password: &str) -> Result<String, SignInError> {
+async fn sign_in(auth: &Auth, user: &str, password: &str) -> Result<String, SignInError> {
     let (caller, client) = (Caller::internal(), Client::at([0, 0, 0, 0].into()));
-    let proven = service.verify(&caller, client, user, password).await?;
-    service.start_session(&proven).await
+    let proven = auth.verify(&caller, client, user, password).await?;
+    auth.start_session(&proven).await
 }
 
-fn is_signed_in(service: &Service, token: &str) -> bool {
-    service.session(token).unwrap().is_some()
+fn is_signed_in(auth: &Auth, token: &str) -> bool {
+    auth.session(token).unwrap().is_some()
 }
 
 #[tokio::test]
@@ -69,7 +70,7 @@ async fn a_session_holds_at_both_until_either_ends_it() {
     let account = other.find("ada").unwrap().unwrap();
     let lines = other
         .sessions
-        .of(&account, Some(&second), other.now_s())
+        .of(&account, Some(&second), clock::unix_seconds())
         .unwrap();
     assert_eq!(lines.len(), 2);
     assert_eq!(lines.iter().filter(|line| line.is_own).count(), 1);
@@ -100,10 +101,10 @@ async fn a_new_password_ends_what_began_with_the_old_one() {
     changed.await.unwrap();
     // With the new one, nobody has to wait.
     let new = sign_in(&other, "ada", NEW).await.unwrap();
-    for service in [&one, &other] {
-        assert!(is_signed_in(service, &kept) && is_signed_in(service, &new));
-        assert!(!is_signed_in(service, &lost));
-        let wrong = sign_in(service, "ada", RIGHT).await;
+    for auth in [&one, &other] {
+        assert!(is_signed_in(auth, &kept) && is_signed_in(auth, &new));
+        assert!(!is_signed_in(auth, &lost));
+        let wrong = sign_in(auth, "ada", RIGHT).await;
         assert!(matches!(wrong, Err(SignInError::Wrong)), "{wrong:?}");
     }
     one.accounts.set_disabled("ada", true).await.unwrap();
@@ -143,20 +144,20 @@ async fn a_program_loses_its_password_at_both() {
 async fn changes_of_both_at_once_are_all_made() {
     let (one, other) = two();
     set_password(&one, "ada", RIGHT).await;
-    let make = async |service: &Service, of: &str| {
+    let make = async |auth: &Auth, of: &str| {
         for number in 0..8 {
             let label = format!("{of}{number}");
-            let made = service.accounts.add_app_password("ada", &label, 0).await;
+            let made = auth.accounts.add_app_password("ada", &label, 0).await;
             made.unwrap();
-            set_password(service, &label, RIGHT).await;
+            set_password(auth, &label, RIGHT).await;
         }
     };
     tokio::join!(make(&one, "a"), make(&other, "b"));
-    for service in [&one, &other] {
-        service.keep_up().unwrap();
-        let ada = service.find("ada").unwrap().unwrap();
+    for auth in [&one, &other] {
+        auth.keep_up().unwrap();
+        let ada = auth.find("ada").unwrap().unwrap();
         assert_eq!(ada.credentials().app_passwords.len(), 16);
-        assert_eq!(service.directory().len(), 17);
+        assert_eq!(auth.directory().len(), 17);
     }
 }
 
@@ -170,18 +171,18 @@ async fn a_user_who_comes_after_another_of_the_name_is_another() {
     assert!(!is_signed_in(&other, &token));
     assert!(other.find("ada").unwrap().is_none());
     set_password(&other, "ada", RIGHT).await;
-    for service in [&one, &other] {
-        assert!(!is_signed_in(service, &token));
-        assert!(sign_in(service, "ada", RIGHT).await.is_ok());
+    for auth in [&one, &other] {
+        assert!(!is_signed_in(auth, &token));
+        assert!(sign_in(auth, "ada", RIGHT).await.is_ok());
     }
 }
 
 /// One server has removed a user, and ended before the data was gone; the other registers one of the name.
 #[tokio::test]
 async fn nobody_finds_the_data_of_another_of_the_name() {
-    let (one, other) = two();
+    let store = Store::memory(StoreOptions::default()).unwrap();
+    let one = start(&store);
     set_password(&one, "ada", RIGHT).await;
-    other.keep_up().unwrap();
     let mut batch = Batch::new();
     batch.put("ada", "m/x", "mail");
     // As the removal begins.
@@ -189,35 +190,26 @@ async fn nobody_finds_the_data_of_another_of_the_name() {
     let mut removal = groupware_people::delete(&account);
     batch.asserts.append(&mut removal.asserts);
     batch.ops.append(&mut removal.ops);
-    one.store().commit(batch).await.unwrap();
+    store.commit(batch).await.unwrap();
     drop(one);
-    let other = start(other.store());
+    let other = start(&store);
     set_password(&other, "ada", RIGHT).await;
-    let left = other
-        .store()
-        .read(|snapshot| snapshot.get("ada", b"m/x"))
-        .unwrap();
+    let left = store.read(|snapshot| snapshot.get("ada", b"m/x")).unwrap();
     assert!(left.is_none());
-    assert!(
-        other
-            .store()
-            .read(groupware_people::leaving)
-            .unwrap()
-            .is_empty()
-    );
+    assert!(store.read(groupware_people::leaving).unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn sessions_outlast_the_server() {
     let store = Store::memory(StoreOptions::default()).unwrap();
-    let service = start(&store);
-    set_password(&service, "ada", RIGHT).await;
-    let token = sign_in(&service, "ada", RIGHT).await.unwrap();
-    let ended = sign_in(&service, "ada", RIGHT).await.unwrap();
-    service.sessions.end(&ended).await.unwrap();
-    drop(service);
-    let service = start(&store);
-    assert_eq!(service.sessions.count(), 0);
-    assert!(is_signed_in(&service, &token) && !is_signed_in(&service, &ended));
-    assert_eq!(service.sessions.count(), 1);
+    let auth = start(&store);
+    set_password(&auth, "ada", RIGHT).await;
+    let token = sign_in(&auth, "ada", RIGHT).await.unwrap();
+    let ended = sign_in(&auth, "ada", RIGHT).await.unwrap();
+    auth.sessions.end(&ended).await.unwrap();
+    drop(auth);
+    let auth = start(&store);
+    assert_eq!(auth.sessions.count(), 0);
+    assert!(is_signed_in(&auth, &token) && !is_signed_in(&auth, &ended));
+    assert_eq!(auth.sessions.count(), 1);
 }

@@ -1,0 +1,138 @@
+//! What a server knows of its users, and what changes and proves it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use groupware_people::{Account, Directory, SecretHash, Users};
+use groupware_runtime::clock::Clock;
+use groupware_runtime::random;
+use groupware_store::{Store, StoreError};
+
+use crate::accounts::{Accounts, AccountsError};
+use crate::cache::Cache;
+use crate::known::Known;
+use crate::passwords::Passwords;
+use crate::sessions::{Lifetime, Sessions};
+use crate::throttle::Throttle;
+
+/// What has to be known of a server's configuration for that.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The domain of the users' addresses.
+    pub domain: String,
+    /// Most users.
+    pub users: usize,
+    /// Most passwords that are hashed at once.
+    pub hashes_at_once: usize,
+    /// Most sessions that are remembered; others are looked up in the store.
+    pub sessions: usize,
+    /// Whether other servers may change the same store.
+    pub is_shared: bool,
+    /// How long sessions last.
+    pub session_lifetime: Lifetime,
+    /// Failed sign-ins as one user from one address before further ones must wait.
+    pub sign_in_failures: u32,
+    /// Time after which one failed sign-in is forgiven.
+    pub sign_in_forgiveness: Duration,
+    /// The hash of the administrator's token.
+    pub admin_token: SecretHash,
+}
+
+impl Default for Settings {
+    /// A small server whose administrator nobody is.
+    fn default() -> Self {
+        Self {
+            domain: "localhost".into(),
+            users: 1000,
+            hashes_at_once: 1,
+            sessions: 1000,
+            is_shared: false,
+            session_lifetime: Lifetime {
+                idle: Duration::from_secs(3600),
+                total: Duration::from_secs(24 * 3600),
+            },
+            sign_in_failures: 10,
+            sign_in_forgiveness: Duration::from_secs(30),
+            admin_token: random::bytes(),
+        }
+    }
+}
+
+/// Who is who.
+#[derive(Debug)]
+pub struct Auth {
+    pub(crate) known: Arc<Known>,
+    /// Changes users.
+    pub accounts: Accounts,
+    /// Hashes and verifies passwords.
+    pub passwords: Passwords,
+    /// Who is signed in.
+    pub sessions: Sessions,
+    pub(crate) throttle: Throttle,
+    /// Failures are forgiven by it, and passwords forgotten.
+    pub(crate) clock: Clock,
+    pub(crate) admin_token: SecretHash,
+}
+
+impl Auth {
+    /// Reads the accounts of a store.
+    ///
+    /// # Errors
+    /// When they can't be read.
+    pub fn start(store: &Store, settings: &Settings) -> Result<Self, AccountsError> {
+        let cache = Cache::new(settings.sessions);
+        let known = Known::load(store.clone(), &settings.domain, cache, settings.is_shared)?;
+        let known = Arc::new(known);
+        let lifetime = settings.session_lifetime;
+        Ok(Self {
+            accounts: Accounts::new(store.clone(), Arc::clone(&known), settings.users),
+            passwords: Passwords::new(settings.hashes_at_once),
+            sessions: Sessions::new(store.clone(), Arc::clone(&known), lifetime),
+            known,
+            throttle: Throttle::new(settings.sign_in_failures, settings.sign_in_forgiveness),
+            clock: Clock::start(),
+            admin_token: settings.admin_token,
+        })
+    }
+
+    /// Makes sure that it can tell who is who: that what it remembers of users and sessions, which other
+    /// servers may change, counts. May wait for the store.
+    ///
+    /// # Errors
+    /// When the store can't be read, or could not a moment ago.
+    pub fn is_ready(&self) -> Result<(), StoreError> {
+        self.known.is_ready()
+    }
+
+    /// The local users, as they are remembered here.
+    pub fn directory(&self) -> &Users {
+        &self.known.users
+    }
+
+    /// Who the local users are, for decisions: where one isn't remembered here, the store is asked.
+    pub fn people(&self) -> &dyn Directory {
+        &*self.known
+    }
+
+    /// A user by name, in whatever case it is written, whether or not another server has registered the user
+    /// just now.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn find(&self, name: &str) -> Result<Option<Arc<Account>>, StoreError> {
+        self.known.find(name)
+    }
+
+    /// Looks whether other servers have changed users or sessions. Blocks.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn keep_up(&self) -> Result<(), StoreError> {
+        self.known.look_again(self.known.seen()).map(drop)
+    }
+
+    /// Whether other servers may change the same store.
+    pub fn is_shared(&self) -> bool {
+        self.known.is_shared()
+    }
+}
