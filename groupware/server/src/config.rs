@@ -12,9 +12,8 @@ use groupware_front_smtp::SmtpLimits;
 use groupware_jobs::Retention;
 use groupware_lookup::Layout as LookupLayout;
 use groupware_net::{Networks, TlsFiles};
+use groupware_process::LogFormat;
 use http::uri::Authority;
-
-use crate::log::LogFormat;
 
 /// By which address a server is reached by others over the same database: a host, and a port if it isn't the one that is
 /// listened on.

@@ -5,8 +5,6 @@
 mod config;
 mod error;
 mod first_admin;
-mod log;
-mod notify;
 mod object_metrics;
 mod parts;
 mod reload;
@@ -32,8 +30,8 @@ pub use groupware_objects::{
 pub use groupware_postgres::{
     AddressError, Database, OpenError as DatabaseError, without_password,
 };
+pub use groupware_process::LogFormat;
 pub use groupware_store::{Stage, TransferError, Transferred};
-pub use log::LogFormat;
 pub use reload::Reloaded;
 pub use run::{Surroundings, run, run_demo};
 pub use server::Server;

@@ -15,6 +15,7 @@ use groupware_http::{BodyLimits, Cookies, Gate, Hosts, Metrics, RequestLog, Stre
 use groupware_jobs::{ContentSweep, SweepObserver};
 use groupware_objects::Shelf;
 use groupware_people::hash_secret;
+use groupware_process::LogMetrics;
 use groupware_runtime::random;
 use groupware_service::{Folders, Service, Settings};
 use groupware_store::Store;
@@ -22,7 +23,6 @@ use prometheus_client::collector::Collector;
 
 use crate::config::Config;
 use crate::error::ServeError;
-use crate::log::LogMetrics;
 use crate::object_metrics::ObjectMetrics;
 
 /// What the fronts and jobs are made from.

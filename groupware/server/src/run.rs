@@ -6,20 +6,13 @@ use std::time::Duration;
 
 use groupware_data::Data;
 use groupware_fixtures::demo;
-use nix::sys::prctl;
-use nix::sys::signal::Signal;
-use nix::unistd::getppid;
-use tokio::signal::unix::{SignalKind, signal};
+use groupware_process::{Log, LogFormat, Notify, Order, Signals};
 
 use crate::config::Config;
 use crate::error::ServeError;
 use crate::first_admin;
-use crate::log::{Log, LogFormat};
-use crate::notify::Notify;
 use crate::server::Server;
 
-/// How often the parent is looked for, besides the signal that the system sends.
-const PARENT_CHECK: Duration = Duration::from_millis(500);
 /// A commit that takes longer will hardly end: a manager that watches over the server starts it anew.
 const STUCK: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -224,57 +217,5 @@ impl Running {
             }
         }
         self.notify.ready(&self.status);
-    }
-}
-
-/// What is asked of a server from outside.
-enum Order {
-    Stop,
-    Reload,
-}
-
-/// What ends the server, or has it read its configuration again.
-struct Signals {
-    hang_up: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
-    interrupt: tokio::signal::unix::Signal,
-    parent_died: tokio::signal::unix::Signal,
-    parent: Option<u32>,
-}
-
-impl Signals {
-    fn new(parent: Option<u32>) -> io::Result<Self> {
-        let signals = Self {
-            hang_up: signal(SignalKind::hangup())?,
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            parent_died: signal(SignalKind::user_defined2())?,
-            parent,
-        };
-        if parent.is_some() {
-            // The system sends it when the parent's *thread* that started this process ends, which
-            // need not be the parent's end: hence a signal to look, not to die.
-            prctl::set_pdeathsig(Signal::SIGUSR2)?;
-        }
-        Ok(signals)
-    }
-
-    async fn next(&mut self) -> Order {
-        let mut looks = tokio::time::interval(PARENT_CHECK);
-        loop {
-            tokio::select! {
-                _ = self.hang_up.recv() => return Order::Reload,
-                _ = self.terminate.recv() => return Order::Stop,
-                _ = self.interrupt.recv() => return Order::Stop,
-                _ = self.parent_died.recv() => {}
-                _ = looks.tick(), if self.parent.is_some() => {}
-            }
-            if self
-                .parent
-                .is_some_and(|parent| parent != getppid().as_raw().unsigned_abs())
-            {
-                return Order::Stop;
-            }
-        }
     }
 }

@@ -32,6 +32,7 @@ pub enum LogFormat {
     Json,
 }
 
+#[derive(Debug)]
 enum Piece {
     Line(Vec<u8>),
     /// All lines before it are to be out.
@@ -42,7 +43,8 @@ enum Piece {
 struct Lines(SyncSender<Piece>);
 
 /// Has the last lines written when it goes.
-pub(crate) struct Log(SyncSender<Piece>);
+#[derive(Debug)]
+pub struct Log(SyncSender<Piece>);
 
 impl Log {
     /// Has everything that the server says of itself written to standard error from now on, panics
@@ -50,7 +52,7 @@ impl Log {
     ///
     /// # Errors
     /// When the system has no thread to give.
-    pub(crate) fn start(format: LogFormat) -> io::Result<Self> {
+    pub fn start(format: LogFormat) -> io::Result<Self> {
         let (lines, waiting) = sync_channel(WAITING);
         std::thread::Builder::new()
             .name("log".into())
@@ -130,7 +132,7 @@ fn note_panic(panic: &PanicHookInfo<'_>) {
 
 /// What is counted of the log itself, for the metrics.
 #[derive(Debug)]
-pub(crate) struct LogMetrics;
+pub struct LogMetrics;
 
 impl Collector for LogMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {

@@ -10,11 +10,11 @@ use nix::time::{ClockId, clock_gettime};
 
 /// The way to the service manager.
 #[derive(Debug, Default)]
-pub(crate) struct Notify(Option<UnixDatagram>);
+pub struct Notify(Option<UnixDatagram>);
 
 impl Notify {
     /// Opens the way to this socket: a path, or a name in the abstract namespace after an `@`.
-    pub(crate) fn to(socket: Option<&OsStr>) -> Self {
+    pub fn to(socket: Option<&OsStr>) -> Self {
         let open = |name: &OsStr| {
             let address = match name.as_bytes() {
                 [b'@', rest @ ..] => SocketAddr::from_abstract_name(rest)?,
@@ -32,23 +32,24 @@ impl Notify {
     }
 
     /// The server accepts connections; `status` says where.
-    pub(crate) fn ready(&self, status: &str) {
+    pub fn ready(&self, status: &str) {
         self.say(&format!("READY=1\nSTATUS={status}\n"));
     }
 
     /// The configuration is read again. Ends with [`Notify::ready`].
-    pub(crate) fn reloading(&self) {
+    pub fn reloading(&self) {
         let now = clock_gettime(ClockId::CLOCK_MONOTONIC);
         let now_us = now.map_or(0, |now| now.tv_sec() * 1_000_000 + now.tv_nsec() / 1000);
         self.say(&format!("RELOADING=1\nMONOTONIC_USEC={now_us}\n"));
     }
 
-    pub(crate) fn stopping(&self) {
+    /// The server ends.
+    pub fn stopping(&self) {
         self.say("STOPPING=1\n");
     }
 
     /// The server lives. Where this isn't said in time, the manager starts it anew.
-    pub(crate) fn alive(&self) {
+    pub fn alive(&self) {
         self.say("WATCHDOG=1\n");
     }
 
