@@ -8,6 +8,7 @@ mod duet;
 mod failures;
 mod lag;
 mod power;
+mod probe;
 mod skips;
 mod support;
 mod unknowns;

@@ -607,6 +607,12 @@ pub const CHECKS: &[Check] = &[
         &[&UNANSWERED],
     ),
     asks(
+        "probe",
+        "Was the probe answered, to the end? What was not warns.",
+        Cause::System,
+        &[],
+    ),
+    asks(
         "skipped steps",
         "Did steps find items to work on?",
         Cause::Study,

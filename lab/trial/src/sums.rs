@@ -386,7 +386,8 @@ impl<'a> Names<'a> {
         }
     }
 
-    fn is_probe(&self, tag: u16) -> bool {
+    /// Whether the tag is the probe's.
+    pub(crate) fn is_probe(&self, tag: u16) -> bool {
         self.probe == Some(usize::from(tag))
     }
 }

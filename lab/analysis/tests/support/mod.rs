@@ -99,6 +99,8 @@ pub(crate) struct Shape {
     pub(crate) scheduling: bool,
     pub(crate) stale_retries: u64,
     pub(crate) unanswered: Option<(u64, f64)>,
+    /// The probe is answered once a window until then (ms), and every n-th time it fails; 0 = never.
+    pub(crate) probe: Option<(u64, u64)>,
     pub(crate) raw: Option<RawBaseline>,
     /// Of each session of a sequence.
     pub(crate) session_us: u64,
@@ -170,6 +172,7 @@ impl Default for Shape {
             scheduling: true,
             stale_retries: 0,
             unanswered: Some((0, 0.0)),
+            probe: None,
             raw: None,
             session_us: 80_000,
             cpu_max: 0.31,
@@ -596,6 +599,17 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
                 max_us: shape.late_us,
             };
             line.steps.insert(at as u16, entry);
+        }
+        if let Some((_, fails_every)) = shape.probe.filter(|(until, _)| end <= *until) {
+            let number = start / trial.load.window_ms + 1;
+            let failed = fails_every > 0 && number.is_multiple_of(fails_every);
+            let class = shape.fails_with;
+            let entry = StepLine {
+                ok: u64::from(!failed),
+                errors: failed.then_some((class, 1)).into_iter().collect(),
+                ..StepLine::default()
+            };
+            line.steps.insert(prediction.steps.len() as u16, entry);
         }
         if let (Some(sessions), true) = (sessions, end == ramp + hold) {
             let mut took = empty();

@@ -12,6 +12,7 @@ mod facts;
 mod generator;
 mod load;
 mod outcome;
+mod probe;
 mod records;
 mod skips;
 mod stages;
@@ -92,6 +93,7 @@ pub(crate) fn all(facts: &Facts<'_>) -> Vec<Check> {
         records::unanswered(facts),
         records::skipped(facts),
     ]);
+    checks.extend(probe::probe(facts));
     checks.extend(records::loops(facts));
     checks
 }

@@ -1,0 +1,42 @@
+//! What the probe took says nothing of the requests that had no answer.
+
+use crate::support::{Made, Shape, WORKLOAD};
+use lab_analysis::model::{Check, CheckOutcome::Warn};
+
+/// What is said of the probe, where there is one and it is answered until `until_ms`, but for every n-th request.
+fn told(until_ms: u64, fails_every: u64) -> Option<Check> {
+    let made = Made {
+        workload: format!("{WORKLOAD}probe: {{ every: 1s, request: GET /health }}\n"),
+        shapes: vec![Shape {
+            probe: Some((until_ms, fails_every)),
+            ..Shape::default()
+        }],
+        ..Made::default()
+    };
+    let mut trial = made.analysis().trials.remove(0);
+    let at = trial.checks.iter().position(|one| one.name == "probe")?;
+    Some(trial.checks.remove(at))
+}
+
+#[test]
+fn a_probe_that_is_answered_to_the_end_is_not_spoken_of() {
+    assert_eq!(told(u64::MAX, 0), None);
+    // The next answer may take a little.
+    assert_eq!(told(29_000, 0), None);
+}
+
+#[test]
+fn a_probe_that_fails_or_hangs_is_a_warning() {
+    let said = |until_ms, fails_every| {
+        let check = told(until_ms, fails_every).expect("a check");
+        assert_eq!(check.outcome, Warn, "{check:#?}");
+        check.evidence
+    };
+    assert_eq!(said(u64::MAX, 10), "31 of 313 requests failed (9.90 %)");
+    assert_eq!(said(20_000, 0), "no answer in the last 10.1 s");
+    assert_eq!(
+        said(20_000, 10),
+        "20 of 208 requests failed (9.62 %); no answer in the last 10.1 s"
+    );
+    assert_eq!(said(0, 0), "it was never answered");
+}
