@@ -137,7 +137,7 @@ fn hides(threshold: &Threshold, of: &Measured<'_>, left: &LeftOut) -> bool {
     if !upper || !time || threshold.step.is_some() || left.oldest_ms <= threshold.limit {
         return false;
     }
-    let attempts = AllAttempts::new(&of.sums.response, of.sums.hold.errors());
+    let attempts = attempts_of(threshold, of.sums);
     let times = attempts.times();
     let within = match threshold.aggregate {
         Aggregate::Max => 1.0,
