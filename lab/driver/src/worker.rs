@@ -313,9 +313,10 @@ impl Worker {
         let now = self.clock.nanos();
         let at = recorder.borrow().cut(now);
         let mut unanswered = Unanswered::default();
-        present
-            .iter()
-            .for_each(|of| unanswered.add(of.shared.unanswered(at)));
+        for of in present {
+            of.shared.pool.lock().close();
+            unanswered.add(of.shared.unanswered(at));
+        }
         recorder.borrow_mut().finish(now, counts(), unanswered);
         cut
     }

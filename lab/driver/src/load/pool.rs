@@ -48,6 +48,7 @@ impl SharedPool {
                 .collect(),
             waiting: VecDeque::new(),
             max_waiting,
+            is_closed: false,
         })))
     }
 
@@ -63,6 +64,7 @@ pub(crate) struct Pool {
     workers: Vec<Slots>,
     waiting: VecDeque<Arrived>,
     max_waiting: usize,
+    is_closed: bool,
 }
 
 /// The slots of a worker.
@@ -88,7 +90,10 @@ impl Pool {
 
     /// Takes in a session that arrives.
     pub(crate) fn arrive(&mut self, session: Arrived) -> Fate {
-        if let Some((worker, place)) = self.free(session.worker) {
+        if self.is_closed {
+            self.waiting.push_back(session);
+            Fate::Waits
+        } else if let Some((worker, place)) = self.free(session.worker) {
             let slot = &mut self.workers[worker].slots[place];
             slot.session = Some(session);
             if let Some(waker) = slot.waker.take() {
@@ -114,6 +119,9 @@ impl Pool {
 
     /// The slot's last session is over: it takes the one that waits for longest, or becomes free.
     pub(crate) fn release(&mut self, (worker, place): SlotId) {
+        if self.is_closed {
+            return;
+        }
         let own = &mut self.workers[worker];
         own.slots[place].session = self.waiting.pop_front();
         if own.slots[place].session.is_none() {
@@ -128,7 +136,7 @@ impl Pool {
         cx: &Context<'_>,
     ) -> Poll<Arrived> {
         let slot = &mut self.workers[worker].slots[place];
-        match slot.session.take() {
+        match slot.session.take_if(|_| !self.is_closed) {
             Some(session) => Poll::Ready(session),
             None => {
                 slot.waker = Some(cx.waker().clone());
@@ -140,6 +148,12 @@ impl Pool {
     /// How many sessions wait.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.len()
+    }
+
+    /// Nobody is given a session any more. The first worker that ends tells of those that it has not seen begun; another
+    /// one, which ends a moment later, must not have them answered meanwhile.
+    pub(crate) fn close(&mut self) {
+        self.is_closed = true;
     }
 
     /// When those came to a worker that no slot has begun.
@@ -219,6 +233,31 @@ mod tests {
         assert_eq!((take(pool, 0), pool.waiting()), (Some(2), 0));
         pool.release((0, 0));
         assert_eq!(pool.arrive(session(4)), Fate::Begun);
+    }
+
+    #[test]
+    fn what_one_worker_tells_of_at_its_end_no_other_begins() {
+        let pool = pool(&[1, 1], 1);
+        let pool = &mut pool.lock();
+        for place in [(0, 0), (1, 0)] {
+            pool.release(place);
+        }
+        for number in 0..3 {
+            pool.arrive(session(number));
+        }
+        assert_eq!(take_of(pool, (0, 0)), Some(0));
+        pool.close();
+        // One is given to the other worker's slot, and one waits.
+        assert_eq!(pool.arrivals(0).collect::<Vec<_>>(), [10, 20]);
+        pool.release((0, 0));
+        assert_eq!((take_of(pool, (0, 0)), take_of(pool, (1, 0))), (None, None));
+        // Who comes to the other one still is told of by it, and nobody is turned away.
+        let late = Arrived {
+            worker: 1,
+            ..session(3)
+        };
+        assert_eq!(pool.arrive(late), Fate::Waits);
+        assert_eq!((pool.arrivals(0).count(), pool.arrivals(1).count()), (2, 1));
     }
 
     #[test]
