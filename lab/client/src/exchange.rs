@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::future::Future;
 use std::rc::Rc;
+use std::task::Context;
 
 use lab_workload::{RenderError, TraceContext, UserScope};
 use serde::{Deserialize, Serialize};
@@ -57,6 +58,12 @@ pub trait Client: 'static {
         scope: &mut UserScope,
         deadline: &<Self::Time as Time>::Timer,
     ) -> impl Future<Output = Exchange>;
+
+    /// Looks after the user's connection while nothing is asked on it: what a server must be answered at once, such
+    /// as a ping, is answered. The task is woken when there is more. Of a client whose servers say nothing unasked,
+    /// nothing is done.
+    #[inline]
+    fn poll_idle(&self, _session: &mut Self::Session, _cx: &mut Context<'_>) {}
 
     /// Forgets what the request would have captured, so that a skipped or failed step leaves no
     /// older value behind for later steps to act on a second time.

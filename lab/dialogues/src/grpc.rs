@@ -27,6 +27,8 @@ use status::{Status, UNAVAILABLE};
 
 /// How much of what is heard is kept for what is expected and captured.
 const MAX_TEXT: usize = 4 << 20;
+/// How much of what a server says between calls is read: what is more waits in the system.
+const MOST_UNASKED: usize = 64 << 10;
 /// A frame of HTTP/2 begins with its length, its kind, and its flags; the first is one of settings.
 const FRAME_HEAD: usize = 9;
 const SETTINGS: u8 = 4;
@@ -63,6 +65,8 @@ pub struct GrpcLine {
     http: Option<Http>,
     now: Option<Box<Stream>>,
     open: Vec<(RequestId, Box<Stream>)>,
+    /// Bytes that were heard since the last call.
+    unasked: usize,
 }
 
 /// What opens a connection, or a call and the answers to it.
@@ -576,6 +580,7 @@ impl Dialogue for Grpc {
         let asked = &self.asked[request as usize];
         let http = line.http.as_ref().ok_or("the connection isn't open")?;
         http.hear(std::mem::take(heard));
+        line.unasked = 0;
         if !talk.is_said {
             if out.looked_at {
                 self.tell(line, (talk, asked), out);
@@ -608,12 +613,28 @@ impl Dialogue for Grpc {
         self.asked[request as usize].call.deadline
     }
 
-    fn overhear(&self, line: &mut GrpcLine, heard: &mut &[u8]) -> bool {
+    fn give_up(&self, line: &mut GrpcLine, say: &mut Vec<u8>) -> bool {
+        line.now = None;
+        let Some(http) = &mut line.http else {
+            return false;
+        };
+        let goes_on = http.goes_on();
+        http.say(say);
+        goes_on
+    }
+
+    fn overhear(&self, line: &mut GrpcLine, heard: &mut &[u8], say: &mut Vec<u8>) -> bool {
         let Some(http) = &mut line.http else {
             return true;
         };
-        http.hear(std::mem::take(heard));
-        http.goes_on()
+        // What calls that stay open hear is for the next one: users who think are many.
+        if line.unasked < MOST_UNASKED {
+            line.unasked += heard.len();
+            http.hear(std::mem::take(heard));
+        }
+        let goes_on = http.goes_on();
+        http.say(say);
+        goes_on
     }
 
     fn spell(&self, _: Side, _: &[u8]) -> String {

@@ -2,6 +2,7 @@
 //! Frames, their masks, pings, and the server's close are `tungstenite`'s, over a pipe in memory. No extension
 //! is offered, so that nothing is compressed.
 
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 
 use lab_workload::{Events, Said, Speech, Template, UserScope, Workload};
@@ -22,6 +23,8 @@ const MAX_HEADERS: usize = 64;
 const MAX_MESSAGE: usize = 16 << 20;
 /// How much of what is heard is kept for what is expected and captured.
 const MAX_TEXT: usize = 4 << 20;
+/// How much of what a server says unasked is kept for the next request: what is more waits in the system.
+const MOST_UNASKED: usize = 64 << 10;
 /// What a user's connection reads at once from memory.
 const READ: usize = 4 << 10;
 
@@ -52,6 +55,9 @@ struct PreparedMessage {
 pub struct WebSocketLine {
     frames: Option<WebSocketContext>,
     pipe: Pipe,
+    /// What was heard between requests, pings apart.
+    unasked: VecDeque<Result<Message, Error>>,
+    unasked_bytes: usize,
 }
 
 /// Reads messages as they come on a connection whose handshake is over.
@@ -196,9 +202,55 @@ impl WebSocketLine {
             .max_frame_size(Some(MAX_MESSAGE));
         Self {
             frames: Some(WebSocketContext::new(Role::Client, Some(config))),
-            pipe: Pipe::default(),
+            ..Self::default()
         }
     }
+
+    /// The next frame that is whole.
+    fn read(&mut self) -> Result<Message, Error> {
+        if let Some(first) = self.unasked.pop_front() {
+            self.unasked_bytes -= first.as_ref().map_or(0, taken_by);
+            return first;
+        }
+        match &mut self.frames {
+            Some(frames) => frames.read(&mut self.pipe),
+            None => Err(Error::AlreadyClosed),
+        }
+    }
+
+    /// Has on the pipe whatever is to be said to what was read.
+    fn flush(&mut self) {
+        if let Some(frames) = &mut self.frames {
+            let _said = frames.flush(&mut self.pipe);
+        }
+    }
+
+    /// Reads what is there for the next request. Pings are answered.
+    fn read_unasked(&mut self) {
+        if self.unasked.back().is_some_and(Result::is_err) {
+            return;
+        }
+        while let Some(frames) = &mut self.frames {
+            match frames.read(&mut self.pipe) {
+                Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => {}
+                Ok(message) => {
+                    self.unasked_bytes += taken_by(&message);
+                    self.unasked.push_back(Ok(message));
+                }
+                Err(Error::Io(error)) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => {
+                    self.unasked.push_back(Err(error));
+                    break;
+                }
+            }
+        }
+        self.flush();
+    }
+}
+
+/// What a message takes while it is kept: an empty one, too.
+fn taken_by(message: &Message) -> usize {
+    size_of::<Message>() + message.len()
 }
 
 impl WebSocketMessages {
@@ -258,17 +310,18 @@ impl WebSocketTalk {
 
     /// Takes all frames that are there. What came of it once the last message was heard.
     fn listen(&self, line: &mut WebSocketLine, out: &mut Out) -> Result<Option<Reply>, String> {
-        let WebSocketLine { frames, pipe } = line;
-        let frames = frames.as_mut().ok_or("there was no handshake")?;
+        if line.frames.is_none() {
+            return Err("there was no handshake".to_owned());
+        }
         loop {
-            let over = match frames.read(pipe) {
+            let over = match line.read() {
                 // What was on its way is of no interest to who leaves.
                 Ok(Message::Text(_) | Message::Binary(_)) if self.closes() => false,
                 Ok(Message::Text(text)) => self.heard(text.as_bytes(), out)?,
                 Ok(Message::Binary(bytes)) => self.heard(&bytes, out)?,
                 Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => false,
                 Ok(Message::Close(why)) => {
-                    let _said = frames.flush(pipe);
+                    line.flush();
                     let why = why.map_or_else(String::new, |why| format!(": {why}"));
                     return Ok(Some(self.closed(out.messages, &why)));
                 }
@@ -312,7 +365,7 @@ impl WebSocketTalk {
 
     /// Puts the request's message on the line.
     fn say(&self, kind: Kind, line: &mut WebSocketLine) -> Result<(), String> {
-        let WebSocketLine { frames, pipe } = line;
+        let WebSocketLine { frames, pipe, .. } = line;
         let frames = frames.as_mut().ok_or("there was no handshake")?;
         let message = match kind {
             Kind::Text => Message::text(self.text.as_str()),
@@ -437,6 +490,15 @@ impl Dialogue for WebSocket {
         // What is said now: the message, and what pings are answered with.
         out.say.append(&mut line.pipe.said);
         Ok(listened.map_or(Turn::Listen, Turn::Done))
+    }
+
+    fn overhear(&self, line: &mut WebSocketLine, heard: &mut &[u8], say: &mut Vec<u8>) -> bool {
+        if line.unasked_bytes < MOST_UNASKED {
+            line.pipe.hear(std::mem::take(heard));
+            line.read_unasked();
+            say.append(&mut line.pipe.said);
+        }
+        true
     }
 
     fn spell(&self, side: Side, bytes: &[u8]) -> String {

@@ -118,7 +118,7 @@ impl<C: Client> Shared<C> {
             while round < most {
                 let waiting = self.begin_round(life, place, (round, most));
                 if let Some(until) = Self::sleeps_until(life, &waiting) {
-                    life.pause.sleep_until(until).await;
+                    life.sleep_until(&self.client, until).await;
                 }
                 let went = match self.end_wait(life, place.index(), &waiting) {
                     // On the heap, so that a user who waits is small: most wait most of the time.

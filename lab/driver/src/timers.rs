@@ -26,7 +26,7 @@ const NEVER: Nanos = Nanos::MAX;
 const FIRED: Nanos = NEVER - 1;
 
 /// The moment as one that a timer can be set to. Nobody lives to see the difference.
-fn settable(due: Nanos) -> Nanos {
+pub(crate) fn settable(due: Nanos) -> Nanos {
     if due == FIRED { NEVER } else { due }
 }
 
@@ -200,6 +200,18 @@ impl Timer {
         Poll::Pending
     }
 
+    /// Ready when `due` has passed, which is `FIRED` once the timer is set.
+    pub(crate) fn poll_due(&self, due: &mut Nanos, cx: &Context<'_>) -> Poll<()> {
+        if *due != FIRED {
+            if self.timers.inner.clock.nanos() >= *due {
+                return Poll::Ready(());
+            }
+            self.set(*due);
+            *due = FIRED;
+        }
+        self.poll_fired(cx)
+    }
+
     /// Waits until `due`; at once if that has passed.
     pub(crate) fn sleep_until(&self, due: Nanos) -> Sleep<'_> {
         Sleep {
@@ -221,14 +233,7 @@ impl Future for Sleep<'_> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if self.due != FIRED {
-            if self.timer.timers.inner.clock.nanos() >= self.due {
-                return Poll::Ready(());
-            }
-            self.timer.set(self.due);
-            self.due = FIRED;
-        }
-        self.timer.poll_fired(cx)
+        self.timer.poll_due(&mut self.due, cx)
     }
 }
 

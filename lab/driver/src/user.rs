@@ -3,8 +3,10 @@
 
 use std::cell::{Cell, RefCell};
 use std::ops::Deref;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use lab_workload::timing::{SessionChoice, TimingStream};
@@ -18,7 +20,7 @@ use crate::event::Unanswered;
 use crate::load::{Pool, SharedPool};
 use crate::recorder::{Events, Recorder, Sample};
 use crate::script::{Script, ScriptStep};
-use crate::timers::{Timer, Timers};
+use crate::timers::{Timer, Timers, settable};
 use lab_client::ErrorClass;
 use lab_client::time::{Nanos, nanos};
 use lab_client::{Exchange, RequestId};
@@ -165,6 +167,35 @@ impl<C: Client> Life<C> {
             choice: SessionChoice::default(),
             pause: timers.timer(),
         }
+    }
+
+    /// Waits until `due`; at once if that has passed. The user's connection is looked after meanwhile.
+    pub(crate) fn sleep_until<'a>(&'a mut self, client: &'a C, due: Nanos) -> UserSleep<'a, C> {
+        UserSleep {
+            client,
+            life: self,
+            due: settable(due),
+        }
+    }
+}
+
+/// A wait of a user; written out, as [`crate::timers::Sleep`] is.
+pub(crate) struct UserSleep<'a, C: Client> {
+    client: &'a C,
+    life: &'a mut Life<C>,
+    due: Nanos,
+}
+
+impl<C: Client> Future for UserSleep<'_, C> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let Self { client, life, due } = &mut *self;
+        let slept = life.pause.poll_due(due, cx);
+        if slept.is_pending() {
+            client.poll_idle(&mut life.user.session, cx);
+        }
+        slept
     }
 }
 
@@ -331,17 +362,17 @@ impl<C: Client> Shared<C> {
     /// The wait before a failed request is sent again.
     pub(crate) async fn wait_to_retry(&self, life: &mut Life<C>, wait: &Wait) -> Due {
         let wait = nanos(life.user.timing.next_unplanned(wait));
-        let (state, pause) = (&mut life.state, &life.pause);
-        let failed = state.at;
-        let meant = failed.saturating_add(wait).max(state.not_before);
+        let failed = life.state.at;
+        let meant = failed.saturating_add(wait).max(life.state.not_before);
         if meant > failed {
-            pause.sleep_until(meant.min(state.until)).await;
-            state.at = self.clock.nanos();
+            let until = meant.min(life.state.until);
+            life.sleep_until(&self.client, until).await;
+            life.state.at = self.clock.nanos();
         }
         Due {
             planned: None,
             meant,
-            retry: Some(state.at.saturating_sub(failed)),
+            retry: Some(life.state.at.saturating_sub(failed)),
         }
     }
 

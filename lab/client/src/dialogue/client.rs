@@ -72,6 +72,8 @@ struct Link<L> {
     line: L,
     /// What came behind the last answer.
     rest: Vec<u8>,
+    /// What is to be said before anything else.
+    owed: Vec<u8>,
 }
 
 /// What an exchange works with, used by one after the other.
@@ -197,8 +199,8 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
             return;
         };
         if D::SAYS_MESSAGES {
-            let goes_on = self.hear_unasked(link).await && self.overhear(link);
-            if !goes_on {
+            let goes_on = poll_fn(|cx| Poll::Ready(self.attend(link, cx)));
+            if !goes_on.await {
                 session.link = None;
             }
             return;
@@ -211,29 +213,38 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         }
     }
 
-    /// Keeps what a server said between requests, as much as fits; false where it has ended the connection.
-    async fn hear_unasked(&self, link: &mut Link<D::Line>) -> bool {
-        poll_fn(|cx| {
-            let space = &mut *self.read.borrow_mut();
-            while link.rest.len() < READ_BYTES {
-                match link.connection.poll_read(cx, space) {
-                    Poll::Ready(Ok(count @ 1..)) => link.rest.extend_from_slice(&space[..count]),
-                    Poll::Ready(_) => return Poll::Ready(false),
-                    Poll::Pending => break,
-                }
+    /// Hears what a server says between requests, as much as fits, and says what must be said to that; false where
+    /// the connection is of no more use.
+    fn attend(&self, link: &mut Link<D::Line>, cx: &mut Context<'_>) -> bool {
+        loop {
+            let Some(is_all) = self.hear_unasked(link, cx) else {
+                return false;
+            };
+            let mut heard = &link.rest[..];
+            let line = &mut link.line;
+            let goes_on = self.dialogue.overhear(line, &mut heard, &mut link.owed);
+            let left = heard.len();
+            link.rest.drain(..link.rest.len() - left);
+            if !goes_on {
+                return false;
             }
-            Poll::Ready(true)
-        })
-        .await
+            if is_all || left >= READ_BYTES {
+                return say_owed(link, cx);
+            }
+        }
     }
 
-    /// Hands on what was said between requests; false where the connection is of no more use.
-    fn overhear(&self, link: &mut Link<D::Line>) -> bool {
-        let mut heard = &link.rest[..];
-        let goes_on = self.dialogue.overhear(&mut link.line, &mut heard);
-        let left = heard.len();
-        link.rest.drain(..link.rest.len() - left);
-        goes_on
+    /// Keeps what came. Whether that is all there is by now; `None` where the server has ended the connection.
+    fn hear_unasked(&self, link: &mut Link<D::Line>, cx: &mut Context<'_>) -> Option<bool> {
+        let space = &mut *self.read.borrow_mut();
+        while link.rest.len() < READ_BYTES {
+            match link.connection.poll_read(cx, space) {
+                Poll::Ready(Ok(count @ 1..)) => link.rest.extend_from_slice(&space[..count]),
+                Poll::Ready(_) => return None,
+                Poll::Pending => return Some(true),
+            }
+        }
+        Some(false)
     }
 
     /// Tells who looks what a turn was about.
@@ -276,6 +287,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
             connection: self.reach(call.deadline, phases).await?,
             line: D::Line::default(),
             rest: Vec::new(),
+            owed: Vec::new(),
         };
         let greeted = self.time.now();
         let mut securing = 0;
@@ -393,7 +405,10 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
             match turn.await {
                 Some(Ok(())) => {}
                 Some(Err(error)) => return Err(Stopped::Broken(error)),
-                None => return Err(Stopped::Late),
+                None => {
+                    link.owed.extend_from_slice(&bytes[written..]);
+                    return Err(Stopped::Late);
+                }
             }
             if written < bytes.len() {
                 // Behind the other users, their timers, and their answers.
@@ -498,6 +513,23 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     }
 }
 
+/// Says as much of what is owed as the system takes; false where the connection is broken.
+fn say_owed<L>(link: &mut Link<L>, cx: &mut Context<'_>) -> bool {
+    while !link.owed.is_empty() {
+        let mut written = 0;
+        let wrote = link
+            .connection
+            .poll_write_turn(cx, &link.owed, &mut written);
+        link.owed.drain(..written);
+        match wrote {
+            Poll::Ready(Ok(())) => {}
+            Poll::Ready(Err(_)) => return false,
+            Poll::Pending => break,
+        }
+    }
+    true
+}
+
 /// The class of what stopped a talk, and what is told of it.
 fn failed(stopped: &Stopped) -> (ErrorClass, String) {
     match stopped {
@@ -543,6 +575,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         desk.out.messages = 0;
         desk.out.told.clear();
         desk.out.looked_at = self.tap.is_some();
+        desk.out.say.append(&mut link.owed);
         call = Call::new(deadline, self.time.now());
         let talk = (&mut desk.talk, &mut desk.out);
         let ended = match self.converse(&mut link, talk, &mut call).await {
@@ -563,6 +596,12 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
                 (at, Sizes::of(call.came), Ok(reply))
             }
             Err(stopped) => {
+                // The load's own limit tells of the connection, too.
+                let is_own = patience < self.limits.request_timeout;
+                if matches!(stopped, Stopped::Late) && is_own {
+                    let goes_on = self.dialogue.give_up(&mut link.line, &mut link.owed);
+                    session.link = goes_on.then_some(link);
+                }
                 let (class, detail) = failed(&stopped);
                 fail(class, detail)
             }
@@ -638,6 +677,15 @@ impl<D: Dialogue, T: Time> Client for DialogueClient<D, T> {
             events: D::SAYS_MESSAGES.then(|| Box::new(times)),
             redirected: false,
             trace: None,
+        }
+    }
+
+    fn poll_idle(&self, session: &mut DialogueSession<D>, cx: &mut Context<'_>) {
+        if D::SAYS_MESSAGES
+            && let Some(link) = &mut session.link
+            && !self.attend(link, cx)
+        {
+            session.link = None;
         }
     }
 

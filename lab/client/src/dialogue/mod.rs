@@ -88,9 +88,17 @@ pub trait Dialogue: 'static {
         None
     }
 
-    /// Takes in what a server said between requests, of a protocol in which it may; what it leaves is kept. False
-    /// where no request can be said on this connection any more.
-    fn overhear(&self, _line: &mut Self::Line, _heard: &mut &[u8]) -> bool {
+    /// Gives up a request that has missed its own deadline ([`Dialogue::patience`]), and puts into `say` what tells the
+    /// server so. Whether its connection is of use after that: not where a late answer could be taken for the next
+    /// one's.
+    fn give_up(&self, _line: &mut Self::Line, _say: &mut Vec<u8>) -> bool {
+        false
+    }
+
+    /// Takes in what a server said between requests, of a protocol in which it may; what it leaves is kept, and
+    /// what must be answered at once is put into `say`. False where no request can be said on this connection any
+    /// more.
+    fn overhear(&self, _line: &mut Self::Line, _heard: &mut &[u8], _say: &mut Vec<u8>) -> bool {
         true
     }
 

@@ -54,13 +54,17 @@ pub(crate) fn run_slot<C: Client>(
         loop {
             let slot = (shared.worker, life.user.place);
             free(&shared, slot);
-            let given = poll_fn(|cx| shared.pool.lock().poll_session(slot, cx)).await;
+            let given = poll_fn(|cx| {
+                shared.client.poll_idle(&mut life.user.session, cx);
+                shared.pool.lock().poll_session(slot, cx)
+            });
+            let given = given.await;
             begin(&shared, &mut life, given);
             shared.cycle(&mut life).await;
             shared.recorder.borrow_mut().user_left();
             if !life.state.moved {
                 let until = shared.idle_until();
-                life.pause.sleep_until(until).await;
+                life.sleep_until(&shared.client, until).await;
                 life.state.at = until;
             }
         }

@@ -25,7 +25,8 @@ pub(crate) fn run_user<C: Client>(
             life.state.until = until;
             life.user.timing = timing(&shared, life.user.index, number);
             if !life.state.leaves() {
-                life.pause.sleep_until(life.state.at).await;
+                let until = life.state.at;
+                life.sleep_until(&shared.client, until).await;
                 shared.recorder.borrow_mut().user_started();
                 run_visit(&shared, &mut life).await;
                 if shared.sessions().is_some() {
@@ -59,7 +60,8 @@ fn run_visit<C: Client>(shared: &Shared<C>, life: &mut Life<C>) -> impl Future<O
             left = left.map(|left| left - 1);
             if left.is_some() && life.state.at < life.state.not_before {
                 // The pause after a failure is no part of the next session's time.
-                life.pause.sleep_until(life.state.not_before).await;
+                let until = life.state.not_before;
+                life.sleep_until(&shared.client, until).await;
                 life.state.at = life.state.not_before;
             }
             let begun = life.state.at;
@@ -78,7 +80,7 @@ fn run_visit<C: Client>(shared: &Shared<C>, life: &mut Life<C>) -> impl Future<O
                 (!life.state.moved).then(|| shared.idle_until())
             });
             if let Some(next) = next {
-                life.pause.sleep_until(next).await;
+                life.sleep_until(&shared.client, next).await;
                 life.state.at = next;
             }
         }

@@ -1,6 +1,8 @@
 //! WebSocket over real sockets, with tungstenite's server on the other side.
 
 use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::sync_channel;
 
 use lab_driver::{ErrorClass, new_histogram};
@@ -157,6 +159,70 @@ fn what_is_said_between_requests_is_kept_and_pings_are_answered() {
     let told = run_until(drive, |told| told.done() >= 10);
     assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
     assert_eq!(told.summary.connects, 1, "a ping is no reason to leave");
+}
+
+/// A server that isn't answered ends the connection, however long its users think.
+#[test]
+fn a_ping_is_answered_while_the_user_thinks() {
+    let is_answered = Arc::new(AtomicBool::new(false));
+    let told_by = Arc::clone(&is_answered);
+    let server = server(move |mut socket| {
+        let Ok(Message::Text(_)) = socket.read() else {
+            return;
+        };
+        let _sent = socket.send(Message::text("answer"));
+        let _sent = socket.send(Message::text("unasked"));
+        let _sent = socket.send(Message::Ping("p".into()));
+        while let Ok(message) = socket.read() {
+            if matches!(&message, Message::Pong(what) if **what == *b"p") {
+                told_by.store(true, Relaxed);
+            }
+        }
+    });
+    let make = Make::new(&[])
+        .step_with(Wait::Constant(ms(1)), "GET /", |one, _| {
+            saying("ask", None, Some("answer"))(one)
+        })
+        .step_with(Wait::Constant(ms(3_600_000)), "GET /", |one, _| {
+            saying("never said", None, None)(one)
+        });
+    let drive = speaking(make, None).drive(&server.base());
+    let told = run_until(drive, |_| is_answered.load(Relaxed));
+    assert!(is_answered.load(Relaxed));
+    assert_eq!((told.transactions(0), told.transactions(1)), (1, 0));
+}
+
+#[test]
+fn messages_between_requests_are_heard_by_the_next() {
+    let server = server(|mut socket| {
+        let Ok(Message::Text(_)) = socket.read() else {
+            return;
+        };
+        for text in ["answer", "first", "second"] {
+            let _sent = socket.send(Message::text(text));
+        }
+        // Whoever has answered this has heard what came before.
+        let _sent = socket.send(Message::Ping("p".into()));
+        while let Ok(message) = socket.read() {
+            if message.is_text() && socket.send(Message::text("third")).is_err() {
+                return;
+            }
+        }
+    });
+    let make = Make::new(&[])
+        .step_with(Wait::Constant(ms(1)), "GET /", |one, _| {
+            saying("ask", None, Some("answer"))(one)
+        })
+        .step_with(Wait::Constant(ms(50)), "GET /", |one, _| {
+            saying(
+                "more",
+                until(Some("third"), None),
+                Some("first\nsecond\nthird"),
+            )(one)
+        });
+    let drive = speaking(make, None).drive(&server.base());
+    let told = run_until(drive, |told| told.done() >= 2);
+    assert!(told.transactions(1) >= 1, "{:?}", told.examples);
 }
 
 #[test]
