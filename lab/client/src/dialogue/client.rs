@@ -25,7 +25,7 @@ use crate::tls::{self, Tls, TlsError};
 use crate::url::BaseUrl;
 
 /// Size of the one buffer that all connections of a worker read into.
-const READ_BYTES: usize = 64 << 10;
+pub(super) const READ_BYTES: usize = 64 << 10;
 /// Most desks kept for reuse, and the largest buffer that is kept with one.
 const KEPT: usize = 256;
 const KEPT_BYTES: usize = 64 << 10;
@@ -54,7 +54,7 @@ pub struct DialogueClient<D: Dialogue, T: Time> {
     pub(super) time: T,
     counts: Cell<ClientCounts>,
     pub(super) details: Details,
-    read: RefCell<Box<[u8]>>,
+    pub(super) read: RefCell<Box<[u8]>>,
     desks: RefCell<Vec<Desk<D::Talk>>>,
     pub(super) tap: Option<Rc<dyn Tap>>,
 }
@@ -67,13 +67,13 @@ pub struct DialogueSession<D: Dialogue> {
 }
 
 /// A connection that the protocol has opened.
-struct Link<L> {
-    connection: Connection,
-    line: L,
+pub(super) struct Link<L> {
+    pub(super) connection: Connection,
+    pub(super) line: L,
     /// What came behind the last answer.
-    rest: Vec<u8>,
+    pub(super) rest: Vec<u8>,
     /// What is to be said before anything else.
-    owed: Vec<u8>,
+    pub(super) owed: Vec<u8>,
 }
 
 /// What an exchange works with, used by one after the other.
@@ -211,40 +211,6 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         if idle > limit || (idle > LOOK_AFTER && link.connection.is_stale().await) {
             session.link = None;
         }
-    }
-
-    /// Hears what a server says between requests, as much as fits, and says what must be said to that; false where
-    /// the connection is of no more use.
-    fn attend(&self, link: &mut Link<D::Line>, cx: &mut Context<'_>) -> bool {
-        loop {
-            let Some(is_all) = self.hear_unasked(link, cx) else {
-                return false;
-            };
-            let mut heard = &link.rest[..];
-            let line = &mut link.line;
-            let goes_on = self.dialogue.overhear(line, &mut heard, &mut link.owed);
-            let left = heard.len();
-            link.rest.drain(..link.rest.len() - left);
-            if !goes_on {
-                return false;
-            }
-            if is_all || left >= READ_BYTES {
-                return say_owed(link, cx);
-            }
-        }
-    }
-
-    /// Keeps what came. Whether that is all there is by now; `None` where the server has ended the connection.
-    fn hear_unasked(&self, link: &mut Link<D::Line>, cx: &mut Context<'_>) -> Option<bool> {
-        let space = &mut *self.read.borrow_mut();
-        while link.rest.len() < READ_BYTES {
-            match link.connection.poll_read(cx, space) {
-                Poll::Ready(Ok(count @ 1..)) => link.rest.extend_from_slice(&space[..count]),
-                Poll::Ready(_) => return None,
-                Poll::Pending => return Some(true),
-            }
-        }
-        Some(false)
     }
 
     /// Tells who looks what a turn was about.
@@ -511,23 +477,6 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
             desks.push(desk);
         }
     }
-}
-
-/// Says as much of what is owed as the system takes; false where the connection is broken.
-fn say_owed<L>(link: &mut Link<L>, cx: &mut Context<'_>) -> bool {
-    while !link.owed.is_empty() {
-        let mut written = 0;
-        let wrote = link
-            .connection
-            .poll_write_turn(cx, &link.owed, &mut written);
-        link.owed.drain(..written);
-        match wrote {
-            Poll::Ready(Ok(())) => {}
-            Poll::Ready(Err(_)) => return false,
-            Poll::Pending => break,
-        }
-    }
-    true
 }
 
 /// The class of what stopped a talk, and what is told of it.

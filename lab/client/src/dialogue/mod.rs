@@ -20,6 +20,7 @@
 //!   way could be taken for the answer to something else.
 
 mod client;
+mod idle;
 mod judged;
 mod seat;
 mod stream;
