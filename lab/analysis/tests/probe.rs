@@ -3,10 +3,14 @@
 use crate::support::{Made, Shape, WORKLOAD};
 use lab_analysis::model::{Check, CheckOutcome::Warn};
 
-/// What is said of the probe, where there is one and it is answered until `until_ms`, but for every n-th request.
+/// What is said of a probe that is answered until `until_ms`, but for every n-th request.
 fn told(until_ms: u64, fails_every: u64) -> Option<Check> {
+    told_of("1s", until_ms, fails_every)
+}
+
+fn told_of(every: &str, until_ms: u64, fails_every: u64) -> Option<Check> {
     let made = Made {
-        workload: format!("{WORKLOAD}probe: {{ every: 1s, request: GET /health }}\n"),
+        workload: format!("{WORKLOAD}probe: {{ every: {every}, request: GET /health }}\n"),
         shapes: vec![Shape {
             probe: Some((until_ms, fails_every)),
             ..Shape::default()
@@ -23,6 +27,8 @@ fn a_probe_that_is_answered_to_the_end_is_not_spoken_of() {
     assert_eq!(told(u64::MAX, 0), None);
     // The next answer may take a little.
     assert_eq!(told(29_000, 0), None);
+    // The trial ends before it is sent.
+    assert_eq!(told_of("1m", 0, 0), None);
 }
 
 #[test]

@@ -13,6 +13,10 @@ use crate::model::{Cell, Study, Threshold};
 /// The question of a study at a speed; or which of its settings makes no sense in a cell.
 pub(crate) fn question(study: &Study, speed: f64) -> Result<Question, String> {
     let workload = &study.workload;
+    let of_all = study.populations.iter().map(|one| &*one.workload);
+    let probe = of_all
+        .chain([&**workload])
+        .find_map(|one| one.probe.as_ref());
     let populations = populations(study);
     Ok(Question {
         about: study.about.clone(),
@@ -40,13 +44,8 @@ pub(crate) fn question(study: &Study, speed: f64) -> Result<Question, String> {
                     .flat_map(|one| one.steps.clone())
                     .collect(),
             },
-            probe: match study.populations.is_empty() {
-                true => workload.probe.is_some(),
-                false => study
-                    .populations
-                    .iter()
-                    .any(|one| one.workload.probe.is_some()),
-            },
+            probe: probe.is_some(),
+            probe_every_ms: probe.map(|probe| milliseconds(probe.every, 1.0)),
             sessions: match populations.is_empty() {
                 true => sessions(study)?,
                 false => Vec::new(),

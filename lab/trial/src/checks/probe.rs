@@ -36,10 +36,9 @@ fn failed(facts: &Facts<'_>) -> Option<String> {
     })
 }
 
-/// It is sent again once it was answered. How often it is meant to be sent, the archive doesn't tell, but how often
-/// it was till its last answer.
+/// It is sent again at its next moment after an answer.
 fn silent(facts: &Facts<'_>) -> Option<String> {
-    let (answered, errors) = facts.sums.whole.probe;
+    let every_ms = as_f64(facts.study.workload.probe_every_ms?) / facts.speed;
     let end_ms = hold(facts.data, facts.planned.load.kind).end_ms;
     let with_answer = facts.data.windows.iter().filter(|window| {
         let mut steps = window.steps.iter();
@@ -48,12 +47,11 @@ fn silent(facts: &Facts<'_>) -> Option<String> {
             facts.names.is_probe(*step) && ended > 0
         })
     });
-    let Some(last_ms) = with_answer.map(|window| window.end_ms).reduce(f64::max) else {
-        return Some("it was never answered".to_owned());
-    };
-    let silent_ms = end_ms - last_ms;
-    let usual_ms = 2.0 * last_ms / as_f64(answered + errors);
-    let figure = facts.held(silent_ms - usual_ms, &UNANSWERED);
-    let is_over = figure.outcome() > CheckOutcome::Pass;
-    is_over.then(|| format!("no answer in the last {}", duration(silent_ms)))
+    let last_ms = with_answer.map(|window| window.end_ms).reduce(f64::max);
+    let silent_ms = end_ms - last_ms.unwrap_or_default();
+    let figure = facts.held(silent_ms - every_ms, &UNANSWERED);
+    (figure.outcome() > CheckOutcome::Pass).then(|| match last_ms {
+        None => "it was never answered".to_owned(),
+        Some(_) => format!("no answer in the last {}", duration(silent_ms)),
+    })
 }
