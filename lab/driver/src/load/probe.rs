@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::client::Client;
-use crate::user::{Due, Member, User};
+use crate::user::{Due, Life, Member, User};
 use lab_client::RequestId;
 use lab_client::time::nanos;
 
@@ -11,10 +11,10 @@ use lab_client::time::nanos;
 /// count from the planned time, also where the answer before came too late to send then.
 pub(crate) async fn run_probe<C: Client>(
     shared: Member<C>,
-    mut user: Box<User<C>>,
+    user: Box<User<C>>,
     (request, every): (RequestId, Duration),
 ) {
-    let pause = shared.timers.timer();
+    let mut life = Life::new(user, &shared.timers);
     let every = nanos(every).max(1_000);
     let step = shared.probe_step;
     let mut planned = shared.zero.get();
@@ -22,7 +22,7 @@ pub(crate) async fn run_probe<C: Client>(
     loop {
         planned = planned.saturating_add(every);
         let meant = planned.max(free_from);
-        pause.sleep_until(meant).await;
+        life.sleep_until(&shared.client, meant).await;
         let mut due = Due {
             planned: Some(planned),
             meant,
@@ -30,7 +30,7 @@ pub(crate) async fn run_probe<C: Client>(
         };
         loop {
             shared.within_trial(due.meant).await;
-            let exchange = shared.send(&mut user, request).await;
+            let exchange = shared.send(&mut life.user, request).await;
             let redirected = exchange.redirected();
             let ended = shared.record((exchange, Vec::new()), step, due);
             let Some(at) = ended.at else { break };
