@@ -28,8 +28,8 @@ pub type RequestId = u32;
 ///   answer is judged. All that needs making is made before `sent`. How long after the planned moment that
 ///   is, the engine works out by itself; a client knows no plan.
 /// - **Errors** have the class that [`ErrorClass`] tells. After all of them but
-///   [`ErrorClass::Status`] and a judgement on a whole answer, the connection is given up, so that no late
-///   answer is taken for another's.
+///   [`ErrorClass::Status`] and a judgement on a whole answer, the connection is given up, or what was asked on
+///   it is cancelled, so that no late answer is taken for another's.
 /// - **Cancellation**: whoever drops the future drops the session, too, and with it the connection. An
 ///   exchange may end at every `await`, and leaves nothing behind that runs on.
 /// - **Connections** are kept in the session and used again. How many were opened is counted.

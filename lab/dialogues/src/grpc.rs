@@ -27,7 +27,7 @@ use status::{Status, UNAVAILABLE};
 
 /// How much of what is heard is kept for what is expected and captured.
 const MAX_TEXT: usize = 4 << 20;
-/// How much of what a server says between calls is read: what is more waits in the system.
+/// How much of what a server says between calls is read: what is more waits in the system, and pings behind it.
 const MOST_UNASKED: usize = 64 << 10;
 /// A frame of HTTP/2 begins with its length, its kind, and its flags; the first is one of settings.
 const FRAME_HEAD: usize = 9;

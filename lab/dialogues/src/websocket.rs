@@ -23,8 +23,10 @@ const MAX_HEADERS: usize = 64;
 const MAX_MESSAGE: usize = 16 << 20;
 /// How much of what is heard is kept for what is expected and captured.
 const MAX_TEXT: usize = 4 << 20;
-/// How much of what a server says unasked is kept for the next request: what is more waits in the system.
-const MOST_UNASKED: usize = 64 << 10;
+/// How much a server may say unasked, bytes and messages, that is kept for the next request: what is more waits in
+/// the system.
+const MOST_UNASKED_BYTES: usize = 64 << 10;
+const MOST_UNASKED: usize = 1000;
 /// What a user's connection reads at once from memory.
 const READ: usize = 4 << 10;
 
@@ -57,6 +59,7 @@ pub struct WebSocketLine {
     pipe: Pipe,
     /// What was heard between requests, pings apart.
     unasked: VecDeque<Result<Message, Error>>,
+    /// Bytes that were heard since the last request.
     unasked_bytes: usize,
 }
 
@@ -208,13 +211,10 @@ impl WebSocketLine {
 
     /// The next frame that is whole.
     fn read(&mut self) -> Result<Message, Error> {
-        if let Some(first) = self.unasked.pop_front() {
-            self.unasked_bytes -= first.as_ref().map_or(0, taken_by);
-            return first;
-        }
-        match &mut self.frames {
-            Some(frames) => frames.read(&mut self.pipe),
-            None => Err(Error::AlreadyClosed),
+        match (self.unasked.pop_front(), &mut self.frames) {
+            (Some(first), _) => first,
+            (None, Some(frames)) => frames.read(&mut self.pipe),
+            (None, None) => Err(Error::AlreadyClosed),
         }
     }
 
@@ -227,30 +227,23 @@ impl WebSocketLine {
 
     /// Reads what is there for the next request. Pings are answered.
     fn read_unasked(&mut self) {
-        if self.unasked.back().is_some_and(Result::is_err) {
-            return;
-        }
-        while let Some(frames) = &mut self.frames {
+        while !self.is_over()
+            && self.unasked.len() < MOST_UNASKED
+            && let Some(frames) = &mut self.frames
+        {
             match frames.read(&mut self.pipe) {
                 Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => {}
-                Ok(message) => {
-                    self.unasked_bytes += taken_by(&message);
-                    self.unasked.push_back(Ok(message));
-                }
                 Err(Error::Io(error)) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(error) => {
-                    self.unasked.push_back(Err(error));
-                    break;
-                }
+                read => self.unasked.push_back(read),
             }
         }
         self.flush();
     }
-}
 
-/// What a message takes while it is kept: an empty one, too.
-fn taken_by(message: &Message) -> usize {
-    size_of::<Message>() + message.len()
+    /// Whether nothing follows what was heard unasked: the server has closed, or what came is no WebSocket.
+    fn is_over(&self) -> bool {
+        matches!(self.unasked.back(), Some(Ok(Message::Close(_)) | Err(_)))
+    }
 }
 
 impl WebSocketMessages {
@@ -474,14 +467,17 @@ impl Dialogue for WebSocket {
             let shaken = self.shaken(key, line, heard)?;
             return Ok(shaken.map_or(Turn::Listen, Turn::Done));
         }
+        let is_over = line.is_over();
         if !std::mem::replace(&mut talk.is_said, true) {
             out.messages = 0;
-            if let Some(kind) = talk.message {
+            line.unasked_bytes = 0;
+            // Nobody hears more.
+            if let Some(kind) = talk.message.filter(|_| !is_over) {
                 talk.say(kind, line)?;
             }
         }
         let listened = match talk.count {
-            Some(0) => Some(Reply::default()),
+            Some(0) if !is_over => Some(Reply::default()),
             _ => {
                 line.pipe.hear(std::mem::take(heard));
                 talk.listen(line, out)?
@@ -493,12 +489,19 @@ impl Dialogue for WebSocket {
     }
 
     fn overhear(&self, line: &mut WebSocketLine, heard: &mut &[u8], say: &mut Vec<u8>) -> bool {
-        if line.unasked_bytes < MOST_UNASKED {
+        if line.unasked_bytes < MOST_UNASKED_BYTES {
+            line.unasked_bytes += heard.len();
             line.pipe.hear(std::mem::take(heard));
             line.read_unasked();
             say.append(&mut line.pipe.said);
         }
         true
+    }
+
+    fn last_word(&self, line: &WebSocketLine) -> Option<bool> {
+        // A close by itself is a connection that was idle for too long.
+        let has_more = line.unasked.len() > 1 || matches!(line.unasked.back(), Some(Err(_)));
+        line.is_over().then_some(has_more)
     }
 
     fn spell(&self, side: Side, bytes: &[u8]) -> String {

@@ -74,6 +74,8 @@ pub(super) struct Link<L> {
     pub(super) rest: Vec<u8>,
     /// What is to be said before anything else.
     pub(super) owed: Vec<u8>,
+    /// When something was heard last.
+    pub(super) heard: Nanos,
 }
 
 /// What an exchange works with, used by one after the other.
@@ -254,6 +256,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
             line: D::Line::default(),
             rest: Vec::new(),
             owed: Vec::new(),
+            heard: self.time.now(),
         };
         let greeted = self.time.now();
         let mut securing = 0;
@@ -385,7 +388,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     }
 
     /// Lets who looks see what these bytes say.
-    fn spell(&self, side: Side, bytes: &[u8]) {
+    pub(super) fn spell(&self, side: Side, bytes: &[u8]) {
         let Some(tap) = self.tap.as_ref().filter(|_| !bytes.is_empty()) else {
             return;
         };
@@ -419,6 +422,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
                 false => &[][..],
             };
             let now = self.time.now();
+            link.heard = now;
             call.first.get_or_insert(now);
             call.came += fresh.len() as u64;
             if call.came > self.limits.max_response_bytes {
@@ -545,8 +549,11 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
                 (at, Sizes::of(call.came), Ok(reply))
             }
             Err(stopped) => {
-                // The load's own limit tells of the connection, too.
-                let is_own = patience < self.limits.request_timeout;
+                // A deadline of its own tells of the request alone; silence for as long as any may take, of the
+                // connection.
+                let longest = self.limits.request_timeout;
+                let silent = self.time.now().saturating_sub(link.heard);
+                let is_own = patience < longest && silent < nanos(longest);
                 if matches!(stopped, Stopped::Late) && is_own {
                     let goes_on = self.dialogue.give_up(&mut link.line, &mut link.owed);
                     session.link = goes_on.then_some(link);

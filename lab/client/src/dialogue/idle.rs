@@ -4,57 +4,94 @@ use std::task::{Context, Poll};
 
 use super::Dialogue;
 use super::client::{DialogueClient, Link, READ_BYTES};
+use crate::tap::Side;
 use crate::time::Time;
+
+/// How much was heard of what there is.
+#[derive(PartialEq, Eq)]
+enum Heard {
+    All,
+    /// As much as fits.
+    Some,
+    /// All, and the end of the connection.
+    End,
+}
 
 impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     /// Hears what a server says between requests, as much as fits, and says what must be said to that; false where
     /// the connection is of no more use.
     pub(super) fn attend(&self, link: &mut Link<D::Line>, cx: &mut Context<'_>) -> bool {
         loop {
-            let Some(is_all) = self.hear_unasked(link, cx) else {
-                return false;
-            };
-            let mut heard = &link.rest[..];
-            let line = &mut link.line;
-            let goes_on = self.dialogue.overhear(line, &mut heard, &mut link.owed);
-            let left = heard.len();
-            link.rest.drain(..link.rest.len() - left);
-            if !goes_on {
+            if let Some(is_to_be_heard) = self.dialogue.last_word(&link.line) {
+                // Nobody may be there to hear it.
+                if !say_owed(link, cx) {
+                    link.owed.clear();
+                }
+                return is_to_be_heard;
+            }
+            if !say_owed(link, cx) {
                 return false;
             }
-            if is_all || left >= READ_BYTES {
+            if link.owed.len() >= READ_BYTES {
+                // Who doesn't read isn't read.
+                return true;
+            }
+            let heard = self.hear_unasked(link, cx);
+            let goes_on = self.overhear(link);
+            if self.dialogue.last_word(&link.line).is_some() {
+                continue;
+            }
+            if !goes_on || heard == Heard::End {
+                return false;
+            }
+            if heard == Heard::All || link.rest.len() >= READ_BYTES {
                 return say_owed(link, cx);
             }
         }
     }
 
-    /// Keeps what came. Whether that is all there is by now; `None` where the server has ended the connection.
-    fn hear_unasked(&self, link: &mut Link<D::Line>, cx: &mut Context<'_>) -> Option<bool> {
+    /// Keeps what came.
+    fn hear_unasked(&self, link: &mut Link<D::Line>, cx: &mut Context<'_>) -> Heard {
         let space = &mut *self.read.borrow_mut();
         while link.rest.len() < READ_BYTES {
             match link.connection.poll_read(cx, space) {
-                Poll::Ready(Ok(count @ 1..)) => link.rest.extend_from_slice(&space[..count]),
-                Poll::Ready(_) => return None,
-                Poll::Pending => return Some(true),
+                Poll::Ready(Ok(count @ 1..)) => {
+                    link.rest.extend_from_slice(&space[..count]);
+                    link.heard = self.time.now();
+                }
+                Poll::Ready(_) => return Heard::End,
+                Poll::Pending => return Heard::All,
             }
         }
-        Some(false)
+        Heard::Some
+    }
+
+    /// Hands on what came; false where the connection is of no more use.
+    fn overhear(&self, link: &mut Link<D::Line>) -> bool {
+        let mut left = &link.rest[..];
+        let line = &mut link.line;
+        let goes_on = self.dialogue.overhear(line, &mut left, &mut link.owed);
+        let taken = link.rest.len() - left.len();
+        self.spell(Side::Server, &link.rest[..taken]);
+        link.rest.drain(..taken);
+        goes_on
     }
 }
 
-/// Says as much of what is owed as the system takes; false where the connection is broken.
+/// Says as much of what is owed as the system takes; false where the connection is broken. What a layer between has
+/// taken before is brought on its way, too.
 fn say_owed<L>(link: &mut Link<L>, cx: &mut Context<'_>) -> bool {
-    while !link.owed.is_empty() {
+    loop {
         let mut written = 0;
         let wrote = link
             .connection
             .poll_write_turn(cx, &link.owed, &mut written);
         link.owed.drain(..written);
         match wrote {
+            Poll::Ready(Ok(())) if link.owed.is_empty() => return true,
             Poll::Ready(Ok(())) => {}
             Poll::Ready(Err(_)) => return false,
-            Poll::Pending => break,
+            Poll::Pending => return true,
         }
     }
-    true
 }

@@ -17,7 +17,8 @@
 //!   whole answer in time is *timeout*; a connection that ends after sending began is *reset*; an answer
 //!   that breaks the protocol or a limit, or lacks what is expected or captured, is *check*; an answer
 //!   that refuses is *status*. After the first four of these the connection is given up: what is on its
-//!   way could be taken for the answer to something else.
+//!   way could be taken for the answer to something else. Only of a protocol that can give up a request
+//!   by itself ([`Dialogue::give_up`]) it is kept after a request's own deadline.
 
 mod client;
 mod idle;
@@ -101,6 +102,12 @@ pub trait Dialogue: 'static {
     /// more.
     fn overhear(&self, _line: &mut Self::Line, _heard: &mut &[u8], _say: &mut Vec<u8>) -> bool {
         true
+    }
+
+    /// Once the server has said its last word on a connection, unasked: whether there is something in it for the next
+    /// request to hear, whether or not the connection is still there then.
+    fn last_word(&self, _line: &Self::Line) -> Option<bool> {
+        None
     }
 
     /// Bytes as a person reads them, without secrets; for who looks at a few requests. Empty where the protocol

@@ -119,6 +119,9 @@ async fn say(headers: &HeaderMap, heard: &mut Heard, mut respond: SendResponse<B
     };
     let text = note["text"].as_str().unwrap();
     let mut refused = head("application/grpc");
+    if text == "late" {
+        tokio::time::sleep(ms(300)).await;
+    }
     match text {
         "reset" => return respond.send_reset(Reason::REFUSED_STREAM),
         "hang" => return std::future::pending().await,
@@ -500,6 +503,23 @@ fn a_deadline_ends_a_call_that_hangs() {
     let connects = told.summary.connects;
     let late = told.errors(ErrorClass::Connect);
     assert!((1..=1 + late).contains(&connects), "{connects} connections");
+}
+
+#[test]
+fn a_late_answer_is_no_other_calls() {
+    let server = Two::start(Builder::new(), by_notes);
+    let make = make(&[])
+        .step_with(Wait::None, "GET /", |_, make| {
+            let request = saying(make, "Say", &[r#"{"text": "late"}"#]);
+            changed(request, |call| call.deadline = Some(ms(200)))
+        })
+        .step_with(Wait::Constant(ms(100)), "GET /", |_, make| Request {
+            answer: holds("$.text", "user: hi"),
+            ..saying(make, "Say", &[r#"{"text": "hi"}"#])
+        });
+    let told = run_until(make.drive(&server.base()), |told| told.done() >= 4);
+    let late = told.errors(ErrorClass::Timeout) + told.errors(ErrorClass::Connect);
+    assert_eq!(told.summary.errors, late, "{:?}", told.examples);
 }
 
 #[test]

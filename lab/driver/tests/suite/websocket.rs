@@ -192,6 +192,45 @@ fn a_ping_is_answered_while_the_user_thinks() {
     assert_eq!((told.transactions(0), told.transactions(1)), (1, 0));
 }
 
+/// With what it said before, and whether or not the connection is still there.
+#[test]
+fn a_close_while_the_user_thinks_is_heard_by_the_next_request() {
+    let server = server(|mut socket| {
+        let Ok(Message::Text(_)) = socket.read() else {
+            return;
+        };
+        for text in ["answer", "first", "last"] {
+            let _sent = socket.send(Message::text(text));
+        }
+        let why = CloseFrame {
+            code: CloseCode::Policy,
+            reason: "not today".into(),
+        };
+        let _closed = socket.close(Some(why));
+        while socket.read().is_ok() {}
+    });
+    let heard = |text: &'static str| {
+        let make = Make::new(&[])
+            .step_with(Wait::Constant(ms(1)), "GET /", |one, _| {
+                saying("ask", None, Some("answer"))(one)
+            })
+            .step_with(Wait::Constant(ms(50)), "GET /", |one, _| {
+                saying("more", until(Some(text), None), Some("first\nlast"))(one)
+            });
+        let drive = speaking(make, None).drive(&server.base());
+        run_until(drive, |told| told.done() >= 4)
+    };
+    let told = heard("last");
+    assert!(told.transactions(1) >= 1, "{:?}", told.examples);
+    let told = heard("never said");
+    assert_eq!(told.transactions(1), 0);
+    let text = &told.examples[0].1;
+    assert!(
+        text.contains("closed after 2 messages") && text.contains("not today"),
+        "{text}"
+    );
+}
+
 #[test]
 fn messages_between_requests_are_heard_by_the_next() {
     let server = server(|mut socket| {
