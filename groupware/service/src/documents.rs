@@ -28,7 +28,7 @@ pub async fn change<T>(
             who,
             now,
             bits,
-            quota_bytes: service.settings().quota_bytes,
+            quota_bytes: service.quota_bytes(),
         })?;
         look.at(
             &service.quotas,
@@ -59,7 +59,7 @@ pub fn room(service: &Service, caller: &Caller, mailbox: &str) -> Result<u64, Do
     let store = service.store();
     match caller.source() {
         Source::Trusted => {
-            let quota_bytes = service.settings().quota_bytes;
+            let quota_bytes = service.quota_bytes();
             store.read(|snapshot| documents::room(snapshot, mailbox, quota_bytes))
         }
         _ => {

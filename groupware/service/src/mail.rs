@@ -165,7 +165,7 @@ pub fn has_room(
 ) -> Result<bool, StoreError> {
     let now = service.uptime();
     service.store().read(|snapshot| {
-        if let Some(most) = service.settings().mail_quota_bytes
+        if let Some(most) = service.mail_quota_bytes()
             && stored_bytes(snapshot, mailbox)?.saturating_add(bytes) > most
         {
             return Ok(false);
@@ -284,7 +284,7 @@ impl Round {
             mailbox,
             now_us: self.now_us,
             ids: self.ids,
-            quota_bytes: service.settings().mail_quota_bytes,
+            quota_bytes: service.mail_quota_bytes(),
         })?;
         let of = (caller, mailbox);
         self.look

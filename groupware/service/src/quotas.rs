@@ -92,7 +92,10 @@ impl Look {
 /// The counts.
 #[derive(Debug)]
 pub(crate) struct Quotas {
-    quota_bytes: AtomicU64,
+    /// Most that a user stores.
+    bytes: AtomicU64,
+    /// Most that the messages of one mailbox may have; none, if it is the greatest number.
+    mail_bytes: AtomicU64,
     counts: Mutex<HashMap<Arc<str>, Count>>,
     meetings: MeetingsBytes,
     delivered: Limiter<Source>,
@@ -105,18 +108,32 @@ struct Count {
 }
 
 impl Quotas {
-    pub(crate) fn new(store: Store, quota_bytes: u64) -> Self {
+    /// Users store so many bytes, and messages in one mailbox have so many of them.
+    pub(crate) fn new(store: Store, (bytes, mail_bytes): (u64, Option<u64>)) -> Self {
         Self {
-            quota_bytes: AtomicU64::new(quota_bytes),
+            bytes: AtomicU64::new(bytes),
+            mail_bytes: AtomicU64::new(mail_bytes.unwrap_or(u64::MAX)),
             counts: Mutex::default(),
             meetings: MeetingsBytes::new(store),
             delivered: Limiter::new(DELIVERED_KIB, DELIVERED_WITHIN / DELIVERED_KIB),
         }
     }
 
-    /// Has users store so many bytes from now on.
-    pub(crate) fn set(&self, quota_bytes: u64) {
-        self.quota_bytes.store(quota_bytes, Relaxed);
+    /// Has other quotas hold from now on.
+    pub(crate) fn set(&self, (bytes, mail_bytes): (u64, Option<u64>)) {
+        self.bytes.store(bytes, Relaxed);
+        self.mail_bytes
+            .store(mail_bytes.unwrap_or(u64::MAX), Relaxed);
+    }
+
+    /// Most bytes that a user stores.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Relaxed)
+    }
+
+    /// Most bytes that the messages of one mailbox may have.
+    pub(crate) fn mail_bytes(&self) -> Option<u64> {
+        Some(self.mail_bytes.load(Relaxed)).filter(|bytes| *bytes < u64::MAX)
     }
 
     /// Looks whether a caller's batch may be stored: whether those whose mailboxes grow by it have room,
@@ -160,7 +177,7 @@ impl Quotas {
         (mailbox, added): (&Arc<str>, &mut Added),
         now: Duration,
     ) -> Result<bool, StoreError> {
-        let quota = self.quota_bytes.load(Relaxed);
+        let quota = self.bytes();
         let most = match added.is_new || added.mail > 0 || added.documents > 0 {
             true => quota,
             false => quota.saturating_add(quota / MORE_PART),
@@ -201,10 +218,7 @@ impl Quotas {
     ) -> Result<bool, StoreError> {
         match caller.source() {
             Source::Trusted => Ok(true),
-            _ => {
-                let most = self.quota_bytes.load(Relaxed);
-                self.fits(snapshot, (mailbox, bytes), most, now)
-            }
+            _ => self.fits(snapshot, (mailbox, bytes), self.bytes(), now),
         }
     }
 
@@ -216,7 +230,7 @@ impl Quotas {
         now: Duration,
     ) -> Result<u64, StoreError> {
         let used = self.used_bytes(snapshot, mailbox, now)?;
-        Ok(self.quota_bytes.load(Relaxed).saturating_sub(used))
+        Ok(self.bytes().saturating_sub(used))
     }
 
     /// What a mailbox takes: messages as their folders count them, documents and uploads as their usage says,
@@ -438,7 +452,7 @@ mod tests {
     #[tokio::test]
     async fn a_share_is_one_over_all_services() {
         let store = Store::memory(StoreOptions::default()).unwrap();
-        let quotas = Quotas::new(store.clone(), 100_000);
+        let quotas = Quotas::new(store.clone(), (100_000, None));
         store.commit(put("ada", "c/e/1", 60_000)).await.unwrap();
         let mut mail = Batch::new();
         mail.add("ada", "m/c/inbox", [1, 1, 30_000]);
@@ -480,7 +494,7 @@ mod tests {
     #[tokio::test]
     async fn what_does_not_grow_needs_no_room() {
         let store = Store::memory(StoreOptions::default()).unwrap();
-        let quotas = Quotas::new(store.clone(), 16_000);
+        let quotas = Quotas::new(store.clone(), (16_000, None));
         let mut full = put("ada", "c/e/1", 20_000);
         full.put("bob", "c/e/1", vec![7; 16_000]);
         store.commit(full).await.unwrap();
@@ -512,7 +526,7 @@ mod tests {
     #[tokio::test]
     async fn documents_take_what_they_grow_by() {
         let store = Store::memory(StoreOptions::default()).unwrap();
-        let quotas = Quotas::new(store.clone(), 10_000);
+        let quotas = Quotas::new(store.clone(), (10_000, None));
         let usage = |bytes: u64| format!(r#"{{"bytes":{bytes}}}"#);
         let mut full = put("ada", "d/d/x/1", 3000);
         full.put("ada", "d/q", usage(2000));
@@ -541,7 +555,7 @@ mod tests {
     #[tokio::test]
     async fn what_was_refused_takes_no_room() {
         let store = Store::memory(StoreOptions::default()).unwrap();
-        let quotas = Quotas::new(store.clone(), 300 << 20);
+        let quotas = Quotas::new(store.clone(), (300 << 20, None));
         let meeting = new("bob", "c/e/1", 200 << 20);
         assert_eq!(check(&store, &quotas, &meeting, START), Ok(()));
         for _ in 0..3 {
@@ -555,7 +569,7 @@ mod tests {
     #[test]
     fn what_is_put_into_others_mailboxes_has_a_rate() {
         let store = Store::memory(StoreOptions::default()).unwrap();
-        let quotas = Quotas::new(store.clone(), u64::MAX);
+        let quotas = Quotas::new(store.clone(), (u64::MAX, None));
         let meeting = put("bob", "c/e/1", 64 << 20);
         let sent = (0..9).take_while(|_| check(&store, &quotas, &meeting, START).is_ok());
         assert_eq!(sent.count(), 3);

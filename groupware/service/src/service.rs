@@ -1,6 +1,7 @@
-//! What all fronts share: the store, who is who, quotas, turns of long work, the clock.
+//! What all fronts share: the store, who is who, quotas, turns of long work, memory for answers, the clock, and random
+//! bits.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use groupware_auth::{AccountsError, Auth};
@@ -64,7 +65,6 @@ pub struct Parts {
     /// For what removes or moves very much, a little at a time, and takes long at that.
     clearing: Aside,
     clock: Clock,
-    settings: RwLock<Arc<Settings>>,
 }
 
 impl Service {
@@ -75,12 +75,14 @@ impl Service {
     pub fn start(store: Store, settings: Settings) -> Result<Self, AccountsError> {
         Ok(Self(Arc::new(Parts {
             auth: Auth::start(&store, &settings.auth)?,
-            quotas: Quotas::new(store.clone(), settings.quota_bytes),
+            quotas: Quotas::new(
+                store.clone(),
+                (settings.quota_bytes, settings.mail_quota_bytes),
+            ),
             memory: Pool::new(MEMORY_BYTES[0] >> 10).with_trusted(MEMORY_BYTES[1] >> 10),
             aside: Aside::default(),
             clearing: Aside::default(),
             clock: Clock::start(),
-            settings: RwLock::new(Arc::new(settings)),
             store,
         })))
     }
@@ -90,22 +92,19 @@ impl Service {
         &self.0.store
     }
 
-    /// What the service was told, when it started or since.
-    pub fn settings(&self) -> Arc<Settings> {
-        let settings = self.0.settings.read();
-        Arc::clone(&settings.unwrap_or_else(PoisonError::into_inner))
+    /// Most bytes that a user stores: messages, meetings, documents, attachments, and uploads under way.
+    pub fn quota_bytes(&self) -> u64 {
+        self.0.quotas.bytes()
     }
 
-    /// Has other quotas hold from now on: for a user's documents, and for the messages of a mailbox.
+    /// Most bytes that the messages of one mailbox may have.
+    pub fn mail_quota_bytes(&self) -> Option<u64> {
+        self.0.quotas.mail_bytes()
+    }
+
+    /// Has other quotas hold from now on: for all that a user stores, and for the messages of a mailbox.
     pub fn set_quotas(&self, quota_bytes: u64, mail_quota_bytes: Option<u64>) {
-        self.0.quotas.set(quota_bytes);
-        let settings = self.0.settings.write();
-        let mut settings = settings.unwrap_or_else(PoisonError::into_inner);
-        *settings = Arc::new(Settings {
-            quota_bytes,
-            mail_quota_bytes,
-            ..Settings::clone(&settings)
-        });
+        self.0.quotas.set((quota_bytes, mail_quota_bytes));
     }
 
     /// Takes so many bytes from what a caller may put where they count in nobody's share of the disk, as

@@ -402,7 +402,7 @@ async fn read_quota(State(service): State<Service>, owner: Owner) -> Reply {
     let used = read(&service, |snapshot| {
         mail::used_bytes(snapshot, owner.mailbox())
     })?;
-    let quota = service.settings().mail_quota_bytes;
+    let quota = service.mail_quota_bytes();
     let size = quota.unwrap_or_default() / 1024;
     let told = Quota {
         enabled: quota.is_some(),

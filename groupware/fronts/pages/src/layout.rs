@@ -106,7 +106,7 @@ impl Counted {
                 unread: usize::try_from(inbox.unread).unwrap_or(usize::MAX),
                 folders,
                 used_bytes,
-                quota_bytes: service.settings().mail_quota_bytes,
+                quota_bytes: service.mail_quota_bytes(),
             })
         })?;
         Ok(counted)

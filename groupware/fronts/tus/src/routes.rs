@@ -178,7 +178,7 @@ fn lengths(front: &Tus, headers: &HeaderMap) -> Result<(u64, Option<u64>), Uploa
     };
     match text(headers, LENGTH) {
         None if is_deferred => {
-            let quota_bytes = front.service.settings().quota_bytes;
+            let quota_bytes = front.service.quota_bytes();
             let most = front.attachment_bytes.min(quota_bytes);
             Ok((STEP_BYTES.min(most), Some(most)))
         }
