@@ -15,7 +15,7 @@ use crate::passwords::Passwords;
 use crate::sessions::{Lifetime, Sessions};
 use crate::throttle::Throttle;
 
-/// What has to be known of a server's configuration for that.
+/// What has to be known of a server's configuration to tell who is who.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The domain of the users' addresses.
@@ -100,8 +100,8 @@ impl Auth {
     ///
     /// # Errors
     /// When the store can't be read, or could not a moment ago.
-    pub fn is_ready(&self) -> Result<(), StoreError> {
-        self.known.is_ready()
+    pub fn ensure_ready(&self) -> Result<(), StoreError> {
+        self.known.ensure_ready()
     }
 
     /// The local users, as they are remembered here.

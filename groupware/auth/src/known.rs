@@ -114,7 +114,7 @@ impl Known {
     }
 
     /// Makes sure that what is remembered counts, and that nobody is refused who has to look again.
-    pub(crate) fn is_ready(&self) -> Result<(), StoreError> {
+    pub(crate) fn ensure_ready(&self) -> Result<(), StoreError> {
         let others = self.others.as_ref();
         match others.and_then(|others| others.recent_failure(others.clock.now())) {
             Some(error) => Err(error),
@@ -322,7 +322,7 @@ mod tests {
     fn who_could_not_look_a_moment_ago_is_not_ready() {
         let store = Store::memory(StoreOptions::default()).unwrap();
         let known = Known::load(store, "example.org", Cache::new(1), true).unwrap();
-        assert!(known.is_ready().is_ok());
+        assert!(known.ensure_ready().is_ok());
 
         // A moment ago for as long as the test takes: what is remembered counts still, and whoever looks is refused.
         let others = known.others.as_ref().unwrap();
@@ -332,9 +332,9 @@ mod tests {
         *others.failure() = Some((later, away));
         assert!(known.ensure().is_ok());
         assert!(known.look_again(known.seen()).is_err());
-        assert!(known.is_ready().is_err());
+        assert!(known.ensure_ready().is_err());
 
         *others.failure() = None;
-        assert!(known.is_ready().is_ok());
+        assert!(known.ensure_ready().is_ok());
     }
 }

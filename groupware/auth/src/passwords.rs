@@ -27,7 +27,7 @@ pub struct Busy;
 
 /// What became of a password.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// It is the user's.
     Right,
     /// It isn't.
@@ -51,7 +51,7 @@ pub struct Passwords {
 
 impl Passwords {
     /// Lets so many be hashed at once.
-    pub fn new(at_once: usize) -> Self {
+    pub(crate) fn new(at_once: usize) -> Self {
         Self {
             at_work: Arc::new(Semaphore::new(at_once)),
             queue: Semaphore::new(at_once + WAITING),
@@ -72,7 +72,7 @@ impl Passwords {
     /// Whether this is the user's password. `hash` is the user's, or `None` for a user who is
     /// unknown or has no password, who is refused after the same time. `allowed` is asked before
     /// the password is looked at, once more after waiting for a turn.
-    pub async fn verify(
+    pub(crate) async fn verify(
         &self,
         caller: &Caller,
         (user, hash): (&str, Option<&str>),

@@ -38,7 +38,7 @@ impl Signals {
     /// When the system refuses.
     ///
     /// # Panics
-    /// Outside of a runtime.
+    /// Outside of a runtime of tokio.
     pub fn new(parent: Option<u32>) -> io::Result<Self> {
         let signals = Self {
             hang_up: signal(SignalKind::hangup())?,

@@ -12,14 +12,14 @@ pub fn unix_micros() -> i64 {
     i64::try_from(since_1970().as_micros()).unwrap_or(i64::MAX)
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the crate's clock")]
+#[expect(clippy::disallowed_methods, reason = "this is the one clock")]
 fn since_1970() -> Duration {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default()
 }
 
-/// A steady clock that starts with the server.
+/// A steady clock, from its start.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     start: Instant,
@@ -27,15 +27,15 @@ pub struct Clock {
 
 impl Clock {
     /// Starts it.
-    #[expect(clippy::disallowed_methods, reason = "this is the crate's clock")]
+    #[expect(clippy::disallowed_methods, reason = "this is the one clock")]
     pub fn start() -> Self {
         Self {
             start: Instant::now(),
         }
     }
 
-    /// The time since the server started.
-    #[expect(clippy::disallowed_methods, reason = "this is the crate's clock")]
+    /// The time since it was started.
+    #[expect(clippy::disallowed_methods, reason = "this is the one clock")]
     pub fn now(&self) -> Duration {
         Instant::now().saturating_duration_since(self.start)
     }

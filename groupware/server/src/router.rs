@@ -136,7 +136,7 @@ async fn read_apart(watched: &Watched) -> Option<Result<(), StoreError>> {
         let read = service
             .store()
             .read(|snapshot| snapshot.get(HEALTH, b"").map(drop))
-            .and_then(|()| service.auth.is_ready());
+            .and_then(|()| service.auth.ensure_ready());
         drop(turn);
         // Who asked may be gone.
         let _ = tell.send(read);

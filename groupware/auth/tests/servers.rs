@@ -177,7 +177,7 @@ async fn a_user_who_comes_after_another_of_the_name_is_another() {
     }
 }
 
-/// One server has removed a user, and ended before the data was gone; the other registers one of the name.
+/// One server has removed a user, and ended before the data was gone; the next registers one of the name.
 #[tokio::test]
 async fn nobody_finds_the_data_of_another_of_the_name() {
     let store = Store::memory(StoreOptions::default()).unwrap();
