@@ -61,6 +61,9 @@ pub struct Trial {
     pub parameters: Cell,
     /// What it is to carry.
     pub load: LoadSpec,
+    /// How far apart the probe is meant to be sent, ms; `None` where there is none, and in older plans.
+    #[serde(default)]
+    pub probe_every_ms: Option<u64>,
     /// What a server that answers at once would see; `None` where the workload neither waits nor
     /// paces, so that the server alone decides.
     pub prediction: Option<Prediction>,

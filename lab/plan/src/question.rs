@@ -101,9 +101,6 @@ pub struct WorkloadOutline {
     pub steps: Vec<String>,
     /// Whether a request is measured beside the load.
     pub probe: bool,
-    /// How far apart its planned sends are, ms, at real speed; `None` in older plans.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub probe_every_ms: Option<u64>,
     /// What each population does, in their order; empty where all users do the same. `steps` are all of
     /// theirs then, and there is no session that all go through.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -136,6 +136,9 @@ pub struct Trial {
     pub reach: ReachSpec,
     /// What it is to carry.
     pub load: LoadSpec,
+    /// How far apart the probe is meant to be sent, ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe_every_ms: Option<u64>,
     /// What a server that answers at once would see; `None` where the workload neither waits nor
     /// paces, so that the server alone decides.
     pub prediction: Option<Prediction>,
@@ -157,6 +160,7 @@ impl Trial {
             host: HostSpec::default(),
             reach: ReachSpec::default(),
             load,
+            probe_every_ms: None,
             prediction: None,
         }
     }
@@ -355,11 +359,15 @@ fn trial_of(study: &Study, cell: &Cell, speed: f64) -> Result<Trial, PlanError> 
         let looks = soonest.map(|lasts| (milliseconds(lasts, speed) / 10).max(1000));
         load.window_ms = load.window_ms.min(looks.unwrap_or(u64::MAX));
     }
+    let workloads = study.workloads_with(&load, &parameters);
+    let workloads = workloads.map_err(|error| PlanError::Cell(error.to_string()))?;
+    let probe = workloads.iter().find_map(|one| one.probe.as_ref());
     Ok(Trial {
         cell: cell.clone(),
         parts: of.parts(cell)?,
         host,
         reach,
+        probe_every_ms: probe.map(|probe| milliseconds(probe.every, speed)),
         parameters,
         ..Trial::of(0, system, load)
     })

@@ -153,6 +153,29 @@ session:
     assert!(near(counts[1], 0.75) && near(counts[4], 0.1), "{counts:?}");
 }
 
+/// In each cell by its own parameters, and by the speed.
+#[test]
+fn a_trial_knows_how_often_the_probe_is_sent() {
+    const PROBED: &str = r#"workload: w
+parameters: { every: 1s }
+session: { steps: [{ step: Read, request: GET / }] }
+probe: { every: "{{ every }}", request: GET /health }
+"#;
+    let text = "study: s\ntitle: S\nworkload: w\nsystem: { groupware: {} }\n\
+                load: { users: 2, hold: 30s }\norder: listed\nmatrix: { often: [1s, 1m] }\n\
+                parameters: { every: \"{{ often }}\" }\n";
+    let study = load_study("s.study.yaml", &Folder(text.to_owned(), PROBED), &[])
+        .unwrap_or_else(|e| panic!("{:?}", e.problems()))
+        .study;
+    let options = PlanOptions {
+        speed: 10.0,
+        ..PlanOptions::default()
+    };
+    let trials = plan(&study, &options).unwrap().trials;
+    let every: Vec<_> = trials.iter().map(|trial| trial.probe_every_ms).collect();
+    assert_eq!(every[..2], [Some(100), Some(6_000)]);
+}
+
 #[test]
 fn faults_of_parameters() {
     const FROM: &str = "published:";

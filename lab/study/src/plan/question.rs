@@ -13,10 +13,6 @@ use crate::model::{Cell, Study, Threshold};
 /// The question of a study at a speed; or which of its settings makes no sense in a cell.
 pub(crate) fn question(study: &Study, speed: f64) -> Result<Question, String> {
     let workload = &study.workload;
-    let of_all = study.populations.iter().map(|one| &*one.workload);
-    let probe = of_all
-        .chain([&**workload])
-        .find_map(|one| one.probe.as_ref());
     let populations = populations(study);
     Ok(Question {
         about: study.about.clone(),
@@ -44,8 +40,9 @@ pub(crate) fn question(study: &Study, speed: f64) -> Result<Question, String> {
                     .flat_map(|one| one.steps.clone())
                     .collect(),
             },
-            probe: probe.is_some(),
-            probe_every_ms: probe.map(|probe| milliseconds(probe.every, 1.0)),
+            probe: workloads(study)
+                .iter()
+                .any(|(_, workload)| workload.probe.is_some()),
             sessions: match populations.is_empty() {
                 true => sessions(study)?,
                 false => Vec::new(),

@@ -36,9 +36,10 @@ fn failed(facts: &Facts<'_>) -> Option<String> {
     })
 }
 
-/// It is sent again at its next moment after an answer.
+/// It is sent again at its next moment after an answer, which may be as far from the last one as usual.
 fn silent(facts: &Facts<'_>) -> Option<String> {
-    let every_ms = as_f64(facts.study.workload.probe_every_ms?) / facts.speed;
+    let every_ms = as_f64(facts.planned.probe_every_ms?);
+    let (answered, errors) = facts.sums.whole.probe;
     let end_ms = hold(facts.data, facts.planned.load.kind).end_ms;
     let with_answer = facts.data.windows.iter().filter(|window| {
         let mut steps = window.steps.iter();
@@ -49,7 +50,8 @@ fn silent(facts: &Facts<'_>) -> Option<String> {
     });
     let last_ms = with_answer.map(|window| window.end_ms).reduce(f64::max);
     let silent_ms = end_ms - last_ms.unwrap_or_default();
-    let figure = facts.held(silent_ms - every_ms, &UNANSWERED);
+    let usual_ms = last_ms.map_or(0.0, |last| 2.0 * last / as_f64(answered + errors));
+    let figure = facts.held(silent_ms - every_ms.max(usual_ms), &UNANSWERED);
     (figure.outcome() > CheckOutcome::Pass).then(|| match last_ms {
         None => "it was never answered".to_owned(),
         Some(_) => format!("no answer in the last {}", duration(silent_ms)),
