@@ -23,10 +23,9 @@ const MAX_HEADERS: usize = 64;
 const MAX_MESSAGE: usize = 16 << 20;
 /// How much of what is heard is kept for what is expected and captured.
 const MAX_TEXT: usize = 4 << 20;
-/// How much a server may say unasked, bytes and messages, that is kept for the next request: what is more waits in
-/// the system.
-const MOST_UNASKED_BYTES: usize = 64 << 10;
-const MOST_UNASKED: usize = 1000;
+/// How much of what a server says unasked is kept for the next requests as messages, as much in bytes, and as much of a
+/// message that isn't whole: what is more waits in the system.
+const MOST_UNASKED: usize = 64 << 10;
 /// What a user's connection reads at once from memory.
 const READ: usize = 4 << 10;
 
@@ -59,8 +58,9 @@ pub struct WebSocketLine {
     pipe: Pipe,
     /// What was heard between requests, pings apart.
     unasked: VecDeque<Result<Message, Error>>,
-    /// Bytes that were heard since the last request.
     unasked_bytes: usize,
+    /// Bytes that were heard between requests since the last message was whole.
+    partial_bytes: usize,
 }
 
 /// Reads messages as they come on a connection whose handshake is over.
@@ -211,10 +211,13 @@ impl WebSocketLine {
 
     /// The next frame that is whole.
     fn read(&mut self) -> Result<Message, Error> {
-        match (self.unasked.pop_front(), &mut self.frames) {
-            (Some(first), _) => first,
-            (None, Some(frames)) => frames.read(&mut self.pipe),
-            (None, None) => Err(Error::AlreadyClosed),
+        if let Some(first) = self.unasked.pop_front() {
+            self.unasked_bytes -= taken_by(&first);
+            return first;
+        }
+        match &mut self.frames {
+            Some(frames) => frames.read(&mut self.pipe),
+            None => Err(Error::AlreadyClosed),
         }
     }
 
@@ -228,14 +231,18 @@ impl WebSocketLine {
     /// Reads what is there for the next request. Pings are answered.
     fn read_unasked(&mut self) {
         while !self.is_over()
-            && self.unasked.len() < MOST_UNASKED
+            && self.unasked_bytes < MOST_UNASKED
             && let Some(frames) = &mut self.frames
         {
             match frames.read(&mut self.pipe) {
                 Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => {}
                 Err(Error::Io(error)) if error.kind() == ErrorKind::WouldBlock => break,
-                read => self.unasked.push_back(read),
+                read => {
+                    self.unasked_bytes += taken_by(&read);
+                    self.unasked.push_back(read);
+                }
             }
+            self.partial_bytes = 0;
         }
         self.flush();
     }
@@ -244,6 +251,11 @@ impl WebSocketLine {
     fn is_over(&self) -> bool {
         matches!(self.unasked.back(), Some(Ok(Message::Close(_)) | Err(_)))
     }
+}
+
+/// What a message takes while it is kept: an empty one, too.
+fn taken_by(read: &Result<Message, Error>) -> usize {
+    size_of::<Message>() + read.as_ref().map_or(0, Message::len)
 }
 
 impl WebSocketMessages {
@@ -467,41 +479,44 @@ impl Dialogue for WebSocket {
             let shaken = self.shaken(key, line, heard)?;
             return Ok(shaken.map_or(Turn::Listen, Turn::Done));
         }
-        let is_over = line.is_over();
         if !std::mem::replace(&mut talk.is_said, true) {
             out.messages = 0;
-            line.unasked_bytes = 0;
-            // Nobody hears more.
-            if let Some(kind) = talk.message.filter(|_| !is_over) {
+            line.partial_bytes = 0;
+            if let Some(kind) = talk.message {
                 talk.say(kind, line)?;
             }
         }
-        let listened = match talk.count {
-            Some(0) if !is_over => Some(Reply::default()),
-            _ => {
-                line.pipe.hear(std::mem::take(heard));
-                talk.listen(line, out)?
-            }
+        let mut listened = match talk.count {
+            Some(0) => Some(Reply::default()),
+            // What is kept comes first: no more is heard than is asked for.
+            _ => talk.listen(line, out)?,
         };
+        if listened.is_none() && !heard.is_empty() {
+            line.pipe.hear(std::mem::take(heard));
+            listened = talk.listen(line, out)?;
+        }
         // What is said now: the message, and what pings are answered with.
         out.say.append(&mut line.pipe.said);
         Ok(listened.map_or(Turn::Listen, Turn::Done))
     }
 
     fn overhear(&self, line: &mut WebSocketLine, heard: &mut &[u8], say: &mut Vec<u8>) -> bool {
-        if line.unasked_bytes < MOST_UNASKED_BYTES {
-            line.unasked_bytes += heard.len();
+        if line.pipe.is_read() && line.partial_bytes < MOST_UNASKED {
+            line.partial_bytes += heard.len();
             line.pipe.hear(std::mem::take(heard));
-            line.read_unasked();
-            say.append(&mut line.pipe.said);
         }
-        true
+        line.read_unasked();
+        say.append(&mut line.pipe.said);
+        !matches!(line.unasked.back(), Some(Ok(Message::Close(_))))
     }
 
-    fn last_word(&self, line: &WebSocketLine) -> Option<bool> {
+    fn keeps(&self, line: &WebSocketLine) -> bool {
         // A close by itself is a connection that was idle for too long.
-        let has_more = line.unasked.len() > 1 || matches!(line.unasked.back(), Some(Err(_)));
-        line.is_over().then_some(has_more)
+        !matches!(line.unasked.front(), None | Some(Ok(Message::Close(_))))
+    }
+
+    fn only_listens(&self, talk: &WebSocketTalk) -> bool {
+        talk.message.is_none()
     }
 
     fn spell(&self, side: Side, bytes: &[u8]) -> String {
@@ -569,6 +584,11 @@ fn frame(side: Side, header: &FrameHeader, payload: &[u8]) -> String {
 }
 
 impl Pipe {
+    /// Whether nothing is left of what was heard.
+    fn is_read(&self) -> bool {
+        self.read == self.heard.len()
+    }
+
     /// Takes in what was heard.
     fn hear(&mut self, bytes: &[u8]) {
         self.heard.drain(..self.read);
@@ -598,5 +618,59 @@ impl Write for Pipe {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn websocket() -> WebSocket {
+        WebSocket {
+            host: String::new(),
+            path: Template::literal("/"),
+            headers: Vec::new(),
+            subprotocol: None,
+            asked: Vec::new(),
+        }
+    }
+
+    /// However long a server says more than its users ask for.
+    #[test]
+    fn what_is_kept_between_requests_is_bounded() {
+        let (websocket, mut line) = (websocket(), WebSocketLine::open());
+        let message = *b"\x81\x04tick";
+        let all = message.repeat(10_000);
+        let (mut taken, mut heard) = (0, 0);
+        for _ in 0..1_000 {
+            let mut rest = &all[..];
+            assert!(websocket.overhear(&mut line, &mut rest, &mut Vec::new()));
+            let (mut talk, mut out) = (WebSocketTalk::default(), Out::default());
+            (talk.count, talk.at_most) = (Some(1), 1);
+            let turn = websocket.turn(&mut line, &mut talk, &mut rest, &mut out);
+            assert!(matches!(turn, Ok(Turn::Done(_))));
+            taken += all.len() - rest.len();
+            heard += message.len();
+            assert!(
+                taken - heard <= 2 * all.len(),
+                "{taken} bytes, {heard} heard"
+            );
+        }
+        assert_eq!(heard, 1_000 * message.len());
+    }
+
+    #[test]
+    fn any_number_of_pings_is_answered_between_requests() {
+        let (websocket, mut line) = (websocket(), WebSocketLine::open());
+        let ping = [&[0x89, 100][..], &[b'p'; 100]].concat();
+        let mut said = Vec::new();
+        for _ in 0..100 {
+            let all = ping.repeat(50);
+            let mut heard = &all[..];
+            assert!(websocket.overhear(&mut line, &mut heard, &mut said));
+            assert!(heard.is_empty());
+        }
+        // With a mask.
+        assert_eq!(said.len(), 5_000 * (ping.len() + 4));
     }
 }

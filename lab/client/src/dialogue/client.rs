@@ -74,8 +74,10 @@ pub(super) struct Link<L> {
     pub(super) rest: Vec<u8>,
     /// What is to be said before anything else.
     pub(super) owed: Vec<u8>,
-    /// When something was heard last.
-    pub(super) heard: Nanos,
+    /// Since when something was said, and nothing heard.
+    pub(super) unheard: Option<Nanos>,
+    /// Nothing can be said any more: what is kept can be heard.
+    pub(super) ended: bool,
 }
 
 /// What an exchange works with, used by one after the other.
@@ -180,15 +182,16 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         }
     }
 
-    /// Begins the request, and what opens a connection where there is none.
-    fn begin(
+    /// Begins the request, and what opens a connection where there is none of use.
+    async fn begin(
         &self,
-        session: &DialogueSession<D>,
+        session: &mut DialogueSession<D>,
         request: RequestId,
         scope: &mut UserScope,
         desk: &mut Desk<D::Talk>,
     ) -> Result<(), Unmade> {
         self.dialogue.ask(request, scope, &mut desk.talk)?;
+        self.drop_unusable(session, &desk.talk).await;
         if session.link.is_none() && session.seat.is_none() {
             self.dialogue.open(scope, &mut desk.opening)?;
         }
@@ -196,13 +199,13 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     }
 
     /// Drops a connection that was idle for too long, or that the server has closed meanwhile.
-    async fn drop_unusable(&self, session: &mut DialogueSession<D>) {
+    async fn drop_unusable(&self, session: &mut DialogueSession<D>, talk: &D::Talk) {
         let Some(link) = &mut session.link else {
             return;
         };
         if D::SAYS_MESSAGES {
-            let goes_on = poll_fn(|cx| Poll::Ready(self.attend(link, cx)));
-            if !goes_on.await {
+            let is_kept = poll_fn(|cx| Poll::Ready(self.attend(link, cx))).await;
+            if !is_kept || (link.ended && !self.dialogue.only_listens(talk)) {
                 session.link = None;
             }
             return;
@@ -256,7 +259,8 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
             line: D::Line::default(),
             rest: Vec::new(),
             owed: Vec::new(),
-            heard: self.time.now(),
+            unheard: None,
+            ended: false,
         };
         let greeted = self.time.now();
         let mut securing = 0;
@@ -365,6 +369,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
                     let space = &mut *self.read.borrow_mut();
                     if let Poll::Ready(Ok(count @ 1..)) = link.connection.poll_read(cx, space) {
                         link.rest.extend_from_slice(&space[..count]);
+                        link.unheard = None;
                         call.came += count as u64;
                         cx.waker().wake_by_ref();
                     }
@@ -422,7 +427,9 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
                 false => &[][..],
             };
             let now = self.time.now();
-            link.heard = now;
+            if !fresh.is_empty() {
+                link.unheard = None;
+            }
             call.first.get_or_insert(now);
             call.came += fresh.len() as u64;
             if call.came > self.limits.max_response_bytes {
@@ -530,6 +537,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         desk.out.looked_at = self.tap.is_some();
         desk.out.say.append(&mut link.owed);
         call = Call::new(deadline, self.time.now());
+        link.unheard.get_or_insert(call.began);
         let talk = (&mut desk.talk, &mut desk.out);
         let ended = match self.converse(&mut link, talk, &mut call).await {
             Ok(Ended::Done(reply)) => Ok(reply),
@@ -552,7 +560,8 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
                 // A deadline of its own tells of the request alone; silence for as long as any may take, of the
                 // connection.
                 let longest = self.limits.request_timeout;
-                let silent = self.time.now().saturating_sub(link.heard);
+                let now = self.time.now();
+                let silent = now.saturating_sub(link.unheard.unwrap_or(now));
                 let is_own = patience < longest && silent < nanos(longest);
                 if matches!(stopped, Stopped::Late) && is_own {
                     let goes_on = self.dialogue.give_up(&mut link.line, &mut link.owed);
@@ -591,9 +600,8 @@ impl<D: Dialogue, T: Time> Client for DialogueClient<D, T> {
         scope: &mut UserScope,
         deadline: &T::Timer,
     ) -> Exchange {
-        self.drop_unusable(session).await;
         let mut desk = self.desks.borrow_mut().pop().unwrap_or_default();
-        match self.begin(session, request, scope, &mut desk) {
+        match self.begin(session, request, scope, &mut desk).await {
             Ok(()) => {}
             Err(Unmade::Empty) => return Exchange::Skipped,
             Err(Unmade::Failed(detail)) => return Exchange::Unmade { detail },

@@ -21,33 +21,24 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     /// Hears what a server says between requests, as much as fits, and says what must be said to that; false where
     /// the connection is of no more use.
     pub(super) fn attend(&self, link: &mut Link<D::Line>, cx: &mut Context<'_>) -> bool {
-        loop {
-            if let Some(is_to_be_heard) = self.dialogue.last_word(&link.line) {
-                // Nobody may be there to hear it.
-                if !say_owed(link, cx) {
-                    link.owed.clear();
-                }
-                return is_to_be_heard;
-            }
-            if !say_owed(link, cx) {
-                return false;
-            }
+        if link.ended {
+            self.overhear(link);
+        }
+        while !link.ended {
+            let is_broken = !say_owed(link, cx);
             if link.owed.len() >= READ_BYTES {
                 // Who doesn't read isn't read.
                 return true;
             }
             let heard = self.hear_unasked(link, cx);
             let goes_on = self.overhear(link);
-            if self.dialogue.last_word(&link.line).is_some() {
-                continue;
-            }
-            if !goes_on || heard == Heard::End {
-                return false;
-            }
+            link.ended = is_broken || !goes_on || heard == Heard::End;
             if heard == Heard::All || link.rest.len() >= READ_BYTES {
-                return say_owed(link, cx);
+                break;
             }
         }
+        link.ended |= !say_owed(link, cx);
+        !link.ended || self.dialogue.keeps(&link.line)
     }
 
     /// Keeps what came.
@@ -57,7 +48,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
             match link.connection.poll_read(cx, space) {
                 Poll::Ready(Ok(count @ 1..)) => {
                     link.rest.extend_from_slice(&space[..count]);
-                    link.heard = self.time.now();
+                    link.unheard = None;
                 }
                 Poll::Ready(_) => return Heard::End,
                 Poll::Pending => return Heard::All,
@@ -78,7 +69,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     }
 }
 
-/// Says as much of what is owed as the system takes; false where the connection is broken. What a layer between has
+/// Says as much of what is owed as the system takes; false where nobody is there to hear it. What a layer between has
 /// taken before is brought on its way, too.
 fn say_owed<L>(link: &mut Link<L>, cx: &mut Context<'_>) -> bool {
     loop {
@@ -90,7 +81,10 @@ fn say_owed<L>(link: &mut Link<L>, cx: &mut Context<'_>) -> bool {
         match wrote {
             Poll::Ready(Ok(())) if link.owed.is_empty() => return true,
             Poll::Ready(Ok(())) => {}
-            Poll::Ready(Err(_)) => return false,
+            Poll::Ready(Err(_)) => {
+                link.owed.clear();
+                return false;
+            }
             Poll::Pending => return true,
         }
     }

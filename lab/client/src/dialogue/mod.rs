@@ -104,10 +104,14 @@ pub trait Dialogue: 'static {
         true
     }
 
-    /// Once the server has said its last word on a connection, unasked: whether there is something in it for the next
-    /// request to hear, whether or not the connection is still there then.
-    fn last_word(&self, _line: &Self::Line) -> Option<bool> {
-        None
+    /// Whether something that a server said unasked is kept for who only listens.
+    fn keeps(&self, _line: &Self::Line) -> bool {
+        false
+    }
+
+    /// Whether what was asked says nothing, and may be heard on a connection on which nothing can be said any more.
+    fn only_listens(&self, _talk: &Self::Talk) -> bool {
+        false
     }
 
     /// Bytes as a person reads them, without secrets; for who looks at a few requests. Empty where the protocol

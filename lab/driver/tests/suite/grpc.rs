@@ -1,6 +1,6 @@
 //! gRPC over real sockets, with a server of `h2`'s streams and messages by the same descriptors.
 
-use std::io::Read;
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::pin::Pin;
 use std::sync::LazyLock;
@@ -517,9 +517,34 @@ fn a_late_answer_is_no_other_calls() {
             answer: holds("$.text", "user: hi"),
             ..saying(make, "Say", &[r#"{"text": "hi"}"#])
         });
-    let told = run_until(make.drive(&server.base()), |told| told.done() >= 4);
-    let late = told.errors(ErrorClass::Timeout) + told.errors(ErrorClass::Connect);
+    let told = run_until(make.drive(&server.base()), |told| {
+        told.transactions(1) >= 2 && told.errors(ErrorClass::Timeout) >= 2
+    });
+    let no_connection = told.errors(ErrorClass::Connect);
+    let late = told.errors(ErrorClass::Timeout) + no_connection;
     assert_eq!(told.summary.errors, late, "{:?}", told.examples);
+    assert!(told.transactions(1) >= 2, "{:?}", told.summary);
+    let connects = told.summary.connects;
+    assert!((1..=1 + no_connection).contains(&connects), "{connects}");
+}
+
+#[test]
+fn a_connection_on_which_nothing_is_heard_is_replaced() {
+    let server = Server::start(|peer: Peer<TcpStream>| {
+        let mut stream = peer.stream;
+        // Its settings are all that it says.
+        let _sent = stream.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0]);
+        let _end = io::copy(&mut stream, &mut io::sink());
+    });
+    let make = make(&[]).step_with(Wait::None, "GET /", |_, make| {
+        let request = saying(make, "Say", &[r#"{"text": "hi"}"#]);
+        changed(request, |call| call.deadline = Some(ms(50)))
+    });
+    let mut drive = make.drive(&server.base());
+    drive.limits.request_timeout = ms(200);
+    let told = run_until(drive, |told| told.errors(ErrorClass::Timeout) >= 12);
+    assert!(told.summary.connects >= 2, "{:?}", told.summary);
+    assert_eq!(told.summary.transactions, 0);
 }
 
 #[test]
