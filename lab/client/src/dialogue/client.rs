@@ -74,8 +74,8 @@ pub(super) struct Link<L> {
     pub(super) rest: Vec<u8>,
     /// What is to be said before anything else.
     pub(super) owed: Vec<u8>,
-    /// Since when something was said, and nothing heard.
-    pub(super) unheard: Option<Nanos>,
+    /// Since when nothing is heard of a request that missed its own deadline, nor of any since.
+    pub(super) missed: Option<Nanos>,
     /// Nothing can be said any more: what is kept can be heard.
     pub(super) ended: bool,
 }
@@ -97,6 +97,8 @@ pub(super) struct Call<'a, T> {
     pub(super) first: Option<Nanos>,
     /// Something was said since: what is kept may be its answer.
     anew: bool,
+    /// When something came on its connection, or it began.
+    heard: Nanos,
     /// Bytes that came.
     came: u64,
     /// When messages came, of a protocol whose answers have several.
@@ -111,6 +113,7 @@ impl<T> Call<'_, T> {
             began,
             first: None,
             anew: true,
+            heard: began,
             came: 0,
             times: EventTimes::default(),
             last: 0,
@@ -259,7 +262,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
             line: D::Line::default(),
             rest: Vec::new(),
             owed: Vec::new(),
-            unheard: None,
+            missed: None,
             ended: false,
         };
         let greeted = self.time.now();
@@ -369,7 +372,8 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
                     let space = &mut *self.read.borrow_mut();
                     if let Poll::Ready(Ok(count @ 1..)) = link.connection.poll_read(cx, space) {
                         link.rest.extend_from_slice(&space[..count]);
-                        link.unheard = None;
+                        link.missed = None;
+                        call.heard = self.time.now();
                         call.came += count as u64;
                         cx.waker().wake_by_ref();
                     }
@@ -428,7 +432,8 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
             };
             let now = self.time.now();
             if !fresh.is_empty() {
-                link.unheard = None;
+                link.missed = None;
+                call.heard = now;
             }
             call.first.get_or_insert(now);
             call.came += fresh.len() as u64;
@@ -537,7 +542,6 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         desk.out.looked_at = self.tap.is_some();
         desk.out.say.append(&mut link.owed);
         call = Call::new(deadline, self.time.now());
-        link.unheard.get_or_insert(call.began);
         let talk = (&mut desk.talk, &mut desk.out);
         let ended = match self.converse(&mut link, talk, &mut call).await {
             Ok(Ended::Done(reply)) => Ok(reply),
@@ -560,8 +564,8 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
                 // A deadline of its own tells of the request alone; silence for as long as any may take, of the
                 // connection.
                 let longest = self.limits.request_timeout;
-                let now = self.time.now();
-                let silent = now.saturating_sub(link.unheard.unwrap_or(now));
+                let since = *link.missed.get_or_insert(call.heard);
+                let silent = self.time.now().saturating_sub(since);
                 let is_own = patience < longest && silent < nanos(longest);
                 if matches!(stopped, Stopped::Late) && is_own {
                     let goes_on = self.dialogue.give_up(&mut link.line, &mut link.owed);

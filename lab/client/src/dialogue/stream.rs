@@ -137,7 +137,8 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         streams.give_up(&mut seat.line);
         let lost = lost(end, link.as_deref());
         if let (Lost::Failed(ErrorClass::Timeout, _), Some(link)) = (&lost, &link) {
-            let silent = self.time.now().saturating_sub(link.heard());
+            let since = link.miss(call.began);
+            let silent = self.time.now().saturating_sub(since);
             if silent >= nanos(self.limits.request_timeout) {
                 // It may be dead. Whoever waits on it still, waits.
                 link.retire();

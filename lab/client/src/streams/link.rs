@@ -38,6 +38,8 @@ struct State {
     greeted: Cell<bool>,
     /// When a part of any answer came.
     heard: Cell<Nanos>,
+    /// When a request that missed its deadline began, the first since then.
+    missed: Cell<Nanos>,
     /// Places for requests, as many as the server allows at once.
     places: Arc<Semaphore>,
     /// How many there are, taken ones included.
@@ -104,6 +106,7 @@ impl Link {
             ended: Cell::new(false),
             greeted: Cell::new(false),
             heard: Cell::new(0),
+            missed: Cell::new(0),
             // One may go ahead: each server takes one. How many more, it says in its first frame.
             places: Arc::new(Semaphore::new(1)),
             allowed: Cell::new(1),
@@ -168,6 +171,15 @@ impl Link {
     /// When a part of any answer came last.
     pub(crate) fn heard(&self) -> Nanos {
         self.state.heard.get()
+    }
+
+    /// A request that began then has missed its deadline. Since when nothing is heard of it, nor of any other.
+    pub(crate) fn miss(&self, began: Nanos) -> Nanos {
+        let State { heard, missed, .. } = &*self.state;
+        if missed.get() <= heard.get() {
+            missed.set(began.max(heard.get()));
+        }
+        missed.get()
     }
 
     /// How many requests the server allows at once.

@@ -36,10 +36,9 @@ fn failed(facts: &Facts<'_>) -> Option<String> {
     })
 }
 
-/// It is sent again at its next moment after an answer, which may be as far from the last one as usual.
+/// It is sent again at its next moment after an answer, and may be answered as slowly as before.
 fn silent(facts: &Facts<'_>) -> Option<String> {
     let every_ms = as_f64(facts.planned.probe_every_ms?);
-    let (answered, errors) = facts.sums.whole.probe;
     let end_ms = hold(facts.data, facts.planned.load.kind).end_ms;
     let with_answer = facts.data.windows.iter().filter(|window| {
         let mut steps = window.steps.iter();
@@ -48,10 +47,13 @@ fn silent(facts: &Facts<'_>) -> Option<String> {
             facts.names.is_probe(*step) && ended > 0
         })
     });
-    let last_ms = with_answer.map(|window| window.end_ms).reduce(f64::max);
+    let (mut last_ms, mut longest_ms) = (None, 0.0_f64);
+    for window in with_answer {
+        longest_ms = longest_ms.max(window.end_ms - last_ms.unwrap_or_default());
+        last_ms = Some(window.end_ms);
+    }
     let silent_ms = end_ms - last_ms.unwrap_or_default();
-    let usual_ms = last_ms.map_or(0.0, |last| 2.0 * last / as_f64(answered + errors));
-    let figure = facts.held(silent_ms - every_ms.max(usual_ms), &UNANSWERED);
+    let figure = facts.held(silent_ms - every_ms.max(2.0 * longest_ms), &UNANSWERED);
     (figure.outcome() > CheckOutcome::Pass).then(|| match last_ms {
         None => "it was never answered".to_owned(),
         Some(_) => format!("no answer in the last {}", duration(silent_ms)),
