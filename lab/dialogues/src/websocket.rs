@@ -61,7 +61,8 @@ pub struct WebSocketLine {
     /// What was heard between requests, pings apart.
     unasked: VecDeque<Result<Message, Error>>,
     unasked_bytes: usize,
-    /// Bytes that were heard between requests since the last message was whole, pings apart.
+    /// Bytes that were heard between requests and are of no message yet, pings apart: where one that is whole was heard
+    /// with them, they don't count.
     partial_bytes: usize,
 }
 
@@ -260,6 +261,10 @@ impl WebSocketLine {
     }
 }
 
+fn no_websocket(fault: &Error) -> String {
+    format!("what came is no WebSocket: {fault}")
+}
+
 /// What a message takes while it is kept: an empty one, too.
 fn taken_by(read: &Result<Message, Error>) -> usize {
     size_of::<Message>() + read.as_ref().map_or(0, Message::len)
@@ -343,7 +348,7 @@ impl WebSocketTalk {
                 Err(Error::ConnectionClosed | Error::AlreadyClosed) => {
                     return Ok(Some(self.closed(out.messages, "")));
                 }
-                Err(error) => return Err(format!("what came is no WebSocket: {error}")),
+                Err(error) => return Err(no_websocket(&error)),
             };
             if over {
                 return Ok(Some(Reply::default()));
@@ -490,11 +495,14 @@ impl Dialogue for WebSocket {
             out.messages = 0;
             line.partial_bytes = 0;
             if let Some(kind) = talk.message {
+                if let Some(Err(fault)) = line.unasked.back() {
+                    return Err(no_websocket(fault));
+                }
                 talk.say(kind, line)?;
             }
         }
         let mut listened = match talk.count {
-            Some(0) if !line.is_over() => Some(Reply::default()),
+            Some(0) => Some(Reply::default()),
             // What is kept comes first: no more is heard than is asked for.
             _ => talk.listen(line, out)?,
         };

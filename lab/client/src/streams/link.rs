@@ -38,7 +38,7 @@ struct State {
     greeted: Cell<bool>,
     /// When a part of any answer came.
     heard: Cell<Nanos>,
-    /// When a request that missed its deadline began, the first since then.
+    /// Since when nothing is heard of a request that missed its deadline; older than `heard` where it was since.
     missed: Cell<Nanos>,
     /// Places for requests, as many as the server allows at once.
     places: Arc<Semaphore>,
@@ -176,9 +176,13 @@ impl Link {
     /// A request that began then has missed its deadline. Since when nothing is heard of it, nor of any other.
     pub(crate) fn miss(&self, began: Nanos) -> Nanos {
         let State { heard, missed, .. } = &*self.state;
-        if missed.get() <= heard.get() {
-            missed.set(began.max(heard.get()));
-        }
+        let since = began.max(heard.get());
+        let is_first = missed.get() < heard.get();
+        missed.set(if is_first {
+            since
+        } else {
+            since.min(missed.get())
+        });
         missed.get()
     }
 

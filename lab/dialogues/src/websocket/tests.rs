@@ -67,3 +67,24 @@ fn a_message_that_is_never_whole_is_read_no_further() {
     assert!(all.len() > 9_000 * goes_on.len(), "{}", all.len());
     assert!(websocket.keeps(&line));
 }
+
+#[test]
+fn what_is_no_websocket_between_requests_is_told_to_the_next() {
+    let (websocket, mut line) = (websocket(), WebSocketLine::open());
+    // A message, and a frame that has a bit which nobody agreed on.
+    let mut heard = &b"\x81\x04tick\xf1\x04tick"[..];
+    assert!(websocket.overhear(&mut line, &mut heard, &mut Vec::new()));
+    let mut ask = |message, count| {
+        let (mut talk, mut out) = (WebSocketTalk::default(), Out::default());
+        (talk.message, talk.count, talk.at_most) = (message, count, 1);
+        websocket.turn(&mut line, &mut talk, &mut &[][..], &mut out)
+    };
+    for count in [0, 1] {
+        let told = ask(Some(Kind::Text), Some(count)).expect_err("no answer");
+        assert!(told.contains("no WebSocket"), "{told}");
+    }
+    // Who listens hears what came before.
+    assert!(matches!(ask(None, Some(1)), Ok(Turn::Done(_))));
+    let told = ask(None, Some(1)).expect_err("no message");
+    assert!(told.contains("no WebSocket"), "{told}");
+}

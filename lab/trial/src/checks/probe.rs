@@ -53,7 +53,7 @@ fn silent(facts: &Facts<'_>) -> Option<String> {
         last_ms = Some(window.end_ms);
     }
     let silent_ms = end_ms - last_ms.unwrap_or_default();
-    let figure = facts.held(silent_ms - every_ms.max(2.0 * longest_ms), &UNANSWERED);
+    let figure = facts.held(silent_ms - every_ms.max(longest_ms), &UNANSWERED);
     (figure.outcome() > CheckOutcome::Pass).then(|| match last_ms {
         None => "it was never answered".to_owned(),
         Some(_) => format!("no answer in the last {}", duration(silent_ms)),
