@@ -165,6 +165,13 @@ impl Trial {
         }
     }
 
+    /// Notes what its workloads, at its speed, let know before it runs.
+    fn foresee(&mut self, predictor: &mut Predictor, workloads: &[Workload]) {
+        let probe = workloads.iter().find_map(|one| one.probe.as_ref());
+        self.probe_every_ms = probe.map(|probe| milliseconds(probe.every, 1.0));
+        self.prediction = predictor.predict(workloads, &self.parameters, self.block, &self.load);
+    }
+
     /// All programs that are started as its system, in their order.
     pub fn programs(&self) -> impl Iterator<Item = &CommandSpec> {
         let own = match &self.system {
@@ -278,8 +285,7 @@ fn in_blocks(study: &Study, plan: &Plan, cells: &[Trial]) -> Result<Vec<Trial>, 
                 duet: sides.is_some().then(|| duet::beside(id)),
                 ..cells[at].clone()
             };
-            trial.prediction =
-                predictor.predict(&workloads[at], &trial.parameters, block, &trial.load);
+            trial.foresee(&mut predictor, &workloads[at]);
             trials.push(trial);
         }
     }
@@ -338,7 +344,7 @@ impl Plan {
             ..template.clone()
         };
         let mut predictor = Predictor::new(self.seed, 1);
-        trial.prediction = predictor.predict(workloads, &trial.parameters, block, &trial.load);
+        trial.foresee(&mut predictor, workloads);
         Some(trial)
     }
 }
@@ -359,15 +365,11 @@ fn trial_of(study: &Study, cell: &Cell, speed: f64) -> Result<Trial, PlanError> 
         let looks = soonest.map(|lasts| (milliseconds(lasts, speed) / 10).max(1000));
         load.window_ms = load.window_ms.min(looks.unwrap_or(u64::MAX));
     }
-    let workloads = study.workloads_with(&load, &parameters);
-    let workloads = workloads.map_err(|error| PlanError::Cell(error.to_string()))?;
-    let probe = workloads.iter().find_map(|one| one.probe.as_ref());
     Ok(Trial {
         cell: cell.clone(),
         parts: of.parts(cell)?,
         host,
         reach,
-        probe_every_ms: probe.map(|probe| milliseconds(probe.every, speed)),
         parameters,
         ..Trial::of(0, system, load)
     })
