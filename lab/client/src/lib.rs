@@ -15,6 +15,7 @@ pub mod http;
 mod reading;
 mod resolve;
 mod server;
+mod silence;
 mod sources;
 mod streams;
 mod tap;

@@ -18,6 +18,7 @@ use crate::exchange::{
     RequestId, Sizes, Unmade,
 };
 use crate::server::{Limits, Server};
+use crate::silence::Silence;
 use crate::streams::{Sharing, Windows, builder};
 use crate::tap::{Side, Tap};
 use crate::time::{Nanos, Time, nanos, or_late, within};
@@ -74,8 +75,7 @@ pub(super) struct Link<L> {
     pub(super) rest: Vec<u8>,
     /// What is to be said before anything else.
     pub(super) owed: Vec<u8>,
-    /// Since when nothing is heard of a request that missed its own deadline, nor of any since.
-    pub(super) missed: Option<Nanos>,
+    pub(super) silence: Silence,
     /// Nothing can be said any more: what is kept can be heard.
     pub(super) ended: bool,
 }
@@ -97,8 +97,6 @@ pub(super) struct Call<'a, T> {
     pub(super) first: Option<Nanos>,
     /// Something was said since: what is kept may be its answer.
     anew: bool,
-    /// When something came on its connection, or it began.
-    heard: Nanos,
     /// Bytes that came.
     came: u64,
     /// When messages came, of a protocol whose answers have several.
@@ -113,7 +111,6 @@ impl<T> Call<'_, T> {
             began,
             first: None,
             anew: true,
-            heard: began,
             came: 0,
             times: EventTimes::default(),
             last: 0,
@@ -262,7 +259,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
             line: D::Line::default(),
             rest: Vec::new(),
             owed: Vec::new(),
-            missed: None,
+            silence: Silence::default(),
             ended: false,
         };
         let greeted = self.time.now();
@@ -372,8 +369,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
                     let space = &mut *self.read.borrow_mut();
                     if let Poll::Ready(Ok(count @ 1..)) = link.connection.poll_read(cx, space) {
                         link.rest.extend_from_slice(&space[..count]);
-                        link.missed = None;
-                        call.heard = self.time.now();
+                        link.silence.hear(self.time.now());
                         call.came += count as u64;
                         cx.waker().wake_by_ref();
                     }
@@ -432,8 +428,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
             };
             let now = self.time.now();
             if !fresh.is_empty() {
-                link.missed = None;
-                call.heard = now;
+                link.silence.hear(now);
             }
             call.first.get_or_insert(now);
             call.came += fresh.len() as u64;
@@ -564,7 +559,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
                 // A deadline of its own tells of the request alone; silence for as long as any may take, of the
                 // connection.
                 let longest = self.limits.request_timeout;
-                let since = *link.missed.get_or_insert(call.heard);
+                let since = link.silence.miss(call.began);
                 let silent = self.time.now().saturating_sub(since);
                 let is_own = patience < longest && silent < nanos(longest);
                 if matches!(stopped, Stopped::Late) && is_own {

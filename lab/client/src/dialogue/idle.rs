@@ -48,7 +48,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
             match link.connection.poll_read(cx, space) {
                 Poll::Ready(Ok(count @ 1..)) => {
                     link.rest.extend_from_slice(&space[..count]);
-                    link.missed = None;
+                    link.silence.hear(self.time.now());
                 }
                 Poll::Ready(_) => return Heard::End,
                 Poll::Pending => return Heard::All,

@@ -15,6 +15,7 @@ use tokio::task::AbortHandle;
 
 use crate::connection::{Connection, Stream};
 use crate::server::Limits;
+use crate::silence::Silence;
 use crate::time::Nanos;
 use crate::url::BaseUrl;
 
@@ -36,10 +37,8 @@ struct State {
     ended: Cell<bool>,
     /// The server has said what it allows, so that it speaks HTTP/2.
     greeted: Cell<bool>,
-    /// When a part of any answer came.
-    heard: Cell<Nanos>,
-    /// Since when nothing is heard of a request that missed its deadline; older than `heard` where it was since.
-    missed: Cell<Nanos>,
+    /// Until a part of any answer comes.
+    silence: Cell<Silence>,
     /// Places for requests, as many as the server allows at once.
     places: Arc<Semaphore>,
     /// How many there are, taken ones included.
@@ -105,8 +104,7 @@ impl Link {
         let state = Rc::new(State {
             ended: Cell::new(false),
             greeted: Cell::new(false),
-            heard: Cell::new(0),
-            missed: Cell::new(0),
+            silence: Cell::default(),
             // One may go ahead: each server takes one. How many more, it says in its first frame.
             places: Arc::new(Semaphore::new(1)),
             allowed: Cell::new(1),
@@ -165,25 +163,22 @@ impl Link {
 
     /// A part of an answer came.
     pub(crate) fn hear(&self, at: Nanos) {
-        self.state.heard.set(at);
+        let mut silence = self.state.silence.get();
+        silence.hear(at);
+        self.state.silence.set(silence);
     }
 
     /// When a part of any answer came last.
     pub(crate) fn heard(&self) -> Nanos {
-        self.state.heard.get()
+        self.state.silence.get().heard()
     }
 
-    /// A request that began then has missed its deadline. Since when nothing is heard of it, nor of any other.
+    /// As [`Silence::miss`].
     pub(crate) fn miss(&self, began: Nanos) -> Nanos {
-        let State { heard, missed, .. } = &*self.state;
-        let since = began.max(heard.get());
-        let is_first = missed.get() < heard.get();
-        missed.set(if is_first {
-            since
-        } else {
-            since.min(missed.get())
-        });
-        missed.get()
+        let mut silence = self.state.silence.get();
+        let since = silence.miss(began);
+        self.state.silence.set(silence);
+        since
     }
 
     /// How many requests the server allows at once.
