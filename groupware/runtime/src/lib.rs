@@ -1,6 +1,6 @@
 //! On whose behalf something is done, and what it is done with: the caller, whose permit and turns it takes, threads
-//! apart from the event loops, one limiter, one clock, one source of random bits. The executor is
-//! tokio's. It names no store and no protocol.
+//! apart from the event loops, one limiter, one clock, one source of random bits. The executor is tokio's. It
+//! names no store and no protocol.
 
 pub mod aside;
 mod caller;
