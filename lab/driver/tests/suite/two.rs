@@ -492,12 +492,20 @@ fn a_stream_beyond_the_last_is_sent_again_by_any_method() {
 fn fails(does: Does, class: ErrorClass, text: &str) -> Told {
     let server = Two::start(Builder::new(), move |_, _| does.clone());
     let mut drive = server.drive(Make::new(&[]).step(Wait::Constant(ms(1)), "POST /"));
-    drive.limits.request_timeout = ms(200);
-    let told = run_until(drive, |told| told.done() >= 2);
+    let is_late = class == ErrorClass::Timeout;
+    if is_late {
+        drive.limits.request_timeout = ms(200);
+    }
+    let told = run_until(drive, |told| {
+        told.done() >= 2 && !server.requests().is_empty()
+    });
     assert_eq!(told.errors(class), told.done(), "{:?}", told.examples);
     assert!(told.examples[0].1.contains(text), "{:?}", told.examples);
     assert_eq!(told.summary.stale_retries, 0);
-    counted(&server, &told, 1);
+    // A server that is later than the request's time may never look at what came.
+    if !is_late {
+        counted(&server, &told, 1);
+    }
     assert!(Phase::ALL.iter().all(|of| phase(&told, *of) == 0));
     told
 }
@@ -551,13 +559,14 @@ fn who_allows_nothing_is_named_as_the_cause() {
     let server = Two::start(builder, at_once);
     let mut drive = server.drive(Make::new(&[]).step(Wait::Constant(ms(1)), "GET /"));
     drive.limits.request_timeout = ms(100);
-    let told = run_until(drive, |told| told.done() >= 2);
+    // One whose settings are late is silent.
+    let named = |told: &Told| {
+        let mut all = told.examples.iter();
+        all.any(|(_, why)| why.contains("allows 0 requests at once"))
+    };
+    let told = run_until(drive, |told| told.done() >= 2 && named(told));
     assert_eq!(told.errors(ErrorClass::Timeout), told.done());
-    assert!(
-        told.examples[0].1.contains("allows 0 requests at once"),
-        "{:?}",
-        told.examples
-    );
+    assert!(named(&told), "{:?}", told.examples);
     assert_eq!(server.requests().len(), 0);
 }
 

@@ -55,10 +55,13 @@ fn drive(server: &Server, users: u32, follow: u32) -> Drive {
 #[test]
 fn files_go_out_byte_for_byte() {
     let server = Server::answering(|_| ok("taken"));
-    let told = run_until(drive(&server, 2, 0), |told| told.done() >= 6);
+    let of = |index| bodies(&server, &format!("POST /up/{index}"));
+    let told = run_until(drive(&server, 2, 0), |told| {
+        told.done() >= 6 && (0..2).all(|index| !of(index).is_empty())
+    });
     assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
     for index in 0..2 {
-        let seen = bodies(&server, &format!("POST /up/{index}"));
+        let seen = of(index);
         assert!(!seen.is_empty());
         for one in seen {
             assert!(one.bytes == body(index), "of user {index}");
