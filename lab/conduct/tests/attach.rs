@@ -195,10 +195,12 @@ fn an_attached_system_is_watched_and_left_alone() {
         ),
     });
     let (url, pid) = (plain(), process.0.id());
-    let stage = Stage::attached(&format!(
+    let mut stage = Stage::attached(&format!(
         "    url: http://{url}\n    pid: {pid}\n    reset: [sh, -c, 'echo as it was']\n    \
          node_exporter: http://{exporter}/metrics?key=secret\n"
     ));
+    // A rate needs two answers, and the first is missed.
+    stage.study = stage.study.replace("hold: 2500ms", "hold: 8s");
     let (record, run) = stage.one();
     assert_eq!(record.end, TrialEnd::Complete);
     assert_eq!(record.system_settings["cpus"], "not pinned: attached");

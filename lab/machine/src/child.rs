@@ -345,7 +345,7 @@ mod tests {
             until("its parent ends", || child.own_end().unwrap().is_some());
             let stopped = child.stop(Signal::SIGTERM, Duration::from_millis(100));
             assert_eq!(stopped.unwrap(), None);
-            assert!(ids.iter().all(|id| is_gone(*id)), "{with_group}");
+            until("all is gone", || ids.iter().all(|id| is_gone(*id)));
         }
     }
 

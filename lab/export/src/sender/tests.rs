@@ -34,10 +34,11 @@ fn receiver(answers: &'static [&'static str]) -> (String, Receiver<Got>) {
                 continue;
             };
             let head = "Content-Length: 0\r\nConnection: close\r\n\r\n";
-            let _ = write!(stream.unwrap(), "HTTP/1.1 {answer}\r\n{head}");
+            // Who has the answer may look at once.
             if sender.send(request).is_err() {
                 break;
             }
+            let _ = write!(stream.unwrap(), "HTTP/1.1 {answer}\r\n{head}");
         }
     });
     (format!("http://{address}/in"), got)
