@@ -124,7 +124,7 @@ fn what_only_one_machine_has_is_not_acknowledged() {
     let Some(server) = Postgres::start() else {
         return;
     };
-    let brief = few().patience(Duration::from_secs(2));
+    let brief = few().patience(Duration::from_secs(10));
     let store = store(&at(&server), &brief);
     store.commit_blocking(batch(1)).unwrap();
     server
