@@ -30,9 +30,9 @@ system:
       start.sh: |
         #!/bin/sh
         echo \"$GREETING\" with \"$2\" and \"$(cat conf/extra)\"
+        trap 'kill $server; echo bye; exit 0' TERM
         \"$PROGRAM\" serve --listen 127.0.0.1:{{ port }} --data {{ scratch }}/store --engine memory \"$@\" &
         server=$!
-        trap 'kill $server; echo bye; exit 0' TERM
         sleep 600 &
         while :; do wait $server; done
       conf/extra: \"extra {{ threads * 10 }}\"
@@ -295,7 +295,6 @@ fn a_terminal_that_is_closed_interrupts_a_run_as_ctrl_c_does() {
     drop(run.stderr.take());
     kill(Pid::from_raw(run.id().cast_signed()), Signal::SIGHUP).expect("it is there");
     assert_eq!(run.wait().expect("it ends").code(), Some(105));
-    assert!(stage.processes().is_empty());
     stage.nothing_is_left();
 }
 

@@ -213,6 +213,9 @@ fn h2load_sends_what_a_sequence_sends() {
         .output()
         .expect("it runs");
     let said = String::from_utf8_lossy(&h2load.stdout).into_owned();
+    // What is answered is logged a moment later.
+    let until = |count| plimsoll_tests::wait_until(deadline, "logged", || logged() >= count);
+    until(500);
     let theirs = logged();
     fs::write(
         folder.path().join("http2.workload.yaml"),
@@ -226,10 +229,11 @@ fn h2load_sends_what_a_sequence_sends() {
     );
     fs::write(folder.path().join("same.study.yaml"), study).expect("written");
     let output = plimsoll(folder.path(), &["run", "same.study.yaml", "--out", "run"]);
-    let ours = logged() - theirs;
+    until(theirs + 500);
     let pid = nix::unistd::Pid::from_raw(nginx.id().cast_signed());
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGQUIT).expect("it lives");
     let _ended = nginx.wait();
+    let ours = logged() - theirs;
     assert!(said.contains("500 succeeded"), "{said}");
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!((theirs, ours), (500, 500), "{told}");

@@ -19,9 +19,9 @@ system:
         back.sh: |
           echo 'back begins' >> ORDER
           sleep 0.5
+          trap 'kill $server; wait $server; echo \"back ends\" >> ORDER; exit 0' TERM
           PROGRAM_PATH serve --listen 127.0.0.1:{{ port }} --data {{ scratch }}/back --engine memory &
           server=$!
-          trap 'kill $server; wait $server; echo \"back ends\" >> ORDER; exit 0' TERM
           wait $server
       ready: { http: /healthz, within: 120s }
     front:
@@ -31,9 +31,9 @@ system:
         front.sh: |
           (exec 3<>/dev/tcp/127.0.0.1/$BACK) && echo 'front reaches back' >> ORDER
           echo 'this is the front'
+          trap 'kill $server; wait $server; echo \"front ends\" >> ORDER; exit 0' TERM
           PROGRAM_PATH serve --listen 127.0.0.1:{{ port }} --data {{ scratch }}/front --engine memory &
           server=$!
-          trap 'kill $server; wait $server; echo \"front ends\" >> ORDER; exit 0' TERM
           wait $server
       ready: { http: /healthz, within: 120s }
 load: { users: 2, hold: 1s }

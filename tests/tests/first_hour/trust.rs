@@ -58,7 +58,11 @@ fn who_is_not_trusted_is_by_a_flag() {
     );
     went_through(&plimsoll(
         folder.path(),
-        &[&of[..], &["--ca", "cert.pem", "--http", "auto"]].concat(),
+        &[
+            &of[..4],
+            &["-d", "5s", "--ca", "cert.pem", "--http", "auto"],
+        ]
+        .concat(),
     ));
 }
 
