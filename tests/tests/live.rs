@@ -23,7 +23,7 @@ struct Running {
 }
 
 /// What is run, in words of a shell.
-const STUDY: &str = "studies/calendar.study.yaml --speed 300 --set matrix.users=[10] --set trials=30 \
+const STUDY: &str = "studies/calendar.study.yaml --speed 100 --set matrix.users=[10] --set trials=30 \
                      --set repeats=0 --patience 0";
 
 impl Running {
