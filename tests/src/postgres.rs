@@ -73,7 +73,7 @@ impl Postgres {
     /// When it doesn't start.
     pub fn standby(&self) -> Self {
         let options: Vec<_> = self.options.iter().map(String::as_str).collect();
-        let standby = Self::place(&self.within, &options).expect("one runs already");
+        let mut standby = Self::place(&self.within, &options).expect("one runs already");
         let from = format!(
             "host=127.0.0.1 port={} user={USER} application_name=standby",
             self.port
@@ -87,6 +87,8 @@ impl Postgres {
             .stdout(Stdio::null())
             .status();
         assert!(copied.is_ok_and(|copied| copied.success()), "no copy");
+        // The copy takes its time, in which others may have taken the port.
+        standby.port = free_address().port();
         standby.restart();
         standby
     }
@@ -188,8 +190,10 @@ impl Postgres {
         });
         let process = starts.recv().expect("the thread says what it has started");
         *self.process.lock().expect("nobody panics with it") = Some(process);
+        // Another one may have been given its port.
+        let is_ours = |data: String| self.data() == Path::new(&data);
         wait_until(LIMIT, "PostgreSQL to start", || {
-            self.sql("SELECT 1").is_some()
+            self.sql("SHOW data_directory").is_some_and(is_ours)
         });
     }
 
@@ -323,6 +327,15 @@ impl Postgres {
         }
     }
 
+    /// The end of its log, for whoever wonders why a test failed.
+    fn say_what_it_said(&self) {
+        let log = std::fs::read(self.folder.path().join("log")).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        let lines: Vec<&str> = log.lines().collect();
+        let last = &lines[lines.len().saturating_sub(20)..];
+        println!("PostgreSQL at port {}:\n{}", self.port, last.join("\n"));
+    }
+
     fn data(&self) -> PathBuf {
         self.folder.path().join("data")
     }
@@ -343,6 +356,9 @@ impl Postgres {
 impl Drop for Postgres {
     fn drop(&mut self) {
         self.kill();
+        if std::thread::panicking() {
+            self.say_what_it_said();
+        }
     }
 }
 
