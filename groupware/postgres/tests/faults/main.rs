@@ -75,10 +75,8 @@ fn sessions_that_are_ended_lose_nothing() {
     assert_eq!(wrong(&stores[0], &told), Vec::<String>::new());
     let (stored, refused, unknown) = count(&told);
     assert!(stored > 800, "{stored} {refused} {unknown}");
-    // The server is there all the time: whatever was in doubt could be found out. Some may have lost their session as
-    // often as it is tried.
-    assert_eq!(unknown, 0);
-    assert!(refused < 10, "{refused}");
+    // The server is there all the time: whatever was in doubt could be found out.
+    assert_eq!((refused, unknown), (0, 0));
 }
 
 #[test]
