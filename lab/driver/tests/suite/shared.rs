@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, TcpStream};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use crate::common::{Make, Peer, Server, Told, ms, ok, pass, run_until};
 use lab_driver::{Drive, ErrorClass, Phase};
@@ -13,6 +14,18 @@ fn shared(server: &Server, wait: Wait, (users, connections): (u32, u32)) -> Driv
     drive.users = users;
     drive.protocol.shared = Some(connections);
     drive
+}
+
+/// A server that takes so long for each answer.
+fn answers_after(long: Duration) -> Server {
+    Server::start(move |mut peer: Peer<TcpStream>| {
+        while peer.request().is_some() {
+            pass(long);
+            if !peer.ok("body") {
+                break;
+            }
+        }
+    })
 }
 
 /// How many requests waited for a connection.
@@ -39,15 +52,7 @@ fn users_share_connections_and_all_of_them_are_used() {
 
 #[test]
 fn waiting_for_a_connection_is_a_part_of_the_response_time() {
-    let slow = |mut peer: Peer<TcpStream>| {
-        while peer.request().is_some() {
-            pass(ms(40));
-            if !peer.ok("body") {
-                break;
-            }
-        }
-    };
-    let server = Server::start(slow);
+    let server = answers_after(ms(40));
     let told = run_until(shared(&server, Wait::None, (4, 1)), |told| {
         told.done() >= 12
     });
@@ -59,15 +64,7 @@ fn waiting_for_a_connection_is_a_part_of_the_response_time() {
 
 #[test]
 fn who_gets_no_connection_in_time_has_a_timeout() {
-    let slow = |mut peer: Peer<TcpStream>| {
-        while peer.request().is_some() {
-            pass(ms(100));
-            if !peer.ok("body") {
-                break;
-            }
-        }
-    };
-    let server = Server::start(slow);
+    let server = answers_after(ms(100));
     // Who gets the connection in the last moment has no answer in time; of those who wait for nine others most get none.
     let mut drive = shared(&server, Wait::None, (10, 1));
     drive.limits.request_timeout = ms(150);
