@@ -140,7 +140,7 @@ pub trait Streams<L, K> {
         &self,
         line: &mut L,
         talk: &mut K,
-        place: Option<(&mut SendRequest<Bytes>, StreamSlot)>,
+        place: Option<(SendRequest<Bytes>, StreamSlot)>,
         out: &mut Out,
     ) -> Result<(), StreamEnd>;
 

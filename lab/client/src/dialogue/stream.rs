@@ -102,9 +102,9 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         let mut to = None;
         if !streams.goes_on(&seat.line, &desk.talk) {
             let place = self.place(seat, (call.deadline, phases, ends)).await?;
-            if let Some(held) = &mut seat.held {
+            if let Some(held) = &seat.held {
                 link = Some(Rc::clone(&held.link));
-                to = Some((&mut held.send, place));
+                to = Some((held.sender(), place));
             }
         }
         call.began = self.time.now();

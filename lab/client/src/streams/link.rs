@@ -52,7 +52,7 @@ struct State {
 /// A user's hold on a connection.
 pub(crate) struct HeldConnection {
     pub(crate) link: Rc<Link>,
-    pub(crate) send: SendRequest<Bytes>,
+    send: SendRequest<Bytes>,
     /// The stream of its last answer, on a connection of its own. Whoever drops one wakes the connection, and so
     /// does who sends: what is dropped behind the next request wakes nobody once more.
     pub(crate) last: Option<RecvStream>,
@@ -213,6 +213,13 @@ impl Drop for Link {
 }
 
 impl HeldConnection {
+    /// What sends one request, to be dropped once it did. h2 has it hold a request that must wait for its turn until
+    /// the next is sent by it: one that is given up meanwhile would go out then, be cancelled by nobody, and take a
+    /// place on the server for nothing.
+    pub(crate) fn sender(&self) -> SendRequest<Bytes> {
+        self.send.clone()
+    }
+
     /// Whether nothing more can be sent on it, because the server said so or the connection ended.
     pub(crate) async fn is_unusable(&mut self) -> bool {
         if self.link.has_ended() {
@@ -255,5 +262,79 @@ impl State {
             let given_up = self.places.forget_permits(now - wanted);
             self.allowed.set(now - given_up);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use ::h2::server::SendResponse;
+    use http::{Request, Response};
+    use tokio::net::TcpListener;
+    use tokio::task::LocalSet;
+
+    use super::*;
+    use crate::connection::Route;
+    use crate::exchange::Phases;
+    use crate::sources::Sources;
+    use crate::time::tokios::TokioTime;
+
+    /// Allows one request at once; only those are answered that have no body.
+    async fn one_at_once(listener: TcpListener) -> Result<(), ::h2::Error> {
+        let (stream, _) = listener.accept().await.unwrap();
+        let mut builder = ::h2::server::Builder::new();
+        builder.max_concurrent_streams(1);
+        let mut connection = builder.handshake::<_, Bytes>(stream).await?;
+        let mut waiting: Vec<(RecvStream, SendResponse<Bytes>)> = Vec::new();
+        while let Some(request) = connection.accept().await {
+            let (request, mut answer) = request?;
+            let body = request.into_body();
+            match body.is_end_stream() {
+                true => drop(answer.send_response(Response::new(()), true)?),
+                false => waiting.push((body, answer)),
+            }
+        }
+        Ok(())
+    }
+
+    async fn linked() -> Rc<Link> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let route = Route {
+            addresses: [listener.local_addr().unwrap()].into(),
+            tls: None,
+            sources: Sources::default(),
+        };
+        tokio::task::spawn_local(one_at_once(listener));
+        let (time, mut phases) = (TokioTime::start(), Phases::default());
+        let connection = Connection::open(&route, None, &time, &mut phases).await;
+        let mut builder = Builder::new();
+        builder.initial_max_send_streams(UNSAID);
+        let begun = Link::begin(&builder, connection.unwrap()).await;
+        let (link, _) = begun.unwrap();
+        assert!(link.greeting().await);
+        link
+    }
+
+    #[test]
+    fn who_gives_up_before_a_turn_takes_no_place() {
+        let tried = async {
+            let link = linked().await;
+            let post = || Request::post("http://host/").body(()).unwrap();
+            let users: Vec<HeldConnection> = (0..3).map(|_| link.shared()).collect();
+            // The first takes the only place, as the second waits for it; both give up.
+            let first = users[0].sender().send_request(post(), false).unwrap();
+            tokio::task::yield_now().await;
+            let second = users[1].sender().send_request(post(), false).unwrap();
+            drop((first, second));
+            let (third, _) = users[2].sender().send_request(post(), true).unwrap();
+            third.await.map(|answer| answer.status().as_u16())
+        };
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().build().unwrap();
+        let answered = LocalSet::new().block_on(&runtime, async {
+            tokio::time::timeout(Duration::from_secs(20), tried).await
+        });
+        assert_eq!(answered.expect("it is answered").unwrap(), 200);
     }
 }

@@ -190,7 +190,7 @@ impl Stream {
 
     /// Begins a call on a connection that users share.
     pub(super) fn begin(
-        to: &mut SendRequest<Bytes>,
+        mut to: SendRequest<Bytes>,
         place: StreamSlot,
         head: Request<()>,
     ) -> Result<Box<Self>, StreamEnd> {

@@ -19,7 +19,7 @@ impl Streams<GrpcLine, GrpcTalk> for Grpc {
         &self,
         line: &mut GrpcLine,
         talk: &mut GrpcTalk,
-        place: Option<(&mut SendRequest<Bytes>, StreamSlot)>,
+        place: Option<(SendRequest<Bytes>, StreamSlot)>,
         out: &mut Out,
     ) -> Result<(), StreamEnd> {
         let nothing = || StreamEnd::Fault("there is nothing to call".to_owned());

@@ -212,7 +212,7 @@ impl<T: Time> HttpClient<T> {
             let message = call.message.whole();
             tap.sent(server, Version::Two, call.began, &message);
         }
-        let (answer, stream) = match held.send.send_request(request, body.is_empty()) {
+        let (answer, stream) = match held.sender().send_request(request, body.is_empty()) {
             Ok(sent) => sent,
             Err(error) if error.is_io() || error.is_go_away() => {
                 return Err(Lost::Unsent(error.to_string()));
