@@ -139,12 +139,13 @@ fn calls_that_hang_hold_up_no_other_and_no_place_for_long() {
     builder.max_concurrent_streams(2);
     let server = Two::start(builder, by_notes);
     let make = make(&[])
-        .step_with(Wait::None, "GET /", |_, make| {
+        // Who opens the connection isn't pressed for time.
+        .step_with(Wait::None, "GET /", |_, make| say(make, "hi"))
+        .step_with(Wait::Constant(ms(1)), "GET /", |_, make| {
             changed(say(make, "hang"), |call| call.deadline = Some(ms(100)))
-        })
-        .step_with(Wait::Constant(ms(1)), "GET /", |_, make| say(make, "hi"));
+        });
     let told = run_until(shared(make, &server, (5, 1)), |told| {
-        told.errors(ErrorClass::Timeout) >= 3 && told.transactions(1) >= 3
+        told.errors(ErrorClass::Timeout) >= 8 && told.transactions(0) >= 8
     });
     let timeouts = told.errors(ErrorClass::Timeout);
     assert_eq!(told.summary.errors, timeouts, "{:?}", told.examples);
