@@ -515,7 +515,8 @@ fn clients_elsewhere_have_a_rate() {
     let headers = [JSON, ("x-forwarded-for", "192.0.2.3")];
     let path = "/lookup/records/bulk";
     let bulk = || send(server.address(), "POST", path, &headers, body.as_bytes());
-    assert!((0..100).any(|_| bulk().status == 429));
+    // Each fills the bucket, in which its request alone has one for a second.
+    assert!((0..2).any(|_| bulk().status == 429));
 }
 
 #[test]
