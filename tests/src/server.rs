@@ -135,6 +135,30 @@ impl ServerProcess {
         self.address
     }
 
+    /// Where it takes in mail, of a server that was told to take a free port for that.
+    pub fn smtp(&self) -> SocketAddr {
+        self.told("taking in mail on smtp://")
+    }
+
+    /// Where it takes mail from users, likewise.
+    pub fn submission(&self) -> SocketAddr {
+        self.told("taking mail from users on smtp://")
+    }
+
+    /// The address that it tells as it starts, behind this.
+    fn told(&self, before: &str) -> SocketAddr {
+        let mut told = None;
+        wait_until(Duration::from_secs(120), before, || {
+            let said = self.said();
+            told = said.split_inclusive('\n').find_map(|line| {
+                let address = line.strip_prefix(before)?.strip_suffix('\n')?;
+                address.parse().ok()
+            });
+            told.is_some()
+        });
+        told.expect("it was waited for")
+    }
+
     /// The process.
     pub fn pid(&self) -> u32 {
         self.child.id()

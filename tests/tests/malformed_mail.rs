@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use plimsoll_tests::server::{Client, RawAnswer, ServerProcess, free_address};
+use plimsoll_tests::server::{Client, RawAnswer, ServerProcess};
 use serde_json::{Value, json};
 
 const PASSWORD: &str = "correct horse battery";
@@ -115,9 +115,8 @@ struct World {
 impl World {
     fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let smtp = free_address();
-        let server =
-            ServerProcess::start_with(folder.path(), &["--smtp-listen", &smtp.to_string()]);
+        let server = ServerProcess::start_with(folder.path(), &["--smtp-listen", "127.0.0.1:0"]);
+        let smtp = server.smtp();
         let mut admin = Client::admin(server.address()).unwrap();
         let body = json!({ "password": PASSWORD });
         let made = admin.request("PUT", "/admin/users/ada", &body).unwrap();

@@ -13,7 +13,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::{Value, json};
 
 use crate::program;
-use crate::server::{Answer, Client, ServerProcess, free_address};
+use crate::server::{Answer, Client, ServerProcess};
 
 /// How many users there are.
 pub(super) const USERS: usize = 4;
@@ -77,14 +77,12 @@ impl World {
     }
 
     fn on(data: &Path, beside: &Path, passwords: Vec<String>, arguments: Vec<String>) -> Self {
-        let smtp = free_address();
-        let listen = smtp.to_string();
-        let mut all = vec!["--smtp-listen", &listen];
+        let mut all = vec!["--smtp-listen", "127.0.0.1:0"];
         all.extend(arguments.iter().map(String::as_str));
         let server = ServerProcess::start_on(data, beside, Command::new(program()), &all);
         Self {
+            smtp: server.smtp(),
             server,
-            smtp,
             passwords,
             arguments,
         }

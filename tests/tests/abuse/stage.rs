@@ -12,9 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use plimsoll_tests::server::{
-    ADMIN_TOKEN, Client, ServerProcess, basic, connect_from, free_address,
-};
+use plimsoll_tests::server::{ADMIN_TOKEN, Client, ServerProcess, basic, connect_from};
 use plimsoll_tests::{program, wait_until};
 use serde_json::{Value, json};
 
@@ -76,10 +74,9 @@ pub(crate) struct Stage {
 impl Stage {
     pub(crate) fn new(scale: Scale, setting: Setting) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let smtp = free_address();
         let mut arguments = vec![
             "--smtp-listen".to_owned(),
-            smtp.to_string(),
+            "127.0.0.1:0".to_owned(),
             "--trust-client".to_owned(),
             "127.0.0.1".to_owned(),
         ];
@@ -100,8 +97,8 @@ impl Stage {
         let command = limited(setting.descriptors);
         let server = ServerProcess::start_by(folder.path(), command, &arguments);
         let mut stage = Self {
+            smtp: server.smtp(),
             server,
-            smtp,
             scale,
             rounds: AtomicU64::new(0),
             credentials: Vec::new(),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plimsoll_tests::server::{Client, ServerProcess, free_address};
+use plimsoll_tests::server::{Client, ServerProcess};
 use serde_json::{Value, json};
 
 use super::{by_step, certificate, measured, tried, trusting};
@@ -31,9 +31,9 @@ session:
 
 /// A server with four users, and where it takes in mail.
 fn server(folder: &Path, arguments: &[&str]) -> (ServerProcess, String) {
-    let smtp = free_address().to_string();
-    let arguments = [&["--smtp-listen", &smtp], arguments].concat();
+    let arguments = [&["--smtp-listen", "127.0.0.1:0"], arguments].concat();
     let server = ServerProcess::start_with(folder, &arguments);
+    let smtp = server.smtp().to_string();
     (server, smtp)
 }
 
@@ -106,17 +106,17 @@ fn a_connection_goes_over_to_tls_before_anything_is_delivered() {
     let files = certificate(folder.path());
     let tls = trusting(&files[0]);
     let files = files.map(|path| path.display().to_string());
-    let smtp = free_address().to_string();
     // Users hand in mail over TLS alone.
     let arguments = [
         "--submission-listen",
-        &smtp,
+        "127.0.0.1:0",
         "--tls-cert",
         &files[0],
         "--tls-key",
         &files[1],
     ];
-    let _server = ServerProcess::start_with(folder.path(), &arguments);
+    let server = ServerProcess::start_with(folder.path(), &arguments);
+    let smtp = server.submission().to_string();
     let speaks = |what: &str| {
         WORKLOAD.replace(
             "protocol: smtp",
