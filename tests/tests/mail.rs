@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use plimsoll_tests::server::{Client, ServerProcess, free_address};
+use plimsoll_tests::server::{Client, ServerProcess};
 use plimsoll_tests::tmpfs::Tmpfs;
 use plimsoll_tests::wait_until;
 use rand_core::{Rng, SeedableRng};
@@ -41,11 +41,10 @@ struct World {
 
 impl World {
     fn start(folder: &Path, passwords: Vec<String>) -> Self {
-        let smtp = free_address();
-        let server = ServerProcess::start_with(folder, &["--smtp-listen", &smtp.to_string()]);
+        let server = ServerProcess::start_with(folder, &["--smtp-listen", "127.0.0.1:0"]);
         let mut world = Self {
+            smtp: server.smtp(),
             server,
-            smtp,
             passwords,
         };
         if world.passwords.is_empty() {
@@ -382,7 +381,7 @@ fn a_full_disk_refuses_mail_for_now_and_loses_nothing() {
     let reply = deliver('4');
     assert!(reply.starts_with("452 4.3.1"), "{reply}");
     std::fs::remove_file(&ballast).unwrap();
-    assert_eq!(send(1000), 201);
+    wait_until(LIMIT, "the room to be seen", || send(1000) == 201);
     taken.push("n1000".to_owned());
     deliver('2');
     taken.push("late".to_owned());
@@ -395,4 +394,64 @@ fn a_full_disk_refuses_mail_for_now_and_loses_nothing() {
     let passwords = world.passwords.clone();
     drop(world);
     check(&World::start(disk.path(), passwords));
+}
+
+/// The log goes round several times before this disk is nearly full, so that the database has to grow then.
+#[test]
+fn who_removes_mail_from_a_nearly_full_disk_makes_room() {
+    let Some(disk) = Tmpfs::mount("300m") else {
+        println!("SKIPPED: mounting a tmpfs is not permitted here");
+        return;
+    };
+    let world = World::start(disk.path(), Vec::new());
+    let lines = "x y z\r\n".repeat(8_000_000 / 7);
+    let deliver = |subject: &str, lines: &str| {
+        let mut smtp = Smtp::open(world.smtp).unwrap();
+        smtp.say("EHLO test", '2').unwrap();
+        smtp.say("MAIL FROM:<x@example.com>", '2').unwrap();
+        smtp.say("RCPT TO:<user1@localhost>", '2').unwrap();
+        smtp.say("DATA", '3').unwrap();
+        let text = format!("Subject: {subject}\r\n\r\n{lines}.\r\n");
+        smtp.0.get_mut().write_all(text.as_bytes()).unwrap();
+        smtp.reply().unwrap()
+    };
+    let mut taken = 0;
+    let refusal = loop {
+        let reply = deliver("filling", &lines);
+        if !reply.starts_with('2') {
+            break reply;
+        }
+        taken += 1;
+        assert!(taken < 40, "more than the disk has room for");
+    };
+    assert_eq!(refusal, "452 4.3.1 The server's disk is nearly full.\r\n");
+    assert!(taken > 20, "{taken}");
+    // Nothing new, however small.
+    let mut client = world.client(1).unwrap();
+    let text = json!({ "contentType": "text/plain", "data": "." });
+    let body = json!({ "subject": "small", "to": ["user1"], "content": [text] });
+    let answer = client.request("POST", "/mail/user1/api/mail/outbox", &body);
+    assert_eq!(answer.unwrap().status, 507);
+    // All that frees room, or takes none: again and again, lest what is kept for it is used up by that.
+    let list = "/mail/user1/api/mail/folders/inbox/messages?count=1000";
+    let all = client.request("GET", list, &Value::Null).unwrap().body;
+    let paths = all.as_array().unwrap().iter();
+    let paths: Vec<_> = paths.map(|line| line["href"].as_str().unwrap()).collect();
+    assert_eq!(paths.len(), taken);
+    for path in &paths {
+        let trashed = client.request("DELETE", path, &Value::Null).unwrap();
+        assert_eq!(trashed.status, 200, "{trashed:?}");
+    }
+    let mut left = paths.len();
+    for path in paths {
+        let path = format!("{path}?permanently=true");
+        let removed = client.request("DELETE", &path, &Value::Null).unwrap();
+        assert_eq!(removed.status, 200, "{removed:?}");
+        left -= 1;
+        if left == taken / 2 {
+            wait_until(LIMIT, "room", || deliver("again", "").starts_with('2'));
+        }
+    }
+    let found = subjects(&mut client, 1, "inbox");
+    assert_eq!(found, BTreeMap::from([("again".to_owned(), 1)]));
 }

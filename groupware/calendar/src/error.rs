@@ -61,6 +61,8 @@ pub enum Reason {
     Changed,
     /// A user's share of the disk is used up (507, no `cserror`).
     OverQuota,
+    /// The disk has no room for more (507, no `cserror`).
+    DiskFull,
     /// The sender has sent too much for now (429, no `cserror`).
     TooOften,
 }
@@ -81,7 +83,7 @@ impl Reason {
             Self::Changed => 412,
             Self::UnsupportedMediaType => 415,
             Self::TooOften => 429,
-            Self::OverQuota => 507,
+            Self::OverQuota | Self::DiskFull => 507,
         }
     }
 
@@ -94,6 +96,7 @@ impl Reason {
             | Self::KeptAsItCame
             | Self::Changed
             | Self::OverQuota
+            | Self::DiskFull
             | Self::TooOften => return None,
             Self::BadIdentifier => 1,
             Self::NewerVersion => 3,

@@ -16,6 +16,10 @@ use crate::{Content, ContentError, ContentHash, Objects};
 const READ_BYTES: usize = 64 << 10;
 /// Room is taken so far ahead of what has come in.
 const AHEAD_BYTES: u64 = 64 << 20;
+/// What content leaves of the disk, and of a small one such a part: whoever removes something on a full disk has
+/// that written down first.
+const LEFT_BYTES: u64 = 128 << 20;
+const LEFT_PART: u64 = 4;
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 /// Longest name of an upload.
@@ -403,16 +407,18 @@ pub(crate) struct Preallocated {
 
 impl Preallocated {
     /// The first stretch for a file of this length, which has `written` bytes already. A disk without
-    /// room for all of the rest is full from the start.
+    /// room for all of the rest, and a little more, is full from the start.
     pub(crate) fn begin(file: &File, written: u64, length: u64) -> io::Result<Self> {
-        let taken = written;
-        let mut room = Self { length, taken };
-        let rest = length.saturating_sub(written);
-        if rest > AHEAD_BYTES && free_bytes(file).is_some_and(|free| free < rest) {
-            return Err(io::ErrorKind::StorageFull.into());
-        }
+        let mut room = Self::resume(written, length);
+        has_room(file, length.saturating_sub(written))?;
         room.cover(file, written)?;
         Ok(room)
+    }
+
+    /// Of a file that goes on from `written`: the first stretch is taken by what comes, for who only asks how far it is.
+    pub(crate) fn resume(written: u64, length: u64) -> Self {
+        let taken = written;
+        Self { length, taken }
     }
 
     /// None that is wanted any more, or yet.
@@ -439,16 +445,25 @@ impl Preallocated {
             return Ok(());
         }
         let until = end.saturating_add(AHEAD_BYTES).min(self.length);
+        has_room(file, until - self.taken)?;
         reserve(file, self.taken, until)?;
         self.taken = until;
         Ok(())
     }
 }
 
-/// What is free on the disk of a file for others than the administrator, if it says.
-fn free_bytes(file: &File) -> Option<u64> {
-    let disk = nix::sys::statvfs::fstatvfs(file).ok()?;
-    Some(disk.blocks_available().saturating_mul(disk.fragment_size()))
+/// Fails where the disk of a file hasn't so many bytes for content. One that doesn't say how large it is is taken at its
+/// word later.
+pub(crate) fn has_room(file: &File, bytes: u64) -> io::Result<()> {
+    let Ok(disk) = nix::sys::statvfs::fstatvfs(file) else {
+        return Ok(());
+    };
+    let of = |blocks: u64| blocks.saturating_mul(disk.fragment_size());
+    let left = LEFT_BYTES.min(of(disk.blocks()) / LEFT_PART);
+    match disk.blocks() > 0 && of(disk.blocks_available()).saturating_sub(left) < bytes {
+        true => Err(io::ErrorKind::StorageFull.into()),
+        false => Ok(()),
+    }
 }
 
 /// Takes room for the bytes of a file between these two. A file system that can't only notes the

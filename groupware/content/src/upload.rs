@@ -150,7 +150,7 @@ impl ContentStore {
         let mut upload = Upload::new(self.clone(), path.clone(), (file, room), length);
         upload.recover().map_err(io)?;
         if !is_content {
-            upload.room = Preallocated::begin(&upload.file, upload.settled, allowed).map_err(io)?;
+            upload.room = Preallocated::resume(upload.settled, allowed);
         }
         if is_content && upload.settled < length {
             fs::remove_file(&path).map_err(io)?;
@@ -285,7 +285,7 @@ impl Upload {
     pub fn cut_to(&mut self, length: u64) -> Result<(), ContentError> {
         let io = |error| ContentError::of(&self.path, error);
         self.file.set_len(with_tail(length)).map_err(io)?;
-        self.room = Preallocated::begin(&self.file, self.settled, length).map_err(io)?;
+        self.room = Preallocated::resume(self.settled, length);
         (self.length, self.allowed) = (length, length);
         // Behind the one that was written for it.
         self.sequence = self.sequence.next_multiple_of(2) + 1;

@@ -1,11 +1,15 @@
 //! Content that comes in one piece: whole, or not at all.
 
 use std::fs::{self, File};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-use crate::store::{Preallocated, create_file};
+use crate::store::{Preallocated, create_file, has_room};
 use crate::{ContentError, ContentStore, Pin};
+
+/// Whether the disk has room is looked at each time that so many bytes more are there, where nobody says how many come.
+const LOOK_BYTES: u64 = 1 << 20;
 
 /// Content under way; gone if it is dropped before it is finished.
 #[derive(Debug)]
@@ -15,6 +19,8 @@ pub struct Whole {
     file: File,
     written: u64,
     room: Preallocated,
+    /// Up to where the disk has room, of content that doesn't say how long it is.
+    looked: u64,
     hasher: blake3::Hasher,
 }
 
@@ -38,6 +44,7 @@ impl ContentStore {
             file,
             written: 0,
             room,
+            looked: length.map_or(0, |_| u64::MAX),
             hasher: blake3::Hasher::new(),
         })
     }
@@ -55,12 +62,22 @@ impl Whole {
     /// The disk's.
     pub fn append(&mut self, bytes: &[u8]) -> Result<(), ContentError> {
         let end = self.written + bytes.len() as u64;
-        self.room
-            .cover(&self.file, end)
+        self.look(end)
+            .and_then(|()| self.room.cover(&self.file, end))
             .and_then(|()| self.file.write_all_at(bytes, self.written))
             .map_err(|error| ContentError::of(&self.path, error))?;
         self.hasher.update(bytes);
         self.written += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Has a disk with room for these bytes, and those of the next ones that are soon there.
+    fn look(&mut self, end: u64) -> io::Result<()> {
+        if end > self.looked {
+            let ahead = end + LOOK_BYTES;
+            has_room(&self.file, ahead - self.written)?;
+            self.looked = ahead;
+        }
         Ok(())
     }
 

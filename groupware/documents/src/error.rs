@@ -49,6 +49,8 @@ pub enum Reason {
     Again,
     /// The user has no room left, or has as many as there may be.
     OverQuota,
+    /// The disk has no room for more.
+    DiskFull,
 }
 
 impl Reason {
@@ -63,7 +65,7 @@ impl Reason {
             Self::TooLarge => 413,
             Self::TooOften => 429,
             Self::Again => 503,
-            Self::OverQuota => 507,
+            Self::OverQuota | Self::DiskFull => 507,
         }
     }
 }

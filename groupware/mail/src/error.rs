@@ -58,6 +58,8 @@ pub enum Reason {
     UnsupportedMediaType,
     /// A mailbox has no room left.
     OverQuota,
+    /// The disk has no room for more.
+    DiskFull,
     /// The sender has sent too much for now.
     TooOften,
 }
@@ -74,7 +76,7 @@ impl Reason {
             Self::TooLarge => 413,
             Self::UnsupportedMediaType => 415,
             Self::TooOften => 429,
-            Self::OverQuota => 507,
+            Self::OverQuota | Self::DiskFull => 507,
         }
     }
 }

@@ -92,6 +92,7 @@ fn refusal(full: &NoRoom, mailbox: &str) -> CalendarError {
     let reason = match full {
         NoRoom::Full(_) => Reason::OverQuota,
         NoRoom::TooMuch(_) => Reason::TooOften,
+        NoRoom::Disk => Reason::DiskFull,
     };
     CalendarError::refused(reason, full.message(mailbox))
 }

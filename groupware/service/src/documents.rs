@@ -47,6 +47,7 @@ fn refusal(full: &NoRoom, mailbox: &str) -> DocumentError {
     let reason = match full {
         NoRoom::Full(_) => Reason::OverQuota,
         NoRoom::TooMuch(_) => Reason::TooOften,
+        NoRoom::Disk => Reason::DiskFull,
     };
     DocumentError::refused(reason, full.message(mailbox))
 }

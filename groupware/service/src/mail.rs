@@ -298,6 +298,7 @@ fn refusal(full: &NoRoom, mailbox: &str) -> MailError {
     let reason = match full {
         NoRoom::Full(_) => Reason::OverQuota,
         NoRoom::TooMuch(_) => Reason::TooOften,
+        NoRoom::Disk => Reason::DiskFull,
     };
     MailError::refused(reason, full.message(mailbox))
 }

@@ -5,7 +5,8 @@
 //! What a mailbox holds is counted when it grows first and then kept up to date by what is added; it is
 //! counted anew where the share seems to be used up, and now and then. Whose share is used up can still read,
 //! mark, move, and remove; and what is there, as a meeting that others change, may take a little more than the
-//! share. Whoever is trusted, as a study's generator is, is not counted.
+//! share. Whoever is trusted, as a study's generator is, is not counted. On a disk that is nearly full nobody stores
+//! more than there was.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -27,6 +28,8 @@ const FULL_FOR: Duration = Duration::from_secs(10);
 /// What is there already may become larger until its owner has this part of the share more than all of it: who
 /// changes a meeting changes it for all who have it, whether they have room or not.
 const MORE_PART: u64 = 8;
+/// By how much records may grow on a disk that is nearly full: more than by an answer to a meeting of many, or a name.
+const LITTLE_BYTES: i64 = 4 << 10;
 /// KiB that one source may put into others' mailboxes at once: 256 MiB, …
 const DELIVERED_KIB: u32 = 256 << 10;
 /// … and again in an hour.
@@ -39,6 +42,8 @@ pub(crate) enum NoRoom {
     Full(Arc<str>),
     /// The sender has put so much into others' mailboxes that it has to wait.
     TooMuch(Duration),
+    /// The disk is nearly full.
+    Disk,
 }
 
 impl NoRoom {
@@ -53,6 +58,7 @@ impl NoRoom {
                 let seconds = wait.as_secs() + 1;
                 format!("You have sent very much. Try again in {seconds} seconds.")
             }
+            Self::Disk => "The server's disk is nearly full.".to_owned(),
         }
     }
 }
@@ -97,6 +103,7 @@ pub(crate) struct Quotas {
     /// Most that the messages of one mailbox may have; none, if it is the greatest number.
     mail_bytes: AtomicU64,
     counts: Mutex<HashMap<Arc<str>, Count>>,
+    store: Store,
     meetings: MeetingsBytes,
     delivered: Limiter<Source>,
 }
@@ -114,7 +121,8 @@ impl Quotas {
             bytes: AtomicU64::new(bytes),
             mail_bytes: AtomicU64::new(mail_bytes.unwrap_or(u64::MAX)),
             counts: Mutex::default(),
-            meetings: MeetingsBytes::new(store),
+            meetings: MeetingsBytes::new(store.clone()),
+            store,
             delivered: Limiter::new(DELIVERED_KIB, DELIVERED_WITHIN / DELIVERED_KIB),
         }
     }
@@ -145,6 +153,9 @@ impl Quotas {
         batch: &Batch,
         now: Duration,
     ) -> Result<Result<(), NoRoom>, StoreError> {
+        if self.store.is_short_of_room() && grows(snapshot, batch, own)? {
+            return Ok(Err(NoRoom::Disk));
+        }
         let source = caller.source();
         if source == Source::Trusted {
             return Ok(Ok(()));
@@ -403,6 +414,26 @@ fn added<'a>(
     Ok(by_mailbox)
 }
 
+/// Whether a batch brings mailboxes more than a little, which removing, answering, and calling off do, too: more mail,
+/// more of documents, a meeting that wasn't there, or much larger records.
+fn grows(snapshot: &dyn Snapshot, batch: &Batch, own: &str) -> Result<bool, StoreError> {
+    let is_new_meeting = |assert: &Assert| match assert {
+        Assert::Absent { key, .. } => matches!(counted_in(key), Some(Records::Meetings)),
+        _ => false,
+    };
+    if batch.asserts.iter().any(is_new_meeting) {
+        return Ok(true);
+    }
+    let (mut mail, mut documents, mut records) = (0_i64, 0_i64, 0_i64);
+    for (mailbox, mut added) in added(snapshot, batch, own)? {
+        added.take_off_what_goes(snapshot, batch, mailbox)?;
+        mail = mail.saturating_add(added.mail);
+        documents = documents.saturating_add(added.documents);
+        records = records.saturating_add(added.document_records.saturating_add(added.meetings));
+    }
+    Ok(mail > 0 || documents > 0 || records > LITTLE_BYTES)
+}
+
 /// What a batch puts into others' mailboxes than this one, or where it is in nobody's share. What is replaced
 /// is not taken off.
 fn bytes_elsewhere(batch: &Batch, own: &str) -> u64 {
@@ -521,6 +552,35 @@ mod tests {
         again.assert_absent("bob", "c/e/2");
         assert_eq!(may(&again), Ok(()));
         assert_eq!(may(&new("bob", "c/e/3", 10)), full("bob"));
+    }
+
+    #[tokio::test]
+    async fn a_disk_that_is_nearly_full_takes_what_makes_nobody_larger() {
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        let mut there = put("ada", "c/e/1", 900);
+        there.put("bob", "c/e/1", vec![7; 800]);
+        store.commit(there).await.unwrap();
+        let grows = |batch: &Batch| store.read(|snapshot| grows(snapshot, batch, "ada"));
+        assert!(grows(&new("ada", "c/e/2", 1)).unwrap());
+        let mut message = Batch::new();
+        message.add("ada", "m/c/inbox", [1, 1, 10]);
+        assert!(grows(&message).unwrap());
+        let mut trashed = Batch::new();
+        trashed
+            .add("ada", "m/c/inbox", [-1, 0, -10])
+            .add("ada", "m/c/trash", [1, 0, 10]);
+        assert!(!grows(&trashed).unwrap());
+        // A meeting that is called off takes a little more with those who are told of it.
+        let mut called_off = put("bob", "c/e/1", 850);
+        called_off.delete("ada", "c/e/1");
+        assert!(!grows(&called_off).unwrap());
+        assert!(grows(&put("bob", "c/e/1", 6000)).unwrap());
+        // An upload whose bytes are there becomes an attachment: its record is new, its bytes are counted.
+        let mut attached = new("ada", "d/a/x", 300);
+        attached.put("ada", "d/q", "{\"bytes\":0}");
+        assert!(!grows(&attached).unwrap());
+        attached.put("ada", "d/q", "{\"bytes\":1}");
+        assert!(grows(&attached).unwrap());
     }
 
     #[tokio::test]

@@ -39,6 +39,12 @@ pub trait Engine: Send + Sync {
         0
     }
 
+    /// Whether the disk has no room for more than what is kept for removing. No where that isn't known, or is another
+    /// machine's.
+    fn is_short_of_room(&self) -> bool {
+        false
+    }
+
     /// Looks through all that is stored, and says what is wrong, a sentence each.
     ///
     /// # Errors

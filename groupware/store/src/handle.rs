@@ -256,6 +256,12 @@ impl Store {
         self.inner.engine.data_bytes()
     }
 
+    /// Whether the disk has no room for more than what is removed, marked, and moved: a little is kept for these. A
+    /// store takes more all the same; whoever serves users refuses what they bring.
+    pub fn is_short_of_room(&self) -> bool {
+        self.inner.engine.is_short_of_room()
+    }
+
     /// Looks through all pages and the index, and says what is wrong, a sentence each. Takes as long
     /// as reading everything.
     ///

@@ -44,12 +44,26 @@ pub(crate) fn narrow(path: &Path) -> io::Result<()> {
     }
 }
 
+/// What is free of a disk for others than the administrator, and how large it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Free {
+    pub(crate) bytes: u64,
+    pub(crate) of: u64,
+}
+
+/// What is free on the disk that this lies on, if it says.
+pub(crate) fn free(path: &Path) -> Option<Free> {
+    let disk = statvfs(path).ok()?;
+    let bytes = |blocks: u64| blocks.saturating_mul(disk.fragment_size());
+    Some(Free {
+        bytes: bytes(disk.blocks_available()),
+        of: bytes(disk.blocks()),
+    })
+}
+
 /// Whether the disk that this lies on has no room.
 pub(crate) fn is_full(path: &Path) -> bool {
-    statvfs(path).is_ok_and(|disk| {
-        let free = disk.blocks_available() * disk.fragment_size();
-        free < FULL_BYTES
-    })
+    free(path).is_some_and(|free| free.bytes < FULL_BYTES)
 }
 
 /// Makes the names in a folder durable: without it a crash may lose a file, not its content.

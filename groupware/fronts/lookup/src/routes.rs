@@ -391,6 +391,10 @@ async fn change<T: Send + 'static>(
             random,
             who: &who,
         })?;
+        if decision.bytes > 0 && service.store().is_short_of_room() {
+            let message = "The server's disk is nearly full.";
+            return Err(LookupError::refused(Reason::Full, message).into());
+        }
         // Once, however often it is decided: who decides again registers the same.
         if decision.bytes > 0 && !is_counted.load(Relaxed) {
             service

@@ -523,6 +523,7 @@ fn refusal(error: &ChangeError<MailError>) -> String {
         ChangeError::Decided(MailError::Refused { reason, message }) => {
             let code = match reason {
                 Reason::OverQuota => "452 4.2.2",
+                Reason::DiskFull => "452 4.3.1",
                 Reason::TooOften => "452 4.5.3",
                 Reason::TooLarge => "552 5.3.4",
                 Reason::ForeignSender => "550 5.7.1",

@@ -94,7 +94,9 @@ fn attachments_on_a_full_disk_are_refused_and_nothing_is_lost() {
         }
     }
     assert!(call("GET", &format!("{document}/Body/upload"), &[], b"").body == content(200));
-    assert_eq!(call("PUT", &path(99), &[], &content(99)).status, 201);
+    wait_for("the room to be seen", || {
+        call("PUT", &path(99), &[], &content(99)).status < 300
+    });
     intact();
     // What is deleted makes room.
     assert_eq!(call("DELETE", &path(taken[0]), &[], b"").status, 200);

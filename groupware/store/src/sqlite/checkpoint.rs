@@ -6,9 +6,9 @@
 
 use std::cell::Cell;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
 use rusqlite::Connection;
@@ -80,8 +80,29 @@ pub(super) struct Checkpointer {
     rounds: Cell<u32>,
     /// The length of the log when it was last to be copied back whoever waits.
     forced_pages: Cell<u32>,
-    wake: Option<SyncSender<()>>,
+    bell: Option<Arc<Bell>>,
     helper: Option<JoinHandle<()>>,
+}
+
+/// Wakes the helper.
+pub(super) struct Bell {
+    help: Arc<Help>,
+    wake: SyncSender<()>,
+}
+
+impl Bell {
+    /// Has the helper copy the log back, however short it is; once more, if it is at it.
+    pub(super) fn ring(&self) {
+        self.help.is_running.store(true, Ordering::Release);
+        let _ = self.wake.try_send(());
+    }
+
+    /// The same, unless it is at it: the writer finishes the log between two of its turns.
+    pub(super) fn ring_if_idle(&self) {
+        if !self.help.is_running.load(Ordering::Acquire) {
+            self.ring();
+        }
+    }
 }
 
 impl Checkpointer {
@@ -98,14 +119,19 @@ impl Checkpointer {
             })
             .map_err(|error| StoreError::Thread(Arc::new(error)))?;
         Ok(Self {
-            help,
+            help: Arc::clone(&help),
             page_bytes,
             seen_pages: Cell::new(0),
             rounds: Cell::new(0),
             forced_pages: Cell::new(0),
-            wake: Some(wake),
+            bell: Some(Arc::new(Bell { help, wake })),
             helper: Some(helper),
         })
+    }
+
+    /// What wakes the helper, as long as there is one.
+    pub(super) fn bell(&self) -> Weak<Bell> {
+        self.bell.as_ref().map(Arc::downgrade).unwrap_or_default()
     }
 
     /// Whether the log is so long that there is something to do. Asked after each commit.
@@ -152,14 +178,10 @@ impl Checkpointer {
         log_pages >= self.pages(FORCE_BYTES).max(again)
     }
 
-    /// Has the helper copy the log back, however short it is, unless it is at it.
+    /// Has the helper copy the log back, however short it is; once more, if it is at it.
     pub(super) fn begin(&self) {
-        if self.is_helped() {
-            return;
-        }
-        self.help.is_running.store(true, Ordering::Release);
-        if let Some(wake) = &self.wake {
-            let _ = wake.try_send(());
+        if let Some(bell) = &self.bell {
+            bell.ring();
         }
     }
 
@@ -183,15 +205,17 @@ impl Checkpointer {
 
     fn finish(&self, writer: &Connection, pragma: &str) {
         self.rounds.set(0);
-        if let Some(copied) = checkpoint(writer, pragma) {
-            self.help.copied.store(copied, Ordering::Relaxed);
+        match checkpoint(writer, pragma) {
+            Ok(Some(copied)) => self.help.copied.store(copied, Ordering::Relaxed),
+            Ok(None) => {}
+            Err(error) => note_failure(error),
         }
     }
 }
 
 impl Drop for Checkpointer {
     fn drop(&mut self) {
-        drop(self.wake.take());
+        drop(self.bell.take());
         if let Some(helper) = self.helper.take() {
             let _ = helper.join();
         }
@@ -200,29 +224,36 @@ impl Drop for Checkpointer {
 
 impl Help {
     fn run(&self, connection: &Connection, woken: &Receiver<()>) {
+        let mut has_failed = false;
         while woken.recv().is_ok() {
-            if let Some(copied) = checkpoint(connection, PASSIVE) {
+            self.is_running.store(true, Ordering::Release);
+            let copied = checkpoint(connection, PASSIVE);
+            if let Ok(Some(copied)) = copied {
                 self.copied.store(copied, Ordering::Relaxed);
+            }
+            // It is tried again and again on a disk that is full.
+            let failed_before = std::mem::replace(&mut has_failed, copied.is_err());
+            if let (false, Err(error)) = (failed_before, copied) {
+                note_failure(error);
             }
             self.is_running.store(false, Ordering::Release);
         }
     }
 }
 
-/// How many pages of the log are in the file then. A checkpoint that fails, on a full disk say, leaves
+/// How many pages of the log are in the file then, unless another one is at it. A checkpoint that fails, on a full disk say, leaves
 /// everything in the log, where it is safe and readable; the next one tries again.
-fn checkpoint(connection: &Connection, pragma: &str) -> Option<u32> {
-    match connection.query_row(pragma, [], |row| row.get::<_, i64>(2)) {
-        Ok(copied) => u32::try_from(copied).ok(),
-        Err(error) => {
-            let error = StoreError::from(error);
-            tracing::warn!(
-                cause = groupware_text::chain(&error),
-                "the log can't be copied into the database"
-            );
-            None
-        }
-    }
+fn checkpoint(connection: &Connection, pragma: &str) -> rusqlite::Result<Option<u32>> {
+    let copied = connection.query_row(pragma, [], |row| row.get::<_, i64>(2));
+    copied.map(|copied| u32::try_from(copied).ok())
+}
+
+fn note_failure(error: rusqlite::Error) {
+    let error = StoreError::from(error);
+    tracing::warn!(
+        cause = groupware_text::chain(&error),
+        "the log can't be copied into the database"
+    );
 }
 
 #[cfg(test)]

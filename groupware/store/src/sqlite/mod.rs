@@ -11,6 +11,7 @@ mod checkpoint;
 mod compact;
 mod connect;
 mod copy;
+mod disk;
 mod fault;
 mod log_ahead;
 mod open;

@@ -2,16 +2,19 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::checkpoint::Checkpointer;
 use super::connect::{BUSY_TIMEOUT, PAGE_BYTES, page_bytes};
+use super::disk::DiskRoom;
 use super::log_ahead::LogAhead;
 use super::pending::{self, Pending};
 use super::position::start_log;
 use super::read::ReadPool;
+use super::vacuum;
 use super::write::SqliteWriter;
 use crate::lock::FolderLock;
 use crate::{OpenError, StoreOptions, place};
@@ -94,21 +97,35 @@ pub(crate) fn open(
         true => Pending::load(&connection, full_bytes).map_err(failed)?,
         false => Pending::new(full_bytes),
     };
-    let pool = ReadPool::new(file.clone(), has_pending.then(|| pending.shared()), lock);
     let checkpointer = Checkpointer::start(&file).map_err(|source| OpenError::Database {
         file: file.clone(),
         source,
     })?;
+    let may_shrink = !options.as_it_is && vacuum::is_possible(&connection).map_err(failed)?;
+    let disk = Arc::new(disk_room(folder, may_shrink, &checkpointer));
+    let pool = ReadPool::new(
+        file.clone(),
+        has_pending.then(|| pending.shared()),
+        (Arc::clone(&disk), lock),
+    );
     let log_ahead = LogAhead::new(&file, page_bytes(&connection).map_err(failed)?);
     let writer = SqliteWriter::new(
         connection,
         pending,
-        (checkpointer, log_ahead),
+        (checkpointer, log_ahead, disk),
         changes,
         options,
     );
     pool.open_spares();
     Ok((pool, writer.map_err(failed)?))
+}
+
+/// Nothing is kept of the disk where removing doesn't make the file shorter.
+fn disk_room(folder: &Path, may_shrink: bool, checkpointer: &Checkpointer) -> DiskRoom {
+    match may_shrink {
+        true => DiskRoom::watch(folder, checkpointer.bell()),
+        false => DiskRoom::unwatched(),
+    }
 }
 
 /// Whether this program reads a store of ours as it is.

@@ -14,6 +14,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
 
 use super::connect::open_reader;
+use super::disk::DiskRoom;
 use super::pending::{Above, Change, Changed, GroupNumber, LAST_GROUP, Now, Shared, Tables};
 use super::values::{large, large_length, value};
 use crate::lock::FolderLock;
@@ -45,16 +46,22 @@ pub(crate) struct ReadPool {
     /// What waits for the tree; `None` for a file of a version in which nothing did.
     pending: Option<Arc<Shared>>,
     idle: Mutex<Vec<Connection>>,
+    disk: Arc<DiskRoom>,
     /// Let go after the connections are closed.
     _lock: FolderLock,
 }
 
 impl ReadPool {
-    pub(super) fn new(file: PathBuf, pending: Option<Arc<Shared>>, lock: FolderLock) -> Self {
+    pub(super) fn new(
+        file: PathBuf,
+        pending: Option<Arc<Shared>>,
+        (disk, lock): (Arc<DiskRoom>, FolderLock),
+    ) -> Self {
         Self {
             file,
             pending,
             idle: Mutex::new(Vec::new()),
+            disk,
             _lock: lock,
         }
     }
@@ -134,6 +141,10 @@ impl Engine for ReadPool {
     fn pending_bytes(&self) -> u64 {
         let pending = self.pending.as_ref();
         pending.map_or(0, |shared| shared.tables().bytes() as u64)
+    }
+
+    fn is_short_of_room(&self) -> bool {
+        self.disk.is_used_up()
     }
 
     fn check(&self) -> Result<Vec<String>, StoreError> {

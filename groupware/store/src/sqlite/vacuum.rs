@@ -17,8 +17,9 @@ const BEGIN_ONE_IN: u32 = 16;
 pub(super) const STEP_PAGES: u32 = 16;
 
 /// Records that are removed before it is looked at: to look after each would wake the writer's thread for
-/// nothing.
+/// nothing. A large value counts as a record more for each so many bytes.
 const LOOK_RECORDS: u32 = 64;
+const BYTES_OF_RECORD: u64 = 64 << 10;
 
 const INCREMENTAL: u32 = 2;
 
@@ -29,6 +30,11 @@ pub(super) fn for_copies(connection: &Connection) -> rusqlite::Result<()> {
         INCREMENTAL => Ok(()),
         _ => connection.pragma_update(None, "auto_vacuum", "incremental"),
     }
+}
+
+/// Whether the file gets shorter by what is removed.
+pub(super) fn is_possible(connection: &Connection) -> rusqlite::Result<bool> {
+    Ok(number(connection, "auto_vacuum")? == INCREMENTAL)
 }
 
 /// What of the file is to be given back.
@@ -44,7 +50,7 @@ pub(super) struct Vacuum {
 impl Vacuum {
     /// What was left behind by the last server is looked at, too.
     pub(super) fn new(connection: &Connection) -> rusqlite::Result<Self> {
-        let is_possible = number(connection, "auto_vacuum")? == INCREMENTAL;
+        let is_possible = is_possible(connection)?;
         Ok(Self {
             is_possible,
             removed: if is_possible { LOOK_RECORDS } else { 0 },
@@ -67,20 +73,27 @@ impl Vacuum {
         self.removed = self.removed.saturating_add(records);
     }
 
-    /// Whether there may be something to do.
-    pub(super) fn wants_step(&self) -> bool {
-        self.is_possible && self.removed >= LOOK_RECORDS
+    /// A record with a large value was removed.
+    pub(super) fn note_removed_large(&mut self, bytes: u64) {
+        let more = u32::try_from(bytes / BYTES_OF_RECORD).unwrap_or(u32::MAX);
+        self.note_removed(more.saturating_add(1));
     }
 
-    /// Gives some pages back, if enough are free besides those that are `reserved` for what comes. Whether that was
-    /// the last step of several.
+    /// Whether there may be something to do, on a disk that is short of room or isn't.
+    pub(super) fn wants_step(&self, is_short: bool) -> bool {
+        let look = if is_short { 1 } else { LOOK_RECORDS };
+        self.is_possible && self.removed >= look
+    }
+
+    /// Gives some pages back, if enough are free besides those that are `reserved` for what comes; on a disk that is
+    /// short of room, few are enough. Whether that was the last step of several.
     pub(super) fn step(
         &mut self,
         connection: &Connection,
-        reserved: u32,
+        (reserved, is_short): (u32, bool),
     ) -> rusqlite::Result<bool> {
         let free = number(connection, "freelist_count")?.saturating_sub(reserved);
-        let begin = match self.is_under_way {
+        let begin = match self.is_under_way || is_short {
             true => LEAVE_PAGES,
             false => BEGIN_PAGES.max(number(connection, "page_count")? / BEGIN_ONE_IN),
         };
@@ -124,8 +137,8 @@ mod tests {
             INSERT INTO t SELECT i, randomblob(3000) FROM n";
         connection.execute_batch(fill).unwrap();
         let mut vacuum = Vacuum::new(&connection).unwrap();
-        assert!(vacuum.wants_step() && !vacuum.step(&connection, 0).unwrap());
-        assert!(!vacuum.wants_step(), "nothing is free");
+        assert!(vacuum.wants_step(false) && !vacuum.step(&connection, (0, false)).unwrap());
+        assert!(!vacuum.wants_step(false), "nothing is free");
         connection
             .execute("DELETE FROM t WHERE id % 3 > 0", [])
             .unwrap();
@@ -135,17 +148,17 @@ mod tests {
             key: key(),
         };
         (1..LOOK_RECORDS).for_each(|_| vacuum.note(&one));
-        assert!(!vacuum.wants_step());
+        assert!(!vacuum.wants_step(false));
         vacuum.note(&one);
         let pages = |pragma| number(&connection, pragma).unwrap();
         let before = pages("page_count");
         let mut steps = 0;
-        while vacuum.wants_step() {
+        while vacuum.wants_step(false) {
             let free = pages("freelist_count");
-            let is_over = vacuum.step(&connection, 0).unwrap();
+            let is_over = vacuum.step(&connection, (0, false)).unwrap();
             let back = free - pages("freelist_count");
             assert!(back <= STEP_PAGES, "{back}");
-            assert_eq!(is_over, !vacuum.wants_step());
+            assert_eq!(is_over, !vacuum.wants_step(false));
             steps += 1;
         }
         let after = pages("page_count");
@@ -157,7 +170,7 @@ mod tests {
         // What is reserved counts as used.
         let free = pages("freelist_count");
         vacuum.note_removed(LOOK_RECORDS);
-        assert!(!vacuum.step(&connection, free).unwrap() && pages("page_count") == after);
+        assert!(!vacuum.step(&connection, (free, false)).unwrap() && pages("page_count") == after);
         // A little that is free is left for what comes.
         connection
             .execute("DELETE FROM t WHERE id < 600", [])
@@ -165,7 +178,29 @@ mod tests {
         vacuum.note(&Op::DeletePartition {
             partition: "p".into(),
         });
-        assert!(!vacuum.step(&connection, 0).unwrap() && pages("page_count") == after);
+        assert!(!vacuum.step(&connection, (0, false)).unwrap() && pages("page_count") == after);
+        // Not on a disk that is short of room.
+        assert!(!vacuum.wants_step(true), "nothing was removed since");
+        vacuum.note_removed(1);
+        assert!(!vacuum.wants_step(false) && vacuum.wants_step(true));
+        while vacuum.wants_step(true) {
+            vacuum.step(&connection, (0, true)).unwrap();
+        }
+        assert!(pages("page_count") < after && pages("freelist_count") <= LEAVE_PAGES);
+    }
+
+    #[test]
+    fn a_few_large_values_are_as_many_small_ones() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection
+            .pragma_update(None, "auto_vacuum", "incremental")
+            .unwrap();
+        let mut vacuum = Vacuum::new(&connection).unwrap();
+        assert!(!vacuum.step(&connection, (0, false)).unwrap());
+        vacuum.note_removed_large(3 << 20);
+        assert!(!vacuum.wants_step(false));
+        vacuum.note_removed_large(3 << 20);
+        assert!(vacuum.wants_step(false));
     }
 
     #[test]
@@ -175,6 +210,6 @@ mod tests {
         vacuum.note(&Op::DeletePartition {
             partition: "p".into(),
         });
-        assert!(!vacuum.wants_step());
+        assert!(!vacuum.wants_step(false));
     }
 }

@@ -9,12 +9,14 @@ use bytes::Bytes;
 use rusqlite::{Connection, ErrorCode};
 
 use super::checkpoint::{Checkpointer, Log, watch_log, written_log};
+use super::disk::DiskRoom;
 use super::fault;
 use super::log_ahead::LogAhead;
 use super::pending::{LONG_BYTES, MANY_BYTES, Now, Pace, Pending};
 use super::redo::redo;
 use super::tree::Tree;
 use super::vacuum::Vacuum;
+use super::values::large_length;
 use crate::changes::{Change, ChangeLog};
 use crate::counters::raised;
 use crate::{
@@ -44,6 +46,7 @@ pub(crate) struct SqliteWriter {
     /// What is committed is written here first.
     changes: Option<ChangeLog>,
     vacuum: Vacuum,
+    disk: Arc<DiskRoom>,
     /// Pages in the log after a commit that wrote any, until it is tended.
     written_pages: Option<u32>,
     /// Whether the last group removed ranges, or pages were moved after it: many more like it may come.
@@ -91,7 +94,7 @@ impl SqliteWriter {
     pub(super) fn new(
         connection: Connection,
         pending: Pending,
-        (checkpointer, log_ahead): (Checkpointer, LogAhead),
+        (checkpointer, log_ahead, disk): (Checkpointer, LogAhead, Arc<DiskRoom>),
         changes: Option<ChangeLog>,
         options: &StoreOptions,
     ) -> rusqlite::Result<Self> {
@@ -101,6 +104,7 @@ impl SqliteWriter {
         let limit = limit.unsigned_abs();
         Ok(Self {
             vacuum: Vacuum::new(&connection)?,
+            disk,
             tree: Tree::new(connection)?,
             pending,
             checkpointer,
@@ -266,9 +270,10 @@ impl SqliteWriter {
         let known = self.pending.get(partition, key).map(|change| change.now);
         let may_be_long = matches!(known, None | Some(Now::InTree));
         // The room that a long value takes is wanted soon.
-        if may_be_long && self.tree.large(partition, key)?.is_some() {
+        if may_be_long && let Some(id) = self.tree.large(partition, key)? {
+            let bytes = large_length(self.tree.connection(), id)?;
             self.tree.delete(partition, key)?;
-            self.vacuum.note_removed(1);
+            self.vacuum.note_removed_large(bytes);
         }
         if known != Some(Now::Gone) {
             self.pending.put(partition, key, revision, Now::Gone);
@@ -458,7 +463,7 @@ impl Writer for SqliteWriter {
     }
 
     fn wants_idle_work(&self) -> bool {
-        self.vacuum.wants_step() || self.pending.wants_idle_flush()
+        self.vacuum.wants_step(self.disk.is_used_up()) || self.pending.wants_idle_flush()
     }
 
     fn work_idly(&mut self) {
@@ -467,7 +472,8 @@ impl Writer for SqliteWriter {
             return self.tend();
         }
         let reserved = self.checkpointer.pages_of(self.pending.recurring_bytes());
-        match self.vacuum.step(self.tree.connection(), reserved) {
+        let of = (reserved, self.disk.is_used_up());
+        match self.vacuum.step(self.tree.connection(), of) {
             // Only a copy of the log into the file makes the file shorter.
             Ok(true) => self.checkpointer.begin(),
             Ok(false) => {
