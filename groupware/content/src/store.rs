@@ -406,12 +406,14 @@ pub(crate) struct Preallocated {
 }
 
 impl Preallocated {
-    /// The first stretch for a file of this length, which has `written` bytes already. A disk without
-    /// room for all of the rest, and a little more, is full from the start.
-    pub(crate) fn begin(file: &File, written: u64, length: u64) -> io::Result<Self> {
-        let mut room = Self::resume(written, length);
-        has_room(file, length.saturating_sub(written))?;
-        room.cover(file, written)?;
+    /// The first stretch for a new file of this length. A disk without room for all of it, and a little more, is full
+    /// from the start.
+    pub(crate) fn begin(file: &File, length: u64) -> io::Result<Self> {
+        let mut room = Self::resume(0, length);
+        if let Some(until) = room.due(0) {
+            has_room(file, length)?;
+            room.take(file, until)?;
+        }
         Ok(room)
     }
 
@@ -441,11 +443,20 @@ impl Preallocated {
 
     /// Takes the next stretch once the bytes up to `end` pass the last one.
     pub(crate) fn cover(&mut self, file: &File, end: u64) -> io::Result<()> {
-        if end < self.taken || self.taken >= self.length {
+        let Some(until) = self.due(end) else {
             return Ok(());
-        }
-        let until = end.saturating_add(AHEAD_BYTES).min(self.length);
+        };
         has_room(file, until - self.taken)?;
+        self.take(file, until)
+    }
+
+    /// Up to where the next stretch goes, once the bytes up to `end` pass the last one.
+    fn due(&self, end: u64) -> Option<u64> {
+        let is_due = end >= self.taken && self.taken < self.length;
+        is_due.then(|| end.saturating_add(AHEAD_BYTES).min(self.length))
+    }
+
+    fn take(&mut self, file: &File, until: u64) -> io::Result<()> {
         reserve(file, self.taken, until)?;
         self.taken = until;
         Ok(())

@@ -98,7 +98,7 @@ impl ContentStore {
         let path = self.path_of_upload(name)?;
         let io = |error| ContentError::of(&path, error);
         let file = create_file(&path).map_err(io)?;
-        let begun = Preallocated::begin(&file, 0, allowed)
+        let begun = Preallocated::begin(&file, allowed)
             .and_then(|room| blank(&file, length).map(|()| room));
         let room = begun.map_err(|error| {
             let _ = fs::remove_file(&path);

@@ -34,7 +34,7 @@ impl ContentStore {
         let path = self.path_of_upload(name)?;
         let io = |error| ContentError::of(&path, error);
         let file = create_file(&path).map_err(io)?;
-        let room = Preallocated::begin(&file, 0, length.unwrap_or_default()).map_err(|error| {
+        let room = Preallocated::begin(&file, length.unwrap_or_default()).map_err(|error| {
             let _ = fs::remove_file(&path);
             io(error)
         })?;

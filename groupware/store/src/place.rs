@@ -51,11 +51,11 @@ pub(crate) struct Free {
     pub(crate) of: u64,
 }
 
-/// What is free on the disk that this lies on, if it says.
-pub(crate) fn free(path: &Path) -> Option<Free> {
-    let disk = statvfs(path).ok()?;
+/// What is free on the disk that this lies on.
+pub(crate) fn free(path: &Path) -> io::Result<Free> {
+    let disk = statvfs(path)?;
     let bytes = |blocks: u64| blocks.saturating_mul(disk.fragment_size());
-    Some(Free {
+    Ok(Free {
         bytes: bytes(disk.blocks_available()),
         of: bytes(disk.blocks()),
     })
@@ -63,7 +63,7 @@ pub(crate) fn free(path: &Path) -> Option<Free> {
 
 /// Whether the disk that this lies on has no room.
 pub(crate) fn is_full(path: &Path) -> bool {
-    free(path).is_some_and(|free| free.bytes < FULL_BYTES)
+    free(path).is_ok_and(|free| free.bytes < FULL_BYTES)
 }
 
 /// Makes the names in a folder durable: without it a crash may lose a file, not its content.

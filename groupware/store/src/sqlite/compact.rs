@@ -4,7 +4,6 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use nix::sys::statvfs::statvfs;
 use rusqlite::{Connection, ErrorCode};
 
 use super::connect::open_helper;
@@ -49,8 +48,7 @@ pub fn compact(folder: &Path, told: impl Fn(u64, u64) + Sync) -> Result<Compacte
     // What one that was cut off has left.
     remove(&new).map_err(io(&new))?;
     let (before_bytes, needed_bytes) = settle(&file)?;
-    let disk = statvfs(folder).map_err(|error| io(folder)(error.into()))?;
-    let free_bytes = disk.blocks_available() * disk.fragment_size();
+    let free_bytes = place::free(folder).map_err(io(folder))?.bytes;
     if free_bytes < needed_bytes + SPARE_BYTES {
         return Err(OpenError::NoRoom {
             folder: folder.to_path_buf(),

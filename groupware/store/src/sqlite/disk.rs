@@ -100,7 +100,7 @@ impl Watched {
 
     /// Looks, and says when the room for more is used up, and when there is some again.
     fn look(&mut self) {
-        let Some(disk) = free(&self.folder) else {
+        let Ok(disk) = free(&self.folder) else {
             return;
         };
         let was_short = self.room.load(Relaxed) == 0;

@@ -125,13 +125,19 @@ fn number(connection: &Connection, pragma: &str) -> rusqlite::Result<u32> {
 mod tests {
     use super::*;
 
-    /// Nobody who writes waits for more than so many pages, however much is free.
-    #[test]
-    fn a_step_is_bounded_and_all_of_them_leave_little() {
+    /// A database whose file can get shorter.
+    fn incremental() -> Connection {
         let connection = Connection::open_in_memory().unwrap();
         connection
             .pragma_update(None, "auto_vacuum", "incremental")
             .unwrap();
+        connection
+    }
+
+    /// Nobody who writes waits for more than so many pages, however much is free.
+    #[test]
+    fn a_step_is_bounded_and_all_of_them_leave_little() {
+        let connection = incremental();
         let fill = "CREATE TABLE t (id INTEGER PRIMARY KEY, value BLOB);
             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9000)
             INSERT INTO t SELECT i, randomblob(3000) FROM n";
@@ -191,10 +197,7 @@ mod tests {
 
     #[test]
     fn a_few_large_values_are_as_many_small_ones() {
-        let connection = Connection::open_in_memory().unwrap();
-        connection
-            .pragma_update(None, "auto_vacuum", "incremental")
-            .unwrap();
+        let connection = incremental();
         let mut vacuum = Vacuum::new(&connection).unwrap();
         assert!(!vacuum.step(&connection, (0, false)).unwrap());
         vacuum.note_removed_large(3 << 20);
