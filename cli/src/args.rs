@@ -10,7 +10,7 @@ use groupware_server::{LookupAccess, Networks, Reached};
 use lab_conduct::Patience;
 use lab_plan::Decides;
 
-use crate::beginning::{CompletionsArgs, ImportArgs, InitArgs, ManArgs};
+use crate::beginning::{CheckArgs, CompletionsArgs, ImportArgs, InitArgs, ManArgs, SchemaArgs};
 use crate::calibrating::CalibrateArgs;
 use crate::fleeting::{AgentArgs, AgentsArgs, HubArgs, RunAgentsArgs};
 use crate::history::{ANY_PORT, RunsArgs, ServeReportsArgs};
@@ -100,7 +100,7 @@ pub(crate) enum Command {
     Mail(MailArgs),
     /// Bring a user's calendar from iCalendar files, and write it out
     Calendar(CalendarArgs),
-    /// Print the JSON Schema of study or workload files, or the list of checks with their limits
+    /// Print the JSON Schema of study, workload, or result files, or the list of checks
     Schema(SchemaArgs),
     /// Print what a shell needs to complete this command line
     Completions(CompletionsArgs),
@@ -220,6 +220,10 @@ pub(crate) struct GateArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll plan studies/calendar.study.yaml
+  plimsoll plan studies/calendar.study.yaml --set trials=6 --from runs/calendar-load-…")]
 pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub(crate) study: StudyArgs,
@@ -233,13 +237,6 @@ pub(crate) struct PlanArgs {
     /// Don't look for earlier runs
     #[arg(long, conflicts_with = "history")]
     pub(crate) no_history: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct CheckArgs {
-    /// Study or workload files
-    #[arg(required = true)]
-    pub(crate) files: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -300,6 +297,9 @@ pub(crate) struct CompareArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Examples:
+  plimsoll restore
+
 A run puts its kernel settings back itself and takes away the file systems that
 it made, also on Ctrl-C. One that was killed can't; the next run does it, or
 this command.")]
@@ -324,23 +324,6 @@ pub(crate) enum Format {
     Gitlab,
     /// The summary that `k6 run --summary-export` writes, of the cell under the most load; not of comparisons
     K6,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SchemaArgs {
-    /// What to print
-    #[arg(value_enum)]
-    pub(crate) kind: SchemaKind,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SchemaKind {
-    /// JSON Schema of study files
-    Study,
-    /// JSON Schema of workload files
-    Workload,
-    /// The checks on a measurement, with the limits that a study may set under `checks:`
-    Checks,
 }
 
 #[derive(Debug, Args)]

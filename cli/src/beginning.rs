@@ -1,9 +1,9 @@
-//! What can be typed to begin with: first files, imports, completions, manual pages. Text only; nothing
-//! happens here.
+//! Arguments of commands that read or write files without a run: first files, imports, validation, schemas,
+//! completions, manual pages. Text only.
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use lab_import::har::Noise;
 
@@ -155,4 +155,37 @@ Examples:
 pub(crate) struct ManArgs {
     /// Folder that a page for each command is written to; made if it is missing
     pub(crate) dir: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll check studies/calendar.study.yaml workloads/calendar.workload.yaml")]
+pub(crate) struct CheckArgs {
+    /// Study or workload files
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll schema study > study.schema.json    for an editor that completes keys
+  plimsoll schema result                       each key of result.json")]
+pub(crate) struct SchemaArgs {
+    /// What to print
+    #[arg(value_enum)]
+    pub(crate) kind: SchemaKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaKind {
+    /// JSON Schema of study files
+    Study,
+    /// JSON Schema of workload files
+    Workload,
+    /// JSON Schema of `result.json`
+    Result,
+    /// The checks on a measurement, with the limits that a study may set under `checks:`
+    Checks,
 }

@@ -61,6 +61,11 @@ pub(crate) struct CopyArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll data backup /backup/plimsoll    of the data in ./plimsoll-data
+  plimsoll data list /backup/plimsoll      all backups in the folder
+  plimsoll data restore /backup/plimsoll --to plimsoll-data")]
 pub(crate) struct DataArgs {
     #[command(subcommand)]
     pub(crate) command: DataCommand,

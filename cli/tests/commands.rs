@@ -117,61 +117,50 @@ macro_rules! kept {
     };
 }
 
+/// Names under `Commands:` of a help text.
+fn commands_of(help: &str) -> Vec<String> {
+    let (_, rest) = help.split_once("\nCommands:\n").unwrap_or_default();
+    let section = rest.split("\n\n").next().unwrap_or_default();
+    let entry = |line: &str| {
+        let name = line.strip_prefix("  ")?.split(' ').next()?;
+        (!name.is_empty() && name != "help").then(|| name.to_owned())
+    };
+    section.lines().filter_map(entry).collect()
+}
+
+/// Checks the help of a command and of its subcommands; returns how many commands were checked.
+fn check_help(place: &Scratch, path: &str, parent_has_examples: bool) -> usize {
+    let said = place.run(format!("{path} --help").trim_start());
+    assert_eq!(said.code, Some(0), "{}", said.text());
+    let widest = said.stdout.lines().map(|line| line.chars().count()).max();
+    assert!(widest.is_some_and(|width| width <= 80), "{}", said.text());
+    let has_examples = said.stdout.contains("\nExamples:\n  plimsoll ");
+    let subcommands = commands_of(&said.stdout);
+    assert!(
+        has_examples || parent_has_examples || !subcommands.is_empty(),
+        "neither it nor its parent shows an example: {}",
+        said.text()
+    );
+    let inherited = has_examples && !path.is_empty();
+    let of_children = subcommands
+        .iter()
+        .map(|name| check_help(place, format!("{path} {name}").trim_start(), inherited));
+    1 + of_children.sum::<usize>()
+}
+
 #[test]
-fn help_of_every_command() {
+fn help_of_every_command_has_an_example_and_fits_80_columns() {
     let place = Scratch::new();
-    kept!("help", place.run("--help"));
-    kept!("help_short", place.run("-h"));
-    kept!("no_command", place.run(""));
-    for command in [
-        "init",
-        "import",
-        "import har",
-        "import openapi",
-        "run",
-        "try",
-        "bench",
-        "plan",
-        "check",
-        "report",
-        "compare",
-        "runs",
-        "serve-reports",
-        "watch",
-        "export",
-        "calibrate",
-        "restore",
-        "serve",
-        "data",
-        "data backup",
-        "data check",
-        "data restore",
-        "store",
-        "store copy",
-        "store restored",
-        "users",
-        "sessions",
-        "calendar",
-        "calendar import",
-        "calendar export",
-        "mail",
-        "mail import",
-        "mail export",
-        "schema",
-        "completions",
-        "man",
-        "hub",
-        "agents",
-        "agents invite",
-        "agents list",
-        "agents stop",
-        "agents remove",
-        "agent",
-    ] {
-        let said = place.run(&format!("{command} --help"));
-        assert_eq!(said.code, Some(0));
-        kept!(format!("help_{}", command.replace(' ', "_")), said);
-    }
+    let count = check_help(&place, "", true);
+    assert!(count >= 45, "{count}");
+    let help = place.run("--help").stdout;
+    assert_eq!(place.run("-h").stdout, help);
+    let without_command = place.run("");
+    assert_eq!(without_command.code, Some(104));
+    assert_eq!(
+        (without_command.stdout.as_str(), without_command.stderr),
+        ("", help)
+    );
     let version = place.run("--version").stdout;
     assert_eq!(version, format!("plimsoll {}\n", env!("CARGO_PKG_VERSION")));
 }
@@ -418,7 +407,7 @@ fn files_with_faults() {
 
 #[test]
 fn schemas_are_those_of_the_documentation() {
-    for kind in ["study", "workload"] {
+    for kind in ["study", "workload", "result"] {
         let said = run(repository(), repository(), &format!("schema {kind}"));
         let kept = repository().join(format!("docs/{kind}.schema.json"));
         assert_eq!(said.stdout, fs::read_to_string(kept).expect("the schema"));

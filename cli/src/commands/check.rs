@@ -2,7 +2,7 @@
 
 use lab_study::{LoadedAny, load_any};
 
-use crate::args::CheckArgs;
+use crate::beginning::CheckArgs;
 use crate::commands::{load, print};
 use crate::exit::{Exit, Failure};
 use crate::files::Disk;

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Circumstances, Noted};
@@ -60,7 +61,7 @@ impl Manifest {
 }
 
 /// The machine, as found at the start.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
     /// `uname -r`.
     pub kernel: String,
@@ -81,7 +82,7 @@ pub struct Environment {
 }
 
 /// Which cores each side had.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pinning {
     /// Cores of the load generator.
     pub generator: Vec<u32>,
@@ -150,7 +151,7 @@ pub struct TrialRecord {
 }
 
 /// What a trial ran beside, on the other half of the machine.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DuetRecord {
     /// The trial that ran there, by its number in the archive.
     pub partner: u32,
@@ -217,7 +218,7 @@ pub struct RawBaseline {
 }
 
 /// Requests under way at the end of the hold.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Unanswered {
     /// How many.
     pub count: u64,
@@ -226,7 +227,7 @@ pub struct Unanswered {
 }
 
 /// One failed request, for the reader.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorExample {
     /// When, on the trial's clock.
     pub t_ms: u64,
@@ -242,7 +243,9 @@ pub struct ErrorExample {
 }
 
 /// Classes of failed requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorClass {
     /// An answer with a status that `expect` does not hold.
@@ -258,7 +261,7 @@ pub enum ErrorClass {
 }
 
 /// What the generator itself used and suffered during the hold.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GeneratorHealth {
     /// Worker threads.
     pub workers: u32,

@@ -1,6 +1,7 @@
 //! Judgements on the server: what a study asks to hold, and what a search keeps within.
 
 use lab_stats::search::Rules;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A judgement on the server, as k6 spells it: `response_time: ["p(95) < 300ms"]`.
@@ -70,7 +71,7 @@ impl Threshold {
 }
 
 /// What a threshold judges.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
     /// From the planned send where there is a plan.

@@ -14,7 +14,7 @@ mod k6;
 
 pub use checks::checks_markdown;
 pub use csv::{comparisons_csv, runs_csv, steps_csv};
-pub use json::{history_json, json, runs_json};
+pub use json::{history_json, json, result_schema, runs_json};
 pub use junit::{junit, junit_of_runs};
 
 use lab_comparison::RunComparison;

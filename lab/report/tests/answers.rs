@@ -5,7 +5,7 @@ use lab_analysis::Analysis;
 use lab_analysis::model::{Decision, Measure, Outcome};
 use lab_report::write::{junit, terminal};
 
-const VARIANTS: &str = "\
+pub(crate) const VARIANTS: &str = "\
 study: ab
 title: Before and after
 workload: tiny
@@ -18,7 +18,7 @@ trials: BLOCKS
 ";
 
 /// Two trials per block: what the second takes beside the first, and how far each block is off that.
-fn made(study: &str, blocks: usize, times: f64, noise: f64) -> Made {
+pub(crate) fn made(study: &str, blocks: usize, times: f64, noise: f64) -> Made {
     let shape = |at: usize| {
         let off = 1.0 + noise * ((at * 7919 % 13) as f64 / 6.0 - 1.0);
         let times = if at % 2 == 1 { times } else { 1.0 };

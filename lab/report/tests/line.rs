@@ -34,11 +34,11 @@ fn search(systems: &str, tried: &[(usize, u32)]) -> Made {
 }
 
 const ONE: &str = "system: { groupware: { http_threads: 2 } }";
-const TRIED: [u32; 16] = [
+pub(crate) const TRIED: [u32; 16] = [
     50, 100, 200, 150, 125, 137, 131, 128, 131, 128, 131, 128, 131, 128, 131, 128,
 ];
 
-fn one(tried: &[u32]) -> Made {
+pub(crate) fn one(tried: &[u32]) -> Made {
     let tried: Vec<(usize, u32)> = tried.iter().map(|users| (0, *users)).collect();
     search(ONE, &tried)
 }
@@ -249,7 +249,7 @@ fn a_system_that_fails_under_load_did_not_carry_it() {
 }
 
 /// Two variants in six blocks with a control; responses of b take `times` as long.
-fn variants(times: f64) -> Analysis {
+pub(crate) fn variants(times: f64) -> Analysis {
     let study = STUDY
         .replace("matrix: { users: [100, 200] }\n", "")
         .replace(

@@ -12,6 +12,7 @@ mod golden;
 mod line;
 mod parts;
 mod populations;
+mod result;
 mod runs;
 mod stages;
 mod support;

@@ -4,7 +4,7 @@ use crate::support::{Made, STUDY, Shape, WORKLOAD};
 use lab_report::write::{html, json, steps_csv, terminal};
 
 /// Steps with tags, and thresholds on them.
-fn tagged() -> Made {
+pub(crate) fn tagged() -> Made {
     let workload = WORKLOAD
         .replace(
             "    - step: Read\n",

@@ -9,7 +9,7 @@ const MIX: &str = "load: { users: 200, ramp: 6s, hold: 24s, mix: [{ population: 
 
 /// Two populations of one workload. The made-up server takes longer for every further step, so that the
 /// second population's answers are slower.
-fn made() -> Made {
+pub(crate) fn made() -> Made {
     let line = STUDY.lines().find(|line| line.starts_with("load:"));
     Made {
         study: STUDY

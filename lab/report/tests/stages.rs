@@ -5,7 +5,7 @@ use lab_analysis::model::{Check, CheckOutcome};
 use lab_report::write::{html, terminal};
 
 /// A load of 24 s of which the first 12 are ten times as slow.
-fn made(load: &str) -> Made {
+pub(crate) fn made(load: &str) -> Made {
     let line = STUDY.lines().find(|line| line.starts_with("load:"));
     let shape = Shape {
         slow_start_ms: 12_000,
@@ -27,7 +27,7 @@ fn made(load: &str) -> Made {
     }
 }
 
-const STEPS: &str = "load: { stages: [{ stage: cold, users: 100, for: 12s }, { users: 100, for: 6s }, \
+pub(crate) const STEPS: &str = "load: { stages: [{ stage: cold, users: 100, for: 12s }, { users: 100, for: 6s }, \
                      { stage: down, users: 0, over: 6s }] }";
 
 #[test]

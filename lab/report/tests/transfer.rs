@@ -37,7 +37,7 @@ slice_ns,count,total_ms,minimum_ms,maximum_ms,average_ms,mb_per_s
 ";
 
 /// Six trials at each setting, one of which is a fifth slower, on a disk of 50 MB/s.
-fn analysis(with_raw: bool) -> Analysis {
+pub(crate) fn analysis(with_raw: bool) -> Analysis {
     let shape = |trial: u64| Shape {
         session_us: if trial.is_multiple_of(2) {
             80_400

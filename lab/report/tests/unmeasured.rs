@@ -37,7 +37,7 @@ fn disturbed(rustc: f64, cc1: f64) -> Circumstances {
 
 /// Blocks of both variants, all disturbed: `after` takes half the time, in every block but `odd`, and
 /// `cpu` times the CPU.
-fn spoiled(blocks: usize, odd: usize, cpu: f64) -> Made {
+pub(crate) fn spoiled(blocks: usize, odd: usize, cpu: f64) -> Made {
     let shapes = (0..blocks * 2).map(|at| {
         let (block, is_after) = (at / 2, at % 2 == 1);
         let faster = is_after && block != odd;

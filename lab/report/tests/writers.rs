@@ -18,11 +18,6 @@ fn mixed() -> Made {
 }
 
 #[test]
-fn terminal_of_a_valid_run() {
-    insta::assert_snapshot!(terminal(&Made::default().analysis(), 80));
-}
-
-#[test]
 fn terminal_of_a_run_with_an_invalid_trial() {
     let analysis = Made {
         speed: 2.0,
@@ -30,16 +25,6 @@ fn terminal_of_a_run_with_an_invalid_trial() {
     }
     .analysis();
     insta::assert_snapshot!(terminal(&analysis, 80));
-}
-
-#[test]
-fn markdown_of_a_run_with_an_invalid_trial() {
-    insta::assert_snapshot!(markdown(&mixed().analysis()));
-}
-
-#[test]
-fn steps_as_csv() {
-    insta::assert_snapshot!(steps_csv(&mixed().analysis()));
 }
 
 #[test]
@@ -60,11 +45,6 @@ fn what_is_wrong_for_gitlab() {
     let prints: std::collections::BTreeSet<String> = findings.iter().map(of).collect();
     assert_eq!(prints.len(), findings.len());
     assert!(findings.iter().all(|one| !of(one).contains(" ms")));
-}
-
-#[test]
-fn result_json() {
-    insta::assert_snapshot!(json(&Made::default().analysis()).unwrap());
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! What a run, or two runs beside each other, answer to the question that was asked.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::comparison::Measure;
 
 /// The answer by the deciding measures alone; others are exploratory and decide nothing.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Answer {
     /// What it comes to.
     pub decision: Decision,
@@ -22,7 +23,7 @@ pub struct Answer {
 
 /// What a question comes to. Green means shown: of these only [`CouldNotTell`](Self::CouldNotTell),
 /// [`NotAnswered`](Self::NotAnswered), and [`Worse`](Self::Worse) don't end well.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// Worse in a deciding measure, beyond noise and by more than what matters.

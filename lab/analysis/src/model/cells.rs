@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use lab_plan::Cell;
 use lab_trial::model::Counters;
 use lab_trial::model::{Arrivals, Bound, PopulationPlan, ProbeCounts, StagePlan, TrialAnalysis};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::figures::Estimate;
 use super::transfer::TransferSummary;
 
 /// One cell over its valid trials. Figures are means over trials; `None` without a valid trial.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CellSummary {
     /// Level by factor.
     pub cell: Cell,
@@ -82,7 +83,7 @@ impl CellSummary {
 }
 
 /// Means over trials of one statistic each; least and largest are over all trials.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimesSummary {
     /// Mean of means.
     pub mean: Option<Estimate>,
@@ -103,7 +104,7 @@ pub struct TimesSummary {
 }
 
 /// One step of a cell.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StepSummary {
     /// Its name.
     pub name: String,
@@ -129,7 +130,7 @@ pub struct StepSummary {
 }
 
 /// The steps of a tag over the valid trials of a cell. Figures are means over trials.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TagSummary {
     /// The tag.
     pub name: String,
@@ -144,7 +145,7 @@ pub struct TagSummary {
 }
 
 /// A number that the answers of a step told over the valid trials of a cell. Figures are means over trials.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MeasureSummary {
     /// The step.
     pub step: String,
@@ -159,7 +160,7 @@ pub struct MeasureSummary {
 }
 
 /// One stage over the valid trials of a cell. Figures are means over trials.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StageSummary {
     /// What it was to be.
     #[serde(flatten)]
@@ -177,7 +178,7 @@ pub struct StageSummary {
 }
 
 /// One population over the valid trials of a cell. Figures are means over trials.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PopulationSummary {
     /// What it was to be.
     #[serde(flatten)]

@@ -5,10 +5,11 @@ use lab_plan::Decides;
 use lab_stats::verdict::Better;
 use lab_trial::as_f64;
 use lab_trial::model::TrialAnalysis;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// By which rule differences are judged.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Inference {
     /// Ratios within this part of 1 don't matter to whoever asks.
     pub smallest_relevant: f64,
@@ -30,7 +31,7 @@ pub struct Inference {
 
 /// The smallest difference that a study can claim in a measure: what it asks for, or as far as the
 /// same system under two labels seemed to differ from itself, whichever is more.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Claim {
     /// What is compared.
     pub metric: Measure,
@@ -39,7 +40,7 @@ pub struct Claim {
 }
 
 /// One measure of *b* beside that of *a*, paired by block, over valid trials.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
     /// The baseline: a cell's label, or a level of the factor.
     pub a: String,
@@ -82,7 +83,7 @@ pub struct Comparison {
 }
 
 /// What runs of one build have to themselves.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct RunSpread {
     /// Standard deviation over runs: of the logarithm, or of a rate as a part of all requests. 0.02 is
     /// about 2 %.
@@ -94,7 +95,7 @@ pub struct RunSpread {
 }
 
 /// How the spread between runs is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SpreadBasis {
     /// By runs of one build.
@@ -112,7 +113,7 @@ impl Comparison {
 }
 
 /// What a comparison comes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Difference {
     /// *b* is better: less time, more throughput, less cost.
@@ -200,7 +201,7 @@ impl Difference {
 }
 
 /// What is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Measure {
     /// Transactions per second.
     #[serde(rename = "throughput_per_s")]

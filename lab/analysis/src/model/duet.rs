@@ -1,11 +1,12 @@
 //! What is said of trials that ran at the same time.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::comparison::Measure;
 
 /// The duets of a run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Duet {
     /// The measure that `blocks` tell of: the first that decides and has windows.
     pub metric: Measure,
@@ -35,7 +36,7 @@ fn is_none(count: &usize) -> bool {
 }
 
 /// A pair of trials.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct DuetBlock {
     /// From 0.
     pub block: u32,
@@ -59,7 +60,7 @@ pub struct DuetBlock {
 }
 
 /// By how much one half of the machine differs from the other: it is in no comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct SideEffect {
     /// In what.
     pub metric: Measure,

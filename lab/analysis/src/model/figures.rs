@@ -1,10 +1,11 @@
 //! Figures that all parts of an analysis share.
 
 use lab_stats::mean_interval;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A mean over the valid trials of a cell.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
     /// Mean over trials.
     pub mean: f64,

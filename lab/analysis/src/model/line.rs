@@ -1,13 +1,14 @@
 //! What is said of the load that a system carries: the load line, and how throughput scales.
 
 use lab_plan::Cell;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::figures::Estimate;
 
 /// The most users with which a system stays within thresholds in at least half of the trials, and the
 /// safe line below it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LoadLine {
     /// Level by factor, of what was searched.
     pub cell: Cell,
@@ -35,7 +36,7 @@ pub struct LoadLine {
 }
 
 /// A number of users with which nearly all trials stay within the thresholds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct SafeLine {
     /// Users.
     pub users: u32,
@@ -52,7 +53,7 @@ pub struct SafeLine {
 }
 
 /// The trials at one number of users.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LineLevel {
     /// Users.
     pub users: u32,
@@ -65,7 +66,7 @@ pub struct LineLevel {
 }
 
 /// The load line of *b* beside that of *a*.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LineDifference {
     /// The baseline.
     pub a: String,
@@ -89,7 +90,7 @@ pub struct LineDifference {
 
 /// How throughput scales with users, by the universal scalability law
 /// X(N) = γN ÷ (1 + α(N − 1) + βN(N − 1)), with 95 % intervals.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Scaling {
     /// γ: throughput of one user.
     pub gamma_per_s: Estimate,
@@ -108,7 +109,7 @@ pub struct Scaling {
 }
 
 /// A number of users with its throughput.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct UslPoint {
     /// Users.
     pub users: f64,

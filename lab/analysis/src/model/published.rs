@@ -1,12 +1,13 @@
 //! Published figures beside ours, as `result.json` has them.
 
 use lab_plan::Cell;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::transfer::PublishedTransfer;
 
 /// One file of published figures.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PublishedTable {
     /// File name.
     pub file: String,
@@ -27,7 +28,7 @@ pub struct PublishedTable {
 }
 
 /// Published figures as they are.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct AsIs {
     /// Names of the columns, with units.
     pub heads: Vec<String>,
@@ -36,7 +37,7 @@ pub struct AsIs {
 }
 
 /// One published figure and ours.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Entry {
     /// The cell it belongs to.
     pub cell: Cell,

@@ -7,6 +7,7 @@ use lab_archive::model::Environment;
 use lab_plan::Decides;
 use lab_trial::format::plural_count;
 use lab_trial::model::{Check, TrialAnalysis};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::answer::Answer;
@@ -21,7 +22,7 @@ use super::unmeasured::{Demand, Exploratory, Reason, Seen};
 pub const RESULT_SCHEMA: &str = "plimsoll.result/1";
 
 /// Everything that a report says.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Analysis {
     /// [`RESULT_SCHEMA`].
     pub schema: &'static str,
@@ -85,7 +86,7 @@ pub struct Analysis {
 }
 
 /// What was asked.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StudyFacts {
     /// Short name.
     pub name: String,
@@ -121,7 +122,7 @@ pub struct StudyFacts {
 }
 
 /// How many trials there are, and how they ended.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Summary {
     /// What the run as a whole comes to.
     pub outcome: Outcome,
@@ -164,7 +165,7 @@ fn is_zero(n: &usize) -> bool {
 }
 
 /// What a run comes to. The first that holds counts, in this order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The system under test failed in a trial.

@@ -1,11 +1,12 @@
 //! What sessions carried, as `result.json` has it, beside what the disk alone does with as much.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::figures::Estimate;
 
 /// What the sessions of a trial carried, over the valid trials of a cell.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TransferSummary {
     /// Where to, or where from.
     pub place: String,
@@ -34,7 +35,7 @@ pub struct TransferSummary {
 }
 
 /// A published row of the same figures, as published.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PublishedTransfer {
     /// The columns before the figures with their values: what was set.
     pub label: String,

@@ -4,12 +4,13 @@
 use lab_plan::Cell;
 use lab_plan::checks::{Cause, Unit};
 use lab_trial::model::CheckOutcome;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::comparison::Measure;
 
 /// A check that did not pass, over all trials in which it didn't.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Reason {
     /// The check.
     pub check: &'static str,
@@ -33,7 +34,7 @@ pub struct Reason {
 }
 
 /// A figure beyond its limit, over trials.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Beyond {
     /// The limit's name, as a study may set it.
     pub key: &'static str,
@@ -49,7 +50,7 @@ pub struct Beyond {
 
 /// What was counted in the trials of a cell that are no measurements. Counts and what a transaction
 /// costs are less touched by a disturbed machine than times; they are seen, not measured.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Seen {
     /// Level by factor.
     pub cell: Cell,
@@ -72,7 +73,7 @@ pub struct Seen {
 }
 
 /// Least and most over trials.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Range {
     /// Least.
     pub least: f64,
@@ -95,7 +96,7 @@ impl Range {
 }
 
 /// Cells beside each other by block, invalid trials included: what to look at next, never a result.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Exploratory {
     /// Always false: nothing here is a measurement.
     pub measured: bool,
@@ -121,7 +122,7 @@ pub struct Exploratory {
 }
 
 /// What a transaction cost the system, compared over blocks whose times were spoiled.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Demand {
     /// The comparisons, of CPU per transaction only.
     pub comparisons: Vec<super::comparison::Comparison>,

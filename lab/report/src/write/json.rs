@@ -1,6 +1,7 @@
 //! `result.json`, schema `plimsoll.result/1`; comparisons and histories beside it.
 
 use lab_history::History;
+use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
 use lab_comparison::RunComparison;
@@ -13,6 +14,16 @@ use crate::Analysis;
 /// None in practice: an analysis holds nothing that JSON can't.
 pub fn json(analysis: &Analysis) -> Result<String, serde_json::Error> {
     pretty(analysis)
+}
+
+/// The JSON Schema of [`json`]'s text.
+#[must_use]
+pub fn result_schema() -> serde_json::Value {
+    SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator()
+        .into_root_schema_for::<Analysis>()
+        .to_value()
 }
 
 /// The comparison of runs as JSON, schema `plimsoll.comparison/1`.

@@ -1,9 +1,12 @@
 //! What is said of all attempts, failed ones included.
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
 /// Times over all attempts of the hold, ms: a failed one is slower than any limit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Attempts {
     /// Answered and failed ones.
     pub count: u64,
@@ -43,5 +46,18 @@ impl Serialize for Attempt {
             Self::Ms(ms) => serializer.serialize_f64(*ms),
             Self::Beyond => serializer.serialize_str(BEYOND),
         }
+    }
+}
+
+impl JsonSchema for Attempt {
+    fn schema_name() -> Cow<'static, str> {
+        "Attempt".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A time in ms over all attempts; null with too few of them.",
+            "anyOf": [{ "type": ["number", "null"] }, { "const": BEYOND }]
+        })
     }
 }

@@ -1,9 +1,10 @@
 //! What the sessions of a trial carried, beside what the disk alone does with as much.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What the sessions of a trial carried. Sessions in which a request failed count nowhere here.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Transfer {
     /// Where to, or where from.
     pub place: String,

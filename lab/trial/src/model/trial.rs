@@ -8,6 +8,7 @@ use lab_plan::checks::{Cause, Unit};
 use lab_plan::{Cell, Metric};
 use lab_stats::histogram::{max, mean, min};
 use lab_stats::quantile;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::attempts::Attempts;
@@ -16,7 +17,7 @@ use super::transfer::Transfer;
 
 /// One trial. `transactions`, `errors`, and `skipped` count the whole trial, ramp included; times,
 /// throughput, and counters count the hold after its warm-up.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct TrialAnalysis {
     /// As in the plan, from 1.
     pub id: u32,
@@ -192,7 +193,7 @@ impl TrialAnalysis {
 }
 
 /// Sessions that arrive on their own, in the hold.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Arrivals {
     /// Arrived, per second.
     pub arrived_per_s: f64,
@@ -205,7 +206,7 @@ pub struct Arrivals {
 }
 
 /// What a population was to be.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PopulationPlan {
     /// Its name.
     pub name: String,
@@ -220,7 +221,7 @@ pub struct PopulationPlan {
 
 /// What one population of a trial sent. Counts are of the whole trial, all else is of the hold after its
 /// warm-up.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PopulationAnalysis {
     /// What it was to be.
     #[serde(flatten)]
@@ -243,7 +244,7 @@ pub struct PopulationAnalysis {
 
 /// What the steps with a tag came to in a trial. Counts are of the whole trial, all else is of the hold after
 /// its warm-up.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TagAnalysis {
     /// The tag.
     pub name: String,
@@ -262,7 +263,7 @@ pub struct TagAnalysis {
 }
 
 /// A number that the answers of a step told in the hold, after its warm-up.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MeasureAnalysis {
     /// The step.
     pub step: String,
@@ -275,7 +276,7 @@ pub struct MeasureAnalysis {
 }
 
 /// What a stage was to be.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StagePlan {
     /// Its name; of most stages their number.
     pub name: String,
@@ -294,7 +295,7 @@ pub struct StagePlan {
 }
 
 /// One stage of a trial: all of it, for nothing is cut off as warm-up.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StageAnalysis {
     /// What it was to be.
     #[serde(flatten)]
@@ -318,7 +319,7 @@ pub struct StageAnalysis {
 }
 
 /// Answers to the probe, ramp included.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ProbeCounts {
     /// Those that met its `expect`.
     pub transactions: u64,
@@ -330,7 +331,7 @@ pub struct ProbeCounts {
 pub(crate) const DELIVERED: &str = "delivered load";
 
 /// Whether a trial is a measurement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// It is.
@@ -340,7 +341,7 @@ pub enum Verdict {
 }
 
 /// A judgement on the measurement.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Check {
     /// What was looked at.
     pub name: &'static str,
@@ -359,7 +360,7 @@ pub struct Check {
 }
 
 /// A figure that a check holds against its limits.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Figure {
     /// The limit's name, as a study may set it.
     pub key: &'static str,
@@ -391,7 +392,7 @@ impl Figure {
 }
 
 /// How a check came out, best first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckOutcome {
     /// As it should be.
@@ -405,7 +406,7 @@ pub enum CheckOutcome {
 }
 
 /// A judgement on the server.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ThresholdResult {
     /// As written in the study.
     pub text: String,
@@ -439,7 +440,7 @@ pub struct ThresholdResult {
 }
 
 /// Times in ms.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Times {
     /// How many times were recorded.
     pub count: u64,
@@ -495,7 +496,7 @@ impl Times {
 }
 
 /// What is known of operations of which some were given up at the load's time limit.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Bound {
     /// The limit.
     pub time_limit_ms: f64,
@@ -531,7 +532,7 @@ impl Bound {
 }
 
 /// Lateness of sends, in ms.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Lateness {
     /// Sends.
     pub count: u64,
@@ -557,7 +558,7 @@ impl Lateness {
 }
 
 /// One step of a trial.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StepAnalysis {
     /// Its name.
     pub name: String,
@@ -604,7 +605,7 @@ fn is_zero(n: &u64) -> bool {
 }
 
 /// What the generator used and suffered during the hold.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Generator {
     /// As recorded by the conductor.
     #[serde(flatten)]
@@ -614,7 +615,7 @@ pub struct Generator {
 }
 
 /// Counters of a part of the system on a machine of its own.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct PartCounters {
     /// That of its last process.
     pub name: String,
@@ -666,7 +667,7 @@ pub struct Sample {
 }
 
 /// What the users of a trial spoke.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Connections {
     /// All that were opened, setup included.
     pub opened: u64,
@@ -683,7 +684,7 @@ fn ms(us: u64) -> f64 {
 }
 
 /// A slow request that is to be found in the system's traces.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SlowRequest {
     /// Its step.
     pub step: String,
