@@ -8,12 +8,13 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab_archive::{ErrorExample, OtherProgram, TrialEnd};
 use lab_conduct::{Event, Judged, Phase, Progress};
+use lab_estimate::{cell_words, duration};
 use lab_study::model::Cell;
 use lab_study::plan::{LoadKind, LoadSpec, Stage};
 
 use crate::panel::{LEAST_WIDTH, Panel};
 use crate::talk::say;
-use crate::words::{self, cell_words, duration, whole_seconds};
+use crate::words::{self, whole_seconds};
 
 /// Plain lines come this far apart while the load goes on.
 const LINE_EVERY: Duration = Duration::from_secs(10);

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use lab_conduct::{Attended, Event, Phase, RunRequest, attend, first_trial};
-use lab_draft::quick::by_flags;
 use lab_driver::{Mix, Witness, rehearse};
+use lab_estimate::cell_words;
+use lab_import::quick::by_flags;
 use lab_rehearsal::text::{self, Style};
 use lab_rehearsal::{Moment, Recorder, Totals, har};
 use lab_study::Secrets;
@@ -23,7 +24,6 @@ use crate::files::DiskAndEnvironment;
 use crate::interrupt::interrupt;
 use crate::talk::say;
 use crate::width;
-use crate::words::cell_words;
 
 /// Most lines of a body, unless all are asked for.
 const LINES: usize = 20;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lab_analysis::Analysis;
 use lab_conduct::Patience;
-use lab_draft::quick::by_flags;
+use lab_import::quick::by_flags;
 use lab_report::bench::{is_unanswered, page};
 
 use crate::args::{GateArgs, StudyArgs};

@@ -59,7 +59,7 @@ fn name(from: &str) -> String {
         .unwrap_or_default();
     let stem = last.split('.').next().unwrap_or_default();
     let stem = if stem.is_empty() { "imported" } else { stem };
-    lab_draft::yaml::short_name(stem, "imported")
+    lab_import::yaml::short_name(stem, "imported")
 }
 
 fn read(path: &Path, most: usize) -> Result<String, Failure> {

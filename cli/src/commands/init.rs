@@ -4,8 +4,8 @@ use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use lab_draft::first::{First, files};
 use lab_driver::BaseUrl;
+use lab_import::first::{First, files};
 
 use crate::beginning::InitArgs;
 use crate::commands::{print, written};

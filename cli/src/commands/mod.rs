@@ -26,7 +26,6 @@ pub(crate) mod runs;
 pub(crate) mod schema;
 pub(crate) mod serve;
 pub(crate) mod shell;
-pub(crate) mod shows;
 pub(crate) mod store;
 pub(crate) mod together;
 pub(crate) mod users;

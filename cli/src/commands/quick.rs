@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use lab_draft::quick::{OneRequest, Quick, QuickLoad, Reach, study, workload};
 use lab_driver::BaseUrl;
+use lab_import::quick::{OneRequest, Quick, QuickLoad, Reach, study, workload};
 use lab_study::plan::Plan;
 use lab_study::{Environment, Files, Loaded, LoadedAny, load_any, looks_secret};
 

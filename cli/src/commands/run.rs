@@ -5,14 +5,14 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use lab_archive::Run;
-use lab_conduct::{FailedCheck, Judged, Outcome, RunRequest, preflight};
+use lab_conduct::{FailedCheck, Judged, Outcome, RunRequest, disk_needed, preflight};
+use lab_estimate::{schedule, warnings};
 use lab_plan::checks::Cause;
 use lab_study::{Files, Secrets};
 use lab_trial::{TrialJudgement, judge_trial};
 
 use crate::args::{RunArgs, StudyArgs};
 use crate::commands::folder::Folder;
-use crate::commands::plan::describe;
 use crate::commands::{RUNS, export, fleet, load, print, quick, report, request, watch};
 use crate::exit::{Exit, Failure, failure};
 use crate::files::{Disk, DiskAndEnvironment};
@@ -34,9 +34,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         Some(url) => quick::run(&args.study, (url, files), &args.quick)?,
         None => load::study(&args.study, files)?,
     };
-    let warnings = lab_foresight::warnings(&loaded, &plan);
+    let warnings = warnings(&loaded, &plan);
     if args.dry_run {
-        let text = describe(&loaded.study, &plan) + &warnings;
+        let text = schedule(&loaded.study, &plan, disk_needed(&plan)) + &warnings;
         let out = args
             .out
             .clone()

@@ -75,4 +75,3 @@ pub use manifest::file_hash;
 pub use preflight::{Excess, Problem, Room, disk_needed};
 pub use quiet::Patience;
 pub use run::{Outcome, RunRequest, preflight, run};
-pub use search::expected_trials;

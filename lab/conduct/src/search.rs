@@ -98,16 +98,6 @@ impl Searching {
     }
 }
 
-/// Trials that the search of a plan takes: roughly, and at most. `None` where it has none.
-#[must_use]
-pub fn expected_trials(plan: &Plan) -> Option<(u32, u32)> {
-    let search = plan.search.as_ref()?;
-    let rules = search.find.rules(plan.seed, plan.question.repeats);
-    let cells = u32::try_from(search.cells.len()).unwrap_or(u32::MAX);
-    let all = |trials: u32| trials.saturating_mul(cells);
-    Some((all(rules.usual_trials()), all(rules.most_trials())))
-}
-
 /// What a trial says of its level, for the progress display; what is no measurement says nothing.
 pub(crate) fn words(users: u32, judged: &Judgement) -> Option<String> {
     match judged {

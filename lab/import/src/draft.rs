@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use lab_draft::yaml::{comment, short_name, text as scalar};
+use crate::yaml::{comment, short_name, text as scalar};
 
 use crate::text::Text;
 

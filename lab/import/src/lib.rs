@@ -1,16 +1,19 @@
-//! Workloads from what there is already: a browser's recording of a session (HAR), and a description of
-//! a service (OpenAPI).
+//! Study and workload files as text: first ones to go on from (`first`), those of command-line flags (`quick`), and
+//! workloads from a browser's recording of a session (HAR) or from a description of a service (OpenAPI).
 //!
 //! Text in, text out: it opens no file and no socket, and reads no clock. What it writes is read back by
 //! `lab-study` like any other workload; what it leaves out it says.
 
 mod draft;
 mod error;
+pub mod first;
 pub mod har;
 mod names;
 pub mod openapi;
+pub mod quick;
 mod secret;
 mod text;
+pub mod yaml;
 
 pub use error::ImportError;
 

@@ -1,6 +1,6 @@
 //! Texts of a draft: what stands as it is, and what a run fills in.
 
-use lab_draft::yaml;
+use crate::yaml;
 
 /// Stands in no text that is sent.
 pub(crate) const HOLE: &str = "\u{0}";

@@ -304,13 +304,15 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("lab-dialogues", &["lab-client", "lab-workload"]),
-    ("lab-draft", &[]),
-    ("lab-foresight", &["lab-plan", "lab-study"]),
     ("lab-host", &["lab-archive", "lab-monitor", "lab-study"]),
-    ("lab-import", &["lab-draft", "lab-workload"]),
+    ("lab-import", &["lab-workload"]),
     (
         "lab-driver",
         &["lab-client", "lab-dialogues", "lab-stats", "lab-workload"],
+    ),
+    (
+        "lab-estimate",
+        &["lab-analysis", "lab-comparison", "lab-plan", "lab-study"],
     ),
     (
         "lab-export",
@@ -347,6 +349,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "lab-machine",
         &[
+            "lab-archive",
             "lab-client",
             "lab-driver",
             "lab-host",
@@ -386,11 +389,10 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-archive",
             "lab-comparison",
             "lab-conduct",
-            "lab-draft",
             "lab-driver",
             "lab-export",
             "lab-fleet",
-            "lab-foresight",
+            "lab-estimate",
             "lab-history",
             "lab-host",
             "lab-import",

@@ -2,7 +2,6 @@
 //! difference needs.
 
 use std::fmt::Write;
-use std::path::Path;
 use std::time::Duration;
 
 use lab_analysis::Analysis;
@@ -10,15 +9,12 @@ use lab_analysis::power::{
     Design, EFFECTS, Needed, NeededBlocks, OfMeasure, Power, Reach, SPREADS, Spreads, family,
 };
 use lab_comparison::TwoRuns;
-use lab_foresight::Lengths;
 use lab_study::Study;
 use lab_study::model::Cell;
 use lab_study::plan::Plan;
 
-use crate::commands::report;
-use crate::exit::Failure;
-use crate::width::USUAL;
-use crate::words::duration;
+use crate::length::Lengths;
+use crate::words::{WIDTH, duration};
 
 /// What is said of duets.
 const DUET: &str = "  two trials at a time on the same cores, compared moment by moment; figures\n  \
@@ -27,24 +23,28 @@ const APART: &str = "  two trials at a time, each with its generator on half of 
                      moment by moment; figures are those of half a machine\n";
 
 /// How far differences spread in an earlier run.
-pub(crate) struct Earlier {
-    /// The run as named.
+#[derive(Debug)]
+pub struct Earlier {
+    /// The run's name, as the sentences show it.
     name: String,
     spreads: Spreads,
 }
 
-/// The spread of differences in the run at `dir`.
-pub(crate) fn earlier(dir: &Path, plan: &Plan) -> Result<Earlier, Failure> {
-    let analysis = report::read(dir)?;
-    let planned: Vec<&Cell> = plan.trials.iter().map(|trial| &trial.cell).collect();
-    Ok(Earlier {
-        name: dir.display().to_string(),
-        spreads: Spreads::of(&analysis, &planned, plan.question.decides),
-    })
+impl Earlier {
+    /// The spread of differences in a run, for the comparisons of a plan.
+    #[must_use]
+    pub fn of(name: String, analysis: &Analysis, plan: &Plan) -> Self {
+        let planned: Vec<&Cell> = plan.trials.iter().map(|trial| &trial.cell).collect();
+        Self {
+            name,
+            spreads: Spreads::of(analysis, &planned, plan.question.decides),
+        }
+    }
 }
 
-/// What the plan's blocks can show, at most 80 columns wide; empty where nothing is compared.
-pub(crate) fn describe(study: &Study, plan: &Plan, earlier: Option<&Earlier>) -> String {
+/// What the plan's blocks can show, at most 80 columns wide; empty of a search.
+#[must_use]
+pub fn power(study: &Study, plan: &Plan, earlier: Option<&Earlier>) -> String {
     let compares = study.cells.len() > 1 || study.control;
     if plan.search.is_some() || plan.trials.is_empty() {
         return String::new();
@@ -98,8 +98,9 @@ fn design(study: &Study, plan: &Plan) -> Design {
     }
 }
 
-/// What two runs of it can show beside each other, by earlier ones; empty where loads are searched.
-pub(crate) fn between_runs(study: &Study, plan: &Plan, earlier: &[Analysis]) -> String {
+/// What two runs of the plan can show beside each other, by earlier ones; empty of a search.
+#[must_use]
+pub fn between_runs(study: &Study, plan: &Plan, earlier: &[Analysis]) -> String {
     if plan.search.is_some() || plan.trials.is_empty() {
         return String::new();
     }
@@ -234,7 +235,7 @@ fn columns(lines: &[Vec<String>]) -> String {
     };
     let widths: Vec<usize> = (0..count).map(width).collect();
     let whole = 2 + widths.iter().map(|width| width + 2).sum::<usize>();
-    let gap = if whole - 2 > USUAL { " " } else { "  " };
+    let gap = if whole - 2 > WIDTH { " " } else { "  " };
     let mut text = String::new();
     for line in lines {
         text.push(' ');
@@ -315,23 +316,11 @@ fn percent(part: f64) -> String {
 mod tests {
     use lab_analysis::model::Measure;
     use lab_analysis::power::Spreads;
+    use lab_study::load_study;
     use lab_study::plan::{PlanOptions, plan};
-    use lab_study::{Files, load_study};
 
-    use super::{Earlier, describe};
-
-    struct Folder(String);
-
-    impl Files for Folder {
-        fn read(&self, path: &str) -> Result<Vec<u8>, std::io::Error> {
-            Ok(match path.ends_with(".study.yaml") {
-                true => self.0.clone().into_bytes(),
-                false => b"workload: w\nuser: { name: \"u{{ index }}\" }\n\
-                      session: { pace: 10s, steps: [{ step: s, request: GET / }] }\n"
-                    .to_vec(),
-            })
-        }
-    }
+    use super::{Earlier, power};
+    use crate::folder::Folder;
 
     fn shown(extra: &str, earlier: Option<&Earlier>) -> String {
         let timeout = match extra.contains("matrix") {
@@ -346,11 +335,18 @@ mod tests {
             true => study,
             false => format!("{study}system: {{ groupware: {{}} }}\n"),
         };
-        let study = load_study("s.study.yaml", &Folder(study), &[])
-            .unwrap()
-            .study;
+        let study = load_study(
+            "s.study.yaml",
+            &Folder {
+                study,
+                pace: "pace: 10s, ",
+            },
+            &[],
+        )
+        .unwrap()
+        .study;
         let plan = plan(&study, &PlanOptions::default()).unwrap();
-        let text = describe(&study, &plan, earlier);
+        let text = power(&study, &plan, earlier);
         assert!(
             text.lines().all(|line| line.chars().count() <= 80),
             "{text}"

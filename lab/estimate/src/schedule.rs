@@ -1,0 +1,490 @@
+//! What a plan will run, in words: its trials in order, the time and disk that they need, and their limits.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::time::Duration;
+
+use lab_analysis::format;
+use lab_plan::Side;
+use lab_study::Study;
+use lab_study::model::Threshold;
+use lab_study::plan::{LoadKind, Plan, Search, Span, Stage, Trial};
+
+use crate::length::Lengths;
+use crate::words::{cell_words, duration};
+
+/// What 80 columns leave for the words of a cell.
+const CELL_WIDTH: usize = 30;
+
+/// The trials of a plan, the time and disk that they need, and their limits, at most 80 columns wide.
+#[must_use]
+pub fn schedule(study: &Study, plan: &Plan, disk_bytes: u64) -> String {
+    let lengths = Lengths::of(study);
+    let mut text = String::new();
+    let _ = writeln!(text, "{}: {}", plan.study, plan.title);
+    let _ = writeln!(text, "seed {}, speed {}", plan.seed, plan.speed);
+    if (plan.speed - 1.0).abs() > f64::EPSILON {
+        let _ = writeln!(
+            text,
+            "at this speed each user makes {} times the load of a real one",
+            plan.speed
+        );
+    }
+    let _ = writeln!(text);
+    if let Some(search) = &plan.search {
+        text.push_str(&searches(plan, search, lengths));
+        text.push_str(&file_systems(plan));
+        let _ = write!(text, "\n{}", limits(plan));
+        return text;
+    }
+    text.push_str(&table(plan));
+    text.push_str(&recording(plan));
+    text.push_str(&populations(plan));
+    text.push_str(&stages(plan));
+    text.push_str(&file_systems(plan));
+    let _ = writeln!(text);
+    let is_sequence = |trial: &Trial| matches!(trial.load.kind, LoadKind::Sequence { .. });
+    // A sequence ends with its last session; its hold is only the time that it may take.
+    let about = match plan.trials.iter().any(is_sequence) {
+        true => "at most",
+        false => "about",
+    };
+    if plan.trials.iter().any(ranges) {
+        text.push_str(
+            "requests: fewest and most, as far as the server's answers decide what is sent\n",
+        );
+    }
+    let _ = writeln!(
+        text,
+        "{about} {} for all trials, setup included\n{}",
+        duration(lengths.total(plan)),
+        disk(disk_bytes)
+    );
+    text.push_str(&worst(plan, lengths));
+    let _ = write!(text, "\n{}", limits(plan));
+    text
+}
+
+/// What repeats of disturbed trials may take.
+fn worst(plan: &Plan, lengths: Lengths) -> String {
+    match plan.question.repeats {
+        0 => String::new(),
+        n => format!(
+            "up to {} where every trial is disturbed and repeated {n} times\n",
+            duration(lengths.total(plan).saturating_mul(n + 1))
+        ),
+    }
+}
+
+/// The trials in order. Ramp and hold stand above them where all have the same.
+fn table(plan: &Plan) -> String {
+    let times = |trial: &Trial| (trial.load.ramp_ms, trial.load.hold_ms);
+    let alike = plan
+        .trials
+        .windows(2)
+        .all(|two| times(&two[0]) == times(&two[1]));
+    let time = |ms| duration(Duration::from_millis(ms));
+    let (requests_width, rate_width) = match plan.trials.iter().any(ranges) {
+        true => (15, 12),
+        false => (10, 7),
+    };
+    let cell_width = CELL_WIDTH + 17 - requests_width - rate_width;
+    let mut text = String::new();
+    if let Some(first) = plan.trials.first().filter(|_| alike) {
+        let (ramp, hold) = times(first);
+        let _ = match first.load.stages.is_empty() {
+            true => writeln!(text, "each: ramp {}, hold {}\n", time(ramp), time(hold)),
+            false => writeln!(text, "each: {}, in stages\n", time(hold)),
+        };
+    }
+    let _ = writeln!(
+        text,
+        "{:>5}{:>6}{:>8}{:>12}{:>requests_width$}{:>rate_width$}  cell",
+        "trial", "block", "users", "ramp + hold", "requests", "per s"
+    );
+    for trial in &plan.trials {
+        let (requests, offered) = expected(trial);
+        // Millions a second are as wide as their column.
+        let narrower = rate_width - 1;
+        let mut cell = cell_words(&trial.cell);
+        if trial.control {
+            cell.push_str(if cell.is_empty() {
+                "control"
+            } else {
+                " (control)"
+            });
+        }
+        if let Some(duet) = trial.duet {
+            let side = match duet.side {
+                Side::Left => "left",
+                Side::Right => "right",
+            };
+            cell.push_str(&format!(", {side}, with {}", duet.partner));
+        }
+        // A long cell has a line of its own.
+        let gap = match cell.chars().count() > cell_width {
+            true => format!("\n{:>17}", ""),
+            false => "  ".to_owned(),
+        };
+        let line = format!(
+            "{:>5}{:>6}{:>8}{:>12}{requests:>requests_width$} {offered:>narrower$}{gap}{cell}",
+            trial.id,
+            trial.block + 1,
+            trial.load.users,
+            time(trial.load.ramp_ms.saturating_add(trial.load.hold_ms)),
+        );
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// What is replayed in the first block's trials.
+fn recording(plan: &Plan) -> String {
+    let mut text = String::new();
+    let replays = plan
+        .trials
+        .iter()
+        .filter(|trial| trial.block == 0 && !trial.control);
+    for trial in replays.take(MOST_STAGED) {
+        let Some(plan) = &trial.prediction else {
+            continue;
+        };
+        let whole = (String::new(), &trial.load.timeline, plan.arrivals);
+        let populations = trial.load.mix.iter().zip(&plan.populations);
+        let each = populations.map(|(population, plan)| {
+            let name = format!(", {}", population.name);
+            (name, &population.timeline, plan.arrivals)
+        });
+        for (of, timeline, arrivals) in [whole].into_iter().chain(each) {
+            let (Some(timeline), Some(arrivals)) = (timeline, arrivals) else {
+                continue;
+            };
+            let _ = writeln!(
+                text,
+                "\ntrial {}{of} replays {:.0} sessions, at {} times the speed they were\n\
+                 recorded at, and at most {:.0} of them in a second",
+                trial.id,
+                arrivals.trial,
+                amount(timeline.scale),
+                arrivals.peak_per_s.unwrap_or_default()
+            );
+        }
+    }
+    text
+}
+
+/// Cells whose stages or populations are shown.
+const MOST_STAGED: usize = 3;
+
+/// The populations of the first block's loads, and what each offers.
+fn populations(plan: &Plan) -> String {
+    let mut text = String::new();
+    let mixed = |trial: &&Trial| trial.block == 0 && !trial.control && !trial.load.mix.is_empty();
+    let mixed: Vec<&Trial> = plan.trials.iter().filter(mixed).collect();
+    for trial in mixed.iter().take(MOST_STAGED) {
+        let _ = writeln!(
+            text,
+            "\npopulations of trial {}\n{:>20}{:>20}{:>14}{:>12}{:>9}",
+            trial.id, "population", "workload", "load", "requests", "per s"
+        );
+        let predicted = trial.prediction.iter().flat_map(|plan| &plan.populations);
+        let mut predicted = predicted.map(|one| (one.transactions, one.offered_per_s));
+        for population in &trial.load.mix {
+            let (requests, rate) = predicted.next().unzip();
+            let number = |value: Option<f64>| value.map_or("-".to_owned(), |n| format!("{n:.0}"));
+            let load = match population.kind {
+                LoadKind::Arrival { .. } if population.timeline.is_some() => "recorded".to_owned(),
+                LoadKind::Arrival { rate_per_s, .. } => format!("{}/s", amount(rate_per_s)),
+                LoadKind::Users | LoadKind::Sequence { .. } => {
+                    format!("{} users", population.users)
+                }
+            };
+            let _ = writeln!(
+                text,
+                "{:>20}{:>20}{load:>14}{:>12}{:>9}",
+                population.name,
+                population.workload,
+                number(requests),
+                number(rate)
+            );
+        }
+    }
+    let more = mixed.len().saturating_sub(MOST_STAGED);
+    if more > 0 {
+        let _ = writeln!(text, "and the populations of {more} more cells");
+    }
+    text
+}
+
+/// A level without the digits that it doesn't need.
+fn amount(level: f64) -> String {
+    match level.fract() == 0.0 {
+        true => format!("{level:.0}"),
+        false => format!("{level:.2}"),
+    }
+}
+
+/// The stages of the first block's loads, and what is offered in each.
+fn stages(plan: &Plan) -> String {
+    let mut text = String::new();
+    let staged =
+        |trial: &&Trial| trial.block == 0 && !trial.control && !trial.load.stages.is_empty();
+    let staged: Vec<&Trial> = plan.trials.iter().filter(staged).collect();
+    for trial in staged.iter().take(MOST_STAGED) {
+        let _ = writeln!(
+            text,
+            "\nstages of trial {}\n{:>20}{:>17}{:>9}{:>12}{:>9}",
+            trial.id,
+            "stage",
+            match trial.load.kind {
+                LoadKind::Arrival { .. } => "arrivals per s",
+                LoadKind::Users | LoadKind::Sequence { .. } => "users",
+            },
+            "for",
+            "requests",
+            "per s"
+        );
+        let predicted = trial.prediction.iter().flat_map(|plan| &plan.stages);
+        let mut predicted = predicted.map(|stage| stage.transactions);
+        for stage in &trial.load.stages {
+            let requests = predicted.next();
+            let number = |value: Option<f64>| value.map_or("-".to_owned(), |n| format!("{n:.0}"));
+            let _ = writeln!(
+                text,
+                "{:>20}{:>17}{:>9}{:>12}{:>9}",
+                stage.name,
+                level(stage),
+                duration(Duration::from_millis(stage.length_ms)),
+                number(requests),
+                number(requests.map(|n| n * 1e3 / stage.length_ms as f64))
+            );
+        }
+    }
+    let more = staged.len().saturating_sub(MOST_STAGED);
+    if more > 0 {
+        let _ = writeln!(text, "and the stages of {more} more cells");
+    }
+    text
+}
+
+/// `100`, or `100 → 500` of a stage that ramps.
+fn level(stage: &Stage) -> String {
+    match stage.ramps() {
+        true => format!("{} → {}", amount(stage.from), amount(stage.to)),
+        false => amount(stage.to),
+    }
+}
+
+/// Requests of a trial and their rate in the hold, as far as they can be told.
+fn expected(trial: &Trial) -> (String, String) {
+    match &trial.prediction {
+        None => ("-".to_owned(), "-".to_owned()),
+        Some(p) => {
+            let hold_s = trial.load.hold_ms as f64 / 1e3;
+            let range = p.range;
+            let rate = match (trial.load.kind, range) {
+                (LoadKind::Sequence { .. }, _) => "-".to_owned(),
+                (_, Some(range)) => between(range.hold, hold_s),
+                (_, None) => format!("{:.0}", p.offered_per_s),
+            };
+            let requests = match range {
+                Some(range) => between(range.trial, 1.0),
+                None => format!("{:.0}", p.transactions),
+            };
+            (requests, rate)
+        }
+    }
+}
+
+/// Whether the server's answers decide what a trial sends.
+fn ranges(trial: &Trial) -> bool {
+    let prediction = trial.prediction.as_ref();
+    prediction.is_some_and(|prediction| prediction.range.is_some())
+}
+
+/// Fewest and most, where the server's answers decide.
+fn between(span: Span, per: f64) -> String {
+    format!("{:.0}–{:.0}", span.low / per, span.high / per)
+}
+
+/// The file systems that are made for trials.
+fn file_systems(plan: &Plan) -> String {
+    let hosts = plan.every_trial().map(|trial| &trial.host);
+    let made = hosts.filter_map(|host| Some((&host.storage, host.filesystem.as_ref()?)));
+    let made: BTreeSet<_> = made.collect();
+    if made.is_empty() {
+        return String::new();
+    }
+    let mut text =
+        "\neach trial on a file system of its own, made for it and removed after it:\n".to_owned();
+    for (folder, made) in made {
+        let folder = folder.as_deref().unwrap_or("the run's folder");
+        let (kind, megabytes) = (made.kind.name(), made.bytes / 1_000_000);
+        let _ = write!(text, "  {kind} of {megabytes} MB in a file in {folder}");
+        if !made.mkfs.is_empty() {
+            let _ = write!(text, ", made with {}", made.mkfs.join(" "));
+        }
+        if let Some(options) = &made.options {
+            let _ = write!(text, ", mounted with {options}");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// The disk that the run needs, and how that is known.
+fn disk(bytes: u64) -> String {
+    let gib = bytes as f64 / f64::from(1 << 30);
+    let needed = if gib < 1.0 {
+        format!("{:.0} MiB", (gib * 1024.0).ceil())
+    } else {
+        format!("{gib:.1} GiB")
+    };
+    format!(
+        "at most {needed} of free disk: windows and histograms at the sizes of past runs,\n\
+         and the largest trial's data as far as the lab fills it"
+    )
+}
+
+/// What the server is judged by, and how long an answer may take.
+fn limits(plan: &Plan) -> String {
+    let mut text = String::new();
+    for threshold in &plan.question.thresholds {
+        let _ = writeln!(text, "must hold: {}", limit(threshold));
+    }
+    for abort in &plan.question.abort_on {
+        let lasts = duration(Duration::from_millis(abort.for_ms));
+        let _ = writeln!(text, "ends a trial early: {} for {lasts}", abort.when.text);
+    }
+    let of_search = plan.search.iter().flat_map(|search| &search.cells);
+    let trials = plan.trials.iter().chain(of_search);
+    let allowed: BTreeSet<(u64, bool)> = trials
+        .map(|trial| (trial.load.timeout_ms(), trial.load.time_limit_ms.is_some()))
+        .collect();
+    for (ms, is_bound) in allowed {
+        let time = duration(Duration::from_millis(ms));
+        let _ = match is_bound {
+            true => writeln!(
+                text,
+                "an operation that takes over {time} is told as a bound"
+            ),
+            false => writeln!(text, "a request that takes over {time} is an error"),
+        };
+    }
+    text
+}
+
+fn limit(threshold: &Threshold) -> String {
+    let words = format::threshold(threshold.metric, &threshold.text);
+    let of = format::narrowed(
+        threshold.step.as_deref(),
+        threshold.stage.as_deref(),
+        threshold.population.as_deref(),
+        threshold.tag.as_deref(),
+    );
+    let implied = if threshold.implied {
+        " (unless the study says otherwise)"
+    } else {
+        ""
+    };
+    format!("{words}{of}{implied}")
+}
+
+/// Trials that the search of a plan takes: roughly, and at most. `None` where it has none.
+fn expected_trials(plan: &Plan) -> Option<(u32, u32)> {
+    let search = plan.search.as_ref()?;
+    let rules = search.find.rules(plan.seed, plan.question.repeats);
+    let cells = u32::try_from(search.cells.len()).unwrap_or(u32::MAX);
+    let all = |trials: u32| trials.saturating_mul(cells);
+    Some((all(rules.usual_trials()), all(rules.most_trials())))
+}
+
+/// What a search will do, as far as it can be told before.
+fn searches(plan: &Plan, search: &Search, lengths: Lengths) -> String {
+    let find = &search.find;
+    let mut text = format!(
+        "searches for the most users, from {} to {}, that stay within\n",
+        find.min_users, find.max_users
+    );
+    for threshold in &find.subject_to {
+        let _ = writeln!(text, "  {}", limit(threshold));
+    }
+    if search.cells.len() > 1 {
+        let cells: Vec<String> = search.cells.iter().map(|t| cell_words(&t.cell)).collect();
+        let _ = writeln!(text, "for each of {}", cells.join("; "));
+    }
+    let (usual, most) = expected_trials(plan).unwrap_or_default();
+    let middle = (f64::from(find.min_users) * f64::from(find.max_users)).sqrt() as u32;
+    let each = search.cells.iter();
+    let each = each.map(|trial| lengths.of_trial(trial, middle)).max();
+    let each = each.unwrap_or_default();
+    if let Some(part) = find.safe {
+        let _ = writeln!(
+            text,
+            "and for the most with whom {:.0} % of the trials are shown to hold",
+            part * 100.0
+        );
+    }
+    let _ = writeln!(
+        text,
+        "\nabout {usual} trials, at most {most}; about {} for {usual}, setup included",
+        duration(each * usual)
+    );
+    text
+}
+
+#[cfg(test)]
+mod tests {
+
+    use lab_study::load_study;
+    use lab_study::plan::{PlanOptions, plan};
+
+    use super::schedule;
+    use crate::folder::Folder;
+
+    fn described(extra: &str) -> String {
+        let study = format!("study: s\ntitle: A title\nworkload: w\n{extra}");
+        let study = load_study("s.study.yaml", &Folder { study, pace: "" }, &[])
+            .unwrap()
+            .study;
+        let plan = plan(&study, &PlanOptions::default()).unwrap();
+        let text = schedule(&study, &plan, 300 << 20);
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
+        text
+    }
+
+    #[test]
+    fn plans_fit_a_terminal() {
+        let plans = [
+            "system: { groupware: {} }\nmatrix: { users: [100, 20000], a_factor_of_long_name: \
+             [some, more] }\nload: { users: \"{{ users }}\", ramp: 95s, hold: 5m, timeout: \"{{ '60s' if \
+             a_factor_of_long_name == 'some' else '1m' }}\" }\n",
+            "variants: { before: { groupware: {} }, after: { groupware: {} } }\ncontrol: true\n\
+             trials: 2\nload: { arrival: { rate: 100/s, spacing: constant }, hold: 10s }\n",
+            "system: { groupware: {} }\nmatrix: { limit: [10s, 20s] }\n\
+             load: { sequence: { sessions: 50 }, hold: \"{{ limit }}\" }\n",
+            "system: { groupware: {} }\nload: { stages: [{ users: 50, over: 30s }, { stage: at full load, \
+             users: 50, for: 2m }] }\nthresholds: { \"response_time{stage:at full load}\": [\"p(95) < 1s\"] }\n",
+            "system: { groupware: {} }\nload: { ramp: 10s, hold: 1m }\nfind:\n  users: { max: 5000 }\n  \
+             subject_to: { response_time: [\"p(95) < 100ms\"] }\n",
+        ];
+        insta::assert_snapshot!(plans.map(described).join("\n---\n\n"));
+    }
+
+    #[test]
+    fn users_take_time_before_the_ramp_where_something_is_done_for_each() {
+        let load = "load: { users: 1000000, ramp: 5s, hold: 30s }\ntrials: 1\n";
+        for (system, time) in [
+            ("attach: { url: \"http://127.0.0.1:8080\" }", "50 s"),
+            ("groupware: {}", "1 h 40 min"),
+        ] {
+            let text = described(&format!("system: {{ {system} }}\n{load}"));
+            let line = format!("about {time} for all trials, setup included");
+            assert!(text.contains(&line), "{text}");
+        }
+    }
+}
