@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use lab_archive::{StartingState, SystemHost};
 use lab_driver::Clock;
-use lab_machine::{Afar, Counts, Failed, Machine, Row, Started, State, Surrounded};
+use lab_machine::{Afar, Counts, Failed, Machine, Row, Started};
 use lab_study::plan::Trial;
 use lab_study::{KernelSetting, PartSpec};
 
@@ -144,7 +145,7 @@ impl Parts {
     pub(crate) fn states(
         &mut self,
         touched: &[KernelSetting],
-    ) -> Result<Vec<(String, State)>, Stop> {
+    ) -> Result<Vec<(String, StartingState)>, Stop> {
         self.each(|machine| machine.state(touched))
     }
 
@@ -177,7 +178,7 @@ impl Parts {
     }
 
     /// What surrounded them.
-    pub(crate) fn looked_around(&mut self) -> Result<Vec<(String, Option<Surrounded>)>, Stop> {
+    pub(crate) fn looked_around(&mut self) -> Result<Vec<(String, Option<SystemHost>)>, Stop> {
         self.each(|machine| machine.looked_around())
     }
 

@@ -13,7 +13,6 @@ use lab_study::model::checks::{self, MEMORY_PRESSURE, OTHER_PROGRAMS, STOLEN_CPU
 
 use crate::event::Event;
 use crate::record::whole_ms;
-use crate::surroundings::others;
 
 /// How long a look takes.
 const LOOK: Duration = Duration::from_secs(1);
@@ -96,7 +95,7 @@ pub(crate) fn wait(
         let look = Look::now();
         events(Event::Waiting {
             disturbed_by,
-            programs: others(look.others_since(&programs, &[])),
+            programs: look.others_since(&programs, &[]),
             left: gate.left(),
         });
         programs = look;

@@ -5,13 +5,13 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lab_archive::Noted;
+use lab_archive::{Noted, StartingState, SystemHost};
 use lab_driver::remote::Elsewhere;
 use lab_driver::{BaseUrl, Clock};
 use lab_machine::scratch::Scratch;
 use lab_machine::{
-    Beside, Counted, Counts, Hand, Machine, Row, Setting, Start, Started, State, Surrounded,
-    Watched, local,
+    Beside, Counted, Counts, Hand, Machine, Row, Setting, Start, Started, Watched, local,
+    starting_state,
 };
 use lab_study::plan::Trial;
 use lab_study::{KernelSetting, ReachSpec, SystemSpec};
@@ -121,10 +121,14 @@ impl System {
 
     /// The state that its trial begins in, with the settings that the study touches; of one that was attached
     /// to, what this machine has.
-    pub(crate) fn state(&mut self, data: &Path, touched: &[KernelSetting]) -> Result<State, Stop> {
+    pub(crate) fn state(
+        &mut self,
+        data: &Path,
+        touched: &[KernelSetting],
+    ) -> Result<StartingState, Stop> {
         match &mut self.process {
             Process::Own(machine) => machine.state(touched).map_err(stopped),
-            Process::Attached(_) => Ok(State::read(data, touched.iter())),
+            Process::Attached(_) => Ok(starting_state(data, touched.iter())),
         }
     }
 
@@ -162,7 +166,7 @@ impl System {
     }
 
     /// What surrounded it on another machine.
-    pub(crate) fn looked_around(&mut self) -> Result<Option<Surrounded>, Stop> {
+    pub(crate) fn looked_around(&mut self) -> Result<Option<SystemHost>, Stop> {
         match &mut self.process {
             Process::Own(machine) => machine.looked_around().map_err(stopped),
             Process::Attached(_) => Ok(None),

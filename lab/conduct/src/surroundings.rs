@@ -1,11 +1,8 @@
 //! What surrounds a trial, as its record has it: the state it begins in, clocks, other programs, and what limits turned
 //! away, on this machine and on the system's. It judges nothing.
 
-use lab_archive::{
-    Circumstances, Clocks, LimitsReached, OtherProgram, StartingState, SystemHost, Throttled, Used,
-};
-use lab_machine::{Look, State, Surrounded, Surroundings};
-use lab_monitor::FilesUsed;
+use lab_archive::{Circumstances, LimitsReached, StartingState, Used};
+use lab_machine::{Look, Surroundings, used};
 use lab_study::plan::Plan;
 use lab_study::{KernelSetting, Secrets};
 
@@ -13,30 +10,19 @@ use crate::measuring::Peaks;
 use crate::start::System;
 use crate::stop::Stop;
 
-/// The state that a trial begins in, as its machine tells it.
+/// The state that a trial begins in: the machine's report, with the hashes of its settings and of the system's.
 pub(crate) fn starting_state(
-    state: State,
+    state: StartingState,
     system: &impl serde::Serialize,
     secrets: &Secrets,
 ) -> StartingState {
-    let State {
-        data_bytes,
-        data_files,
-        kernel_release,
-        kernel_settings,
-        boot_id,
-    } = state;
     StartingState {
-        data_bytes,
-        data_files,
-        kernel_hash: hash(&(&kernel_release, &kernel_settings)),
-        kernel_release,
-        kernel_settings,
+        kernel_hash: hash(&(&state.kernel_release, &state.kernel_settings)),
         configuration_hash: match secrets.is_empty() {
             true => hash(system),
             false => hash(&secrets.without(serde_json::to_value(system).unwrap_or_default())),
         },
-        boot_id,
+        ..state
     }
 }
 
@@ -72,89 +58,33 @@ impl Around {
     /// Reads after the hold, while the system still runs.
     pub(crate) fn end(self, system: &System, peaks: &Peaks, ports: u64, facts: &mut Circumstances) {
         let here = self.0.end(&system.processes());
-        facts.clocks = Some(clocks(&here));
-        let limits = &mut facts.limits;
-        limits.generator_open_files = peaks.generator_files.map(files);
-        limits.system_open_files = peaks.system_files.map(files);
-        limits.machine_open_files = peaks.all_files.map(files);
-        limits.ports = used(peaks.ports, Some(ports).filter(|ports| *ports < u64::MAX));
-        // Those of the machine that listens; of another one its agent tells.
+        facts.clocks = Some(here.clocks);
+        facts.others_before = here.others_before;
+        facts.others_during = here.others_during;
+        // Listeners of another machine are reported by its agent.
         let is_here = system.is_here();
-        limits.listen_overflows = here.listen_overflows.filter(|_| is_here);
-        limits.listen_drops = here.listen_drops.filter(|_| is_here);
-        limits.generator_throttled = here.own_throttled.map(throttled);
-        limits.system_throttled = here.system_throttled.map(throttled);
-        limits.thermal_throttles = here.thermal_throttles;
-        facts.others_before = others(here.others_before);
-        facts.others_during = others(here.others_during);
+        facts.limits = LimitsReached {
+            generator_open_files: peaks.generator_files.map(used),
+            system_open_files: peaks.system_files.map(used),
+            machine_open_files: peaks.all_files.map(used),
+            ports: of_limit(peaks.ports, Some(ports).filter(|ports| *ports < u64::MAX)),
+            listen_overflows: here.limits.listen_overflows.filter(|_| is_here),
+            listen_drops: here.limits.listen_drops.filter(|_| is_here),
+            ..here.limits
+        };
     }
 }
 
 /// What surrounded the system on its machine, while it still runs, where that is another one.
 pub(crate) fn there(system: &mut System, facts: &mut Circumstances) -> Result<(), Stop> {
     for (name, there) in system.parts.looked_around()? {
-        facts.part(&name).host = there.map(host);
+        facts.part(&name).host = there;
     }
-    facts.system_host = system.looked_around()?.map(host);
+    facts.system_host = system.looked_around()?;
     Ok(())
 }
 
-/// What surrounded processes on another machine.
-fn host(there: Surrounded) -> SystemHost {
-    let files = |of: lab_machine::Files| Used {
-        most: of.open,
-        limit: of.limit,
-    };
-    SystemHost {
-        cores: there.cores,
-        system_cores: there.system_cores,
-        clocks: clocks(&there),
-        knows_system: there.knows_system,
-        limits: LimitsReached {
-            system_open_files: there.system_files.map(files),
-            machine_open_files: there.all_files.map(files),
-            listen_overflows: there.listen_overflows,
-            listen_drops: there.listen_drops,
-            system_throttled: there.system_throttled.map(throttled),
-            thermal_throttles: there.thermal_throttles,
-            ..LimitsReached::default()
-        },
-        others_before: others(there.others_before),
-        others_during: others(there.others_during),
-    }
-}
-
-fn clocks(around: &Surrounded) -> Clocks {
-    Clocks {
-        wall_start_ms: around.wall_start_ms,
-        wall_end_ms: around.wall_end_ms,
-        monotonic_ms: around.monotonic_ms,
-    }
-}
-
-pub(crate) fn others(seen: Vec<lab_machine::Other>) -> Vec<OtherProgram> {
-    let other = |one: lab_machine::Other| OtherProgram {
-        name: one.name,
-        cpu_percent: one.cpu_percent,
-    };
-    seen.into_iter().map(other).collect()
-}
-
-fn throttled(of: lab_machine::Throttled) -> Throttled {
-    Throttled {
-        periods: of.periods,
-        ms: of.ms,
-    }
-}
-
-fn files(of: FilesUsed) -> Used {
-    Used {
-        most: of.open,
-        limit: of.limit,
-    }
-}
-
-fn used(most: Option<f64>, limit: Option<u64>) -> Option<Used> {
+fn of_limit(most: Option<f64>, limit: Option<u64>) -> Option<Used> {
     Some(Used {
         most: most? as u64,
         limit: limit?,
@@ -181,7 +111,8 @@ mod tests {
 
     #[test]
     fn what_is_unknown_at_either_end_is_unknown() {
-        assert_eq!(used(None, Some(9)), None);
-        assert_eq!(used(Some(3.0), Some(9)), Some(Used { most: 3, limit: 9 }));
+        assert_eq!(of_limit(None, Some(9)), None);
+        let expected = Used { most: 3, limit: 9 };
+        assert_eq!(of_limit(Some(3.0), Some(9)), Some(expected));
     }
 }

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::time::Duration;
 
+use lab_archive::{StartingState, SystemHost};
 use lab_driver::remote::{FrameSink, FrameSource, Peer, Place};
 use lab_host::clock::{Stopwatch, shared};
 use lab_study::{CommandSpec, KernelSetting};
@@ -24,8 +25,6 @@ use crate::message::{
 };
 use crate::preparing;
 use crate::runner::RESET_DEADLINE;
-use crate::state::State;
-use crate::surroundings::Surrounded;
 
 /// Longest wait for an answer, beside what a system may take to start or end.
 const ANSWER: Duration = Duration::from_secs(120);
@@ -459,7 +458,7 @@ impl Machine for Afar {
         }
     }
 
-    fn state(&mut self, touched: &[KernelSetting]) -> Result<State, Failed> {
+    fn state(&mut self, touched: &[KernelSetting]) -> Result<StartingState, Failed> {
         let order = Order::State {
             touched: touched.to_vec(),
         };
@@ -506,7 +505,7 @@ impl Machine for Afar {
         }
     }
 
-    fn looked_around(&mut self) -> Result<Option<Surrounded>, Failed> {
+    fn looked_around(&mut self) -> Result<Option<SystemHost>, Failed> {
         match self.ask(&Order::LookedAround, ANSWER, &AtomicBool::new(false))? {
             Report::LookedAround(surrounded) => Ok(Some(*surrounded)),
             other => Err(self.unfit(&other)),

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use lab_archive::{StartingState, SystemHost};
 use lab_host::held::Held;
 use lab_study::{CommandSpec, KernelSetting};
 use nix::sys::signal::Signal;
@@ -19,8 +20,7 @@ use crate::output::Output;
 use crate::preparing;
 use crate::runner::{PREPARES, Runner};
 use crate::start::{self, End, Setting, Start};
-use crate::state::State;
-use crate::surroundings::Surrounded;
+use crate::state::starting_state;
 
 /// How long a system may take to end that nobody wants any more.
 const GONE_GRACE: Duration = Duration::from_secs(10);
@@ -112,8 +112,8 @@ impl Machine for Local {
         }
     }
 
-    fn state(&mut self, touched: &[KernelSetting]) -> Result<State, Failed> {
-        Ok(State::read(&self.start.data(), touched.iter()))
+    fn state(&mut self, touched: &[KernelSetting]) -> Result<StartingState, Failed> {
+        Ok(starting_state(&self.start.data(), touched.iter()))
     }
 
     fn count(&mut self, _zero: u64, _every: Duration, _end: Duration) -> Result<Counts, Failed> {
@@ -129,7 +129,7 @@ impl Machine for Local {
         Ok(())
     }
 
-    fn looked_around(&mut self) -> Result<Option<Surrounded>, Failed> {
+    fn looked_around(&mut self) -> Result<Option<SystemHost>, Failed> {
         // Whoever conducts looks around on its machine.
         Ok(None)
     }

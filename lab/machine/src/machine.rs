@@ -6,14 +6,13 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use lab_archive::{StartingState, SystemHost};
 use lab_monitor::Hold;
 use lab_study::KernelSetting;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Failed;
 use crate::start::Setting;
-use crate::state::State;
-use crate::surroundings::Surrounded;
 
 /// A machine on which a trial has its system. Dropped, it ends all that was started on it.
 pub trait Machine {
@@ -39,11 +38,11 @@ pub trait Machine {
     /// When it has ended, with its last lines.
     fn look(&mut self) -> Result<(), Failed>;
 
-    /// The state that the trial begins in, with the settings that its study touches.
+    /// The state that the trial begins in, with the settings that its study touches; hashes are empty.
     ///
     /// # Errors
     /// When the machine is lost.
-    fn state(&mut self, touched: &[KernelSetting]) -> Result<State, Failed>;
+    fn state(&mut self, touched: &[KernelSetting]) -> Result<StartingState, Failed>;
 
     /// Begins to count what whoever conducts can't count. `zero` is the trial's 0 in
     /// ns of this machine's monotonic clock; counters are read from then on, so often, until the end.
@@ -65,7 +64,7 @@ pub trait Machine {
     ///
     /// # Errors
     /// When the machine is lost.
-    fn looked_around(&mut self) -> Result<Option<Surrounded>, Failed>;
+    fn looked_around(&mut self) -> Result<Option<SystemHost>, Failed>;
 
     /// Kernel settings that it changed for the trial, with the values in force.
     fn kernel(&self) -> BTreeMap<String, String>;

@@ -3,14 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use lab_archive::{StartingState, SystemHost};
 use lab_study::{CommandSpec, HostSpec, KernelSetting};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::hands::Beside;
 use crate::machine::Started;
-use crate::state::State;
-use crate::surroundings::Surrounded;
 
 /// Begins a message in JSON.
 const JSON: u8 = 0;
@@ -106,7 +105,7 @@ pub(crate) enum Report {
     /// It looks after that process; `None` where there is none that it may look after.
     Watched { pid: Option<u32> },
     /// The state of the machine.
-    State(Box<State>),
+    State(Box<StartingState>),
     /// What will be counted, and the cores of its machine.
     Counts { columns: Vec<String>, cores: u32 },
     /// Counters, by the reader's monotonic clock in ns.
@@ -114,7 +113,7 @@ pub(crate) enum Report {
     /// It looks at what surrounds the system.
     LooksAround,
     /// What surrounded it.
-    LookedAround(Box<Surrounded>),
+    LookedAround(Box<SystemHost>),
     /// The system has ended, in words. No answer to an order.
     Ended { why: String },
     /// The system was ended.
@@ -198,14 +197,6 @@ mod tests {
     use super::*;
 
     proptest! {
-        #[test]
-        fn any_bytes_are_read_or_refused(mut bytes in proptest::collection::vec(any::<u8>(), 0..80), json in any::<bool>()) {
-            if let Some(first) = bytes.first_mut().filter(|_| json) {
-                *first = JSON;
-            }
-            let _ = check(&bytes);
-        }
-
         #[test]
         fn pieces_and_rows_come_back(
             piece in proptest::collection::vec(any::<u8>(), 0..300),

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use lab_archive::StartingState;
 use lab_host::machine::boot_id;
 use lab_host::sysctl;
 use lab_study::{CPU_LATENCY, KernelSetting};
-use serde::{Deserialize, Serialize};
 
 use crate::scratch::size_below;
 
@@ -46,34 +46,20 @@ const KERNEL_SETTINGS: [&str; 30] = [
     "/sys/kernel/mm/transparent_hugepage/enabled",
 ];
 
-/// The state of a machine, and of a trial's data on it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct State {
-    /// Size of the files in the system's data folder.
-    pub data_bytes: u64,
-    /// How many files those are.
-    pub data_files: u64,
-    /// `uname -r`.
-    pub kernel_release: String,
-    /// Settings by name: those that the study touches, and a fixed list.
-    pub kernel_settings: BTreeMap<String, String>,
-    /// Drawn by the kernel at each start of the machine.
-    pub boot_id: String,
-}
-
-impl State {
-    /// That of this machine, with the data in a folder, and the settings that a study touches.
-    #[must_use]
-    pub fn read<'s>(data: &Path, touched: impl Iterator<Item = &'s KernelSetting>) -> Self {
-        let (data_bytes, data_files) = size_below(data);
-        Self {
-            data_bytes,
-            data_files,
-            kernel_release: text("/proc/sys/kernel/osrelease"),
-            kernel_settings: kernel_settings(touched),
-            boot_id: boot_id().unwrap_or_default(),
-        }
+/// The state of this machine, with the data in a folder, and the settings that a study touches. Hashes are empty.
+#[must_use]
+pub fn starting_state<'s>(
+    data: &Path,
+    touched: impl Iterator<Item = &'s KernelSetting>,
+) -> StartingState {
+    let (data_bytes, data_files) = size_below(data);
+    StartingState {
+        data_bytes,
+        data_files,
+        kernel_release: text("/proc/sys/kernel/osrelease"),
+        kernel_settings: kernel_settings(touched),
+        boot_id: boot_id().unwrap_or_default(),
+        ..StartingState::default()
     }
 }
 

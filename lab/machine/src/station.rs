@@ -23,8 +23,8 @@ use crate::message::{
 };
 use crate::schedule::next_due;
 use crate::site::{HeldSystem, SYSTEM, Site, keep_users, put_back};
-use crate::state::State;
-use crate::surroundings::{Files, Look, Surroundings};
+use crate::state::starting_state;
+use crate::surroundings::{Look, Surroundings, used};
 use crate::watched::Watched;
 
 /// Locked by the agent that has the folder.
@@ -345,7 +345,7 @@ impl<'a> Post<'a> {
                 // A study may name any file: reading some of them waits for ever.
                 let allowed = &self.station.site.allowed;
                 let touched = touched.iter().filter(|setting| allowed.reads(setting));
-                let state = State::read(&data.unwrap_or_default(), touched);
+                let state = starting_state(&data.unwrap_or_default(), touched);
                 Ok(Report::State(Box::new(state)))
             }
             Order::Count(counting) => Ok(self.count(counting)),
@@ -422,9 +422,12 @@ impl<'a> Post<'a> {
         if let Some(held) = &self.held {
             surrounded.system_cores = held.machine.cores();
         }
+        let limits = &mut surrounded.limits;
+        // This process is no generator.
+        limits.generator_throttled = None;
         if let Some(Counter { monitor, .. }) = &self.counter {
-            surrounded.system_files = monitor.nearest_files(SYSTEM).map(Files::from);
-            surrounded.all_files = monitor.all_files().map(Files::from);
+            limits.system_open_files = monitor.nearest_files(SYSTEM).map(used);
+            limits.machine_open_files = monitor.all_files().map(used);
         }
         Ok(Report::LookedAround(Box::new(surrounded)))
     }

@@ -4,23 +4,13 @@
 use std::path::Path;
 use std::time::Duration;
 
+use lab_archive::{Clocks, LimitsReached, OtherProgram, SystemHost, Throttled, Used};
 use lab_host::clock::{Stopwatch, wall_ms};
 use lab_host::machine;
 use lab_monitor::{FilesUsed, ListenFailures, Programs, Roots, Throttling};
-use serde::{Deserialize, Serialize};
 
 /// Programs that a record names.
 const BUSIEST: usize = 3;
-
-/// CPU that a program used, all processes of its name together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Other {
-    /// As the kernel has it.
-    pub name: String,
-    /// 100 = one core.
-    pub cpu_percent: f64,
-}
 
 /// A look at all programs, from which their CPU is counted.
 #[derive(Debug)]
@@ -41,13 +31,13 @@ impl Look {
 
     /// The busiest since `earlier` that are neither this program, nor below it, nor the system.
     #[must_use]
-    pub fn others_since(&self, earlier: &Self, system: &[u32]) -> Vec<Other> {
+    pub fn others_since(&self, earlier: &Self, system: &[u32]) -> Vec<OtherProgram> {
         let passed = earlier.watch.elapsed().saturating_sub(self.watch.elapsed());
         let own: Vec<u32> = system.iter().copied().chain([std::process::id()]).collect();
         let busiest = self
             .programs
             .busiest(&earlier.programs, passed, &own, BUSIEST);
-        let other = |program: lab_monitor::Program| Other {
+        let other = |program: lab_monitor::Program| OtherProgram {
             name: program.name,
             cpu_percent: program.cpu_percent,
         };
@@ -59,7 +49,7 @@ impl Look {
 #[derive(Debug)]
 pub struct Surroundings {
     system: Option<u32>,
-    others_before: Vec<Other>,
+    others_before: Vec<OtherProgram>,
     look: Look,
     counts: Counts,
     wall_start_ms: i64,
@@ -88,68 +78,6 @@ impl Counts {
     }
 }
 
-/// What surrounded a system on a machine. What was not found out is absent.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Surrounded {
-    /// Cores of the machine.
-    pub cores: u32,
-    /// Cores that the system was started on; all of one that ran before.
-    pub system_cores: u32,
-    /// Whether any process of the system is known: where none is, the system is among the others.
-    pub knows_system: bool,
-    /// Programs that are neither this one nor the system, before the ramp.
-    pub others_before: Vec<Other>,
-    /// The same over ramp and hold.
-    pub others_during: Vec<Other>,
-    /// The calendar's clock at the start, ms since 1970.
-    pub wall_start_ms: i64,
-    /// The same at the end.
-    pub wall_end_ms: i64,
-    /// What the monotonic clock counted in between.
-    pub monotonic_ms: f64,
-    /// What the process of the system that came nearest its own limit had open then, while counters were read.
-    pub system_files: Option<Files>,
-    /// What all processes of the machine had open at the most, where the kernel sets them a limit.
-    pub all_files: Option<Files>,
-    /// Connections that the full queue of a listener turned away.
-    pub listen_overflows: Option<u64>,
-    /// Connections that any listener dropped.
-    pub listen_drops: Option<u64>,
-    /// What CPU quotas took from this program.
-    pub own_throttled: Option<Throttled>,
-    /// What they took from the system.
-    pub system_throttled: Option<Throttled>,
-    /// Times that a core lowered its frequency for heat.
-    pub thermal_throttles: Option<u64>,
-}
-
-/// Open files, and how many may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Files {
-    /// Open at once.
-    pub open: u64,
-    /// As many may be.
-    pub limit: u64,
-}
-
-impl From<FilesUsed> for Files {
-    fn from(FilesUsed { open, limit }: FilesUsed) -> Self {
-        Self { open, limit }
-    }
-}
-
-/// What a CPU quota took away.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Throttled {
-    /// Periods in which it ran out.
-    pub periods: u64,
-    /// Time that processes were held back, over all cores.
-    pub ms: u64,
-}
-
 impl Surroundings {
     /// Reads before the ramp; `before` is the look before the system started.
     #[must_use]
@@ -168,32 +96,45 @@ impl Surroundings {
         }
     }
 
-    /// Reads after the hold, while the system still runs. Of open files whoever reads counters knows the most.
+    /// Reads after the hold, while the system still runs. Open files are absent: the reader of counters adds them.
+    /// The generator's quota is that of this process.
     #[must_use]
-    pub fn end(self, system: &[u32]) -> Surrounded {
+    pub fn end(self, system: &[u32]) -> SystemHost {
         let monotonic = self.watch.elapsed();
         let cores = machine::cores_here();
         let wall_end_ms = wall_ms();
         let (before, now) = (self.counts, Counts::read(self.system));
         let listen = before.listen.zip(now.listen);
         let thermal = before.thermal.zip(now.thermal);
-        Surrounded {
+        SystemHost {
             cores,
             system_cores: cores,
+            clocks: Clocks {
+                wall_start_ms: self.wall_start_ms,
+                wall_end_ms,
+                monotonic_ms: monotonic.as_secs_f64() * 1e3,
+            },
             knows_system: !system.is_empty(),
             others_before: self.others_before,
             others_during: Look::now().others_since(&self.look, system),
-            wall_start_ms: self.wall_start_ms,
-            wall_end_ms,
-            monotonic_ms: monotonic.as_secs_f64() * 1e3,
-            system_files: None,
-            all_files: None,
-            listen_overflows: listen.map(|(b, n)| n.overflows.saturating_sub(b.overflows)),
-            listen_drops: listen.map(|(b, n)| n.drops.saturating_sub(b.drops)),
-            own_throttled: throttled(before.own, now.own),
-            system_throttled: throttled(before.system, now.system),
-            thermal_throttles: thermal.map(|(b, n)| n.saturating_sub(b)),
+            limits: LimitsReached {
+                listen_overflows: listen.map(|(b, n)| n.overflows.saturating_sub(b.overflows)),
+                listen_drops: listen.map(|(b, n)| n.drops.saturating_sub(b.drops)),
+                generator_throttled: throttled(before.own, now.own),
+                system_throttled: throttled(before.system, now.system),
+                thermal_throttles: thermal.map(|(b, n)| n.saturating_sub(b)),
+                ..LimitsReached::default()
+            },
         }
+    }
+}
+
+/// Open files against their limit, as the archive records them.
+#[must_use]
+pub fn used(files: FilesUsed) -> Used {
+    Used {
+        most: files.open,
+        limit: files.limit,
     }
 }
 
@@ -228,7 +169,10 @@ mod tests {
         let begun = Surroundings::begin(&before, &[gone, own]);
         assert_eq!(begun.system, Some(own));
         let around = begun.end(&[gone, own]);
-        assert!(around.cores > 0 && around.monotonic_ms >= 0.0, "{around:?}");
+        assert!(
+            around.cores > 0 && around.clocks.monotonic_ms >= 0.0,
+            "{around:?}"
+        );
         assert_eq!(Surroundings::begin(&before, &[gone]).system, None);
     }
 }

@@ -202,8 +202,8 @@ fn a_system_is_started_counted_and_ended_and_nothing_stays() {
     assert!(rows.iter().all(|row| row.values.len() == columns.len()));
     assert_eq!(rows[1].values[threads], Some(1.0));
     let around = afar.looked_around().unwrap().unwrap();
-    let files = around.system_files.expect("it was counted");
-    assert!(files.open >= 3 && files.limit > files.open, "{files:?}");
+    let files = around.limits.system_open_files.expect("it was counted");
+    assert!(files.most >= 3 && files.limit > files.most, "{files:?}");
     assert_eq!(afar.stop().unwrap(), None);
     let said = fs::read_to_string(stage.output()).unwrap();
     assert!(said.contains("is ready"), "{said}");
@@ -356,11 +356,11 @@ fn what_surrounds_a_system_is_looked_at_there() {
     afar.start(&never()).unwrap();
     afar.look_around().unwrap();
     let around = afar.looked_around().unwrap().unwrap();
-    assert!(around.cores > 0 && around.wall_end_ms >= around.wall_start_ms);
+    assert!(around.cores > 0 && around.clocks.wall_end_ms >= around.clocks.wall_start_ms);
     let cores = lab_host::cores::allowed().unwrap().len();
     assert_eq!(around.system_cores as usize, cores);
     assert!(around.knows_system);
-    assert_eq!(around.system_files, None, "nobody counted");
+    assert_eq!(around.limits.system_open_files, None, "nobody counted");
     let again = afar.looked_around();
     assert!(matches!(again, Err(Failed::Fatal(_))), "{again:?}");
 }
