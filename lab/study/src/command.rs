@@ -30,7 +30,7 @@ pub(crate) const PORT: &str = "{{ port }}";
 pub(crate) const SCRATCH: &str = "{{ scratch }}";
 pub(crate) const SECRET: &str = "{{ secret }}";
 pub(crate) const SECRET_FILE: &str = "{{ secret_file }}";
-const PORT_FILE: &str = "{{ port_file }}";
+pub(crate) const PORT_FILE: &str = "{{ port_file }}";
 /// A port that a preset has users come to, where that is another than the one that the server is prepared at.
 pub(crate) const USERS_PORT: &str = "{{ users_port }}";
 /// What follows the name of a process where its port is meant.

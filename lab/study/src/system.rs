@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::attach::{AttachSpec, AttachTemplate};
 use crate::command::{CommandSpec, CommandTemplate};
-use crate::groupware::GroupwareTemplate;
 use crate::model::{Cell, Level, VARIANT};
 use crate::preparation::Preparation;
+use crate::preset::PresetTemplate;
 
 /// How the system under test is set up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -88,7 +88,7 @@ pub(crate) struct SystemTemplate {
 /// A system of one kind, still with references to factors.
 #[derive(Debug, Clone)]
 pub(crate) enum KindTemplate {
-    Groupware(Box<GroupwareTemplate>),
+    Preset(Box<PresetTemplate>),
     Command(Box<CommandTemplate>),
     Attach(Box<AttachTemplate>),
 }
@@ -97,7 +97,7 @@ impl SystemTemplate {
     /// The system in `cell`.
     pub(crate) fn system(&self, cell: &Cell) -> Result<SystemSpec, CellError> {
         match &self.kind {
-            KindTemplate::Groupware(template) => {
+            KindTemplate::Preset(template) => {
                 let spec = template.spec(cell, self.host.on.is_some())?;
                 Ok(SystemSpec::Command(spec))
             }

@@ -10,7 +10,7 @@ use super::{command, processes};
 use crate::attach::AttachTemplate;
 use crate::command::FILLED_IN;
 use crate::file::{At, AttachFile, CommandFile, GroupwareFile, StudyFile, SystemFile};
-use crate::groupware::GroupwareTemplate;
+use crate::preset::{GROUPWARE, PresetTemplate};
 use crate::system::{KindTemplate, SystemTemplate, SystemsTemplate};
 
 /// The systems of a study whose factors have these names.
@@ -51,7 +51,7 @@ fn template(
     let variables = &workload.variables;
     let kind = match (&system.groupware, &system.command, &system.attach) {
         (Some(file), ..) => groupware((file, span), workload, settings)
-            .map(|template| KindTemplate::Groupware(Box::new(template))),
+            .map(|template| KindTemplate::Preset(Box::new(template))),
         (None, Some(command), _) => self::command(file, command, variables, settings),
         (None, None, Some(attach)) => self::attach(system, attach, variables, settings),
         (None, None, None) => {
@@ -118,7 +118,7 @@ fn groupware(
     (groupware, span): (&GroupwareFile, &Span),
     workload: &Workload,
     settings: &mut Settings<'_>,
-) -> Option<GroupwareTemplate> {
+) -> Option<PresetTemplate> {
     let takes_mail = matches!(workload.speech, Speech::Smtp { .. });
     if !takes_mail && !workload.speech.is_http() {
         let name = workload.speech.name();
@@ -129,23 +129,20 @@ fn groupware(
             .push(problem.help("start one that does as a `command`, or `attach` to it"));
         return None;
     }
-    let http_threads = settings.optional("http_threads", groupware.http_threads.as_ref());
-    let requests_at_once = groupware.requests_at_once.as_ref();
-    let requests_at_once = settings.optional("requests_at_once", requests_at_once);
-    let mailbox_pad = settings.optional("mailbox_pad", groupware.mailbox_pad.as_ref());
-    let engine = settings.optional("engine", groupware.engine.as_ref());
-    let lookup_layout = settings.optional("lookup_layout", groupware.lookup_layout.as_ref());
     let mail = groupware.mail.as_ref();
-    let mail_messages = settings.optional("messages", mail.map(|mail| &mail.messages));
-    let mail_size = settings.optional("size", mail.and_then(|mail| mail.size.as_ref()));
-    Some(GroupwareTemplate {
-        http_threads: http_threads?,
-        requests_at_once: requests_at_once?,
-        mailbox_pad: mailbox_pad?,
-        engine: engine?,
-        lookup_layout: lookup_layout?,
-        mail_messages: mail_messages?,
-        mail_size: mail_size?,
+    let written = [
+        ("http_threads", groupware.http_threads.as_ref()),
+        ("requests_at_once", groupware.requests_at_once.as_ref()),
+        ("mailbox_pad", groupware.mailbox_pad.as_ref()),
+        ("engine", groupware.engine.as_ref()),
+        ("lookup_layout", groupware.lookup_layout.as_ref()),
+        ("messages", mail.map(|mail| &mail.messages)),
+        ("size", mail.and_then(|mail| mail.size.as_ref())),
+    ];
+    let read = written.map(|(name, at)| Some((name, settings.optional(name, at)?)));
+    Some(PresetTemplate {
+        preset: &GROUPWARE,
+        settings: read.into_iter().collect::<Option<_>>()?,
         has_names: workload.variables.iter().any(|name| name == "name"),
         takes_mail,
     })
