@@ -73,12 +73,6 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), head: bool) {
-        let _any = parse_response_head(&bytes, head, &mut |_, _| {});
-        let _any = read(&[&bytes]);
-    }
-
-    #[test]
     fn no_split_changes_what_is_read(
         bytes in nearly_http(),
         cuts in prop::collection::vec(any::<usize>(), 0..6),

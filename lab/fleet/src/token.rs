@@ -99,8 +99,6 @@ impl fmt::Debug for Token {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     fn token() -> Token {
@@ -123,14 +121,6 @@ mod tests {
         for bad in ["", "hello", half, &text[1..], &format!("{text}x=")] {
             let error = bad.parse::<Token>().unwrap_err().to_string();
             assert!(!error.contains("SECRET") && error.contains("agents invite"));
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn any_text_is_a_token_or_refused(text in "\\PC*") {
-            let _ = text.parse::<Token>();
-            let _ = format!("{PREFIX}{}", BASE64.encode(text)).parse::<Token>();
         }
     }
 }

@@ -388,9 +388,4 @@ proptest! {
         prop_assert!(loaded.is_ok(), "{:?}\n{}", problems, imported.workload);
         prop_assert!(!imported.workload.contains(&secret));
     }
-
-    #[test]
-    fn any_text_is_read_or_refused(text in "\\PC{0,200}") {
-        let _ = import(&text, &options());
-    }
 }

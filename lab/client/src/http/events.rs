@@ -376,10 +376,5 @@ mod tests {
             }
             prop_assert_eq!(events(&[text.as_bytes()]), all);
         }
-
-        #[test]
-        fn any_bytes_are_taken(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _events = events(&[&bytes]);
-        }
     }
 }

@@ -465,16 +465,5 @@ mod tests {
                 prop_assert_eq!(&row, &[second.clone(), first.clone()]);
             }
         }
-
-        #[test]
-        fn anything_is_a_table_or_an_error(text in "[a-c,\"\n\r{}:1\\[\\] ]{0,200}") {
-            for name in ["x.csv", "x.jsonl"] {
-                if let Ok(table) = scan(name, &text) {
-                    for row in 0..table.rows() {
-                        let _ = table.row(row, &[0]);
-                    }
-                }
-            }
-        }
     }
 }
