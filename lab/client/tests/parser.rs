@@ -1,6 +1,6 @@
 //! Laws of the response parser: no bytes can make it panic, and no split changes what it reads.
 
-use lab_client::http::{Complete, Fault, KeptBody, ResponseReader, Terms, parse_response_head};
+use lab_client::http::{Complete, Fault, KeptBody, ResponseReader, Terms};
 use proptest::prelude::*;
 
 const TERMS: Terms = Terms {

@@ -145,7 +145,7 @@ fn closed(mut schema: Value) -> Value {
 /// Keys of objects by the name of the definition that describes them.
 type Keys = BTreeMap<String, BTreeSet<String>>;
 
-/// Adds the keys that the definitions of a schema list.
+/// The keys that the definitions of a schema list.
 fn documented(schema: &Value) -> Keys {
     let own = |schema: &Value| {
         let keys = schema["properties"]
