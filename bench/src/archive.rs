@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use lab_archive::{
-    Agent, ClockLine, Kind, LatenessLine, Outcome, Run, RunWriter, Series, StepLine, TrialData,
+    Agent, ClockLine, Kind, LatenessLine, Outcome, Run, RunWriter, Series, TrialData,
     TrialWriter, WindowLine,
 };
+use lab_counts::{StepCounts, WindowCounts};
 use nix::sys::resource::{UsageWho, getrusage};
 use plimsoll_tests::wait_until;
 
@@ -231,7 +232,10 @@ fn windows(
         let mut line = WindowLine {
             start_ms: (window * window_ms) as f64,
             end_ms: ((window + 1) * window_ms) as f64,
-            users: AGENTS,
+            counts: WindowCounts {
+                users: AGENTS,
+                ..WindowCounts::default()
+            },
             lateness: LatenessLine {
                 count: each * u64::from(STEPS),
                 ..LatenessLine::default()
@@ -247,11 +251,11 @@ fn windows(
                 };
                 trial.histogram(series, span[0], span[1], &draws.times(each, middle))?;
             }
-            let counted = StepLine {
+            let counted = StepCounts {
                 ok: each,
                 waits: each,
                 bytes: 1000 * each,
-                ..StepLine::default()
+                ..StepCounts::default()
             };
             line.steps.insert(step, counted);
         }

@@ -344,8 +344,8 @@ pub(crate) fn drive_to_the_end(drive: Drive, count_files: bool) -> Result<Sum, E
             }
             DriverEvent::Window(window) => {
                 for step in &window.steps {
-                    sum.requests += step.ok.len();
-                    sum.errors += step.errors.iter().sum::<u64>();
+                    sum.requests += step.counts.ok;
+                    sum.errors += step.failed();
                 }
                 if count_files {
                     let open = std::fs::read_dir("/proc/self/fd")?.count();

@@ -5,6 +5,7 @@ use std::io::{stdin, stdout};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
+use lab_counts::StepWindow;
 use lab_driver::remote::{Generators, Piped};
 use lab_driver::{Clock, Driver, DriverEvent, Window};
 use nix::sys::resource::UsageWho;
@@ -121,14 +122,10 @@ fn look(driver: &Driver, events: &Receiver<DriverEvent>) -> Result<Looked, Error
 impl Looked {
     fn take(&mut self, window: &Window, clock: Clock) {
         self.windows += 1;
-        let answered = window.steps.iter().filter(|step| !step.ok.is_empty());
+        let answered = window.steps.iter().filter(|step| step.counts.ok > 0);
         self.steps += answered.count() as f64;
-        self.requests += window.steps.iter().map(|step| step.ok.len()).sum::<u64>();
-        self.errors += window
-            .steps
-            .iter()
-            .flat_map(|step| step.errors)
-            .sum::<u64>();
+        self.requests += window.steps.iter().map(|step| step.counts.ok).sum::<u64>();
+        self.errors += window.steps.iter().map(StepWindow::failed).sum::<u64>();
         let behind = clock.now().saturating_sub(window.end);
         self.behind.push(behind.as_secs_f64());
     }

@@ -73,13 +73,13 @@ fn go(slots: u32) -> Result<Outcome, Error> {
     let unseen = served.iter().map(|s| as_ms(s.unseen)).collect();
     let measured: Vec<f64> = windows
         .iter()
-        .flat_map(|w| w.steps[0].ok.iter_recorded())
+        .flat_map(|w| w.steps[0].times.ok.iter_recorded())
         .flat_map(|v| vec![v.value_iterated_to() as f64 / 1e3; v.count_at_value() as usize])
         .collect();
     let predicted = lindley(&planned, &services);
     let errors = measured.iter().zip(&predicted).map(|(m, p)| (m - p).abs());
     let error = quantile(errors.collect(), 0.5);
-    let late = quantile_ms(&total(windows.iter().map(|w| &w.lateness)), 0.9);
+    let late = quantile_ms(&total(windows.iter().map(|w| &*w.lateness)), 0.9);
     let all = planned.len();
     let found = format!(
         "{} of {all} responses, median error {error:.3} ms; sent late by {late:.3} ms, seen late by {:.3} ms (p90)",

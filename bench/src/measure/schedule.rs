@@ -32,7 +32,7 @@ fn known_delay() -> Result<Outcome, Error> {
     let mut drive = drive(slow(delay)?, workload)?;
     (drive.users, drive.hold) = (10, ms(2000));
     let windows = windows(drive, |_| {})?;
-    let times = sum(&windows, 0, |s| &s.ok);
+    let times = sum(&windows, 0, |s| &s.times.ok);
     let [min, median, p99] = [0.0, 0.5, 0.99].map(|q| quantile_ms(&times, q));
     let found = format!(
         "{} answers after {} ms: min {min:.2} ms, median {median:.2} ms, p99 {p99:.2} ms",
@@ -50,8 +50,8 @@ fn waits() -> Result<Outcome, Error> {
     (drive.users, drive.hold) = (users, ms(2000));
     let (seed, block) = (drive.seed, drive.block);
     let windows = windows(drive, |_| {})?;
-    let count: u64 = windows.iter().map(|w| w.steps[0].waits).sum();
-    let sum_us: u64 = windows.iter().map(|w| w.steps[0].wait_sum_us).sum();
+    let count: u64 = windows.iter().map(|w| w.steps[0].counts.waits).sum();
+    let sum_us: u64 = windows.iter().map(|w| w.steps[0].counts.wait_sum_us).sum();
     // Each user has had about as many.
     let each = count / u64::from(users);
     let drawn = (0..users).flat_map(|user| {
@@ -72,9 +72,9 @@ fn pace() -> Result<Outcome, Error> {
     let mut drive = drive(slow(Duration::ZERO)?, workload)?;
     (drive.users, drive.ramp, drive.hold) = (2, ms(50), ms(1960));
     let windows = windows(drive, |_| {})?;
-    let late = quantile_ms(&total(windows.iter().map(|w| &w.lateness)), 0.9);
-    let cycles: u64 = windows.iter().map(|w| w.cycles).sum();
-    let overruns: u64 = windows.iter().map(|w| w.overruns).sum();
+    let late = quantile_ms(&total(windows.iter().map(|w| &*w.lateness)), 0.9);
+    let cycles: u64 = windows.iter().map(|w| w.counts.cycles).sum();
+    let overruns: u64 = windows.iter().map(|w| w.counts.overruns).sum();
     // User 0 starts at 0, user 1 at 25: cycles begin at 0, 50 … 2000 and 25, 75 … 1975.
     let right = (cycles, overruns) == (81, 0) && late < ALLOWED;
     let found = format!(
@@ -90,9 +90,9 @@ fn probe() -> Result<Outcome, Error> {
     drive.hold = ms(510);
     let windows = windows(drive, |_| {})?;
     // Probe k is planned at 20 k and answered at 20 + 50 k: it takes 20 + 30 k.
-    let times = sum(&windows, 1, |s| &s.ok);
+    let times = sum(&windows, 1, |s| &s.times.ok);
     let [min, max] = [0.0, 1.0].map(|q| quantile_ms(&times, q));
-    let late = quantile_ms(&total(windows.iter().map(|w| &w.lateness)), 0.9);
+    let late = quantile_ms(&total(windows.iter().map(|w| &*w.lateness)), 0.9);
     let near = |found: f64, expected: f64| (-0.05..9.0 * ALLOWED).contains(&(found - expected));
     let right = times.len() == 9 && near(min, 50.0) && near(max, 290.0) && late < ALLOWED;
     let found = format!(

@@ -9,8 +9,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use lab_counts::StepWindow;
 use lab_driver::{
-    Clock, Drive, Driver, DriverEvent, Limits, Part, StepWindow, TlsOptions, Window, new_histogram,
+    Clock, Drive, Driver, DriverEvent, Limits, Part, TlsOptions, Window,
 };
 use lab_workload::LoadKind;
 use lab_workload::Wait;
@@ -99,7 +100,8 @@ pub(crate) fn sum(
 }
 
 pub(crate) fn total<'a>(parts: impl Iterator<Item = &'a Histogram<u64>>) -> Histogram<u64> {
-    parts.fold(new_histogram(), |mut sum, part| {
+    let empty = Histogram::new(3).expect("digits are within 0..=5");
+    parts.fold(empty, |mut sum, part| {
         sum += part;
         sum
     })

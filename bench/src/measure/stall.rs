@@ -74,9 +74,9 @@ fn go(slots: u32, service_fits: fn(f64, f64) -> bool) -> Result<Outcome, Error> 
     let windows = windows(drive, |clock| {
         let _once = begun.set(clock);
     })?;
-    let response = sum(&windows, 0, |s| &s.ok);
+    let response = sum(&windows, 0, |s| &s.times.ok);
     let [p90, p99] = [0.90, 0.99].map(|q| quantile_ms(&response, q));
-    let service = quantile_ms(&sum(&windows, 0, |s| &s.service), 0.90);
+    let service = quantile_ms(&sum(&windows, 0, |s| &s.times.service), 0.90);
     let near = |found: f64, q| (found / stalled_quantile_ms(q) - 1.0).abs() < ALLOWED;
     let right = near(p90, 0.90) && near(p99, 0.99) && service_fits(service, p90);
     let [p90_true, p99_true] = [0.90, 0.99].map(stalled_quantile_ms);

@@ -5,7 +5,7 @@ use lab_analysis::Analysis;
 use lab_analysis::model::{
     Attempt, Comparison, Difference, Measure, Outcome, ThresholdResult, TrialAnalysis,
 };
-use lab_archive::ErrorClass;
+use lab_counts::ErrorClass;
 use lab_comparison::{RunComparison, RunOutcome, compare_runs};
 use lab_plan::Metric;
 use lab_trial::judge_trial;

@@ -40,15 +40,9 @@ fn unanswered_requests_count_as_slower_than_a_limit_they_outlast() {
     };
     let stuck = left(200, 31_200.0);
     let threshold = &stuck.thresholds[0];
-    assert!(!threshold.holds && threshold.value.is_some());
-    assert!(
-        threshold
-            .reason
-            .as_ref()
-            .unwrap()
-            .contains("200 requests were still unanswered, the oldest for 31.2 s"),
-        "{threshold:?}"
-    );
+    assert!(!threshold.holds && threshold.beyond);
+    let reason = threshold.reason.as_ref().unwrap();
+    assert!(reason.contains("200 have no response"), "{threshold:?}");
     assert!(stuck.thresholds[1].holds, "an error rate is no time");
     assert!(left(200, 200.0).thresholds[0].holds, "younger than 300 ms");
     assert!(left(20, 31_200.0).thresholds[0].holds, "fewer than 5 %");
@@ -70,10 +64,7 @@ fn unanswered_requests_count_in_an_average_as_long_as_they_took() {
         };
         let trial = made.analysis().trials.remove(0);
         let threshold = &trial.thresholds[0];
-        assert!(
-            threshold.value.is_some_and(|mean| mean < 100.0),
-            "{threshold:?}"
-        );
+        assert_eq!(threshold.holds, threshold.value.unwrap() < 100.0);
         threshold.holds
     };
     assert!(left(40, 90.0), "younger than 100 ms");

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use lab_counts::{ErrorClass, StepCounts, WindowCounts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -242,24 +243,6 @@ pub struct ErrorExample {
     pub trace: Option<String>,
 }
 
-/// Classes of failed requests.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum ErrorClass {
-    /// An answer with a status that `expect` does not hold.
-    Status,
-    /// No whole answer within the request timeout.
-    Timeout,
-    /// No connection.
-    Connect,
-    /// The connection broke after sending began.
-    Reset,
-    /// The answer came but broke HTTP, a limit, or a capture.
-    Check,
-}
-
 /// What the generator itself used and suffered during the hold.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GeneratorHealth {
@@ -309,35 +292,13 @@ pub struct WindowLine {
     /// When the generator really handed the window over, on the trial's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handed_over_ms: Option<f64>,
-    /// Users in a session at the window's end; of arrivals, sessions under way.
-    pub users: u32,
-    /// Cycles begun; of arrivals, sessions that got their connection.
-    pub cycles: u64,
-    /// Sessions that arrived.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub arrived: u64,
-    /// Arrived sessions that wait for a connection at the window's end.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub waiting: u64,
-    /// Arrived sessions that were turned away, because too many waited already.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub dropped: u64,
-    /// Cycles that outlasted their pace.
-    pub overruns: u64,
-    /// Connections opened.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub connects: u64,
-    /// Those of them that speak HTTP/2.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub http2_connects: u64,
-    /// Requests sent again because the server had closed their idle connection, or said that it did
-    /// nothing with them.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub stale_retries: u64,
+    /// Counts over all steps.
+    #[serde(flatten)]
+    pub counts: WindowCounts,
     /// Lateness of sends, in µs. Its histogram is in `steps.hlog` under tag `lateness`.
     pub lateness: LatenessLine,
     /// Steps that had something to count; keyed by the tag number of `manifest.steps`.
-    pub steps: BTreeMap<u16, StepLine>,
+    pub steps: BTreeMap<u16, StepCounts>,
     /// The slowest of its requests that began a trace and met their `expect`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slowest: Option<SlowestLine>,
@@ -363,51 +324,4 @@ pub struct LatenessLine {
     pub sum_us: u64,
     /// Largest, µs.
     pub max_us: u64,
-}
-
-/// One step in one window.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct StepLine {
-    /// Answered requests that met their `expect`.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub ok: u64,
-    /// Failed requests by class.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub errors: BTreeMap<ErrorClass, u64>,
-    /// Those of `ok` that were redirected: for each there was one request more than planned.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub redirects: u64,
-    /// Those of `ok` and `errors` that were failed requests sent again: no plan knows of them.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub retries: u64,
-    /// Sum of the waits before those, µs.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub retry_wait_us: u64,
-    /// Loops beginning with this step that ended by their bound, not by their condition.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub cut_off: u64,
-    /// Steps skipped because a list was empty.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub skipped: u64,
-    /// Waits done.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub waits: u64,
-    /// Sum of waits as they really lasted, µs.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub wait_sum_us: u64,
-    /// Response bodies as they came, bytes.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub bytes: u64,
-    /// The same as they were meant: decoded, where they came compressed; only where that is another
-    /// number.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub plain_bytes: Option<u64>,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde's skip_serializing_if asks for it"
-)]
-fn is_zero(n: &u64) -> bool {
-    *n == 0
 }

@@ -38,6 +38,22 @@ pub enum Outcome {
     Ok,
     /// It failed, in whatever way.
     Error,
+    /// It had no response when the drive ended; its times are ages then.
+    Unanswered,
+}
+
+impl Outcome {
+    /// All of them.
+    const ALL: [Self; 3] = [Self::Ok, Self::Error, Self::Unanswered];
+
+    /// The name in tags.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Error => "error",
+            Self::Unanswered => "unanswered",
+        }
+    }
 }
 
 /// Which time of a request it is.
@@ -113,11 +129,7 @@ impl fmt::Display for Series {
                 kind,
             } => (step, outcome, kind),
         };
-        let outcome = match outcome {
-            Outcome::Ok => "ok",
-            Outcome::Error => "error",
-        };
-        write!(f, "{step:02}/{outcome}/{}", kind.name())
+        write!(f, "{step:02}/{}/{}", outcome.name(), kind.name())
     }
 }
 
@@ -151,11 +163,8 @@ fn parse(tag: &str) -> Option<Series> {
         let (step, place) = (step.parse().ok()?, kind.parse().ok()?);
         return is_place.then_some(Series::Measure { step, place });
     }
-    let outcome = match outcome {
-        "ok" => Outcome::Ok,
-        "error" => Outcome::Error,
-        _ => return None,
-    };
+    let mut known = Outcome::ALL.into_iter();
+    let outcome = known.find(|known| known.name() == outcome)?;
     let known = [Kind::Response, Kind::Service]
         .into_iter()
         .chain(Kind::PHASES)
@@ -175,7 +184,7 @@ mod tests {
     #[test]
     fn tags_read_back() {
         for step in [0, 7, 99, 100, u16::MAX] {
-            for outcome in [Outcome::Ok, Outcome::Error] {
+            for outcome in Outcome::ALL {
                 for kind in [Kind::Response, Kind::Service]
                     .into_iter()
                     .chain(Kind::PHASES)

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use lab_archive::{
-    ArchiveError, Circumstances, Clocks, Environment, ErrorClass, ErrorExample, GeneratorHealth,
+    ArchiveError, Circumstances, Clocks, Environment, ErrorExample, GeneratorHealth,
     Kind, LatenessLine, LimitsReached, Manifest, Noted, OtherProgram, Outcome, Pinning, Run,
-    RunWriter, Series, SlowestLine, StartingState, StepLine, Throttled, TrialEnd, TrialRecord,
+    RunWriter, Series, SlowestLine, StartingState, Throttled, TrialEnd, TrialRecord,
     TrialWriter, Used, WindowLine,
 };
+use lab_counts::{ErrorClass, StepCounts, WindowCounts};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -136,9 +137,11 @@ fn window(start_ms: f64, ok: u64) -> WindowLine {
     WindowLine {
         start_ms,
         end_ms: start_ms + 200.0,
-        users: 10,
-        cycles: ok / 2,
-        overruns: 0,
+        counts: WindowCounts {
+            users: 10,
+            cycles: ok / 2,
+            ..WindowCounts::default()
+        },
         lateness: LatenessLine {
             count: ok,
             sum_us: 3 * ok,
@@ -146,18 +149,15 @@ fn window(start_ms: f64, ok: u64) -> WindowLine {
         },
         steps: BTreeMap::from([(
             1,
-            StepLine {
+            StepCounts {
                 ok,
-                errors: BTreeMap::from([(ErrorClass::Timeout, 2)]),
-                redirects: ok / 2,
-                retries: 0,
-                retry_wait_us: 0,
-                cut_off: 0,
-                skipped: 0,
+                errors: [(ErrorClass::Timeout, 2)].into_iter().collect(),
+                hops: ok / 2,
                 waits: ok + 2,
                 wait_sum_us: 1_000 * ok,
                 bytes: 512 * ok,
                 plain_bytes: (ok > 2).then_some(4096 * ok),
+                ..StepCounts::default()
             },
         )]),
         ..WindowLine::default()
@@ -230,7 +230,7 @@ fn a_run_reads_back() {
     assert_eq!(run.output(1).unwrap().as_deref(), Some(&b"listening\n"[..]));
 }
 
-fn step_line() -> impl Strategy<Value = StepLine> {
+fn step_line() -> impl Strategy<Value = StepCounts> {
     let class = prop_oneof![
         Just(ErrorClass::Status),
         Just(ErrorClass::Timeout),
@@ -238,12 +238,14 @@ fn step_line() -> impl Strategy<Value = StepLine> {
         Just(ErrorClass::Reset),
         Just(ErrorClass::Check)
     ];
-    let errors = proptest::collection::btree_map(class, 1u64.., 0..3);
+    let errors = proptest::collection::btree_map(class, 1u64..1 << 60, 0..3);
     let counts = (any::<[u64; 5]>(), any::<Option<u64>>(), errors);
     counts.prop_map(
-        |([ok, skipped, waits, wait_sum_us, bytes], plain_bytes, errors)| StepLine {
+        |([ok, skipped, waits, wait_sum_us, bytes], plain_bytes, errors)| StepCounts {
             ok,
-            errors,
+            errors: errors.into_iter().collect(),
+            hops: skipped / 2,
+            unanswered: waits / 3,
             redirects: waits / 2,
             retries: bytes / 3,
             retry_wait_us: wait_sum_us / 5,
@@ -253,6 +255,7 @@ fn step_line() -> impl Strategy<Value = StepLine> {
             wait_sum_us,
             bytes,
             plain_bytes,
+            ..StepCounts::default()
         },
     )
 }
@@ -263,15 +266,18 @@ fn window_line() -> impl Strategy<Value = WindowLine> {
         start_ms: f64::from(a[0]) / 8.0,
         end_ms: f64::from(a[1]) / 8.0,
         handed_over_ms: a[3].is_multiple_of(2).then(|| f64::from(a[3]) / 8.0),
-        users: a[2],
-        cycles: b[0],
-        arrived: b[7],
-        waiting: b[8],
-        dropped: b[9],
-        overruns: b[1],
-        connects: b[5],
-        http2_connects: b[5] / 2,
-        stale_retries: b[6],
+        counts: WindowCounts {
+            users: a[2],
+            cycles: b[0],
+            arrived: b[7],
+            waiting: b[8],
+            dropped: b[9],
+            under_way: b[9] / 2,
+            overruns: b[1],
+            connects: b[5],
+            http2_connects: b[5] / 2,
+            stale_retries: b[6],
+        },
         lateness: LatenessLine {
             count: b[2],
             sum_us: b[3],
@@ -476,7 +482,7 @@ fn an_archive_of_the_first_version_stays_readable() {
     assert_eq!(trial.record, without);
     let mut earlier = window(400.0, 3);
     for step in earlier.steps.values_mut() {
-        (step.redirects, step.plain_bytes) = (0, None);
+        (step.hops, step.plain_bytes) = (0, None);
     }
     assert_eq!(trial.windows[2], earlier);
     assert_eq!(

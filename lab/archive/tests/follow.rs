@@ -69,7 +69,8 @@ proptest! {
             let at = |ms: f64| Duration::from_secs_f64(ms / 1e3);
             trial.monitor_row(start, &[Some(f64::from(number))]).unwrap();
             trial.histogram(STEP, at(start), at(end), &times).unwrap();
-            let window = WindowLine { start_ms: start, end_ms: end, users: number, ..WindowLine::default() };
+            let mut window = WindowLine { start_ms: start, end_ms: end, ..WindowLine::default() };
+            window.counts.users = number;
             trial.window(&window).unwrap();
             if *is_look {
                 look(&mut follow);

@@ -6,6 +6,7 @@ use std::future::Future;
 use std::rc::Rc;
 use std::task::Context;
 
+pub use lab_counts::ErrorClass;
 use lab_workload::{RenderError, TraceContext, UserScope};
 use serde::{Deserialize, Serialize};
 
@@ -122,6 +123,15 @@ pub enum Exchange {
 }
 
 impl Exchange {
+    /// The class of its failure; `None` if it met its `expect` or was not sent.
+    #[must_use]
+    pub fn failure(&self) -> Option<ErrorClass> {
+        match self {
+            Self::Done { result, .. } => result.as_ref().err().map(|failure| failure.class),
+            Self::Skipped | Self::Unmade { .. } => None,
+        }
+    }
+
     /// Whether the same request is to be exchanged once more.
     #[must_use]
     pub fn redirected(&self) -> bool {
@@ -178,6 +188,17 @@ impl Phases {
     /// Sets what `phase` took.
     pub fn set(&mut self, phase: Phase, took: Nanos) {
         self.0[phase as usize] = Some(took);
+    }
+
+    /// The sums of both.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        for (phase, took) in Phase::ALL.into_iter().zip(other.0) {
+            if let Some(took) = took {
+                self.add(phase, took);
+            }
+        }
+        self
     }
 
     /// Adds to what `phase` took.
@@ -299,50 +320,6 @@ impl ClientCounts {
             connects: self.connects + other.connects,
             http2_connects: self.http2_connects + other.http2_connects,
             stale_retries: self.stale_retries + other.stale_retries,
-        }
-    }
-}
-
-/// Why a request failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ErrorClass {
-    /// An answer with a status that `expect` does not hold, or that refuses.
-    Status,
-    /// No whole answer within the request timeout.
-    Timeout,
-    /// No connection, or none that the server lets the user speak on.
-    Connect,
-    /// The connection broke after sending began.
-    Reset,
-    /// The answer came but broke the protocol, a limit, or a capture; or the request could not be made.
-    Check,
-}
-
-impl ErrorClass {
-    /// All classes, in the order in which windows count them.
-    pub const ALL: [Self; 5] = [
-        Self::Status,
-        Self::Timeout,
-        Self::Connect,
-        Self::Reset,
-        Self::Check,
-    ];
-
-    /// Its place among [`ErrorClass::ALL`].
-    #[must_use]
-    pub fn index(self) -> usize {
-        self as usize
-    }
-
-    /// The name as archives and reports spell it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Status => "status",
-            Self::Timeout => "timeout",
-            Self::Connect => "connect",
-            Self::Reset => "reset",
-            Self::Check => "check",
         }
     }
 }

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
-use lab_driver::{StepWindow, Window, new_histogram};
-use lab_study::model::{Abort, Aggregate, Comparison, Metric, Threshold};
+use lab_counts::{Attempts, NoFigure, StepWindow, Value};
+use lab_driver::Window;
+use lab_study::model::Abort;
 
 /// A limit is looked at so many times while it has to be passed: single windows are short, and in a short
 /// one there may be few answers.
@@ -17,6 +17,15 @@ pub(crate) struct Watch<'a> {
     limits: Vec<Limit<'a>>,
     /// Steps of the sessions; the probe's come behind.
     steps: usize,
+    /// Requests under way of which none has been answered since then.
+    silence: Option<Silence>,
+    timeout_ms: f64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Silence {
+    since: Duration,
+    under_way: u64,
 }
 
 #[derive(Debug)]
@@ -27,50 +36,90 @@ struct Limit<'a> {
     seen: Seen,
 }
 
-/// What came in some windows.
-#[derive(Debug)]
+/// What was counted in some windows.
+#[derive(Debug, Default)]
 struct Seen {
     start: Option<Duration>,
     length: Duration,
-    ok: Histogram<u64>,
-    service: Histogram<u64>,
-    failed: u64,
+    sum: StepWindow,
 }
 
 impl<'a> Watch<'a> {
-    pub(crate) fn new(aborts: &'a [Abort], steps: usize) -> Self {
+    /// `steps` is the number of steps without the probe; no request may take longer than `timeout_ms`.
+    pub(crate) fn new(aborts: &'a [Abort], steps: usize, timeout_ms: f64) -> Self {
         let limit = |abort| Limit {
             abort,
             since: None,
-            seen: Seen::nothing(),
+            seen: Seen::default(),
         };
         Self {
             limits: aborts.iter().map(limit).collect(),
             steps,
+            silence: None,
+            timeout_ms,
         }
     }
 
-    /// Takes a window in. A sentence when a limit has been passed for long enough. A time in which nothing
-    /// was answered says nothing, and changes nothing.
+    /// Takes a window in. A sentence when a limit has been passed for long enough.
     pub(crate) fn window(&mut self, window: &Window) -> Option<String> {
         let steps = &window.steps[..self.steps.min(window.steps.len())];
+        if steps.iter().any(answered) {
+            self.silence = None;
+        }
         let limits = self.limits.iter_mut();
-        let ended = limits.map(|limit| limit.window(window, steps));
+        let ended = limits.map(|limit| limit.window(window, steps, self.silence, self.timeout_ms));
         // Each limit takes the window in, whatever another one says.
-        ended.fold(None, Option::or)
+        let ended = ended.fold(None, Option::or);
+        let under_way = window.counts.under_way;
+        if under_way > 0 {
+            self.silence.get_or_insert(Silence {
+                since: window.end,
+                under_way,
+            });
+        }
+        ended
     }
 }
 
+/// Returns true if any message was answered or failed.
+fn answered(step: &StepWindow) -> bool {
+    let counts = &step.counts;
+    counts.ok + counts.failed() + counts.hops + counts.retried.total() > 0
+}
+
 impl Limit<'_> {
-    fn window(&mut self, window: &Window, steps: &[StepWindow]) -> Option<String> {
+    fn window(
+        &mut self,
+        window: &Window,
+        steps: &[StepWindow],
+        silence: Option<Silence>,
+        timeout_ms: f64,
+    ) -> Option<String> {
         let lasts = Duration::from_millis(self.abort.for_ms);
         self.seen.add(window, steps);
         if self.seen.length < lasts / LOOKS {
             return None;
         }
-        let seen = std::mem::replace(&mut self.seen, Seen::nothing());
-        let value = figure(&self.abort.when, &seen)?;
-        if !is_passed(&self.abort.when, value) {
+        let mut attempts = self.seen.attempts(timeout_ms);
+        if let Some(silence) = silence {
+            let age = window.end.saturating_sub(silence.since).as_micros() as u64;
+            let recorded = attempts.unanswered.record_n(age.max(1), silence.under_way);
+            recorded.expect("a growing histogram holds any age");
+        }
+        let when = &self.abort.when;
+        let value = match attempts.figure(when.metric, when.aggregate) {
+            Ok(Value::Known(value) | Value::AtLeast(value)) => value,
+            Ok(Value::Beyond) => f64::INFINITY,
+            // The next windows add to these.
+            Err(NoFigure::TooFew { .. }) => return None,
+            // A time in which nothing was asked for says nothing, and changes nothing.
+            Err(_) => {
+                self.seen = Seen::default();
+                return None;
+            }
+        };
+        let seen = std::mem::take(&mut self.seen);
+        if !when.holds(value) {
             self.since = None;
             return None;
         }
@@ -81,24 +130,25 @@ impl Limit<'_> {
 }
 
 impl Seen {
-    fn nothing() -> Self {
-        Self {
-            start: None,
-            length: Duration::ZERO,
-            ok: new_histogram(),
-            service: new_histogram(),
-            failed: 0,
-        }
-    }
-
     fn add(&mut self, window: &Window, steps: &[StepWindow]) {
         self.start.get_or_insert(window.start);
         self.length += window.end.saturating_sub(window.start);
         for step in steps {
-            // Histograms of one make take each other's values.
-            let _always = self.ok.add(&step.ok);
-            let _always = self.service.add(&step.service);
-            self.failed += step.failed();
+            self.sum += step;
+        }
+    }
+
+    fn attempts(&self, timeout_ms: f64) -> Attempts {
+        let StepWindow { counts, times } = &self.sum;
+        let service = (!times.service.is_empty()).then(|| times.service.clone());
+        Attempts {
+            hold: counts.clone(),
+            whole: counts.clone(),
+            response: times.ok.clone(),
+            service,
+            span_ms: self.length.as_secs_f64() * 1e3,
+            timeout_ms,
+            ..Attempts::default()
         }
     }
 }
@@ -112,53 +162,11 @@ fn words(limit: &Abort, at: Duration) -> String {
     )
 }
 
-fn is_passed(limit: &Threshold, value: f64) -> bool {
-    match limit.comparison {
-        Comparison::Less => value < limit.limit,
-        Comparison::LessOrEqual => value <= limit.limit,
-        Comparison::Greater => value > limit.limit,
-        Comparison::GreaterOrEqual => value >= limit.limit,
-    }
-}
-
-/// The figure in the limit's unit; `None` where nothing was answered.
-fn figure(limit: &Threshold, seen: &Seen) -> Option<f64> {
-    let ok = seen.ok.len();
-    let answered = ok + seen.failed;
-    match limit.metric {
-        Metric::Throughput => lab_stats::ratio(ok as f64, seen.length.as_secs_f64()),
-        _ if answered == 0 => None,
-        Metric::ErrorRate => Some(seen.failed as f64 / answered as f64),
-        // Only a step with a plan has service times of its own.
-        Metric::ServiceTime if !seen.service.is_empty() => {
-            time(limit.aggregate, &seen.service, seen.failed)
-        }
-        _ => time(limit.aggregate, &seen.ok, seen.failed),
-    }
-}
-
-/// In ms. A failed request is slower than any limit.
-fn time(aggregate: Aggregate, ok: &Histogram<u64>, failed: u64) -> Option<f64> {
-    let ms = |us: u64| us as f64 / 1000.0;
-    let quantile = |p: f64| {
-        let rank = (p * (ok.len() + failed) as f64).ceil();
-        match rank <= ok.len() as f64 {
-            true => ms(ok.value_at_quantile(rank / ok.len() as f64)),
-            false => f64::INFINITY,
-        }
-    };
-    match aggregate {
-        Aggregate::Percentile(percent) => Some(quantile(percent / 100.0)),
-        Aggregate::Median => Some(quantile(0.5)),
-        Aggregate::Max => Some(quantile(1.0)),
-        Aggregate::Min => (!ok.is_empty()).then(|| ms(ok.min())),
-        Aggregate::Mean => (!ok.is_empty()).then(|| ok.mean() / 1000.0),
-        Aggregate::Rate => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use lab_counts::ErrorClass;
+    use lab_study::model::{Aggregate, Comparison, Metric, Threshold};
+
     use super::*;
 
     fn abort(metric: Metric, aggregate: Aggregate, limit: f64) -> Abort {
@@ -180,15 +188,16 @@ mod tests {
         let mut window = Window::empty(2);
         window.start = Duration::from_secs(number);
         window.end = Duration::from_secs(number + 1);
-        window.steps[0].ok.record_n(10_000, ok).unwrap();
-        window.steps[0].errors[0] = failed;
-        window.steps[1].errors[0] = 1000;
+        window.steps[0].times.ok.record_n(10_000, ok).unwrap();
+        window.steps[0].counts.ok = ok;
+        window.steps[0].counts.errors[ErrorClass::Status] = failed;
+        window.steps[1].counts.errors[ErrorClass::Status] = 1000;
         window
     }
 
     /// After which of these seconds a trial is ended.
-    fn ended(limits: &[Abort], seconds: &[(u64, u64)]) -> Option<usize> {
-        let mut watch = Watch::new(limits, 1);
+    fn ended_after(limits: &[Abort], seconds: &[(u64, u64)]) -> Option<usize> {
+        let mut watch = Watch::new(limits, 1, 60_000.0);
         let mut windows = (0..).zip(seconds);
         let after = windows
             .position(|(at, (ok, failed))| watch.window(&second(at, *ok, *failed)).is_some());
@@ -198,18 +207,18 @@ mod tests {
     #[test]
     fn a_limit_has_to_be_passed_for_so_long_without_a_break() {
         let half = [abort(Metric::ErrorRate, Aggregate::Rate, 0.5)];
-        assert_eq!(ended(&half, &[(9, 1), (1, 9), (1, 9), (1, 9)]), Some(3));
-        assert_eq!(ended(&half, &[(1, 9), (9, 1), (1, 9), (9, 1)]), None);
+        assert_eq!(ended_after(&half, &[(9, 1), (1, 9), (1, 9), (1, 9)]), Some(3));
+        assert_eq!(ended_after(&half, &[(1, 9), (9, 1), (1, 9), (9, 1)]), None);
         // Nothing answered says nothing.
-        assert_eq!(ended(&half, &[(1, 9), (0, 0), (1, 9)]), Some(3));
-        assert_eq!(ended(&half, &[(0, 0), (0, 0), (0, 0)]), None);
-        assert_eq!(ended(&[], &[(0, 9), (0, 9), (0, 9)]), None);
+        assert_eq!(ended_after(&half, &[(1, 9), (0, 0), (1, 9)]), Some(3));
+        assert_eq!(ended_after(&half, &[(0, 0), (0, 0), (0, 0)]), None);
+        assert_eq!(ended_after(&[], &[(0, 9), (0, 9), (0, 9)]), None);
     }
 
     #[test]
     fn what_came_in_short_windows_is_taken_together() {
         let half = [abort(Metric::ErrorRate, Aggregate::Rate, 0.5)];
-        let mut watch = Watch::new(&half, 1);
+        let mut watch = Watch::new(&half, 1, 60_000.0);
         // Windows of 20 ms, every third of them with one answer that is well, and nothing else.
         let mut windows = (0..150_u32).map(|number| {
             let (ok, failed) = if number % 3 == 0 { (1, 0) } else { (0, 4) };
@@ -229,27 +238,51 @@ mod tests {
             Aggregate::Percentile(95.0),
             20.0,
         )];
-        assert_eq!(ended(&slow, &[(99, 1), (99, 1), (99, 1)]), None);
-        assert_eq!(ended(&slow, &[(90, 10), (90, 10)]), Some(2));
+        assert_eq!(ended_after(&slow, &[(99, 1), (99, 1), (99, 1)]), None);
+        assert_eq!(ended_after(&slow, &[(90, 10), (90, 10)]), Some(2));
         let quick = [abort(
             Metric::ResponseTime,
             Aggregate::Percentile(95.0),
             5.0,
         )];
-        assert_eq!(ended(&quick, &[(99, 1), (99, 1)]), Some(2));
+        assert_eq!(ended_after(&quick, &[(99, 1), (99, 1)]), Some(2));
+    }
+
+    #[test]
+    fn a_system_that_answers_nothing_is_slower_than_its_silence() {
+        for aggregate in [Aggregate::Mean, Aggregate::Max, Aggregate::Percentile(95.0)] {
+            let slow = [abort(Metric::ResponseTime, aggregate, 1500.0)];
+            let mut watch = Watch::new(&slow, 1, 60_000.0);
+            let mut ended = None;
+            for at in 0..9 {
+                let mut window = second(at, if at < 2 { 200 } else { 0 }, 0);
+                window.counts.under_way = 80;
+                ended = ended.or(watch.window(&window).map(|_| at));
+            }
+            // Under way since the end of second 1; older than 1.5 s at the end of second 3, and for 2 s at that of 4.
+            assert_eq!(ended, Some(4), "{aggregate:?}");
+            // Users who think ask for nothing.
+            assert_eq!(ended_after(&slow, &[(200, 0), (0, 0), (0, 0), (0, 0), (0, 0)]), None);
+        }
+    }
+
+    #[test]
+    fn failed_requests_count_in_means() {
+        let slow = [abort(Metric::ResponseTime, Aggregate::Mean, 5_000.0)];
+        assert_eq!(ended_after(&slow, &[(90, 10), (90, 10), (90, 10)]), Some(2));
     }
 
     #[test]
     fn throughput_may_be_too_little() {
         let mut little = abort(Metric::Throughput, Aggregate::Rate, 5.0);
         little.when.comparison = Comparison::Less;
-        assert_eq!(ended(&[little], &[(9, 0), (4, 0), (0, 0)]), Some(3));
+        assert_eq!(ended_after(&[little], &[(9, 0), (4, 0), (0, 0)]), Some(3));
     }
 
     #[test]
     fn it_is_said_what_and_when() {
         let half = [abort(Metric::ErrorRate, Aggregate::Rate, 0.5)];
-        let mut watch = Watch::new(&half, 1);
+        let mut watch = Watch::new(&half, 1, 60_000.0);
         assert_eq!(watch.window(&second(0, 0, 9)), None);
         let said = watch.window(&second(1, 0, 9)).unwrap();
         assert_eq!(

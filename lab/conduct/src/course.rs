@@ -230,7 +230,7 @@ impl Facts {
         let example = ErrorExample {
             t_ms: record::whole_ms(t),
             step,
-            class: record::class(class),
+            class,
             detail,
             trace,
         };

@@ -67,7 +67,7 @@ pub(crate) struct Measuring {
     holding: bool,
     last_end: Duration,
     health: Health,
-    unanswered: lab_driver::Unanswered,
+    unanswered: Option<lab_archive::Unanswered>,
 }
 
 /// What another machine counts.
@@ -174,7 +174,7 @@ pub(crate) struct Measured {
     /// The generator's.
     pub(crate) health: Health,
     /// What had no answer at the end.
-    pub(crate) unanswered: lab_driver::Unanswered,
+    pub(crate) unanswered: Option<lab_archive::Unanswered>,
     pub(crate) peaks: Peaks,
 }
 
@@ -221,7 +221,7 @@ impl Measuring {
             holding: false,
             last_end: Duration::ZERO,
             health: Health::default(),
-            unanswered: lab_driver::Unanswered::default(),
+            unanswered: None,
         }
     }
 
@@ -403,7 +403,7 @@ impl Measuring {
     ) -> Result<(), ArchiveError> {
         self.rolling.add(window, self.steps);
         self.last_end = window.end;
-        self.unanswered = window.unanswered;
+        self.unanswered = record::unanswered(window);
         record::write(writer, window)
     }
 

@@ -223,7 +223,11 @@ impl Conductor<'_> {
     ) -> Result<(), Stop> {
         let latest = self.ramp() + self.hold() + DRIVER_GRACE;
         let question = &self.plan.question;
-        let mut watch = Watch::new(&question.abort_on, question.workload.steps.len());
+        let mut watch = Watch::new(
+            &question.abort_on,
+            question.workload.steps.len(),
+            self.trial.load.timeout_ms() as f64,
+        );
         loop {
             measuring.came(system.rows(), writer)?;
             measuring.due(clock.now(), writer, self.events)?;

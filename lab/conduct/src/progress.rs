@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
-use lab_driver::{Window, new_histogram};
+use lab_counts::Hist;
+use lab_driver::Window;
 
 use crate::event::Progress;
 
@@ -16,7 +16,7 @@ const HORIZON: Duration = Duration::from_secs(5);
 struct Slice {
     start: Duration,
     end: Duration,
-    times: Histogram<u64>,
+    times: Hist,
 }
 
 /// The last windows, and sums since the start of the ramp.
@@ -51,15 +51,15 @@ impl Rolling {
 
     /// Takes a window in. `steps` is the number of steps without the probe.
     pub(crate) fn add(&mut self, window: &Window, steps: usize) {
-        let mut times = new_histogram();
+        let mut times = Hist::<3>::default();
         for step in window.steps.iter().take(steps) {
             // Both resize themselves, so that every value fits.
-            let _ = times.add(&step.ok);
+            let _ = times.add(&step.times.ok);
             self.errors += step.failed();
         }
-        self.users = window.users;
-        self.sessions += window.cycles;
-        self.waiting = window.waiting;
+        self.users = window.counts.users;
+        self.sessions += window.counts.cycles;
+        self.waiting = window.counts.waiting;
         self.transactions += times.len();
         self.slices.push_back(Slice {
             start: window.start,
@@ -89,7 +89,7 @@ impl Rolling {
 
     /// The figures at `now` on the trial's clock.
     pub(crate) fn figures(&self, now: Duration) -> Progress {
-        let mut times = new_histogram();
+        let mut times = Hist::<3>::default();
         for slice in &self.slices {
             let _ = times.add(&slice.times);
         }
@@ -118,7 +118,7 @@ impl Rolling {
 
 #[cfg(test)]
 mod tests {
-    use lab_driver::StepWindow;
+    use lab_counts::{ErrorClass, StepWindow};
 
     use super::*;
 
@@ -127,23 +127,24 @@ mod tests {
     }
 
     fn step(times_us: &[u64], failed: u64) -> StepWindow {
-        let mut ok = new_histogram();
-        times_us.iter().for_each(|us| ok.record(*us).unwrap());
-        StepWindow {
-            ok,
-            errors: [failed, 0, 0, 0, 0],
-            ..StepWindow::empty()
+        let mut step = StepWindow::default();
+        for us in times_us {
+            step.times.ok.record(*us).unwrap();
         }
+        step.counts.ok = times_us.len() as u64;
+        step.counts.errors[ErrorClass::Status] = failed;
+        step
     }
 
     fn window(start: u64, end: u64, steps: Vec<StepWindow>) -> Window {
-        Window {
+        let mut window = Window {
             start: at(start),
             end: at(end),
-            users: 7,
             steps,
-            ..Window::empty(0)
-        }
+            ..Window::default()
+        };
+        window.counts.users = 7;
+        window
     }
 
     #[test]

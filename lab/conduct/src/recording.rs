@@ -12,7 +12,7 @@ use lab_study::plan::LoadKind;
 use lab_study::{CPU_LATENCY, Cpus};
 
 use crate::course::{Conductor, Facts};
-use crate::record::{self, whole_ms};
+use crate::record::whole_ms;
 use crate::system;
 
 impl Conductor<'_> {
@@ -20,7 +20,6 @@ impl Conductor<'_> {
         let ramp = Duration::from_millis(self.trial.load.ramp_ms);
         let held = facts.measured.elapsed.saturating_sub(ramp);
         let (generator, unread) = facts.measured.health.summary(facts.workers, held);
-        let unanswered = facts.measured.unanswered;
         let mut system_settings = self.settings();
         let kernel = facts.kernel.into_iter();
         system_settings.extend(kernel.map(|(name, value)| (format!("kernel {name}"), value)));
@@ -53,10 +52,7 @@ impl Conductor<'_> {
             setup_transactions: facts.setup_transactions,
             setup_errors: facts.setup_errors,
             error_examples: facts.error_examples,
-            unanswered: (unanswered.count > 0).then(|| lab_archive::Unanswered {
-                count: unanswered.count,
-                oldest_ms: record::ms(unanswered.oldest),
-            }),
+            unanswered: facts.measured.unanswered,
             raw: facts.raw,
             generator,
             start_data_bytes: facts.start_data_bytes,

@@ -42,14 +42,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let driver = Driver::start(drive, events)?;
     let start = cpu_us()?;
     driver.begin()?;
-    let mut lateness = lab_driver::new_histogram();
-    let mut times = lab_driver::new_histogram();
+    let mut lateness = lab_counts::Hist::<3>::default();
+    let mut times = lab_counts::Hist::<3>::default();
     let mut memory = 0;
     for event in received {
         match event {
             DriverEvent::Window(window) => {
                 lateness.add(&window.lateness)?;
-                times.add(&window.steps[0].ok)?;
+                times.add(&window.steps[0].times.ok)?;
                 memory = memory.max(memory_kb()?);
             }
             DriverEvent::ErrorExample { class, detail, .. } => {

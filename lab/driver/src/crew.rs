@@ -18,7 +18,8 @@ use crate::crowd::{Crowd, crowds};
 use crate::drive::Drive;
 use crate::error::DriverError;
 use crate::mix::Mix;
-use crate::report::{Outbox, Queue, WorkerWindow};
+use crate::event::Window;
+use crate::report::{Outbox, Queue};
 use crate::timers::Timers;
 use crate::worker::Worker;
 
@@ -38,7 +39,7 @@ pub struct WorkerThread {
 pub(crate) struct Crew {
     pub(crate) workers: Vec<JoinHandle<()>>,
     /// Where each worker gets its emptied windows back.
-    pub(crate) emptied: Vec<SyncSender<Box<WorkerWindow>>>,
+    pub(crate) emptied: Vec<SyncSender<Box<Window>>>,
     started: Receiver<Result<i32, DriverError>>,
 }
 
@@ -84,7 +85,7 @@ pub(crate) fn hire(
     clock: Clock,
     control: &Control,
     queue: &Queue,
-) -> (Worker, SyncSender<Box<WorkerWindow>>) {
+) -> (Worker, SyncSender<Box<Window>>) {
     let (give_back, emptied) = sync_channel(EMPTIED);
     let worker = Worker {
         number,

@@ -133,8 +133,8 @@ pub struct Limits {
     /// Arrived sessions that may wait for a connection, over all workers; more are dropped and
     /// counted as such.
     pub max_waiting: u32,
-    /// After a timeout, a connect failure, or a reset the user's next request goes out no sooner
-    /// than this, also in a workload without waits.
+    /// After three timeouts, connect failures, or resets in a row the user's next request goes out no sooner
+    /// than this, also in a workload without waits. Such pauses are counted.
     pub failure_pause: Duration,
 }
 

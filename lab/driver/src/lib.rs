@@ -41,8 +41,7 @@ pub use drive::{Drive, Limits};
 pub use driver::Driver;
 pub use error::DriverError;
 pub use event::{
-    DriveSummary, DriverEvent, MAX_ERROR_EXAMPLES, MAX_RECORDED, StepWindow, Unanswered, Window,
-    new_histogram, new_phase_histogram,
+    DriveSummary, DriverEvent, MAX_ERROR_EXAMPLES, MAX_RECORDED, Window,
 };
 pub use lab_client::{BaseUrl, BaseUrlError, ErrorClass, Offer, Phase, Protocol, TlsOptions};
 pub use mix::Mix;

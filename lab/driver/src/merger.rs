@@ -6,14 +6,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
 
 use crate::clock::Clock;
 use crate::control::Control;
-use crate::event::{DriveSummary, DriverEvent, Slowest, Window};
+use crate::event::{DriveSummary, DriverEvent, Window};
 use crate::examples::Examples;
 use crate::outline::Outline;
-use crate::report::{Example, Report, SetupCounts, WorkerWindow};
+use crate::report::{Example, Report, SetupCounts};
 use lab_client::Nanos;
 
 /// The merger's state.
@@ -23,7 +22,7 @@ pub(crate) struct Merger {
     pub(crate) control: Arc<Control>,
     pub(crate) events: SyncSender<DriverEvent>,
     /// Where each worker gets its emptied windows back.
-    pub(crate) emptied: Vec<SyncSender<Box<WorkerWindow>>>,
+    pub(crate) emptied: Vec<SyncSender<Box<Window>>>,
     pub(crate) setup: Setup,
     pub(crate) windows: BTreeMap<u64, Pending>,
     pub(crate) next_window: u64,
@@ -55,7 +54,7 @@ impl Merger {
         clock: Clock,
         control: Arc<Control>,
         events: SyncSender<DriverEvent>,
-        emptied: Vec<SyncSender<Box<WorkerWindow>>>,
+        emptied: Vec<SyncSender<Box<Window>>>,
     ) -> Self {
         let counts = vec![SetupCounts::default(); emptied.len()];
         Self {
@@ -114,12 +113,7 @@ impl Merger {
         match report {
             Report::Setup(counts) => self.setup_progress(worker, counts),
             Report::SetupStepDone(counts) => self.setup_step_done(worker, counts),
-            Report::Window {
-                index,
-                end,
-                handed_over,
-                window,
-            } => self.window(worker, index, (end, handed_over), window),
+            Report::Window { index, window } => self.window(worker, index, window),
             Report::Example(example) => self.example(example),
             Report::Ended { cut } => self.worker_ended(cut),
         }
@@ -211,21 +205,15 @@ impl Merger {
         }
     }
 
-    fn window(
-        &mut self,
-        worker: usize,
-        index: u64,
-        (end, handed_over): (Nanos, Nanos),
-        mut part: Box<WorkerWindow>,
-    ) {
+    fn window(&mut self, worker: usize, index: u64, mut part: Box<Window>) {
         let steps = self.outline.recorded_steps();
         let pending = self.windows.entry(index).or_insert_with(|| Pending {
             merged: Box::new(Window::empty(steps)),
             parts: 0,
         });
         let merged = &mut pending.merged;
-        merged.end = merged.end.max(Duration::from_nanos(end));
-        merged.handed_over = merged.handed_over.max(Duration::from_nanos(handed_over));
+        merged.end = merged.end.max(part.end);
+        merged.handed_over = merged.handed_over.max(part.handed_over);
         merged.add(&part);
         pending.parts += 1;
         part.reset();
@@ -254,18 +242,19 @@ impl Merger {
 
     fn count(&mut self, window: &Window) {
         let sum = &mut self.summary;
-        sum.cycles += window.cycles;
-        sum.overruns += window.overruns;
-        sum.arrived += window.arrived;
-        sum.dropped += window.dropped;
-        sum.connects += window.connects;
-        sum.http2_connects += window.http2_connects;
-        sum.stale_retries += window.stale_retries;
+        let counts = &window.counts;
+        sum.cycles += counts.cycles;
+        sum.overruns += counts.overruns;
+        sum.arrived += counts.arrived;
+        sum.dropped += counts.dropped;
+        sum.connects += counts.connects;
+        sum.http2_connects += counts.http2_connects;
+        sum.stale_retries += counts.stale_retries;
         for (index, step) in window.steps.iter().enumerate() {
             if index < self.outline.session.len() {
                 sum.transactions += step.transactions();
                 sum.errors += step.failed();
-                sum.skipped += step.skipped;
+                sum.skipped += step.counts.skipped;
             } else {
                 sum.probe_transactions += step.transactions();
                 sum.probe_errors += step.failed();
@@ -287,73 +276,21 @@ impl Setup {
     }
 }
 
-impl Window {
-    pub(crate) fn add(&mut self, part: &WorkerWindow) {
-        self.users += part.users;
-        self.cycles += part.cycles;
-        self.overruns += part.overruns;
-        self.arrived += part.arrived;
-        self.waiting += part.waiting;
-        self.dropped += part.dropped;
-        self.connects += part.client.connects;
-        self.http2_connects += part.client.http2_connects;
-        self.stale_retries += part.client.stale_retries;
-        self.unanswered.add(part.unanswered);
-        self.slowest = Slowest::of(self.slowest, part.slowest);
-        add(&mut self.lateness, &part.lateness);
-        add(&mut self.loop_lag, &part.loop_lag);
-        add(&mut self.sessions, &part.sessions);
-        for (sum, step) in self.steps.iter_mut().zip(&part.steps) {
-            add(&mut sum.ok, &step.ok);
-            add(&mut sum.service, &step.service);
-            add(&mut sum.error, &step.error);
-            for (sum, part) in sum.phases.iter_mut().zip(&step.phases) {
-                add(sum, part);
-            }
-            for (sum, part) in sum.events.iter_mut().zip(&step.events) {
-                add(sum, part);
-            }
-            for (place, part) in step.measures.iter().enumerate() {
-                if !part.is_empty() {
-                    add(sum.measure(place), part);
-                }
-            }
-            for (sum, count) in sum.errors.iter_mut().zip(step.errors) {
-                *sum += count;
-            }
-            sum.redirects += step.redirects;
-            sum.retries += step.retries;
-            sum.retry_wait_us += step.retry_wait_us;
-            sum.cut_off += step.cut_off;
-            sum.skipped += step.skipped;
-            sum.waits += step.waits;
-            sum.wait_sum_us += step.wait_sum_us;
-            sum.bytes += step.bytes;
-            sum.plain_bytes += step.plain_bytes;
-        }
-    }
-}
-
-fn add(sum: &mut Histogram<u64>, part: &Histogram<u64>) {
-    if part.is_empty() {
-        return;
-    }
-    sum.add(part)
-        .expect("a growing histogram takes what another of its kind holds");
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::sync::mpsc::sync_channel;
 
+    use lab_client::ErrorClass;
+
     use crate::report::queue;
 
-    fn part(value: u64) -> Box<WorkerWindow> {
-        let mut window = WorkerWindow::new(1);
-        window.cycles = 1;
-        window.steps[0].ok.record(value).unwrap();
-        window.steps[0].errors[4] = 2;
+    fn part(value: u64) -> Box<Window> {
+        let mut window = Window::empty(1);
+        window.counts.cycles = 1;
+        window.steps[0].times.ok.record(value).unwrap();
+        window.steps[0].counts.ok = 1;
+        window.steps[0].counts.errors[ErrorClass::Check] = 2;
         Box::new(window)
     }
 
@@ -371,17 +308,11 @@ mod tests {
         for &(worker, index) in order {
             let end = (index + 1) * 1_000_000_000;
             let value = 100 * (index + 1) + worker as u64;
-            let window = part(value);
+            let mut window = part(value);
+            window.end = Duration::from_nanos(end);
+            window.handed_over = Duration::from_nanos(end + 5);
             queue
-                .send((
-                    worker,
-                    Report::Window {
-                        index,
-                        end,
-                        handed_over: end + 5,
-                        window,
-                    },
-                ))
+                .send((worker, Report::Window { index, window }))
                 .unwrap();
         }
         for worker in 0..2 {
@@ -392,7 +323,7 @@ mod tests {
         assert_eq!(back.len(), order.len());
         assert!(
             back.iter()
-                .all(|w| w.cycles == 0 && w.steps[0].ok.is_empty())
+                .all(|w| w.counts.cycles == 0 && w.steps[0].times.ok.is_empty())
         );
         let windows = told.try_iter().filter_map(|event| match event {
             DriverEvent::Window(w) => {
@@ -401,8 +332,8 @@ mod tests {
                 Some((
                     start.into(),
                     end.into(),
-                    step.ok.max(),
-                    step.failed() + w.cycles,
+                    step.times.ok.max(),
+                    step.failed() + w.counts.cycles,
                 ))
             }
             _ => None,

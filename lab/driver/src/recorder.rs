@@ -6,37 +6,42 @@
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
+use lab_counts::Hist;
 
-use crate::event::{MAX_RECORDED, Slowest, Unanswered};
+use crate::event::{MAX_RECORDED, Slowest, Window};
 use crate::examples::Examples;
-use crate::report::{Example, Outbox, Report, WorkerWindow};
+use crate::report::{Example, Outbox, Report};
 use lab_client::ErrorClass;
 use lab_client::time::{Nanos, nanos};
 use lab_client::{ClientCounts, FailedRequest, Phases, Sizes};
+use lab_counts::StepWindow;
 use lab_workload::TraceContext;
 
-/// The figures of a request that ended.
-pub(crate) struct Sample {
-    /// When.
+/// The figures of one message and the response to it.
+#[derive(Clone, Copy)]
+pub(crate) struct Attempt {
+    /// When it ended.
     pub(crate) ended: Nanos,
+    /// How much later than meant it was sent.
+    pub(crate) late: Nanos,
+    /// The response's body.
+    pub(crate) sizes: Sizes,
+}
+
+/// The figures of a request that ended, its redirects and earlier attempts included.
+pub(crate) struct Sample {
+    /// Its last message.
+    pub(crate) last: Attempt,
     /// Its response time.
     pub(crate) response: Nanos,
     /// Its service time, where it has a plan.
     pub(crate) service: Option<Nanos>,
-    /// How much later than meant it was sent.
-    pub(crate) late: Nanos,
-    /// The answer's body.
-    pub(crate) sizes: Sizes,
+    /// Sums over its messages.
     pub(crate) phases: Phases,
     /// Of a request that listens for events.
     pub(crate) events: Option<Events>,
-    /// Numbers that the answer told, in thousandths, each with the place of its measure.
+    /// Numbers that the response contains, in thousandths, each with the place of its measure.
     pub(crate) measured: Vec<(usize, u64)>,
-    /// Whether it redirects, so that another one follows that no plan knows of.
-    pub(crate) redirected: bool,
-    /// Of a failed request that was sent again: how long that was waited for.
-    pub(crate) retry: Option<Nanos>,
     /// The trace that it began.
     pub(crate) trace: Option<TraceContext>,
 }
@@ -51,7 +56,7 @@ pub(crate) struct Events {
 
 /// Records what a worker's users do, window after window.
 pub(crate) struct Recorder {
-    current: Box<WorkerWindow>,
+    current: Box<Window>,
     window: Nanos,
     /// The trial's 0 on the worker's clock, as all times here.
     zero: Nanos,
@@ -63,10 +68,13 @@ pub(crate) struct Recorder {
     users: u32,
     /// By population.
     waiting: Vec<u64>,
-    too_late: Unanswered,
+    /// Requests under way.
+    under_way: u64,
+    /// Requests that ended after the trial's end, before a late worker noticed it: step and age.
+    too_late: Vec<(usize, Nanos)>,
     examples: Examples,
     outbox: Outbox,
-    emptied: Receiver<Box<WorkerWindow>>,
+    emptied: Receiver<Box<Window>>,
 }
 
 impl Recorder {
@@ -75,10 +83,10 @@ impl Recorder {
     pub(crate) fn new(
         (populations, steps): (usize, usize),
         outbox: Outbox,
-        emptied: Receiver<Box<WorkerWindow>>,
+        emptied: Receiver<Box<Window>>,
     ) -> Self {
         Self {
-            current: Box::new(WorkerWindow::new(steps)),
+            current: Box::new(Window::empty(steps)),
             window: Nanos::MAX,
             zero: 0,
             window_end: 0,
@@ -86,7 +94,8 @@ impl Recorder {
             index: 0,
             users: 0,
             waiting: vec![0; populations],
-            too_late: Unanswered::default(),
+            under_way: 0,
+            too_late: Vec::new(),
             examples: Examples::new(steps),
             outbox,
             emptied,
@@ -134,15 +143,35 @@ impl Recorder {
     /// A session of a population arrived; so many of them have no connection now.
     pub(crate) fn arrived(&mut self, now: Nanos, waiting: (usize, usize)) {
         if let Some(window) = self.at(now) {
-            window.arrived += 1;
+            window.counts.arrived += 1;
             self.waiting(waiting);
         }
     }
 
-    /// A session that arrived was turned away.
-    pub(crate) fn dropped(&mut self, now: Nanos) {
+    /// A session that arrived was turned away; `step` is the first of its population.
+    pub(crate) fn turned_away(&mut self, now: Nanos, step: usize) {
         if let Some(window) = self.at(now) {
-            window.dropped += 1;
+            window.counts.dropped += 1;
+            window.steps[step].counts.turned_away += 1;
+        }
+    }
+
+    /// A request is under way from now on.
+    pub(crate) fn request_started(&mut self) {
+        self.under_way += 1;
+    }
+
+    /// A request is no longer under way.
+    pub(crate) fn request_ended(&mut self) {
+        self.under_way -= 1;
+    }
+
+    /// A user pauses because of failures without a response in a row.
+    pub(crate) fn paused(&mut self, now: Nanos, step: usize, lasts: Nanos) {
+        if let Some(window) = self.at(now) {
+            let counts = &mut window.steps[step].counts;
+            counts.pauses += 1;
+            counts.pause_us += to_micros(lasts);
         }
     }
 
@@ -161,7 +190,7 @@ impl Recorder {
     /// A cycle began.
     pub(crate) fn cycle(&mut self, now: Nanos) {
         if let Some(window) = self.at(now) {
-            window.cycles += 1;
+            window.counts.cycles += 1;
         }
     }
 
@@ -175,32 +204,69 @@ impl Recorder {
     /// A cycle outlasted its pace.
     pub(crate) fn overrun(&mut self, now: Nanos) {
         if let Some(window) = self.at(now) {
-            window.overruns += 1;
+            window.counts.overruns += 1;
         }
     }
 
     /// A wait before `step` ended.
     pub(crate) fn waited(&mut self, now: Nanos, step: usize, lasted: Nanos) {
         if let Some(window) = self.at(now) {
-            let step = &mut window.steps[step];
-            step.waits += 1;
-            // To the nearest, so that the mean of many short waits isn't half a microsecond low.
-            step.wait_sum_us += (lasted + 500) / 1000;
+            let counts = &mut window.steps[step].counts;
+            counts.waits += 1;
+            counts.wait_sum_us += to_micros(lasted);
         }
     }
 
     /// A step was skipped.
     pub(crate) fn skipped(&mut self, now: Nanos, step: usize) {
         if let Some(window) = self.at(now) {
-            window.steps[step].skipped += 1;
+            window.steps[step].counts.skipped += 1;
         }
     }
 
     /// A loop that begins with `step` ended by its bound.
     pub(crate) fn cut_off(&mut self, now: Nanos, step: usize) {
         if let Some(window) = self.at(now) {
-            window.steps[step].cut_off += 1;
+            window.steps[step].counts.cut_off += 1;
         }
+    }
+
+    /// A message of a request was answered by a redirect that is followed.
+    pub(crate) fn hop(&mut self, step: usize, attempt: Attempt) {
+        if let Some(window) = self.attempt(step, attempt) {
+            window.steps[step].counts.hops += 1;
+        }
+    }
+
+    /// A message of a request failed, and the request is sent again.
+    pub(crate) fn retried(
+        &mut self,
+        step: usize,
+        attempt: Attempt,
+        failure: FailedRequest,
+        trace: Option<TraceContext>,
+    ) {
+        let class = failure.class;
+        if let Some(window) = self.attempt(step, attempt) {
+            window.steps[step].counts.retried[class] += 1;
+            self.example(attempt.ended, step, failure, trace);
+        }
+    }
+
+    /// The wait before a request was sent again is over.
+    pub(crate) fn waited_to_retry(&mut self, now: Nanos, step: usize, waited: Nanos) {
+        if let Some(window) = self.at(now) {
+            window.steps[step].counts.retry_wait_us += to_micros(waited);
+        }
+    }
+
+    /// Records what every message counts; `None` if it ended after the trial.
+    fn attempt(&mut self, step: usize, attempt: Attempt) -> Option<&mut Window> {
+        let window = self.at(attempt.ended)?;
+        record(&mut window.lateness, attempt.late);
+        let Sizes { wire, plain, .. } = attempt.sizes;
+        window.steps[step].counts.add_body(wire, plain);
+        Some(window)
     }
 
     /// A request ended.
@@ -211,84 +277,69 @@ impl Recorder {
         result: Result<(), FailedRequest>,
     ) {
         let Sample {
-            ended: now,
+            last,
             response,
             service,
-            late,
-            sizes,
             phases,
             events,
             measured,
-            redirected,
-            retry,
             trace,
         } = sample;
-        let Some(window) = self.at(now) else {
-            return self.too_late(now.saturating_sub(response));
+        let Some(window) = self.attempt(step, last) else {
+            return self.too_late(step, last.ended.saturating_sub(response));
         };
-        record(&mut window.lateness, late);
-        let counts = &mut window.steps[step];
-        counts.bytes += sizes.wire;
-        counts.plain_bytes += sizes.plain;
-        counts.redirects += u64::from(redirected);
-        if let Some(waited) = retry {
-            counts.retries += 1;
-            counts.retry_wait_us += (waited + 500) / 1000;
+        if let (Some(trace), Ok(())) = (trace, &result) {
+            let slow = Slowest {
+                step,
+                response: Duration::from_nanos(response),
+                trace,
+            };
+            window.slowest = Slowest::of(window.slowest, Some(slow));
         }
+        let StepWindow { counts, times } = &mut window.steps[step];
         if let Some(Events { first, gaps }) = events {
-            let [firsts, between] = &mut counts.events;
+            let [firsts, between] = &mut times.events;
             first.into_iter().for_each(|took| record(firsts, took));
             gaps.into_iter().for_each(|took| record(between, took));
         }
         match result {
             Ok(()) => {
-                if let Some(trace) = trace {
-                    let slow = Slowest {
-                        step,
-                        response: Duration::from_nanos(response),
-                        trace,
-                    };
-                    window.slowest = Slowest::of(window.slowest, Some(slow));
-                }
-                record(&mut counts.ok, response);
+                counts.ok += 1;
+                record(&mut times.ok, response);
                 for (place, number) in measured {
-                    let kept = counts.measure(place).record(number);
+                    let kept = times.measure(place).record(number);
                     kept.expect("growing histograms hold any number");
                 }
                 if let Some(service) = service {
-                    record(&mut counts.service, service);
+                    record(&mut times.service, service);
                 }
-                for (histogram, took) in counts.phases.iter_mut().zip(phases.0) {
+                for (histogram, took) in times.phases.iter_mut().zip(phases.0) {
                     if let Some(took) = took {
                         record(histogram, took);
                     }
                 }
             }
             Err(failure) => {
-                record(&mut counts.error, response);
-                counts.errors[failure.class.index()] += 1;
-                self.example(now, step, failure, trace);
+                counts.errors[failure.class] += 1;
+                record(&mut times.error, response);
+                self.example(last.ended, step, failure, trace);
             }
         }
     }
 
-    /// An answer after the end, before a late worker noticed the end, is none.
-    fn too_late(&mut self, meant: Nanos) {
-        if self.over(meant) {
-            return;
+    /// A response after the end, before a late worker noticed the end, is none.
+    fn too_late(&mut self, step: usize, meant: Nanos) {
+        if !self.over(meant) {
+            self.too_late.push((step, self.end - meant));
         }
-        self.too_late.add(Unanswered {
-            count: 1,
-            oldest: Duration::from_nanos(self.end - meant),
-        });
     }
 
     /// A request could not even be made.
     pub(crate) fn unmade(&mut self, now: Nanos, step: usize, detail: Box<str>) {
         let Some(window) = self.at(now) else { return };
-        let counts = &mut window.steps[step];
-        record(&mut counts.error, 0);
-        counts.errors[ErrorClass::Check.index()] += 1;
+        let StepWindow { counts, times } = &mut window.steps[step];
+        record(&mut times.error, 0);
+        counts.errors[ErrorClass::Check] += 1;
         self.example(
             now,
             step,
@@ -344,24 +395,34 @@ impl Recorder {
 
     /// Hands over all windows that end by `now`; `counts` are the client's since the last call.
     pub(crate) fn roll(&mut self, now: Nanos, counts: ClientCounts) {
-        self.current.client.connects += counts.connects;
-        self.current.client.http2_connects += counts.http2_connects;
-        self.current.client.stale_retries += counts.stale_retries;
+        self.current.counts.connects += counts.connects;
+        self.current.counts.http2_connects += counts.http2_connects;
+        self.current.counts.stale_retries += counts.stale_retries;
         while self.window_end <= now && self.window_end < self.end {
             self.hand_over(self.window_end, now);
         }
     }
 
-    /// Hands over everything, the last window ending at `now` or the end of the trial.
-    pub(crate) fn finish(&mut self, now: Nanos, counts: ClientCounts, unanswered: Unanswered) {
+    /// Hands over everything, the last window ending at `now` or the end of the trial. `unanswered` are the step
+    /// and the age of each request that has no response.
+    pub(crate) fn finish(
+        &mut self,
+        now: Nanos,
+        counts: ClientCounts,
+        unanswered: impl IntoIterator<Item = (usize, Nanos)>,
+    ) {
         self.roll(now, counts);
-        self.current.unanswered = unanswered;
-        self.current.unanswered.add(self.too_late);
+        let too_late = std::mem::take(&mut self.too_late);
+        for (step, age) in unanswered.into_iter().chain(too_late) {
+            let StepWindow { counts, times } = &mut self.current.steps[step];
+            counts.unanswered += 1;
+            record(&mut times.unanswered, age);
+        }
         self.hand_over(self.cut(now), now);
     }
 
     /// The window that holds `now`; none once the trial is over.
-    fn at(&mut self, now: Nanos) -> Option<&mut WorkerWindow> {
+    fn at(&mut self, now: Nanos) -> Option<&mut Window> {
         if now >= self.window_end {
             if now >= self.end {
                 return None;
@@ -376,18 +437,18 @@ impl Recorder {
         let next = self
             .emptied
             .try_recv()
-            .unwrap_or_else(|_| Box::new(WorkerWindow::new(steps)));
+            .unwrap_or_else(|_| Box::new(Window::empty(steps)));
         let mut full = std::mem::replace(&mut self.current, next);
-        full.users = self.users;
-        full.waiting = self.waiting.iter().sum();
+        full.counts.users = self.users;
+        full.counts.waiting = self.waiting.iter().sum();
+        full.counts.under_way = self.under_way;
         let index = self.index;
         self.index += 1;
         self.window_end = self.window_end.saturating_add(self.window).min(self.end);
-        let since = |time: Nanos| time.saturating_sub(self.zero);
+        let since = |time: Nanos| Duration::from_nanos(time.saturating_sub(self.zero));
+        (full.end, full.handed_over) = (since(end), since(now));
         self.outbox.send(Report::Window {
             index,
-            end: since(end),
-            handed_over: since(now),
             window: full,
         });
     }
@@ -395,18 +456,22 @@ impl Recorder {
 
 /// Records nanoseconds as whole microseconds, 1 µs … 1 h.
 #[inline]
-fn record(histogram: &mut Histogram<u64>, value: Nanos) {
+fn record<const DIGITS: u8>(histogram: &mut Hist<DIGITS>, value: Nanos) {
     let limit = MAX_RECORDED.as_micros() as u64;
-    let micros = ((value + 500) / 1000).clamp(1, limit);
+    let micros = to_micros(value).clamp(1, limit);
     histogram
         .record(micros)
         .expect("growing histograms hold an hour");
 }
 
+/// To the nearest, so that the mean of many short times isn't half a microsecond low.
+fn to_micros(time: Nanos) -> u64 {
+    (time + 500) / 1000
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::new_histogram;
     use std::sync::mpsc::sync_channel;
 
     use crate::report::queue;
@@ -415,16 +480,16 @@ mod tests {
 
     fn sample(ended: Nanos) -> Sample {
         Sample {
-            ended,
+            last: Attempt {
+                ended,
+                late: 0,
+                sizes: Sizes::of(10),
+            },
             response: 2 * MS,
             service: None,
-            late: 0,
-            sizes: Sizes::of(10),
             phases: Phases::default(),
             events: None,
             measured: Vec::new(),
-            redirected: false,
-            retry: None,
             trace: None,
         }
     }
@@ -432,9 +497,10 @@ mod tests {
     /// Number of transactions by window: (index, end in ms, count).
     fn windows(reports: &Receiver<(usize, Report)>) -> Vec<(u64, u64, u64)> {
         let counts = reports.try_iter().filter_map(|(_, report)| match report {
-            Report::Window {
-                index, end, window, ..
-            } => Some((index, end / MS, window.steps[0].transactions())),
+            Report::Window { index, window } => {
+                let end_ms = window.end.as_millis() as u64;
+                Some((index, end_ms, window.steps[0].transactions()))
+            }
             _ => None,
         });
         counts.collect()
@@ -454,7 +520,7 @@ mod tests {
         recorder.finish(
             zero + 99 * MS,
             ClientCounts::default(),
-            Unanswered::default(),
+            [],
         );
         assert_eq!(
             windows(&reports),
@@ -469,13 +535,13 @@ mod tests {
         let mut recorder = Recorder::new((1, 1), Outbox { worker: 0, queue }, emptied);
         recorder.begin(0, Duration::from_millis(10), Duration::from_millis(100));
         recorder.request(0, sample(12 * MS), Ok(()));
-        recorder.finish(17 * MS, ClientCounts::default(), Unanswered::default());
+        recorder.finish(17 * MS, ClientCounts::default(), []);
         assert_eq!(windows(&reports), [(0, 10, 0), (1, 17, 1)]);
     }
 
     #[test]
     fn values_outside_the_range_are_kept_at_its_ends() {
-        let mut histogram = new_histogram();
+        let mut histogram = Hist::<3>::default();
         for value in [0, 400, Nanos::MAX / 2] {
             record(&mut histogram, value);
         }

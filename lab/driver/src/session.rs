@@ -8,7 +8,7 @@ use lab_workload::timing::SessionChoice;
 use lab_workload::{Control, Template, Visitor};
 
 use crate::client::Client;
-use crate::user::{Due, Ended, Life, Shared, User, Waiting};
+use crate::user::{Due, Ended, Life, Next, Sending, Shared, User, Waiting};
 use lab_client::{ErrorClass, Exchange, FailedRequest, RequestId};
 
 /// How a round went.
@@ -193,7 +193,6 @@ impl<C: Client> Shared<C> {
             due = Due {
                 planned: None,
                 meant: life.state.at,
-                retry: None,
             };
         }
         went
@@ -208,36 +207,39 @@ impl<C: Client> Shared<C> {
     ) -> Requested {
         let retry = self.script.session[index].retry;
         let mut left = retry.map_or(0, |retry| retry.at_most);
+        let mut sending = Sending::new(index, due);
         let mut sent = false;
         loop {
             self.within_trial(due.meant).await;
-            let meant = due.planned.unwrap_or(due.meant);
-            self.under_way(life.user.place).set(meant.max(1));
+            self.set_under_way(life.user.place, index, sending.meant());
+            sending.retry_until = (left > 0).then_some(life.state.until);
             let mut exchange = self.send(&mut life.user, request).await;
-            self.under_way(life.user.place).set(0);
-            let redirected = exchange.redirected();
             let measured = self.measured(&life.user, (index, request), &mut exchange);
-            let ended = self.record((exchange, measured), index, due);
-            life.state.take(&ended, due);
+            let ended = self.record((exchange, measured), &mut sending, due);
+            life.state.take(&ended, due, self.failure_pause);
             sent |= ended.at.is_some();
-            let goes_on = !life.state.leaves();
-            match retry.filter(|_| goes_on && !ended.well && ended.at.is_some() && left > 0) {
-                Some(retry) => {
+            match (ended.next, retry) {
+                (Next::Redirect, _) => {
+                    due = Due {
+                        planned: None,
+                        meant: life.state.at,
+                    };
+                }
+                (Next::Retry, Some(retry)) => {
                     left -= 1;
-                    due = self.wait_to_retry(life, &retry.wait).await;
+                    due = self.wait_to_retry(life, (index, &retry.wait)).await;
+                    self.record_failed(&mut sending, !life.state.leaves());
                     if life.state.leaves() {
+                        life.state.well = false;
+                        self.clear_under_way(life.user.place);
                         return Requested::of(sent, &ended);
                     }
                     self.client.again(&mut life.user.session, request);
                 }
-                None if ended.well && redirected && goes_on => {
-                    due = Due {
-                        planned: None,
-                        meant: life.state.at,
-                        retry: None,
-                    };
+                _ => {
+                    self.clear_under_way(life.user.place);
+                    return Requested::of(sent, &ended);
                 }
-                None => return Requested::of(sent, &ended),
             }
         }
     }

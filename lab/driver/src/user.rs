@@ -7,23 +7,21 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use lab_workload::timing::{SessionChoice, TimingStream};
-use lab_workload::{LoadKind, UserScope, Visit, Wait};
+use lab_workload::{LoadKind, TraceContext, UserScope, Visit, Wait};
 use tokio::sync::Notify;
 
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::drive::Drive;
-use crate::event::Unanswered;
 use crate::load::{Pool, SharedPool};
-use crate::recorder::{Events, Recorder, Sample};
+use crate::recorder::{Attempt, Events, Recorder, Sample};
 use crate::script::{Script, ScriptStep};
 use crate::timers::{Timer, Timers, settable};
 use lab_client::ErrorClass;
 use lab_client::time::{Nanos, nanos};
-use lab_client::{Exchange, RequestId};
+use lab_client::{Exchange, FailedRequest, Phases, RequestId};
 
 /// What all users of a worker share that are of one population.
 pub(crate) struct Shared<C> {
@@ -43,9 +41,8 @@ pub(crate) struct Shared<C> {
     pub(crate) failure_pause: Nanos,
     /// Whether a step of which a request timed out isn't repeated any further.
     pub(crate) timeout_ends_step: bool,
-    /// By place of the user on its worker: when the request under way was meant to be sent; 0
-    /// where none is.
-    pub(crate) under_way: Box<[Cell<Nanos>]>,
+    /// The request under way by place of the user on its worker.
+    pub(crate) under_way: Box<[Cell<UnderWay>]>,
     /// Whether sessions arrive: then service times are kept apart from response times.
     pub(crate) open: bool,
     /// Where sessions that arrive meet connections; without use for other loads.
@@ -58,6 +55,15 @@ pub(crate) struct Shared<C> {
     pub(crate) end: Cell<Nanos>,
     /// Told when a task of the worker ends.
     pub(crate) ended: Rc<Notify>,
+}
+
+/// The request that a user has under way.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct UnderWay {
+    /// When it was meant to be sent, from where its response time counts; 0 if there is none.
+    meant: Nanos,
+    /// Its step among those of all populations.
+    step: usize,
 }
 
 /// What a task holds of it, until it ends: then [`Shared::ended`] is told, after a panic as well.
@@ -91,8 +97,20 @@ impl<C> Shared<C> {
         }
     }
 
-    pub(crate) fn under_way(&self, place: usize) -> &Cell<Nanos> {
-        &self.under_way[place]
+    /// The user's request of this step is under way, and has been since it was meant to be sent.
+    pub(crate) fn set_under_way(&self, place: usize, step: usize, meant: Nanos) {
+        let step = self.first_step + step;
+        let meant = meant.max(1);
+        if self.under_way[place].replace(UnderWay { meant, step }).meant == 0 {
+            self.recorder.borrow_mut().request_started();
+        }
+    }
+
+    /// The user has no request under way.
+    pub(crate) fn clear_under_way(&self, place: usize) {
+        if self.under_way[place].take().meant > 0 {
+            self.recorder.borrow_mut().request_ended();
+        }
     }
 
     /// How many sessions each user has, where that is said.
@@ -122,20 +140,20 @@ impl<C> Shared<C> {
         }
     }
 
-    /// The requests that had no answer at the cut, and the sessions that waited for a connection.
-    pub(crate) fn unanswered(&self, cut: Nanos) -> Unanswered {
+    /// The step and the age of each request that has no response at the cut, and of the first request of each
+    /// session that waits for a connection.
+    pub(crate) fn unanswered(&self, cut: Nanos) -> Vec<(usize, Nanos)> {
         let sent = self.under_way.iter().map(Cell::get);
+        let sent = sent.filter(|request| request.meant > 0);
         let pool = self.pool.lock();
         let arrived = pool.arrivals(self.worker);
-        let meant = sent.filter(|meant| *meant > 0).chain(arrived);
-        let before = meant.filter(|meant| *meant < cut);
-        before.fold(Unanswered::default(), |mut sum, meant| {
-            sum.add(Unanswered {
-                count: 1,
-                oldest: Duration::from_nanos(cut - meant),
-            });
-            sum
-        })
+        let meant = sent
+            .map(|request| (request.step, request.meant))
+            .chain(arrived.map(|at| (self.first_step, at)));
+        meant
+            .filter(|(_, meant)| *meant < cut)
+            .map(|(step, meant)| (step, cut - meant))
+            .collect()
     }
 }
 
@@ -203,6 +221,8 @@ impl<C: Client> Future for UserSleep<'_, C> {
 pub(crate) struct Progress {
     /// When the last request or step ended: the next wait runs from here.
     pub(crate) at: Nanos,
+    /// Requests in a row that ended without a response.
+    pub(crate) without_response: u8,
     /// Nothing may be sent before this.
     pub(crate) not_before: Nanos,
     /// Nothing is sent from here on: the user leaves.
@@ -219,6 +239,7 @@ impl Progress {
     pub(crate) fn from(start: Nanos) -> Self {
         Self {
             at: start,
+            without_response: 0,
             not_before: 0,
             until: Nanos::MAX,
             arrived: None,
@@ -232,20 +253,30 @@ impl Progress {
         self.at >= self.until
     }
 
-    /// Takes in how a request went that was due then.
-    pub(crate) fn take(&mut self, ended: &Ended, due: Due) {
-        self.not_before = self.not_before.max(ended.not_before);
-        self.well &= ended.well;
+    /// Takes in how a message went that was due then.
+    pub(crate) fn take(&mut self, ended: &Ended, due: Due, failure_pause: Nanos) {
+        self.well &= ended.well || ended.next == Next::Retry;
         match ended.at {
             Some(at) => {
                 self.at = at;
                 self.moved = true;
+                self.without_response = match ended.without_response {
+                    true => self.without_response.saturating_add(1),
+                    false => 0,
+                };
+                if self.without_response >= FAILURES_BEFORE_PAUSE {
+                    self.not_before = at.saturating_add(failure_pause);
+                }
             }
             // The plan holds for the first request that is sent.
             None => self.arrived = due.planned,
         }
     }
 }
+
+/// After so many requests in a row without a response a user pauses before each further one, lest it flood a server
+/// that is down. Single failures pause nobody.
+const FAILURES_BEFORE_PAUSE: u8 = 3;
 
 /// A wait before a step, as it begins.
 pub(crate) struct Waiting {
@@ -263,20 +294,65 @@ pub(crate) struct Due {
     pub(crate) planned: Option<Nanos>,
     /// When it can go out at the earliest.
     pub(crate) meant: Nanos,
-    /// Of a failed request that is sent again: how long that was waited for.
-    pub(crate) retry: Option<Nanos>,
+}
+
+/// A request from its first message to its last: redirects and failed attempts belong to it.
+pub(crate) struct Sending {
+    /// Its step, counted as its population's are.
+    pub(crate) step: usize,
+    /// When its first message was due.
+    due: Due,
+    /// When its first message was sent.
+    began: Option<Nanos>,
+    /// Sums over its messages so far.
+    phases: Phases,
+    /// Until when a failed attempt may be sent again; `None` if none may.
+    pub(crate) retry_until: Option<Nanos>,
+    /// A failed attempt, until the request is sent again.
+    failed: Option<Box<(Attempt, FailedRequest, Option<TraceContext>)>>,
+}
+
+impl Sending {
+    pub(crate) fn new(step: usize, due: Due) -> Self {
+        Self {
+            step,
+            due,
+            began: None,
+            phases: Phases::default(),
+            retry_until: None,
+            failed: None,
+        }
+    }
+
+    /// From when its response time counts, if its first message goes out at `meant`.
+    pub(crate) fn meant(&self) -> Nanos {
+        self.due.planned.unwrap_or(self.due.meant)
+    }
+}
+
+/// What follows an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Nothing: the request is over.
+    Over,
+    /// The message to which it is redirected.
+    Redirect,
+    /// The same message once more.
+    Retry,
 }
 
 /// How a request went, as far as the schedule cares.
 pub(crate) struct Ended {
     /// When; `None` when it wasn't sent.
     pub(crate) at: Option<Nanos>,
-    /// Nothing may be sent before this.
-    pub(crate) not_before: Nanos,
     /// Whether it met its `expect`.
     pub(crate) well: bool,
-    /// Whether it had no whole answer in time.
+    /// Whether it had no complete response in time.
     pub(crate) timed_out: bool,
+    /// Whether it had no response at all.
+    pub(crate) without_response: bool,
+    /// What follows.
+    pub(crate) next: Next,
 }
 
 impl<C: Client> Shared<C> {
@@ -308,8 +384,13 @@ impl<C: Client> Shared<C> {
         // Whoever waited for a connection has thought meanwhile.
         let ready = planned.map_or(state.at.saturating_add(wait), |at| at.max(state.at));
         let meant = ready.max(state.not_before);
+        if meant > ready {
+            let step = self.first_step + index;
+            let mut recorder = self.recorder.borrow_mut();
+            recorder.paused(state.at, step, meant - ready);
+        }
         if let Some(planned) = planned.filter(|planned| *planned < meant) {
-            self.under_way(life.user.place).set(planned.max(1));
+            self.set_under_way(life.user.place, index, planned);
         }
         Waiting {
             wait,
@@ -352,15 +433,15 @@ impl<C: Client> Shared<C> {
             self.recorder.borrow_mut().waited(now, step, lasted);
             state.at = now;
         }
-        Some(Due {
-            planned,
-            meant,
-            retry: None,
-        })
+        Some(Due { planned, meant })
     }
 
-    /// The wait before a failed request is sent again.
-    pub(crate) async fn wait_to_retry(&self, life: &mut Life<C>, wait: &Wait) -> Due {
+    /// The wait before a failed request of a step is sent again.
+    pub(crate) async fn wait_to_retry(
+        &self,
+        life: &mut Life<C>,
+        (step, wait): (usize, &Wait),
+    ) -> Due {
         let wait = nanos(life.user.timing.next_unplanned(wait));
         let failed = life.state.at;
         let meant = failed.saturating_add(wait).max(life.state.not_before);
@@ -369,22 +450,26 @@ impl<C: Client> Shared<C> {
             life.sleep_until(&self.client, until).await;
             life.state.at = self.clock.nanos();
         }
+        let (now, waited) = (life.state.at, life.state.at.saturating_sub(failed));
+        let step = self.first_step + step;
+        self.recorder
+            .borrow_mut()
+            .waited_to_retry(now, step, waited);
         Due {
             planned: None,
             meant,
-            retry: Some(life.state.at.saturating_sub(failed)),
         }
     }
 
-    /// Records how a request of a step (or of the probe) went.
+    /// Records how a message of a request went that was due then.
     pub(crate) fn record(
         &self,
         (exchange, measured): (Exchange, Vec<(usize, u64)>),
-        step: usize,
+        sending: &mut Sending,
         due: Due,
     ) -> Ended {
         let mut recorder = self.recorder.borrow_mut();
-        let step = self.first_step + step;
+        let step = self.first_step + sending.step;
         match exchange {
             Exchange::Done {
                 sent,
@@ -396,35 +481,38 @@ impl<C: Client> Shared<C> {
                 redirected,
                 trace,
             } => {
-                let class = result.as_ref().err().map(|failure| failure.class);
-                let service = ended.saturating_sub(sent);
-                let sample = Sample {
+                let attempt = Attempt {
                     ended,
-                    response: due.planned.map_or(service, |at| ended.saturating_sub(at)),
-                    service: (self.open || due.planned.is_some()).then_some(service),
                     late: sent.saturating_sub(due.meant),
                     sizes,
-                    phases,
-                    events: events.map(|times| Events {
-                        first: times
-                            .first
-                            .map(|at| at.saturating_sub(due.planned.unwrap_or(sent))),
-                        gaps: times.gaps,
-                    }),
-                    measured,
-                    redirected,
-                    retry: due.retry,
-                    trace,
                 };
-                recorder.request(step, sample, result);
+                sending.began.get_or_insert(sent);
+                sending.phases = sending.phases.and(phases);
+                let class = result.as_ref().err().map(|failure| failure.class);
+                let retries = sending.retry_until.is_some_and(|until| ended < until);
+                let next = match result {
+                    Ok(()) if redirected => {
+                        recorder.hop(step, attempt);
+                        Next::Redirect
+                    }
+                    Err(failure) if retries => {
+                        sending.failed = Some(Box::new((attempt, failure, trace)));
+                        Next::Retry
+                    }
+                    result => {
+                        let events = events.map(|times| (times.first, times.gaps));
+                        let mut sample = self.sample(sending, attempt, events);
+                        (sample.measured, sample.trace) = (measured, trace);
+                        recorder.request(step, sample, result);
+                        Next::Over
+                    }
+                };
                 Ended {
                     at: Some(ended),
-                    not_before: match class.is_some_and(unanswered) {
-                        true => ended + self.failure_pause,
-                        false => 0,
-                    },
                     well: class.is_none(),
                     timed_out: class == Some(ErrorClass::Timeout),
+                    without_response: class.is_some_and(ErrorClass::is_without_response),
+                    next,
                 }
             }
             Exchange::Skipped => {
@@ -438,6 +526,46 @@ impl<C: Client> Shared<C> {
         }
     }
 
+    /// The figures of a request whose last message is this one.
+    fn sample(
+        &self,
+        sending: &Sending,
+        last: Attempt,
+        events: Option<(Option<Nanos>, Vec<Nanos>)>,
+    ) -> Sample {
+        let planned = sending.due.planned;
+        let began = sending.began.unwrap_or(last.ended);
+        let counts_from = planned.unwrap_or(began);
+        let service = last.ended.saturating_sub(began);
+        Sample {
+            last,
+            response: last.ended.saturating_sub(counts_from),
+            service: (self.open || planned.is_some()).then_some(service),
+            phases: sending.phases,
+            events: events.map(|(first, gaps)| Events {
+                first: first.map(|at| at.saturating_sub(counts_from)),
+                gaps,
+            }),
+            measured: Vec::new(),
+            trace: None,
+        }
+    }
+
+    /// Records a failed attempt: the request is sent again now, or its user has left and this was its outcome.
+    pub(crate) fn record_failed(&self, sending: &mut Sending, is_sent_again: bool) {
+        let Some((attempt, failure, trace)) = sending.failed.take().map(|failed| *failed) else {
+            return;
+        };
+        let step = self.first_step + sending.step;
+        let mut recorder = self.recorder.borrow_mut();
+        if is_sent_again {
+            return recorder.retried(step, attempt, failure, trace);
+        }
+        let mut sample = self.sample(sending, attempt, None);
+        sample.trace = trace;
+        recorder.request(step, sample, Err(failure));
+    }
+
     pub(crate) fn forget_rest(&self, step: &ScriptStep, from: RequestId, scope: &mut UserScope) {
         for request in from..step.requests.end {
             self.client.forget(request, scope);
@@ -447,15 +575,8 @@ impl<C: Client> Shared<C> {
 
 const NOT_SENT: Ended = Ended {
     at: None,
-    not_before: 0,
     well: false,
     timed_out: false,
+    without_response: false,
+    next: Next::Over,
 };
-
-/// Failures after which even a user without waits pauses, lest it hammer a server that is down.
-pub(crate) fn unanswered(class: ErrorClass) -> bool {
-    matches!(
-        class,
-        ErrorClass::Timeout | ErrorClass::Connect | ErrorClass::Reset
-    )
-}

@@ -23,14 +23,14 @@ use crate::control::Order;
 use crate::crowd::Crowd;
 use crate::drive::Drive;
 use crate::error::DriverError;
-use crate::event::Unanswered;
+use crate::event::Window;
 use crate::load::{run_arrivals, run_probe, run_slot, run_user};
 use crate::part::Slice;
 use crate::recorder::Recorder;
-use crate::report::{Outbox, Report, SetupCounts, WorkerWindow};
+use crate::report::{Outbox, Report, SetupCounts};
 use crate::tasks::Tasks;
 use crate::timers::Timers;
-use crate::user::{Member, Shared, User, unanswered};
+use crate::user::{Member, Shared, UnderWay, User};
 use lab_client::Exchange;
 use lab_client::time::{Nanos, nanos};
 use lab_client::{ClientCounts, ErrorClass};
@@ -47,7 +47,7 @@ pub(crate) struct Worker {
     pub(crate) clock: Clock,
     pub(crate) orders: watch::Receiver<Order>,
     pub(crate) outbox: Outbox,
-    pub(crate) emptied: Receiver<Box<WorkerWindow>>,
+    pub(crate) emptied: Receiver<Box<Window>>,
 }
 
 /// Tells the merger of the worker's end, however it ends.
@@ -189,7 +189,7 @@ impl Worker {
             population: crowd.place,
             failure_pause: nanos(drive.limits.failure_pause),
             timeout_ends_step: drive.limits.timeout_ends_step,
-            under_way: mine.clone().map(|_| Cell::new(0)).collect(),
+            under_way: mine.clone().map(|_| Cell::new(UnderWay::default())).collect(),
             open,
             pool: crowd.pool.clone(),
             worker: self.number,
@@ -312,10 +312,10 @@ impl Worker {
         };
         let now = self.clock.nanos();
         let at = recorder.borrow().cut(now);
-        let mut unanswered = Unanswered::default();
+        let mut unanswered = Vec::new();
         for of in present {
             of.shared.pool.lock().close();
-            unanswered.add(of.shared.unanswered(at));
+            unanswered.extend(of.shared.unanswered(at));
         }
         recorder.borrow_mut().finish(now, counts(), unanswered);
         cut
@@ -520,8 +520,8 @@ impl<C: Client> SetupRun<C> {
             if !exchange.redirected() {
                 next = left.next();
             }
-            let pause = matches!(&exchange,
-                Exchange::Done { result: Err(failure), .. } if unanswered(failure.class));
+            let class = exchange.failure();
+            let pause = class.is_some_and(ErrorClass::is_without_response);
             if !self.count(exchange) {
                 (request..requests.end).for_each(|r| shared.client.forget(r, &mut user.scope));
                 if pause {

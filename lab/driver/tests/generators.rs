@@ -168,7 +168,7 @@ fn users_are_spread_and_each_acts_once() {
     let users = || (0..5).all(|user| count(&server, &format!("/get/{user}")) > 3);
     // And until a window has them all: of those after the stop some may have one generator's part alone.
     let (told, summary, threads) = run(&drive, 3, |driver, window| {
-        if window.users == 5 && users() && count(&server, "/probe") > 3 {
+        if window.counts.users == 5 && users() && count(&server, "/probe") > 3 {
             driver.stop();
         }
     });
@@ -191,7 +191,7 @@ fn users_are_spread_and_each_acts_once() {
     );
     assert_eq!(told.times(0).len(), summary.transactions);
     assert_eq!(
-        told.windows.iter().map(|window| window.users).max(),
+        told.windows.iter().map(|window| window.counts.users).max(),
         Some(5)
     );
     check_windows(&told);
@@ -250,11 +250,11 @@ fn arrivals_are_shared() {
     // have been given one at a window's end that it had not begun.
     let (mut arrived, mut begun, mut answered) = (0, 0, 0);
     for window in &told.windows[..whole.get().unwrap()] {
-        arrived += window.arrived;
-        begun += window.cycles;
-        answered += window.steps[0].ok.len();
-        assert_eq!(u64::from(window.users), begun - answered);
-        let not_begun = arrived - begun - window.waiting;
+        arrived += window.counts.arrived;
+        begun += window.counts.cycles;
+        answered += window.steps[0].times.ok.len();
+        assert_eq!(u64::from(window.counts.users), begun - answered);
+        let not_begun = arrived - begun - window.counts.waiting;
         assert!(not_begun <= 5, "{not_begun}");
     }
     assert!(answered > 0 && answered <= summary.transactions);
@@ -281,7 +281,7 @@ fn stages_are_shared() {
     check_windows(&told);
     // Whoever is due at a window's end may have begun just behind it, and leave with an answer.
     let most = |windows: std::ops::Range<usize>| {
-        let users = told.windows[windows].iter().map(|window| window.users);
+        let users = told.windows[windows].iter().map(|window| window.counts.users);
         users.max().unwrap()
     };
     assert!(most(0..2) <= 2, "{}", most(0..2));

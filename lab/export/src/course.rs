@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use lab_archive::{
-    ErrorClass, Growth, Interval, Kind, Manifest, Outcome, Series, StepLine, WindowLine,
+    Growth, Interval, Kind, Manifest, Outcome, Series, WindowLine,
 };
+use lab_counts::{ErrorClass, StepCounts};
 use lab_stats::exponential::Exponential;
 
 use crate::figure::{
@@ -16,15 +17,6 @@ use crate::figure::{
 
 /// Frames are no closer than this, however short the trial's windows are.
 const APART_MS: f64 = 1000.0;
-
-/// Classes of failed requests, with the words that are sent.
-const CLASSES: [(ErrorClass, &str); 5] = [
-    (ErrorClass::Status, "status"),
-    (ErrorClass::Timeout, "timeout"),
-    (ErrorClass::Connect, "connect"),
-    (ErrorClass::Reset, "reset"),
-    (ErrorClass::Check, "check"),
-];
 
 /// A trial whose archive grows.
 #[derive(Debug)]
@@ -123,20 +115,20 @@ impl Times {
 
 impl Step {
     fn new(name: &str) -> Self {
-        let none = |(class, _)| (class, Sum::default());
+        let none = |class| (class, Sum::default());
         Self {
             name: name.into(),
             ok: Sum::default(),
-            errors: CLASSES.map(none).into(),
+            errors: ErrorClass::ALL.map(none).into(),
             times: Times::default(),
             measures: Vec::new(),
         }
     }
 
-    fn add(&mut self, line: &StepLine) {
+    fn add(&mut self, line: &StepCounts) {
         self.ok.add(line.ok);
-        for (class, count) in &line.errors {
-            self.errors.entry(*class).or_default().add(*count);
+        for (class, count) in line.errors.iter() {
+            self.errors.entry(class).or_default().add(count);
         }
     }
 
@@ -153,9 +145,9 @@ impl Step {
             });
         };
         put(&REQUESTS, outcome("ok"), self.ok.take());
-        for (class, word) in CLASSES {
+        for class in ErrorClass::ALL {
             let sum = self.errors.entry(class).or_default();
-            put(&REQUESTS, outcome(word), sum.take());
+            put(&REQUESTS, outcome(class.name()), sum.take());
         }
         put(&RESPONSE_TIME, Vec::new(), self.times.take());
         for measure in &mut self.measures {
@@ -252,8 +244,8 @@ impl Course {
     }
 
     fn window(&mut self, window: &WindowLine) {
-        self.users = window.users;
-        self.sessions.add(window.cycles);
+        self.users = window.counts.users;
+        self.sessions.add(window.counts.cycles);
         for (number, line) in &window.steps {
             if let Some(step) = self.steps.get_mut(usize::from(*number)) {
                 step.add(line);

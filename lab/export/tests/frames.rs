@@ -67,7 +67,7 @@ fn sums_of_a_finished_run_are_those_of_its_archive() {
                 .flat_map(|window| window.steps.values())
         };
         let ok: u64 = lines().map(|line| line.ok).sum();
-        let errors: u64 = lines().flat_map(|line| line.errors.values()).sum();
+        let errors: u64 = lines().map(lab_counts::StepCounts::failed).sum();
         assert!(ok > 0);
         assert_eq!(of_metric(&sums, "(\"outcome\", \"ok\")"), ok);
         assert_eq!(of_metric(&sums, "plimsoll_requests"), ok + errors);
@@ -84,7 +84,7 @@ fn sums_of_a_finished_run_are_those_of_its_archive() {
         let hlog = trial.hlog.iter().filter(|one| is_response(one.series));
         let times: u64 = hlog.map(|one| one.histogram().len()).sum();
         assert_eq!(of_metric(&sums, "plimsoll_response_time"), times);
-        let cycles: u64 = trial.windows.iter().map(|window| window.cycles).sum();
+        let cycles: u64 = trial.windows.iter().map(|window| window.counts.cycles).sum();
         assert_eq!(of_metric(&sums, "plimsoll_sessions"), cycles);
     }
 }

@@ -6,7 +6,6 @@
 use std::fmt::Write as _;
 
 use lab_analysis::model::LoadLine;
-use lab_archive::ErrorClass;
 use lab_stats::exponential::Exponential;
 
 use crate::state::{Mode, Outcome, State};
@@ -170,18 +169,8 @@ fn requests(text: &mut String, of: &str, step: &Step) {
         );
     };
     line("ok", step.ok);
-    for (class, count) in &step.errors {
-        line(word(*class), *count);
-    }
-}
-
-fn word(class: ErrorClass) -> &'static str {
-    match class {
-        ErrorClass::Status => "status",
-        ErrorClass::Timeout => "timeout",
-        ErrorClass::Connect => "connect",
-        ErrorClass::Reset => "reset",
-        ErrorClass::Check => "check",
+    for (class, count) in step.errors.iter() {
+        line(class.name(), count);
     }
 }
 

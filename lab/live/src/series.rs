@@ -87,8 +87,8 @@ impl Load {
             end_ms: window.end_ms,
             answered,
             failed,
-            users: window.users,
-            waiting: window.waiting,
+            users: window.counts.users,
+            waiting: window.counts.waiting,
             times: histogram(),
         };
         match self.stretches.last_mut() {
@@ -203,13 +203,18 @@ impl Sample {
 
 #[cfg(test)]
 mod tests {
+    use lab_counts::WindowCounts;
+
     use super::*;
 
     fn window(number: u32) -> WindowLine {
         WindowLine {
             start_ms: f64::from(number) * 100.0,
             end_ms: f64::from(number + 1) * 100.0,
-            users: number,
+            counts: WindowCounts {
+                users: number,
+                ..WindowCounts::default()
+            },
             ..WindowLine::default()
         }
     }

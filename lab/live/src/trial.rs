@@ -1,12 +1,13 @@
 //! The trial under way: sums, quantiles, and the course of what its archive holds so far. Nothing here
 //! is judged: it may still come out as no measurement.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use hdrhistogram::Histogram;
 use lab_archive::{
-    ErrorClass, ErrorExample, Growth, Interval, Kind, Manifest, Outcome, Series, WindowLine,
+    ErrorExample, Growth, Interval, Kind, Manifest, Outcome, Series, WindowLine,
 };
+use lab_counts::ErrorCounts;
 use lab_stats::exponential::Exponential;
 
 use crate::series::{Counters, Load};
@@ -121,7 +122,7 @@ pub struct Step {
     /// Answered requests, ramp included.
     pub ok: u64,
     /// Failed ones by class, ramp included.
-    pub errors: BTreeMap<ErrorClass, u64>,
+    pub errors: ErrorCounts,
     /// Response times in µs since the hold began; before it, since the ramp began.
     pub times: Histogram<u64>,
     /// Response times in µs, ramp included.
@@ -157,7 +158,7 @@ impl Step {
         Self {
             name: name.to_owned(),
             ok: 0,
-            errors: BTreeMap::new(),
+            errors: ErrorCounts::default(),
             times: histogram(),
             all_times: histogram(),
         }
@@ -166,7 +167,7 @@ impl Step {
     /// Failed requests.
     #[must_use]
     pub fn failed(&self) -> u64 {
-        self.errors.values().sum()
+        self.errors.total()
     }
 }
 
@@ -244,16 +245,14 @@ impl Trial {
             let step = self.steps.get_mut(number).or(self.probe.as_mut());
             let Some(step) = step else { continue };
             step.ok += line.ok;
-            for (class, count) in &line.errors {
-                *step.errors.entry(*class).or_default() += count;
-            }
+            step.errors += line.errors;
             if !is_probe {
                 answered += line.ok;
-                failed += line.errors.values().sum::<u64>();
+                failed += line.failed();
             }
         }
         self.elapsed_ms = self.elapsed_ms.max(window.end_ms);
-        self.sessions += window.cycles;
+        self.sessions += window.counts.cycles;
         self.load.window(window, answered, failed);
         self.recent.push_back(Recent {
             start_ms: window.start_ms,

@@ -15,6 +15,7 @@ mod threshold;
 pub use abort::Abort;
 pub use decides::{Decides, UnknownMeasure};
 pub use duet::{Duet, Side};
+pub use lab_counts::{Aggregate, Metric, Scope};
 pub use lab_workload::{
     Arrivals, Level, LoadKind, LoadSpec, Need, Population, PopulationPrediction, Prediction, Range,
     Spacing, Span, Stage, StagePrediction, StepPrediction, Transfer,
@@ -24,4 +25,4 @@ pub use question::{
     Cell, Factor, Order, PopulationOutline, Published, Question, SessionOutline, StepOutline,
     TagOutline, VARIANT, WorkloadOutline,
 };
-pub use threshold::{Aggregate, Comparison, Find, Metric, Threshold};
+pub use threshold::{Comparison, Find, Threshold};

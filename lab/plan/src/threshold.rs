@@ -1,7 +1,7 @@
 //! Judgements on the server: what a study asks to hold, and what a search keeps within.
 
+use lab_counts::{Aggregate, Metric, Scope};
 use lab_stats::search::Rules;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A judgement on the server, as k6 spells it: `response_time: ["p(95) < 300ms"]`.
@@ -9,17 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct Threshold {
     /// What is judged.
     pub metric: Metric,
-    /// `None` = all steps.
-    pub step: Option<String>,
-    /// The stage of the load that it is about; `None` = all of the hold.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stage: Option<String>,
-    /// The population that it is about; `None` = all users.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub population: Option<String>,
-    /// The tag of the steps that it is about; `None` = whatever tags they have.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tag: Option<String>,
+    /// The part of the load that it is about.
+    #[serde(flatten)]
+    pub scope: Scope,
     /// Which figure of it.
     pub aggregate: Aggregate,
     /// The comparison that must hold.
@@ -34,6 +26,17 @@ pub struct Threshold {
 }
 
 impl Threshold {
+    /// Returns true if the value is within the limit.
+    #[must_use]
+    pub fn holds(&self, value: f64) -> bool {
+        match self.comparison {
+            Comparison::Less => value < self.limit,
+            Comparison::LessOrEqual => value <= self.limit,
+            Comparison::Greater => value > self.limit,
+            Comparison::GreaterOrEqual => value >= self.limit,
+        }
+    }
+
     /// The limit on the error rate where a study sets none.
     #[must_use]
     pub fn implied_error_rate() -> Self {
@@ -57,10 +60,7 @@ impl Threshold {
     fn error_rate_below(limit: f64, text: &str) -> Self {
         Self {
             metric: Metric::ErrorRate,
-            step: None,
-            stage: None,
-            population: None,
-            tag: None,
+            scope: Scope::All,
             aggregate: Aggregate::Rate,
             comparison: Comparison::Less,
             limit,
@@ -68,56 +68,6 @@ impl Threshold {
             implied: true,
         }
     }
-}
-
-/// What a threshold judges.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Metric {
-    /// From the planned send where there is a plan.
-    ResponseTime,
-    /// From the actual send.
-    ServiceTime,
-    /// Of a step that listens for events: what the first took, from where the response time counts.
-    FirstEvent,
-    /// Likewise what each further event took after the one before.
-    BetweenEvents,
-    /// Errors ÷ (transactions + errors).
-    ErrorRate,
-    /// Requests sent again because the server had closed the connection ÷ (transactions + errors).
-    Resends,
-    /// Transactions per second in the hold.
-    Throughput,
-}
-
-impl Metric {
-    /// Whether it is a time, with percentiles and in milliseconds.
-    #[must_use]
-    pub fn is_time(self) -> bool {
-        match self {
-            Self::ResponseTime | Self::ServiceTime => true,
-            Self::FirstEvent | Self::BetweenEvents => true,
-            Self::ErrorRate | Self::Resends | Self::Throughput => false,
-        }
-    }
-}
-
-/// A figure of a metric.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Aggregate {
-    /// `p(N)`, 0 < N < 100.
-    Percentile(f64),
-    /// `avg` or `mean`.
-    Mean,
-    /// `min`.
-    Min,
-    /// `max`.
-    Max,
-    /// `med`.
-    Median,
-    /// `rate`.
-    Rate,
 }
 
 /// A comparison operator.

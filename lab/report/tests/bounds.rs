@@ -3,7 +3,7 @@
 use crate::support::{Made, STUDY, Shape, WORKLOAD};
 use lab_analysis::Analysis;
 use lab_analysis::model::{CheckOutcome, Comparison, Measure, Verdict};
-use lab_archive::ErrorClass;
+use lab_counts::ErrorClass;
 use lab_comparison::{RunOutcome, compare_runs};
 use lab_report::write::{html, markdown, steps_csv, terminal};
 

@@ -50,7 +50,7 @@ fn steps_of_a_tag_are_judged_and_told_together() {
     let holds: Vec<(Option<&str>, bool)> = trial
         .thresholds
         .iter()
-        .map(|one| (one.tag.as_deref(), one.holds))
+        .map(|one| (one.scope.named().map(|(_, name)| name), one.holds))
         .collect();
     // Writing takes longer than reading.
     let expected = [

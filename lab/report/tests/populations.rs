@@ -1,5 +1,6 @@
 //! Loads of several populations: each with its figures and its thresholds.
 
+use lab_counts::Scope;
 use crate::support::{Made, STUDY, Shape};
 use lab_analysis::model::{Check, CheckOutcome};
 use lab_report::write::{html, terminal};
@@ -44,7 +45,7 @@ fn each_population_has_its_figures_and_its_thresholds() {
     assert!(p95(0) < p95(1), "{} {}", p95(0), p95(1));
     let holds = |text: &str, population: &str| {
         let named = |one: &&lab_analysis::model::ThresholdResult| {
-            one.population.as_deref() == Some(population) && one.text == text
+            one.scope == Scope::Population(population.to_owned()) && one.text == text
         };
         trial.thresholds.iter().find(named).unwrap().holds
     };

@@ -1,5 +1,6 @@
 //! Loads of stages: each with its figures and its thresholds, none of them taken for a steady state.
 
+use lab_counts::Scope;
 use crate::support::{Made, STUDY, Shape};
 use lab_analysis::model::{Check, CheckOutcome};
 use lab_report::write::{html, terminal};
@@ -44,8 +45,10 @@ fn each_stage_has_its_figures_and_its_thresholds() {
     let holds: Vec<_> = trial
         .thresholds
         .iter()
-        .filter(|one| one.stage.is_some())
-        .map(|one| (one.stage.clone().unwrap(), one.holds))
+        .filter_map(|one| match &one.scope {
+            Scope::Stage(stage) => Some((stage.clone(), one.holds)),
+            _ => None,
+        })
         .collect();
     let expected = [("cold", false), ("2", true), ("2", true)];
     assert_eq!(

@@ -1,7 +1,7 @@
 //! Numbers and names as people read them. It knows no layout.
 
 use lab_plan::checks::Unit;
-use lab_plan::{Cell, Level, Metric, Question};
+use lab_plan::{Cell, Level, Metric, Question, Scope};
 
 use crate::model::Bound;
 
@@ -184,21 +184,15 @@ pub fn still_unanswered(n: u64, oldest_ms: f64) -> String {
     )
 }
 
-/// What of a run a judgement is about, behind its words: ` in “Log in”`, ` of population “readers”`; empty
-/// where it is about all.
+/// The scope of a judgement, behind its words: ` in “Log in”`, ` of population “readers”`; empty for all.
 #[must_use]
-pub fn narrowed(
-    step: Option<&str>,
-    stage: Option<&str>,
-    population: Option<&str>,
-    tag: Option<&str>,
-) -> String {
-    match (step, stage, population, tag) {
-        (Some(step), ..) => format!(" in “{step}”"),
-        (None, Some(stage), ..) => format!(" in stage “{stage}”"),
-        (None, None, Some(population), _) => format!(" of population “{population}”"),
-        (None, None, None, Some(tag)) => format!(" of steps tagged “{tag}”"),
-        (None, None, None, None) => String::new(),
+pub fn scope(scope: &Scope) -> String {
+    match scope {
+        Scope::All => String::new(),
+        Scope::Step(step) => format!(" in “{step}”"),
+        Scope::Stage(stage) => format!(" in stage “{stage}”"),
+        Scope::Population(population) => format!(" of population “{population}”"),
+        Scope::Tag(tag) => format!(" of steps tagged “{tag}”"),
     }
 }
 

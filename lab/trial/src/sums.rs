@@ -4,10 +4,12 @@
 //! spans, so the same rule, on whole milliseconds, takes the same ones.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 
 use hdrhistogram::Histogram;
-use lab_archive::model::{ErrorClass, Manifest, StepLine, WindowLine};
+use lab_archive::model::{Manifest, WindowLine};
 use lab_archive::{Interval, Kind, Outcome, PROBE, Series, TrialData};
+use lab_counts::{ErrorClass, StepCounts};
 use lab_plan::LoadKind;
 use lab_stats::histogram::MergeError;
 use lab_stats::{Merger, Sparse, WeightedMean, quantile};
@@ -47,53 +49,50 @@ impl Hold {
     }
 }
 
-/// Counts of one step.
+/// Counts of one step, where the load may have a time limit.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct StepSum {
-    pub(crate) ok: u64,
-    pub(crate) errors: u64,
-    /// Requests given up at the load's time limit, where it has one: a bound, no errors.
+    /// Without the requests that were given up at the time limit.
+    counts: StepCounts,
+    /// Requests that were given up at the time limit: a bound, no errors.
     pub(crate) over_limit: u64,
-    /// Those of `ok` after which another one followed that no plan knows of.
-    pub(crate) redirects: u64,
-    /// Those of all requests that were failed ones sent again, which no plan knows of either.
-    pub(crate) retries: u64,
-    pub(crate) retry_wait_us: u64,
-    /// Loops that ended by their bound.
-    pub(crate) cut_off: u64,
-    pub(crate) skipped: u64,
-    pub(crate) waits: u64,
-    pub(crate) wait_sum_us: u64,
-    pub(crate) bytes: u64,
-    /// The same after content codings were undone.
-    pub(crate) plain_bytes: u64,
+}
+
+impl Deref for StepSum {
+    type Target = StepCounts;
+
+    fn deref(&self) -> &StepCounts {
+        &self.counts
+    }
 }
 
 impl StepSum {
-    fn add(&mut self, names: &Names<'_>, line: &StepLine) {
-        self.ok += line.ok;
-        self.errors += names.errors(line);
-        self.over_limit += names.over_limit(line);
-        self.redirects += line.redirects;
-        self.retries += line.retries;
-        self.retry_wait_us += line.retry_wait_us;
-        self.cut_off += line.cut_off;
-        self.skipped += line.skipped;
-        self.waits += line.waits;
-        self.wait_sum_us += line.wait_sum_us;
-        self.bytes += line.bytes;
-        self.plain_bytes += line.plain_bytes.unwrap_or(line.bytes);
+    fn add(&mut self, names: &Names<'_>, line: &StepCounts) {
+        self.counts += line;
+        if names.limited {
+            self.over_limit += std::mem::take(&mut self.counts.errors[ErrorClass::Timeout]);
+        }
     }
 
-    /// Requests of the plan answered in whatever way, and steps skipped: what the users got to.
+    /// Its counts without those of the time limit.
+    pub(crate) fn counts(&self) -> &StepCounts {
+        &self.counts
+    }
+
+    /// Counts sessions that were turned away.
+    pub(crate) fn turn_away(&mut self, sessions: u64) {
+        self.counts.turned_away += sessions;
+    }
+
+    /// Requests of the plan that ended in whatever way, and steps skipped: what the users got to.
     pub(crate) fn attempts(&self) -> u64 {
         self.sent() + self.skipped
     }
 
-    /// Requests of the plan answered in whatever way: the load that the server had, but for where it
-    /// redirected to, and what failed and was sent again.
+    /// Requests of the plan that ended in whatever way: the load that the server had, but for redirects
+    /// and attempts that were sent again.
     pub(crate) fn sent(&self) -> u64 {
-        (self.ok + self.errors + self.over_limit).saturating_sub(self.redirects + self.retries)
+        self.ended() + self.over_limit
     }
 }
 
@@ -132,27 +131,28 @@ impl Counts {
         let span_ms = window.end_ms - window.start_ms;
         self.span_ms += span_ms;
         self.windows += 1;
-        let users = f64::from(window.users);
+        let head = &window.counts;
+        let users = f64::from(head.users);
         self.users.add(users, span_ms);
         self.users_squared.add(users * users, span_ms);
-        self.arrived += window.arrived;
-        self.waiting_max = self.waiting_max.max(window.waiting);
-        self.dropped += window.dropped;
-        self.cycles += window.cycles;
-        self.overruns += window.overruns;
-        self.stale_retries += window.stale_retries;
-        self.connects += window.connects;
-        self.http2_connects += window.http2_connects;
+        self.arrived += head.arrived;
+        self.waiting_max = self.waiting_max.max(head.waiting);
+        self.dropped += head.dropped;
+        self.cycles += head.cycles;
+        self.overruns += head.overruns;
+        self.stale_retries += head.stale_retries;
+        self.connects += head.connects;
+        self.http2_connects += head.http2_connects;
         for (step, line) in &window.steps {
             let Some(name) = names.step(*step) else {
                 self.probe.0 += line.ok;
-                self.probe.1 += line.errors.values().sum::<u64>();
+                self.probe.1 += line.failed();
                 continue;
             };
             let step = self.steps.entry(name.to_owned()).or_default();
             step.add(names, line);
             for (class, count) in names.errors_of(line) {
-                *self.errors_by_class.entry(*class).or_default() += count;
+                *self.errors_by_class.entry(class).or_default() += count;
             }
         }
     }
@@ -166,7 +166,7 @@ impl Counts {
     }
 
     pub(crate) fn errors(&self) -> u64 {
-        self.total(|step| step.errors)
+        self.total(|step| step.failed())
     }
 
     pub(crate) fn over_limit(&self) -> u64 {
@@ -177,8 +177,18 @@ impl Counts {
         self.total(|step| step.skipped)
     }
 
-    pub(crate) fn retries(&self) -> u64 {
-        self.total(|step| step.retries)
+    pub(crate) fn sent_again(&self) -> u64 {
+        self.total(|step| step.sent_again())
+    }
+
+    /// Sums over the steps.
+    pub(crate) fn step(&self) -> StepSum {
+        let mut sum = StepSum::default();
+        for step in self.steps.values() {
+            sum.counts += &step.counts;
+            sum.over_limit += step.over_limit;
+        }
+        sum
     }
 
     pub(crate) fn cut_off(&self) -> u64 {
@@ -198,10 +208,12 @@ impl Counts {
         let steps = names
             .iter()
             .filter_map(|name| self.steps.get_key_value(name));
+        let steps: BTreeMap<_, _> = steps
+            .map(|(name, sum)| (name.clone(), sum.clone()))
+            .collect();
         Self {
-            steps: steps
-                .map(|(name, sum)| (name.clone(), sum.clone()))
-                .collect(),
+            dropped: steps.values().map(|step| step.turned_away).sum(),
+            steps,
             ..self.clone()
         }
     }
@@ -234,6 +246,8 @@ pub(crate) struct Sums {
     pub(crate) service: Option<Histogram<u64>>,
     /// Times of failed requests in the hold.
     pub(crate) failed: Histogram<u64>,
+    /// Ages of the requests without a response at the end, by step name; none in archives of earlier versions.
+    pub(crate) unanswered: BTreeMap<String, Histogram<u64>>,
     pub(crate) probe: Option<Histogram<u64>>,
     pub(crate) lateness: Histogram<u64>,
     /// Lag of the generator's loop in the hold; empty where it wasn't sampled.
@@ -249,6 +263,14 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
+    /// The ages of all requests without a response.
+    ///
+    /// # Errors
+    /// [`MergeError`].
+    pub(crate) fn unanswered(&self) -> Result<Histogram<u64>, MergeError> {
+        merge_all(self.unanswered.values())
+    }
+
     /// The same with these steps alone. Times of failures, and what isn't kept by step, are those of all.
     pub(crate) fn of_steps(&self, names: &[String]) -> Result<Self, MergeError> {
         let of = |times: &BTreeMap<String, Histogram<u64>>| -> BTreeMap<String, Histogram<u64>> {
@@ -257,6 +279,7 @@ impl Sums {
                 .collect()
         };
         let (steps, step_service) = (of(&self.steps), of(&self.step_service));
+        let unanswered = of(&self.unanswered);
         Ok(Self {
             whole: self.whole.of_steps(names),
             hold: self.hold.of_steps(names),
@@ -267,6 +290,7 @@ impl Sums {
             },
             steps,
             step_service,
+            unanswered,
             ..self.clone()
         })
     }
@@ -341,18 +365,14 @@ impl<'a> Names<'a> {
         }
     }
 
-    fn errors_of<'l>(&self, line: &'l StepLine) -> impl Iterator<Item = (&'l ErrorClass, &'l u64)> {
+    fn errors_of(&self, line: &StepCounts) -> impl Iterator<Item = (ErrorClass, u64)> + use<> {
         let limited = self.limited;
         let all = line.errors.iter();
-        all.filter(move |(class, _)| !(limited && **class == ErrorClass::Timeout))
+        all.filter(move |(class, _)| !(limited && *class == ErrorClass::Timeout))
     }
 
-    fn errors(&self, line: &StepLine) -> u64 {
+    fn errors(&self, line: &StepCounts) -> u64 {
         self.errors_of(line).map(|(_, count)| count).sum()
-    }
-
-    fn over_limit(&self, line: &StepLine) -> u64 {
-        line.errors.values().sum::<u64>() - self.errors(line)
     }
 
     /// The name of a step's tag; `None` for the probe's.
@@ -518,6 +538,7 @@ struct Merge {
     response: Merger,
     service: Option<Merger>,
     failed: Merger,
+    unanswered: BTreeMap<String, Merger>,
     probe: Option<Merger>,
     lateness: Merger,
     loop_lag: Merger,
@@ -578,6 +599,10 @@ impl Merge {
                     self.failed.add_sparse(times)?;
                 }
             }
+            (Outcome::Unanswered, Kind::Response) => {
+                let ages = self.unanswered.entry(name.to_owned()).or_default();
+                ages.add_sparse(times)?;
+            }
             (Outcome::Ok, Kind::Service) if in_hold => {
                 self.service.get_or_insert_default().add_sparse(times)?;
                 self.step_service
@@ -631,6 +656,7 @@ impl Merge {
             response: self.response.into_merged(),
             service: self.service.map(Merger::into_merged),
             failed: self.failed.into_merged(),
+            unanswered: merged(self.unanswered),
             probe: self.probe.map(Merger::into_merged),
             lateness: self.lateness.into_merged(),
             loop_lag: self.loop_lag.into_merged(),

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use lab_archive::TrialData;
-use lab_archive::model::{ErrorClass, Manifest, TrialEnd, TrialRecord, WindowLine};
+use lab_archive::model::{Manifest, TrialEnd, TrialRecord, WindowLine};
+use lab_counts::{Attempts, ErrorClass, Scope};
 use lab_plan::{Find, LoadKind, Question, Threshold, Trial};
 use lab_stats::histogram::MergeError;
 
-use crate::attempts::AllAttempts;
+use crate::attempts::{self, Limits, attempts};
 use crate::cores::cores_of_trial;
 use crate::error::ReportError;
 use crate::format::{cell_label, plural_count};
@@ -197,9 +198,10 @@ pub fn figures(
         series: series(input, &names).map_err(merge(input))?,
         sums,
     };
+    let judged = measured.judged().map_err(merge(input))?;
     Ok(TrialAnalysis {
         disturbed,
-        ..measured.analysis(&names, checks)
+        ..measured.analysis(&names, checks, judged)
     })
 }
 
@@ -208,67 +210,65 @@ impl Measured<'_> {
         self.sums.hold.per_s(self.sums.hold.ok())
     }
 
-    fn judge(&self, of: &[Threshold]) -> Vec<ThresholdResult> {
-        let each = of.iter().map(|threshold| {
-            let named = threshold.stage.as_ref();
-            let at =
-                named.and_then(|name| self.stages.iter().position(|one| one.plan.name == *name));
-            match (at, self.part_of(threshold)) {
-                (Some(at), _) => self.judge_stage(threshold, at),
-                // Whose requests are unanswered at the end isn't known.
-                (None, Some(sums)) => self.judge_part(threshold, sums, false),
-                (None, None) => self.judge_over(threshold, &self.sums, (&self.bounds, true)),
+    /// The attempts within a scope.
+    fn attempts(&self, scope: &Scope) -> Result<Attempts, MergeError> {
+        let mut unanswered = self.input.data.record.unanswered.as_ref();
+        let sums = match scope {
+            Scope::All | Scope::Step(_) => Some(&self.sums),
+            Scope::Stage(name) => {
+                let at = self.stages.iter().position(|one| one.plan.name == *name);
+                // Only requests of the last stage can be without a response at the end.
+                unanswered = unanswered.filter(|_| at.is_some_and(|at| at + 1 == self.stages.len()));
+                at.map(|at| &self.stages[at].sums)
             }
-        });
-        each.collect()
-    }
-
-    /// What the population or the tag that a threshold is about comes to.
-    fn part_of(&self, threshold: &Threshold) -> Option<&Sums> {
-        let population = threshold.population.as_ref();
-        let population =
-            population.and_then(|name| self.populations.iter().find(|one| one.is_named(name)));
-        let tag = threshold.tag.as_ref();
-        let tag = tag.and_then(|name| self.tags.iter().find(|one| one.is_named(name)));
-        population.map(|one| &one.sums).or(tag.map(|one| &one.sums))
-    }
-
-    fn judge_stage(&self, threshold: &Threshold, at: usize) -> ThresholdResult {
-        let is_last = at + 1 == self.stages.len();
-        self.judge_part(threshold, &self.stages[at].sums, is_last)
-    }
-
-    fn judge_part(&self, threshold: &Threshold, sums: &Sums, to_the_end: bool) -> ThresholdResult {
-        let limit_ms = self.input.planned.load.time_limit_ms.map(as_f64);
-        self.judge_over(threshold, sums, (&bounds(sums, limit_ms), to_the_end))
-    }
-
-    /// By what these add up to, to the end of the trial or not.
-    fn judge_over(
-        &self,
-        threshold: &Threshold,
-        sums: &Sums,
-        (bounds, to_the_end): (&BTreeMap<String, Bound>, bool),
-    ) -> ThresholdResult {
-        let unanswered = self.input.data.record.unanswered.as_ref();
-        let unanswered = unanswered.filter(|_| to_the_end);
-        let measured = thresholds::Measured {
-            sums,
-            throughput_per_s: sums.hold.per_s(sums.hold.ok()),
-            left_out: thresholds::LeftOut::of(unanswered, sums),
-            bounds,
-            timeout_ms: as_f64(self.input.planned.load.timeout_ms()),
+            Scope::Population(name) => {
+                let mut named = self.populations.iter().filter(|one| one.is_named(name));
+                named.next().map(|one| &one.sums)
+            }
+            Scope::Tag(name) => {
+                let mut named = self.tags.iter().filter(|one| one.is_named(name));
+                named.next().map(|one| &one.sums)
+            }
         };
-        thresholds::judge(threshold, &measured)
+        let load = &self.input.planned.load;
+        let limits = Limits {
+            unanswered,
+            timeout_ms: as_f64(load.timeout_ms()),
+            time_limit_ms: load.time_limit_ms.map(as_f64),
+        };
+        match sums {
+            Some(sums) => attempts(scope, sums, limits),
+            None => Ok(Attempts::default()),
+        }
     }
 
-    /// Of a search: whether the thresholds that it is subject to hold.
-    fn carried(&self) -> Option<bool> {
-        let find = self.input.find?;
-        Some(self.judge(&find.subject_to).iter().all(|one| one.holds))
+    fn judge(&self, of: &[Threshold]) -> Result<Vec<ThresholdResult>, MergeError> {
+        let each = of.iter();
+        each.map(|threshold| {
+            Ok(thresholds::judge(
+                threshold,
+                &self.attempts(&threshold.scope)?,
+            ))
+        })
+        .collect()
     }
 
-    fn analysis(self, names: &Names<'_>, checks: Vec<Check>) -> TrialAnalysis {
+    fn judged(&self) -> Result<Thresholds, MergeError> {
+        let find = self.input.find.map(|find| self.judge(&find.subject_to));
+        let carried = find.transpose()?;
+        Ok(Thresholds {
+            thresholds: self.judge(&self.input.study.thresholds)?,
+            carried: carried.map(|limits| limits.iter().all(|one| one.holds)),
+            all: self.attempts(&Scope::All)?,
+        })
+    }
+
+    fn analysis(
+        self,
+        names: &Names<'_>,
+        checks: Vec<Check>,
+        judged: Thresholds,
+    ) -> TrialAnalysis {
         let (input, sums) = (self.input, &self.sums);
         let (record, planned) = (&input.data.record, input.planned);
         let prediction = planned.prediction.as_ref();
@@ -289,8 +289,8 @@ impl Measured<'_> {
             cause: checks::cause(&checks),
             system_failure: system_failure(&record.end),
             aborted: matches!(record.end, TrialEnd::Aborted { .. }),
-            thresholds: self.judge(&input.study.thresholds),
-            carried: self.carried().filter(|_| verdict == Verdict::Valid),
+            thresholds: judged.thresholds,
+            carried: judged.carried.filter(|_| verdict == Verdict::Valid),
             checks,
             users: planned.load.users,
             arrivals: arrivals(planned, sums),
@@ -313,7 +313,7 @@ impl Measured<'_> {
             delivered_per_s: sums.hold.per_s(sums.hold.sent()),
             offered_per_s: prediction.map(|plan| plan.offered_per_s),
             response_ms: Times::of(&sums.response).under(over_all),
-            response_with_failures_ms: attempts(sums).summary(),
+            response_with_failures_ms: attempts::summary(&judged.all),
             service_ms: Times::of(sums.service.as_ref().unwrap_or(&sums.response)).under(over_all),
             steps: steps(input.steps, sums, &self.predicted, &self.bounds),
             stages: self.stages.iter().map(Stage::analysis).collect(),
@@ -340,9 +340,13 @@ impl Measured<'_> {
     }
 }
 
-/// All attempts in the hold.
-fn attempts(sums: &Sums) -> AllAttempts {
-    AllAttempts::new(&sums.response, sums.hold.errors())
+/// What a trial's attempts come to.
+struct Thresholds {
+    thresholds: Vec<ThresholdResult>,
+    /// Of a search: whether the thresholds that it is subject to hold.
+    carried: Option<bool>,
+    /// All attempts.
+    all: Attempts,
 }
 
 fn of_each(populations: &[OfPopulation]) -> Vec<PopulationAnalysis> {
@@ -506,14 +510,14 @@ fn steps(
                 name: name.clone(),
                 transactions: sum.ok,
                 predicted: plan.requests,
-                errors: sum.errors,
+                errors: sum.failed(),
                 skipped: sum.skipped,
-                retries: sum.retries,
+                retries: sum.sent_again(),
                 wait_ms: mean_wait_ms(sum),
                 wait_planned_ms: plan.wait_ms,
                 body_bytes: per_answer(sum, sum.bytes),
-                plain_body_bytes: per_answer(sum, sum.plain_bytes)
-                    .filter(|_| sum.plain_bytes != sum.bytes),
+                plain_body_bytes: per_answer(sum, sum.decoded_bytes())
+                    .filter(|_| sum.decoded_bytes() != sum.bytes),
                 bound,
                 response_ms: times.under(bound),
                 service_ms: service.under(bound),
@@ -545,7 +549,7 @@ fn phases(step: &str, sums: &Sums) -> BTreeMap<&'static str, Times> {
 
 /// Of so many bytes those of an answer.
 fn per_answer(sum: &StepSum, bytes: u64) -> Option<f64> {
-    lab_stats::ratio(as_f64(bytes), as_f64(sum.ok + sum.errors))
+    lab_stats::ratio(as_f64(bytes), as_f64(sum.ok + sum.failed()))
 }
 
 /// Most slow requests that are told of.
@@ -614,9 +618,9 @@ impl Group {
     fn add(&mut self, window: &WindowLine, ok: u64, errors: u64) {
         self.start_ms.get_or_insert(window.start_ms);
         self.end_ms = window.end_ms;
-        self.users = window.users;
-        self.arrived += window.arrived;
-        self.waiting = window.waiting;
+        self.users = window.counts.users;
+        self.arrived += window.counts.arrived;
+        self.waiting = window.counts.waiting;
         self.ok += ok;
         self.errors += errors;
     }

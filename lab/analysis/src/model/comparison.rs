@@ -1,6 +1,6 @@
 //! What is said of two cells, or of two levels of a factor: one measure of *b* beside that of *a*.
 
-use lab_archive::ErrorClass;
+use lab_counts::ErrorClass;
 use lab_plan::Decides;
 use lab_stats::verdict::Better;
 use lab_trial::as_f64;

@@ -12,10 +12,11 @@ use std::time::Duration;
 use lab_analysis::model::{CheckOutcome, TrialAnalysis};
 use lab_analysis::{Analysis, analyse};
 use lab_archive::{
-    DuetRecord, Environment, ErrorClass, ErrorExample, GeneratorHealth, Kind, LatenessLine,
+    DuetRecord, Environment, ErrorExample, GeneratorHealth, Kind, LatenessLine,
     Manifest, MeasureName, Outcome, Pinning, RawBaseline, Run, RunWriter, Series, SlowestLine,
-    StepLine, TrialEnd, TrialRecord, TrialWriter, Unanswered, WindowLine,
+    TrialEnd, TrialRecord, TrialWriter, Unanswered, WindowLine,
 };
+use lab_counts::{ErrorClass, StepCounts, WindowCounts};
 use lab_plan::Side;
 use lab_study::plan::{LoadKind, Plan, PlanOptions, Trial, plan};
 use lab_study::{Files, load_study};
@@ -499,18 +500,21 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
         let mut line = WindowLine {
             start_ms: start as f64,
             end_ms: end as f64,
-            users,
-            stale_retries: if start == ramp {
-                shape.stale_retries
-            } else {
-                0
+            counts: WindowCounts {
+                users,
+                stale_retries: if start == ramp {
+                    shape.stale_retries
+                } else {
+                    0
+                },
+                overruns: if start < ramp {
+                    0
+                } else {
+                    shape.overruns.min(1)
+                },
+                cycles: (cycles.round() - begun) as u64,
+                ..WindowCounts::default()
             },
-            overruns: if start < ramp {
-                0
-            } else {
-                shape.overruns.min(1)
-            },
-            cycles: (cycles.round() - begun) as u64,
             handed_over_ms: shape.held_up.map(|(windows, late_ms)| {
                 let number = (start / (end - start).max(1)) as usize;
                 end as f64 + if number < windows { late_ms } else { 1.0 }
@@ -523,10 +527,10 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
         began += planned * shape.began * of_part;
         match trial.load.kind {
             LoadKind::Arrival { .. } => {
-                line.arrived = (began.round() - before) as u64;
-                line.dropped = if start == ramp { shape.turned_away } else { 0 };
+                line.counts.arrived = (began.round() - before) as u64;
+                line.counts.dropped = if start == ramp { shape.turned_away } else { 0 };
             }
-            LoadKind::Sequence { .. } => line.cycles = (began.round() - before) as u64,
+            LoadKind::Sequence { .. } => line.counts.cycles = (began.round() - before) as u64,
             LoadKind::Users => {}
         }
         let missing = shape.gap && (ramp + 5_000..ramp + 6_000).contains(&start);
@@ -538,11 +542,11 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
             let before = waited[at].round();
             waited[at] += step.waits as f64 * share * part;
             let waits = (waited[at].round() - before) as u64;
-            let mut entry = StepLine {
+            let mut entry = StepCounts {
                 waits,
                 wait_sum_us: (step.mean_wait_ms * 1000.0 * shape.wait * waits as f64) as u64,
                 bytes: requests * 500,
-                ..StepLine::default()
+                ..StepCounts::default()
             };
             let mut ok = empty();
             let mut failed = empty();
@@ -553,7 +557,7 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
                 if shape.skips_every > 0 && counter.is_multiple_of(shape.skips_every) {
                     entry.skipped += 1;
                 } else if shape.fails_every > 0 && counter.is_multiple_of(shape.fails_every) {
-                    *entry.errors.entry(shape.fails_with).or_default() += 1;
+                    entry.errors[shape.fails_with] += 1;
                     failed.record(us).unwrap();
                 } else {
                     entry.ok += 1;
@@ -604,10 +608,10 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
             let number = start / trial.load.window_ms + 1;
             let failed = fails_every > 0 && number.is_multiple_of(fails_every);
             let class = shape.fails_with;
-            let entry = StepLine {
+            let entry = StepCounts {
                 ok: u64::from(!failed),
                 errors: failed.then_some((class, 1)).into_iter().collect(),
-                ..StepLine::default()
+                ..StepCounts::default()
             };
             line.steps.insert(prediction.steps.len() as u16, entry);
         }

@@ -37,7 +37,7 @@ pub(crate) async fn run_arrivals<C: Client>(
         let mut recorder = shared.recorder.borrow_mut();
         recorder.arrived(at, (shared.population, waiting));
         if fate == Fate::Dropped {
-            recorder.dropped(at);
+            recorder.turned_away(at, shared.first_step);
         }
     }
     // The trial goes on behind the last moment of a recording.
@@ -91,8 +91,8 @@ fn begin<C: Client>(shared: &Shared<C>, life: &mut Life<C>, given: Arrived) {
     let choice = ChoiceStream::of_session(seed, block, number);
     user.scope.begin_session(number, choice);
     state.at = state.at.max(at);
-    // The pause after another session's failure isn't this one's: arrivals bound the rate.
-    state.not_before = 0;
+    // The pause after another session's failures isn't this one's: arrivals bound the rate.
+    (state.without_response, state.not_before) = (0, 0);
     state.arrived = Some(at);
     state.moved = false;
     let mut recorder = shared.recorder.borrow_mut();

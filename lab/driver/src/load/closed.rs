@@ -59,8 +59,7 @@ fn run_visit<C: Client>(shared: &Shared<C>, life: &mut Life<C>) -> impl Future<O
         while left != Some(0) && !life.state.leaves() {
             left = left.map(|left| left - 1);
             if left.is_some() && life.state.at < life.state.not_before {
-                // The pause after a failure is no part of the next session's time.
-                let until = life.state.not_before;
+                let until = count_pause(shared, &life.state);
                 life.sleep_until(&shared.client, until).await;
                 life.state.at = life.state.not_before;
             }
@@ -85,6 +84,14 @@ fn run_visit<C: Client>(shared: &Shared<C>, life: &mut Life<C>) -> impl Future<O
             }
         }
     }
+}
+
+/// Counts the pause after failures, which is no part of the next session's time, and returns its end.
+fn count_pause<C>(shared: &Shared<C>, state: &Progress) -> Nanos {
+    let lasts = state.not_before - state.at;
+    let mut recorder = shared.recorder.borrow_mut();
+    recorder.paused(state.at, shared.first_step, lasts);
+    state.not_before
 }
 
 /// When the next session begins by the workload's pace; `None` where there is none, and where the last one took

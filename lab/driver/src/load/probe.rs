@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::client::Client;
-use crate::user::{Due, Life, Member, User};
+use crate::user::{Due, Life, Member, Next, Sending, User};
 use lab_client::RequestId;
 use lab_client::time::nanos;
 
@@ -26,22 +26,21 @@ pub(crate) async fn run_probe<C: Client>(
         let mut due = Due {
             planned: Some(planned),
             meant,
-            retry: None,
         };
+        let mut sending = Sending::new(step, due);
         loop {
             shared.within_trial(due.meant).await;
             let exchange = shared.send(&mut life.user, request).await;
-            let redirected = exchange.redirected();
-            let ended = shared.record((exchange, Vec::new()), step, due);
+            let ended = shared.record((exchange, Vec::new()), &mut sending, due);
+            life.state.take(&ended, due, shared.failure_pause);
             let Some(at) = ended.at else { break };
-            free_from = at.max(ended.not_before);
-            if !redirected {
+            free_from = at.max(life.state.not_before);
+            if ended.next != Next::Redirect {
                 break;
             }
             due = Due {
                 planned: None,
                 meant: at,
-                retry: None,
             };
         }
     }

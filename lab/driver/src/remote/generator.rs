@@ -7,16 +7,16 @@ use super::channel::{FrameSink, FrameSource};
 use super::content;
 use super::error::MessageError;
 use super::message::{FromGenerator, ToGenerator, WireDrive, hear, tell};
-use super::wire::WireReport;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::control::{Control, Order};
 use crate::crew::{self, Crew, Make, Speaking, spawn, validate};
 use crate::drive::Drive;
 use crate::error::DriverError;
+use crate::event::Window;
 use crate::mix::Mix;
 use crate::part::Part;
-use crate::report::{QUEUE, Queue, Report, WorkerWindow, queue};
+use crate::report::{QUEUE, Queue, Report, queue};
 
 /// More users than any machine has ports for.
 const MAX_USERS: u32 = 10_000_000;
@@ -171,17 +171,17 @@ fn obey(
 /// Sends on what the workers report until the last has ended.
 fn forward(
     told: &Receiver<(usize, Report)>,
-    emptied: &[SyncSender<Box<WorkerWindow>>],
+    emptied: &[SyncSender<Box<Window>>],
     reports: &Reports<impl FrameSink>,
 ) -> Result<(), MessageError> {
     for (worker, report) in told {
-        let wire = WireReport::new(&report);
-        let message = FromGenerator::Report {
-            worker,
-            report: wire,
-        };
+        let message = FromGenerator::Report { worker, report };
         reports.tell(&message)?;
-        if let Report::Window { mut window, .. } = report {
+        if let FromGenerator::Report {
+            report: Report::Window { mut window, .. },
+            ..
+        } = message
+        {
             window.reset();
             // A worker that has enough of them, or has ended, needs none.
             let _not_needed = emptied[worker].try_send(window);

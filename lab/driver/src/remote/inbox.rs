@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lab_client::Nanos;
-use lab_workload::LoadKind;
+use lab_workload::{LoadKind, MAX_MEASURES};
 
 use super::error::MessageError;
 use crate::drive::Drive;
@@ -70,7 +70,10 @@ impl Inbox {
         };
         let recorded = self.outline.recorded_steps();
         let sound = match &report {
-            Report::Window { window, .. } => window.steps.len() == recorded,
+            Report::Window { window, .. } => {
+                let measures = window.steps.iter().map(|step| step.times.measures.len());
+                window.steps.len() == recorded && measures.max() <= Some(MAX_MEASURES)
+            }
             Report::Example(example) if example.setup => example.step < self.outline.setup.len(),
             Report::Example(example) => example.step < recorded,
             Report::Setup(_) | Report::SetupStepDone(_) => !self.outline.setup.is_empty(),
@@ -103,12 +106,13 @@ impl Heard {
     /// Takes a report in; says what is missing, or is there twice.
     fn hear(&mut self, report: &Report, length: Option<Nanos>) -> Result<(), String> {
         match report {
-            Report::Window { index, end, .. } => {
-                if *index != self.windows || *end < self.end {
+            Report::Window { index, window } => {
+                let end = lab_client::time::nanos(window.end);
+                if *index != self.windows || end < self.end {
                     let due = self.windows;
                     return Err(format!("window {index} came where {due} was due"));
                 }
-                (self.windows, self.end) = (self.windows + 1, *end);
+                (self.windows, self.end) = (self.windows + 1, end);
             }
             Report::Ended { cut } => {
                 self.ended = true;

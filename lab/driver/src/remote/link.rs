@@ -370,10 +370,7 @@ impl Listener {
                     let _again = self.armed.try_send(());
                 }
                 FromGenerator::Report { worker, report } => {
-                    let passed = report
-                        .into_report()
-                        .and_then(|report| self.inbox.pass(worker, report));
-                    passed.map_err(unread)?;
+                    self.inbox.pass(worker, report).map_err(unread)?;
                 }
                 FromGenerator::Failed { detail } => {
                     return Err(Wrong::Said(format!("failed: {detail}")));

@@ -12,14 +12,14 @@ use serde_json::value::RawValue;
 use super::channel::{FrameSink, FrameSource, Piped};
 use super::content;
 use super::error::MessageError;
-use super::wire::WireReport;
 use crate::drive::Limits;
 use crate::mix::Mix;
 use crate::part::Part;
+use crate::report::Report;
 use lab_client::{Protocol, TlsOptions};
 
 /// The version of the messages; a generator of another one refuses.
-pub(crate) const PROTOCOL: u32 = 12;
+pub(crate) const PROTOCOL: u32 = 13;
 
 /// From the conductor.
 #[derive(Debug, Serialize, Deserialize)]
@@ -121,7 +121,7 @@ pub(crate) enum FromGenerator {
     /// It can't begin, or its workers did not end well.
     Failed { detail: String },
     /// What a worker, by its number in this generator, reports.
-    Report { worker: usize, report: WireReport },
+    Report { worker: usize, report: Report },
 }
 
 /// Sends a message.
@@ -149,10 +149,7 @@ pub(crate) fn hear<M: DeserializeOwned>(
 /// What is wrong with the first message that can't be read.
 pub fn check_from_generator(bytes: &[u8]) -> Result<usize, MessageError> {
     let (mut from, mut count) = (Piped(bytes), 0);
-    while let Some(message) = hear(&mut from)? {
-        if let FromGenerator::Report { report, .. } = message {
-            let _report = report.into_report()?;
-        }
+    while hear::<FromGenerator>(&mut from)?.is_some() {
         count += 1;
     }
     Ok(count)

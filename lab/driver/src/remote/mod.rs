@@ -22,7 +22,6 @@ mod peer;
 mod process;
 #[cfg(test)]
 mod simulation;
-mod wire;
 
 pub use channel::{FrameSink, FrameSource, Piped};
 pub use delivery::{Arrivals, Full, Unacknowledged};

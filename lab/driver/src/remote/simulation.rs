@@ -13,14 +13,13 @@ use proptest::prelude::*;
 use super::delivery::{Arrivals, Unacknowledged};
 use super::inbox::Inbox;
 use super::message::FromGenerator;
-use super::wire::WireReport;
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::event::{DriverEvent, Window};
 use crate::merger::Merger;
 use crate::mix::Mix;
 use crate::outline::Outline;
-use crate::report::{Report, WorkerWindow, queue};
+use crate::report::{Report, queue};
 use crate::simulation::{drive, step};
 
 const WINDOW: u64 = 1_000_000_000;
@@ -37,13 +36,15 @@ fn times() -> impl Strategy<Value = Times> {
     })
 }
 
-fn window(times: &[u64]) -> Box<WorkerWindow> {
-    let mut window = WorkerWindow::new(1);
+fn window(index: u64, times: &[u64]) -> Box<Window> {
+    let mut window = Window::empty(1);
+    window.end = Duration::from_nanos((index + 1) * WINDOW);
+    window.handed_over = Duration::from_nanos((index + 1) * WINDOW + 7);
     for time in times {
-        window.steps[0].ok.record(*time).unwrap();
-        window.steps[0].bytes += time;
+        window.steps[0].times.ok.record(*time).unwrap();
+        window.steps[0].counts.bytes += time;
         window.lateness.record(time / 2 + 1).unwrap();
-        window.cycles += 1;
+        window.counts.cycles += 1;
     }
     Box::new(window)
 }
@@ -51,9 +52,7 @@ fn window(times: &[u64]) -> Box<WorkerWindow> {
 fn report(index: u64, times: &[u64]) -> Report {
     Report::Window {
         index,
-        end: (index + 1) * WINDOW,
-        handed_over: (index + 1) * WINDOW + 7,
-        window: window(times),
+        window: window(index, times),
     }
 }
 
@@ -64,15 +63,14 @@ fn reports(windows: &[Vec<u64>]) -> Vec<Report> {
     reports.chain([Report::Ended { cut: true }]).collect()
 }
 
-fn packet(report: &Report) -> Vec<u8> {
-    let report = WireReport::new(report);
+fn packet(report: Report) -> Vec<u8> {
     let message = FromGenerator::Report { worker: 0, report };
     serde_json::to_vec(&message).unwrap()
 }
 
 fn unpacked(packet: &[u8]) -> Report {
     match serde_json::from_slice(packet).unwrap() {
-        FromGenerator::Report { report, .. } => report.into_report().unwrap(),
+        FromGenerator::Report { report, .. } => report,
         _ => panic!("another message"),
     }
 }
@@ -97,9 +95,9 @@ fn kept(window: &Window) -> Kept {
     Kept {
         end: window.end,
         handed_over: window.handed_over,
-        cycles: window.cycles,
-        bytes: step.bytes,
-        histograms: vec![bytes(&step.ok), bytes(&window.lateness)],
+        cycles: window.counts.cycles,
+        bytes: step.counts.bytes,
+        histograms: vec![bytes(&step.times.ok), bytes(&window.lateness)],
     }
 }
 
@@ -193,7 +191,7 @@ impl Sender {
         match chance.below(5) {
             0 if self.sent.has_room(1 << 18) => {
                 if let Some(report) = self.left.next() {
-                    self.sent.push(packet(&report)).unwrap();
+                    self.sent.push(packet(report)).unwrap();
                 }
             }
             // All that waits is sent, again and again; each may be lost.

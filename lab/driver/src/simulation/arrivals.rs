@@ -86,7 +86,7 @@ fn sessions_arrive_as_the_stream_says_on_every_worker() {
             (sum.transactions, sum.errors, sum.dropped),
             (sum.arrived, 0, 0)
         );
-        assert_eq!(told.last().unanswered.count, 0);
+        assert_eq!(told.last().unanswered().0, 0);
     }
 }
 
@@ -108,10 +108,8 @@ fn responses_of_a_single_worker_are_those_of_lindleys_recursion() {
         let (in_time, open): (Vec<_>, Vec<_>) = all.partition(|(_, answer)| **answer < hold);
         let responses = in_time.iter().map(|(at, answer)| **answer - **at);
         assert_eq!(told.times(0), histogram(responses));
-        let left = told.last().unanswered;
-        assert_eq!(left.count, open.len() as u64);
-        let oldest = open.iter().map(|(at, _)| hold - **at).max();
-        assert_eq!(left.oldest, oldest.unwrap_or_default());
+        let ages = open.iter().map(|(at, _)| hold - **at);
+        assert_eq!(*told.unanswered(0), histogram(ages));
         assert_eq!(told.lateness().max(), 1, "nothing is late");
     }
 }
@@ -215,7 +213,7 @@ fn waiting_for_a_connection_is_response_time_and_no_lateness() {
     assert_eq!((planned.len(), responses.len()), (101, 50));
     assert_eq!(told.times(0), histogram(responses.iter().copied()));
     assert_eq!(
-        told.sum(0, |step| &step.service),
+        told.sum(0, |step| &step.times.service),
         histogram(vec![ms(20); responses.len()])
     );
     assert_eq!(told.lateness().max(), 1);
@@ -223,10 +221,11 @@ fn waiting_for_a_connection_is_response_time_and_no_lateness() {
     let last = told.last();
     let left = (planned.len() - responses.len()) as u64;
     assert_eq!(
-        (last.unanswered.count, last.waiting, last.users),
+        (last.unanswered().0, last.counts.waiting, last.counts.users),
         (left, left - 1, 1)
     );
-    assert_eq!(last.unanswered.oldest, ms(1005) - planned[responses.len()]);
+    let waited = planned[responses.len()..].iter().map(|at| ms(1005) - *at);
+    assert_eq!(*told.unanswered(0), histogram(waited));
 }
 
 const PERIOD: Duration = ms(5000);
@@ -260,7 +259,7 @@ fn a_stall_is_in_the_response_times_of_all_planned_sends() {
             assert!(found.abs_diff(expected) <= 1000, "{q}: {found} us");
         }
         // Those sent in the stall are slow; the others were sent when it was over.
-        let service = told.sum(0, |step| &step.service);
+        let service = told.sum(0, |step| &step.times.service);
         let slow = service.len() - service.count_between(0, 1);
         let expected = if slots == 64 { 2 * 64 } else { 2 * 1000 };
         assert_eq!((slow, service.len()), (expected, response.len()));
@@ -276,7 +275,7 @@ fn sessions_beyond_the_bound_are_dropped_and_counted() {
     let sum = &told.summary;
     assert_eq!((sum.arrived, sum.transactions), (arrived, 0));
     assert_eq!(sum.dropped, arrived - 5);
-    assert_eq!(told.last().unanswered.count, 5);
+    assert_eq!(told.last().unanswered().0, 5);
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn windows_follow_each_other_without_gaps_to_the_very_end() {
         (ms(305), ms(305), false)
     );
     // One starts every 21 ms.
-    let users: Vec<u32> = told.windows.iter().map(|window| window.users).collect();
+    let users: Vec<u32> = told.windows.iter().map(|window| window.counts.users).collect();
     assert_eq!(users[..6], [1, 2, 3, 4, 5, 5]);
     assert_eq!(told.lateness().len(), told.summary.transactions);
     assert_eq!(told.sent.len() as u64, told.summary.transactions);
@@ -68,8 +68,8 @@ fn waits_last_as_drawn() {
         }
         assert_eq!(told.sends_of(user), sends);
     }
-    assert_eq!(told.count(|step| step.waits), waits);
-    assert_eq!(told.count(|step| step.wait_sum_us), sum_us);
+    assert_eq!(told.count(|step| step.counts.waits), waits);
+    assert_eq!(told.count(|step| step.counts.wait_sum_us), sum_us);
 }
 
 #[test]
@@ -100,7 +100,24 @@ fn a_cycle_that_overruns_is_counted_and_followed_at_once() {
 }
 
 #[test]
-fn a_failing_server_is_not_hammered() {
+fn single_failures_without_a_response_pause_nobody() {
+    let mut drive = drive(vec![step(Wait::None, 1)]);
+    (drive.hold, drive.limits.failure_pause) = (ms(400), ms(100));
+    let mut asked = 0;
+    // Two failures, then one response, over and over.
+    let told = simulate(drive, move |_| {
+        asked += 1;
+        match asked % 3 {
+            0 => Answer::After(ms(1)),
+            _ => Answer::Fails(ErrorClass::Reset, ms(1)),
+        }
+    });
+    assert_eq!(told.summary.transactions + told.summary.errors, 399);
+    assert_eq!(told.count(|step| step.counts.pauses), 0);
+}
+
+#[test]
+fn a_server_that_is_down_is_not_flooded() {
     let sends = |wait, class| {
         let mut drive = drive(vec![step(wait, 1)]);
         (drive.users, drive.hold) = (4, ms(490));
@@ -108,16 +125,21 @@ fn a_failing_server_is_not_hammered() {
         let told = simulate(drive, move |_| Answer::Fails(class, ms(0)));
         assert_eq!(told.summary.transactions, 0);
         assert_eq!(told.sent.len(), 4 * told.sends_of(0).len());
-        told.sends_of(0)
+        let paused = told.count(|step| step.counts.pause_us) / 4;
+        (told.sends_of(0), paused)
     };
     for class in [ErrorClass::Reset, ErrorClass::Connect, ErrorClass::Timeout] {
-        assert_eq!(sends(Wait::None, class), [0, 100, 200, 300, 400].map(ms));
+        // The third failure in a row is the first that pauses; pauses that lead beyond the end count, too.
+        let sent = vec![0, 0, 0, 100, 200, 300, 400].into_iter().map(ms).collect();
+        assert_eq!(sends(Wait::None, class), (sent, 500_000));
         let wait = Wait::Constant(ms(60));
-        assert_eq!(sends(wait, class), [60, 160, 260, 360, 460].map(ms));
+        let sent = vec![60, 120, 180, 280, 380, 480].into_iter().map(ms).collect();
+        assert_eq!(sends(wait, class), (sent, 4 * 40_000));
     }
     // An error answer leaves the waits alone.
     let every_50: Vec<_> = (50..490).step_by(50).map(ms).collect();
-    assert_eq!(sends(Wait::Constant(ms(50)), ErrorClass::Status), every_50);
+    let wait = Wait::Constant(ms(50));
+    assert_eq!(sends(wait, ErrorClass::Status), (every_50, 0));
 }
 
 #[test]
@@ -125,9 +147,9 @@ fn a_pause_after_a_failure_is_no_think_time() {
     let mut drive = drive(vec![step(Wait::Constant(ms(5)), 1)]);
     drive.limits.failure_pause = ms(60);
     let told = simulate(drive, |_| Answer::Fails(ErrorClass::Reset, ms(1)));
-    let waits = told.count(|step| step.waits);
+    let waits = told.count(|step| step.counts.waits);
     assert_eq!(waits, told.sent.len() as u64);
-    assert_eq!(told.count(|step| step.wait_sum_us), 5_000 * waits);
+    assert_eq!(told.count(|step| step.counts.wait_sum_us), 5_000 * waits);
 }
 
 #[test]
@@ -145,8 +167,7 @@ fn requests_under_way_at_the_end_are_told_and_not_counted() {
     (drive.users, drive.hold) = (3, ms(150));
     let told = simulate(drive, |_| Answer::After(ms(400)));
     assert_eq!((told.sent.len(), told.summary.transactions), (3, 0));
-    let unanswered = told.last().unanswered;
-    assert_eq!((unanswered.count, unanswered.oldest), (3, ms(120)));
+    assert_eq!(*told.unanswered(0), histogram([ms(120); 3]));
 }
 
 #[test]
@@ -162,10 +183,9 @@ fn what_a_hanging_server_never_answers_is_counted_at_the_end() {
         }
     });
     assert_eq!((told.summary.transactions, told.summary.errors), (3, 0));
-    let unanswered = told.last().unanswered;
-    assert_eq!((unanswered.count, unanswered.oldest), (3, ms(400 - 11)));
+    assert_eq!(*told.unanswered(0), histogram([ms(400 - 11); 3]));
     let before = &told.windows[..told.windows.len() - 1];
-    assert!(before.iter().all(|window| window.unanswered.count == 0));
+    assert!(before.iter().all(|window| window.unanswered().0 == 0));
 }
 
 #[test]
@@ -245,7 +265,7 @@ fn a_probe_is_sent_at_its_times_where_answers_are_quick() {
     let probes = told.sent.iter().filter(|asked| asked.request == 1);
     let probes: Vec<_> = probes.map(|asked| (asked.at, asked.user)).collect();
     assert_eq!(probes, [20, 40, 60, 80, 100].map(|at| (ms(at), 0)));
-    assert_eq!(told.sum(1, |step| &step.service), histogram([ms(7); 5]));
+    assert_eq!(told.sum(1, |step| &step.times.service), histogram([ms(7); 5]));
 }
 
 #[test]

@@ -88,8 +88,8 @@ fn a_loop_ends_by_its_condition_or_by_its_bound() {
         drive.hold = ms(500);
         let told = answers(drive);
         assert_eq!(told.sent.len(), rounds, "{text}");
-        assert_eq!(told.count(|step| step.cut_off), cut_off, "{text}");
-        assert_eq!(told.count(|step| step.waits), rounds as u64, "{text}");
+        assert_eq!(told.count(|step| step.counts.cut_off), cut_off, "{text}");
+        assert_eq!(told.count(|step| step.counts.waits), rounds as u64, "{text}");
     }
 }
 
@@ -124,8 +124,8 @@ fn a_loop_that_can_send_nothing_ends() {
         0 => Answer::Skipped,
         _ => Answer::After(ms(0)),
     });
-    assert_eq!(told.count(|step| step.skipped), 3);
-    assert_eq!(told.count(|step| step.cut_off), 0);
+    assert_eq!(told.count(|step| step.counts.skipped), 3);
+    assert_eq!(told.count(|step| step.counts.cut_off), 0);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_condition_that_fails_is_an_error_and_no_endless_loop() {
 }
 
 #[test]
-fn a_retry_is_an_attempt_of_its_own() {
+fn a_retried_request_takes_from_its_first_send_to_its_last_response() {
     let mut once = step(Wait::Constant(ms(100)), 2);
     let wait = Wait::Constant(ms(30));
     once.retry = Some(Retry { at_most: 2, wait });
@@ -170,11 +170,12 @@ fn a_retry_is_an_attempt_of_its_own() {
         (1, 395),
     ];
     assert_eq!(sends, expected.map(|(request, at)| (request, ms(at))));
-    assert_eq!((told.summary.transactions, told.summary.errors), (6, 2));
-    assert_eq!(told.count(|step| step.retries), 2);
-    assert_eq!(told.count(|step| step.retry_wait_us), 60_000);
-    // Each has its own time, from its own send.
-    assert_eq!(told.times(0), histogram([ms(5); 6]));
+    assert_eq!((told.summary.transactions, told.summary.errors), (6, 0));
+    assert_eq!(told.count(|step| step.counts.sent_again()), 2);
+    assert_eq!(told.count(|step| step.counts.retry_wait_us), 60_000);
+    // The user waits for three attempts and two waits.
+    let times = [75, 5, 5, 5, 5, 5].map(ms);
+    assert_eq!(told.times(0), histogram(times));
     assert_eq!(told.lateness(), histogram([ms(0); 8]));
 }
 
@@ -191,8 +192,11 @@ fn what_never_goes_well_is_given_up() {
     // The second request of the step is left out, as without retries.
     assert_eq!(sent(&told), [0; 4]);
     assert_eq!(
-        (told.summary.errors, told.count(|step| step.retries)),
-        (4, 3)
+        (
+            told.summary.errors,
+            told.count(|step| step.counts.sent_again())
+        ),
+        (1, 3)
     );
     assert_eq!(told.forgotten, [0, 1]);
 }

@@ -50,7 +50,7 @@ fn a_held_up_generator_makes_response_times_of_arrivals_longer_and_no_service_ti
         told.times(0),
         histogram(response.chain([ms(95)]).chain(quick.clone()))
     );
-    let service = told.sum(0, |step| &step.service);
+    let service = told.sum(0, |step| &step.times.service);
     assert_eq!(
         service,
         histogram(vec![ms(2); 9].into_iter().chain([ms(95)]).chain(quick))

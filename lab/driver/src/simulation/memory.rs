@@ -18,7 +18,7 @@ const LONG: Wait = Wait::Constant(Duration::from_secs(3600));
 fn at_the_end(mix: &Mix) -> u32 {
     let make = http(mix).unwrap();
     let _over = begin();
-    live(mix, Clock::start(), make).last().users
+    live(mix, Clock::start(), make).last().counts.users
 }
 
 /// The most that so many users have at a time, all of whom wait at the end.

@@ -28,6 +28,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use lab_counts::{Hist, StepWindow};
 use lab_client::time::nanos;
 use lab_client::{ClientCounts, ErrorClass, Exchange, FailedRequest, Phases, RequestId, Sizes};
 use lab_workload::UserScope;
@@ -40,7 +41,7 @@ use crate::crew::hire;
 use crate::crowd::crowds;
 use crate::drive::Drive;
 use crate::error::DriverError;
-use crate::event::{DriveSummary, DriverEvent, StepWindow, Window, new_histogram};
+use crate::event::{DriveSummary, DriverEvent, Window};
 use crate::merger::Merger;
 use crate::mix::Mix;
 use crate::outline::Outline;
@@ -176,8 +177,8 @@ impl Told {
         &self,
         step: usize,
         of: fn(&StepWindow) -> &Histogram<u64>,
-    ) -> Histogram<u64> {
-        let mut sum = new_histogram();
+    ) -> Hist {
+        let mut sum = Hist::default();
         for window in &self.windows {
             sum.add(of(&window.steps[step])).unwrap();
         }
@@ -185,12 +186,12 @@ impl Told {
     }
 
     /// Response times of a step's transactions.
-    pub(crate) fn times(&self, step: usize) -> Histogram<u64> {
-        self.sum(step, |step| &step.ok)
+    pub(crate) fn times(&self, step: usize) -> Hist {
+        self.sum(step, |step| &step.times.ok)
     }
 
-    pub(crate) fn lateness(&self) -> Histogram<u64> {
-        let mut sum = new_histogram();
+    pub(crate) fn lateness(&self) -> Hist {
+        let mut sum = Hist::default();
         for window in &self.windows {
             sum.add(&window.lateness).unwrap();
         }
@@ -208,14 +209,19 @@ impl Told {
         its.map(|asked| asked.at).collect()
     }
 
+    /// The ages of a step's requests without a response.
+    pub(crate) fn unanswered(&self, step: usize) -> &Hist {
+        &self.last().steps[step].times.unanswered
+    }
+
     pub(crate) fn last(&self) -> &Window {
         self.windows.last().unwrap()
     }
 }
 
 /// The histogram of these times.
-pub(crate) fn histogram(times: impl IntoIterator<Item = Duration>) -> Histogram<u64> {
-    let mut histogram = new_histogram();
+pub(crate) fn histogram(times: impl IntoIterator<Item = Duration>) -> Hist {
+    let mut histogram = Hist::default();
     for time in times {
         let us = (nanos(time) + 500) / 1000;
         histogram.record(us.max(1)).unwrap();

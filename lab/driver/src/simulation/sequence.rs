@@ -6,16 +6,16 @@ use lab_workload::Wait;
 use super::drive::{probe, workload};
 use super::{Answer, Told, drive, histogram, ms, simulate, step};
 use crate::drive::Drive;
-use crate::event::new_histogram;
 use lab_client::ErrorClass;
+use lab_counts::Hist;
 
 fn sequence(mut drive: Drive, sessions: u32) -> Drive {
     drive.kind = LoadKind::Sequence { sessions };
     drive
 }
 
-fn sessions(told: &Told) -> hdrhistogram::Histogram<u64> {
-    let mut sum = new_histogram();
+fn sessions(told: &Told) -> Hist {
+    let mut sum = Hist::default();
     for window in &told.windows {
         sum.add(&window.sessions).unwrap();
     }
@@ -37,7 +37,7 @@ fn a_sequence_ends_with_its_last_session() {
     // Each session takes 2 + 1 + 2 ms.
     assert_eq!(sum.elapsed, ms(35));
     assert_eq!(sessions(&told), histogram([ms(5); 7]));
-    let service = told.sum(0, |step| &step.service).len();
+    let service = told.sum(0, |step| &step.times.service).len();
     assert_eq!(service, 0, "in a closed loop both times are the same");
     // At 10, 20, and 30.
     assert_eq!((sum.probe_transactions, told.times(2).len()), (3, 3));
@@ -64,7 +64,8 @@ fn the_pause_after_a_failure_is_in_no_sessions_time() {
         false => Answer::After(ms(3)),
     });
     assert_eq!((told.summary.transactions, told.summary.errors), (2, 1));
-    assert_eq!(told.sends_of(0), [0, 2004, 2007].map(ms));
+    // A single failure pauses nobody.
+    assert_eq!(told.sends_of(0), [0, 4, 7].map(ms));
     assert_eq!(sessions(&told), histogram([ms(3); 2]));
 }
 
@@ -96,7 +97,9 @@ fn a_step_that_takes_too_long_is_not_repeated() {
         assert_eq!(told.summary.cycles, 2);
         assert_eq!(told.summary.transactions, 6, "all of the first step");
         assert_eq!((told.summary.errors, told.summary.skipped), (asked, 0));
-        let pauses = asked - 1;
+        // The third failure in a row pauses before the second session; none follows the last one.
+        let pauses = u64::from(!ends_step);
         assert_eq!(told.summary.elapsed, ms(6 + 50 * asked + 5 * pauses));
+        assert_eq!(told.count(|step| step.counts.pauses), pauses);
     }
 }

@@ -68,10 +68,10 @@ fn users_come_and_go_as_the_stages_say() {
     // Whoever comes back begins anew.
     assert_eq!(told.sends_of(2), sends(&[120, 140, 270, 290]));
     assert_eq!(sent(&told, &of), predicted(&plan));
-    let users = |at: usize| told.windows[at].users;
+    let users = |at: usize| told.windows[at].counts.users;
     assert_eq!([users(5), users(12), users(20), users(27)], [1, 3, 1, 3]);
     // A wait that is not waited for to its end is none.
-    assert_eq!(told.count(|step| step.waits), told.sent.len() as u64);
+    assert_eq!(told.count(|step| step.counts.waits), told.sent.len() as u64);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn who_leaves_awaits_an_answer_and_sends_nothing_more() {
     let (drive, _) = staged(drive(vec![step(Wait::Constant(ms(10)), 2)]), 2, of);
     let told = simulate(drive, |_| Answer::After(ms(60)));
     assert_eq!(told.sends_of(1), [10, 70, 310, 370].map(ms));
-    assert_eq!((told.summary.errors, told.last().unanswered.count), (0, 1));
+    assert_eq!((told.summary.errors, told.last().unanswered().0), (0, 1));
     assert_eq!(told.lateness().max(), 1, "nothing is late");
 }
 
@@ -96,7 +96,8 @@ fn who_leaves_does_not_try_again() {
     let (drive, _) = staged(drive, 1, of);
     let told = simulate(drive, |_| Answer::Fails(ErrorClass::Status, ms(1)));
     assert_eq!(told.sends_of(0), [ms(80)]);
-    assert_eq!(told.count(|step| step.retries), 0);
+    assert_eq!(told.count(|step| step.counts.sent_again()), 0);
+    assert_eq!(told.summary.errors, 1);
 }
 
 #[test]

@@ -160,7 +160,7 @@ impl Rehearsal {
             population: 0,
             failure_pause: 0,
             timeout_ends_step: drive.limits.timeout_ends_step,
-            under_way: (0..drive.users).map(|_| Cell::new(0)).collect(),
+            under_way: (0..drive.users).map(|_| Cell::default()).collect(),
             open: false,
             pool: SharedPool::new(1, 0),
             worker: 0,

@@ -10,9 +10,10 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use lab_counts::Hist;
 use lab_driver::{
     BaseUrl, Drive, DriveSummary, Driver, DriverEvent, ErrorClass, Limits, Part, TlsOptions,
-    Window, new_histogram,
+    Window,
 };
 use lab_workload::LoadKind;
 use lab_workload::Template;
@@ -357,12 +358,12 @@ impl Told {
     }
 
     pub(crate) fn errors(&self, class: ErrorClass) -> u64 {
-        let of = |w: &Window| w.steps.iter().map(|s| s.errors[class.index()]).sum::<u64>();
+        let of = |w: &Window| w.steps.iter().map(|s| s.counts.errors[class]).sum::<u64>();
         self.windows.iter().map(of).sum()
     }
 
     pub(crate) fn skipped(&self, step: usize) -> u64 {
-        self.windows.iter().map(|w| w.steps[step].skipped).sum()
+        self.windows.iter().map(|w| w.steps[step].counts.skipped).sum()
     }
 
     /// Answers of any kind, skips included.
@@ -370,18 +371,18 @@ impl Told {
         let of = |w: &Window| {
             w.steps
                 .iter()
-                .map(|s| s.transactions() + s.failed() + s.skipped)
+                .map(|s| s.transactions() + s.failed() + s.counts.skipped)
                 .sum::<u64>()
         };
         self.windows.iter().map(of).sum()
     }
 
     /// Response times of a step's transactions.
-    pub(crate) fn times(&self, step: usize) -> hdrhistogram::Histogram<u64> {
-        let mut sum = new_histogram();
+    pub(crate) fn times(&self, step: usize) -> Hist {
+        let mut sum = Hist::default();
         self.windows
             .iter()
-            .for_each(|w| sum.add(&w.steps[step].ok).unwrap());
+            .for_each(|w| sum.add(&w.steps[step].times.ok).unwrap());
         sum
     }
 }

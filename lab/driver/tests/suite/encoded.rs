@@ -54,7 +54,7 @@ fn drive(server: &Server, compressed: bool) -> Told {
 fn sizes(told: &Told, step: usize) -> (u64, u64) {
     let of = |window: &lab_driver::Window| {
         let step = &window.steps[step];
-        (step.bytes, step.plain_bytes)
+        (step.counts.bytes, step.counts.decoded_bytes())
     };
     let all = told.windows.iter().map(of);
     all.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))

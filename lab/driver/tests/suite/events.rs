@@ -2,7 +2,8 @@
 
 use std::net::TcpStream;
 
-use lab_driver::{ErrorClass, new_histogram};
+use lab_counts::Hist;
+use lab_driver::ErrorClass;
 use lab_workload::{Events, Request, Template, Wait};
 
 use crate::common::{Make, Peer, Server, Told, ms, pass, run_until};
@@ -35,10 +36,10 @@ fn wanted(until: Option<&str>, count: Option<u32>) -> Events {
     }
 }
 
-fn times(told: &Told, which: usize) -> hdrhistogram::Histogram<u64> {
-    let mut sum = new_histogram();
+fn times(told: &Told, which: usize) -> Hist {
+    let mut sum = Hist::<3>::default();
     for window in &told.windows {
-        sum.add(&window.steps[0].events[which]).unwrap();
+        sum.add(&window.steps[0].times.events[which]).unwrap();
     }
     sum
 }

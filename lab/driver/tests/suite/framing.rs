@@ -72,7 +72,7 @@ fn each_framing_is_read_as_sent() {
             "{framing:?}"
         );
         assert_eq!(
-            told.windows.iter().map(|w| w.steps[0].bytes).sum::<u64>(),
+            told.windows.iter().map(|w| w.steps[0].counts.bytes).sum::<u64>(),
             5,
             "{framing:?}"
         );
@@ -149,7 +149,7 @@ fn a_large_body_in_many_pieces_is_counted_whole() {
     });
     let make = Make::new(&[]).step(Wait::Constant(ms(5)), "GET /large");
     let told = run_until(make.drive(&server.base()), |told| told.transactions(0) > 2);
-    let bytes: u64 = told.windows.iter().map(|w| w.steps[0].bytes).sum();
+    let bytes: u64 = told.windows.iter().map(|w| w.steps[0].counts.bytes).sum();
     assert_eq!(bytes, told.transactions(0) * length);
     assert_eq!(told.summary.errors, 0);
 }

@@ -10,7 +10,8 @@ use h2::server::{Builder, SendResponse};
 use h2::{Reason, RecvStream, SendStream};
 use http::{HeaderMap, HeaderValue, Request as Head, Response};
 use lab_dialogues::GrpcMessages;
-use lab_driver::{ErrorClass, new_histogram};
+use lab_counts::Hist;
+use lab_driver::ErrorClass;
 use lab_workload::{
     Call, Descriptors, Events, Expectation, JsonPath, Method, Request, Said, Speech, Template, Wait,
 };
@@ -255,10 +256,10 @@ fn told(server: &Two, enough: u64, request: impl FnOnce(&Make) -> Request) -> To
     run_until(make.drive(&server.base()), |told| told.done() >= enough)
 }
 
-fn times(told: &Told, which: usize) -> hdrhistogram::Histogram<u64> {
-    let mut sum = new_histogram();
+fn times(told: &Told, which: usize) -> Hist {
+    let mut sum = Hist::<3>::default();
     for window in &told.windows {
-        sum.add(&window.steps[0].events[which]).unwrap();
+        sum.add(&window.steps[0].times.events[which]).unwrap();
     }
     sum
 }

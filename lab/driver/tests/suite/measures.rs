@@ -1,6 +1,7 @@
 //! Numbers that answers tell, over real sockets: each is kept, none is made up.
 
-use lab_driver::{ErrorClass, new_histogram};
+use lab_counts::Hist;
+use lab_driver::ErrorClass;
 use lab_workload::{Measure, Wait};
 
 use crate::common::{Make, Server, Told, ms, ok, run_until};
@@ -21,12 +22,12 @@ fn measuring(path: &str, server: &Server, enough: u64) -> Told {
     run_until(make.drive(&server.base()), |told| told.done() >= enough)
 }
 
-fn numbers(told: &Told) -> hdrhistogram::Histogram<u64> {
-    let mut sum = new_histogram();
+fn numbers(told: &Told) -> Hist {
+    let mut sum = Hist::<3>::default();
     for measured in told
         .windows
         .iter()
-        .flat_map(|window| window.steps[0].measures.first())
+        .flat_map(|window| window.steps[0].times.measures.first())
     {
         sum.add(measured).unwrap();
     }

@@ -5,8 +5,8 @@
 use std::sync::Mutex;
 
 use crate::common::{Make, Server, Told, ms, ok, pass, run, run_until};
-use hdrhistogram::Histogram;
-use lab_driver::{Drive, StepWindow, new_histogram};
+use lab_counts::{Hist, StepWindow};
+use lab_driver::Drive;
 use lab_workload::{LoadKind, Spacing};
 use lab_workload::{Probe, Wait};
 
@@ -19,8 +19,8 @@ fn arrivals(mut drive: Drive, rate_per_s: f64, slots: u32) -> Drive {
     drive
 }
 
-fn sum(told: &Told, of: fn(&StepWindow) -> &Histogram<u64>) -> Histogram<u64> {
-    let mut sum = new_histogram();
+fn sum(told: &Told, of: fn(&StepWindow) -> &Hist) -> Hist {
+    let mut sum = Hist::<3>::default();
     for window in &told.windows {
         window.steps.iter().for_each(|s| sum.add(of(s)).unwrap());
     }
@@ -40,7 +40,7 @@ fn each_answer_has_both_of_its_times_and_no_service_is_longer() {
     assert_eq!((told.summary.errors, told.summary.dropped), (0, 0));
     // The connections are kept, and each is one user's.
     assert!(told.summary.connects <= 8, "{}", told.summary.connects);
-    let (response, service) = (sum(&told, |s| &s.ok), sum(&told, |s| &s.service));
+    let (response, service) = (sum(&told, |s| &s.times.ok), sum(&told, |s| &s.times.service));
     assert_eq!(
         (response.len(), service.len()),
         (told.summary.transactions, response.len())
@@ -50,7 +50,7 @@ fn each_answer_has_both_of_its_times_and_no_service_is_longer() {
         assert!(service <= response, "{q}: {service} us of {response} us");
     }
     // Every session that arrived was answered, or is told as one that was not.
-    let left: u64 = told.windows.iter().map(|w| w.unanswered.count).sum();
+    let left: u64 = told.windows.iter().map(|w| w.unanswered().0).sum();
     assert_eq!(told.summary.arrived, told.summary.transactions + left);
 }
 
@@ -72,7 +72,7 @@ fn a_stall_is_in_the_response_times_of_all_planned_sends() {
     let drive = arrivals(make.drive(&server.base()), 200.0, 4);
     // Until those are answered, too, whose connection's thread woke last.
     let told = run_until(drive, |told| told.done() >= 400);
-    let (response, service) = (sum(&told, |s| &s.ok), sum(&told, |s| &s.service));
+    let (response, service) = (sum(&told, |s| &s.times.ok), sum(&told, |s| &s.times.service));
     // Session k arrives at 5 k ms and has no answer before 300 ms have passed.
     for (waited_ms, sessions) in [(250, 11), (200, 21), (100, 41), (50, 51)] {
         let slow = response.len() - response.count_between(0, waited_ms * 1000 - 1000);
@@ -89,17 +89,17 @@ fn what_waits_for_a_connection_at_the_end_is_told() {
     let drive = arrivals(make.drive(&server.base()), 100.0, 1);
     // Nothing is ever answered.
     let told = run_until(drive, |told| {
-        told.windows.last().is_some_and(|w| w.waiting >= 5)
+        told.windows.last().is_some_and(|w| w.counts.waiting >= 5)
     });
     let last = told.windows.last().unwrap();
     assert_eq!(told.summary.transactions, 0);
     assert_eq!(
-        (last.unanswered.count, last.users),
+        (last.unanswered().0, last.counts.users),
         (told.summary.arrived, 1)
     );
-    assert_eq!(last.waiting + 1, last.unanswered.count);
+    assert_eq!(last.counts.waiting + 1, last.unanswered().0);
     // The first arrived before five others did.
-    assert!(last.unanswered.oldest >= ms(50), "{:?}", last.unanswered);
+    assert!(last.unanswered().1 >= ms(50), "{:?}", last.unanswered());
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_sequence_ends_with_its_last_session() {
     let (probes, own): (Vec<_>, Vec<_>) = lines.iter().partition(|line| line.contains("probe"));
     assert_eq!(own.len(), 14);
     assert!(probes.len() as u64 >= sum.probe_transactions);
-    let mut sessions = new_histogram();
+    let mut sessions = Hist::<3>::default();
     let of_windows = told.windows.iter().map(|window| &window.sessions);
     of_windows.for_each(|part| sessions.add(part).unwrap());
     // Each of the seven sessions waits for 1 ms.

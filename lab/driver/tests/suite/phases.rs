@@ -1,13 +1,14 @@
 //! Where the time of a request goes, over real sockets: known delays come out in their phases.
 
 use crate::common::{Make, Peer, Server, Told, ms, pass, run_until};
-use lab_driver::{Phase, new_phase_histogram};
+use lab_counts::Hist;
+use lab_driver::Phase;
 use lab_workload::Wait;
 
-fn phase(told: &Told, step: usize, phase: Phase) -> hdrhistogram::Histogram<u64> {
-    let mut sum = new_phase_histogram();
+fn phase(told: &Told, step: usize, phase: Phase) -> Hist<2> {
+    let mut sum = Hist::<2>::default();
     for window in &told.windows {
-        sum.add(&window.steps[step].phases[phase as usize]).unwrap();
+        sum.add(&window.steps[step].times.phases[phase as usize]).unwrap();
     }
     sum
 }

@@ -217,7 +217,7 @@ fn an_empty_list_skips_its_step_and_all_that_hangs_on_it() {
     );
     assert_eq!(told.summary.skipped, told.skipped(5) + told.skipped(6));
     assert_eq!(told.summary.errors, 0);
-    let waits: u64 = told.windows.iter().map(|w| w.steps[5].waits).sum();
+    let waits: u64 = told.windows.iter().map(|w| w.steps[5].counts.waits).sum();
     assert!(waits >= told.skipped(5), "a skipped step has waited too");
 }
 

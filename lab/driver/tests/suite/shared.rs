@@ -32,7 +32,7 @@ fn answers_after(long: Duration) -> Server {
 fn blocked(told: &Told) -> u64 {
     let windows = told.windows.iter();
     windows
-        .map(|window| window.steps[0].phases[Phase::Blocked as usize].len())
+        .map(|window| window.steps[0].times.phases[Phase::Blocked as usize].len())
         .sum()
 }
 

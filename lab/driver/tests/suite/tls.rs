@@ -189,10 +189,10 @@ fn a_root_of_ones_own_is_trusted_and_the_connection_kept() {
         told.examples
     );
     let handshakes = told.windows.iter();
-    let handshakes = handshakes.map(|w| w.steps[0].phases[Phase::Tls as usize].len());
+    let handshakes = handshakes.map(|w| w.steps[0].times.phases[Phase::Tls as usize].len());
     assert_eq!(handshakes.sum::<u64>(), 1);
     assert_eq!(
-        told.windows.iter().map(|w| w.steps[0].bytes).sum::<u64>() % 6,
+        told.windows.iter().map(|w| w.steps[0].counts.bytes).sum::<u64>() % 6,
         0
     );
 }

@@ -209,7 +209,7 @@ fn an_answer_that_begins_before_the_request_is_sent_is_read_meanwhile() {
     let bytes: u64 = told
         .windows
         .iter()
-        .map(|window| window.steps[0].bytes)
+        .map(|window| window.steps[0].counts.bytes)
         .sum();
     assert_eq!(bytes, BYTES as u64);
 }

@@ -292,7 +292,7 @@ fn at_once(_: usize, _: &str) -> Does {
 pub(crate) fn phase(told: &Told, phase: Phase) -> u64 {
     let windows = told.windows.iter();
     windows
-        .map(|w| w.steps[0].phases[phase as usize].len())
+        .map(|w| w.steps[0].times.phases[phase as usize].len())
         .sum()
 }
 
@@ -332,7 +332,7 @@ fn each_user_has_a_connection_and_every_request_counts() {
         .map(|(path, _)| path)
         .collect();
     assert!(paths.iter().any(|path| path == "/yes"), "{paths:?}");
-    let bytes: u64 = told.windows.iter().map(|w| w.steps[0].bytes).sum();
+    let bytes: u64 = told.windows.iter().map(|w| w.steps[0].counts.bytes).sum();
     assert_eq!(bytes, 10 * told.transactions(0));
 }
 
@@ -355,7 +355,7 @@ fn bodies_both_ways_are_larger_than_any_window() {
         .filter(|(_, got)| *got == 300_000)
         .count() as u64;
     assert!(whole >= told.transactions(0), "{whole}");
-    let bytes: u64 = told.windows.iter().map(|w| w.steps[0].bytes).sum();
+    let bytes: u64 = told.windows.iter().map(|w| w.steps[0].counts.bytes).sum();
     assert_eq!(bytes, 17_000_000 * told.transactions(0));
 }
 
@@ -388,10 +388,10 @@ fn shared_connections_carry_as_much_as_the_server_allows_and_no_more() {
     // Ten users to a connection that takes four: most requests wait, and it is told apart.
     let blocked = phase(&told, Phase::Blocked);
     assert!(blocked * 2 > told.transactions(0), "{blocked}");
-    let mut waited = lab_driver::new_phase_histogram();
+    let mut waited = lab_counts::Hist::<2>::default();
     for window in &told.windows {
         waited
-            .add(&window.steps[0].phases[Phase::Wait as usize])
+            .add(&window.steps[0].times.phases[Phase::Wait as usize])
             .unwrap();
     }
     // What the server had no part in is not in its own time.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::sync_channel;
 
-use lab_driver::{ErrorClass, new_histogram};
+use lab_counts::Hist;
+use lab_driver::ErrorClass;
 use lab_workload::{Events, Expectation, Request, Said, Speech, Template, Wait};
 use tungstenite::handshake::server::{ErrorResponse, Request as Head, Response};
 use tungstenite::protocol::CloseFrame;
@@ -87,10 +88,10 @@ fn run(server: &Server, enough: u64, say: impl FnOnce(Request) -> Request) -> To
     run_until(drive, |told| told.done() >= enough)
 }
 
-fn times(told: &Told, which: usize) -> hdrhistogram::Histogram<u64> {
-    let mut sum = new_histogram();
+fn times(told: &Told, which: usize) -> Hist {
+    let mut sum = Hist::<3>::default();
     for window in &told.windows {
-        sum.add(&window.steps[0].events[which]).unwrap();
+        sum.add(&window.steps[0].times.events[which]).unwrap();
     }
     sum
 }

@@ -2,7 +2,7 @@
 
 use lab_analysis::format::{count, figure};
 use lab_analysis::model::Times;
-use lab_archive::ErrorClass;
+use lab_counts::ErrorCounts;
 use lab_report::chart::{Across, Chart, Line, Plot, Series};
 use lab_report::document::{Block, Cell, Column, Kind, Row, Table};
 use lab_report::render::pieces;
@@ -270,15 +270,13 @@ pub(super) fn errors(state: &State) -> Markup {
     else {
         return html! {};
     };
-    let of_class = |class: ErrorClass| -> u64 {
-        let steps = trial.steps.iter().chain(&trial.probe);
-        steps.filter_map(|step| step.errors.get(&class)).sum()
-    };
-    let all = CLASSES.map(|class| (class, of_class(class)));
+    let mut all = ErrorCounts::default();
+    for step in trial.steps.iter().chain(&trial.probe) {
+        all += step.errors;
+    }
     let counts: Vec<String> = all
         .iter()
-        .filter(|(_, n)| *n > 0)
-        .map(|(class, n)| format!("{} {}", count(*n), words(*class)))
+        .map(|(class, n)| format!("{} {}", count(n), class.words()))
         .collect();
     let attempts = (trial.answered() + trial.failed()) as f64;
     let part = lab_stats::ratio(trial.failed() as f64 * 100.0, attempts);
@@ -292,28 +290,10 @@ pub(super) fn errors(state: &State) -> Markup {
             @for one in &trial.examples {
                 li {
                     (lab_analysis::format::duration(one.t_ms as f64)) " · " (pieces::plain(&one.step)) " · "
-                    (words(one.class)) ": " code { (pieces::plain(&one.detail)) }
+                    (one.class.words()) ": " code { (pieces::plain(&one.detail)) }
                 }
             }
         }
-    }
-}
-
-const CLASSES: [ErrorClass; 5] = [
-    ErrorClass::Status,
-    ErrorClass::Timeout,
-    ErrorClass::Connect,
-    ErrorClass::Reset,
-    ErrorClass::Check,
-];
-
-fn words(class: ErrorClass) -> &'static str {
-    match class {
-        ErrorClass::Status => "unexpected status",
-        ErrorClass::Timeout => "timeout",
-        ErrorClass::Connect => "no connection",
-        ErrorClass::Reset => "connection broken",
-        ErrorClass::Check => "answer not as expected",
     }
 }
 

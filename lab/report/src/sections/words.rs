@@ -114,12 +114,7 @@ pub(crate) fn threshold_words(threshold: &ThresholdResult) -> String {
     if threshold.implied {
         words.push_str(" (unless said otherwise)");
     }
-    words.push_str(&crate::format::narrowed(
-        threshold.step.as_deref(),
-        threshold.stage.as_deref(),
-        threshold.population.as_deref(),
-        threshold.tag.as_deref(),
-    ));
+    words.push_str(&crate::format::scope(&threshold.scope));
     words
 }
 

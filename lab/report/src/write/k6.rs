@@ -117,7 +117,7 @@ fn thresholds(metrics: &mut Map<String, Value>, trial: &TrialAnalysis) {
             Metric::Throughput => REQUESTS,
             Metric::Resends | Metric::FirstEvent | Metric::BetweenEvents => continue,
         };
-        let name = one.step.as_ref().map(|step| of_step(metric, step));
+        let name = one.scope.step().map(|step| of_step(metric, step));
         let metric = metrics
             .entry(name.unwrap_or(metric.to_owned()))
             .or_insert(json!({}));

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use lab_language::{Problems, TextError, units, unknown_name};
 
-use super::threshold::{Narrowed, threshold};
+use super::threshold::threshold;
+use lab_plan::Scope;
+
 use crate::extent::MAX_PHASE;
 use crate::file::{AbortFile, At, Scalar};
 use crate::model::{Metric, Threshold};
@@ -77,7 +79,7 @@ fn limit(text: &str) -> Result<Threshold, TextError> {
         true => format!("rate{rest}"),
         false => rest.to_owned(),
     };
-    let read = threshold(*metric, Narrowed::default(), &written);
+    let read = threshold(*metric, Scope::All, &written);
     let mut read = read.map_err(|error| TextError {
         at: 0..text.len(),
         help: Some(example(*metric).to_owned()),

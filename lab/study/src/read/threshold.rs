@@ -3,21 +3,14 @@
 use lab_language::TextError;
 use lab_language::units::{MAX_WAIT, call, duration, whole, within};
 
-use crate::model::{Aggregate, Comparison, Metric, Threshold};
+use lab_plan::Scope;
 
-/// What a threshold is about, of all requests.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Narrowed {
-    pub(super) step: Option<String>,
-    pub(super) stage: Option<String>,
-    pub(super) population: Option<String>,
-    pub(super) tag: Option<String>,
-}
+use crate::model::{Aggregate, Comparison, Metric, Threshold};
 
 /// One threshold of `metric`: `p(95) < 300ms`, `rate < 0.1%`.
 pub(super) fn threshold(
     metric: Metric,
-    narrowed: Narrowed,
+    scope: Scope,
     text: &str,
 ) -> Result<Threshold, TextError> {
     let operator = text.find(['<', '>']).ok_or_else(|| {
@@ -42,10 +35,7 @@ pub(super) fn threshold(
     let limit = within(text, right, limit(metric, right))?;
     Ok(Threshold {
         metric,
-        step: narrowed.step,
-        stage: narrowed.stage,
-        population: narrowed.population,
-        tag: narrowed.tag,
+        scope,
         aggregate,
         comparison,
         limit,
@@ -146,28 +136,28 @@ mod tests {
 
     #[test]
     fn thresholds_are_those_of_k6_with_units() {
-        let t = threshold(Metric::ResponseTime, Narrowed::default(), "p(95) < 300ms").unwrap();
+        let t = threshold(Metric::ResponseTime, Scope::All, "p(95) < 300ms").unwrap();
         assert_eq!(
             (t.aggregate, t.comparison, t.limit),
             (Aggregate::Percentile(95.0), Comparison::Less, 300.0)
         );
-        let t = threshold(Metric::ResponseTime, Narrowed::default(), "p(99.9)<=2ms").unwrap();
+        let t = threshold(Metric::ResponseTime, Scope::All, "p(99.9)<=2ms").unwrap();
         assert_eq!((t.comparison, t.limit), (Comparison::LessOrEqual, 2.0));
-        let t = threshold(Metric::ErrorRate, Narrowed::default(), "rate < 0.1%").unwrap();
+        let t = threshold(Metric::ErrorRate, Scope::All, "rate < 0.1%").unwrap();
         assert_eq!((t.aggregate, t.limit), (Aggregate::Rate, 0.001));
-        let t = threshold(Metric::Throughput, Narrowed::default(), "rate >= 1000/s").unwrap();
+        let t = threshold(Metric::Throughput, Scope::All, "rate >= 1000/s").unwrap();
         assert_eq!(
             (t.comparison, t.limit),
             (Comparison::GreaterOrEqual, 1000.0)
         );
-        insta::assert_snapshot!(message(threshold(Metric::ResponseTime, Narrowed::default(), "p(100) < 1s")), @"0..7 `100` is not a percentile between 0 and 100 / write `p(95) < 300ms` or `avg < 100ms`");
-        insta::assert_snapshot!(message(threshold(Metric::ErrorRate, Narrowed::default(), "rate < 150%")), @"6..11 `150%` is not a limit / write `rate < 0.1%`");
-        insta::assert_snapshot!(message(threshold(Metric::ErrorRate, Narrowed::default(), "rate 1%")), @"0..7 a threshold compares: `<`, `<=`, `>`, or `>=` is missing / write `rate < 0.1%`");
+        insta::assert_snapshot!(message(threshold(Metric::ResponseTime, Scope::All, "p(100) < 1s")), @"0..7 `100` is not a percentile between 0 and 100 / write `p(95) < 300ms` or `avg < 100ms`");
+        insta::assert_snapshot!(message(threshold(Metric::ErrorRate, Scope::All, "rate < 150%")), @"6..11 `150%` is not a limit / write `rate < 0.1%`");
+        insta::assert_snapshot!(message(threshold(Metric::ErrorRate, Scope::All, "rate 1%")), @"0..7 a threshold compares: `<`, `<=`, `>`, or `>=` is missing / write `rate < 0.1%`");
     }
 
     #[test]
     fn a_limit_has_a_unit() {
-        let unmeant = |metric, text| message(threshold(metric, Narrowed::default(), text));
+        let unmeant = |metric, text| message(threshold(metric, Scope::All, text));
         insta::assert_snapshot!(unmeant(Metric::ResponseTime, "p(95) < 50"), @"7..10 `50` has no unit / write `50ms`, which is what k6 means, or `50s`");
         insta::assert_snapshot!(unmeant(Metric::ErrorRate, "rate < 0.01"), @"6..11 `0.01` has no unit / a rate is a percentage: write `0.01%`, or 100 times as much if it was a fraction");
         insta::assert_snapshot!(unmeant(Metric::Throughput, "rate > 100"), @"6..10 `100` has no unit / write `100/s`");

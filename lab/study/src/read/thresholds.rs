@@ -4,7 +4,9 @@
 use lab_language::{Problems, TextError, unknown_name};
 
 use super::parts::Parts;
-use super::threshold::{Narrowed, threshold};
+use super::threshold::threshold;
+use lab_plan::Scope;
+
 use crate::file::{At, Scalar, Table};
 use crate::model::{Metric, Threshold};
 
@@ -16,12 +18,12 @@ pub(super) fn thresholds(
 ) -> Vec<Threshold> {
     let mut parsed = Vec::new();
     for (key, list) in table.iter() {
-        let Some((metric, narrowed)) = threshold_key(key, parts, problems) else {
+        let Some((metric, scope)) = threshold_key(key, parts, problems) else {
             continue;
         };
         for at in list {
             let text = at.text();
-            match threshold(metric, narrowed.clone(), &text) {
+            match threshold(metric, scope.clone(), &text) {
                 Ok(threshold) => parsed.push(threshold),
                 Err(error) => problems.push(at.span.text_problem("threshold", &text, &error)),
             }
@@ -35,10 +37,7 @@ pub(super) fn with_error_rate(
     mut thresholds: Vec<Threshold>,
     implied: Threshold,
 ) -> Vec<Threshold> {
-    let sets = |one: &Threshold| {
-        let narrowed = [&one.step, &one.stage, &one.population, &one.tag];
-        one.metric == Metric::ErrorRate && narrowed.iter().all(|name| name.is_none())
-    };
+    let sets = |one: &Threshold| one.metric == Metric::ErrorRate && one.scope == Scope::All;
     if !thresholds.iter().any(sets) {
         thresholds.push(implied);
     }
@@ -51,7 +50,7 @@ fn threshold_key(
     key: &At<String>,
     parts: &Parts,
     problems: &mut Problems,
-) -> Option<(Metric, Narrowed)> {
+) -> Option<(Metric, Scope)> {
     const METRICS: &[&str] = &[
         "response_time",
         "service_time",
@@ -80,21 +79,20 @@ fn threshold_key(
             return None;
         }
     };
-    let narrowed = narrowed(&key.value, metric, rest, parts);
+    let scope = scope(&key.value, metric, rest, parts);
     let noted = |error: TextError| {
         problems.push(key.span.text_problem("threshold", &key.value, &error));
     };
-    let narrowed = narrowed.map_err(noted).ok()?;
-    Some((metric, narrowed))
+    Some((metric, scope.map_err(noted).ok()?))
 }
 
-/// The step, the stage, the population, or the tag that a threshold is narrowed to by what stands behind `{`, if it is.
-fn narrowed(
+/// The scope of a threshold, by what stands behind `{`.
+fn scope(
     key: &str,
     metric: Metric,
     rest: Option<&str>,
     parts: &Parts,
-) -> Result<Narrowed, TextError> {
+) -> Result<Scope, TextError> {
     let of_events = matches!(metric, Metric::FirstEvent | Metric::BetweenEvents);
     let wrong = |message: &str, help: &str| {
         let error = TextError::new(message, 0..key.len());
@@ -106,7 +104,7 @@ fn narrowed(
                 "times of events are of one step",
                 &format!("write `{}{{step:…}}`", key.trim()),
             ),
-            false => Ok(Narrowed::default()),
+            false => Ok(Scope::All),
         };
     };
     let inside = rest.strip_suffix('}').map(str::trim);
@@ -147,32 +145,23 @@ fn narrowed(
         let error = TextError::new("this step doesn't listen for events", at);
         return Err(error.help("a request listens that says `events`"));
     }
-    Ok(Narrowed {
-        step: Some(name.to_owned()),
-        ..Narrowed::default()
-    })
+    Ok(Scope::Step(name.to_owned()))
 }
 
-fn known_population(key: &str, name: &str, known: &[String]) -> Result<Narrowed, TextError> {
+fn known_population(key: &str, name: &str, known: &[String]) -> Result<Scope, TextError> {
     let none = (
         "the load has no populations",
         "write `load: { users: 100, mix: [{ population: readers, share: 1 }] }`",
     );
-    Ok(Narrowed {
-        population: Some(known_name("population", (key, name), known, none)?),
-        ..Narrowed::default()
-    })
+    known_name("population", (key, name), known, none).map(Scope::Population)
 }
 
-fn known_tag(key: &str, name: &str, known: &[String]) -> Result<Narrowed, TextError> {
+fn known_tag(key: &str, name: &str, known: &[String]) -> Result<Scope, TextError> {
     let none = (
         "no step has a tag",
         "write `tags: [checkout]` in the steps that belong together",
     );
-    Ok(Narrowed {
-        tag: Some(known_name("tag", (key, name), known, none)?),
-        ..Narrowed::default()
-    })
+    known_name("tag", (key, name), known, none).map(Scope::Tag)
 }
 
 /// A name in a key, if it is known; `none` is said where there are no names at all.
@@ -197,14 +186,11 @@ fn known_name(
 }
 
 /// The stage of that name, which keeps its level.
-fn steady_stage(key: &str, name: &str, named: &[(String, bool)]) -> Result<Narrowed, TextError> {
+fn steady_stage(key: &str, name: &str, named: &[(String, bool)]) -> Result<Scope, TextError> {
     let found = named.iter().find(|(other, _)| other == name);
     let (message, help) = match found {
         Some((_, false)) => {
-            return Ok(Narrowed {
-                stage: Some(name.to_owned()),
-                ..Narrowed::default()
-            });
+            return Ok(Scope::Stage(name.to_owned()));
         }
         Some((_, true)) => (
             format!("the stage `{name}` is no steady load, so nothing is judged by it"),

@@ -459,10 +459,7 @@ fn flows<'a>(
         for (tag, line) in &window.steps {
             let name = facts.names.step(*tag).filter(|name| is_of(name));
             if let Some(each) = name.and_then(|name| requests_of_each(facts, name)) {
-                let errors: u64 = line.errors.values().sum();
-                // Redirects and retries belong to steps that are under way still.
-                let planned = (line.ok + errors).saturating_sub(line.redirects + line.retries);
-                let of_step = as_f64(planned) / each + as_f64(line.skipped);
+                let of_step = as_f64(line.ended()) / each + as_f64(line.skipped);
                 now += as_f64(line.waits) - of_step;
                 ended += of_step;
             }
@@ -478,7 +475,7 @@ pub(super) fn requests_of_each(facts: &Facts<'_>, step: &str) -> Option<f64> {
     let plan = facts.predicted.get(step)?;
     let each = lab_stats::ratio(as_f64(plan.requests), as_f64(plan.waits))?;
     let sum = facts.sums.whole.steps.get(step)?;
-    let whole = sum.errors + sum.over_limit + sum.skipped == 0;
+    let whole = sum.failed() + sum.over_limit + sum.skipped == 0;
     (plan.wait_ms? > 0.0 && (each <= 1.0 || whole)).then_some(each)
 }
 

@@ -43,7 +43,7 @@ fn silent(facts: &Facts<'_>) -> Option<String> {
     let with_answer = facts.data.windows.iter().filter(|window| {
         let mut steps = window.steps.iter();
         steps.any(|(step, line)| {
-            let ended = line.ok + line.errors.values().sum::<u64>();
+            let ended = line.ok + line.failed();
             facts.names.is_probe(*step) && ended > 0
         })
     });

@@ -1,6 +1,5 @@
 //! Are the records whole? Gaps in time, agreement of counts, counters, setup, errors, skips.
 
-use lab_archive::model::ErrorClass;
 use lab_plan::checks::{
     Cause, ELAPSED, HAND_OVER, HELD_UP, RESENT, SKIPPED_STEPS, UNANSWERED, UNSAMPLED, WINDOW_GAPS,
 };
@@ -156,7 +155,7 @@ pub(super) fn setup(facts: &Facts<'_>) -> Check {
 pub(super) fn errors(facts: &Facts<'_>) -> Check {
     let whole = &facts.sums.whole;
     let errors = whole.errors();
-    let requests = whole.sent() + whole.retries();
+    let requests = whole.sent() + whole.sent_again();
     let over = match whole.over_limit() {
         0 => String::new(),
         n => format!("; {} given up at the time limit, a bound", count(n)),
@@ -165,7 +164,7 @@ pub(super) fn errors(facts: &Facts<'_>) -> Check {
         0 => over,
         n => format!("; {} sent again{over}", count(n)),
     };
-    let stale = match whole.retries() {
+    let stale = match whole.sent_again() {
         0 => stale,
         n => format!("; {} sent by `retry`{stale}", count(n)),
     };
@@ -181,7 +180,7 @@ pub(super) fn errors(facts: &Facts<'_>) -> Check {
         .errors_by_class
         .iter()
         .filter(|(_, n)| **n > 0)
-        .map(|(class, n)| format!("{} {}", count(*n), class_name(*class)))
+        .map(|(class, n)| format!("{} {}", count(*n), class.words()))
         .collect();
     let evidence = format!(
         "{} of {} requests failed ({}): {}{stale}",
@@ -215,17 +214,6 @@ pub(super) fn unanswered(facts: &Facts<'_>) -> Check {
         let advice = "Some requests got stuck in the server: response times are longer than they \
                       look.";
         judged(name, vec![figure], evidence, advice)
-    }
-}
-
-/// What a class of errors is called.
-pub(crate) fn class_name(class: ErrorClass) -> &'static str {
-    match class {
-        ErrorClass::Status => "unexpected status",
-        ErrorClass::Timeout => "timeout",
-        ErrorClass::Connect => "no connection",
-        ErrorClass::Reset => "connection broken",
-        ErrorClass::Check => "unusable answer",
     }
 }
 

@@ -128,7 +128,8 @@ pub(super) fn little(facts: &Facts<'_>) -> Option<Check> {
     ))
 }
 
-/// Users as completions tell them: who think, who rest before they try again, who are answered, and who idle.
+/// Users computed from completions: thinking, waiting before a retry (in archives where that is no response time),
+/// pausing after failures, waiting for responses, and idle.
 fn by_completions(facts: &Facts<'_>, idle: Option<Idle>) -> f64 {
     let hold = &facts.sums.hold;
     let thinking = facts.predicted.iter().filter_map(|(step, predicted)| {
@@ -153,8 +154,14 @@ fn by_completions(facts: &Facts<'_>, idle: Option<Idle>) -> f64 {
             seconds: lab_stats::ratio(as_f64(step.retry_wait_us) / 1e6, as_f64(step.retries))?,
         })
     });
+    let pausing = hold.steps.values().filter_map(|step| {
+        Some(Station {
+            per_s: hold.per_s(step.pauses)?,
+            seconds: lab_stats::ratio(as_f64(step.pause_us) / 1e6, as_f64(step.pauses))?,
+        })
+    });
     let idling = idle.iter().map(|idle| idle.station);
-    users(thinking.chain(resting).chain(answered).chain(idling))
+    users(thinking.chain(resting).chain(pausing).chain(answered).chain(idling))
 }
 
 fn too_short(counted: f64, computed: f64, cut: f64) -> String {
@@ -195,7 +202,7 @@ fn piled_up(facts: &Facts<'_>, counted: f64) -> Option<Piled> {
     let span = facts.sums.hold_span;
     let windows = facts.data.windows.iter();
     let mut held = windows.filter(|one| span.contains(one.start_ms, one.end_ms));
-    let (first, last) = (held.next()?.users, held.next_back()?.users);
+    let (first, last) = (held.next()?.counts.users, held.next_back()?.counts.users);
     let session = facts.study.session(&facts.planned.parameters)?;
     let steps = session.steps.iter();
     let waits_s = steps.map(|step| step.wait_s * f64::from(step.repeat) * step.share);

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use lab_archive::model::{ErrorClass, ErrorExample};
+use lab_archive::model::ErrorExample;
+use lab_counts::ErrorClass;
 
 /// Means (or, where a name says so, maxima) of counters over the hold; `None` is a gap.
 pub type Counters = BTreeMap<String, Option<f64>>;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use lab_archive::model::{DuetRecord, GeneratorHealth, Unanswered};
 use lab_plan::checks::{Cause, Unit};
-use lab_plan::{Cell, Metric};
+use lab_plan::{Cell, Metric, Scope};
 use lab_stats::histogram::{max, mean, min};
 use lab_stats::quantile;
 use schemars::JsonSchema;
@@ -412,17 +412,9 @@ pub struct ThresholdResult {
     pub text: String,
     /// What is judged.
     pub metric: Metric,
-    /// `None` = all steps.
-    pub step: Option<String>,
-    /// The population that it is about, if it is about one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub population: Option<String>,
-    /// The stage of the load that it is about, if it is about one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stage: Option<String>,
-    /// The tag of the steps that it is about, if it is about those of one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tag: Option<String>,
+    /// The part of the load that it is about.
+    #[serde(flatten)]
+    pub scope: Scope,
     /// What was measured, in the limit's unit; `None` if there was nothing to measure.
     pub value: Option<f64>,
     /// What it is held against.

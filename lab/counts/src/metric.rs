@@ -1,0 +1,65 @@
+//! What a figure measures, and which figure of it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a figure measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Response time, ms: from the planned send where there is a plan.
+    ResponseTime,
+    /// Service time, ms: from the actual send.
+    ServiceTime,
+    /// Of a step that listens for events: time to the first event, ms, from where the response time counts.
+    FirstEvent,
+    /// Of a step that listens for events: time from each event to the next, ms.
+    BetweenEvents,
+    /// Failed requests and sessions turned away ÷ all of them and transactions, over the whole trial.
+    ErrorRate,
+    /// Requests sent again because the server had closed the connection ÷ requests, over the whole trial.
+    Resends,
+    /// Transactions per second in the hold.
+    Throughput,
+}
+
+impl Metric {
+    /// Returns true if it is a time, with quantiles and in milliseconds.
+    #[must_use]
+    pub fn is_time(self) -> bool {
+        match self {
+            Self::ResponseTime | Self::ServiceTime | Self::FirstEvent | Self::BetweenEvents => true,
+            Self::ErrorRate | Self::Resends | Self::Throughput => false,
+        }
+    }
+}
+
+/// A figure of a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Aggregate {
+    /// `p(N)`, 0 < N < 100.
+    Percentile(f64),
+    /// `avg` or `mean`.
+    Mean,
+    /// `min`.
+    Min,
+    /// `max`.
+    Max,
+    /// `med`.
+    Median,
+    /// `rate`.
+    Rate,
+}
+
+impl Aggregate {
+    /// The quantile that it asks for, 0…1; `None` if it isn't one.
+    #[must_use]
+    pub fn quantile(self) -> Option<f64> {
+        match self {
+            Self::Percentile(percent) => Some(percent / 100.0),
+            Self::Median => Some(0.5),
+            Self::Mean | Self::Min | Self::Max | Self::Rate => None,
+        }
+    }
+}

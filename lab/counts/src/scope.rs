@@ -1,0 +1,124 @@
+//! What part of a load a figure is about.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+
+/// The part of a trial's load that a figure is about.
+///
+/// In serialized form four optional members, of which at most one is set: `step`, `stage`, `population`, `tag`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "Members", into = "Members")]
+pub enum Scope {
+    /// All of it, the probe excluded.
+    #[default]
+    All,
+    /// One step.
+    Step(String),
+    /// One stage of the load.
+    Stage(String),
+    /// The users of one population.
+    Population(String),
+    /// All steps with this tag.
+    Tag(String),
+}
+
+impl Scope {
+    /// The kind of the scope and its name: `("step", "Log in")`; `None` for all.
+    #[must_use]
+    pub fn named(&self) -> Option<(&'static str, &str)> {
+        match self {
+            Self::All => None,
+            Self::Step(name) => Some(("step", name)),
+            Self::Stage(name) => Some(("stage", name)),
+            Self::Population(name) => Some(("population", name)),
+            Self::Tag(name) => Some(("tag", name)),
+        }
+    }
+
+    /// The step, if it is one.
+    #[must_use]
+    pub fn step(&self) -> Option<&str> {
+        match self {
+            Self::Step(name) => Some(name),
+            Self::All | Self::Stage(_) | Self::Population(_) | Self::Tag(_) => None,
+        }
+    }
+}
+
+impl JsonSchema for Scope {
+    fn schema_name() -> Cow<'static, str> {
+        "Scope".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Members::json_schema(generator)
+    }
+}
+
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
+struct Members {
+    #[serde(default)]
+    step: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stage: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    population: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tag: Option<String>,
+}
+
+impl From<Members> for Scope {
+    fn from(members: Members) -> Self {
+        let Members {
+            step,
+            stage,
+            population,
+            tag,
+        } = members;
+        let step = step.map(Self::Step);
+        let stage = stage.map(Self::Stage);
+        let population = population.map(Self::Population);
+        let of = step.or(stage).or(population);
+        of.or(tag.map(Self::Tag)).unwrap_or_default()
+    }
+}
+
+impl From<Scope> for Members {
+    fn from(scope: Scope) -> Self {
+        let mut members = Self::default();
+        match scope {
+            Scope::All => {}
+            Scope::Step(name) => members.step = Some(name),
+            Scope::Stage(name) => members.stage = Some(name),
+            Scope::Population(name) => members.population = Some(name),
+            Scope::Tag(name) => members.tag = Some(name),
+        }
+        members
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_written_as_the_member_that_it_names() {
+        let forms = [
+            (Scope::All, r#"{"step":null}"#),
+            (Scope::Step("a".into()), r#"{"step":"a"}"#),
+            (Scope::Stage("a".into()), r#"{"step":null,"stage":"a"}"#),
+            (
+                Scope::Population("a".into()),
+                r#"{"step":null,"population":"a"}"#,
+            ),
+            (Scope::Tag("a".into()), r#"{"step":null,"tag":"a"}"#),
+        ];
+        for (scope, json) in forms {
+            assert_eq!(serde_json::to_string(&scope).unwrap(), json);
+            assert_eq!(serde_json::from_str::<Scope>(json).unwrap(), scope);
+        }
+        assert_eq!(serde_json::from_str::<Scope>("{}").unwrap(), Scope::All);
+    }
+}
