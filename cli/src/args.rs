@@ -214,7 +214,7 @@ pub(crate) struct WatchArgs {
 /// What an open answer is worth.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct GateArgs {
-    /// Take "could not tell" for success: exit code 0, and not 120
+    /// Take noise for success, not missing trials: exit code 0, and not 120
     #[arg(long, env = "PLIMSOLL_LENIENT")]
     pub(crate) lenient: bool,
 }

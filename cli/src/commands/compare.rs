@@ -49,12 +49,17 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
         }
         Format::K6 => return Err(no_k6()),
     })?;
-    let exit = match runs.outcome {
+    Ok(unless_lenient(exit(runs.outcome), args.gate, Exit::Success))
+}
+
+/// What is missing is no open answer: `--lenient` doesn't forgive it.
+fn exit(outcome: RunOutcome) -> Exit {
+    match outcome {
         RunOutcome::Ok => Exit::Success,
         RunOutcome::Regression => Exit::Regression,
-        RunOutcome::CouldNotTell | RunOutcome::TooFewValidTrials => Exit::CouldNotTell,
-    };
-    Ok(unless_lenient(exit, args.gate, Exit::Success))
+        RunOutcome::CouldNotTell => Exit::CouldNotTell,
+        RunOutcome::TooFewValidTrials => Exit::TooFewValidTrials,
+    }
 }
 
 fn no_k6() -> Failure {
@@ -106,4 +111,35 @@ fn same_setup(runs: &RunComparison) -> Result<(), Failure> {
     );
     Err(Failure::text(Exit::BadInput, text)
         .hint("--force compares them all the same, and lists the differences"))
+}
+
+#[cfg(test)]
+mod tests {
+    use lab_comparison::RunOutcome;
+
+    use super::exit;
+    use crate::args::GateArgs;
+    use crate::exit::{Exit, unless_lenient};
+
+    #[test]
+    fn lenient_forgives_noise_and_nothing_that_is_missing() {
+        let of =
+            |outcome, lenient| unless_lenient(exit(outcome), GateArgs { lenient }, Exit::Success);
+        for (outcome, plain, lenient) in [
+            (RunOutcome::Ok, Exit::Success, Exit::Success),
+            (RunOutcome::Regression, Exit::Regression, Exit::Regression),
+            (RunOutcome::CouldNotTell, Exit::CouldNotTell, Exit::Success),
+            (
+                RunOutcome::TooFewValidTrials,
+                Exit::TooFewValidTrials,
+                Exit::TooFewValidTrials,
+            ),
+        ] {
+            assert_eq!(
+                (of(outcome, false), of(outcome, true)),
+                (plain, lenient),
+                "{outcome:?}"
+            );
+        }
+    }
 }

@@ -14,7 +14,7 @@ use crate::talk::say;
 const MOST: usize = 12;
 
 /// The latest earlier runs in `folder` (or where the first of `a` is) that ran the same study as that
-/// one with the same settings. None of those that are compared is among them.
+/// one with the same settings, begun before the first of `b`. None of those that are compared is among them.
 pub(crate) fn runs(
     folder: Option<&Path>,
     a: &[PathBuf],
@@ -40,10 +40,12 @@ pub(crate) fn runs(
     let Some(wanted) = manifest(first) else {
         return Ok(Vec::new());
     };
-    let begun: Vec<String> = compared
-        .iter()
-        .filter_map(|dir| Some(manifest(dir)?.started))
-        .collect();
+    let begun = |of: &[PathBuf]| -> Vec<String> {
+        let each = of.iter().filter_map(|dir| Some(manifest(dir)?.started));
+        each.collect()
+    };
+    let (compared, candidates) = (begun(&compared), begun(b));
+    let first = candidates.into_iter().min();
     let planned = Planned {
         study: &wanted.study,
         file_hash: &wanted.file_hash,
@@ -51,7 +53,8 @@ pub(crate) fn runs(
         speed: wanted.speed,
     };
     Ok(latest(entries, &|run| {
-        planned.is_of(run) && !begun.contains(&run.started)
+        let is_earlier = first.as_ref().is_none_or(|first| run.started < *first);
+        planned.is_of(run) && is_earlier && !compared.contains(&run.started)
     }))
 }
 

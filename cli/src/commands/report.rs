@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use lab_analysis::model::Outcome;
+use lab_analysis::model::{Decision, Outcome};
 use lab_analysis::{Analysis, analyse};
 use lab_archive::Run;
 use lab_report::write;
@@ -123,12 +123,15 @@ pub(crate) fn exit(analysis: &Analysis, gate: GateArgs) -> Exit {
     if analysis.summary.complete < analysis.summary.planned {
         return Exit::Interrupted;
     }
-    let otherwise = match analysis.summary.thresholds_failed {
-        0 => Exit::Success,
-        _ => Exit::ThresholdFailed,
+    let otherwise = match analysis.summary.is_beyond_limit() {
+        false => Exit::Success,
+        true => Exit::ThresholdFailed,
     };
+    let decision = analysis.answer.as_ref().map(|answer| answer.decision);
     let exit = match analysis.summary.outcome {
         Outcome::Ok => Exit::Success,
+        // Noise left an answer open; without one there is nothing to be lenient about.
+        Outcome::CouldNotTell if decision == Some(Decision::NotAnswered) => Exit::TooFewValidTrials,
         Outcome::CouldNotTell => Exit::CouldNotTell,
         Outcome::Regression => Exit::Regression,
         Outcome::ThresholdFailed => Exit::ThresholdFailed,

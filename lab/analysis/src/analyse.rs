@@ -13,8 +13,10 @@ use crate::model::{
     TrialAnalysis, Verdict,
 };
 use crate::published::tables;
+use crate::sample::{CellSample, Fate};
 use crate::{
-    capacity, cells, checks, compare, effects, findings, limits_set, line, repeated, unmeasured,
+    capacity, cells, checks, compare, effects, findings, limits_set, line, repeated, sample,
+    unmeasured,
 };
 
 /// What a reader of a duet's figures must know.
@@ -32,17 +34,23 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
     let steps = step_names(study);
     let inputs = inputs(run, &plan, &steps)?;
     let mut trials = analyse_trials(&inputs, plan.search.is_some())?;
+    let samples = sample::samples(&plan, &trials);
     duet::couple(&mut trials);
     repeated::choose(&mut trials);
     let cells = cells::summarise(study, &steps, &trials);
     let duets = Duets::of(&plan, &inputs, &trials)?;
-    let differences = compare::compare(&plan, &trials, &cells, duets.as_ref());
+    let differences = compare::compare(&plan, &trials, (&cells, &samples), duets.as_ref());
     let demand = unmeasured::demand(&plan, &cells, &trials, &differences.comparisons);
     let exploratory = unmeasured::exploratory(&plan, &cells, &trials);
     let usl = capacity::scaling(study, &trials);
     let published = tables::compare(study, plan.speed, &trials, &cells);
     let checks = checks::of_run(study, plan.seed, run, &trials);
-    let summary = summarise(&plan, &checks, &trials, differences.answer.as_ref());
+    let summary = summarise(
+        &plan,
+        &checks,
+        (&trials, &samples),
+        differences.answer.as_ref(),
+    );
     let load_lines = line::load_lines(&plan, &trials);
     let line_differences = line::differences(&load_lines);
     let facts = facts(run, &plan, steps);
@@ -79,6 +87,7 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
         checks,
         seen: unmeasured::seen(&cells, &trials),
         cells,
+        samples,
         comparisons: differences.comparisons,
         main_effects: differences.main_effects,
         control: differences.control,
@@ -187,6 +196,7 @@ fn facts(run: &Run, plan: &Plan, steps: Vec<String>) -> StudyFacts {
         started: run.manifest.started.clone(),
         overrides: run.manifest.overrides.clone(),
         decides: question.decides,
+        fixed_rate: plan.fixes_rate(),
         limits_set: limits_set::words(&question.checks),
         factors: question
             .matrix
@@ -209,7 +219,7 @@ fn with_answer(headline: String, summary: &Summary, answer: Option<&Answer>) -> 
 fn summarise(
     plan: &Plan,
     checks: &[Check],
-    trials: &[TrialAnalysis],
+    (trials, samples): (&[TrialAnalysis], &[CellSample]),
     answer: Option<&Answer>,
 ) -> Summary {
     let valid: Vec<&TrialAnalysis> = trials
@@ -218,8 +228,15 @@ fn summarise(
         .collect();
     let planned = repeated::count(trials);
     let thresholds = || valid.iter().flat_map(|trial| &trial.thresholds);
-    let ran: BTreeSet<&str> = trials.iter().map(|trial| trial.label.as_str()).collect();
-    let measured: BTreeSet<&str> = valid.iter().map(|trial| trial.label.as_str()).collect();
+    let is_search = plan.search.is_some();
+    let labels = |of: &dyn Fn(&TrialAnalysis) -> bool| -> BTreeSet<&str> {
+        let some = trials.iter().filter(|trial| of(trial));
+        some.map(|trial| trial.label.as_str()).collect()
+    };
+    let (ran, measured) = (
+        labels(&|_| true),
+        labels(&|trial| trial.verdict == Verdict::Valid),
+    );
     let mut summary = Summary {
         outcome: Outcome::Ok,
         planned: plan.trials.len(),
@@ -232,6 +249,10 @@ fn summarise(
             .iter()
             .filter(|trial| trial.system_failure.is_some())
             .count(),
+        aborted: match is_search {
+            true => 0,
+            false => trials.iter().filter(|trial| trial.aborted).count(),
+        },
         warnings: trials
             .iter()
             .flat_map(|trial| &trial.checks)
@@ -248,23 +269,47 @@ fn summarise(
             .filter_map(TrialAnalysis::part_of_load)
             .reduce(f64::min),
     };
-    summary.outcome = outcome(&summary, plan.search.is_some(), answer.map(|a| a.decision));
+    let lacking = ran.difference(&measured);
+    let is_lacking = match is_search {
+        true => measured.is_empty(),
+        false => {
+            ran.is_empty()
+                || lacking
+                    .copied()
+                    .any(|label| !is_aborted(&summary, samples, label))
+        }
+    };
+    summary.outcome = outcome(
+        &summary,
+        (is_search, is_lacking),
+        answer.map(|a| a.decision),
+    );
     summary
+}
+
+/// Whether a cell has no valid trial because `abort_on` ended its trials, or those that ran beside them.
+fn is_aborted(summary: &Summary, samples: &[CellSample], label: &str) -> bool {
+    let sample = samples.iter().find(|one| one.label == label);
+    let by_itself = |of: &CellSample| of.count(Fate::Aborted) + of.count(Fate::Valid) > 0;
+    summary.aborted > 0 && sample.is_some_and(by_itself)
 }
 
 /// A search goes beyond what the system and the generator can do: a level at which one of them fails
 /// is an answer, unless all of them are.
-fn outcome(summary: &Summary, is_search: bool, decision: Option<Decision>) -> Outcome {
-    let none = summary.valid == 0;
-    if summary.system_failures > 0 && (none || !is_search) {
+fn outcome(
+    summary: &Summary,
+    (is_search, is_lacking): (bool, bool),
+    decision: Option<Decision>,
+) -> Outcome {
+    if summary.system_failures > 0 && (summary.valid == 0 || !is_search) {
         Outcome::SystemFailed
-    } else if none || (summary.cells_without_valid_trial > 0 && !is_search) {
+    } else if is_lacking {
         Outcome::TooFewValidTrials
     } else if decision.is_some_and(|decision| !decision.is_known()) {
         Outcome::CouldNotTell
     } else if decision == Some(Decision::Worse) {
         Outcome::Regression
-    } else if summary.thresholds_failed > 0 {
+    } else if summary.is_beyond_limit() {
         Outcome::ThresholdFailed
     } else {
         Outcome::Ok

@@ -13,6 +13,7 @@ use lab_trial::format::{list, plural, times};
 use crate::model::{
     Analysis, Answer, Comparison, Decision, Difference, Measure, TrialAnalysis, Verdict,
 };
+use crate::sample::Standing;
 
 /// All that there is to say where a rate of failures decides, and there is none: nothing else decides
 /// without a comparison.
@@ -31,43 +32,59 @@ pub struct Deciding {
 }
 
 impl Deciding {
-    /// The measure that is named, or else the usual ones of these trials.
-    pub(crate) fn of(named: Option<Decides>, trials: &[TrialAnalysis]) -> Self {
-        Self::named_or_usual(named, &[trials])
+    /// The measure that is named with its guard, or else the usual ones of these trials.
+    pub(crate) fn of(named: Option<Decides>, fixed_rate: bool, trials: &[TrialAnalysis]) -> Self {
+        Self::named_or_usual(named, fixed_rate, &[trials])
     }
 
     /// The same of several runs.
     pub fn of_runs<'a>(named: Option<Decides>, runs: impl Iterator<Item = &'a Analysis>) -> Self {
-        let trials: Vec<&[TrialAnalysis]> = runs.map(|run| run.trials.as_slice()).collect();
-        Self::named_or_usual(named, &trials)
+        let runs: Vec<&Analysis> = runs.collect();
+        let fixed_rate = runs.iter().all(|run| run.study.fixed_rate);
+        let trials: Vec<_> = runs.iter().map(|run| run.trials.as_slice()).collect();
+        Self::named_or_usual(named, fixed_rate, &trials)
     }
 
-    fn named_or_usual(named: Option<Decides>, trials: &[&[TrialAnalysis]]) -> Self {
+    fn named_or_usual(
+        named: Option<Decides>,
+        fixed_rate: bool,
+        trials: &[&[TrialAnalysis]],
+    ) -> Self {
         match named {
-            None => Self::usual(trials),
-            Some(named) => Self {
-                measures: vec![named.into()],
-                named: true,
-            },
+            None => Self::usual(fixed_rate, trials),
+            Some(named) => Self::guarded(named.into(), trials),
+        }
+    }
+
+    /// The measure that is named, and the error rate as a guard: what fails is in no time of an answer.
+    fn guarded(named: Measure, trials: &[&[TrialAnalysis]]) -> Self {
+        let guard = fails(trials).then_some(Measure::ErrorRate);
+        let guard = guard.filter(|guard| *guard != named);
+        Self {
+            measures: std::iter::once(named).chain(guard).collect(),
+            named: true,
         }
     }
 
     /// [`Measure::DECIDING`], but for the mean where a trial has too few samples for a p95, and for the
-    /// transfer rate where sessions carry something.
-    fn usual(trials: &[&[TrialAnalysis]]) -> Self {
-        let trials = || trials.iter().copied().flatten();
+    /// transfer rate where sessions carry something. Where the plan fixes the rate and every trial had all of
+    /// it, throughput is the plan's: it can't differ, and its noise takes no answer away.
+    fn usual(fixed_rate: bool, trials_of: &[&[TrialAnalysis]]) -> Self {
+        let trials = || trials_of.iter().copied().flatten();
         let valid = || trials().filter(|t| t.verdict == Verdict::Valid);
         let has_all = |measure: Measure| valid().all(|trial| measure.of(trial).is_some());
         let has_any = |measure: Measure| valid().any(|trial| measure.of(trial).is_some());
-        let usual = Measure::DECIDING.into_iter().map(|measure| match measure {
+        let is_planned = fixed_rate && valid().all(|trial| trial.part_of_load().is_none());
+        let decides = |measure: &Measure| *measure != Measure::Throughput || !is_planned;
+        let usual = Measure::DECIDING.into_iter().filter(decides);
+        let usual = usual.map(|measure| match measure {
             Measure::P95 if !has_all(Measure::P95) => Measure::Mean,
             Measure::Throughput if has_any(Measure::Transfer) => Measure::Transfer,
             usual => usual,
         });
-        // A release that fails more often is worse, however quick its answers are.
-        let fails = valid().any(|trial| Measure::ErrorRate.of(trial) > Some(0.0));
+        let guard = fails(trials_of).then_some(Measure::ErrorRate);
         Self {
-            measures: usual.chain(fails.then_some(Measure::ErrorRate)).collect(),
+            measures: usual.chain(guard).collect(),
             named: false,
         }
     }
@@ -75,7 +92,7 @@ impl Deciding {
     /// All measures, the one that is named first.
     #[must_use]
     pub fn in_order(&self) -> Vec<Measure> {
-        let is_named = |one: &Measure| self.named && self.has(*one);
+        let is_named = |one: &Measure| self.named && self.measures.first() == Some(one);
         let (named, others): (Vec<Measure>, Vec<Measure>) =
             Measure::ALL.into_iter().partition(is_named);
         named.into_iter().chain(others).collect()
@@ -100,6 +117,14 @@ impl Deciding {
     }
 }
 
+/// Whether a valid trial has a failed request: then the error rate decides as well, since a release that fails
+/// more often is worse, however quick its answers are.
+fn fails(trials: &[&[TrialAnalysis]]) -> bool {
+    let trials = trials.iter().copied().flatten();
+    let mut valid = trials.filter(|trial| trial.verdict == Verdict::Valid);
+    valid.any(|trial| Measure::ErrorRate.of(trial) > Some(0.0))
+}
+
 /// Two cells whose comparison the answer hangs on.
 pub(crate) struct AskedPair<'a> {
     pub(crate) a: &'a str,
@@ -108,6 +133,8 @@ pub(crate) struct AskedPair<'a> {
     pub(crate) blocks: usize,
     /// Throughput follows the number of users, so it decides only between equal ones.
     pub(crate) same_users: bool,
+    /// How their samples stand.
+    pub(crate) standing: &'a Standing,
 }
 
 /// What the study asks, answered; `None` where it asks nothing of its comparisons.
@@ -124,6 +151,9 @@ pub(crate) fn of_run(
     if asked.is_empty() || !(wants_verdict || has_blocks) {
         return None;
     }
+    if has_variants && let Some(why) = worse(asked.iter().map(|pair| pair.standing)) {
+        return Some(deciding.answer(Decision::Worse, why, true));
+    }
     let decide: Vec<&Comparison> = comparisons.iter().filter(|one| one.decides).collect();
     if let Some(why) = unanswered(study, deciding, asked, &decide, wants_verdict) {
         let sentence = format!("Not answered: {why}.");
@@ -138,6 +168,15 @@ pub(crate) fn of_run(
         sentence.push_str(&besides(deciding, comparisons, &between_cells));
     }
     Some(deciding.answer(decision, sentence, has_variants))
+}
+
+/// The sentence on the first candidate whose system failed where its baseline's did not.
+#[must_use]
+pub fn worse<'a>(mut standings: impl Iterator<Item = &'a Standing>) -> Option<String> {
+    standings.find_map(|standing| match standing {
+        Standing::Worse(why) => Some(format!("A regression: {why}.")),
+        Standing::Complete | Standing::NoAnswer(_) => None,
+    })
 }
 
 /// What is worse besides where one measure alone decides: it turns nothing, and is said all the same.
@@ -169,7 +208,9 @@ fn unanswered(
     wants_all: bool,
 ) -> Option<String> {
     let least = Exchange::least_blocks(study.duet);
-    let lacking = |pair: &&AskedPair<'_>| !has_verdicts(pair, deciding, decide, least);
+    let lacking = |pair: &&AskedPair<'_>| {
+        pair.standing.reason().is_some() || !has_verdicts(pair, deciding, decide, least)
+    };
     let lack: Vec<&AskedPair<'_>> = asked.iter().filter(lacking).collect();
     if lack.is_empty() || (!wants_all && lack.len() < asked.len()) {
         return None;
@@ -183,6 +224,10 @@ fn unanswered(
         ));
     }
     let worst = lack.iter().min_by_key(|pair| pair.blocks)?;
+    let missing = lack.iter().find_map(|pair| pair.standing.reason());
+    if let Some(why) = missing.filter(|_| worst.blocks >= least) {
+        return Some(why.to_owned());
+    }
     let (a, b) = (worst.a, worst.b);
     if deciding.has(Measure::Throughput) && worst.blocks >= least && !worst.same_users {
         return Some(format!(
@@ -287,8 +332,17 @@ pub fn sentence(decision: Decision, decide: &[&Comparison], sides: &Sides<'_>) -
             let is_open = |v: Difference| !v.is_shown() && v != Difference::Equal;
             let open = of(&is_open);
             let matters = open.first().map_or_else(String::new, |one| matters(one));
-            worst(&open, "beside")
-                .map(|text| format!("Could not tell: {text}. From {matters} on it matters"))
+            let missing = open.iter().find_map(|one| one.reason.as_deref());
+            let end = match missing {
+                Some(why) => format!("; {why}"),
+                None => format!(". From {matters} on it matters"),
+            };
+            // What is shown stands first: that something else is open doesn't take it back.
+            let shown = worst(&of(&Difference::is_better), "is better than");
+            worst(&open, "beside").map(|text| match shown {
+                Some(shown) => format!("{shown}. Could not tell: {text}{end}"),
+                None => format!("Could not tell: {text}{end}"),
+            })
         }
         Decision::Equal => worst(&of(&|_| true), "and"),
         Decision::NotWorse => worst(&of(&Difference::is_good), "is not worse than"),

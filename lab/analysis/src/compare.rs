@@ -1,7 +1,8 @@
 //! Cells compared: each with the cell that differs from it in one factor only, at that factor's
 //! first level; and each factor's levels over all cells (main effects).
 //!
-//! Only valid trials count, paired by block. The comparisons of cells that decide (those of the
+//! Only valid trials count, paired by block; what is missing bars what is good of an answer
+//! ([`crate::sample`]). The comparisons of cells that decide (those of the
 //! deciding measures, along the variants where there are any) are tested together, and so are all
 //! others, and all main effects: the p of each of these families are joint.
 
@@ -16,6 +17,7 @@ use crate::duet::Duets;
 use crate::model::{
     Answer, CellSummary, Claim, Comparison, Difference, Inference, Measure, TrialAnalysis, Verdict,
 };
+use crate::sample::{CellSample, Consumer, Standing};
 
 /// Most pairs of cells that are compared: nine measures each at most.
 pub(crate) const MOST_PAIRS: usize = 40;
@@ -36,7 +38,7 @@ pub(crate) struct Differences {
 pub(crate) fn compare(
     plan: &Plan,
     trials: &[TrialAnalysis],
-    cells: &[CellSummary],
+    (cells, samples): (&[CellSummary], &[CellSample]),
     duets: Option<&Duets>,
 ) -> Differences {
     let study = &plan.question;
@@ -60,7 +62,7 @@ pub(crate) fn compare(
     let mut pairs = pairs(plan, cells);
     let pairs_left_out = pairs.len().saturating_sub(MOST_PAIRS);
     pairs.truncate(MOST_PAIRS);
-    let deciding = Deciding::of(study.decides, trials);
+    let deciding = Deciding::of(study.decides, plan.fixes_rate(), trials);
     let has_variants = pairs.iter().any(|pair| pair.factor.name == VARIANT);
     let decides = |draft: &Draft| {
         (!has_variants || draft.names.factor == VARIANT) && deciding.has(draft.measure)
@@ -79,10 +81,13 @@ pub(crate) fn compare(
     if let Some(duets) = duets {
         duets.withhold(&mut comparisons);
     }
-    let main_effects = main_effects(plan, cells, &all);
-    let main_effects = judge(main_effects, &margins, &|_| false, test);
+    let standings: Vec<Standing> = pairs.iter().map(|pair| pair.standing(samples)).collect();
+    bar(&mut comparisons, &pairs, &standings);
+    let drafts = main_effects(plan, cells, &all);
+    let mut main_effects = judge(drafts, &margins, &|_| false, test);
+    bar_levels(&mut main_effects, &pairs, &standings);
     let judged = || comparisons.iter().filter(|c| c.p.is_some());
-    let asked = asked(&pairs, has_variants, &all);
+    let asked = asked(&pairs, &standings, has_variants, &all);
     let inference = Inference {
         smallest_relevant: smallest,
         asked: study.trials > 1 || study.control || has_variants,
@@ -104,15 +109,51 @@ pub(crate) fn compare(
 }
 
 /// The pairs that the answer hangs on: those of variants, where there are any.
-fn asked<'a>(pairs: &[Pair<'a>], has_variants: bool, all: &Trials<'_>) -> Vec<AskedPair<'a>> {
-    let is_asked = |pair: &&Pair<'_>| !has_variants || pair.factor.name == VARIANT;
-    let asked = pairs.iter().filter(is_asked).map(|pair| AskedPair {
+fn asked<'a>(
+    pairs: &'a [Pair<'_>],
+    standings: &'a [Standing],
+    has_variants: bool,
+    all: &Trials<'_>,
+) -> Vec<AskedPair<'a>> {
+    let is_asked =
+        |(pair, _): &(&Pair<'_>, &Standing)| !has_variants || pair.factor.name == VARIANT;
+    let pairs = pairs.iter().zip(standings).filter(is_asked);
+    let asked = pairs.map(|(pair, standing)| AskedPair {
         a: &pair.a.label,
         b: &pair.b.label,
         blocks: all.blocks_of(pair),
         same_users: pair.a.users == pair.b.users,
+        standing,
     });
     asked.collect()
+}
+
+/// Takes what is good from comparisons of pairs whose samples are not complete.
+fn bar(comparisons: &mut [Comparison], pairs: &[Pair<'_>], standings: &[Standing]) {
+    for (pair, standing) in pairs.iter().zip(standings) {
+        let Some(why) = standing.reason() else {
+            continue;
+        };
+        let of_pair = |one: &&mut Comparison| one.a == pair.a.label && one.b == pair.b.label;
+        for one in comparisons.iter_mut().filter(of_pair) {
+            one.bar(why);
+        }
+    }
+}
+
+/// The same of levels of a factor, each over several pairs.
+fn bar_levels(effects: &mut [Comparison], pairs: &[Pair<'_>], standings: &[Standing]) {
+    for (pair, standing) in pairs.iter().zip(standings) {
+        let Some(why) = standing.reason() else {
+            continue;
+        };
+        let level_of = pair.b.cell.get(&pair.factor.name);
+        let name = level_of.map(|of| format!("{} {}", pair.factor.name, level(of)));
+        let of_level = |one: &&mut Comparison| Some(&one.b) == name.as_ref();
+        for one in effects.iter_mut().filter(of_level) {
+            one.bar(why);
+        }
+    }
 }
 
 /// The control beside the cell that it repeats, paired by block like any other two.
@@ -163,6 +204,17 @@ pub(crate) struct Pair<'a> {
 }
 
 impl Pair<'_> {
+    /// How its sample stands.
+    fn standing(&self, samples: &[CellSample]) -> Standing {
+        let of = |cell: &CellSummary| {
+            let mut all = samples.iter();
+            all.find(|one| one.cell == cell.cell && one.users == cell.users)
+        };
+        let side = |cell: &'_ CellSummary| (of(cell), cell.label.clone());
+        let ((a, name_a), (b, name_b)) = (side(self.a), side(self.b));
+        Standing::of((a, &name_a), (b, &name_b), Consumer::Run)
+    }
+
     pub(crate) fn names(&self) -> Names {
         Names {
             factor: self.factor.name.clone(),
@@ -333,7 +385,12 @@ impl<'a> Trials<'a> {
         if cells().any(|cell| self.is_cut(cell, measure)) {
             return None;
         }
-        self.draft_of(names, measure, |block| {
+        let both = |block: u32| {
+            let mut cells = cells();
+            cells.all(|cell| self.at(cell, block).is_some())
+        };
+        let blocks = (0..self.blocks).filter(|block| both(*block)).count();
+        let draft = self.draft_of(names, measure, |block| {
             pairs
                 .iter()
                 .map(|pair| {
@@ -346,6 +403,17 @@ impl<'a> Trials<'a> {
                     Some((a, b, difference))
                 })
                 .collect()
+        })?;
+        let none = blocks.saturating_sub(draft.blocks());
+        Some(Draft {
+            missing: (none > 0).then(|| {
+                format!(
+                    "{none} of {} have no {}",
+                    plural(blocks, "block"),
+                    measure.name()
+                )
+            }),
+            ..draft
         })
     }
 
@@ -361,6 +429,7 @@ impl<'a> Trials<'a> {
             measure,
             by_block: Vec::new(),
             sums: (0.0, 0.0),
+            missing: None,
         };
         for block in 0..self.blocks {
             let values = of_block(block).filter(|values| !values.is_empty());
@@ -385,6 +454,8 @@ pub(crate) struct Draft {
     pub(crate) by_block: Vec<Option<f64>>,
     /// Values of *a* and *b* over the blocks that count.
     sums: (f64, f64),
+    /// Why what is good can't be said of it: blocks with valid trials of both have no such figure.
+    missing: Option<String>,
 }
 
 impl Draft {
@@ -405,6 +476,7 @@ pub(crate) fn first_is_shown(rows: &[Vec<f64>], relevant: f64) -> bool {
         measure: Measure::P95,
         by_block: row.iter().copied().map(Some).collect(),
         sums: (1.0, 1.0),
+        missing: None,
     };
     let drafts = rows.iter().map(draft).collect();
     let test = Exchange::of_signs(1);
@@ -466,7 +538,7 @@ fn comparison(
     });
     let n = as_f64(blocks as u64);
     let (mean_a, mean_b) = (draft.sums.0 / n, draft.sums.1 / n);
-    Comparison {
+    let mut compared = Comparison {
         a: draft.names.a,
         b: draft.names.b,
         factor: draft.names.factor,
@@ -489,7 +561,11 @@ fn comparison(
         run_spread: None,
         verdict: judged.map(|verdict| Difference::of(verdict, draft.measure)),
         reason: judged.is_none().then(|| too_few(test, blocks)),
+    };
+    if let Some(why) = &draft.missing {
+        compared.bar(why);
     }
+    compared
 }
 
 /// Why so few blocks have no verdict.

@@ -154,7 +154,7 @@ impl Duets {
 
     /// What a report tells of them: of the measures that decide.
     pub(crate) fn told(&self, trials: &[TrialAnalysis], plan: &Plan) -> Duet {
-        let deciding = Deciding::of(plan.question.decides, trials);
+        let deciding = Deciding::of(plan.question.decides, plan.fixes_rate(), trials);
         let trial = |id: u32| trials.iter().find(|trial| trial.id == id);
         let known = self.pairs.iter().filter_map(|((a, b), windows)| {
             let (a, b) = (trial(*a)?, trial(*b)?);

@@ -1,6 +1,6 @@
 //! What the comparisons say, in sentences: one per level of a factor, by the mean response.
 
-use lab_trial::format::{figure, list, ratio_or_percent, signed_percent, times};
+use lab_trial::format::{figure, list, ratio_or_percent, signed_percent};
 
 use crate::answer::verdict_words;
 use crate::compare::Differences;
@@ -143,9 +143,14 @@ fn sentence(mean: &Comparison, all: &[Comparison]) -> String {
 fn outcome(one: &Comparison) -> String {
     let (low, high) = one.interval.unwrap_or((0.0, f64::INFINITY));
     let part = |ratio: f64| (ratio - 1.0) * 100.0;
+    let change = one.metric.change(one.ratio);
     match one.verdict {
-        Some(Difference::Slower) => format!("mean response {} slower", by(one.ratio)),
-        Some(Difference::Faster) => format!("mean response {} faster", by(1.0 / one.ratio)),
+        Some(Difference::Slower) => format!("slower: mean response {change}"),
+        Some(Difference::Faster) => format!("faster: mean response {change}"),
+        Some(Difference::CouldNotTell) if one.reason.is_some() => format!(
+            "could not tell by the mean response: {}",
+            one.reason.as_deref().unwrap_or_default()
+        ),
         Some(Difference::CouldNotTell) => format!(
             "could not tell by the mean response, anywhere from {} to {}; more blocks would tell",
             ratio_or_percent(low),
@@ -156,16 +161,6 @@ fn outcome(one: &Comparison) -> String {
             verdict_words(one),
             signed_percent(part(low).abs().max(part(high).abs())).trim_start_matches('+')
         ),
-    }
-}
-
-/// `3.6 ×`, or of a small ratio `12.5 %`.
-fn by(ratio: f64) -> String {
-    if ratio >= 1.5 {
-        format!("{} ×", times(ratio))
-    } else {
-        let text = signed_percent((ratio - 1.0) * 100.0);
-        text.trim_start_matches('+').to_owned()
     }
 }
 

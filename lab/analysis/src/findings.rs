@@ -5,6 +5,7 @@ use lab_plan::Level;
 use lab_stats::{WeightedMean, ratio};
 use lab_trial::as_f64;
 use lab_trial::checks::first_line;
+use lab_trial::failed;
 use lab_trial::format::{
     bound, count, figure, list, ms, part_of_load, percent, plural, plural_count,
     ratio as ratio_text, times as times_text,
@@ -46,8 +47,22 @@ pub(crate) fn headline(
             worst_cell(cells),
             took(cells, trials).map_or_else(String::new, |took| format!("; the server {took}"))
         ),
+        _ if summary.aborted > 0 => aborted(trials),
         _ => carried(study, cells, trials),
     }
+}
+
+/// The limit that `abort_on` found passed first, where, and in how many trials.
+fn aborted(trials: &[TrialAnalysis]) -> String {
+    let ended: Vec<&TrialAnalysis> = trials.iter().filter(|trial| trial.aborted).collect();
+    let first = ended.first().map_or("", |trial| trial.label.as_str());
+    let check = ended.iter().flat_map(|trial| failed(trial)).next();
+    let why = check.map_or("", |check| check.evidence.as_str());
+    format!(
+        "`abort_on` ended {} of {}, first at {first}: {why}.",
+        ended.len(),
+        plural(trials.len(), "trial")
+    )
 }
 
 /// What the first failure was, where, and in how many trials.

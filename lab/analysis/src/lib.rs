@@ -24,6 +24,7 @@ pub mod model;
 pub mod power;
 mod published;
 mod repeated;
+pub mod sample;
 mod unmeasured;
 
 pub use analyse::analyse;

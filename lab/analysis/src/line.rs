@@ -74,6 +74,7 @@ fn line(
         high: found.and_then(|line| line.high),
         confidence: CONFIDENCE,
         safe: safe(&tried, find.safe.unwrap_or(safe::PART)),
+        resolution: find.resolution,
         thresholds: find.subject_to.iter().map(words).collect(),
         ceiling: found
             .and_then(|line| line.ceiling)
@@ -145,6 +146,8 @@ fn levels(tried: &[Tried]) -> Vec<LineLevel> {
 const FEWER: &str = "fewer";
 /// Verdict on lines that the intervals don't tell apart.
 const NO_DIFFERENCE: &str = "no difference shown";
+/// Of a line that isn't there.
+const NO_LINE: &str = "no line";
 
 /// Each line beside the first.
 pub(crate) fn differences(lines: &[LoadLine]) -> Vec<LineDifference> {
@@ -178,25 +181,49 @@ fn difference(first: &LoadLine, other: &LoadLine) -> LineDifference {
             (_, Some(most)) if most < 0.0 => FEWER,
             _ => NO_DIFFERENCE,
         },
+        bound: None,
+        margin: None,
         safe: first.safe.zip(other.safe),
         is_regression: None,
     }
 }
 
-/// A line of a later run beside an earlier one's, where the part `relevant` of the earlier one is the
-/// least that matters.
+/// A line of a later run beside an earlier one's: worse, or shown not to be (non-inferiority), or neither.
+/// Intervals that overlap are no answer.
+///
+/// What doesn't matter is the part `relevant` of the earlier line, or as much as the searches' own
+/// resolution, whichever is more. A line that isn't there is no answer, either.
 #[must_use]
-pub fn regression(first: &LoadLine, other: &LoadLine, relevant: f64) -> LineDifference {
-    let mut found = difference(first, other);
-    let matters = relevant * first.users.map_or(0.0, f64::from);
-    let fewer = found.difference.or(less(other.high, first.low));
-    // The search ended before it met a line: what it was asked for is carried.
-    let reached = other.ceiling.is_some() && less(other.users, first.users) >= Some(0.0);
-    found.is_regression = match found.verdict {
-        FEWER => Some(fewer.is_some_and(|fewer| -fewer > matters)),
-        NO_DIFFERENCE if found.interval.is_none() && !reached => None,
-        _ => Some(false),
+pub fn regression(first: &LoadLine, other: Option<&LoadLine>, relevant: f64) -> LineDifference {
+    let Some(other) = other else {
+        return LineDifference {
+            a: first.label.clone(),
+            b: first.label.clone(),
+            difference: None,
+            interval: None,
+            verdict: NO_LINE,
+            bound: None,
+            margin: None,
+            safe: None,
+            is_regression: None,
+        };
     };
+    let mut found = difference(first, other);
+    let part = relevant.max(first.resolution).max(other.resolution);
+    let margin = part * first.users.map_or(0.0, f64::from);
+    // A search that ended before it met a line asks whether the other carries as much as it did.
+    let asked = first
+        .high
+        .or(first.users.filter(|_| first.ceiling.is_some()));
+    let bound = less(other.low, asked);
+    let fewer = found.difference.or(less(other.high, first.low));
+    found.is_regression = match found.verdict {
+        FEWER if fewer.is_some_and(|fewer| -fewer > margin) => Some(true),
+        _ if bound.is_some_and(|bound| bound >= -margin) => Some(false),
+        _ => None,
+    };
+    found.bound = bound;
+    found.margin = Some(margin);
     found
 }
 

@@ -1,5 +1,6 @@
 //! What is compared between runs: a measure of a cell, block by block of every run.
 
+use lab_analysis::format::plural;
 use lab_analysis::model::{Analysis, CellSummary, Measure, TrialAnalysis, Verdict};
 use lab_stats::between::Blocks;
 use lab_stats::unpaired::Row;
@@ -17,6 +18,8 @@ pub(crate) struct Draft {
     /// Of earlier runs, those of one build together.
     pub(crate) earlier: Vec<Vec<Blocks>>,
     pub(crate) means: (f64, f64),
+    /// Why what is good can't be said of it: valid trials have no such figure.
+    pub(crate) missing: Option<String>,
 }
 
 impl Draft {
@@ -116,7 +119,23 @@ fn draft(runs: &Runs<'_>, cell: &CellSummary, measure: Measure, paired: bool) ->
         a: scaled(of_a),
         b: scaled(of_b),
         earlier: earlier(runs, cell, measure),
+        missing: missing(runs, cell, measure),
     })
+}
+
+/// Of a side whose valid trials don't all have the figure, how many haven't.
+fn missing(runs: &Runs<'_>, cell: &CellSummary, measure: Measure) -> Option<String> {
+    let side = |of: &[Analysis], name: &str| {
+        let trials = || of.iter().flat_map(|run| valid_trials(run, cell));
+        let is_none = |trial: &&TrialAnalysis| {
+            let value = measure.of(trial);
+            value.and_then(|value| measure.scaled(value)).is_none()
+        };
+        let (none, all) = (trials().filter(is_none).count(), trials().count());
+        let valid = plural(all, "valid trial");
+        (none > 0).then(|| format!("{none} of {valid} of {name} have no {}", measure.name()))
+    };
+    side(runs.a, "run a").or_else(|| side(runs.b, "run b"))
 }
 
 /// Leaves of each run the blocks that all of them have.

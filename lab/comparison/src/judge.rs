@@ -137,7 +137,7 @@ fn comparison(tested: &Tested, rule: &Rule<'_>) -> Comparison {
         };
         Difference::of(word(&compared, measure.better(), margins), measure)
     });
-    Comparison {
+    let mut compared = Comparison {
         a: "a".to_owned(),
         b: "b".to_owned(),
         factor: draft.label.clone(),
@@ -160,7 +160,11 @@ fn comparison(tested: &Tested, rule: &Rule<'_>) -> Comparison {
         p_single: tested.p.map(|p| p.1),
         verdict: judged,
         reason: judged.is_none().then(|| too_few(a.len(), b.len())),
+    };
+    if let Some(why) = &draft.missing {
+        compared.bar(why);
     }
+    compared
 }
 
 fn spread(of: &Between) -> RunSpread {

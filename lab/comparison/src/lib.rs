@@ -14,10 +14,11 @@ mod setup;
 mod words;
 
 use lab_analysis::answer::{self, Deciding};
-use lab_analysis::format::{list, plural};
+use lab_analysis::format::{figure, list, plural};
 use lab_analysis::model::{
     Analysis, Answer, CellSummary, Claim, Comparison, Decision, LineDifference, LoadLine, Measure,
 };
+use lab_analysis::sample::{CellSample, Consumer, Standing};
 use lab_stats::unpaired::least_units;
 use lab_stats::verdict::ALPHA;
 
@@ -102,12 +103,14 @@ impl<'a> Runs<'a> {
             deciding: &deciding,
             exchange,
         };
-        let comparisons = judge(drafts, &rule);
+        let mut comparisons = judge(drafts, &rule);
+        let standings = self.standings();
+        bar(&mut comparisons, &standings);
         let load_lines = line_differences(a, b, relevant);
         let cut = |cell: &CellSummary| Measure::ALL.iter().any(|one| is_cut(self, cell, *one));
         let bounded = in_both.iter().filter(|cells| cut(cells.0));
         let bounded: Vec<String> = bounded.map(|cells| cells.0.label.clone()).collect();
-        let answer = answer(&deciding, &comparisons);
+        let answer = answer(&deciding, &comparisons, &standings);
         let outcome = match outcome(answer.as_ref(), &load_lines) {
             RunOutcome::Ok | RunOutcome::CouldNotTell if !bounded.is_empty() => {
                 RunOutcome::TooFewValidTrials
@@ -127,6 +130,7 @@ impl<'a> Runs<'a> {
             answer,
             differences: self.differences(a),
             unmatched: unmatched(a, b),
+            missing: standings.iter().filter_map(Cell::missing).collect(),
             judged: comparisons.iter().filter(|one| one.p.is_some()).count(),
             deciding: judged_deciding(&comparisons),
             paired: exchange.paired,
@@ -171,6 +175,24 @@ impl<'a> Runs<'a> {
         (apart, unpaired)
     }
 
+    /// How the sample of each cell of the baseline stands; none of searches, whose lines count all trials.
+    fn standings(&self) -> Vec<Cell> {
+        if self.both().any(|run| !run.load_lines.is_empty()) {
+            return Vec::new();
+        }
+        let (a, b) = (merged(self.a), merged(self.b));
+        let cell = |of_a: &CellSample| {
+            let same = |other: &&CellSample| other.cell == of_a.cell && other.users == of_a.users;
+            let name = format!("run b at {}", of_a.label);
+            let sides = ((Some(of_a), "run a"), (b.iter().find(same), name.as_str()));
+            Cell {
+                label: of_a.label.clone(),
+                standing: Standing::of(sides.0, sides.1, Consumer::Runs),
+            }
+        };
+        a.iter().map(cell).collect()
+    }
+
     /// In what the other runs differ from the first of the baseline.
     fn differences(&self, a: &Analysis) -> Vec<SetupDifference> {
         let mut all: Vec<SetupDifference> = Vec::new();
@@ -185,6 +207,47 @@ impl<'a> Runs<'a> {
     }
 }
 
+/// A cell of the baseline, and how its sample and its counterpart's stand.
+struct Cell {
+    label: String,
+    standing: Standing,
+}
+
+impl Cell {
+    fn missing(&self) -> Option<String> {
+        let why = self.standing.reason()?;
+        Some(format!("at {}: {why}", self.label))
+    }
+}
+
+/// The samples of several runs of one build, cell by cell.
+fn merged(runs: &[Analysis]) -> Vec<CellSample> {
+    let mut merged: Vec<CellSample> = Vec::new();
+    for sample in runs.iter().flat_map(|run| &run.samples) {
+        let same = |one: &&mut CellSample| one.cell == sample.cell && one.users == sample.users;
+        match merged.iter_mut().find(same) {
+            Some(known) => known.add(sample),
+            None => merged.push(sample.clone()),
+        }
+    }
+    merged
+}
+
+/// Takes what is good from comparisons of cells whose samples are not complete.
+fn bar(comparisons: &mut [Comparison], cells: &[Cell]) {
+    for cell in cells {
+        let Some(why) = cell.standing.reason() else {
+            continue;
+        };
+        for one in comparisons
+            .iter_mut()
+            .filter(|one| one.factor == cell.label)
+        {
+            one.bar(why);
+        }
+    }
+}
+
 fn same_workload(a: &Analysis, b: &Analysis) -> Result<(), CannotCompare> {
     if a.study.workload_sha256 == b.study.workload_sha256 {
         return Ok(());
@@ -195,11 +258,12 @@ fn same_workload(a: &Analysis, b: &Analysis) -> Result<(), CannotCompare> {
     })
 }
 
-/// The cells that both have; at least one.
+/// The cells that both have; at least one, unless they searched.
 fn in_both<'a>(a: &'a Analysis, b: &'a Analysis) -> Result<Vec<Pair<'a>>, CannotCompare> {
     let of_both = |cell: &'a CellSummary| Some((cell, same_cell(cell, b)?));
     let in_both: Vec<Pair<'a>> = a.cells.iter().filter_map(of_both).collect();
-    if !in_both.is_empty() {
+    // A search chooses its loads; what two of them have in common are their lines.
+    if !in_both.is_empty() || !a.load_lines.is_empty() {
         return Ok(in_both);
     }
     let labels = |of: &Analysis| {
@@ -255,41 +319,66 @@ fn claims(runs: &Runs<'_>, relevant: f64) -> Vec<Claim> {
     Measure::ALL.into_iter().filter_map(claim).collect()
 }
 
-/// Lines of the same cell, the second run's beside the first's.
+/// Lines of the same cell, the second run's beside the first's. A line that the second run lacks is no
+/// answer.
 fn line_differences(a: &Analysis, b: &Analysis, relevant: f64) -> Vec<LineDifference> {
-    let pair = |one: &LoadLine| {
-        let other = b.load_lines.iter().find(|other| other.cell == one.cell)?;
+    let beside = |one: &LoadLine| {
+        let other = b.load_lines.iter().find(|other| other.cell == one.cell);
         let mut found = lab_analysis::line_regression(one, other, relevant);
         found.a = format!("{} in run a", found.a);
         found.b = format!("{} in run b", found.b);
-        Some(found)
+        found
     };
-    a.load_lines.iter().filter_map(pair).collect()
+    a.load_lines.iter().map(beside).collect()
 }
 
 /// What the deciding measures of all cells come to; `None` where nothing but load lines is compared.
-fn answer(deciding: &Deciding, comparisons: &[Comparison]) -> Option<Answer> {
-    let decide: Vec<&Comparison> = comparisons.iter().filter(|one| one.decides).collect();
-    if comparisons.is_empty() {
+fn answer(deciding: &Deciding, comparisons: &[Comparison], cells: &[Cell]) -> Option<Answer> {
+    if cells.is_empty() && comparisons.is_empty() {
         return None;
     }
-    let lacking = decide.iter().find(|one| one.verdict.is_none());
-    let reason = match (decide.is_empty(), lacking) {
-        (false, None) => {
-            let decision = answer::decision(&decide, true);
-            let sides = |one: &Comparison| (format!("run b at {}", one.factor), "run a".to_owned());
-            let mut sentence = answer::sentence(decision, &decide, &sides);
-            sentence.push_str(&answer::besides(deciding, comparisons, &sides));
-            return Some(deciding.answer(decision, sentence, true));
-        }
-        (false, Some(one)) => {
-            let reason = one.reason.clone().unwrap_or_default();
-            format!("at {} {reason}", one.factor)
-        }
-        (true, _) => "neither run has a figure that decides".to_owned(),
+    let decide: Vec<&Comparison> = comparisons.iter().filter(|one| one.decides).collect();
+    let standings = || cells.iter().map(|cell| &cell.standing);
+    if let Some(sentence) = answer::worse(standings()) {
+        return Some(deciding.answer(Decision::Worse, sentence, true));
+    }
+    let is_worse = answer::decision(&decide, true) == Decision::Worse;
+    if let Some(why) = unanswered(deciding, &decide, cells).filter(|_| !is_worse) {
+        let sentence = format!("Not answered: {why}.");
+        return Some(deciding.answer(Decision::NotAnswered, sentence, true));
+    }
+    let decision = answer::decision(&decide, true);
+    let sides = |one: &Comparison| (format!("run b at {}", one.factor), "run a".to_owned());
+    let mut sentence = answer::sentence(decision, &decide, &sides);
+    sentence.push_str(&answer::besides(deciding, comparisons, &sides));
+    Some(deciding.answer(decision, sentence, true))
+}
+
+/// Why there is no answer, however well the rest compares: trials, a figure, or blocks are missing.
+fn unanswered(deciding: &Deciding, decide: &[&Comparison], cells: &[Cell]) -> Option<String> {
+    let missing = cells.iter().find_map(|cell| cell.standing.reason());
+    if let Some(why) = missing {
+        return Some(why.to_owned());
+    }
+    if let Some(one) = decide.iter().find(|one| one.verdict.is_none()) {
+        let reason = one.reason.as_deref().unwrap_or_default();
+        return Some(format!("at {} {reason}", one.factor));
+    }
+    // Rates have no comparison where nothing fails.
+    let needed = || deciding.measures.iter().filter(|one| !one.is_rate());
+    let has = |measure: Measure, cell: &Cell| {
+        let mut of_cell = decide.iter().filter(|one| one.factor == cell.label);
+        of_cell.any(|one| one.metric == measure)
     };
-    let sentence = format!("Not answered: {reason}.");
-    Some(deciding.answer(Decision::NotAnswered, sentence, true))
+    let mut lacking = cells
+        .iter()
+        .flat_map(|cell| needed().map(move |one| (*one, cell)));
+    let (measure, cell) = lacking.find(|(measure, cell)| !has(*measure, cell))?;
+    let name = measure.name();
+    Some(format!(
+        "no run has the {name} at {} in any block",
+        cell.label
+    ))
 }
 
 fn judged_deciding(comparisons: &[Comparison]) -> usize {
@@ -300,14 +389,17 @@ fn judged_deciding(comparisons: &[Comparison]) -> usize {
 /// A regression that is shown stays one, whatever else is open.
 fn outcome(answer: Option<&Answer>, lines: &[LineDifference]) -> RunOutcome {
     let lowered = lines.iter().any(|one| one.is_regression == Some(true));
-    let is_open = lines.iter().any(|one| one.is_regression.is_none());
+    let is_open = |one: &&LineDifference| one.is_regression.is_none();
+    let mut open = lines.iter().filter(is_open);
+    let is_unbounded = open.clone().any(|one| one.bound.is_none());
     match answer.map(|answer| answer.decision) {
         Some(Decision::Worse) => RunOutcome::Regression,
         _ if lowered => RunOutcome::Regression,
         Some(Decision::NotAnswered) => RunOutcome::TooFewValidTrials,
-        None if is_open || lines.is_empty() => RunOutcome::TooFewValidTrials,
+        None if lines.is_empty() => RunOutcome::TooFewValidTrials,
+        _ if is_unbounded => RunOutcome::TooFewValidTrials,
         Some(Decision::CouldNotTell) => RunOutcome::CouldNotTell,
-        _ if is_open => RunOutcome::CouldNotTell,
+        _ if open.next().is_some() => RunOutcome::CouldNotTell,
         _ => RunOutcome::Ok,
     }
 }
@@ -332,12 +424,29 @@ fn headline(
         (RunOutcome::Regression, None) => {
             "A regression: run b carries fewer users than run a.".to_owned()
         }
-        (RunOutcome::Ok, None) => "No regression: run b carries no fewer users than run a, as far \
-                                   as the intervals tell."
-            .to_owned(),
-        (RunOutcome::TooFewValidTrials | RunOutcome::CouldNotTell, None) => {
-            "The load lines can't be compared: an end of an interval is open.".to_owned()
+        (RunOutcome::Ok, None) => format!("No regression: run b {}.", bound(lines)),
+        (RunOutcome::CouldNotTell, None) => format!("Could not tell: run b {}.", bound(lines)),
+        (RunOutcome::TooFewValidTrials, None) => {
+            "The load lines can't be compared: a line is missing, or an end of an interval is open."
+                .to_owned()
         }
+    }
+}
+
+/// How many users fewer run b may carry at worst, beside what matters.
+fn bound(lines: &[LineDifference]) -> String {
+    let beyond =
+        |one: &LineDifference| -one.bound.unwrap_or_default() - one.margin.unwrap_or_default();
+    let worst = lines.iter().max_by(|x, y| beyond(x).total_cmp(&beyond(y)));
+    let fewer = worst.and_then(|one| one.bound).map_or(0.0, |bound| -bound);
+    let margin = worst.and_then(|one| one.margin).unwrap_or_default();
+    match fewer > 0.0 {
+        true => format!(
+            "carries at most {} users fewer than run a; from {} on it matters",
+            figure(fewer.floor()),
+            figure(margin)
+        ),
+        false => "carries no fewer users than run a".to_owned(),
     }
 }
 

@@ -37,6 +37,10 @@ pub struct RunComparison {
     pub differences: Vec<SetupDifference>,
     /// Cells of one run that the other has not.
     pub unmatched: Vec<String>,
+    /// Cells of the first run whose trials, or those beside them, are missing for a reason that bars a good
+    /// answer, and the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
     /// Cells of both runs, measure by measure; `factor` is the cell.
     pub comparisons: Vec<Comparison>,
     /// Cells in which operations took longer than the load's time limit: bounds aren't compared.
@@ -101,7 +105,8 @@ pub struct SetupDifference {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunOutcome {
-    /// A cell of both runs has too few valid trials for a verdict, or no cell is in both.
+    /// A cell of the first run has too few valid trials for a verdict, there or in the second run; trials or
+    /// figures are missing, or a load line.
     TooFewValidTrials,
     /// The second run is worse in a measure, beyond noise and by more than the smallest relevant
     /// difference.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use lab_analysis::model::{Decision, Estimate, Measure, Outcome, TimesSummary};
+use lab_analysis::sample::{CellSample, Consumer, Counts, Side};
 use lab_archive::model::Environment;
 use lab_plan::Decides;
 use serde::Deserialize;
@@ -68,6 +69,8 @@ pub(crate) struct Facts {
     #[serde(default)]
     pub(crate) reasons: Vec<Reason>,
     pub(crate) cells: Vec<Cell>,
+    #[serde(default)]
+    pub(crate) samples: Vec<CellSample>,
     #[serde(default)]
     pub(crate) comparisons: Vec<Comparison>,
     #[serde(default)]
@@ -146,6 +149,18 @@ impl Facts {
             (study.file_sha256.clone(), study.overrides.clone(), speed)
         };
         of(self) == of(other)
+    }
+
+    /// A measure of a cell; `None` where trials are missing whose figures would have been others: what is left of
+    /// them is no figure of the build.
+    pub(crate) fn value(&self, label: &str, measure: Measure) -> Option<Estimate> {
+        let cell = self.cells.iter().find(|cell| cell.label == label)?;
+        let sample = self.samples.iter().find(|one| one.label == label);
+        let counts = sample.map(|one| one.counts(Side::Candidate, Consumer::History));
+        match counts {
+            None | Some(Counts::Included | Counts::Repeat) => cell.value(measure),
+            Some(Counts::NoAnswer | Counts::Worse) => None,
+        }
     }
 
     /// The measures that decide: those of the answer, else the one that the study names, else the usual.

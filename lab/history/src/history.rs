@@ -216,7 +216,7 @@ fn decisive(result: &Facts) -> Option<Decisive> {
     }
     let measured = result.measures();
     let cells = result.cells.iter().filter_map(|cell| {
-        let value = |measure: &_| Some((cell, *measure, cell.value(*measure)?));
+        let value = |measure: &_| Some((cell, *measure, result.value(&cell.label, *measure)?));
         measured.iter().find_map(value)
     });
     let (cell, measure, value) = cells.max_by_key(|(cell, ..)| cell.users)?;

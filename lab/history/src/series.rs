@@ -92,10 +92,7 @@ impl Of {
 
     fn value(self, run: &Facts, label: &str) -> Option<Estimate> {
         match self {
-            Self::Measure(measure) => {
-                let cell = run.cells.iter().find(|cell| cell.label == label)?;
-                cell.value(measure)
-            }
+            Self::Measure(measure) => run.value(label, measure),
             Self::LoadLine => {
                 let line = run.load_lines.iter().find(|line| line.label == label)?;
                 Some(Estimate {

@@ -43,6 +43,39 @@ fn slower() -> Vec<Value> {
     (0..12).map(|at| run(at + 1, factor(at))).collect()
 }
 
+/// What is left of a build that failed in some trials is no figure of it: the point is left out.
+#[test]
+fn a_run_whose_system_failed_has_no_point() {
+    let mut results = slower();
+    let whole = of(&results).series;
+    let of_cell = |series: &[lab_history::Series]| {
+        let mut all = series.iter().filter(|one| one.measure == "p95 response");
+        let found = all.find(|one| one.cell == "bytes 100").expect("a series");
+        found
+            .points
+            .iter()
+            .map(|point| point.run)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of_cell(&whole), (0..12).collect::<Vec<_>>());
+    let fates = [
+        ("valid", true),
+        ("disturbed", true),
+        ("not_run", true),
+        ("invalid", false),
+        ("not_started", false),
+        ("died", false),
+        ("aborted", false),
+    ];
+    for (fate, counts) in fates {
+        results[3]["samples"] = json!([{
+            "cell": { "bytes": 100 }, "label": "bytes 100", "users": 8, "fates": { "valid": 5, fate: 1 },
+        }]);
+        let found = of_cell(&of(&results).series);
+        assert_eq!(found.contains(&3), counts, "{fate}");
+    }
+}
+
 #[test]
 fn a_change_stands_at_its_run_in_its_figure_alone() {
     let mut results = slower();

@@ -1,6 +1,6 @@
 //! A plan as judging reads it: `plan.json` without how systems are set up.
 
-use lab_workload::{LoadSpec, Prediction};
+use lab_workload::{LoadKind, LoadSpec, Prediction};
 use serde::{Deserialize, Serialize};
 
 use crate::duet::Duet;
@@ -67,4 +67,29 @@ pub struct Trial {
     /// What a server that answers at once would see; `None` where the workload neither waits nor
     /// paces, so that the server alone decides.
     pub prediction: Option<Prediction>,
+}
+
+impl Plan {
+    /// Returns true if the plan fixes how much is sent, whatever the server takes for it: sessions arrive on
+    /// their own, or follow a pace. Throughput then is the plan's, and tells nothing of the server that
+    /// carries it.
+    #[must_use]
+    pub fn fixes_rate(&self) -> bool {
+        let searched = self.search.iter().flat_map(|search| &search.cells);
+        let mut trials = self.trials.iter().chain(searched).peekable();
+        trials.peek().is_some() && trials.all(|trial| self.fixes_rate_of(trial))
+    }
+
+    fn fixes_rate_of(&self, trial: &Trial) -> bool {
+        let arrives = |kind: LoadKind| matches!(kind, LoadKind::Arrival { .. });
+        let load = &trial.load;
+        match load.mix.is_empty() {
+            false => load.mix.iter().all(|one| arrives(one.kind)),
+            true => {
+                let session = self.question.session(&trial.parameters);
+                let has_pace = session.is_some_and(|session| session.pace_s.is_some());
+                arrives(load.kind) || (load.kind == LoadKind::Users && has_pace)
+            }
+        }
+    }
 }

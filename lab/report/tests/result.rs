@@ -43,6 +43,7 @@ const WITHOUT_EXAMPLE: &[&str] = &[
     "StepSummary.phases_ms",
     "StudyFacts.decides",
     "StudyFacts.limits_set",
+    "Summary.aborted",
     "Summary.disturbed",
     "Summary.repeats",
     "ThresholdResult.beyond",

@@ -78,7 +78,7 @@ pub struct Comparison {
     pub p_single: Option<f64>,
     /// What it comes to; `None` with too few blocks.
     pub verdict: Option<Difference>,
-    /// Why there is no verdict.
+    /// Why there is no verdict, or why it is open whatever the figures say.
     pub reason: Option<String>,
 }
 
@@ -109,6 +109,15 @@ impl Comparison {
     #[must_use]
     pub fn is_shown(&self) -> bool {
         self.verdict.is_some_and(Difference::is_shown)
+    }
+
+    /// Takes a verdict that is good for *b*: `why` trials or figures are missing. One that speaks against it
+    /// stays.
+    pub fn bar(&mut self, why: &str) {
+        if self.verdict.is_some_and(Difference::is_good) {
+            self.verdict = Some(Difference::CouldNotTell);
+            self.reason = Some(why.to_owned());
+        }
     }
 }
 

@@ -26,6 +26,8 @@ pub struct LoadLine {
     /// they don't tell of any that even half of them hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub safe: Option<SafeLine>,
+    /// The levels beside the line differ by no more than this part: the search looks no closer.
+    pub resolution: f64,
     /// What must hold, as the study writes it.
     pub thresholds: Vec<String>,
     /// Why the line may lie higher than any level tried: the generator, or the study's own end.
@@ -76,14 +78,21 @@ pub struct LineDifference {
     pub difference: Option<f64>,
     /// Least and most that the two intervals allow; `None` where an end is open.
     pub interval: Option<(f64, f64)>,
-    /// `more`, `fewer`, or `no difference shown`.
+    /// `more`, `fewer`, `no difference shown`, or `no line` of a run that has none.
     pub verdict: &'static str,
+    /// Between runs: at least so many users more does *b* carry; a negative number is how many fewer it may be
+    /// at worst. `None` where the trials don't bound it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound: Option<f64>,
+    /// Between runs: so many users fewer don't matter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub margin: Option<f64>,
     /// Both safe lines, where both have one. Each is a bound from below, as high as its trials show: two
     /// bounds have no verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub safe: Option<(SafeLine, SafeLine)>,
-    /// Between runs: whether *b* is shown to carry fewer users, beyond the smallest relevant
-    /// difference; `None` where that can't be told, and within a run.
+    /// Between runs: `true` where *b* is shown to carry fewer users, by more than matters; `false` where that is
+    /// shown not to be so (non-inferiority); `None` where neither is, and within a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_regression: Option<bool>,
 }

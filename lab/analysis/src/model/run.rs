@@ -17,6 +17,7 @@ use super::duet::Duet;
 use super::line::{LineDifference, LoadLine, Scaling};
 use super::published::PublishedTable;
 use super::unmeasured::{Demand, Exploratory, Reason, Seen};
+use crate::sample::{CellSample, Fate};
 
 /// The `schema` of `result.json`.
 pub const RESULT_SCHEMA: &str = "plimsoll.result/1";
@@ -47,6 +48,10 @@ pub struct Analysis {
     pub trials: Vec<TrialAnalysis>,
     /// One per cell, over its valid trials, in the order of the study's levels.
     pub cells: Vec<CellSummary>,
+    /// What became of the planned trials of each planned cell. Left out where all are valid, and of a
+    /// search, whose trials are chosen as it goes.
+    #[serde(skip_serializing_if = "all_valid")]
+    pub samples: Vec<CellSample>,
     /// Cells beside their baselines: a cell that differs in one factor, by its first level.
     pub comparisons: Vec<Comparison>,
     /// Levels of each factor beside its first, over all cells; empty with fewer than two factors.
@@ -85,6 +90,11 @@ pub struct Analysis {
     pub exploratory: Vec<Exploratory>,
 }
 
+fn all_valid(samples: &[CellSample]) -> bool {
+    let is_valid = |one: &CellSample| one.count(Fate::Valid) == one.planned();
+    samples.iter().all(is_valid)
+}
+
 /// What was asked.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StudyFacts {
@@ -111,6 +121,9 @@ pub struct StudyFacts {
     /// The measure that comparisons are decided by, where the study names one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decides: Option<Decides>,
+    /// Whether the plan fixes how much is sent: throughput is the plan's then, and decides nothing by itself.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub fixed_rate: bool,
     /// Limits of checks that the study sets itself, each in words: `other_programs 40 % (20 % unless
     /// set)`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -143,6 +156,10 @@ pub struct Summary {
     pub disturbed: usize,
     /// Trials whose system under test failed; they are invalid too.
     pub system_failures: usize,
+    /// Trials that `abort_on` ended; they are invalid too. Not counted of a search, where the load is what was
+    /// too much.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub aborted: usize,
     /// Checks that warn, over all trials and of the run as a whole.
     pub warnings: usize,
     /// Thresholds that were judged, over valid trials.
@@ -176,10 +193,18 @@ pub enum Outcome {
     CouldNotTell,
     /// A variant is worse than the first one in what decides, beyond noise and by more than matters.
     Regression,
-    /// A threshold failed in a valid trial.
+    /// A threshold failed in a valid trial, or `abort_on` ended one.
     ThresholdFailed,
     /// None of these.
     Ok,
+}
+
+impl Summary {
+    /// Whether the system went beyond a limit: a threshold, or one of `abort_on`.
+    #[must_use]
+    pub fn is_beyond_limit(&self) -> bool {
+        self.thresholds_failed > 0 || self.aborted > 0
+    }
 }
 
 impl Analysis {

@@ -245,7 +245,8 @@ fn lead(analysis: &Analysis) -> String {
                     Response times and throughput are compared window by window, so that a ratio may be \
                     another than that of the means beside it.",
         None => "Each cell beside the one with the first level of a factor, over valid trials \
-                 paired by block.",
+                 paired by block. “Relative” is the mean of the blocks' ratios, on a logarithmic scale, so that \
+                 it may be another than the ratio of the means beside it.",
     }
     .to_owned();
     if rule.judged > 0 {

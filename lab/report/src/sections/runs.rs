@@ -91,7 +91,8 @@ fn lead(runs: &RunComparison) -> String {
         judged => format!(" {}", families(runs.answer.as_ref(), runs.deciding, judged)),
     };
     format!(
-        "Valid trials of run b beside those of run a, cell by cell. Whatever else \
+        "Valid trials of run b beside those of run a, cell by cell. “Relative” is the mean of \
+         ratios, on a logarithmic scale, so that it may be another than the ratio of the means beside it. Whatever else \
          changed between the runs counts as well, and what runs have to themselves is in the \
          intervals.{} A difference is called one only if it is beyond \
          noise (joint p ≤ {}) and larger than {} %{}; equal means shown to differ \
@@ -156,5 +157,10 @@ fn setup(runs: &RunComparison) -> Vec<String> {
         })
         .collect();
     all.extend(runs.unmatched.iter().cloned());
+    all.extend(
+        runs.missing
+            .iter()
+            .map(|why| format!("trials are missing {why}")),
+    );
     all
 }

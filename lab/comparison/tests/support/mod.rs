@@ -1,0 +1,6 @@
+//! The made-up run of lab/analysis, which the tests here compare.
+
+#[path = "../../../analysis/tests/support/mod.rs"]
+mod made;
+
+pub(crate) use made::*;
