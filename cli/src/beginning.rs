@@ -76,7 +76,8 @@ Examples:
 Pauses of the recording become waits. What an answer gave and a later request
 carries is captured: ids, tokens, hidden fields of forms, where a redirect
 leads. Values under names such as `password` become secret('PASSWORD'): a run
-takes them from its environment. Cookies are kept as browsers keep them.")]
+takes them from its environment. Cookies are kept as browsers keep them. What is
+left out, and values that an answer held but nothing captures, are reported.")]
 pub(crate) struct HarArgs {
     /// The recording
     pub(crate) file: PathBuf,
@@ -116,7 +117,8 @@ Examples:
 Each operation is called once, with the examples of the description: what makes
 something first, what removes it last. Nothing is changed or removed that the
 session didn't make itself. Tokens and passwords are taken from the environment
-of a run.")]
+of a run. Files that the description refers to are read from its folder and
+below. What is left out is reported.")]
 pub(crate) struct OpenApiArgs {
     /// The description: a file, or an address
     pub(crate) from: String,

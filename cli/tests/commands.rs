@@ -650,3 +650,38 @@ fn servers_that_do_not_start() {
         place.run("serve --listen 127.0.0.1:0 --data data --tls-cert no.pem --tls-key no.key")
     );
 }
+
+/// It refers to a file below its folder, to one out of it, and to a link out of it.
+const BOATS: &str = "openapi: 3.0.3
+paths:
+  /boats:
+    post:
+      requestBody: { content: { application/json: { schema: { $ref: kinds/boat.yaml } } } }
+      parameters: [{ $ref: ../kept.yaml#/Kept }, { $ref: link.yaml#/Kept }]
+";
+
+#[test]
+fn a_description_is_imported_with_the_files_that_it_refers_to() {
+    let place = Scratch::new();
+    fs::create_dir_all(place.path("api/kinds")).expect("a folder");
+    place.write(
+        "kept.yaml",
+        "Kept: { name: hidden, in: query, required: true }\n",
+    );
+    place.write(
+        "api/kinds/boat.yaml",
+        "properties: { name: { example: Argo } }\n",
+    );
+    place.write("api/openapi.yaml", BOATS);
+    std::os::unix::fs::symlink("../kept.yaml", place.path("api/link.yaml")).expect("a link");
+    let said = place.run("import openapi api/openapi.yaml -o -").text();
+    assert!(!said.contains("hidden"), "{said}");
+    let outside = "`../kept.yaml#/Kept` stands for is left out";
+    let linked = "needs it: it is no file in the description's folder";
+    for words in ["name: \"Argo\"", outside, linked] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    fs::write(place.path("packed.har"), [0x1f, 0x8b, 8, 0]).expect("written");
+    let said = place.run("import har packed.har").text();
+    assert!(said.contains("it is compressed (gzip)"), "{said}");
+}

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lab_import::har::{self, HarOptions};
-use lab_import::openapi::{self, OpenApiOptions};
+use lab_import::openapi::{self, Files, OpenApiOptions};
 use lab_import::{ImportError, Imported};
 
 use crate::beginning::{HarArgs, ImportArgs, ImportFrom, OpenApiArgs, ToArgs};
@@ -46,8 +46,61 @@ fn of_openapi(args: &OpenApiArgs) -> Result<Exit, Failure> {
         name: name(&args.from),
         from: is_address.then(|| args.from.clone()),
     };
-    let imported = openapi::import(&text, &options).map_err(|error| failure(&args.from, &error))?;
+    let files: Box<dyn Files> = match is_address {
+        true => Box::new(Site::of(&args.from)),
+        false => Box::new(Folder::of(Path::new(&args.from))),
+    };
+    let imported = openapi::import(&text, &options, files.as_ref())
+        .map_err(|error| failure(&args.from, &error))?;
     finish(&imported, &options.name, &args.to)
+}
+
+/// The folder of a description, and those below it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn of(description: &Path) -> Self {
+        let folder = description
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        Self(folder.unwrap_or(Path::new(".")).to_owned())
+    }
+}
+
+impl Files for Folder {
+    fn read(&self, path: &str) -> Result<String, String> {
+        let found = |path: &Path| path.canonicalize().map_err(|error| error.to_string());
+        let (folder, file) = (found(&self.0)?, found(&self.0.join(path))?);
+        // A link may lead anywhere.
+        if !file.starts_with(&folder) || !file.is_file() {
+            return Err("it is no file in the description's folder or below".to_owned());
+        }
+        bytes_of(&file, openapi::MAX_BYTES).and_then(as_text)
+    }
+}
+
+/// The place of a description that was fetched, and what is below it.
+struct Site(String);
+
+impl Site {
+    fn of(description: &str) -> Self {
+        let end = description.find(['?', '#']).unwrap_or(description.len());
+        let path = &description[..end];
+        let folder = path.rfind('/').map_or(path, |at| &path[..=at]);
+        Self(folder.to_owned())
+    }
+}
+
+impl Files for Site {
+    fn read(&self, path: &str) -> Result<String, String> {
+        let encoded = path
+            .replace('%', "%25")
+            .replace(' ', "%20")
+            .replace('?', "%3F")
+            .replace('#', "%23");
+        fetch(&format!("{}{encoded}", self.0))
+            .map_err(|failure| failure.to_string().trim_start_matches("error: ").to_owned())
+    }
 }
 
 /// `shop` of `recordings/shop.har`.
@@ -64,14 +117,28 @@ fn name(from: &str) -> String {
 
 fn read(path: &Path, most: usize) -> Result<String, Failure> {
     let said = |what: String| Failure::text(Exit::BadInput, format!("{}: {what}", path.display()));
+    bytes_of(path, most).and_then(as_text).map_err(said)
+}
+
+fn bytes_of(path: &Path, most: usize) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     File::open(path)
         .and_then(|file| file.take(most as u64 + 1).read_to_end(&mut bytes))
-        .map_err(|error| said(error.to_string()))?;
-    if bytes.len() > most {
-        return Err(said(format!("it is larger than {} MiB", most >> 20)));
+        .map_err(|error| error.to_string())?;
+    match bytes.len() > most {
+        true => Err(format!("it is larger than {} MiB", most >> 20)),
+        false => Ok(bytes),
     }
-    String::from_utf8(bytes).map_err(|_| said("it is no UTF-8 text".to_owned()))
+}
+
+fn as_text(bytes: Vec<u8>) -> Result<String, String> {
+    // RFC 1952, section 2.3.1.
+    if bytes.starts_with(&[0x1f, 0x8b]) {
+        return Err(
+            "it is compressed (gzip): unpack it by `gunzip`, and import what comes out".to_owned(),
+        );
+    }
+    String::from_utf8(bytes).map_err(|_| "it is no UTF-8 text".to_owned())
 }
 
 fn fetch(url: &str) -> Result<String, Failure> {
@@ -95,8 +162,11 @@ fn fetch(url: &str) -> Result<String, Failure> {
         .body_mut()
         .with_config()
         .limit(openapi::MAX_BYTES as u64);
-    body.read_to_string()
-        .map_err(|error| said(error.to_string()))
+    let bytes = body.read_to_vec();
+    bytes
+        .map_err(|error| error.to_string())
+        .and_then(as_text)
+        .map_err(said)
 }
 
 fn failure(from: &str, error: &ImportError) -> Failure {

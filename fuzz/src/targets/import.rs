@@ -3,7 +3,7 @@
 use std::io;
 
 use lab_import::har::{HarOptions, Noise};
-use lab_import::openapi::OpenApiOptions;
+use lab_import::openapi::{Files as References, OpenApiOptions};
 use lab_import::{ImportError, Imported, har, openapi};
 use lab_study::{Files, load_workload};
 
@@ -12,6 +12,15 @@ struct One(String);
 impl Files for One {
     fn read(&self, _: &str) -> io::Result<Vec<u8>> {
         Ok(self.0.clone().into_bytes())
+    }
+}
+
+/// The text of all files.
+struct Referred<'t>(&'t str);
+
+impl References for Referred<'_> {
+    fn read(&self, _: &str) -> Result<String, String> {
+        Ok(self.0.to_owned())
     }
 }
 
@@ -42,5 +51,8 @@ pub(crate) fn run(data: &[u8]) {
             without: Noise::USUAL.to_vec(),
         },
     ));
-    check(openapi::import(text, &OpenApiOptions { name, from: None }));
+    // What follows a zero byte is every file that the description refers to.
+    let (description, file) = text.split_once('\0').unwrap_or((text, ""));
+    let options = OpenApiOptions { name, from: None };
+    check(openapi::import(description, &options, &Referred(file)));
 }

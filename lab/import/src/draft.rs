@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::yaml::{comment, short_name, text as scalar};
+use serde_json::value::RawValue;
 
 use crate::text::Text;
+use crate::yaml::{comment, short_name, text as scalar};
 
 /// A workload.
 #[derive(Debug, Default)]
@@ -77,20 +78,36 @@ pub(crate) enum Json {
 }
 
 impl Json {
-    pub(crate) fn of(value: &serde_json::Value) -> Self {
-        use serde_json::Value;
-        match value {
-            Value::String(text) => Self::Text(Text::literal(text)),
-            Value::Array(items) => Self::List(items.iter().map(Self::of).collect()),
-            Value::Object(map) => {
-                let entries = map.iter();
-                Self::Map(
-                    entries
-                        .map(|(key, value)| (key.clone(), Self::of(value)))
-                        .collect(),
-                )
+    /// A list or an object as `text` has it, digit for digit; nothing where it is neither, or nested too deep.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let whole = text.trim_start().starts_with(['{', '[']);
+        whole.then(|| Self::read(text, 0)).flatten()
+    }
+
+    fn read(text: &str, depth: usize) -> Option<Self> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        match text.trim_start().as_bytes().first()? {
+            b'"' => Some(Self::Text(Text::literal(
+                &serde_json::from_str::<String>(text).ok()?,
+            ))),
+            b'[' => {
+                let items: Vec<&RawValue> = serde_json::from_str(text).ok()?;
+                let items = items.iter().map(|item| Self::read(item.get(), depth + 1));
+                items.collect::<Option<_>>().map(Self::List)
             }
-            plain => Self::Plain(plain.to_string()),
+            b'{' => {
+                let Members(members) = serde_json::from_str(text).ok()?;
+                let members = members
+                    .into_iter()
+                    .map(|(key, value)| Some((key, Self::read(value.get(), depth + 1)?)));
+                members.collect::<Option<_>>().map(Self::Map)
+            }
+            _ => {
+                let _validated: serde_json::Value = serde_json::from_str(text).ok()?;
+                Some(Self::Plain(text.trim().to_owned()))
+            }
         }
     }
 
@@ -109,7 +126,7 @@ impl Json {
 
     fn write(&self, out: &mut String) {
         match self {
-            // JSON's own form is YAML, but for numbers that YAML would round.
+            // JSON's own form is YAML.
             Self::Plain(text) => out.push_str(text),
             Self::Text(text) => out.push_str(&quoted(&text.template())),
             Self::List(items) => {
@@ -130,6 +147,44 @@ impl Json {
                 out.push_str(" }");
             }
         }
+    }
+}
+
+/// Deepest JSON that is written as YAML, which has a limit of its own.
+const MAX_DEPTH: usize = 32;
+
+/// The members of an object in their order; of those of one name the last one.
+struct Members<'t>(Vec<(String, &'t RawValue)>);
+
+impl<'t> serde::Deserialize<'t> for Members<'t> {
+    fn deserialize<D: serde::Deserializer<'t>>(reader: D) -> Result<Self, D::Error> {
+        struct Each;
+        impl<'t> serde::de::Visitor<'t> for Each {
+            type Value = Members<'t>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'t>>(
+                self,
+                mut map: A,
+            ) -> Result<Members<'t>, A::Error> {
+                let mut members: Vec<(String, &'t RawValue)> = Vec::new();
+                let mut places = std::collections::HashMap::new();
+                while let Some((key, value)) = map.next_entry::<String, &'t RawValue>()? {
+                    match places.get(&key) {
+                        Some(place) => members[*place] = (key, value),
+                        None => {
+                            places.insert(key.clone(), members.len());
+                            members.push((key, value));
+                        }
+                    }
+                }
+                Ok(Members(members))
+            }
+        }
+        reader.deserialize_map(Each)
     }
 }
 

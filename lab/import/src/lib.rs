@@ -8,6 +8,7 @@ mod draft;
 mod error;
 pub mod first;
 pub mod har;
+mod multipart;
 mod names;
 pub mod openapi;
 pub mod quick;

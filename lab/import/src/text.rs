@@ -57,6 +57,39 @@ impl Text {
         self.0.extend(other.0);
     }
 
+    /// Passes what its expressions give through a filter.
+    pub(crate) fn with_filter(&mut self, filter: &str) {
+        for part in &mut self.0 {
+            if let Part::Code(code) = part {
+                code.push_str(" | ");
+                code.push_str(filter);
+            }
+        }
+    }
+
+    /// Encoded as a form or a query is.
+    pub(crate) fn encoded(mut self) -> Self {
+        self.with_filter("urlencode");
+        for part in &mut self.0 {
+            if let Part::Literal(text) = part {
+                *text = url::form_urlencoded::byte_serialize(text.as_bytes()).collect();
+            }
+        }
+        self
+    }
+
+    /// With neighbouring literals as one, so that it is a literal where all of it stands as it is.
+    pub(crate) fn joined(self) -> Self {
+        let mut joined: Vec<Part> = Vec::new();
+        for part in self.0 {
+            match (joined.last_mut(), part) {
+                (Some(Part::Literal(before)), Part::Literal(text)) => before.push_str(&text),
+                (_, part) => joined.push(part),
+            }
+        }
+        Self(joined)
+    }
+
     /// Puts an expression in the place of a value wherever it stands.
     pub(crate) fn replace(&mut self, value: &str, code: &str) {
         let parts = std::mem::take(&mut self.0);

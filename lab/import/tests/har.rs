@@ -1,5 +1,8 @@
 //! Recordings as workloads: what stays, what is captured, what is kept secret.
 
+mod recorders;
+mod tokens;
+
 use std::io;
 
 use lab_import::har::{HarOptions, Noise, import};

@@ -120,7 +120,7 @@ pub fn all(node: &Node, secrets: &mut Secrets, places: &mut Vec<SecretSpan>) {
         Value::Null => return,
         Value::Bool(value) => value.to_string(),
         Value::Int(value) => value.to_string(),
-        Value::Float(value) => value.to_string(),
+        Value::Float(number) => number.written(),
         Value::Text(text) => text.clone(),
     };
     // A reference to a factor is no secret, and its reader wants it.

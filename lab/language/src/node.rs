@@ -43,13 +43,66 @@ pub enum Value {
     /// A whole number.
     Int(i64),
     /// Any other number.
-    Float(f64),
+    Float(Decimal),
     /// Text.
     Text(String),
     /// A list.
     List(Vec<Node>),
     /// A mapping, in the order of the file.
     Map(Vec<(Key, Node)>),
+}
+
+/// A number with a fraction or an exponent, or one that no `i64` holds. Equal when the values are.
+#[derive(Debug, Clone)]
+pub struct Decimal {
+    /// The nearest binary number.
+    pub value: f64,
+    /// The digits as the file has them, where a file has them.
+    written: Option<Box<str>>,
+}
+
+impl Decimal {
+    /// A number with its text in the file.
+    fn of_file(value: f64, text: &str) -> Self {
+        let is_number = text.bytes().any(|b| b.is_ascii_digit());
+        Self {
+            value,
+            written: is_number.then(|| text.into()),
+        }
+    }
+
+    /// The text as the file has it.
+    #[must_use]
+    pub fn written(&self) -> String {
+        self.written
+            .as_deref()
+            .map_or_else(|| self.value.to_string(), str::to_owned)
+    }
+
+    /// The number in JSON, digit for digit where the file's text is a JSON number.
+    #[must_use]
+    pub fn json(&self) -> String {
+        let kept = self
+            .written
+            .as_deref()
+            .filter(|text| lab_workload::is_json_number(text));
+        kept.map_or_else(|| self.value.to_string(), str::to_owned)
+    }
+}
+
+impl From<f64> for Decimal {
+    fn from(value: f64) -> Self {
+        Self {
+            value,
+            written: None,
+        }
+    }
+}
+
+impl PartialEq for Decimal {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
 }
 
 /// A key of a mapping.
@@ -260,7 +313,10 @@ fn node(file: &SourceFile, raw: Spanned<Raw>) -> Node {
         Raw::Null => Value::Null,
         Raw::Bool(b) => Value::Bool(b),
         Raw::Int(n) => Value::Int(n),
-        Raw::Float(n) => Value::Float(n),
+        Raw::Float(n) => {
+            // An alias stands where it is used; the digits are where its anchor is.
+            Value::Float(Decimal::of_file(n, place(&raw.defined).text()))
+        }
         Raw::Text(text) => Value::Text(text),
         Raw::List(list) => Value::List(list.into_iter().map(|item| node(file, item)).collect()),
         Raw::Map(entries) => Value::Map(
@@ -396,7 +452,7 @@ mod tests {
         key ü @ ü
         Bool(true) @ true
         Text("it's") @ 'it''s'
-        Float(1.5) @ 1.50
+        Float(Decimal { value: 1.5, written: Some("1.50") }) @ 1.50
         Null @ ~
         key b @ b
         key c @ c

@@ -345,3 +345,70 @@ fn large_filler_is_as_long_as_asked_and_never_twice_the_same() {
         assert!(size < 20 || one != other, "{size}");
     }
 }
+
+/// What a path captures that finds one value at most is read by filters for numbers, and is still a list to what takes
+/// lists.
+#[test]
+fn a_single_captured_value_is_a_value() {
+    let of = |found: &str, escape: Escape, text: &str| {
+        let workload = workload();
+        let template = Template::parse_escaped(text, &workload.variables, escape).unwrap();
+        let mut scope = scope(&workload);
+        scope.set_found(workload.slot("links").unwrap(), &[found]);
+        let mut out = String::new();
+        let rendered = template.render(&mut scope, &mut out);
+        rendered.map(|()| out)
+    };
+    for (text, expected) in [
+        ("{{ links | int }}", "311"),
+        ("{{ links | int + 1 }}", "312"),
+        ("{{ links | float / 2 }}", "155.5"),
+        ("{{ links | default('x') | int }}", "311"),
+        ("{{ links[0] | int }}", "311"),
+        ("{{ links | first | int }}", "311"),
+        ("{{ links | length }}", "1"),
+        ("{{ pick(links) | int }}", "311"),
+        ("{{ take(links) | int }}", "311"),
+        ("{% for one in links %}[{{ one }}]{% endfor %}", "[311]"),
+        ("{{ links }}", "311"),
+    ] {
+        assert_eq!(
+            of("311", Escape::None, text).as_deref(),
+            Ok(expected),
+            "{text}"
+        );
+    }
+    // A list of several has no number.
+    let several = cause("{{ links | int }}").unwrap();
+    assert!(several.contains("cannot convert sequence"), "{several}");
+    for number in ["2.50", "340282366920938463463374607431768211457", "7e3"] {
+        let sent = of(number, Escape::JsonValue, "{{ links | number }}");
+        assert_eq!(sent.as_deref(), Ok(number));
+    }
+    assert!(of("07", Escape::JsonValue, "{{ links | number }}").is_err());
+    let whole = of(
+        "18446744073709551557",
+        Escape::JsonValue,
+        "{{ links | int }}",
+    );
+    assert_eq!(whole.as_deref(), Ok("18446744073709551557"));
+}
+
+/// Numbers of a JSON body go out with the digits that the file has.
+#[test]
+fn numbers_of_a_body_keep_their_digits() {
+    let text = "workload: w\nsession:\n  steps:\n    - step: s\n      request: POST /\n      json: \
+                { id: 18446744073709551557, price: &p 4.70, again: *p, many: 2e2, below: -9223372036854775809, \
+                long: 0.1234567890123456789, odd: .5 }\n";
+    let workload = load_workload("w.yaml", &One(text)).unwrap();
+    let lab_workload::Body::Json(body) = &workload.session.steps[0].requests[0].body else {
+        panic!("{:?}", workload.session.steps[0].requests[0].body);
+    };
+    assert_eq!(
+        body.as_literal(),
+        Some(
+            "{\"id\":18446744073709551557,\"price\":4.70,\"again\":4.70,\"many\":2e2,\
+             \"below\":-9223372036854775809,\"long\":0.1234567890123456789,\"odd\":0.5}"
+        )
+    );
+}

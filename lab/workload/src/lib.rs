@@ -20,6 +20,7 @@ mod measure;
 mod message;
 mod mix;
 mod model;
+mod number;
 mod predict;
 mod protobuf;
 mod render_error;
@@ -57,6 +58,7 @@ pub use mix::{MAX_POPULATIONS, deal, seed_of, step_of};
 pub use model::{
     Body, Events, Expectation, Piece, Probe, Request, Session, Step, Transfer, Workload,
 };
+pub use number::{is_json_number, is_same_number};
 pub use predict::{
     Arrivals, PopulationPrediction, Prediction, Range, Span, StagePrediction, StepPrediction,
     predict, predict_mix,

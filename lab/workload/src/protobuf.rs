@@ -267,6 +267,7 @@ mod tests {
             map<string, Note> by_name = 4;
             bytes raw = 5;
             google.protobuf.Timestamp at = 6;
+            uint64 large = 7;
         }
         service Notes {
             rpc Say(Note) returns (Note);
@@ -325,6 +326,18 @@ mod tests {
         assert_eq!(heard["notes"], json!([]));
         assert_eq!(heard["by_name"]["a"]["text"], json!("b"));
         assert_eq!(heard["at"], said["at"]);
+    }
+
+    #[test]
+    fn unsigned_numbers_keep_their_digits() {
+        let mut bytes = Vec::new();
+        note()
+            .encode("{\"large\": 18446744073709551557}", &mut bytes)
+            .unwrap();
+        let mut text = Vec::new();
+        note().decode(&bytes, &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.contains("18446744073709551557"), "{text}");
     }
 
     #[test]

@@ -379,6 +379,11 @@ impl UserScope {
         }
     }
 
+    /// Whether the variable holds what a path found that finds one value at most.
+    pub(crate) fn is_single(&self, slot: Slot) -> bool {
+        matches!(self.values.get(usize::from(slot)), Some(Stored::List(list)) if list.single)
+    }
+
     /// The variable as a list of texts, and whether it is one; `None` when unset.
     pub(crate) fn entries(&self, slot: Slot) -> Option<(Vec<String>, bool)> {
         match self.values.get(usize::from(slot))? {

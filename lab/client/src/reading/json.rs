@@ -3,14 +3,16 @@
 //! it is asked for.
 
 use std::borrow::Cow;
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::ops::Range;
 
-use lab_workload::{JsonPath, JsonStep};
+use lab_workload::{JsonPath, JsonStep, is_same_number};
 use serde::Deserialize as _;
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::exact;
 
 /// Most paths that are followed at once; of more, a tree is made.
 const MOST: usize = 16;
@@ -28,7 +30,8 @@ pub(super) struct Json<'a> {
 }
 
 /// All values at each of the paths, in the order of the body; as texts: of a text the text itself, of all else its
-/// JSON.
+/// JSON,
+/// with the digits of its numbers.
 ///
 /// # Errors
 /// In words: it is no JSON.
@@ -65,15 +68,19 @@ impl<'a> Json<'a> {
 
     /// All values at a path, null among them.
     pub(super) fn values(&mut self, path: &JsonPath) -> Result<Vec<Cow<'_, str>>, String> {
-        self.all(path, true)
+        let leaves = self.leaves(path)?.into_iter();
+        Ok(leaves.map(|leaf| leaf.text).collect())
     }
 
     /// The same without what is null: a server that says `"next": null` has no next page.
     pub(super) fn present(&mut self, path: &JsonPath) -> Result<Vec<Cow<'_, str>>, String> {
-        self.all(path, false)
+        let leaves = self.leaves(path)?.into_iter();
+        let present = leaves.filter(|leaf| leaf.kind != Kind::Null);
+        Ok(present.map(|leaf| leaf.text).collect())
     }
 
-    fn all(&mut self, path: &JsonPath, nulls: bool) -> Result<Vec<Cow<'_, str>>, String> {
+    /// All values at a path, each with its kind.
+    pub(super) fn leaves(&mut self, path: &JsonPath) -> Result<Vec<Leaf<'_>>, String> {
         let steps = path.plain();
         let number = steps.and_then(|steps| self.paths.iter().position(|one| *one == steps));
         if number.is_some() && self.found.is_none() && self.tree.is_none() {
@@ -81,15 +88,32 @@ impl<'a> Json<'a> {
         }
         match (number, self.found.is_some()) {
             (Some(number), true) => {
-                let found = self.found.iter().flat_map(|found| found.at(number, nulls));
-                Ok(found.map(Cow::Borrowed).collect())
+                let found = self.found.iter().flat_map(|found| found.at(number));
+                Ok(found.collect())
             }
-            _ => {
-                let found = path.query(self.tree()?).all().into_iter();
-                let found = found.filter(|value| nulls || !value.is_null());
-                Ok(found.map(text).collect())
-            }
+            _ => self.of_tree(path),
         }
+    }
+
+    /// What a path finds in the tree, as the body has it.
+    fn of_tree(&mut self, path: &JsonPath) -> Result<Vec<Leaf<'static>>, String> {
+        let body = self.body;
+        let tree = self.tree()?;
+        let nodes = path.query(tree).all();
+        // A body that is a tree is text; an empty one has no values.
+        let text = std::str::from_utf8(body).unwrap_or_default();
+        let leaf = |raw: &str| {
+            let mut text = String::new();
+            exact::push(raw, 0, &mut text)?;
+            Ok(Leaf {
+                kind: Kind::of(raw),
+                text: Cow::Owned(text),
+            })
+        };
+        let raws = exact::raws(text, tree, &nodes).into_iter();
+        let leaves: Result<Vec<_>, serde_json::Error> =
+            raws.filter(|raw| !raw.is_empty()).map(leaf).collect();
+        leaves.map_err(|error| format!("not JSON: {error}"))
     }
 
     /// All of it; an empty body is null.
@@ -105,10 +129,36 @@ impl<'a> Json<'a> {
     }
 }
 
-fn text(value: &Value) -> Cow<'_, str> {
-    match value {
-        Value::String(text) => text.into(),
-        other => other.to_string().into(),
+/// A value that a path finds.
+pub(super) struct Leaf<'a> {
+    kind: Kind,
+    /// Of a text the text itself, of all else its JSON.
+    pub(super) text: Cow<'a, str>,
+}
+
+impl Leaf<'_> {
+    /// Returns true if the value is the expected one; numbers are equal if their values are.
+    pub(super) fn is(&self, expected: &str) -> bool {
+        *self.text == *expected
+            || (self.kind == Kind::Number && is_same_number(&self.text, expected))
+    }
+}
+
+/// What a value is, as far as comparing and capturing it needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Null,
+    Number,
+    Other,
+}
+
+impl Kind {
+    fn of(raw: &str) -> Self {
+        match raw.as_bytes().first() {
+            Some(b'n') => Self::Null,
+            Some(b'-' | b'0'..=b'9') => Self::Number,
+            _ => Self::Other,
+        }
     }
 }
 
@@ -147,15 +197,18 @@ struct Found {
 struct One {
     /// The paths at which it is.
     at: Paths,
-    is_null: bool,
+    kind: Kind,
     text: Range<usize>,
 }
 
 impl Found {
-    fn at(&self, number: usize, nulls: bool) -> impl Iterator<Item = &str> {
-        let wanted = move |one: &&One| one.at & (1 << number) != 0 && (nulls || !one.is_null);
-        let text = |one: &One| &self.text[one.text.clone()];
-        self.values.iter().filter(wanted).map(text)
+    fn at(&self, number: usize) -> impl Iterator<Item = Leaf<'_>> {
+        let wanted = move |one: &&One| one.at & (1 << number) != 0;
+        let leaf = |one: &One| Leaf {
+            kind: one.kind,
+            text: Cow::Borrowed(&self.text[one.text.clone()]),
+        };
+        self.values.iter().filter(wanted).map(leaf)
     }
 
     /// An object says once more what is on these paths: the last one counts.
@@ -234,6 +287,7 @@ impl Going<'_, '_> {
             _ => Part::Whole {
                 at: ends,
                 through: on != 0,
+                depth: self.place.depth + 1,
                 found: self.found,
             },
         }
@@ -349,6 +403,8 @@ enum Part<'p, 'f> {
         at: Paths,
         /// Whether others lead on.
         through: bool,
+        /// How many lists and objects it stands in.
+        depth: usize,
         found: &'f mut Found,
     },
 }
@@ -361,70 +417,20 @@ impl<'de> DeserializeSeed<'de> for Part<'_, '_> {
             Self::Through(going) => going.deserialize(reader),
             // What ends there and what leads on are the same text, which is read once.
             Self::Whole { through: true, .. } => Err(D::Error::custom("a tree is needed")),
-            Self::Whole { at, found, .. } => {
+            Self::Whole {
+                at, depth, found, ..
+            } => {
+                let raw = <&RawValue>::deserialize(reader)?.get();
                 let begun = found.text.len();
-                let text = &mut found.text;
-                let is_null = reader.deserialize_any(Whole(text))?;
+                exact::push(raw, depth, &mut found.text).map_err(D::Error::custom)?;
                 found.values.push(One {
                     at,
-                    is_null,
+                    kind: Kind::of(raw),
                     text: begun..found.text.len(),
                 });
                 Ok(())
             }
         }
-    }
-}
-
-/// A value that is kept, as its text; whether it is null.
-struct Whole<'f>(&'f mut String);
-
-impl Whole<'_> {
-    /// Anything but a text. Writing to a string can't fail.
-    fn push(self, value: &Value) -> bool {
-        let _infallible = write!(self.0, "{value}");
-        value.is_null()
-    }
-}
-
-impl<'de> Visitor<'de> for Whole<'_> {
-    type Value = bool;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any JSON value")
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<bool, E> {
-        Ok(self.push(&value.into()))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<bool, E> {
-        Ok(self.push(&value.into()))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<bool, E> {
-        Ok(self.push(&value.into()))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<bool, E> {
-        Ok(self.push(&value.into()))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<bool, E> {
-        self.0.push_str(value);
-        Ok(false)
-    }
-
-    fn visit_unit<E>(self) -> Result<bool, E> {
-        Ok(self.push(&Value::Null))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, elements: A) -> Result<bool, A::Error> {
-        Ok(self.push(&Value::deserialize(SeqAccessDeserializer::new(elements))?))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<bool, A::Error> {
-        Ok(self.push(&Value::deserialize(MapAccessDeserializer::new(members))?))
     }
 }
 
@@ -452,7 +458,11 @@ mod tests {
         let paths = paths(&[path]);
         let steps: Vec<_> = paths.iter().filter_map(JsonPath::plain).collect();
         let found = scan(body.as_bytes(), &steps).expect("no tree is needed");
-        assert_eq!(found.at(0, true).collect::<Vec<_>>(), expected, "{path}");
+        assert_eq!(
+            found.at(0).map(|leaf| leaf.text).collect::<Vec<_>>(),
+            expected,
+            "{path}"
+        );
         let tree = of_tree(body.as_bytes(), &paths).unwrap();
         assert_eq!(tree, [expected], "{path}");
     }
@@ -463,13 +473,13 @@ mod tests {
     #[test]
     fn values_are_found_while_the_body_goes_by() {
         check(BODY, "$.a.b[0]", &["1"]);
-        check(BODY, "$.a.b[1]", &["2.5"]);
+        check(BODY, "$.a.b[1]", &["2.50"]);
         check(BODY, "$.a.b[2]", &["x\"é\n"]);
         check(BODY, "$.a.b[3]", &["null"]);
-        check(BODY, "$.a.b[5]", &[r#"{"c":-0.0,"d":[]}"#]);
-        check(BODY, "$.a.b[5].c", &["-0.0"]);
+        check(BODY, "$.a.b[5]", &[r#"{"c":-0,"d":[]}"#]);
+        check(BODY, "$.a.b[5].c", &["-0"]);
         check(BODY, "$.a.b[6]", &[]);
-        check(BODY, "$['a.b']", &["100.0"]);
+        check(BODY, "$['a.b']", &["1e2"]);
         check(BODY, "$.n[*][0]", &["1", "3"]);
         check(BODY, "$.n[*]", &["[1,2]", "[3]", "4"]);
         check(BODY, "$.größe", &["é"]);
@@ -478,6 +488,40 @@ mod tests {
         check("", "$.a", &[]);
         check("[]", "$[0]", &[]);
         check("7", "$.a", &[]);
+    }
+
+    #[test]
+    fn numbers_keep_their_digits() {
+        const AMOUNTS: &str = r#"{"a": [3.20, 987654321098765432109876543210, 9223372036854775808,
+            {"b" : 7.000, "a": "x y"}, 6E2], "a\u00e9": 0.10, "twice": 1.50, "twice": 1.5}"#;
+        check(
+            AMOUNTS,
+            "$.a[*]",
+            &[
+                "3.20",
+                "987654321098765432109876543210",
+                "9223372036854775808",
+                r#"{"b":7.000,"a":"x y"}"#,
+                "6E2",
+            ],
+        );
+        check(AMOUNTS, "$['aé']", &["0.10"]);
+        check(AMOUNTS, "$.twice", &["1.5"]);
+        // A path that only a tree answers.
+        let last = of_tree(AMOUNTS.as_bytes(), &paths(&["$.a[-1]", "$..b"])).unwrap();
+        assert_eq!(last, [["6E2"], ["7.000"]]);
+    }
+
+    #[test]
+    fn numbers_are_expected_by_value() {
+        let path = JsonPath::parse("$.n").unwrap();
+        let is = |body: &str, expected: &str| {
+            let mut json = Json::new(body.as_bytes(), [Some(&path)].into_iter());
+            json.leaves(&path).unwrap()[0].is(expected)
+        };
+        assert!(is(r#"{"n": 25e2}"#, "2500") && is(r#"{"n": 2500.0}"#, "2500"));
+        assert!(!is(r#"{"n": "25e2"}"#, "2500") && !is(r#"{"n": 2501}"#, "2500"));
+        assert!(is(r#"{"n": "x"}"#, "x") && !is(r#"{"n": null}"#, "0"));
     }
 
     #[test]
@@ -502,7 +546,10 @@ mod tests {
         let paths = paths(&["$.a[*]"]);
         let steps: Vec<_> = paths.iter().filter_map(JsonPath::plain).collect();
         let found = scan(body.as_bytes(), &steps).expect("no tree is needed");
-        assert_eq!(found.at(0, true).collect::<Vec<_>>(), ["1", "2"]);
+        assert_eq!(
+            found.at(0).map(|leaf| leaf.text).collect::<Vec<_>>(),
+            ["1", "2"]
+        );
         assert_eq!(found.values.len(), 2);
     }
 

@@ -1,11 +1,10 @@
 //! What is read of an answer besides its status: whether it has what the workload expects, and the
 //! values that are kept for later requests of its user.
 
+mod exact;
 pub(crate) mod html;
 pub(crate) mod json;
 pub(crate) mod xml;
-
-use std::borrow::Cow;
 
 use lab_workload::{Capture, CaptureSource, Expectation, JsonPath, Template, UserScope};
 
@@ -160,14 +159,14 @@ fn expect(
     match expectation {
         Expectation::Json { path, value } => {
             let wanted = rendered(value)?;
-            let found = json.values(path)?;
-            if found.contains(&Cow::Borrowed(&*wanted)) {
+            let found = json.leaves(path)?;
+            if found.iter().any(|leaf| leaf.is(&wanted)) {
                 return Ok(());
             }
             let instead = match found.as_slice() {
                 [] => "nothing".to_owned(),
-                [one] => shown(one),
-                [one, more @ ..] => format!("{} and {} more", shown(one), more.len()),
+                [one] => shown(&one.text),
+                [one, more @ ..] => format!("{} and {} more", shown(&one.text), more.len()),
             };
             let wanted = shown(&wanted);
             Err(format!("`{}` is {instead}, not {wanted}", path.as_str()))

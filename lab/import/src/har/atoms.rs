@@ -1,8 +1,10 @@
 //! The parts of a request that a server may have given: segments of its path, values of its query, its
 //! form, its JSON, and its headers.
 
+use lab_workload::is_json_number;
 use percent_encoding::percent_decode_str;
 
+use super::body::FORM;
 use crate::draft::{Body, Json, Request};
 use crate::text::{HOLE, Text};
 
@@ -10,6 +12,12 @@ use crate::text::{HOLE, Text};
 pub(super) const ORIGIN: &str = "origin";
 /// Shorter values of parts are found in words that have nothing to do with them.
 const LOOKED_FOR: usize = 6;
+/// Shortest word of a text that counts as a value.
+const WORD: usize = 8;
+/// Most words of a text that do.
+const MAX_WORDS: usize = 200;
+/// Longest whole number that a template computes with.
+const MAX_DIGITS: usize = 38;
 
 /// Where a value stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +29,10 @@ pub(super) enum Position {
     Header,
     /// A field of a form of several parts (multipart).
     Part,
+    /// A field of a form that is sent as a text.
+    Field,
+    /// A word of any other text.
+    Word,
 }
 
 /// A value of a request.
@@ -68,9 +80,14 @@ pub(super) fn atoms(request: &mut Request) -> Vec<Atom> {
             let kind = request.headers.iter();
             let mut kind = kind.filter(|(name, _)| name.eq_ignore_ascii_case("content-type"));
             let kind = kind.next().and_then(|(_, kind)| kind.as_literal());
-            if let Some(kind) = kind {
-                of_parts(kind, &text.with_holes(), &mut found);
+            let kind = kind.unwrap_or_default();
+            let text = text.with_holes();
+            match kind.split(';').next().unwrap_or_default() {
+                FORM => of_pairs(&text, Position::Field, &mut found),
+                kind if kind.starts_with("multipart/") => {}
+                _ => of_words(&text, &mut found),
             }
+            of_parts(kind, &text, &mut found);
         }
         Body::None | Body::Bytes(_) => {}
     }
@@ -128,11 +145,62 @@ fn of_target(target: &str, found: &mut Vec<Atom>) {
         push(found, Position::Path, &path[from..at], &decoded, segment);
         at += segment.len();
     }
-    for pair in query.split('&') {
+    of_pairs(query, Position::Query, found);
+}
+
+/// Names with their values, encoded as a query is.
+fn of_pairs(text: &str, place: Position, found: &mut Vec<Atom>) {
+    for pair in text.split('&') {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let plus = value.replace('+', " ");
         let decoded = percent_decode_str(&plus).decode_utf8_lossy();
-        push(found, Position::Query, name, &decoded, value);
+        push(found, place, name, &decoded, value);
+    }
+}
+
+/// Words of a text that may be values: letters, digits, and what stands in tokens.
+fn of_words(text: &str, found: &mut Vec<Atom>) {
+    let parts = |c: char| !(c.is_ascii_alphanumeric() || "-_.~+/=".contains(c));
+    let words = text.split(parts).filter(|word| {
+        let has = |is: fn(&u8) -> bool| word.as_bytes().iter().any(|b| is(b));
+        // What begins with slashes is an address.
+        word.len() >= WORD
+            && !word.starts_with('/')
+            && has(u8::is_ascii_digit)
+            && has(u8::is_ascii_alphabetic)
+    });
+    for word in words.take(MAX_WORDS) {
+        push(found, Position::Word, "body", word, word);
+    }
+}
+
+/// Whether a value stands in its request as it was recorded.
+pub(super) fn stands(request: &mut Request, atom: &Atom) -> bool {
+    match (atom.place, &mut request.body) {
+        (Position::Path | Position::Query, _) => request.target.with_holes().contains(&atom.raw),
+        (Position::Header, _) => request
+            .headers
+            .iter()
+            .any(|(name, value)| *name == atom.name && value.with_holes().contains(&atom.value)),
+        (Position::Form, Body::Form(fields)) => fields
+            .iter()
+            .any(|(name, value)| *name == atom.name && value.as_literal() == Some(&atom.value)),
+        (Position::Json, Body::Json(json)) => {
+            let mut stands = false;
+            json.leaves("", &mut |key, leaf| {
+                stands |= key == atom.name
+                    && match leaf {
+                        Json::Text(text) => text.as_literal() == Some(&atom.value),
+                        Json::Plain(plain) => *plain == atom.value,
+                        Json::List(_) | Json::Map(_) => false,
+                    };
+            });
+            stands
+        }
+        (Position::Part | Position::Field | Position::Word, Body::Text(text)) => {
+            text.with_holes().contains(&atom.raw)
+        }
+        _ => false,
     }
 }
 
@@ -166,6 +234,12 @@ pub(super) fn put(request: &mut Request, atom: &Atom, code: &str) {
                 text.replace(&atom.value, code);
             }
         }
+        Position::Field => {
+            if let Body::Text(text) = &mut request.body {
+                text.replace_between(&atom.raw, &escaped(atom, code), "&=");
+            }
+        }
+        Position::Word => {}
         Position::Json => {
             if let Body::Json(json) = &mut request.body {
                 json.leaves("", &mut |key, leaf| put_in_leaf(key, leaf, atom, code));
@@ -181,7 +255,12 @@ fn put_in_leaf(key: &str, leaf: &mut Json, atom: &Atom, code: &str) {
     match leaf {
         Json::Text(text) if text.as_literal() == Some(&atom.value) => *text = Text::code(code),
         Json::Plain(plain) if *plain == atom.value => {
-            *leaf = Json::Text(Text::code(&format!("{code} | int")));
+            let is_whole = plain.len() <= MAX_DIGITS && !plain.contains(['.', 'e', 'E']);
+            *leaf = match (is_json_number(plain), is_whole) {
+                (true, true) => Json::Text(Text::code(&format!("{code} | int"))),
+                (true, false) => Json::Text(Text::code(&format!("{code} | number"))),
+                (false, _) => return,
+            };
         }
         _ => {}
     }
@@ -189,10 +268,6 @@ fn put_in_leaf(key: &str, leaf: &mut Json, atom: &Atom, code: &str) {
 
 /// Segment by segment, so that a value is never found within another.
 fn put_in_target(request: &mut Request, atom: &Atom, code: &str) {
-    let escaped = match atom.raw == atom.value {
-        true => code.to_owned(),
-        false => format!("{code} | urlencode"),
-    };
     let separators = if atom.place == Position::Path {
         "/"
     } else {
@@ -200,5 +275,13 @@ fn put_in_target(request: &mut Request, atom: &Atom, code: &str) {
     };
     request
         .target
-        .replace_between(&atom.raw, &escaped, separators);
+        .replace_between(&atom.raw, &escaped(atom, code), separators);
+}
+
+/// The expression, encoded where the value was.
+fn escaped(atom: &Atom, code: &str) -> String {
+    match atom.raw == atom.value {
+        true => code.to_owned(),
+        false => format!("{code} | urlencode"),
+    }
 }

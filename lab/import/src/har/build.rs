@@ -5,7 +5,9 @@ use std::time::Duration;
 use lab_workload::looks_secret;
 
 use super::atoms::{ORIGIN, Position, atoms, put};
-use super::read::{Pair, Recorded, Sent};
+use super::body::{self, Carried};
+use super::coding::base64;
+use super::read::{Pair, Recorded};
 use super::trace::Sets;
 use crate::draft::{Body, Json, Request, Step, Wait};
 use crate::names::Names;
@@ -18,8 +20,6 @@ const PAUSE_MS: f64 = 400.0;
 const LONGEST_MS: f64 = 300_000.0;
 /// Most requests of a step.
 const MOST: usize = 200;
-/// Longest body that is written out.
-const MAX_TEXT: usize = 200 << 10;
 
 /// Headers that a browser or the engine sends by itself, or that say what the browser had already.
 const DROPPED: [&str; 28] = [
@@ -56,11 +56,7 @@ const DROPPED: [&str; 28] = [
 /// The request, with nothing captured yet.
 pub(super) fn request(one: &Recorded, server: &str, said: &mut Vec<String>) -> Request {
     let sent = &one.entry.request;
-    let kind = one.sent("content-type").unwrap_or_default().to_owned();
-    let (body, is_implied) = match &sent.body {
-        Some(body) => self::body(body, &kind, one, said),
-        None => (Body::None, false),
-    };
+    let Carried { body, mut kind } = body::of(one, said);
     let is_safe = matches!(sent.method.as_str(), "GET" | "HEAD" | "OPTIONS");
     let mut headers = Vec::new();
     let mut basic_auth = None;
@@ -85,11 +81,19 @@ pub(super) fn request(one: &Recorded, server: &str, said: &mut Vec<String>) -> R
         let is_dropped =
             DROPPED.contains(&lower.as_str()) || (lower.starts_with("sec-") && !is_site);
         let is_usual = lower == "accept" && (value.contains("*/*") || value.contains("text/html"));
-        let is_implied = lower == "content-type" && (is_implied || matches!(body, Body::None));
-        if is_odd || is_twice || is_dropped || is_usual || is_implied {
+        if is_odd || is_twice || is_dropped || is_usual {
+            continue;
+        }
+        if lower == "content-type" {
+            if let Some(kind) = kind.take() {
+                headers.push((name.clone(), Text::literal(&kind)));
+            }
             continue;
         }
         headers.push((name.clone(), Text::literal(value)));
+    }
+    if let Some(kind) = kind {
+        headers.push(("Content-Type".to_owned(), Text::literal(&kind)));
     }
     let status = one.entry.response.status;
     let status = u16::try_from(status).unwrap_or(200);
@@ -125,87 +129,10 @@ fn is_header(name: &str) -> bool {
 
 /// Name and password of `Basic …`.
 fn basic(value: &str) -> Option<(String, String)> {
-    use base64::Engine as _;
-    let encoded = value.strip_prefix("Basic ")?;
-    let bytes = base64::prelude::BASE64_STANDARD
-        .decode(encoded.trim())
-        .ok()?;
+    let bytes = base64(value.strip_prefix("Basic ")?)?;
     let text = String::from_utf8(bytes).ok()?;
     let (user, password) = text.split_once(':')?;
     Some((user.to_owned(), password.to_owned()))
-}
-
-/// The body, and whether it says its content type itself.
-fn body(sent: &Sent, kind: &str, one: &Recorded, said: &mut Vec<String>) -> (Body, bool) {
-    let kind = if kind.is_empty() {
-        sent.kind.as_str()
-    } else {
-        kind
-    };
-    let kind = kind
-        .split(';')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .to_ascii_lowercase();
-    let place = format!("{} {}", one.entry.request.method, one.url.path());
-    if sent.encoding.as_deref() == Some("base64") {
-        said.push(format!(
-            "{place}: its body is no text; as many bytes of any kind are sent"
-        ));
-        return (Body::Bytes((sent.text.len() / 4 * 3) as u64), false);
-    }
-    if kind == "application/x-www-form-urlencoded" {
-        let pairs: Vec<(String, String)> = match sent.text.is_empty() {
-            false => url::form_urlencoded::parse(sent.text.as_bytes())
-                .into_owned()
-                .collect(),
-            true => sent.params.iter().map(decoded).collect(),
-        };
-        let mut names = std::collections::HashSet::new();
-        if pairs.iter().all(|(name, _)| names.insert(name)) {
-            let fields = pairs.iter();
-            let fields = fields.map(|(name, value)| (name.clone(), Text::literal(value)));
-            return (Body::Form(fields.collect()), true);
-        }
-    }
-    if sent.text.is_empty() && !sent.params.is_empty() {
-        said.push(format!("{place}: the recording lacks its body ({kind})"));
-        return (Body::None, false);
-    }
-    if sent.text.len() > MAX_TEXT {
-        let count = sent.text.len();
-        said.push(format!(
-            "{place}: its body of {count} bytes is sent as bytes of any kind"
-        ));
-        return (Body::Bytes(count as u64), false);
-    }
-    if kind.ends_with("json")
-        && let Ok(value) = serde_json::from_str::<serde_json::Value>(&sent.text)
-        && (value.is_object() || value.is_array())
-    {
-        return (Body::Json(Json::of(&value)), kind == "application/json");
-    }
-    if kind == "multipart/form-data" && sent.text.contains('\u{fffd}') {
-        said.push(format!(
-            "{place}: the files in its body are no text, and not as they were"
-        ));
-    }
-    match sent.text.is_empty() {
-        true => (Body::None, false),
-        false => (Body::Text(Text::literal(&sent.text)), false),
-    }
-}
-
-/// Browsers differ in whether they decode what they record.
-fn decoded(pair: &Pair) -> (String, String) {
-    let text = |text: &str| {
-        let plus = text.replace('+', " ");
-        percent_encoding::percent_decode_str(&plus)
-            .decode_utf8_lossy()
-            .into_owned()
-    };
-    (text(&pair.name), text(&pair.value))
 }
 
 /// Puts expressions in the place of secrets that were typed, wherever they stand.
@@ -239,7 +166,7 @@ pub(super) fn hide_secrets(requests: &mut [Request], secrets: &mut Secrets) {
         hide_in_query(request, secrets);
         let parts = atoms(request)
             .into_iter()
-            .filter(|atom| atom.place == Position::Part);
+            .filter(|atom| matches!(atom.place, Position::Part | Position::Field));
         for part in parts.filter(|part| looks_secret(&part.name)) {
             let code = secrets.code(&part.name, &part.value);
             put(request, &part, &code);

@@ -4,8 +4,10 @@
 
 use std::sync::LazyLock;
 
+use html_escape::decode_html_entities;
+use lab_workload::{HtmlPath, is_json_number};
 use regex::Regex;
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use super::atoms::{Atom, Position};
 use super::read::Recorded;
@@ -17,6 +19,10 @@ const DEPTH: usize = 32;
 const CONTEXT: usize = 24;
 /// Values as long as this are looked for wherever they stand.
 const TOKEN: usize = 16;
+/// Values as long as this are looked for in quotes.
+const QUOTED: usize = 8;
+/// Most places of one value in an answer that are tried.
+const PLACES: usize = 8;
 
 /// Where a value is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,10 +39,11 @@ pub(super) struct Source {
 pub(super) fn find(one: &Recorded, atom: &Atom) -> Option<Source> {
     let value = atom.value.as_str();
     in_headers(one, value)
-        .or_else(|| in_json(&one.body, value))
+        .or_else(|| in_json(one, value))
         // A link stands among others like it, of which any will do.
         .or_else(|| in_links(&one.body, atom))
         .or_else(|| in_tags(&one.body, value))
+        .or_else(|| in_page(one, value))
         .or_else(|| in_text(&one.body, atom))
 }
 
@@ -75,8 +82,9 @@ fn is_token(name: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
 }
 
-fn in_json(body: &str, value: &str) -> Option<Source> {
-    if !body.trim_start().starts_with(['{', '[']) || !body.contains(value) {
+fn in_json(one: &Recorded, value: &str) -> Option<Source> {
+    let body = one.body.as_str();
+    if !body.trim_start().starts_with(['{', '[']) || !one.holds(value) {
         return None;
     }
     let root: Value = serde_json::from_str(body).ok()?;
@@ -120,7 +128,7 @@ fn leaf(node: &Value, value: &str, path: &mut Vec<Option<String>>, depth: usize)
     }
     match node {
         Value::String(text) => text == value,
-        Value::Number(number) => number.to_string() == value,
+        Value::Number(number) => is_number(number, value),
         Value::Array(items) => {
             path.push(None);
             let found = items.iter().any(|item| leaf(item, value, path, depth + 1));
@@ -141,6 +149,12 @@ fn leaf(node: &Value, value: &str, path: &mut Vec<Option<String>>, depth: usize)
         }
         Value::Null | Value::Bool(_) => false,
     }
+}
+
+/// Whether a number is the one that `value` writes, which the body holds digit for digit.
+fn is_number(number: &Number, value: &str) -> bool {
+    let same = || is_json_number(value) && value.parse::<f64>().ok() == number.as_f64();
+    number.to_string() == value || (number.is_f64() && same())
 }
 
 static TAG: LazyLock<Regex> =
@@ -215,28 +229,129 @@ fn in_links(body: &str, atom: &Atom) -> Option<Source> {
     })
 }
 
-/// A long value after what comes before it on its line.
-fn in_text(body: &str, atom: &Atom) -> Option<Source> {
-    let value = atom.value.as_str();
-    if value.len() < TOKEN {
+static UNSEEN: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?is)<!--.*?-->|<(?:script|style)\b.*?</(?:script|style)\s*>").expect("a pattern")
+});
+static ANY_TAG: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"<([A-Za-z][A-Za-z0-9-]*)((?:[^<>"']|"[^"]*"|'[^']*')*)>"#).expect("a pattern")
+});
+static ANY_ATTRIBUTE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"([^\s"'<>/=]+)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s"'<>`]+))?"#).expect("a pattern")
+});
+
+/// A tag as browsers read it: names in lower case, values without quotes and entities.
+struct Tag {
+    name: String,
+    attributes: Vec<(String, String)>,
+}
+
+impl Tag {
+    fn get(&self, name: &str) -> Option<&str> {
+        let found = self.attributes.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+fn tags(page: &str) -> Vec<Tag> {
+    let page = UNSEEN.replace_all(page, "");
+    let tag = |found: regex::Captures<'_>| Tag {
+        name: found[1].to_ascii_lowercase(),
+        attributes: ANY_ATTRIBUTE
+            .captures_iter(&found[2])
+            .map(|one| {
+                let held = one.get(2).map_or("", |value| value.as_str());
+                let held = held.trim_matches(['"', '\'']);
+                (
+                    one[1].to_ascii_lowercase(),
+                    decode_html_entities(held).into_owned(),
+                )
+            })
+            .collect(),
+    };
+    ANY_TAG.captures_iter(&page).map(tag).collect()
+}
+
+/// An attribute of any element: with entities, in capitals, or without quotes. The element is told by its name, its id,
+/// or the attribute itself.
+fn in_page(one: &Recorded, value: &str) -> Option<Source> {
+    if !one.body.contains('<') || !one.holds(value) {
         return None;
     }
-    let at = body.find(value)?;
+    let tags = tags(&one.body);
+    let is_sound = |text: &str| {
+        let sound = |c: char| c.is_ascii_alphanumeric() || "-_.:[]$".contains(c);
+        !text.is_empty() && text.len() <= 100 && text.chars().all(sound)
+    };
+    for tag in &tags {
+        let holds = tag.attributes.iter().find(|(_, held)| held == value);
+        let Some((attribute, _)) = holds.filter(|(name, _)| is_sound(name)) else {
+            continue;
+        };
+        let by = |key: &'static str| {
+            Some((
+                key,
+                tag.get(key)
+                    .filter(|held| is_sound(held) && *held != value)?,
+            ))
+        };
+        let known = by("name").or_else(|| by("id")).or_else(|| by("property"));
+        let selector = match known {
+            Some((key, held)) => format!("{}[{key}=\"{held}\"]", tag.name),
+            None => format!("{}[{attribute}]", tag.name),
+        };
+        let selects = |other: &&Tag| {
+            other.name == tag.name
+                && match known {
+                    Some((key, held)) => other.get(key) == Some(held),
+                    None => true,
+                }
+                && other.get(attribute).is_some()
+        };
+        let path = format!("({selector})@{attribute}");
+        let is_first = tags
+            .iter()
+            .find(selects)
+            .and_then(|first| first.get(attribute))
+            == Some(value);
+        if is_first && HtmlPath::parse(&path).is_ok() {
+            let name = known.map_or(attribute.as_str(), |(_, held)| held);
+            return Some(single(name, format!("html{path}")));
+        }
+    }
+    None
+}
+
+/// A long value, or one in quotes, after what comes before it on its line.
+fn in_text(body: &str, atom: &Atom) -> Option<Source> {
+    let value = atom.value.as_str();
+    if value.len() < QUOTED {
+        return None;
+    }
+    let places = body.match_indices(value).take(PLACES);
+    let pattern = places
+        .filter_map(|(at, _)| pattern_at(body, at, value))
+        .next()?;
+    let name = match atom.place {
+        Position::Path => "token",
+        _ => atom.name.as_str(),
+    };
+    Some(single(name, pattern))
+}
+
+/// A pattern that gives the value at a place of an answer before any other.
+fn pattern_at(body: &str, at: usize, value: &str) -> Option<String> {
     let line = body[..at].rfind('\n').map_or(0, |end| end + 1);
     let mut from = at.saturating_sub(CONTEXT).max(line);
     while !body.is_char_boundary(from) {
         from += 1;
     }
     let before = &body[from..at];
-    if before.trim().len() < 3 {
+    let is_quoted = before.ends_with(['"', '\'', '`']);
+    if before.trim().len() < 3 || (value.len() < TOKEN && !is_quoted) {
         return None;
     }
     let pattern = format!("/{}([^\"'<>&\\s]+)/", regex::escape(before));
-    let name = match atom.place {
-        Position::Path => "token",
-        _ => atom.name.as_str(),
-    };
-    (gives(body, &pattern, value) == Some(false)).then(|| single(name, pattern))
+    (gives(body, &pattern, value) == Some(false)).then_some(pattern)
 }
 
 /// Whether a pattern gives a value: `Some(false)` as its first match, `Some(true)` as a later one, where

@@ -5,8 +5,11 @@
 //! environment; cookies are left to the engine.
 
 mod atoms;
+mod body;
 mod build;
+mod coding;
 mod find;
+mod moment;
 mod noise;
 mod read;
 mod trace;
@@ -39,11 +42,7 @@ pub struct HarOptions {
 pub fn import(text: &str, options: &HarOptions) -> Result<Imported, ImportError> {
     let (all, odd) = read::read(text)?;
     let (kept, mut said) = noise::sift(all, &options.hosts, &options.without);
-    if odd > 0 {
-        said.push(format!(
-            "{odd} requests left out: their addresses are no http"
-        ));
-    }
+    said.extend(odd);
     let Some(first) = kept.first() else {
         return Err(ImportError::Nothing { said });
     };

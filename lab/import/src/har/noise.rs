@@ -50,8 +50,8 @@ impl FromStr for Noise {
     }
 }
 
-/// Methods that browsers and calendars send.
-const METHODS: [&str; 16] = [
+/// Methods that browsers, calendars, and caches' owners send.
+const METHODS: [&str; 24] = [
     "GET",
     "HEAD",
     "POST",
@@ -68,6 +68,14 @@ const METHODS: [&str; 16] = [
     "MOVE",
     "LOCK",
     "UNLOCK",
+    "QUERY",
+    "PURGE",
+    "BAN",
+    "SEARCH",
+    "LINK",
+    "UNLINK",
+    "ACL",
+    "TRACE",
 ];
 
 /// Parts of paths and hosts that count visitors.
@@ -149,16 +157,22 @@ fn why(one: &Recorded, (own, hosts): (&str, &[String]), without: &[Noise]) -> Op
 fn browsers_own(one: &Recorded) -> Option<&'static str> {
     let kind = one.entry.kind.as_str();
     if !METHODS.contains(&one.entry.request.method.as_str()) {
-        return Some("of a method that is none of HTTP's or WebDAV's");
+        return Some(
+            "of a method that importing doesn't know; write it into the workload yourself",
+        );
     }
     let is_socket = matches!(one.url.scheme(), "ws" | "wss") || kind == "websocket";
     let is_preflight = kind == "preflight"
         || (one.entry.request.method == "OPTIONS"
             && one.sent("access-control-request-method").is_some());
     if is_socket {
-        return Some(
-            "a WebSocket, of which a recording keeps no messages that a workload could say",
-        );
+        return Some(match one.entry.messages {
+            0 => "a WebSocket, without messages in the recording",
+            _ => {
+                "a WebSocket, whose messages the recording has but importing doesn't take: say them in a workload of \
+                 their own (`protocol: websocket`)"
+            }
+        });
     }
     if is_preflight {
         return Some("a preflight, which browsers send by themselves");
@@ -166,7 +180,7 @@ fn browsers_own(one: &Recorded) -> Option<&'static str> {
     if kind == "eventsource" {
         return Some("a stream of events, which has no end");
     }
-    if one.entry.from_cache.is_some() {
+    if one.entry.is_from_cache {
         return Some("answered from the browser's cache");
     }
     (one.entry.response.status < 100).then_some("cancelled, without an answer")

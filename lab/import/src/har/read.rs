@@ -1,11 +1,19 @@
-//! A recording as it is written (HTTP Archive 1.2, with what Chromium and Firefox add), within limits.
+//! A recording as it is written (HTTP Archive 1.2, with what Chromium, Firefox, and other recorders add or leave out),
+//! within limits.
+//!
+//! Every member of an entry may be missing, null, or of another type than the format says: what can't be read counts
+//! as not given. An entry without a request's address is left out, and counted.
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
-use jiff::Timestamp;
-use serde::{Deserialize, Deserializer};
+use std::cell::OnceCell;
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
 use url::Url;
 
+use super::coding::{self, base64};
+use super::moment::Moments;
 use crate::error::{ImportError, otherwise};
 
 /// Largest recording.
@@ -14,91 +22,70 @@ pub const MAX_BYTES: usize = 256 << 20;
 pub const MAX_ENTRIES: usize = 5_000;
 /// Longest body that is looked through for values that come back.
 const MAX_BODY: usize = 4 << 20;
+/// Longest time that a response takes, in milliseconds.
+const MAX_TIME_MS: f64 = 3.6e6;
 
 #[derive(Deserialize)]
-struct File {
-    log: Log,
-}
-
-#[derive(Deserialize)]
-struct Log {
-    #[serde(default)]
-    entries: Vec<Entry>,
+struct File<'f> {
+    #[serde(borrow)]
+    log: HashMap<String, &'f RawValue>,
 }
 
 /// A request with its answer.
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 pub(super) struct Entry {
-    #[serde(rename = "startedDateTime", default)]
     started: String,
-    #[serde(default)]
-    time: f64,
+    time_ms: f64,
     pub(super) request: Request,
-    #[serde(default)]
     pub(super) response: Response,
     /// Chromium's word for what it is.
-    #[serde(rename = "_resourceType", default)]
     pub(super) kind: String,
-    #[serde(rename = "_fromCache", default)]
-    pub(super) from_cache: Option<String>,
+    pub(super) is_from_cache: bool,
+    /// Messages of a WebSocket, which Chromium keeps.
+    pub(super) messages: usize,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug)]
 pub(super) struct Pair {
-    #[serde(default)]
     pub(super) name: String,
-    #[serde(default, deserialize_with = "or_empty")]
     pub(super) value: String,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 pub(super) struct Request {
     pub(super) method: String,
     pub(super) url: String,
-    #[serde(default)]
     pub(super) headers: Vec<Pair>,
-    #[serde(rename = "postData", default)]
     pub(super) body: Option<Sent>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+/// What a request carries.
+#[derive(Debug)]
 pub(super) struct Sent {
-    #[serde(rename = "mimeType", default)]
     pub(super) kind: String,
-    #[serde(default, deserialize_with = "or_empty")]
     pub(super) text: String,
-    #[serde(default)]
-    pub(super) params: Vec<Pair>,
-    #[serde(default, alias = "_encoding")]
-    pub(super) encoding: Option<String>,
+    pub(super) params: Vec<Param>,
+    /// Whether the text is base64.
+    pub(super) is_base64: bool,
 }
 
-#[derive(Debug, Default, Deserialize)]
+/// A field of a form.
+#[derive(Debug)]
+pub(super) struct Param {
+    pub(super) name: String,
+    /// Nothing where the recorder didn't keep it.
+    pub(super) value: Option<String>,
+    pub(super) file: Option<String>,
+    pub(super) kind: String,
+}
+
+#[derive(Debug)]
 pub(super) struct Response {
     /// 0 of a request without answer.
-    #[serde(default)]
     pub(super) status: i64,
-    #[serde(default)]
     pub(super) headers: Vec<Pair>,
-    #[serde(default)]
-    content: Content,
-    #[serde(rename = "redirectURL", default, deserialize_with = "or_empty")]
     pub(super) redirect: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-struct Content {
-    #[serde(rename = "mimeType", default, deserialize_with = "or_empty")]
-    kind: String,
-    #[serde(default, deserialize_with = "or_empty")]
-    text: String,
-    #[serde(default)]
-    encoding: Option<String>,
-}
-
-/// `null` is nothing.
-fn or_empty<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
-    Ok(Option::deserialize(from)?.unwrap_or_default())
+    body: String,
 }
 
 /// A request of the recording, with its address and its time.
@@ -111,10 +98,135 @@ pub(super) struct Recorded {
     pub(super) ends: f64,
     /// The answer's body as text; empty where there is none, or it is no text.
     pub(super) body: String,
+    /// The body in the ways in which it may hold values, worked out when it is asked for.
+    views: OnceCell<Vec<String>>,
 }
 
-/// The requests in the order in which they were sent, and how many have no address that can be asked.
-pub(super) fn read(text: &str) -> Result<(Vec<Recorded>, usize), ImportError> {
+/// A member as text; numbers and switches as JSON has them.
+fn text(value: &Value, key: &str) -> Option<String> {
+    match value.get(key)? {
+        Value::String(text) => Some(text.clone()),
+        plain @ (Value::Number(_) | Value::Bool(_)) => Some(plain.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// A member as a number, also one that stands in quotes.
+fn number(value: &Value, key: &str) -> Option<f64> {
+    let number: f64 = text(value, key)?.trim().parse().ok()?;
+    number.is_finite().then_some(number)
+}
+
+fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
+    value
+        .get(key)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
+}
+
+fn pairs(value: &Value, key: &str) -> Vec<Pair> {
+    let pair = |one: &Value| {
+        Some(Pair {
+            name: text(one, "name")?,
+            value: text(one, "value").unwrap_or_default(),
+        })
+    };
+    list(value, key).iter().filter_map(pair).collect()
+}
+
+impl Entry {
+    /// The entry; nothing where it has no request with an address.
+    fn of(value: &Value) -> Option<Self> {
+        let response = value.get("response").unwrap_or(&Value::Null);
+        Some(Self {
+            started: text(value, "startedDateTime").unwrap_or_default(),
+            time_ms: number(value, "time").unwrap_or(0.0).clamp(0.0, MAX_TIME_MS),
+            request: Request::of(value.get("request")?)?,
+            response: Response::of(response),
+            kind: text(value, "_resourceType").unwrap_or_default(),
+            is_from_cache: value.get("_fromCache").is_some_and(Value::is_string),
+            messages: list(value, "_webSocketMessages").len(),
+        })
+    }
+}
+
+impl Request {
+    fn of(value: &Value) -> Option<Self> {
+        let written = text(value, "method").unwrap_or_default();
+        // Methods are capitals; some recorders write them otherwise.
+        let method = written.trim().to_ascii_uppercase();
+        Some(Self {
+            method: if method.is_empty() {
+                "GET".to_owned()
+            } else {
+                method
+            },
+            url: text(value, "url")?,
+            headers: pairs(value, "headers"),
+            body: value
+                .get("postData")
+                .filter(|body| body.is_object())
+                .map(Sent::of),
+        })
+    }
+}
+
+impl Sent {
+    fn of(value: &Value) -> Self {
+        let param = |one: &Value| {
+            Some(Param {
+                name: text(one, "name")?,
+                value: text(one, "value"),
+                file: text(one, "fileName"),
+                kind: text(one, "contentType").unwrap_or_default(),
+            })
+        };
+        Self {
+            kind: text(value, "mimeType").unwrap_or_default(),
+            text: text(value, "text").unwrap_or_default(),
+            params: list(value, "params").iter().filter_map(param).collect(),
+            is_base64: is_base64(value),
+        }
+    }
+}
+
+impl Response {
+    fn of(value: &Value) -> Self {
+        let content = value.get("content").unwrap_or(&Value::Null);
+        Self {
+            status: number(value, "status").map_or(0, |status| status as i64),
+            headers: pairs(value, "headers"),
+            redirect: text(value, "redirectURL").unwrap_or_default(),
+            body: content_text(content),
+        }
+    }
+}
+
+fn is_base64(value: &Value) -> bool {
+    let is = |key: &str| {
+        text(value, key).is_some_and(|coding| coding.trim().eq_ignore_ascii_case("base64"))
+    };
+    is("encoding") || is("_encoding")
+}
+
+/// The body of an answer as text. What is no base64 in spite of its name is taken as it is.
+fn content_text(content: &Value) -> String {
+    let kind = text(content, "mimeType")
+        .unwrap_or_default()
+        .to_ascii_lowercase();
+    let is_text = ["text/", "json", "xml", "javascript", "html", "form"];
+    let body = text(content, "text").unwrap_or_default();
+    if body.len() > MAX_BODY || !(kind.is_empty() || is_text.iter().any(|k| kind.contains(k))) {
+        return String::new();
+    }
+    match is_base64(content).then(|| base64(&body)).flatten() {
+        Some(bytes) => String::from_utf8(bytes).unwrap_or_default(),
+        None => body,
+    }
+}
+
+/// The requests in the order in which they were sent, and what was left out or guessed.
+pub(super) fn read(text: &str) -> Result<(Vec<Recorded>, Vec<String>), ImportError> {
     let size = text.len();
     if size > MAX_BYTES {
         return Err(ImportError::TooLarge {
@@ -124,9 +236,13 @@ pub(super) fn read(text: &str) -> Result<(Vec<Recorded>, usize), ImportError> {
     }
     // Some tools begin a file with a byte-order mark.
     let text = text.trim_start_matches('\u{feff}');
-    let file: Result<File, _> = serde_json::from_str(text);
+    let file: Result<File<'_>, _> = serde_json::from_str(text);
     let file = file.map_err(|error| otherwise(text).unwrap_or_else(|| error.into()))?;
-    let entries = file.log.entries;
+    let entries: Option<Vec<&RawValue>> = match file.log.get("entries") {
+        Some(entries) => serde_json::from_str(entries.get())?,
+        None => None,
+    };
+    let entries = entries.unwrap_or_default();
     if entries.is_empty() {
         return Err(ImportError::Other("the recording has no request"));
     }
@@ -137,62 +253,104 @@ pub(super) fn read(text: &str) -> Result<(Vec<Recorded>, usize), ImportError> {
             most: MAX_ENTRIES,
         });
     }
-    let count = entries.len();
-    let mut read: Vec<Recorded> = entries.into_iter().filter_map(recorded).collect();
-    let odd = count - read.len();
-    let first = read
-        .iter()
-        .map(|one| one.begins)
-        .fold(f64::INFINITY, f64::min);
-    for one in &mut read {
-        one.begins -= first;
-        one.ends -= first;
+    let mut left_out = LeftOut::default();
+    let mut read: Vec<Recorded> = Vec::with_capacity(entries.len());
+    let mut moments = Moments::default();
+    for (nth, raw) in entries.iter().enumerate() {
+        let value = serde_json::from_str::<Value>(raw.get());
+        let Some(entry) = value.ok().and_then(|value| Entry::of(&value)) else {
+            left_out.unreadable.push(nth + 1);
+            continue;
+        };
+        let Some(url) = address(&entry.request.url) else {
+            left_out.odd += 1;
+            continue;
+        };
+        moments.push(&entry.started);
+        read.push(recorded(entry, url));
+    }
+    let mut said = left_out.said();
+    order(&mut read, moments, &mut said);
+    Ok((read, said))
+}
+
+/// Entries that are no requests of a workload.
+#[derive(Default)]
+struct LeftOut {
+    /// Their numbers, from 1.
+    unreadable: Vec<usize>,
+    /// How many have no address that can be asked.
+    odd: usize,
+}
+
+impl LeftOut {
+    fn said(self) -> Vec<String> {
+        let mut said = Vec::new();
+        match self.unreadable.as_slice() {
+            [] => {}
+            [one] => said.push(format!(
+                "entry {one} left out: it has no request with an address that can be read"
+            )),
+            [first, more @ ..] => said.push(format!(
+                "{} entries left out: they have no request with an address that can be read (the first is entry {first})",
+                1 + more.len()
+            )),
+        }
+        if self.odd > 0 {
+            said.push(format!(
+                "{} requests left out: their addresses are no http",
+                self.odd
+            ));
+        }
+        said
+    }
+}
+
+/// Puts the requests into the order of their moments, which then count from the first.
+fn order(read: &mut [Recorded], moments: Moments, said: &mut Vec<String>) {
+    let unknown = moments.unknown();
+    if unknown > 0 && unknown < read.len() {
+        said.push(format!(
+            "{unknown} of {} requests have no moment that can be read: they follow the request before them in the \
+             recording, without a wait",
+            read.len()
+        ));
+    } else if unknown > 0 {
+        said.push(
+            "the recording has no moments that can be read: requests keep their order, without waits"
+                .to_owned(),
+        );
+    }
+    let placed = moments.placed();
+    let first = placed.iter().map(|at| at.ms).fold(f64::INFINITY, f64::min);
+    let mut before_ends = 0.0;
+    for (one, at) in read.iter_mut().zip(placed) {
+        one.begins = at.ms - first;
+        // One without a moment lasts as long as the one before it: no wait comes before it, and none is lost.
+        one.ends = match at.is_known {
+            true => one.begins + one.entry.time_ms,
+            false => f64::max(one.begins, before_ends),
+        };
+        before_ends = one.ends;
     }
     read.sort_by(|a, b| a.begins.total_cmp(&b.begins));
-    Ok((read, odd))
 }
 
-fn recorded(mut entry: Entry) -> Option<Recorded> {
-    let url = Url::parse(&entry.request.url).ok()?;
+fn address(text: &str) -> Option<Url> {
+    let url = Url::parse(text).ok()?;
     let is_http = matches!(url.scheme(), "http" | "https" | "ws" | "wss");
-    if !is_http || url.host_str().is_none() {
-        return None;
-    }
-    // A recording without times has them in order.
-    let started: Option<Timestamp> = entry.started.parse().ok();
-    let begins = started.map_or(0.0, |at| at.as_millisecond() as f64);
-    let took = if entry.time.is_finite() {
-        entry.time.clamp(0.0, 3.6e6)
-    } else {
-        0.0
-    };
-    let body = std::mem::take(&mut entry.response.content).text();
-    Some(Recorded {
-        ends: begins + took,
-        begins,
+    (is_http && url.host_str().is_some()).then_some(url)
+}
+
+fn recorded(mut entry: Entry, url: Url) -> Recorded {
+    let body = std::mem::take(&mut entry.response.body);
+    Recorded {
+        begins: 0.0,
+        ends: 0.0,
         body,
+        views: OnceCell::new(),
         url,
         entry,
-    })
-}
-
-impl Content {
-    fn text(self) -> String {
-        let kind = self.kind.to_ascii_lowercase();
-        let is_text = ["text/", "json", "xml", "javascript", "html", "form"];
-        if self.text.len() > MAX_BODY
-            || !(kind.is_empty() || is_text.iter().any(|k| kind.contains(k)))
-        {
-            return String::new();
-        }
-        match self.encoding.as_deref() {
-            Some("base64") => BASE64_STANDARD
-                .decode(self.text.trim())
-                .ok()
-                .and_then(|bytes| String::from_utf8(bytes).ok())
-                .unwrap_or_default(),
-            _ => self.text,
-        }
     }
 }
 
@@ -205,6 +363,15 @@ impl Recorded {
     /// A header of the answer, by its lower-case name.
     pub(super) fn answered(&self, name: &str) -> Option<&str> {
         header(&self.entry.response.headers, name)
+    }
+
+    /// Whether the answer holds a text, as it is or decoded.
+    pub(super) fn holds(&self, text: &str) -> bool {
+        let views = || self.views.get_or_init(|| coding::decoded(&self.body));
+        let headers = &self.entry.response.headers;
+        self.body.contains(text)
+            || headers.iter().any(|header| header.value.contains(text))
+            || views().iter().any(|view| view.contains(text))
     }
 
     /// `https://shop.example:8443`.

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use lab_workload::looks_secret;
 
-use super::atoms::{Atom, ORIGIN, Position, atoms, put};
+use super::atoms::{Atom, ORIGIN, Position, atoms, put, stands};
 use super::find::{Source, find};
 use super::noise::is_part_of_page;
 use super::read::Recorded;
@@ -14,6 +14,8 @@ use crate::text::Text;
 
 /// Most values that are captured; a workload has room for more variables than that.
 const MOST: usize = 60;
+/// Most values that are named, of those that stay as recorded.
+const MOST_SAID: usize = 20;
 /// Answers before a request that are looked through.
 const BACK: usize = 200;
 
@@ -31,10 +33,18 @@ pub(super) fn trace(kept: &[Recorded], requests: &mut [Request], said: &mut Vec<
         }
         for atom in &found {
             tracer.atom(at, atom, kept, requests);
+            tracer.freeze(at, atom, kept, requests);
         }
         tracer
             .typed
             .extend(found.into_iter().map(|atom| atom.value));
+    }
+    said.append(&mut tracer.frozen);
+    if tracer.more_frozen > 0 {
+        said.push(format!(
+            "{} more values stay as recorded, though answers held them",
+            tracer.more_frozen
+        ));
     }
     if tracer.left > 0 {
         said.push(format!(
@@ -77,6 +87,10 @@ struct Tracer {
     sets: Sets,
     captured: usize,
     left: usize,
+    /// Sentences about values that answers held and requests send as recorded.
+    frozen: Vec<String>,
+    /// How many more of these there are.
+    more_frozen: usize,
 }
 
 impl Tracer {
@@ -132,6 +146,42 @@ impl Tracer {
         self.known.insert(atom.value.clone(), code);
     }
 
+    /// Notes a value of the kind that servers give, where a response held it and the request sends it as recorded.
+    fn freeze(&mut self, at: usize, atom: &Atom, kept: &[Recorded], requests: &mut [Request]) {
+        let value = atom.value.as_str();
+        if is_part_of_page(&kept[at])
+            || self.known.contains_key(value)
+            || self.typed.contains(value)
+            || !is_unusual(atom)
+            || !stands(&mut requests[at], atom)
+        {
+            return;
+        }
+        let mut back = (at.saturating_sub(BACK)..at).rev();
+        let Some(from) = back.find(|from| kept[*from].holds(value)) else {
+            return;
+        };
+        if self.frozen.len() >= MOST_SAID {
+            self.more_frozen += 1;
+            return;
+        }
+        let line = |one: &Recorded| format!("{} {}", one.entry.request.method, one.url.path());
+        let what = match atom.place {
+            Position::Path => "a part of its path".to_owned(),
+            Position::Word => "a word of its body".to_owned(),
+            _ => format!("`{}`", atom.name),
+        };
+        let becomes = match looks_secret(&atom.name) {
+            true => "is asked of the environment",
+            false => "stays as recorded",
+        };
+        self.frozen.push(format!(
+            "{}: {what} {becomes}, though the answer to {} held it: capture it there, or all users send one value",
+            line(&kept[at]),
+            line(&kept[from])
+        ));
+    }
+
     /// Captures a value; gives its expression.
     fn capture(
         &mut self,
@@ -163,6 +213,20 @@ impl Tracer {
     }
 }
 
+/// Whether a value is eight or more characters that no person would type.
+fn is_unusual(atom: &Atom) -> bool {
+    const USUAL: [&str; 4] = ["accept", "content-type", "x-requested-with", "soapaction"];
+    let value = atom.value.as_str();
+    let is_usual =
+        atom.place == Position::Header && USUAL.contains(&atom.name.to_ascii_lowercase().as_str());
+    let letters = value.bytes().any(|b| b.is_ascii_alphabetic());
+    let is_odd = letters && value.contains(['+', '/', '=', '|', '~', '$', '!', '*']);
+    (8..=4096).contains(&value.len())
+        && !is_usual
+        && !value.contains(char::is_whitespace)
+        && (is_given(value) || is_odd)
+}
+
 /// Whether a value is of the kind that servers give.
 fn may_come_back(atom: &Atom) -> bool {
     let value = atom.value.as_str();
@@ -189,9 +253,10 @@ fn may_come_back(atom: &Atom) -> bool {
     match atom.place {
         Position::Path => is_given(value),
         // A number of a page or a count is no name of anything.
-        Position::Query | Position::Form | Position::Json | Position::Part => {
+        Position::Query | Position::Form | Position::Json | Position::Part | Position::Field => {
             named() || (is_given(value) && (value.len() >= 6 || is_key(&atom.name)))
         }
+        Position::Word => false,
         Position::Header => {
             value.len() >= 8 && (named() || looks_secret(&atom.name) || is_given(value))
         }

@@ -3,22 +3,26 @@
 //! What makes something comes before what reads, changes, and removes it, and gives its id. Nothing is
 //! changed or removed that the session didn't make itself.
 
-mod example;
+mod body;
+mod call;
+mod documents;
 mod operation;
 mod order;
+mod parse;
 mod refs;
-
-use std::cell::Cell;
-
-use serde_json::Value;
+mod sample;
+mod style;
+mod xml;
 
 use crate::draft::{Draft, Step, Wait};
 use crate::error::{ImportError, otherwise};
 use crate::names::Names;
 use crate::secret::Secrets;
 use crate::{Imported, draft};
+use documents::Documents;
 use order::Made;
-use refs::Spec;
+use refs::{Server, Spec};
+use sample::Sampler;
 
 /// Largest description.
 pub const MAX_BYTES: usize = 16 << 20;
@@ -34,34 +38,59 @@ pub struct OpenApiOptions {
     pub from: Option<String>,
 }
 
+/// The files that a description refers to.
+pub trait Files {
+    /// The text of a file, by its path from the description's folder, which it doesn't lead out of.
+    ///
+    /// # Errors
+    /// In words, why it can't be read.
+    fn read(&self, path: &str) -> Result<String, String>;
+}
+
+/// Of a description that stands alone.
+#[derive(Debug, Clone, Copy)]
+pub struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, _: &str) -> Result<String, String> {
+        Err("no other file is read".to_owned())
+    }
+}
+
 /// The workload that calls what a description lists.
 ///
 /// # Errors
 /// What is no description, exceeds a limit, or has nothing that can be called.
-pub fn import(text: &str, options: &OpenApiOptions) -> Result<Imported, ImportError> {
-    let root = parse(text)?;
-    let spec = Spec::new(&root).map_err(|error| otherwise(text).unwrap_or(error))?;
+pub fn import(
+    text: &str,
+    options: &OpenApiOptions,
+    files: &dyn Files,
+) -> Result<Imported, ImportError> {
     let mut said = Vec::new();
+    let documents = Documents::read(text, files, &mut said)?;
+    let spec = Spec::new(&documents).map_err(|error| otherwise(text).unwrap_or(error))?;
     let mut secrets = Secrets::default();
-    let operations = operation::all(&spec, &mut said)?;
-    let (server, prefix) = spec.server(options.from.as_deref());
+    let from = options.from.as_deref();
+    let operations = operation::all(&spec, from, &mut said)?;
+    let server = spec.server(from);
+    let sampler = Sampler::new(&spec);
     let mut names = Names::default();
     let mut made = Made::default();
     let mut steps = Vec::new();
     let mut parameters = Vec::new();
     let mut step_names = Names::default();
     for operation in order::ordered(operations, &mut said) {
-        let mut maker = example::Maker {
+        let mut maker = call::Maker {
             spec: &spec,
+            sampler: &sampler,
+            server: &server,
             secrets: &mut secrets,
             names: &mut names,
             parameters: &mut parameters,
             made: &mut made,
             said: &mut said,
-            room: Cell::default(),
-            is_cut: Cell::default(),
         };
-        let Some((set, request)) = maker.request(&operation, &prefix) else {
+        let Some((set, request)) = maker.request(&operation) else {
             continue;
         };
         steps.push(Step {
@@ -76,7 +105,7 @@ pub fn import(text: &str, options: &OpenApiOptions) -> Result<Imported, ImportEr
     }
     Ok(finish(
         options,
-        (server, spec.title()),
+        (server, &spec),
         (steps, parameters, secrets),
         said,
     ))
@@ -84,13 +113,16 @@ pub fn import(text: &str, options: &OpenApiOptions) -> Result<Imported, ImportEr
 
 fn finish(
     options: &OpenApiOptions,
-    (server, title): (Option<String>, String),
+    (server, spec): (Server, &Spec<'_>),
     (steps, parameters, secrets): (Vec<Step>, Vec<(String, String)>, Secrets),
     said: Vec<String>,
 ) -> Imported {
     let asked = secrets.asked();
     let mut head = vec![
-        format!("Imported by plimsoll from the description of {title}."),
+        format!(
+            "Imported by plimsoll from the description of {}.",
+            spec.title()
+        ),
         "One session calls each operation once, with the examples of the description. Leave out what your \
          users don't do, and give the rest the waits and shares that they have."
             .to_owned(),
@@ -111,51 +143,8 @@ fn finish(
     };
     Imported {
         workload: Draft::write(&draft),
-        server,
+        server: server.origin,
         asked,
         said,
     }
-}
-
-/// JSON, or else YAML.
-fn parse(text: &str) -> Result<Value, ImportError> {
-    let size = text.len();
-    if size > MAX_BYTES {
-        return Err(ImportError::TooLarge {
-            size,
-            most: MAX_BYTES,
-        });
-    }
-    let text = text.trim_start_matches('\u{feff}');
-    if text.trim_start().starts_with('{') {
-        return Ok(serde_json::from_str(text)?);
-    }
-    let options = serde_saphyr::options! {
-        budget: serde_saphyr::budget! {
-            max_depth: 64,
-            flow_nesting_limit: 64,
-            max_nodes: 1_000_000,
-            max_events: 3_000_000,
-            max_aliases: 10_000,
-            max_anchors: 10_000,
-            max_merge_keys: 10_000,
-            max_recorded_anchor_events: 1_000_000,
-            max_total_scalar_bytes: 4 * MAX_BYTES,
-        },
-        alias_limits: serde_saphyr::alias_limits! {
-            max_total_replayed_events: 1_000_000,
-            max_replay_stack_depth: 16,
-        },
-        with_snippet: false,
-    };
-    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-        ImportError::Yaml(
-            error
-                .to_string()
-                .lines()
-                .next()
-                .unwrap_or_default()
-                .to_owned(),
-        )
-    })
 }

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::refs::Spec;
+use super::refs::{Server, Spec};
 use crate::error::ImportError;
 
 /// Most operations of a description.
 const MAX_OPERATIONS: usize = 400;
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
+const OTHERS: [&str; 4] = ["head", "options", "trace", "query"];
 
 /// An operation.
 #[derive(Debug)]
@@ -22,11 +23,14 @@ pub(super) struct Operation<'v> {
     pub(super) value: &'v Value,
     /// By place and name: those of the operation go before those of its path.
     pub(super) parameters: Vec<&'v Value>,
+    /// The server that it or its path names.
+    pub(super) server: Option<Server>,
 }
 
 /// All operations, in the description's order of methods and the paths' own.
 pub(super) fn all<'v>(
     spec: &Spec<'v>,
+    from: Option<&str>,
     said: &mut Vec<String>,
 ) -> Result<Vec<Operation<'v>>, ImportError> {
     let mut found = Vec::new();
@@ -37,6 +41,12 @@ pub(super) fn all<'v>(
             said.push(format!("{path:?} left out: it is no path"));
             continue;
         }
+        for method in OTHERS.iter().filter(|method| item.get(**method).is_some()) {
+            let method = method.to_ascii_uppercase();
+            said.push(format!(
+                "{method} {path} left out: importing takes GET, POST, PUT, PATCH, and DELETE"
+            ));
+        }
         for method in METHODS {
             let Some(value) = item.get(method) else {
                 continue;
@@ -46,6 +56,9 @@ pub(super) fn all<'v>(
                 path: path.clone(),
                 value,
                 parameters: parameters(spec, item, value),
+                server: spec
+                    .own_server(value, from)
+                    .or_else(|| spec.own_server(item, from)),
             };
             if value.get("deprecated").and_then(Value::as_bool) == Some(true) {
                 said.push(format!("{} left out: it is deprecated", operation.title()));
@@ -53,6 +66,15 @@ pub(super) fn all<'v>(
             }
             found.push(operation);
         }
+    }
+    let webhooks = spec.root.get("webhooks").and_then(Value::as_object);
+    if let Some(count) = webhooks
+        .map(serde_json::Map::len)
+        .filter(|count| *count > 0)
+    {
+        said.push(format!(
+            "{count} of `webhooks` left out: the server sends them, not its users"
+        ));
     }
     if found.len() > MAX_OPERATIONS {
         return Err(ImportError::TooMany {

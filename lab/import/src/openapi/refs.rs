@@ -1,8 +1,9 @@
-//! A description with its references followed, within a limit.
+//! A description with its references followed, within a limit, and the servers that it names.
 
 use serde_json::Value;
 use url::Url;
 
+use super::documents::Documents;
 use crate::error::ImportError;
 
 /// References that lead to references.
@@ -12,24 +13,39 @@ const MAX_HOPS: usize = 16;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spec<'v> {
     pub(super) root: &'v Value,
+    documents: &'v Documents,
     /// Swagger 2.
     pub(super) is_old: bool,
 }
 
+/// A server: without a path, where the description names one, and the path that all others begin with.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Server {
+    pub(super) origin: Option<String>,
+    pub(super) prefix: String,
+}
+
 impl<'v> Spec<'v> {
-    pub(super) fn new(root: &'v Value) -> Result<Self, ImportError> {
-        let is_new = root
-            .get("openapi")
-            .and_then(Value::as_str)
-            .is_some_and(|v| v.starts_with("3."));
-        let old = root.get("swagger");
-        let is_old = old.is_some_and(|v| v.as_str() == Some("2.0") || v.as_f64() == Some(2.0));
+    pub(super) fn new(documents: &'v Documents) -> Result<Self, ImportError> {
+        let root = documents.root();
+        // `openapi: 3.0` without quotes is a number.
+        let version = |key: &str| match root.get(key)? {
+            Value::String(version) => Some(version.clone()),
+            Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        };
+        let is_new = version("openapi").is_some_and(|v| v == "3" || v.starts_with("3."));
+        let is_old = version("swagger").is_some_and(|v| v == "2" || v.starts_with("2."));
         if !is_new && !is_old {
             return Err(ImportError::Other(
                 "this is no description of a service: `openapi: 3.…` or `swagger: \"2.0\"` is missing",
             ));
         }
-        Ok(Self { root, is_old })
+        Ok(Self {
+            root,
+            documents,
+            is_old,
+        })
     }
 
     pub(super) fn title(&self) -> String {
@@ -37,14 +53,14 @@ impl<'v> Spec<'v> {
         title.unwrap_or("a service").chars().take(100).collect()
     }
 
-    /// The value itself, or what it refers to within the description.
+    /// The value itself, or what it refers to.
     pub(super) fn of(&self, value: &'v Value) -> &'v Value {
         let mut value = value;
         for _ in 0..MAX_HOPS {
             let Some(to) = value.get("$ref").and_then(Value::as_str) else {
                 return value;
             };
-            let Some(found) = to.strip_prefix('#').and_then(|to| self.root.pointer(to)) else {
+            let Some(found) = self.documents.find(to) else {
                 return &Value::Null;
             };
             value = found;
@@ -52,34 +68,30 @@ impl<'v> Spec<'v> {
         &Value::Null
     }
 
-    /// The server without a path, and the path that all others begin with.
-    pub(super) fn server(&self, from: Option<&str>) -> (Option<String>, String) {
+    /// A scalar as its file has it, `01234` of a number; an array or object as JSON.
+    pub(super) fn text_of(&self, value: &Value) -> String {
+        match (self.documents.written.get(value), value) {
+            (Some(written), _) => written.to_owned(),
+            (None, Value::Null) => String::new(),
+            (None, Value::String(text)) => text.clone(),
+            (None, other) => other.to_string(),
+        }
+    }
+
+    /// The server of all operations that name none of their own.
+    pub(super) fn server(&self, from: Option<&str>) -> Server {
         let written = match self.is_old {
             true => self.old_server(),
-            false => self.new_server(),
+            false => self
+                .first_server(self.root)
+                .unwrap_or_else(|| "/".to_owned()),
         };
-        let from = from.and_then(|from| Url::parse(from).ok());
-        let url = match &from {
-            Some(from) => from.join(&written).ok(),
-            None => Url::parse(&written).ok(),
-        };
-        let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
-        let path = match &url {
-            Some(url) => url.path().to_owned(),
-            None if written.starts_with('/') => written.clone(),
-            None => String::new(),
-        };
-        let path = path.trim_end_matches('/');
-        let is_path = path.is_empty() || path.starts_with('/');
-        let path = if is_path && !path.contains(char::is_whitespace) {
-            path
-        } else {
-            ""
-        };
-        (
-            url.map(|url| url.origin().ascii_serialization()),
-            path.to_owned(),
-        )
+        server(&written, from)
+    }
+
+    /// The server that an operation or a path names.
+    pub(super) fn own_server(&self, of: &'v Value, from: Option<&str>) -> Option<Server> {
+        self.first_server(of).map(|written| server(&written, from))
     }
 
     fn old_server(&self) -> String {
@@ -96,21 +108,43 @@ impl<'v> Spec<'v> {
         }
     }
 
-    fn new_server(&self) -> String {
-        let server = self.root.pointer("/servers/0");
-        let mut url = server
-            .and_then(|server| server.get("url"))
-            .and_then(Value::as_str)
-            .unwrap_or("/")
-            .to_owned();
-        let variables = server.and_then(|server| server.get("variables"));
-        for (name, variable) in variables.and_then(Value::as_object).into_iter().flatten() {
+    /// The first of the servers that a part of the description names, with the defaults of its variables.
+    fn first_server(&self, of: &'v Value) -> Option<String> {
+        let server = of.get("servers")?.get(0)?;
+        let mut url = server.get("url")?.as_str()?.to_owned();
+        let variables = server.get("variables").and_then(Value::as_object);
+        for (name, variable) in variables.into_iter().flatten() {
             let value = variable
                 .get("default")
-                .and_then(Value::as_str)
-                .unwrap_or_default();
-            url = url.replace(&format!("{{{name}}}"), value);
+                .or_else(|| variable.get("enum")?.get(0));
+            let value = value.map_or_else(String::new, |value| self.text_of(value));
+            url = url.replace(&format!("{{{name}}}"), &value);
         }
-        url
+        Some(url)
+    }
+}
+
+fn server(written: &str, from: Option<&str>) -> Server {
+    let from = from.and_then(|from| Url::parse(from).ok());
+    let url = match &from {
+        Some(from) => from.join(written).ok(),
+        None => Url::parse(written).ok(),
+    };
+    let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
+    let path = match &url {
+        Some(url) => url.path().to_owned(),
+        None if written.starts_with('/') => written.to_owned(),
+        None => String::new(),
+    };
+    let path = path.trim_end_matches('/');
+    let is_path = path.is_empty() || path.starts_with('/');
+    let is_sound = is_path && !path.contains(char::is_whitespace);
+    Server {
+        origin: url.map(|url| url.origin().ascii_serialization()),
+        prefix: if is_sound {
+            path.to_owned()
+        } else {
+            String::new()
+        },
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct AnswerFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) status: Option<OneOrMany>,
     /// By JSON path what stands there in the body: `{ "$.items[0].state": open }`. Of a path that finds
-    /// several values, one of them.
+    /// several values, one of them. Numbers are equal if their values are.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default)]
     pub(crate) json: Table<At<Scalar>>,

@@ -28,7 +28,7 @@ impl Decode for At<Scalar> {
         let value = match &node.value {
             Value::Bool(value) => Scalar::Bool(*value),
             Value::Int(value) => Scalar::Int(*value),
-            Value::Float(value) => Scalar::Float(*value),
+            Value::Float(value) => Scalar::Float(value.clone()),
             Value::Text(value) => Scalar::Text(value.clone()),
             Value::Null | Value::List(_) | Value::Map(_) => {
                 return unexpected(node, "text or a number", problems);

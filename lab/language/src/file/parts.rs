@@ -6,6 +6,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
+use crate::node::Decimal;
 use crate::source::Span;
 
 /// A value and its place; equal when the values are.
@@ -51,7 +52,7 @@ pub enum Scalar {
     /// A whole number.
     Int(i64),
     /// Any other number.
-    Float(f64),
+    Float(Decimal),
     /// Text.
     Text(String),
 }
@@ -61,7 +62,7 @@ impl fmt::Display for Scalar {
         match self {
             Self::Bool(value) => value.fmt(f),
             Self::Int(value) => value.fmt(f),
-            Self::Float(value) => value.fmt(f),
+            Self::Float(number) => number.value.fmt(f),
             Self::Text(value) => value.fmt(f),
         }
     }
@@ -72,7 +73,7 @@ impl Serialize for Scalar {
         match self {
             Self::Bool(value) => serializer.serialize_bool(*value),
             Self::Int(value) => serializer.serialize_i64(*value),
-            Self::Float(value) => serializer.serialize_f64(*value),
+            Self::Float(number) => serializer.serialize_f64(number.value),
             Self::Text(value) => serializer.serialize_str(value),
         }
     }
@@ -97,6 +98,15 @@ impl At<Scalar> {
     #[must_use]
     pub fn text(&self) -> String {
         self.value.to_string()
+    }
+
+    /// The value as text, a number with the digits that the file has.
+    #[must_use]
+    pub fn written(&self) -> String {
+        match &self.value {
+            Scalar::Float(number) => number.written(),
+            other => other.to_string(),
+        }
     }
 }
 

@@ -86,7 +86,11 @@ fn write_scalar(
     problems: &mut Problems,
 ) -> bool {
     let Scalar::Text(text) = &scalar.value else {
-        parts.push(Template::literal(&scalar.text()));
+        let number = match &scalar.value {
+            Scalar::Float(number) => number.json(),
+            other => other.to_string(),
+        };
+        parts.push(Template::literal(&number));
         return true;
     };
     if !text.contains('{') {
@@ -104,7 +108,7 @@ fn write_text(
     parts: &mut Vec<Template>,
     problems: &mut Problems,
 ) -> bool {
-    let text = scalar.text();
+    let text = scalar.written();
     let parsed = Template::parse_with(&text, symbols, Escape::JsonString);
     push((scalar, &text), parsed, parts, problems)
 }

@@ -20,7 +20,7 @@ pub fn level(scalar: &At<Scalar>) -> Level {
     match &scalar.value {
         Scalar::Bool(b) => Level::Bool(*b),
         Scalar::Int(n) => Level::Int(*n),
-        Scalar::Float(n) => Level::Float(*n),
+        Scalar::Float(n) => Level::Float(n.value),
         Scalar::Text(text) => Level::Text(text.clone()),
     }
 }

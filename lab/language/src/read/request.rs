@@ -116,7 +116,7 @@ impl Compiler<'_> {
         at: &At<Scalar>,
         escape: Escape,
     ) -> Option<Template> {
-        let text = at.text();
+        let text = at.written();
         let parsed = Template::parse_with(&text, self.symbols(), escape);
         self.note(what, &at.span, &text, parsed)
     }

@@ -105,7 +105,7 @@ fn scalar() -> BoxedStrategy<At<Scalar>> {
     prop_oneof![
         any::<bool>().prop_map(Scalar::Bool),
         any::<i64>().prop_map(Scalar::Int),
-        (-1e9..1e9f64).prop_map(Scalar::Float),
+        (-1e9..1e9f64).prop_map(|value| Scalar::Float(value.into())),
         text().prop_map(Scalar::Text),
     ]
     .prop_map(at)

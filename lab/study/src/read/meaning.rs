@@ -40,7 +40,7 @@ fn plain(node: &Node) -> Plain<'_> {
         Value::Null => Plain::Null,
         Value::Bool(on) => Plain::Bool(*on),
         Value::Int(n) => Plain::Int(*n),
-        Value::Float(n) => Plain::Float(*n),
+        Value::Float(n) => Plain::Float(n.value),
         Value::Text(text) => Plain::Text(text),
         Value::List(items) => Plain::List(items.iter().map(plain).collect()),
         Value::Map(entries) => {

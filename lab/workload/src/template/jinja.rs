@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::{Enumerator, Object, ObjectRepr, Value, ValueKind};
+use minijinja::value::{Enumerator, Kwargs, Object, ObjectRepr, Value, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, Expression, State, UndefinedBehavior};
 
 use super::function::{self, Call, FUNCTIONS, Kind, Outcome};
@@ -18,7 +18,7 @@ use crate::render_error::RenderError;
 use crate::scope::{Seen, Slot, UserScope};
 
 /// The filters of the language, by name: those of minijinja that make sense in a request, and
-/// `urlencode`, `xml`, `json`.
+/// `number`, `urlencode`, `xml`, `json`.
 pub const FILTERS: &[&str] = &[
     "abs",
     "bool",
@@ -48,6 +48,7 @@ pub const FILTERS: &[&str] = &[
     "trim",
     "unique",
     "upper",
+    "number",
     "urlencode",
     "xml",
     "json",
@@ -122,6 +123,7 @@ fn environment() -> Environment<'static> {
         out.push('"');
         Value::from_safe_string(out)
     });
+    add_number_filters(&mut environment);
     for function in FUNCTIONS {
         match function.kind {
             Kind::Profile => {
@@ -159,6 +161,39 @@ fn environment() -> Environment<'static> {
         }
     }
     environment
+}
+
+/// The filters that read a number: of a captured value they take its text, which minijinja's own would refuse as a
+/// list.
+fn add_number_filters(environment: &mut Environment<'static>) {
+    use minijinja::filters;
+    environment.add_filter(
+        "int",
+        |state: &State, value: &Value, default: Option<Value>, base: Option<u32>, named: Kwargs| {
+            filters::int(state, &text_of_one(value), default, base, named)
+        },
+    );
+    environment.add_filter(
+        "float",
+        |state: &State, value: &Value, default: Option<Value>, named: Kwargs| {
+            filters::float(state, &text_of_one(value), default, named)
+        },
+    );
+    environment.add_filter(
+        "number",
+        |text: String| match crate::number::is_json_number(&text) {
+            true => Ok(Value::from_object(Digits(text))),
+            false => Err(invalid(format!("`{text}` is not a number"))),
+        },
+    );
+}
+
+/// The text of a captured value; anything else as it is.
+fn text_of_one(value: &Value) -> Value {
+    match value.downcast_object_ref::<Captured>() {
+        Some(captured) if captured.is_single => captured.texts.first().cloned().into(),
+        _ => value.clone(),
+    }
 }
 
 impl Jinja {
@@ -347,6 +382,10 @@ pub(super) fn cause(error: &Error) -> String {
 
 fn push_value(value: &Value, out: &mut String) -> Result<Output, Error> {
     use std::fmt::Write as _;
+    if let Some(Digits(text)) = value.downcast_object_ref::<Digits>() {
+        out.push_str(text);
+        return Ok(Output::Json);
+    }
     match value.kind() {
         ValueKind::Undefined => return Err(Error::from(ErrorKind::UndefinedError)),
         ValueKind::None => {
@@ -405,10 +444,10 @@ pub(super) fn scalar(text: &str) -> Value {
     let read = may_be.then(|| serde_json::from_str(text).ok()).flatten();
     match read {
         Some(serde_json::Value::Bool(switch)) => Value::from(switch),
-        Some(serde_json::Value::Number(number)) => match (number.as_i64(), number.as_f64()) {
-            (Some(whole), _) => Value::from(whole),
-            (None, Some(float)) => Value::from(float),
-            (None, None) => Value::from(text),
+        Some(serde_json::Value::Number(number)) => match (text.parse::<i128>(), number.as_f64()) {
+            (Ok(whole), _) => Value::from(whole),
+            (Err(_), Some(float)) => Value::from(float),
+            (Err(_), None) => Value::from(text),
         },
         _ => Value::from(text),
     }
@@ -444,10 +483,11 @@ impl Object for ScopeCell {
                 if borrowed.condition {
                     return borrowed.seen(slot);
                 }
+                let is_single = borrowed.scope.is_single(slot);
                 match borrowed.scope.entries(slot) {
                     Some((mut texts, false)) => texts.pop().map(Value::from),
                     Some((texts, true)) if !texts.is_empty() => {
-                        Some(Value::from_object(Captured(texts)))
+                        Some(Value::from_object(Captured { texts, is_single }))
                     }
                     _ => {
                         borrowed.empty.get_or_insert(slot);
@@ -459,9 +499,27 @@ impl Object for ScopeCell {
     }
 }
 
-/// A captured list: a sequence that prints as its first entry, as in the plain pieces.
+/// What a path captured: a sequence that prints as its first entry, as in the plain pieces.
 #[derive(Debug)]
-struct Captured(Vec<String>);
+struct Captured {
+    texts: Vec<String>,
+    /// Whether the path finds one value at most.
+    is_single: bool,
+}
+
+/// A JSON number with its digits as they came.
+#[derive(Debug)]
+struct Digits(String);
+
+impl Object for Digits {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
+    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
 
 impl Object for Captured {
     fn repr(self: &Arc<Self>) -> ObjectRepr {
@@ -469,15 +527,15 @@ impl Object for Captured {
     }
 
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
-        self.0.get(key.as_usize()?).cloned().map(Value::from)
+        self.texts.get(key.as_usize()?).cloned().map(Value::from)
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
-        Enumerator::Seq(self.0.len())
+        Enumerator::Seq(self.texts.len())
     }
 
     fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.first().map_or("", String::as_str))
+        f.write_str(self.texts.first().map_or("", String::as_str))
     }
 }
 
