@@ -21,9 +21,9 @@ pub(crate) enum Exit {
     Regression,
     /// What was asked has no answer: the noise leaves it open, or nothing could be compared.
     CouldNotTell,
-    /// Too few valid trials for an answer.
+    /// Too few valid trials for an answer, or a search that was not finished.
     TooFewValidTrials,
-    /// The system under test did not start, or died.
+    /// The system under test did not start, could not be prepared, or died.
     SystemFailed,
     /// Interrupted; of a run, `--resume` goes on.
     Interrupted,

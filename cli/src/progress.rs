@@ -299,6 +299,9 @@ impl Display {
             TrialEnd::SystemFailed { message } => {
                 format!("{}: the system under test failed: {message}", self.trial)
             }
+            TrialEnd::PreparationFailed { message, .. } => {
+                format!("{}: the preparation failed: {message}", self.trial)
+            }
             TrialEnd::GeneratorFailed { message } => {
                 format!("{}: the load generator failed: {message}", self.trial)
             }

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use lab_analysis::Analysis;
-use lab_conduct::{Room, RunRequest, disk_needed, preflight};
-use lab_estimate::{Earlier, between_runs, power, rows, schedule, warnings};
+use lab_conduct::{Patience, Room, RunRequest, disk_needed, preflight};
+use lab_estimate::{Earlier, Waits, between_runs, power, rows, schedule, warnings};
 use lab_study::Loaded;
 use lab_study::plan::Plan;
 
@@ -25,7 +25,8 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
     for workload in own.into_iter().chain(of_populations) {
         print(&rows(workload, &plan))?;
     }
-    print(&schedule(&loaded.study, &plan, disk_needed(&plan)))?;
+    let waits = waits(Patience::default());
+    print(&schedule(&loaded.study, &plan, disk_needed(&plan), waits))?;
     print(&warnings(&loaded, &plan))?;
     let runs = history(args, &loaded, &plan)?;
     print(&power(&loaded.study, &plan, earlier.as_ref()))?;
@@ -66,4 +67,12 @@ fn history(args: &PlanArgs, loaded: &Loaded, plan: &Plan) -> Result<Vec<Analysis
         speed: plan.speed,
     };
     earlier::of_plan(args.history.as_deref(), &planned)
+}
+
+/// How long a run waits for an idle machine, at most.
+pub(crate) fn waits(patience: Patience) -> Waits {
+    Waits {
+        trial: patience.trial,
+        run: patience.run,
+    }
 }

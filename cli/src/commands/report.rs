@@ -120,7 +120,9 @@ pub(crate) fn write_files(analysis: &Analysis, dir: &Path) -> Result<(), Failure
 
 /// The exit code that a run's outcome asks for.
 pub(crate) fn exit(analysis: &Analysis, gate: GateArgs) -> Exit {
-    if analysis.summary.complete < analysis.summary.planned {
+    // A run whose system can't start ends by itself.
+    let summary = &analysis.summary;
+    if summary.complete < summary.planned && summary.unstarted.is_none() {
         return Exit::Interrupted;
     }
     let otherwise = match analysis.summary.is_beyond_limit() {
@@ -128,15 +130,47 @@ pub(crate) fn exit(analysis: &Analysis, gate: GateArgs) -> Exit {
         true => Exit::ThresholdFailed,
     };
     let decision = analysis.answer.as_ref().map(|answer| answer.decision);
-    let exit = match analysis.summary.outcome {
+    unless_lenient(
+        of_outcome(analysis.summary.outcome, decision),
+        gate,
+        otherwise,
+    )
+}
+
+fn of_outcome(outcome: Outcome, decision: Option<Decision>) -> Exit {
+    match outcome {
         Outcome::Ok => Exit::Success,
         // Noise left an answer open; without one there is nothing to be lenient about.
         Outcome::CouldNotTell if decision == Some(Decision::NotAnswered) => Exit::TooFewValidTrials,
         Outcome::CouldNotTell => Exit::CouldNotTell,
         Outcome::Regression => Exit::Regression,
         Outcome::ThresholdFailed => Exit::ThresholdFailed,
-        Outcome::TooFewValidTrials => Exit::TooFewValidTrials,
-        Outcome::SystemFailed => Exit::SystemFailed,
-    };
-    unless_lenient(exit, gate, otherwise)
+        Outcome::TooFewValidTrials | Outcome::SearchNotFinished => Exit::TooFewValidTrials,
+        Outcome::SystemFailed | Outcome::PreparationFailed => Exit::SystemFailed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unfinished_search_is_no_success_and_no_leniency_forgives_it() {
+        let table = [
+            (Outcome::Ok, Exit::Success),
+            (Outcome::ThresholdFailed, Exit::ThresholdFailed),
+            (Outcome::Regression, Exit::Regression),
+            (Outcome::CouldNotTell, Exit::CouldNotTell),
+            (Outcome::SearchNotFinished, Exit::TooFewValidTrials),
+            (Outcome::TooFewValidTrials, Exit::TooFewValidTrials),
+            (Outcome::PreparationFailed, Exit::SystemFailed),
+            (Outcome::SystemFailed, Exit::SystemFailed),
+        ];
+        for (outcome, exit) in table {
+            assert_eq!(of_outcome(outcome, None), exit, "{outcome:?}");
+        }
+        let lenient = GateArgs { lenient: true };
+        let exit = of_outcome(Outcome::SearchNotFinished, None);
+        assert_eq!(unless_lenient(exit, lenient, Exit::Success), exit);
+    }
 }

@@ -13,6 +13,7 @@ use lab_trial::{TrialJudgement, judge_trial};
 
 use crate::args::{RunArgs, StudyArgs};
 use crate::commands::folder::Folder;
+use crate::commands::plan::waits;
 use crate::commands::{RUNS, export, fleet, load, print, quick, report, request, watch};
 use crate::exit::{Exit, Failure, failure};
 use crate::files::{Disk, DiskAndEnvironment};
@@ -36,7 +37,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     };
     let warnings = warnings(&loaded, &plan);
     if args.dry_run {
-        let text = schedule(&loaded.study, &plan, disk_needed(&plan)) + &warnings;
+        let text = schedule(
+            &loaded.study,
+            &plan,
+            disk_needed(&plan),
+            waits(args.patience),
+        ) + &warnings;
         let out = args
             .out
             .clone()
@@ -102,8 +108,8 @@ fn told(judgement: TrialJudgement) -> Judged {
         failed: failed.collect(),
         is_outside: judgement.cause == Some(Cause::Outside),
         system_failed: judgement.system_failed,
-        aborted: judgement.aborted,
-        carried: judgement.carried,
+        before_load: judgement.before_load,
+        judgement: judgement.judgement,
     }
 }
 
@@ -220,7 +226,12 @@ fn newest(runs: &Path, study: &str) -> Result<PathBuf, Failure> {
 fn unfinished(dir: &Path) -> bool {
     let result = fs::read(dir.join("result.json")).ok();
     let result = result.and_then(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).ok());
-    if result.is_some_and(|result| result["summary"]["disturbed"].as_u64() > Some(0)) {
+    let summary = result.map(|result| result["summary"].clone());
+    if summary.is_some_and(|summary| {
+        let outcome = summary["outcome"].as_str();
+        let may_go_on = ["search_not_finished", "preparation_failed"];
+        summary["disturbed"].as_u64() > Some(0) || may_go_on.map(Some).contains(&outcome)
+    }) {
         return true;
     }
     let plan = fs::read(dir.join("plan.json")).ok();

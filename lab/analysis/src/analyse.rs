@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use lab_archive::{Run, TrialData};
-use lab_plan::Plan;
+use lab_plan::{HowEnded, Plan};
 use lab_trial::{Input, ReportError, Warmup, step_names};
 use sha2::{Digest, Sha256};
 
 use crate::duet::{self, Duets};
 use crate::model::{
-    Analysis, Answer, Check, CheckOutcome, Decision, Outcome, RESULT_SCHEMA, StudyFacts, Summary,
-    TrialAnalysis, Verdict,
+    Analysis, Answer, Check, CheckOutcome, Decision, LoadLine, Outcome, RESULT_SCHEMA, StudyFacts,
+    Summary, TrialAnalysis, Verdict,
 };
 use crate::published::tables;
 use crate::sample::{CellSample, Fate};
@@ -45,22 +45,21 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
     let usl = capacity::scaling(study, &trials);
     let published = tables::compare(study, plan.speed, &trials, &cells);
     let checks = checks::of_run(study, plan.seed, run, &trials);
+    let load_lines = line::load_lines(&plan, &trials);
+    let answer = differences.answer.as_ref();
     let summary = summarise(
-        &plan,
+        (&plan, &load_lines[..]),
         &checks,
         (&trials, &samples),
-        differences.answer.as_ref(),
+        answer,
     );
-    let load_lines = line::load_lines(&plan, &trials);
     let line_differences = line::differences(&load_lines);
     let facts = facts(run, &plan, steps);
     let reasons = unmeasured::reasons(run, &trials);
     let is_too_few = summary.outcome == Outcome::TooFewValidTrials;
     let why = is_too_few.then(|| unmeasured::why(&reasons, &summary, &trials));
-    let headline = line::headline(&load_lines)
-        .filter(|_| summary.valid > 0)
-        .or(why.flatten())
-        .unwrap_or_else(|| findings::headline(&facts, &summary, &cells, &trials));
+    let own = || findings::headline(&facts, &summary, &cells, &trials);
+    let headline = headline((&summary, &load_lines[..]), why.flatten(), own);
     let headline = with_answer(headline, &summary, differences.answer.as_ref());
     let mut findings: Vec<String> = limits_set::sentence(&facts.limits_set)
         .into_iter()
@@ -207,17 +206,38 @@ fn facts(run: &Run, plan: &Plan, steps: Vec<String>) -> StudyFacts {
     }
 }
 
+/// The sentences above the report: how a search ended beside why there is no measurement, or what failed.
+fn headline(
+    (summary, lines): (&Summary, &[LoadLine]),
+    why: Option<String>,
+    own: impl Fn() -> String,
+) -> String {
+    let failed = matches!(
+        summary.outcome,
+        Outcome::SystemFailed | Outcome::PreparationFailed
+    );
+    let says_something = summary.valid > 0 || lines.iter().any(|line| line.lower_bound.is_some());
+    let of_line = line::headline(lines).filter(|_| says_something);
+    let sentences = match (why, of_line) {
+        (Some(why), of_line) => of_line.into_iter().chain([why]).collect::<Vec<_>>(),
+        (None, Some(of_line)) if failed => vec![own(), of_line],
+        (None, Some(of_line)) => vec![of_line],
+        (None, None) => vec![own()],
+    };
+    sentences.join(" ")
+}
+
 /// The answer stands first, but for what took it away.
 fn with_answer(headline: String, summary: &Summary, answer: Option<&Answer>) -> String {
     match (answer, summary.outcome) {
         (None, _) => headline,
-        (Some(_), Outcome::SystemFailed) => headline,
+        (Some(_), Outcome::SystemFailed | Outcome::PreparationFailed) => headline,
         (Some(answer), _) => format!("{} {headline}", answer.sentence),
     }
 }
 
 fn summarise(
-    plan: &Plan,
+    (plan, lines): (&Plan, &[LoadLine]),
     checks: &[Check],
     (trials, samples): (&[TrialAnalysis], &[CellSample]),
     answer: Option<&Answer>,
@@ -247,12 +267,17 @@ fn summarise(
         disturbed: planned.disturbed,
         system_failures: trials
             .iter()
-            .filter(|trial| trial.system_failure.is_some())
+            .filter(|trial| trial.system_failure.is_some() && trial.repeated_by.is_none())
             .count(),
         aborted: match is_search {
             true => 0,
             false => trials.iter().filter(|trial| trial.aborted).count(),
         },
+        preparation_failures: trials
+            .iter()
+            .filter(|trial| trial.preparation_failure.is_some() && trial.repeated_by.is_none())
+            .count(),
+        unstarted: repeated::unstarted(trials),
         warnings: trials
             .iter()
             .flat_map(|trial| &trial.checks)
@@ -279,11 +304,8 @@ fn summarise(
                     .any(|label| !is_aborted(&summary, samples, label))
         }
     };
-    summary.outcome = outcome(
-        &summary,
-        (is_search, is_lacking),
-        answer.map(|a| a.decision),
-    );
+    let lines = is_search.then_some(lines);
+    summary.outcome = outcome(&summary, (lines, is_lacking), answer.map(|a| a.decision));
     summary
 }
 
@@ -294,17 +316,27 @@ fn is_aborted(summary: &Summary, samples: &[CellSample], label: &str) -> bool {
     summary.aborted > 0 && sample.is_some_and(by_itself)
 }
 
-/// A search goes beyond what the system and the generator can do: a level at which one of them fails
-/// is an answer, unless all of them are.
+/// `lines` are those of a search. It goes beyond what the system and the generator can do: a level at which
+/// one of them fails is an answer, unless its search ended by that.
 fn outcome(
     summary: &Summary,
-    (is_search, is_lacking): (bool, bool),
+    (lines, is_lacking): (Option<&[LoadLine]>, bool),
     decision: Option<Decision>,
 ) -> Outcome {
-    if summary.system_failures > 0 && (summary.valid == 0 || !is_search) {
+    let none = summary.valid == 0;
+    let is_search = lines.is_some();
+    let lines = lines.unwrap_or_default();
+    let ended = |how| lines.iter().any(|line| line.search.how == how);
+    if ended(HowEnded::SystemFailed) || summary.system_failures > 0 && (none || !is_search) {
         Outcome::SystemFailed
+    } else if ended(HowEnded::PreparationFailed)
+        || summary.preparation_failures > 0 && (none || !is_search)
+    {
+        Outcome::PreparationFailed
     } else if is_lacking {
         Outcome::TooFewValidTrials
+    } else if lines.iter().any(|line| !line.finished) {
+        Outcome::SearchNotFinished
     } else if decision.is_some_and(|decision| !decision.is_known()) {
         Outcome::CouldNotTell
     } else if decision == Some(Decision::Worse) {

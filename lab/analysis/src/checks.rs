@@ -42,7 +42,8 @@ pub(crate) fn of_run(
 fn starting_state(study: &Question, run: &Run, trials: &[TrialAnalysis]) -> Check {
     let name = "same starting state";
     let mut cells: BTreeMap<String, Vec<&TrialRecord>> = BTreeMap::new();
-    for trial in trials.iter().filter(|trial| trial.system_failure.is_none()) {
+    let began = |trial: &&TrialAnalysis| trial.system_failure.is_none() && !trial.before_load;
+    for trial in trials.iter().filter(began) {
         let record = run.trials.iter().find(|data| data.record.id == trial.id);
         let of_cell = cells.entry(format!("{:?}/{}", trial.cell, trial.users));
         of_cell.or_default().extend(record.map(|data| &data.record));

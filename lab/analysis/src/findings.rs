@@ -30,7 +30,13 @@ pub(crate) fn headline(
     trials: &[TrialAnalysis],
 ) -> String {
     match summary.outcome {
-        Outcome::SystemFailed => system_failed(trials),
+        Outcome::SystemFailed => failure("The system under test failed", trials, |trial| {
+            trial.system_failure.as_deref()
+        }),
+        Outcome::PreparationFailed => failure("The preparation failed", trials, |trial| {
+            let failure = trial.preparation_failure.as_deref();
+            failure.or(trial.system_failure.as_deref())
+        }),
         Outcome::TooFewValidTrials if trials.is_empty() => {
             "No trial of this run is complete: there is nothing to report.".to_owned()
         }
@@ -65,22 +71,30 @@ fn aborted(trials: &[TrialAnalysis]) -> String {
     )
 }
 
-/// What the first failure was, where, and in how many trials.
-fn system_failed(trials: &[TrialAnalysis]) -> String {
-    let failed = || trials.iter().filter(|trial| trial.system_failure.is_some());
-    let Some(first) = failed().next() else {
-        return "The system under test failed.".to_owned();
+/// The first failure of a kind: where, in how many trials, and what it was.
+fn failure(
+    what: &str,
+    trials: &[TrialAnalysis],
+    of: impl Fn(&TrialAnalysis) -> Option<&str>,
+) -> String {
+    let of = &of;
+    let failed = || {
+        trials
+            .iter()
+            .filter_map(move |trial| Some((trial, of(trial)?)))
     };
-    let message = first.system_failure.as_deref().unwrap_or_default();
-    let what = first_line(message);
+    let Some((first, message)) = failed().next() else {
+        return format!("{what}.");
+    };
     let others = match failed().count() {
         1 if trials.len() == 1 => String::new(),
         n if n == trials.len() => format!(", in all {n} trials"),
         n => format!(", in {n} of {} trials", trials.len()),
     };
     format!(
-        "The system under test failed at {}{others}: {what}.",
-        first.label
+        "{what} at {}{others}: {}.",
+        first.label,
+        first_line(message)
     )
 }
 

@@ -1,37 +1,13 @@
 //! The load line: the most users that a system carries within thresholds, of each cell that was
 //! searched; and the judgement of one trial that a search goes on from.
 
-use lab_plan::checks::Cause;
-use lab_plan::{Cell, Find, Plan};
+use lab_plan::{Cell, Find, HowEnded, Plan, SearchEnd};
 use lab_stats::isotonic::{self, CONFIDENCE, Ceiling};
 use lab_stats::safe;
-use lab_stats::search::{Judgement, Rules, Tried, load_line};
-use lab_trial::failed;
-use lab_trial::format::{cell_label, count, list, percent};
+use lab_stats::search::{self, Judgement, Next, Rules, Tried, load_line};
+use lab_trial::format::{cell_label, count, list, percent, plural, plural_count};
 
-use crate::model::{LineDifference, LineLevel, LoadLine, SafeLine, TrialAnalysis, Verdict};
-
-fn judgement(trial: &TrialAnalysis) -> Judgement {
-    match (&trial.system_failure, trial.verdict, trial.carried) {
-        (Some(_), ..) => Judgement::SystemFailed,
-        // What must be stopped to protect the system, it doesn't carry.
-        _ if trial.aborted => Judgement::NotCarried,
-        (None, Verdict::Valid, Some(true)) => Judgement::Carried,
-        (None, Verdict::Valid, _) => Judgement::NotCarried,
-        (None, Verdict::Invalid, _) => Judgement::Invalid {
-            reason: reason(trial),
-            outside: trial.cause == Some(Cause::Outside),
-        },
-    }
-}
-
-/// What the check that explains it says.
-fn reason(trial: &TrialAnalysis) -> String {
-    let failed = failed(trial);
-    failed.first().map_or_else(String::new, |check| {
-        format!("{}: {}", check.name, check.evidence)
-    })
-}
+use crate::model::{LineDifference, LineLevel, LoadLine, LowerBound, SafeLine, TrialAnalysis};
 
 /// The line of each cell, in the order in which the plan has them; none without a search.
 pub(crate) fn load_lines(plan: &Plan, trials: &[TrialAnalysis]) -> Vec<LoadLine> {
@@ -51,20 +27,23 @@ pub(crate) fn load_lines(plan: &Plan, trials: &[TrialAnalysis]) -> Vec<LoadLine>
                 trials.iter().filter(|trial| trial.cell == *cell).collect();
             let label = cell_label(&plan.question, cell);
             let rules = search.find.rules(plan.seed, plan.question.repeats);
-            line(&search.find, &rules, cell, label, &of_cell)
+            let at = search.cells.iter().position(|one| one.cell == *cell);
+            let ended = at.and_then(|at| plan.search_ended.get(at)).copied();
+            line(&search.find, (&rules, ended), (cell, label), &of_cell)
         })
         .collect()
 }
 
 fn line(
     find: &Find,
-    rules: &Rules,
-    cell: &Cell,
-    label: String,
+    (rules, ended): (&Rules, Option<SearchEnd>),
+    (cell, label): (&Cell, String),
     trials: &[&TrialAnalysis],
 ) -> LoadLine {
     let tried: Vec<Tried> = trials.iter().map(|trial| tried(trial)).collect();
     let found = load_line(rules, &tried, CONFIDENCE);
+    let search = ended.unwrap_or_else(|| end(rules, &tried));
+    let finished = search.how.is_finished();
     let some = |users: u32| (users > 0).then_some(users);
     LoadLine {
         cell: cell.clone(),
@@ -85,8 +64,34 @@ fn line(
                     count(u64::from(users))
                 ),
             }),
+        search,
+        finished,
+        between: (!finished).then(|| search::bracket(&tried)),
+        lower_bound: lower_bound(&tried, found.map_or(0, |line| line.users)),
         levels: levels(&tried),
     }
+}
+
+/// How a search ended, by its trials: an archive of an earlier version doesn't say it.
+fn end(rules: &Rules, tried: &[Tried]) -> SearchEnd {
+    SearchEnd {
+        how: match rules.next(tried) {
+            Next::Done(end) => end.into(),
+            Next::Try(_) => HowEnded::Interrupted,
+        },
+        users: tried.last().map(|last| last.level),
+    }
+}
+
+/// The lower bound of disturbed trials, where it is above what was measured.
+fn lower_bound(tried: &[Tried], measured: u32) -> Option<LowerBound> {
+    let found = search::lower_bound(tried)?;
+    (found.level > measured).then_some(LowerBound {
+        measured: false,
+        users: found.level,
+        held: found.held,
+        trials: found.trials,
+    })
 }
 
 /// The safe line of these trials. Those beyond the generator's limit aren't measured, and so don't count.
@@ -114,7 +119,7 @@ fn words(threshold: &lab_plan::Threshold) -> String {
 fn tried(trial: &TrialAnalysis) -> Tried {
     Tried {
         level: trial.users,
-        judgement: judgement(trial),
+        judgement: trial.judgement(),
     }
 }
 
@@ -128,6 +133,7 @@ fn levels(tried: &[Tried]) -> Vec<LineLevel> {
                 carried: 0,
                 not_carried: 0,
                 invalid: 0,
+                held_while_disturbed: 0,
             });
             levels.len() - 1
         });
@@ -137,6 +143,8 @@ fn levels(tried: &[Tried]) -> Vec<LineLevel> {
             Some(false) => level.not_carried += 1,
             None => level.invalid += 1,
         }
+        let held = one.judgement == Judgement::Disturbed { held: true };
+        level.held_while_disturbed += u32::from(held);
     }
     levels.sort_by_key(|level| level.users);
     levels
@@ -229,8 +237,13 @@ pub fn regression(first: &LoadLine, other: Option<&LoadLine>, relevant: f64) -> 
 
 /// The lines in words, as they stand above the report: what is safe first, then where half of the trials
 /// hold.
+///
+/// A search that is not finished says so first.
 pub(crate) fn headline(lines: &[LoadLine]) -> Option<String> {
     let first = lines.first()?;
+    if lines.iter().any(|line| !line.finished) {
+        return Some(not_finished(lines));
+    }
     let within = format!("Within {}", list(&first.thresholds));
     if let [line] = lines {
         return Some(format!(
@@ -248,6 +261,59 @@ pub(crate) fn headline(lines: &[LoadLine]) -> Option<String> {
         each(safe_words),
         each(figure)
     ))
+}
+
+fn not_finished(lines: &[LoadLine]) -> String {
+    let so_far = match lines {
+        [line] => unfinished(line),
+        lines => {
+            let of = |line: &LoadLine| format!("of {}, {}", line.label, figure(line));
+            lines.iter().map(of).collect::<Vec<_>>().join("; ")
+        }
+    };
+    format!("The search was not finished: {so_far}.")
+}
+
+/// `disturbed at 175 users; the line lies between 150 and 200 users so far`.
+fn unfinished(line: &LoadLine) -> String {
+    let at = line.search.users.map_or_else(String::new, |users| {
+        format!(" at {}", plural_count(users.into(), "user"))
+    });
+    let why = match line.search.how {
+        HowEnded::Finished => "finished".to_owned(),
+        HowEnded::Unmeasurable => format!("no trial is valid{at}"),
+        HowEnded::Disturbed => format!("disturbed{at}"),
+        HowEnded::PreparationFailed => format!("the preparation failed{at}"),
+        HowEnded::SystemFailed => format!("the system failed{at} each time"),
+        HowEnded::Unsettled => {
+            format!("its trials still contradicted each other{at}")
+        }
+        HowEnded::Interrupted => format!("interrupted{at}"),
+    };
+    let users = |users: u32| count(u64::from(users));
+    let place = match line.between.unwrap_or_default() {
+        (Some(below), Some(above)) => Some(format!(
+            "the line lies between {} and {} users so far",
+            users(below),
+            users(above)
+        )),
+        (Some(below), None) => Some(format!("the line lies at {} users or above", users(below))),
+        (None, Some(above)) => Some(format!("the line lies below {} users", users(above))),
+        (None, None) => None,
+    };
+    let bound = line.lower_bound.map(|bound| {
+        format!(
+            "≥ {} users ({} of {} held, which is no measurement)",
+            users(bound.users),
+            bound.held,
+            plural(bound.trials as usize, "disturbed trial"),
+        )
+    });
+    let known: Vec<String> = place.into_iter().chain(bound).collect();
+    match known.is_empty() {
+        true => format!("{why}; nothing is known of the line"),
+        false => format!("{why}; {}", known.join("; ")),
+    }
 }
 
 /// `500 users are safe: we are 95 % sure that at least 95 % of the trials hold (72 of 72 did)`, or what
@@ -276,6 +342,9 @@ pub fn safe_words(line: &LoadLine) -> String {
 
 /// `900 users (95 % sure: 800 to 999)`, or `≥ 60,000 users: the generator is the limit…`.
 pub fn figure(line: &LoadLine) -> String {
+    if !line.finished {
+        return format!("not finished: {}", unfinished(line));
+    }
     let users = |n: u32| count(u64::from(n));
     let sure = percent_text(line.confidence);
     match (line.users, line.low, line.high) {

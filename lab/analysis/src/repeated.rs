@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use lab_archive::TrialData;
 use lab_plan::checks::Cause;
+use lab_stats::search::Judgement;
 use lab_trial::checks::later_attempt;
 
 use crate::model::{TrialAnalysis, Verdict};
@@ -38,6 +39,25 @@ pub(crate) fn choose(trials: &mut [TrialAnalysis]) {
             counts.insert(planned, id);
         }
     }
+}
+
+/// Trials of a cell that ended before their load, and no other, from which a run ends.
+const UNSTARTED: usize = 2;
+
+/// The first cell of which no trial came to its load, neither the first one nor its repeat.
+pub(crate) fn unstarted(trials: &[TrialAnalysis]) -> Option<String> {
+    let mut cells: BTreeMap<&str, (usize, bool)> = BTreeMap::new();
+    for trial in trials {
+        let (failed, came) = cells.entry(trial.label.as_str()).or_default();
+        match trial.judgement() {
+            Judgement::Unprepared => *failed += 1,
+            _ => *came = true,
+        }
+    }
+    let mut unstarted = cells
+        .into_iter()
+        .filter(|(_, (failed, came))| *failed >= UNSTARTED && !came);
+    unstarted.next().map(|(label, _)| label.to_owned())
 }
 
 /// Trials of the plan, by what their attempts came to.

@@ -42,8 +42,8 @@ pub use follow::{Follow, Growth};
 pub use hlog::Interval;
 pub use log::{EventLine, EventLog, Happening};
 pub use model::{
-    ClockLine, DuetRecord, Environment, ErrorExample, GeneratorHealth, LatenessLine,
-    Manifest, MeasureName, Pinning, RawBaseline, SlowestLine, TrialEnd, TrialRecord,
+    ClockLine, DuetRecord, Environment, ErrorExample, GeneratorHealth, LatenessLine, Manifest,
+    MeasureName, Pinning, PreparationCause, RawBaseline, SlowestLine, TrialEnd, TrialRecord,
     Unanswered, WindowLine,
 };
 pub use monitor::MonitorTable;

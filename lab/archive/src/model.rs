@@ -187,6 +187,13 @@ pub enum TrialEnd {
         /// What happened, with the last lines of its output.
         message: String,
     },
+    /// The preparation failed. The trial offered no load, so it says nothing about the system under load.
+    PreparationFailed {
+        /// What failed, and how.
+        message: String,
+        /// Where the cause lies.
+        cause: PreparationCause,
+    },
     /// A generator process ended before its time; of the load a part was missing.
     GeneratorFailed {
         /// Which, how it ended, and its last words.
@@ -202,6 +209,16 @@ pub enum TrialEnd {
         /// What was passed, and when.
         message: String,
     },
+}
+
+/// Why a trial could not be prepared. A failure of the lab itself (a full disk, say) ends the run instead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PreparationCause {
+    /// The system rejected a request of the preparation, or didn't answer it.
+    System,
+    /// A command of the study failed, or a request of it can't be written.
+    Study,
 }
 
 /// New files written to the disk that holds the system's data, chunk by chunk, each synced before the

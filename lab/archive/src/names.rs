@@ -10,6 +10,8 @@ pub(crate) const PLAN: &str = "plan.json";
 pub(crate) const PLAN_SEARCH: &str = "search";
 /// Field of a plan's trials.
 pub(crate) const PLAN_TRIALS: &str = "trials";
+/// How a search ended, in a plan.
+pub(crate) const PLAN_SEARCH_ENDED: &str = "search_ended";
 pub(crate) const EVENTS: &str = "events.jsonl";
 pub(crate) const FILES: &str = "files";
 pub(crate) const TRIALS: &str = "trials";

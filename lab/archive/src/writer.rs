@@ -238,13 +238,14 @@ fn grows(plan: &Value) -> bool {
         .is_some_and(|search| !search.is_null())
 }
 
-/// Without the trials that a search has chosen.
+/// Without the trials that a search has chosen, and how it ended.
 fn fixed_part(plan: &Value) -> Value {
     let mut plan = plan.clone();
     if grows(&plan)
         && let Some(fields) = plan.as_object_mut()
     {
         fields.remove(names::PLAN_TRIALS);
+        fields.remove(names::PLAN_SEARCH_ENDED);
     }
     plan
 }

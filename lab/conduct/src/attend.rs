@@ -95,6 +95,7 @@ pub fn attend(
         beside: None,
         secrets: &secrets,
         control: &request.control,
+        goes_beyond: false,
         elsewhere: None,
         machines: &request.machines,
         events: &mut told,
@@ -108,6 +109,7 @@ pub fn attend(
         Ok(()) => Ok(Attended::Through),
         Err(
             Stop::System(message)
+            | Stop::Preparation(message, _)
             | Stop::Generator(message)
             | Stop::Lost(message)
             | Stop::Aborted(message),

@@ -54,6 +54,8 @@ pub(crate) struct Conductor<'a> {
     pub(crate) events: &'a mut dyn FnMut(Event),
     pub(crate) interrupt: &'a AtomicBool,
     pub(crate) control: &'a Control,
+    /// Of a search: whether fewer users are carried already, so that these may be too many.
+    pub(crate) goes_beyond: bool,
     /// Who drives the load in the place of this machine.
     pub(crate) elsewhere: Option<&'a Arc<dyn Elsewhere>>,
     /// Who has the systems of trials in the place of this machine.

@@ -258,6 +258,7 @@ impl Side<'_> {
             events: &mut events,
             interrupt: self.run.interrupt,
             control: self.run.control,
+            goes_beyond: false,
         };
         conductor.conduct(self.writer)
     }

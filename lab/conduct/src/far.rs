@@ -114,7 +114,11 @@ pub(crate) fn allowed(
             Err(Stop::Fatal(error)) => return Err(error),
             Err(Stop::Interrupted) => return Ok(()),
             Err(
-                Stop::System(why) | Stop::Lost(why) | Stop::Generator(why) | Stop::Aborted(why),
+                Stop::System(why)
+                | Stop::Preparation(why, _)
+                | Stop::Lost(why)
+                | Stop::Generator(why)
+                | Stop::Aborted(why),
             ) => {
                 problems.push(why);
             }

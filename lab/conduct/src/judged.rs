@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use lab_stats::search::Judgement;
+use lab_study::model::Cell;
 
 /// Judges a complete trial, by its number, of the archive in a folder.
 pub type Judge<'a> = &'a mut dyn FnMut(&Path, u32) -> Judged;
@@ -10,8 +11,11 @@ pub type Judge<'a> = &'a mut dyn FnMut(&Path, u32) -> Judged;
 /// So many trials in a row that fail for the same reason are no accident.
 const STREAK: u32 = 3;
 
+/// So many trials of a cell that end before their load, and no other, end a run: the first one and its repeat.
+const UNSTARTED: u32 = 2;
+
 /// What a trial came to. The default is a measurement.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judged {
     /// The checks that make it no measurement, what explains the others first; empty of a measurement.
     pub failed: Vec<FailedCheck>,
@@ -19,10 +23,22 @@ pub struct Judged {
     pub is_outside: bool,
     /// Whether the system under test failed.
     pub system_failed: bool,
-    /// Whether the study's `abort_on` ended it.
-    pub aborted: bool,
-    /// Of a search: whether a measurement holds what the search is subject to.
-    pub carried: Option<bool>,
+    /// Whether it ended before it offered any load.
+    pub before_load: bool,
+    /// As a search takes it in.
+    pub judgement: Judgement,
+}
+
+impl Default for Judged {
+    fn default() -> Self {
+        Self {
+            failed: Vec::new(),
+            is_outside: false,
+            system_failed: false,
+            before_load: false,
+            judgement: Judgement::NotCarried,
+        }
+    }
 }
 
 /// A check that makes a trial no measurement.
@@ -46,6 +62,7 @@ impl Judged {
                 evidence: why,
                 advice: String::new(),
             }],
+            judgement: Judgement::Invalid,
             ..Self::default()
         }
     }
@@ -60,21 +77,6 @@ impl Judged {
         !self.is_valid() && self.is_outside && !self.system_failed
     }
 
-    /// As a search takes it in.
-    pub(crate) fn judgement(&self) -> Judgement {
-        match (self.system_failed, self.failed.first(), self.carried) {
-            (true, ..) => Judgement::SystemFailed,
-            // What must be stopped to protect the system, it doesn't carry.
-            _ if self.aborted => Judgement::NotCarried,
-            (_, Some(check), _) => Judgement::Invalid {
-                reason: format!("{}: {}", check.name, check.evidence),
-                outside: self.is_outside,
-            },
-            (_, None, Some(true)) => Judgement::Carried,
-            (_, None, _) => Judgement::NotCarried,
-        }
-    }
-
     #[cfg(test)]
     pub(crate) fn made_up(check: &str, is_outside: bool) -> Self {
         let failed = FailedCheck {
@@ -85,8 +87,44 @@ impl Judged {
         Self {
             failed: vec![failed],
             is_outside,
+            judgement: match is_outside {
+                true => Judgement::Disturbed { held: false },
+                false => Judgement::Invalid,
+            },
             ..Self::default()
         }
+    }
+}
+
+/// Cells whose trials ended before any load, as those of a system that can't start do.
+#[derive(Debug, Default)]
+pub(crate) struct Unstarted {
+    /// By cell: how many trials, and whether another one came to its load.
+    cells: Vec<(Cell, u32, bool)>,
+}
+
+impl Unstarted {
+    /// Takes a trial in. A sentence when the run is to end: nothing of this cell came to its load, also not
+    /// the repeat, and without it the other cells have nothing to stand beside.
+    pub(crate) fn learn(&mut self, cell: &Cell, judged: &Judged) -> Option<String> {
+        let known = self.cells.iter().position(|(known, ..)| known == cell);
+        let at = known.unwrap_or_else(|| {
+            self.cells.push((cell.clone(), 0, false));
+            self.cells.len() - 1
+        });
+        let (_, failed, came) = &mut self.cells[at];
+        match judged.judgement {
+            Judgement::Unprepared => *failed += 1,
+            _ => *came = true,
+        }
+        if *failed < UNSTARTED || *came {
+            return None;
+        }
+        let why = judged.failed.first().map_or("", |check| &check.evidence);
+        Some(format!(
+            "The run ends: {UNSTARTED} trials of the same cell in a row ended before their load, and none of it \
+             came further. The last: {why}"
+        ))
     }
 }
 
@@ -152,24 +190,32 @@ mod tests {
     }
 
     #[test]
-    fn a_search_takes_it_in() {
-        let held = Judged {
-            carried: Some(true),
-            ..Judged::default()
+    fn a_cell_that_never_comes_to_its_load_ends_the_run() {
+        let unprepared = Judged {
+            judgement: Judgement::Unprepared,
+            ..Judged::made_up("system under test", false)
         };
-        assert_eq!(held.judgement(), Judgement::Carried);
-        assert_eq!(Judged::default().judgement(), Judgement::NotCarried);
+        let cell = |n: i64| Cell::from([("threads".to_owned(), lab_study::model::Level::Int(n))]);
+        let mut unstarted = Unstarted::default();
+        assert_eq!(unstarted.learn(&cell(1), &unprepared), None);
+        assert_eq!(unstarted.learn(&cell(2), &unprepared), None);
+        let why = unstarted.learn(&cell(1), &unprepared).unwrap();
+        assert!(why.contains("50 % (limit 20 %)"), "{why}");
+        // One that came to its load once is no system that can't start.
+        assert_eq!(unstarted.learn(&cell(3), &Judged::default()), None);
+        for _ in 0..3 {
+            assert_eq!(unstarted.learn(&cell(3), &unprepared), None);
+        }
+    }
+
+    #[test]
+    fn repeats_are_for_disturbed_trials() {
         let failed = Judged {
             system_failed: true,
             ..Judged::made_up("system under test", true)
         };
-        assert_eq!(failed.judgement(), Judgement::SystemFailed);
         assert!(!failed.may_be_repeated());
-        let aborted = Judged {
-            aborted: true,
-            ..Judged::made_up("abort", false)
-        };
-        assert_eq!(aborted.judgement(), Judgement::NotCarried);
+        let aborted = Judged::made_up("abort", false);
         assert!(!aborted.may_be_repeated() && !aborted.is_valid());
         assert!(Judged::made_up("other programs", true).may_be_repeated());
         assert!(!Judged::made_up("waits", false).may_be_repeated());

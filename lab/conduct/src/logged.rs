@@ -126,7 +126,7 @@ fn of_trial(event: &Event) -> Option<Happening> {
                 .iter()
                 .map(|check| format!("{}: {}", check.name, check.evidence))
                 .collect(),
-            carried: judged.carried,
+            carried: judged.judgement.carried(),
         },
         _ => return None,
     })

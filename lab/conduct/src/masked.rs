@@ -30,6 +30,7 @@ fn end(secrets: &Secrets, end: &mut TrialEnd) {
     match end {
         TrialEnd::Complete => {}
         TrialEnd::SystemFailed { message }
+        | TrialEnd::PreparationFailed { message, .. }
         | TrialEnd::GeneratorFailed { message }
         | TrialEnd::AgentLost { message }
         | TrialEnd::Aborted { message } => {

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use lab_archive::{Noted, RawBaseline, TrialWriter};
+use lab_archive::{Noted, PreparationCause, RawBaseline, TrialWriter};
 use lab_driver::{Background, Clock, Driver, DriverEvent, WorkerThread};
 use lab_host::clock::{Stopwatch, calendar};
 use lab_host::cores;
@@ -56,9 +56,11 @@ impl Conductor<'_> {
                     users_done,
                     transactions,
                     errors,
+                    unanswered,
                 }) => {
-                    if heard.1 != transactions {
-                        heard = (Stopwatch::start(), transactions);
+                    let answered = transactions + errors.saturating_sub(unanswered);
+                    if heard.1 != answered {
+                        heard = (Stopwatch::start(), answered);
                     }
                     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
                     let (step, steps) = (count(step), count(steps));
@@ -77,7 +79,7 @@ impl Conductor<'_> {
             if heard.0.elapsed() > SETUP_SILENCE {
                 let minutes = SETUP_SILENCE.as_secs() / 60;
                 let message = format!("the system answered no setup request for {minutes} minutes");
-                return Err(Stop::System(message));
+                return Err(Stop::Preparation(message, PreparationCause::System));
             }
         }
     }
@@ -270,12 +272,11 @@ impl Conductor<'_> {
         )))
     }
 
-    /// Whether it is no wonder that all requests fail: the study says so, or a search tries more users
-    /// than the system carries.
+    /// Whether all requests may fail: the study allows it, or a search tries more users than this cell
+    /// carried before.
     fn may_fail(&self) -> bool {
         let limits = &self.plan.question.thresholds;
-        let goes_beyond = self.plan.search.is_some() && self.trial.id > 1;
-        goes_beyond || limits.iter().any(|limit| limit.lets_all_fail())
+        self.goes_beyond || limits.iter().any(|limit| limit.lets_all_fail())
     }
 
     fn monitor(&self, system: &System, worker: Option<WorkerThread>) -> Monitor {

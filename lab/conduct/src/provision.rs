@@ -2,17 +2,19 @@
 //! load begins with, by requests and commands as the study writes them.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use lab_archive::PreparationCause;
 use lab_machine::http::{ANSWER, Ask, Client};
 use lab_study::{Action, ActionRequest, BasicAuth, EACH, Piece, Preparation};
 use lab_workload::template::{Escape, Symbols};
 use lab_workload::{JsonPath, Parameters, Template, User, UserScope, Workload};
 
+use crate::ConductError;
 use crate::start::UserExtra;
 use crate::stop::Stop;
 
@@ -125,7 +127,9 @@ impl Preparing<'_> {
             };
             self.act((at, action), &mut extra)
                 .map_err(|stop| match stop {
-                    Stop::System(problem) => Stop::System(format!("{failed}: {problem}")),
+                    Stop::Preparation(problem, cause) => {
+                        Stop::Preparation(format!("{failed}: {problem}"), cause)
+                    }
                     stop => stop,
                 })?;
         }
@@ -139,10 +143,7 @@ impl Preparing<'_> {
         match action {
             Action::Request(request) => self.request(request, extra),
             Action::Command(_) => {
-                let users = self.users;
-                write_users(self.users_file, users, extra).map_err(|error| {
-                    Stop::System(format!("the list of users can't be written: {error}"))
-                })?;
+                write_users(self.users_file, self.users, extra)?;
                 (self.run)(at)
             }
         }
@@ -167,15 +168,16 @@ impl Preparing<'_> {
     ) -> Result<(), Stop> {
         let workload = group.extended();
         let compiled =
-            Compiled::of(spec, &workload.variables, &self.users.constants).map_err(Stop::System)?;
+            Compiled::of(spec, &workload.variables, &self.users.constants).map_err(in_study)?;
         for (number, users) in users.chunks_mut(compiled.users_per_request).enumerate() {
             let first = number * compiled.users_per_request;
             let sent = self.batch(&compiled, (group, &workload), first, users);
             if self.interrupt.load(Ordering::Relaxed) {
                 return Err(Stop::Interrupted);
             }
-            sent.map_err(|problem| {
-                Stop::System(format!("{} {}: {problem}", spec.method, spec.target))
+            sent.map_err(|(problem, cause)| {
+                let problem = format!("{} {}: {problem}", spec.method, spec.target);
+                Stop::Preparation(problem, cause)
             })?;
         }
         Ok(())
@@ -188,14 +190,17 @@ impl Preparing<'_> {
         (group, workload): (&Group<'_>, &Workload),
         first: usize,
         users: &mut [Vec<(String, String)>],
-    ) -> Result<(), String> {
+    ) -> Result<(), (String, PreparationCause)> {
+        let of_study = |problem: String| (problem, PreparationCause::Study);
+        let of_system = |problem: String| (problem, PreparationCause::System);
         let mut scopes = Vec::with_capacity(users.len());
         for (at, own) in users.iter().enumerate() {
             let index = u32::try_from(first + at).unwrap_or(u32::MAX);
             let extra = group.extra(&self.users.filled_in, own);
-            scopes.push(group.scope(workload, index, &extra)?);
+            let scope = group.scope(workload, index, &extra);
+            scopes.push(scope.map_err(of_study)?);
         }
-        let (path, headers, body) = compiled.render(&mut scopes)?;
+        let (path, headers, body) = compiled.render(&mut scopes).map_err(of_study)?;
         let ask = Ask {
             method: &compiled.spec.method,
             path: &path,
@@ -206,14 +211,15 @@ impl Preparing<'_> {
         let answer = self
             .client
             .exchange(&ask, self.interrupt)
-            .map_err(|e| e.to_string())?;
+            .map_err(|e| of_system(e.to_string()))?;
         let expected = |range: &std::ops::RangeInclusive<u16>| range.contains(&answer.status);
         if !compiled.spec.expect.iter().any(expected) {
             let text = String::from_utf8_lossy(&answer.body);
             let start: String = text.chars().take(SHOWN).collect();
-            return Err(format!("status {} ({})", answer.status, start.trim()));
+            let problem = format!("status {} ({})", answer.status, start.trim());
+            return Err(of_system(problem));
         }
-        compiled.capture(&answer.body, users)
+        compiled.capture(&answer.body, users).map_err(of_system)
     }
 }
 
@@ -371,26 +377,41 @@ fn text(template: &Template, scope: &mut UserScope) -> Result<String, String> {
     Ok(out)
 }
 
-/// A file with one JSON object for each user: its index and its variables.
-fn write_users(path: &Path, users: &Users<'_>, extra: &UserExtra) -> io::Result<()> {
-    let mut file = BufWriter::new(File::create(path)?);
+fn in_study(problem: String) -> Stop {
+    Stop::Preparation(problem, PreparationCause::Study)
+}
+
+/// Writes a file with one JSON object for each user: its index and its variables. A file that can't be
+/// written is a failure of the lab, and no trial could go on.
+fn write_users(path: &Path, users: &Users<'_>, extra: &UserExtra) -> Result<(), Stop> {
+    let failed = |source| {
+        Stop::Fatal(ConductError::Scratch {
+            path: path.to_path_buf(),
+            source,
+        })
+    };
+    let mut file = BufWriter::new(File::create(path).map_err(failed)?);
     let groups = users.groups.iter();
     let each = groups.flat_map(|group| (0..group.first.users).map(move |index| (group, index)));
     for ((group, index), own) in each.zip(extra) {
-        let workload = group.workload;
-        let scope = group
-            .scope(workload, index, own)
-            .map_err(io::Error::other)?;
-        let mut object = serde_json::Map::new();
-        object.insert("index".to_owned(), scope.index().into());
-        let names = workload.user.iter().map(|(name, _)| name.as_str());
-        let captured = own.iter().map(|(name, _)| name.as_str());
-        for name in names.chain(captured) {
-            let value = scope.get(name).unwrap_or_default();
-            object.insert(name.to_owned(), value.into());
-        }
-        serde_json::to_writer(&mut file, &object)?;
-        file.write_all(b"\n")?;
+        let line = user_line(group, index, own).map_err(in_study)?;
+        file.write_all(&line).map_err(failed)?;
     }
-    file.flush()
+    file.flush().map_err(failed)
+}
+
+fn user_line(group: &Group<'_>, index: u32, own: &[(String, String)]) -> Result<Vec<u8>, String> {
+    let workload = group.workload;
+    let scope = group.scope(workload, index, own)?;
+    let mut object = serde_json::Map::new();
+    object.insert("index".to_owned(), scope.index().into());
+    let names = workload.user.iter().map(|(name, _)| name.as_str());
+    let captured = own.iter().map(|(name, _)| name.as_str());
+    for name in names.chain(captured) {
+        let value = scope.get(name).unwrap_or_default();
+        object.insert(name.to_owned(), value.into());
+    }
+    let mut line = serde_json::to_vec(&object).map_err(|error| error.to_string())?;
+    line.push(b'\n');
+    Ok(line)
 }

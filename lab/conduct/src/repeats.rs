@@ -1,10 +1,12 @@
 //! Which trial of a plan comes next, and which is repeated. Pure: what was judged so far decides.
 //!
 //! A trial that is no measurement for a reason outside system and generator is repeated at the end of
-//! its block, up to so many times. None is repeated for its result, nor for a reason that is still
+//! its block, up to so many times. One that ended before any load is repeated once. None is repeated for its result, nor for a reason that is still
 //! there, nor while the machine stays disturbed however long one waits.
 
 use std::collections::BTreeMap;
+
+use lab_stats::search::Judgement;
 
 use crate::judged::Judged;
 
@@ -30,6 +32,10 @@ struct State {
     ran: bool,
     /// Its last attempt is no measurement, and may be repeated.
     open: bool,
+    /// Its last attempt ended before any load, and is the first of this go that did: it runs once more.
+    again: bool,
+    /// An attempt of this go ended before any load.
+    unprepared: bool,
     /// It is not to run any more in this go.
     left_out: bool,
     /// Repeats that are left.
@@ -53,6 +59,8 @@ impl Repeats {
             block,
             ran: false,
             open: false,
+            again: false,
+            unprepared: false,
             left_out: false,
             left: repeats,
         };
@@ -80,8 +88,9 @@ impl Repeats {
             let attempts = judged.get(&state.id).map_or(&[][..], Vec::as_slice);
             for (id, judged) in attempts {
                 self.id = self.id.max(id + self.each);
-                let valid = state.ran && !state.open;
+                let valid = state.ran && !state.open && !state.again;
                 state.open = judged.may_be_repeated() && !valid;
+                state.again = judged.judgement == Judgement::Unprepared && !valid;
                 state.ran = true;
             }
         }
@@ -101,6 +110,9 @@ impl Repeats {
         let state = &mut self.trials[next.at];
         state.ran = true;
         state.open = judged.may_be_repeated();
+        let is_unprepared = judged.judgement == Judgement::Unprepared;
+        state.again = is_unprepared && !state.unprepared;
+        state.unprepared |= is_unprepared;
         if let Some(id) = next.attempt {
             state.left = state.left.saturating_sub(1);
             self.id = id + self.each;
@@ -116,7 +128,7 @@ impl Repeats {
     /// A repeat in a go belongs to its block's end: what a block went without is left to another go.
     fn end_blocks_before(&mut self, block: u32) {
         for state in self.trials.iter_mut().filter(|one| one.block < block) {
-            state.left = 0;
+            (state.left, state.again) = (0, false);
         }
     }
 
@@ -155,7 +167,7 @@ impl Repeats {
     }
 
     fn is_repeated(&self, one: &State) -> bool {
-        one.open && one.left > 0 && !self.is_hopeless()
+        one.again || (one.open && one.left > 0 && !self.is_hopeless())
     }
 
     /// How many were disturbed each time.
@@ -247,6 +259,39 @@ mod tests {
         assert_eq!((of(3), of(4), ran.len()), (3, 1, 8));
         let none = order(&mut fresh(0), |_, _| disturbed());
         assert_eq!(none.len(), 6);
+    }
+
+    #[test]
+    fn a_trial_without_load_is_repeated_once_and_again_by_a_resumed_run() {
+        let unprepared = || Judged {
+            judgement: Judgement::Unprepared,
+            ..Judged::made_up("preparation", false)
+        };
+        // Also where a study allows no repeats.
+        for repeats in [0, 3] {
+            let ran = order(&mut fresh(repeats), |trial, before| match (trial, before) {
+                (2, _) | (5, 0) => unprepared(),
+                _ => valid(),
+            });
+            let expected = [
+                (1, 1),
+                (2, 2),
+                (3, 3),
+                (2, 7),
+                (4, 4),
+                (5, 5),
+                (6, 6),
+                (5, 8),
+            ];
+            assert_eq!(ran, expected);
+        }
+        let mut resumed = fresh(3);
+        let both = vec![(2, unprepared()), (7, unprepared())];
+        let one = |id| (id, vec![(id, valid())]);
+        let mut earlier = BTreeMap::from([1, 3, 4, 5, 6].map(one));
+        earlier.insert(2, both);
+        resumed.recall(&earlier);
+        assert_eq!(order(&mut resumed, |_, _| valid()), [(2, 8)]);
     }
 
     #[test]

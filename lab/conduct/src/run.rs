@@ -20,7 +20,7 @@ use lab_host::kernel::{self, Kernel};
 use lab_host::{disk, machine};
 use lab_machine::programs;
 use lab_machine::scratch::{self, Scratch, Work};
-use lab_study::plan::{Plan, Trial};
+use lab_study::plan::{HowEnded, Plan, Trial};
 use lab_study::{Loaded, Secrets, Workload};
 
 use crate::control::Control;
@@ -28,7 +28,7 @@ use crate::course::Conductor;
 use crate::duet;
 use crate::event::Event;
 use crate::far::{self, Machines};
-use crate::judged::{Judge, Judged, Streak};
+use crate::judged::{Judge, Judged, Streak, Unstarted};
 use crate::logged::Logged;
 use crate::manifest::manifest;
 use crate::measuring::LOOK;
@@ -90,7 +90,7 @@ pub struct Outcome {
 /// [`ConductError::Settings`] or [`ConductError::Preflight`] with all that is in the way, in words.
 pub fn preflight(request: &RunRequest) -> Result<(), ConductError> {
     let here = far::plan_here(&request.plan);
-    let mut problems = programs::check(&here);
+    let mut problems = programs::check(&here, &request.loaded.study.requires);
     problems.extend(attach::check(&here));
     problems.extend(reach::check(&here));
     problems.extend(kernel::check(&here));
@@ -341,7 +341,7 @@ impl Run<'_> {
             planned,
         });
         let (mut interrupted, mut left_out) = (false, false);
-        let mut streak = Streak::default();
+        let (mut streak, mut unstarted) = (Streak::default(), Unstarted::default());
         while let Some(next) = repeats.next() {
             let unit = units[next.at];
             let after = outstanding(&repeats).1.saturating_sub(length(&unit[0]));
@@ -349,6 +349,7 @@ impl Run<'_> {
                 of: trials,
                 after,
                 attempt_of: next.attempt.map(|_| unit[0].id),
+                goes_beyond: false,
             };
             let id = next.attempt.unwrap_or(unit[0].id);
             let judged = match unit {
@@ -368,18 +369,22 @@ impl Run<'_> {
                 }
                 left_out = true;
                 repeats.leave_out(next);
-                let told = "It was skipped: a resumed run runs it.".to_owned();
-                events(Event::Note(told));
+                events(Event::Note(SKIPPED.to_owned()));
                 continue;
             };
             let gave_up = repeats.learn(next, &judged, self.waited_in_vain.get());
             let told = gave_up.then(|| NOT_REPEATED.to_owned());
-            for told in streak.learn(&judged).into_iter().chain(told) {
-                events(Event::Note(told));
+            let end = unstarted.learn(&unit[0].cell, &judged);
+            let said = [streak.learn(&judged), told, end.clone()];
+            said.into_iter()
+                .flatten()
+                .for_each(|said| events(Event::Note(said)));
+            if end.is_some() {
+                break;
             }
         }
-        let is_cut = interrupted || left_out;
-        self.outcome(trials, count(repeats.disturbed()), is_cut)
+        let disturbed = count(repeats.disturbed());
+        self.outcome(trials, disturbed, interrupted || left_out)
     }
 
     /// What the trials came to that are in the archive already, by trial of the plan.
@@ -420,10 +425,10 @@ impl Run<'_> {
             .filter(|trial| completed.contains(&trial.id));
         for trial in known.cloned().collect::<Vec<_>>() {
             let judged = judge(self.archive.dir(), trial.id);
-            searching.recall(&plan, &trial, judged.judgement());
+            searching.recall(&plan, &trial, judged.judgement);
         }
         self.search_started(&searching, &plan, &completed, events);
-        let (mut interrupted, mut streak, mut disturbed) = (false, Streak::default(), false);
+        let (mut interrupted, mut streak) = (false, Streak::default());
         // A trial that was chosen and cut off runs first.
         let mut cut = plan
             .trials
@@ -437,20 +442,29 @@ impl Run<'_> {
                 of: count(of),
                 after: length(&trial) * count(of - at - 1),
                 attempt_of: None,
+                goes_beyond: searching.has_carried(&plan, &trial),
             };
             let Some(judged) = self.one((&plan, &trial), place, judge, events)? else {
-                interrupted = true;
-                break;
+                interrupted = self.interrupted();
+                if interrupted {
+                    break;
+                }
+                // The trials that follow depend on this one.
+                cut = Some(at);
+                events(Event::Note(BEGUN_AGAIN.to_owned()));
+                continue;
             };
-            disturbed = judged.may_be_repeated();
-            let judgement = judged.judgement();
-            let words = search::words(trial.load.users, &judgement);
+            let words = search::words(trial.load.users, judged.judgement);
             for told in words.into_iter().chain(streak.learn(&judged)) {
                 events(Event::Note(told));
             }
-            searching.learn(&plan, &trial, judgement);
+            searching.learn(&plan, &trial, judged.judgement);
         }
-        self.outcome(count(plan.trials.len()), u32::from(disturbed), interrupted)
+        plan.search_ended = searching.ended();
+        self.archive.replace_plan(&written(self.secrets, &plan)?)?;
+        let ended = plan.search_ended.iter();
+        let disturbed = ended.filter(|end| end.how == HowEnded::Disturbed).count();
+        self.outcome(count(plan.trials.len()), count(disturbed), interrupted)
     }
 
     fn search_started(
@@ -589,6 +603,7 @@ impl Run<'_> {
             events,
             interrupt: self.interrupt,
             control: &self.request.control,
+            goes_beyond: place.goes_beyond,
             elsewhere: self.request.elsewhere.as_ref(),
             machines: &self.request.machines,
         };
@@ -642,6 +657,10 @@ fn started(trial: &Trial, place: Standing) -> Event {
     }
 }
 
+/// What a run says of a trial that is left to another go.
+const SKIPPED: &str = "It was skipped: a resumed run runs it.";
+/// What a search says of a trial that was skipped.
+const BEGUN_AGAIN: &str = "It was skipped: the search begins it again.";
 /// What a run says when it ends its repeats.
 const NOT_REPEATED: &str = "The machine got quiet in none of the last three waits: until it does, disturbed trials \
      are not repeated. `--resume` repeats them at another time.";
@@ -664,6 +683,8 @@ struct Standing {
     after: Duration,
     /// The trial of the plan that this one repeats.
     attempt_of: Option<u32>,
+    /// Of a search: whether fewer users are carried already, so that these may be too many.
+    goes_beyond: bool,
 }
 
 fn count(n: usize) -> u32 {

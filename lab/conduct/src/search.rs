@@ -5,6 +5,7 @@
 //! order, so that a machine that drifts does not favour one of them.
 
 use lab_stats::search::{Judgement, Next, Rules, Tried};
+use lab_study::plan::{HowEnded, SearchEnd};
 use lab_study::plan::{Plan, Trial};
 use lab_workload::timing;
 
@@ -52,12 +53,7 @@ impl Searching {
 
     /// Takes in what a trial came to.
     pub(crate) fn learn(&mut self, plan: &Plan, trial: &Trial, judged: Judgement) {
-        let cells = plan.search.iter().flat_map(|search| &search.cells);
-        let same = |other: &Trial| {
-            let what = |t: &Trial| (t.cell.clone(), t.parameters.clone());
-            what(other) == what(trial)
-        };
-        let Some(cell) = cells.into_iter().position(same) else {
+        let Some(cell) = cell_of(plan, trial) else {
             return;
         };
         if trial.block != self.block {
@@ -87,6 +83,30 @@ impl Searching {
         in_block(self.block, &self.had).or_else(|| in_block(self.block + 1, &[]))
     }
 
+    /// Whether a trial of the same cell carried its load already, so that more may be too much.
+    pub(crate) fn has_carried(&self, plan: &Plan, trial: &Trial) -> bool {
+        let carried = |tried: &Tried| {
+            matches!(
+                tried.judgement,
+                Judgement::Carried | Judgement::Disturbed { held: true }
+            )
+        };
+        let cell = cell_of(plan, trial).and_then(|cell| self.cells.get(cell));
+        cell.is_some_and(|cell| cell.iter().any(carried))
+    }
+
+    /// How the search of each cell ended.
+    pub(crate) fn ended(&self) -> Vec<SearchEnd> {
+        let of = |(cell, known): (&Vec<Tried>, &usize)| SearchEnd {
+            how: match self.rules.next_since(cell, *known) {
+                Next::Done(end) => end.into(),
+                Next::Try(_) => HowEnded::Interrupted,
+            },
+            users: cell.last().map(|last| last.level),
+        };
+        self.cells.iter().zip(&self.known).map(of).collect()
+    }
+
     /// Trials that the whole search takes, roughly, and at least those made.
     pub(crate) fn expected(&self) -> usize {
         let usual = self.rules.usual_trials() as usize;
@@ -98,15 +118,27 @@ impl Searching {
     }
 }
 
-/// What a trial says of its level, for the progress display; what is no measurement says nothing.
-pub(crate) fn words(users: u32, judged: &Judgement) -> Option<String> {
+/// The place of a trial's cell among those that are searched.
+fn cell_of(plan: &Plan, trial: &Trial) -> Option<usize> {
+    let mut cells = plan.search.iter().flat_map(|search| &search.cells);
+    cells.position(|other| other.cell == trial.cell && other.parameters == trial.parameters)
+}
+
+/// What a trial says about its level, for the progress display; an invalid one says nothing.
+pub(crate) fn words(users: u32, judged: Judgement) -> Option<String> {
     match judged {
         Judgement::Carried => Some(format!("{users} users are carried")),
         Judgement::NotCarried => Some(format!("{users} users are not carried")),
         Judgement::SystemFailed => {
             Some(format!("{users} users are not carried: the system failed"))
         }
-        Judgement::Invalid { .. } => None,
+        Judgement::Disturbed { held: true } => Some(format!(
+            "{users} users held although the trial was disturbed: a lower bound, not a measurement"
+        )),
+        Judgement::Unprepared => Some(format!(
+            "the trial at {users} users offered no load, so it says nothing about them"
+        )),
+        Judgement::Disturbed { held: false } | Judgement::Invalid => None,
     }
 }
 

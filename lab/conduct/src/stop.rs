@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lab_archive::PreparationCause;
 use lab_driver::DriverError;
 use lab_machine::Failed;
 
@@ -15,6 +16,8 @@ pub(crate) const DRIVER_GRACE: Duration = Duration::from_secs(30);
 pub(crate) enum Stop {
     /// The system under test failed; with its last lines.
     System(String),
+    /// The preparation failed, before any load; what, and where the cause lies.
+    Preparation(String, PreparationCause),
     /// A generator process failed; with its last words.
     Generator(String),
     /// A generator on another machine was lost, or the system's.
@@ -35,6 +38,16 @@ impl Stop {
         Self::Generator(format!(
             "the load generator had not ended {seconds} s after its hold, as one does that gets no CPU time"
         ))
+    }
+}
+
+impl Stop {
+    /// A failure of the system while it is prepared, which says nothing about its load.
+    pub(crate) fn in_preparation(self, cause: PreparationCause) -> Self {
+        match self {
+            Self::System(message) => Self::Preparation(message, cause),
+            stop => stop,
+        }
     }
 }
 
@@ -67,9 +80,10 @@ pub(crate) fn with_end(
             (Err(Stop::Fatal(error)), None)
         }
         // What is left of a system whose machine was lost soon fails, too, or does too little, before the loss is known.
-        (Err(Stop::System(why) | Stop::Aborted(why)), Err(Stop::Lost(lost))) => {
-            (Err(Stop::Lost(lost)), Some(format!("Before that: {why}.")))
-        }
+        (
+            Err(Stop::System(why) | Stop::Preparation(why, _) | Stop::Aborted(why)),
+            Err(Stop::Lost(lost)),
+        ) => (Err(Stop::Lost(lost)), Some(format!("Before that: {why}."))),
         (result, Err(Stop::System(why) | Stop::Lost(why))) => {
             (result, Some(format!("When the system was ended: {why}.")))
         }

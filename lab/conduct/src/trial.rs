@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-use lab_archive::{Noted, TrialEnd, TrialWriter};
+use lab_archive::{Noted, PreparationCause, TrialEnd, TrialWriter};
 use lab_client::Protocol;
 use lab_driver::remote::{Elsewhere, Generators};
 use lab_driver::{Drive, DriveSummary, Driver, DriverEvent, Mix, Part};
@@ -47,12 +47,15 @@ impl Conductor<'_> {
         let end = match self.attempt(&mut writer, &mut facts) {
             Ok(()) => TrialEnd::Complete,
             // Whoever ends a run may end all that belongs to it: what failed then failed of that.
-            Err(Stop::System(_) | Stop::Generator(_) | Stop::Lost(_))
+            Err(Stop::System(_) | Stop::Preparation(..) | Stop::Generator(_) | Stop::Lost(_))
                 if self.interrupt.load(Ordering::Relaxed) =>
             {
                 return Ok(None);
             }
             Err(Stop::System(message)) => TrialEnd::SystemFailed { message },
+            Err(Stop::Preparation(message, cause)) => {
+                TrialEnd::PreparationFailed { message, cause }
+            }
             Err(Stop::Generator(message)) => TrialEnd::GeneratorFailed { message },
             Err(Stop::Lost(message)) => TrialEnd::AgentLost { message },
             Err(Stop::Aborted(message)) => TrialEnd::Aborted { message },
@@ -187,7 +190,8 @@ impl Conductor<'_> {
             let users = self.prepare(&start, &mut system)?;
             if let Some(problem) = system.stop()? {
                 let what = "the state that trials begin with can't be kept";
-                return Err(Stop::System(format!("{what}: {problem}")));
+                let problem = format!("{what}: {problem}");
+                return Err(Stop::Preparation(problem, PreparationCause::System));
             }
             let filled = (self.work, &scratch);
             let folder = &keep.folder;
@@ -320,7 +324,7 @@ impl Conductor<'_> {
                     runner.run(PREPARES, &argv.unwrap_or_default(), self.interrupt)
                 }
             };
-            done.map_err(stopped)
+            done.map_err(|failed| stopped(failed).in_preparation(PreparationCause::Study))
         };
         let mut preparing = Preparing {
             users: &users,
@@ -331,7 +335,7 @@ impl Conductor<'_> {
         };
         let prepared = preparing.prepare(&setting.preparation);
         // A dead server says more by its last lines than by a refused connection.
-        if let Err(Stop::System(_)) = &prepared {
+        if let Err(Stop::Preparation(..)) = &prepared {
             system.check()?;
         }
         prepared

@@ -13,6 +13,7 @@ use lab_archive::{Noted, Run, TrialEnd, TrialRecord};
 use lab_conduct::{
     ConductError, Control, Event, FailedCheck, Judged, Outcome, Patience, Phase, RunRequest, run,
 };
+use lab_stats::search::Judgement;
 use lab_study::plan::{PlanOptions, plan};
 use lab_study::{Files, load_study};
 
@@ -161,7 +162,9 @@ impl Stage {
 
     fn failure(&self) -> String {
         match self.one().0.end {
-            TrialEnd::SystemFailed { message } => message,
+            TrialEnd::SystemFailed { message } | TrialEnd::PreparationFailed { message, .. } => {
+                message
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -324,7 +327,10 @@ fn up_to_six(run: &Run) -> Judged {
     let trials = run.plan["trials"].as_array().unwrap();
     let planned = trials.iter().find(|trial| trial["id"] == id).unwrap();
     Judged {
-        carried: Some(planned["load"]["users"].as_u64().unwrap() <= 6),
+        judgement: match planned["load"]["users"].as_u64().unwrap() <= 6 {
+            true => Judgement::Carried,
+            false => Judgement::NotCarried,
+        },
         ..Judged::default()
     }
 }
@@ -380,7 +386,11 @@ fn invalid(is_carried: bool, is_outside: bool) -> Judged {
     Judged {
         failed: if is_carried { vec![] } else { vec![failed] },
         is_outside: is_outside && !is_carried,
-        carried: is_carried.then_some(true),
+        judgement: match (is_carried, is_outside) {
+            (true, _) => Judgement::Carried,
+            (false, true) => Judgement::Disturbed { held: false },
+            (false, false) => Judgement::Invalid,
+        },
         ..Judged::default()
     }
 }
@@ -402,10 +412,56 @@ fn a_search_that_is_disturbed_each_time_ends_and_a_resume_goes_on() {
     assert_eq!(outcome.disturbed, 0);
 }
 
+/// How the search of the only cell ended, as the archive has it.
+fn ended(stage: &Stage) -> serde_json::Value {
+    let plan = Run::open(&stage.out()).unwrap().plan;
+    plan["search_ended"][0]["how"].clone()
+}
+
+#[test]
+fn a_search_ends_with_a_preparation_that_fails_twice_and_a_resume_goes_on() {
+    let stage = searching();
+    let unprepared = |run: &Run| Judged {
+        before_load: true,
+        judgement: Judgement::Unprepared,
+        ..up_to_six(run)
+    };
+    let mut judge = |run: &Run| match run.trials[0].record.id {
+        2 | 3 => unprepared(run),
+        _ => up_to_six(run),
+    };
+    let outcome = stage.run(false, &mut judge, usize::MAX).unwrap();
+    assert_eq!(chosen(&stage), [2, 4, 4]);
+    assert_eq!((outcome.completed, outcome.interrupted), (3, false));
+    assert_eq!(ended(&stage), "preparation_failed");
+    stage.run(true, &mut judge, usize::MAX).unwrap();
+    assert_eq!(chosen(&stage)[3..6], [4, 8, 6]);
+    assert_eq!(ended(&stage), "finished");
+}
+
+#[test]
+fn a_trial_of_a_search_that_is_skipped_begins_again() {
+    let stage = searching();
+    let request = stage.request(false);
+    let skip = Arc::clone(&request.control.skip);
+    let interrupt = AtomicBool::new(false);
+    let mut order = Vec::new();
+    let mut tell = |event: Event| match event {
+        Event::TrialStarted { id, .. } => order.push(id),
+        Event::Phase(Phase::Ramp) if order == [1, 2] => skip.store(true, Ordering::Relaxed),
+        _ => {}
+    };
+    let mut judge = |dir: &std::path::Path, id| up_to_six(&Run::open_trial(dir, id).unwrap());
+    let outcome = run(&request, &mut tell, &mut judge, &interrupt).unwrap();
+    assert_eq!(order[..4], [1, 2, 2, 3]);
+    assert!(!outcome.interrupted);
+    assert_eq!(ended(&stage), "finished");
+}
+
 #[test]
 fn two_invalid_trials_are_the_generators_limit() {
     let stage = searching();
-    let mut judge = |run: &Run| invalid(up_to_six(run).carried == Some(true), false);
+    let mut judge = |run: &Run| invalid(up_to_six(run).judgement == Judgement::Carried, false);
     stage.run(false, &mut judge, usize::MAX).unwrap();
     assert_eq!(chosen(&stage), [2, 4, 8, 8, 6, 7, 7, 6]);
 }

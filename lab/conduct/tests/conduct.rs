@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use lab_archive::{
-    Circumstances, Follow, Happening, Kind, Noted, Outcome as Answered, Run, Series, TrialEnd,
+    Circumstances, Follow, Happening, Kind, Noted, Outcome as Answered, PreparationCause, Run,
+    Series, TrialEnd,
 };
 use lab_conduct::{
     ConductError, Control, Event, FailedCheck, Judged, Outcome, Patience, Phase, RunRequest, run,
@@ -533,7 +534,11 @@ fn failures(mode: &str) -> Vec<String> {
     run.trials
         .into_iter()
         .map(|trial| match trial.record.end {
-            TrialEnd::SystemFailed { message } => message,
+            TrialEnd::SystemFailed { message } if mode != "no-users" => message,
+            TrialEnd::PreparationFailed { message, cause } if mode == "no-users" => {
+                assert_eq!(cause, PreparationCause::System);
+                message
+            }
             other => panic!("{mode}: {other:?}"),
         })
         .collect()

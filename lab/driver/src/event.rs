@@ -31,6 +31,8 @@ pub enum DriverEvent {
         transactions: u64,
         /// Failed requests so far, over all steps.
         errors: u64,
+        /// Those of the failed requests that got no response.
+        unanswered: u64,
     },
     /// All users are through with setup; the driver waits for [`crate::Driver::begin`].
     SetupDone {

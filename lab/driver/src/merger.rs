@@ -141,6 +141,7 @@ impl Merger {
             users_done: sum.users_done,
             transactions: sum.transactions,
             errors: sum.errors,
+            unanswered: sum.unanswered,
         });
     }
 
@@ -271,6 +272,7 @@ impl Setup {
                 users_done: a.users_done + b.users_done,
                 transactions: a.transactions + b.transactions,
                 errors: a.errors + b.errors,
+                unanswered: a.unanswered + b.unanswered,
                 skipped: a.skipped + b.skipped,
             })
     }

@@ -35,6 +35,9 @@ pub(crate) struct SetupCounts {
     pub(crate) users_done: u32,
     pub(crate) transactions: u64,
     pub(crate) errors: u64,
+    /// Those of the errors without a response.
+    #[serde(default)]
+    pub(crate) unanswered: u64,
     pub(crate) skipped: u64,
 }
 

@@ -522,7 +522,9 @@ impl<C: Client> SetupRun<C> {
             }
             let class = exchange.failure();
             let pause = class.is_some_and(ErrorClass::is_without_response);
-            if !self.count(exchange) {
+            let goes_on = self.count(exchange);
+            self.report();
+            if !goes_on {
                 (request..requests.end).for_each(|r| shared.client.forget(r, &mut user.scope));
                 if pause {
                     let until = shared.clock.nanos() + shared.failure_pause;
@@ -557,6 +559,8 @@ impl<C: Client> SetupRun<C> {
             }
         };
         counts.errors += u64::from(failure.is_some());
+        let class = failure.as_ref().map(|(failure, _)| failure.class);
+        counts.unanswered += u64::from(class.is_some_and(ErrorClass::is_without_response));
         self.counts.set(counts);
         let Some((failure, trace)) = failure else {
             return true;
@@ -572,6 +576,11 @@ impl<C: Client> SetupRun<C> {
             users_done: counts.users_done + 1,
             ..counts
         });
+        self.report();
+    }
+
+    /// Reports the counts, a few times a second at most.
+    fn report(&self) {
         let now = self.shared.clock.now();
         if now.saturating_sub(self.reported.get()) >= SETUP_REPORT {
             self.reported.set(now);

@@ -16,5 +16,5 @@ pub use fewest::warnings;
 pub use length::Lengths;
 pub use power::{Earlier, between_runs, power};
 pub use rows::rows;
-pub use schedule::schedule;
+pub use schedule::{Waits, schedule};
 pub use words::{cell_words, duration};

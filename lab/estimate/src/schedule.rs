@@ -18,7 +18,7 @@ const CELL_WIDTH: usize = 30;
 
 /// The trials of a plan, the time and disk that they need, and their limits, at most 80 columns wide.
 #[must_use]
-pub fn schedule(study: &Study, plan: &Plan, disk_bytes: u64) -> String {
+pub fn schedule(study: &Study, plan: &Plan, disk_bytes: u64, waits: Waits) -> String {
     let lengths = Lengths::of(study);
     let mut text = String::new();
     let _ = writeln!(text, "{}: {}", plan.study, plan.title);
@@ -32,7 +32,7 @@ pub fn schedule(study: &Study, plan: &Plan, disk_bytes: u64) -> String {
     }
     let _ = writeln!(text);
     if let Some(search) = &plan.search {
-        text.push_str(&searches(plan, search, lengths));
+        text.push_str(&searches(plan, search, lengths, waits));
         text.push_str(&file_systems(plan));
         let _ = write!(text, "\n{}", limits(plan));
         return text;
@@ -60,19 +60,44 @@ pub fn schedule(study: &Study, plan: &Plan, disk_bytes: u64) -> String {
         duration(lengths.total(plan)),
         disk(disk_bytes)
     );
-    text.push_str(&worst(plan, lengths));
+    text.push_str(&worst(plan, lengths, waits));
     let _ = write!(text, "\n{}", limits(plan));
     text
 }
 
-/// What repeats of disturbed trials may take.
-fn worst(plan: &Plan, lengths: Lengths) -> String {
-    match plan.question.repeats {
-        0 => String::new(),
-        n => format!(
-            "up to {} where every trial is disturbed and repeated {n} times\n",
-            duration(lengths.total(plan).saturating_mul(n + 1))
-        ),
+/// What repeats of disturbed trials may take, and the waits for an idle machine.
+fn worst(plan: &Plan, lengths: Lengths, waits: Waits) -> String {
+    let repeats = plan.question.repeats;
+    let trials = u32::try_from(plan.trials.len()).unwrap_or(u32::MAX);
+    let plus = waits.words(trials.saturating_mul(repeats + 1));
+    let longest = duration(lengths.total(plan).saturating_mul(repeats + 1));
+    match (repeats, plus) {
+        (0, None) => String::new(),
+        (0, Some(plus)) => format!("up to {longest}, {plus}\n"),
+        (n, plus) => {
+            let plus = plus.map_or(String::new(), |plus| format!(",\n{plus}"));
+            format!("up to {longest} where every trial is disturbed and repeated {n} times{plus}\n")
+        }
+    }
+}
+
+/// How long a run waits for an idle machine, at most.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// Before a trial.
+    pub trial: Duration,
+    /// In all.
+    pub run: Duration,
+}
+
+impl Waits {
+    /// How long so many trials may wait; `None` where they don't.
+    fn words(self, trials: u32) -> Option<String> {
+        let most = self.trial.saturating_mul(trials).min(self.run);
+        let most = (!most.is_zero()).then(|| duration(most))?;
+        Some(format!(
+            "plus at most {most} of waiting for an idle machine"
+        ))
     }
 }
 
@@ -401,7 +426,7 @@ fn expected_trials(plan: &Plan) -> Option<(u32, u32)> {
 }
 
 /// What a search will do, as far as it can be told before.
-fn searches(plan: &Plan, search: &Search, lengths: Lengths) -> String {
+fn searches(plan: &Plan, search: &Search, lengths: Lengths, waits: Waits) -> String {
     let find = &search.find;
     let mut text = format!(
         "searches for the most users, from {} to {}, that stay within\n",
@@ -431,6 +456,10 @@ fn searches(plan: &Plan, search: &Search, lengths: Lengths) -> String {
         "\nabout {usual} trials, at most {most}; about {} for {usual}, setup included",
         duration(each * usual)
     );
+    if let Some(plus) = waits.words(most) {
+        let longest = duration(each.saturating_mul(most));
+        let _ = writeln!(text, "up to {longest}, {plus}");
+    }
     text
 }
 
@@ -440,8 +469,15 @@ mod tests {
     use lab_study::load_study;
     use lab_study::plan::{PlanOptions, plan};
 
-    use super::schedule;
+    use std::time::Duration;
+
+    use super::{Waits, schedule};
     use crate::folder::Folder;
+
+    const WAITS: Waits = Waits {
+        trial: Duration::from_secs(120),
+        run: Duration::from_secs(900),
+    };
 
     fn described(extra: &str) -> String {
         let study = format!("study: s\ntitle: A title\nworkload: w\n{extra}");
@@ -449,7 +485,7 @@ mod tests {
             .unwrap()
             .study;
         let plan = plan(&study, &PlanOptions::default()).unwrap();
-        let text = schedule(&study, &plan, 300 << 20);
+        let text = schedule(&study, &plan, 300 << 20, WAITS);
         assert!(
             text.lines().all(|line| line.chars().count() <= 80),
             "{text}"

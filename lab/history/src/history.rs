@@ -162,7 +162,9 @@ fn verdict(result: &Facts, is_unfinished: bool) -> &'static str {
     match (result.summary.outcome, answer) {
         _ if is_unfinished => "unfinished",
         (Outcome::SystemFailed, _) => "system failed",
+        (Outcome::PreparationFailed, _) => "preparation failed",
         (Outcome::TooFewValidTrials, _) => "invalid",
+        (Outcome::SearchNotFinished, _) => "search not finished",
         (_, Some(Decision::Worse)) => "worse",
         (Outcome::ThresholdFailed, _) => "threshold failed",
         (_, Some(Decision::NotAnswered)) => "no verdict",

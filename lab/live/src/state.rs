@@ -276,7 +276,8 @@ impl State {
         let (outcome, why) = match (end, failed.first()) {
             (TrialEnd::SystemFailed { message }, _) => (Outcome::SystemFailed, message.clone()),
             (
-                TrialEnd::GeneratorFailed { message }
+                TrialEnd::PreparationFailed { message, .. }
+                | TrialEnd::GeneratorFailed { message }
                 | TrialEnd::AgentLost { message }
                 | TrialEnd::Aborted { message },
                 _,

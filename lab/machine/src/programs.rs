@@ -4,15 +4,23 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use lab_study::plan::Plan;
+use lab_study::model::Requires;
+use lab_study::plan::{Plan, Trial};
 use lab_study::{Action, CommandSpec, Preparation, SystemSpec};
 
 /// What a trial fills in begins so.
 const FILLED_IN: &str = "{{";
 
-/// Programs and folders of the plan that are not there; one sentence each.
+/// Programs and folders of the plan that are missing, one sentence each. Where programs are missing that the
+/// study requires, one sentence has all of them, and the command that installs them.
 #[must_use]
-pub fn check(plan: &Plan) -> Vec<String> {
+pub fn check(plan: &Plan, requires: &Requires) -> Vec<String> {
+    let is_here = |trial: &Trial| trial.host.on.is_none();
+    if plan.every_trial().any(is_here)
+        && let Some(problem) = required(requires)
+    {
+        return vec![problem];
+    }
     let mut problems: Vec<String> = Vec::new();
     // On another machine its agent looks.
     for trial in plan.every_trial().filter(|trial| trial.host.on.is_none()) {
@@ -37,6 +45,39 @@ pub fn check(plan: &Plan) -> Vec<String> {
         }
     }
     problems
+}
+
+/// The programs among these that are missing, in a sentence.
+fn required(requires: &Requires) -> Option<String> {
+    let is_missing = |program: &&String| match program.strip_prefix('/') {
+        Some(path) => !is_below(Path::new("/"), path),
+        None => in_path(program, None).is_some(),
+    };
+    let missing = requires.programs.iter().filter(is_missing);
+    let missing: Vec<String> = missing.map(|program| format!("`{program}`")).collect();
+    if missing.is_empty() {
+        return None;
+    }
+    let install = match requires.debian.as_slice() {
+        [] => String::new(),
+        packages => format!("; on Debian, type: apt-get install {}", packages.join(" ")),
+    };
+    Some(format!(
+        "the study requires programs that this machine doesn't have: {}{install}",
+        missing.join(", ")
+    ))
+}
+
+/// Whether there is a program at this path below a folder, where a `*` stands for any one folder.
+fn is_below(folder: &Path, path: &str) -> bool {
+    match path.split_once('/') {
+        None => runs(&folder.join(path)),
+        Some(("*", rest)) => {
+            let mut entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            entries.any(|entry| is_below(&entry.path(), rest))
+        }
+        Some((first, rest)) => is_below(&folder.join(first), rest),
+    }
 }
 
 fn of_command(spec: &CommandSpec) -> Vec<String> {
@@ -191,6 +232,32 @@ mod tests {
         check(&spec("sh", Some("{{ scratch }}/x")), "");
         check(&spec("./run", None), "write its whole path");
         check(&spec("{{ scratch }}/run", None), "");
+    }
+
+    #[test]
+    fn required_programs_come_with_the_command_that_installs_them() {
+        let requires = |programs: &[&str], debian: &[&str]| Requires {
+            programs: programs.iter().map(|name| (*name).to_owned()).collect(),
+            debian: debian.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        assert_eq!(required(&Requires::default()), None);
+        assert_eq!(
+            required(&requires(&["sh", "/bin/sh", "/*/sh"], &["dash"])),
+            None
+        );
+        let missing = required(&requires(&["sh", "no-such", "/bin/*/no"], &["one", "two"]));
+        assert_eq!(
+            missing.as_deref(),
+            Some(
+                "the study requires programs that this machine doesn't have: `no-such`, `/bin/*/no`; \
+                 on Debian, type: apt-get install one two"
+            )
+        );
+        let missing = required(&requires(&["no-such"], &[]));
+        assert_eq!(
+            missing.as_deref(),
+            Some("the study requires programs that this machine doesn't have: `no-such`")
+        );
     }
 
     #[test]

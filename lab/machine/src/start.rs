@@ -21,6 +21,14 @@ pub(crate) const LOOK: Duration = Duration::from_millis(20);
 const LAST_LINES: usize = 20;
 /// Output that is read for them.
 const LAST_BYTES: u64 = 16 << 10;
+/// Where programs log that don't print: what syslog writes (rsyslog's and syslog-ng's defaults).
+const SYSTEM_LOGS: [&str; 5] = [
+    "/var/log/syslog",
+    "/var/log/messages",
+    "/var/log/daemon.log",
+    "/var/log/mail.log",
+    "/var/log/mail.err",
+];
 /// Beginning of the environment variables that would change the child's flags.
 const OWN_ENVIRONMENT: &str = "PLIMSOLL_";
 
@@ -130,13 +138,33 @@ pub(crate) fn ended(child: &mut Child) -> Option<String> {
     }
 }
 
-/// What failed, with the last lines of its output.
+/// What failed, with the last lines of its output. A program without any may have written to a log of the
+/// machine.
 pub(crate) fn told(what: &str, output: &Path) -> String {
     let lines = last_lines(output).unwrap_or_default();
-    match lines.is_empty() {
-        true => format!("{what}; it printed nothing"),
-        false => format!("{what}; its last lines:\n{lines}"),
+    if !lines.is_empty() {
+        return format!("{what}; its last lines:\n{lines}");
     }
+    let logs = SYSTEM_LOGS.map(Path::new);
+    let written = written_since(&logs, output).unwrap_or_default();
+    match written.is_empty() {
+        true => format!("{what}; it printed nothing"),
+        false => format!(
+            "{what}; it printed nothing, but this was written to meanwhile: {}",
+            written.join(", ")
+        ),
+    }
+}
+
+/// The logs that were written to after the file of the output was made.
+fn written_since(logs: &[&Path], output: &Path) -> io::Result<Vec<String>> {
+    let began = output.metadata()?.created()?;
+    let is_newer = |log: &&&Path| {
+        let modified = log.metadata().and_then(|log| log.modified());
+        modified.is_ok_and(|modified| modified >= began)
+    };
+    let newer = logs.iter().filter(is_newer);
+    Ok(newer.map(|log| log.display().to_string()).collect())
 }
 
 /// A failure of the system with the last lines of its output.
@@ -174,6 +202,15 @@ mod tests {
         );
         assert!(message.ends_with("line 4999"));
         fs::write(&path, "").unwrap();
-        assert_eq!(told("it failed", &path), "it failed; it printed nothing");
+        let message = told("it failed", &path);
+        assert!(
+            message.starts_with("it failed; it printed nothing"),
+            "{message}"
+        );
+        let log = dir.path().join("syslog");
+        fs::write(&log, "a line").unwrap();
+        let logs = [log.as_path(), Path::new("/no/such/log")];
+        let written = written_since(&logs, &path).unwrap();
+        assert_eq!(written, [log.display().to_string()]);
     }
 }

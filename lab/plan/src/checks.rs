@@ -416,6 +416,12 @@ pub const CHECKS: &[Check] = &[
         &[],
     ),
     asks(
+        "preparation",
+        "Were the users and the state that the load begins with prepared?",
+        Cause::Study,
+        &[],
+    ),
+    asks(
         "load generator",
         "Did every process of the generator stay up?",
         Cause::Generator,

@@ -10,6 +10,7 @@ mod decides;
 mod duet;
 mod plan;
 mod question;
+mod search_end;
 mod threshold;
 
 pub use abort::Abort;
@@ -25,4 +26,5 @@ pub use question::{
     Cell, Factor, Order, PopulationOutline, Published, Question, SessionOutline, StepOutline,
     TagOutline, VARIANT, WorkloadOutline,
 };
+pub use search_end::{HowEnded, SearchEnd};
 pub use threshold::{Comparison, Find, Threshold};

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::duet::Duet;
 use crate::question::{Cell, Question};
+use crate::search_end::SearchEnd;
 use crate::threshold::Find;
 
 /// The version of a plan's serialised form. A plan of version 1 has no [`Question`].
@@ -28,6 +29,10 @@ pub struct Plan {
     /// The search that chooses trials as it goes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<Search>,
+    /// How the search of each cell ended, in the order of the cells; empty while it goes on, and of earlier
+    /// versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub search_ended: Vec<SearchEnd>,
     /// What the study asks.
     pub question: Question,
 }

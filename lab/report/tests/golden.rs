@@ -15,9 +15,8 @@ use lab_analysis::model::{Outcome, Verdict};
 use lab_analysis::{Analysis, analyse};
 use lab_archive::Run;
 use lab_plan::Plan;
-use lab_plan::checks::Cause;
 use lab_report::write::json;
-use lab_stats::search::{Judgement, Next, Tried};
+use lab_stats::search::{Next, Tried};
 use lab_study::present_plan;
 use lab_trial::judge_trial;
 use serde_json::Value;
@@ -132,7 +131,7 @@ fn a_finished_search_is_judged_as_it_went() {
     for trial in &analysis.trials {
         let then = judge_trial(&run, trial.id).expect("judged");
         let failed = then.failed.first();
-        assert_eq!(then.carried, trial.carried, "trial {}", trial.id);
+        assert_eq!(then.judgement, trial.judgement(), "trial {}", trial.id);
         assert_eq!(then.cause, trial.cause, "trial {}", trial.id);
         assert_eq!(
             failed.is_none(),
@@ -148,14 +147,7 @@ fn a_finished_search_is_judged_as_it_went() {
         );
         tried.push(Tried {
             level: trial.users,
-            judgement: match (then.carried, failed) {
-                (Some(true), None) => Judgement::Carried,
-                (_, None) => Judgement::NotCarried,
-                (_, Some(check)) => Judgement::Invalid {
-                    reason: check.evidence.clone(),
-                    outside: then.cause == Some(Cause::Outside),
-                },
-            },
+            judgement: then.judgement,
         });
     }
     assert!(

@@ -5,6 +5,7 @@ use lab_analysis::Analysis;
 use lab_analysis::model::{Difference, Measure, Outcome};
 use lab_comparison::{RunOutcome, compare_runs};
 use lab_report::write::{html, json, junit_of_runs, markdown, terminal};
+use lab_stats::search::Judgement;
 use lab_trial::judge_trial;
 
 /// Up to 130 users the made-up server answers within 100 ms, beyond it does not.
@@ -214,7 +215,7 @@ fn a_trial_of_a_search_has_its_own_warmup() {
     let analysis = lab_analysis::analyse(&run).unwrap();
     for trial in &analysis.trials {
         let then = judge_trial(&run, trial.id).unwrap();
-        assert_eq!(then.carried, trial.carried, "trial {}", trial.id);
+        assert_eq!(then.judgement, trial.judgement(), "trial {}", trial.id);
         assert_eq!(
             then.failed.is_empty(),
             trial.verdict == lab_analysis::model::Verdict::Valid
@@ -241,12 +242,15 @@ fn a_system_that_fails_under_load_did_not_carry_it() {
     let run = made.run();
     let carried = judge_trial(&run, 1).unwrap();
     assert_eq!(
-        (carried.carried, carried.system_failed),
-        (Some(true), false)
+        (carried.judgement, carried.system_failed),
+        (Judgement::Carried, false)
     );
     assert!(carried.failed.is_empty());
     let failed = judge_trial(&run, 3).unwrap();
-    assert_eq!((failed.carried, failed.system_failed), (None, true));
+    assert_eq!(
+        (failed.judgement, failed.system_failed),
+        (Judgement::SystemFailed, true)
+    );
     assert_eq!(failed.failed[0].name, "system under test");
     assert!(judge_trial(&run, 9).is_err());
     let analysis = lab_analysis::analyse(&run).unwrap();

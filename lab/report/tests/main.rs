@@ -14,6 +14,7 @@ mod parts;
 mod populations;
 mod result;
 mod runs;
+mod search;
 mod stages;
 mod support;
 mod traces;

@@ -10,7 +10,7 @@ use lab_report::write::{json, result_schema};
 use serde_json::Value;
 
 use crate::support::{Made, Shape, WORKLOAD};
-use crate::{answers, formats, line, parts, populations, stages, transfer, unmeasured};
+use crate::{answers, formats, line, parts, populations, search, stages, transfer, unmeasured};
 
 /// Definitions, and keys of definitions, that need no example: those of agents, remote hosts, HTTP/2, retries,
 /// operations cut at a time limit, safe lines, repeated trials, and comparisons of several runs.
@@ -119,6 +119,7 @@ fn examples() -> Vec<Analysis> {
     .iter()
     .map(Made::analysis)
     .collect();
+    examples.extend(search::made().iter().map(Made::analysis));
     examples.extend([transfer::analysis(true), line::variants(0.8)]);
     examples
 }

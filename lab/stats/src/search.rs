@@ -7,8 +7,14 @@
 //! the search narrows again from there. Where the repeats don't bound the line, since a trial of them
 //! contradicts the others, one further out is repeated, too, on each side that is open.
 //!
+//! Noise from outside only slows a system down, so a disturbed trial in which the level held all the same
+//! bounds the line from below. Where the machine stays disturbed, the search goes on upwards from there; such
+//! a trial is never one of those that the line is estimated from.
+//!
 //! A search that is to show a safe line ([`crate::safe`]) goes on from there: at the highest level at which
 //! no trial failed, until it is shown or one does, and then further down, twice as far each time.
+
+use std::collections::BTreeSet;
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -41,42 +47,44 @@ pub struct Rules {
     pub safe: Option<f64>,
 }
 
-/// What a trial of a search came to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The result of a trial of a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Judgement {
-    /// It is a measurement, and every threshold held.
+    /// It is valid, and every threshold held.
     Carried,
-    /// It is a measurement, and a threshold did not hold.
+    /// It is valid, and a threshold did not hold.
     NotCarried,
-    /// The system under test failed: it did not carry the level.
+    /// The system under test failed under the load.
     SystemFailed,
-    /// It is no measurement.
-    Invalid {
-        /// Why, in a sentence's fragment.
-        reason: String,
-        /// Whether the reason lies outside system and generator: it says nothing of the level.
-        outside: bool,
+    /// It ended before it offered any load, which says nothing about the level.
+    Unprepared,
+    /// It is invalid for a reason outside system and generator, which says nothing about the level.
+    Disturbed {
+        /// Whether every threshold held all the same, with the whole load offered.
+        held: bool,
     },
+    /// It is invalid for another reason.
+    Invalid,
 }
 
 impl Judgement {
-    /// Whether the level was carried; `None` without a measurement.
+    /// Whether the level was carried; `None` of a trial that is not valid.
     #[must_use]
     pub fn carried(&self) -> Option<bool> {
         match self {
             Self::Carried => Some(true),
             Self::NotCarried | Self::SystemFailed => Some(false),
-            Self::Invalid { .. } => None,
+            Self::Unprepared | Self::Disturbed { .. } | Self::Invalid => None,
         }
     }
 }
 
 /// A trial of the search.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tried {
     /// Its level.
     pub level: u32,
-    /// What it came to.
+    /// Its result.
     pub judgement: Judgement,
 }
 
@@ -85,8 +93,19 @@ impl Tried {
         self.judgement.carried().is_none()
     }
 
-    fn is_disturbed(&self) -> bool {
-        matches!(self.judgement, Judgement::Invalid { outside: true, .. })
+    /// Whether it says something about its level, be it only that the generator is too weak.
+    fn is_evidence(&self) -> bool {
+        match self.judgement {
+            Judgement::Unprepared | Judgement::Disturbed { .. } => false,
+            Judgement::Carried
+            | Judgement::NotCarried
+            | Judgement::SystemFailed
+            | Judgement::Invalid => true,
+        }
+    }
+
+    fn held_while_disturbed(&self) -> bool {
+        self.judgement == Judgement::Disturbed { held: true }
     }
 }
 
@@ -112,8 +131,23 @@ pub enum End {
     Unmeasurable,
     /// Trial after trial failed for reasons outside system and generator.
     Disturbed,
+    /// A trial ended before it offered any load, and so did its repeat.
+    Unprepared,
+    /// The system failed at the lowest level each time.
+    SystemFailed,
     /// So many trials were made without an end; see [`Rules::most_trials`].
     Unsettled,
+}
+
+/// A level that held in disturbed trials: a bound of the line from below, and no measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LowerBound {
+    /// The level.
+    pub level: u32,
+    /// Disturbed trials there in which it held.
+    pub held: u32,
+    /// All disturbed trials there.
+    pub trials: u32,
 }
 
 impl Rules {
@@ -154,33 +188,46 @@ impl Rules {
         self.next_since(so_far, 0)
     }
 
-    /// The same for a search that was resumed after `known` trials: who resumes it begins to count anew
-    /// how often a disturbed trial is tried again.
+    /// The same for a search that was resumed after `known` trials: a resumed search counts anew how often
+    /// a disturbed or unprepared trial is tried again.
     #[must_use]
     pub fn next_since(&self, so_far: &[Tried], known: usize) -> Next {
-        if let Some(last) = so_far.last()
-            && last.is_disturbed()
-        {
-            let since = so_far.iter().skip(known).rev();
-            let in_a_row = since.take_while(|tried| tried.is_disturbed()).count();
-            return if in_a_row > self.again as usize {
-                Next::Done(End::Disturbed)
-            } else {
-                Next::Try(last.level)
-            };
+        let disturbed = Disturbed::of(so_far, known, self.again);
+        if let Some(last) = so_far.get(known..).and_then(<[Tried]>::last) {
+            match last.judgement {
+                Judgement::Unprepared => {
+                    let since = so_far.iter().skip(known).rev();
+                    let is_unprepared = |tried: &&Tried| tried.judgement == Judgement::Unprepared;
+                    return match since.take_while(is_unprepared).count() {
+                        1 => Next::Try(last.level),
+                        _ => Next::Done(End::Unprepared),
+                    };
+                }
+                Judgement::Disturbed { .. } if disturbed.in_a_row > 0 => {
+                    return Next::Try(last.level);
+                }
+                Judgement::Disturbed { .. } if !disturbed.held.contains(&last.level) => {
+                    return Next::Done(End::Disturbed);
+                }
+                _ => {}
+            }
         }
-        let fit = so_far.iter().filter(|tried| !tried.is_disturbed());
-        let so_far = &*fit.cloned().collect::<Vec<Tried>>();
-        if so_far.len() >= self.most_trials() as usize {
+        let evidence = so_far.iter().copied().filter(Tried::is_evidence);
+        let evidence: Vec<Tried> = evidence.collect();
+        if evidence.len() >= self.most_trials() as usize {
             return Next::Done(End::Unsettled);
         }
-        let next = self.next_of_line(so_far);
-        match (next, self.safe) {
+        let next = self.next_of_line(&evidence, &disturbed.held);
+        let next = match (next, self.safe) {
             (Next::Done(End::Found | End::Ceiling(_)), Some(part)) => {
-                let tallies = tallies(so_far, wall(so_far));
+                let tallies = tallies(&evidence, wall(&evidence, 0));
                 self.for_safety(&tallies, part).map_or(next, Next::Try)
             }
             (next, _) => next,
+        };
+        match next {
+            Next::Try(level) if disturbed.given_up.contains(&level) => Next::Done(End::Disturbed),
+            next => next,
         }
     }
 
@@ -208,9 +255,9 @@ impl Rules {
         (lowest.level > self.min).then_some(next.max(self.min))
     }
 
-    /// The next level of the search for the line.
-    fn next_of_line(&self, so_far: &[Tried]) -> Next {
-        let wall = wall(so_far);
+    /// The next level of the search for the line, where the levels `held` did so while disturbed.
+    fn next_of_line(&self, so_far: &[Tried], held: &BTreeSet<u32>) -> Next {
+        let wall = wall(so_far, held.last().copied().unwrap_or(0));
         if let Some(last) = so_far.last()
             && last.is_invalid()
             && wall.is_none_or(|wall| last.level < wall)
@@ -218,12 +265,14 @@ impl Rules {
             return Next::Try(last.level);
         }
         let tallies: Vec<Tally> = tallies(so_far, wall);
-        let (below, above) = isotonic::beside(&tallies);
+        let (below, above) = isotonic::beside(&with_held(&tallies, held));
         let trials = |level| count(&tallies, level);
         match (below, above, wall) {
             (None, None, Some(_)) => Next::Done(End::Unmeasurable),
             (None, None, None) => Next::Try(self.min),
             (None, Some(above), _) if above > self.min => Next::Try(self.min),
+            (None, Some(above), _) if trials(above) < self.repeats.min(2) => Next::Try(above),
+            (None, Some(above), _) if is_failing(so_far, above) => Next::Done(End::SystemFailed),
             (None, Some(above), _) if trials(above) < self.repeats => Next::Try(above),
             (None, Some(_), _) => Next::Done(End::BelowMin),
             (Some(below), Some(above), _) => self.between(below, above, so_far, &tallies),
@@ -301,16 +350,118 @@ impl Rules {
     }
 }
 
-/// The lowest level at which two trials in a row were not valid. Where one at it or above is valid, it
-/// was not the generator that failed.
-fn wall(so_far: &[Tried]) -> Option<u32> {
-    let valid = so_far.iter().filter(|tried| !tried.is_invalid());
-    let measured = valid.map(|tried| tried.level).max().unwrap_or(0);
-    // What was disturbed from outside says nothing of the generator.
-    let fit: Vec<&Tried> = so_far
+/// What the disturbed trials of a search come to.
+#[derive(Debug, Default)]
+struct Disturbed {
+    /// Levels that held in a disturbed trial, and were given up as no quiet trial came of them.
+    held: BTreeSet<u32>,
+    /// Levels that were given up since the last trial that was not disturbed.
+    given_up: BTreeSet<u32>,
+    /// The trials at the end, all at one level that is not given up yet.
+    in_a_row: u32,
+}
+
+impl Disturbed {
+    /// A level is given up after `again` repeats. Once one that held was, the machine is not about to become
+    /// quiet: a level that holds then is not repeated.
+    fn of(so_far: &[Tried], known: usize, again: u32) -> Self {
+        let mut found = Self::default();
+        let mut has_held = false;
+        for (at, tried) in so_far.iter().enumerate() {
+            if at == known {
+                found.begin_again(&mut has_held);
+            }
+            let Judgement::Disturbed { held } = tried.judgement else {
+                found.begin_again(&mut has_held);
+                continue;
+            };
+            found.in_a_row += 1;
+            has_held |= held;
+            if found.in_a_row > again || (held && !found.held.is_empty()) {
+                found.given_up.insert(tried.level);
+                if has_held {
+                    found.held.insert(tried.level);
+                }
+                (found.in_a_row, has_held) = (0, false);
+            }
+        }
+        if known >= so_far.len() {
+            found.begin_again(&mut has_held);
+        }
+        found
+    }
+
+    /// The machine may be quiet now.
+    fn begin_again(&mut self, has_held: &mut bool) {
+        (self.in_a_row, *has_held) = (0, false);
+        self.given_up.clear();
+    }
+}
+
+/// The highest level that held in a disturbed trial, below all at which a valid trial did not hold.
+#[must_use]
+pub fn lower_bound(so_far: &[Tried]) -> Option<LowerBound> {
+    let failed = so_far
         .iter()
-        .filter(|tried| !tried.is_disturbed())
-        .collect();
+        .filter(|tried| tried.judgement.carried() == Some(false));
+    let lowest = failed.map(|tried| tried.level).min().unwrap_or(u32::MAX);
+    let held = so_far.iter().filter(|tried| tried.held_while_disturbed());
+    let level = held
+        .map(|tried| tried.level)
+        .filter(|level| *level < lowest)
+        .max()?;
+    let is_disturbed = |tried: &&Tried| matches!(tried.judgement, Judgement::Disturbed { .. });
+    let there = so_far.iter().filter(|tried| tried.level == level);
+    let there: Vec<&Tried> = there.filter(is_disturbed).collect();
+    let held = there.iter().filter(|tried| tried.held_while_disturbed());
+    Some(LowerBound {
+        level,
+        held: u32::try_from(held.count()).unwrap_or(u32::MAX),
+        trials: u32::try_from(there.len()).unwrap_or(u32::MAX),
+    })
+}
+
+/// The levels that the line is between so far, of valid trials alone: the highest that is carried, and the
+/// next one that is not.
+#[must_use]
+pub fn bracket(so_far: &[Tried]) -> (Option<u32>, Option<u32>) {
+    isotonic::beside(&tallies(so_far, wall(so_far, 0)))
+}
+
+/// Tallies with a trial more at each level that held while disturbed. Valid trials go before: one that is
+/// carried needs none, and one that is not carried contradicts it.
+fn with_held(tallies: &[Tally], held: &BTreeSet<u32>) -> Vec<Tally> {
+    let failed = tallies.iter().find(|tally| tally.held < tally.trials);
+    let lowest = failed.map_or(u32::MAX, |tally| tally.level);
+    let mut all = tallies.to_vec();
+    for level in held.range(..lowest) {
+        if let Err(at) = all.binary_search_by_key(level, |tally| tally.level) {
+            let one = Tally {
+                level: *level,
+                held: 1,
+                trials: 1,
+            };
+            all.insert(at, one);
+        }
+    }
+    all
+}
+
+/// Whether the system failed in all trials at this level.
+fn is_failing(so_far: &[Tried], level: u32) -> bool {
+    let mut there = so_far
+        .iter()
+        .filter(|tried| tried.level == level && !tried.is_invalid());
+    there.all(|tried| tried.judgement == Judgement::SystemFailed)
+}
+
+/// The lowest level at which two trials in a row were not valid. Where one at it or above is valid, or held
+/// while disturbed, it was not the generator that failed.
+fn wall(so_far: &[Tried], held: u32) -> Option<u32> {
+    let valid = so_far.iter().filter(|tried| !tried.is_invalid());
+    let measured = valid.map(|tried| tried.level).max().unwrap_or(0).max(held);
+    // A disturbed or unprepared trial says nothing about the generator.
+    let fit: Vec<&Tried> = so_far.iter().filter(|tried| tried.is_evidence()).collect();
     let levels = fit
         .iter()
         .enumerate()
@@ -339,7 +490,7 @@ fn count(tallies: &[Tally], level: u32) -> u32 {
 /// what ended the search: one that goes on may still find a line.
 #[must_use]
 pub fn load_line(rules: &Rules, so_far: &[Tried], confidence: f64) -> Option<LoadLine> {
-    let mut line = isotonic::load_line(&tallies(so_far, wall(so_far)), confidence)?;
+    let mut line = isotonic::load_line(&tallies(so_far, wall(so_far, 0)), confidence)?;
     line.ceiling = match rules.next(so_far) {
         Next::Done(End::Ceiling(ceiling)) => Some(ceiling),
         Next::Done(_) | Next::Try(_) => None,

@@ -3,7 +3,7 @@
 
 use crate::noise::Noise;
 use lab_stats::isotonic::{CONFIDENCE, Ceiling};
-use lab_stats::search::{End, Judgement, Next, Rules, Tried, load_line};
+use lab_stats::search::{End, Judgement, Next, Rules, Tried, bracket, load_line, lower_bound};
 use proptest::prelude::*;
 
 const RULES: Rules = Rules {
@@ -17,10 +17,7 @@ const RULES: Rules = Rules {
 };
 
 fn invalid() -> Judgement {
-    Judgement::Invalid {
-        reason: "too much for the generator".to_owned(),
-        outside: false,
-    }
+    Judgement::Invalid
 }
 
 /// Runs a search; `odds` is the probability that a trial at a level holds, `None` = not valid.
@@ -46,10 +43,7 @@ fn search(
 }
 
 fn disturbed() -> Judgement {
-    Judgement::Invalid {
-        reason: "other programs".to_owned(),
-        outside: true,
-    }
+    Judgement::Disturbed { held: false }
 }
 
 #[test]
@@ -96,6 +90,155 @@ fn a_machine_that_is_never_quiet_ends_a_search_and_a_resume_tries_again() {
     assert_eq!(RULES.next(&so_far), Next::Done(End::Disturbed));
     assert_eq!(RULES.next_since(&so_far, 4), Next::Try(10));
     assert_eq!(load_line(&RULES, &so_far, CONFIDENCE), None);
+}
+
+/// Plays a search whose trial `n`, counted from 0, comes to `judge(n, level)`, for at most 200 trials.
+fn play(rules: &Rules, judge: impl Fn(usize, u32) -> Judgement) -> (Vec<Tried>, End) {
+    let mut so_far = Vec::new();
+    loop {
+        let level = match rules.next(&so_far) {
+            Next::Try(level) => level,
+            Next::Done(end) => return (so_far, end),
+        };
+        let judgement = judge(so_far.len(), level);
+        so_far.push(Tried { level, judgement });
+        assert!(so_far.len() < 200, "{so_far:?}");
+    }
+}
+
+const RANGE: Rules = Rules {
+    min: 50,
+    max: 400,
+    ..RULES
+};
+
+/// How a search ends, by what its trials come to.
+#[test]
+fn every_way_a_search_ends() {
+    use Judgement::{Carried, Disturbed, Invalid, NotCarried, SystemFailed, Unprepared};
+    type Row = (&'static str, fn(usize, u32) -> Judgement, End, usize);
+    let table: [Row; 12] = [
+        ("all hold", |_, _| Carried, End::Ceiling(Ceiling::Asked), 9),
+        ("none holds", |_, _| NotCarried, End::BelowMin, 6),
+        (
+            "the system fails each time",
+            |_, _| SystemFailed,
+            End::SystemFailed,
+            2,
+        ),
+        (
+            "the system fails, and a limit does",
+            |n, _| if n == 0 { SystemFailed } else { NotCarried },
+            End::BelowMin,
+            6,
+        ),
+        ("no preparation", |_, _| Unprepared, End::Unprepared, 2),
+        (
+            "no preparation with many users",
+            |_, level| if level > 180 { Unprepared } else { Carried },
+            End::Unprepared,
+            4,
+        ),
+        (
+            "a preparation that fails once in a while",
+            |n, _| if n % 2 == 0 { Unprepared } else { Carried },
+            End::Ceiling(Ceiling::Asked),
+            18,
+        ),
+        (
+            "noise, and no limit holds",
+            |_, _| Disturbed { held: false },
+            End::Disturbed,
+            4,
+        ),
+        // Four at the lowest level, then one at each, and no measurement at the last.
+        (
+            "noise, and all hold",
+            |_, _| Disturbed { held: true },
+            End::Disturbed,
+            7,
+        ),
+        (
+            "noise, and all hold to a level",
+            |_, level| Disturbed { held: level < 180 },
+            End::Disturbed,
+            4 + 1 + 4,
+        ),
+        (
+            "noise at one level only",
+            |_, level| match level {
+                200 => Disturbed { held: false },
+                _ => Carried,
+            },
+            End::Disturbed,
+            2 + 4,
+        ),
+        ("a weak generator", |_, _| Invalid, End::Unmeasurable, 2),
+    ];
+    for (what, judge, end, trials) in table {
+        let (so_far, came) = play(&RANGE, judge);
+        assert_eq!((came, so_far.len()), (end, trials), "{what}: {so_far:?}");
+    }
+}
+
+#[test]
+fn a_failed_preparation_moves_no_line() {
+    // Every preparation with more than 60 users fails once before it works.
+    let judge = |n: usize, level: u32| match level {
+        61.. if n % 2 == 1 => Judgement::Unprepared,
+        0..=137 => Judgement::Carried,
+        _ => Judgement::NotCarried,
+    };
+    let (so_far, end) = play(&RANGE, judge);
+    assert_eq!(end, End::Found);
+    let fit = so_far
+        .iter()
+        .filter(|tried| tried.judgement != Judgement::Unprepared);
+    let fit: Vec<Tried> = fit.copied().collect();
+    assert!(fit.len() < so_far.len());
+    let quiet = load_line(&RANGE, &fit, CONFIDENCE).unwrap();
+    let line = load_line(&RANGE, &so_far, CONFIDENCE).unwrap();
+    assert_eq!(line, quiet);
+    assert_eq!(line.users, 137);
+}
+
+#[test]
+fn what_held_in_spite_of_noise_is_a_lower_bound() {
+    let disturbed = |level, held| Tried {
+        level,
+        judgement: Judgement::Disturbed { held },
+    };
+    let (so_far, _) = play(&RANGE, |_, level| Judgement::Disturbed {
+        held: level < 180,
+    });
+    let bound = lower_bound(&so_far).unwrap();
+    assert_eq!((bound.level, bound.held, bound.trials), (100, 1, 1));
+    assert_eq!(load_line(&RANGE, &so_far, CONFIDENCE), None);
+    assert_eq!(bracket(&so_far), (None, None));
+    // The machine becomes quiet: the search narrows from there, and measures what it needs.
+    let resumed = |so_far: &[Tried]| RANGE.next_since(so_far, so_far.len());
+    assert_eq!(resumed(&so_far), Next::Try(200));
+    let (so_far, end) = play(&RANGE, |n, level| match (n, level) {
+        (0..=4, _) => Judgement::Disturbed { held: true },
+        (_, 0..=137) => Judgement::Carried,
+        _ => Judgement::NotCarried,
+    });
+    assert_eq!(end, End::Found);
+    assert_eq!(load_line(&RANGE, &so_far, CONFIDENCE).unwrap().users, 137);
+    // A valid trial that did not hold goes before it.
+    let mut so_far = vec![
+        disturbed(100, true),
+        disturbed(100, false),
+        disturbed(50, true),
+    ];
+    let bound = lower_bound(&so_far).unwrap();
+    assert_eq!((bound.level, bound.held, bound.trials), (100, 1, 2));
+    so_far.push(Tried {
+        level: 100,
+        judgement: Judgement::NotCarried,
+    });
+    assert_eq!(lower_bound(&so_far).unwrap().level, 50);
+    assert_eq!(lower_bound(&so_far[1..2]), None);
 }
 
 fn sharp(line: u32) -> impl Fn(u32) -> Option<f64> {

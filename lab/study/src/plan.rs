@@ -26,7 +26,7 @@ use crate::system::{PartSpec, SystemSpec};
 use predictor::Predictor;
 pub(crate) use question::question;
 
-pub use lab_plan::SCHEMA;
+pub use lab_plan::{HowEnded, SCHEMA, SearchEnd};
 
 /// Slowest and fastest speed.
 pub const SPEEDS: std::ops::RangeInclusive<f64> = 0.001..=100_000.0;
@@ -72,6 +72,9 @@ pub struct Plan {
     /// The search that chooses trials as it goes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<Search>,
+    /// How the search of each cell ended, in the order of the cells; empty while it goes on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub search_ended: Vec<SearchEnd>,
     /// What the trials are judged by.
     pub question: Question,
 }
@@ -90,6 +93,7 @@ impl Plan {
             raw_baseline: false,
             trials,
             search: None,
+            search_ended: Vec::new(),
             question: Question::default(),
         }
     }

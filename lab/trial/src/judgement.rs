@@ -3,9 +3,10 @@
 use lab_archive::{Run, TrialData};
 use lab_plan::checks::Cause;
 use lab_plan::{Plan, Trial};
+use lab_stats::search::Judgement;
 
 use crate::error::ReportError;
-use crate::model::{Check, CheckOutcome, TrialAnalysis};
+use crate::model::{Check, CheckOutcome, TrialAnalysis, Verdict};
 use crate::source::{self, step_names};
 use crate::trial::{Input, alone};
 
@@ -18,10 +19,31 @@ pub struct TrialJudgement {
     pub cause: Option<Cause>,
     /// Whether the system under test failed.
     pub system_failed: bool,
-    /// Whether the study's `abort_on` ended it.
-    pub aborted: bool,
-    /// Of a search: whether a measurement holds what the search is subject to.
-    pub carried: Option<bool>,
+    /// Whether it ended before it offered any load.
+    pub before_load: bool,
+    /// As a search takes it in.
+    pub judgement: Judgement,
+}
+
+impl TrialAnalysis {
+    /// The result of the trial for a search for the load line. The run that searches and the report that
+    /// reads it follow the same.
+    #[must_use]
+    pub fn judgement(&self) -> Judgement {
+        let failed = self.system_failure.is_some() || self.preparation_failure.is_some();
+        match (self.verdict, self.carried) {
+            _ if failed && self.before_load => Judgement::Unprepared,
+            _ if failed => Judgement::SystemFailed,
+            // A load that must be stopped to protect the system is not carried.
+            _ if self.aborted => Judgement::NotCarried,
+            (Verdict::Valid, Some(true)) => Judgement::Carried,
+            (Verdict::Valid, _) => Judgement::NotCarried,
+            (Verdict::Invalid, _) if self.cause == Some(Cause::Outside) => Judgement::Disturbed {
+                held: self.held_while_disturbed,
+            },
+            (Verdict::Invalid, _) => Judgement::Invalid,
+        }
+    }
 }
 
 /// Judges one trial of an archive, as its report will; a pure function of the archive.
@@ -47,8 +69,8 @@ pub fn judge_trial(run: &Run, id: u32) -> Result<TrialJudgement, ReportError> {
         failed: failed(&trial).into_iter().cloned().collect(),
         cause: trial.cause,
         system_failed: trial.system_failure.is_some(),
-        aborted: trial.aborted,
-        carried: trial.carried,
+        before_load: trial.before_load,
+        judgement: trial.judgement(),
     })
 }
 

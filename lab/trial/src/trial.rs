@@ -6,7 +6,8 @@ use hdrhistogram::Histogram;
 use lab_archive::TrialData;
 use lab_archive::model::{Manifest, TrialEnd, TrialRecord, WindowLine};
 use lab_counts::{Attempts, ErrorClass, Scope};
-use lab_plan::{Find, LoadKind, Question, Threshold, Trial};
+use lab_plan::checks::Cause;
+use lab_plan::{Find, LoadKind, Prediction, Question, Threshold, Trial};
 use lab_stats::histogram::MergeError;
 
 use crate::attempts::{self, Limits, attempts};
@@ -112,6 +113,7 @@ pub fn judge(input: &Input<'_>) -> Result<Judged, ReportError> {
             TrialEnd::Complete if input.planned.load.changes() => Vec::new(),
             TrialEnd::Complete => batches(&names, input.data, &sums),
             TrialEnd::SystemFailed { .. }
+            | TrialEnd::PreparationFailed { .. }
             | TrialEnd::GeneratorFailed { .. }
             | TrialEnd::AgentLost { .. }
             | TrialEnd::Aborted { .. } => Vec::new(),
@@ -205,11 +207,7 @@ pub fn figures(
     })
 }
 
-impl Measured<'_> {
-    fn throughput_per_s(&self) -> Option<f64> {
-        self.sums.hold.per_s(self.sums.hold.ok())
-    }
-
+impl<'a> Measured<'a> {
     /// The attempts within a scope.
     fn attempts(&self, scope: &Scope) -> Result<Attempts, MergeError> {
         let mut unanswered = self.input.data.record.unanswered.as_ref();
@@ -263,43 +261,64 @@ impl Measured<'_> {
         })
     }
 
+    /// Of a search: whether the thresholds that it is subject to hold in a trial that noise from outside
+    /// made invalid, and nothing else: the noise made answers late, and the whole load was offered.
+    fn held_while_disturbed(checks: &[Check], judged: &Thresholds) -> bool {
+        let mut failed = checks
+            .iter()
+            .filter(|check| check.outcome == CheckOutcome::Invalid);
+        checks::cause(checks) == Some(Cause::Outside)
+            && failed.all(|check| checks::spoils_times_only(check.name))
+            && judged.carried == Some(true)
+    }
+
+    fn prediction(&self) -> Option<&'a Prediction> {
+        self.input.planned.prediction.as_ref()
+    }
+
+    /// The bound of all steps together.
+    fn over_all(&self) -> Option<Bound> {
+        self.bounds.values().copied().reduce(Bound::and)
+    }
+
     fn analysis(
         self,
         names: &Names<'_>,
         checks: Vec<Check>,
         judged: Thresholds,
     ) -> TrialAnalysis {
-        let (input, sums) = (self.input, &self.sums);
-        let (record, planned) = (&input.data.record, input.planned);
-        let prediction = planned.prediction.as_ref();
-        let (throughput_per_s, verdict) = (self.throughput_per_s(), verdict(&checks));
-        let over_all = self.bounds.values().copied().reduce(Bound::and);
+        let (input, sums, record) = (self.input, &self.sums, &self.input.data.record);
         TrialAnalysis {
             id: record.id,
             attempt_of: record.attempt_of,
             repeated_by: None,
-            block: planned.block,
-            cell: planned.cell.clone(),
-            control: planned.control,
+            block: input.planned.block,
+            cell: input.planned.cell.clone(),
+            control: input.planned.control,
             duet: record.duet.clone(),
             disturbed: false,
             label: label(input),
             started: record.started.clone(),
-            verdict,
+            verdict: verdict(&checks),
             cause: checks::cause(&checks),
             system_failure: system_failure(&record.end),
+            preparation_failure: preparation_failure(&record.end),
+            before_load: record.end != TrialEnd::Complete && input.data.windows.is_empty(),
             aborted: matches!(record.end, TrialEnd::Aborted { .. }),
+            held_while_disturbed: Self::held_while_disturbed(&checks, &judged),
             thresholds: judged.thresholds,
-            carried: judged.carried.filter(|_| verdict == Verdict::Valid),
+            carried: judged
+                .carried
+                .filter(|_| verdict(&checks) == Verdict::Valid),
             checks,
-            users: planned.load.users,
-            arrivals: arrivals(planned, sums),
+            users: input.planned.load.users,
+            arrivals: arrivals(input.planned, sums),
             ramp_ms: record.ramp_ms,
             hold_ms: record.hold_ms,
             warmup_cut_ms: self.cut_ms,
             elapsed_ms: record.elapsed_ms,
             transactions: sums.whole.ok(),
-            transactions_predicted: prediction.map(|plan| plan.transactions),
+            transactions_predicted: self.prediction().map(|plan| plan.transactions),
             errors: sums.whole.errors(),
             errors_by_class: sums.whole.errors_by_class.clone(),
             skipped: sums.whole.skipped(),
@@ -308,13 +327,14 @@ impl Measured<'_> {
             stale_retries: sums.whole.stale_retries,
             connections: connections(record, sums),
             unanswered: record.unanswered.clone(),
-            throughput_per_s,
-            notesmark_per_min: notesmark::per_min(throughput_per_s),
+            throughput_per_s: throughput_per_s(sums),
+            notesmark_per_min: notesmark::per_min(throughput_per_s(sums)),
             delivered_per_s: sums.hold.per_s(sums.hold.sent()),
-            offered_per_s: prediction.map(|plan| plan.offered_per_s),
-            response_ms: Times::of(&sums.response).under(over_all),
+            offered_per_s: self.prediction().map(|plan| plan.offered_per_s),
+            response_ms: Times::of(&sums.response).under(self.over_all()),
             response_with_failures_ms: attempts::summary(&judged.all),
-            service_ms: Times::of(sums.service.as_ref().unwrap_or(&sums.response)).under(over_all),
+            service_ms: Times::of(sums.service.as_ref().unwrap_or(&sums.response))
+                .under(self.over_all()),
             steps: steps(input.steps, sums, &self.predicted, &self.bounds),
             stages: self.stages.iter().map(Stage::analysis).collect(),
             populations: of_each(&self.populations),
@@ -325,8 +345,8 @@ impl Measured<'_> {
             transfer: transfer_of(input, sums),
             lateness_ms: Lateness::of(&sums.lateness),
             loop_lag_ms: (!sums.loop_lag.is_empty()).then(|| Lateness::of(&sums.loop_lag)),
-            system: with_demand(self.monitored.system, throughput_per_s),
-            host: with_transfers(self.monitored.host, throughput_per_s),
+            system: with_demand(self.monitored.system, throughput_per_s(sums)),
+            host: with_transfers(self.monitored.host, throughput_per_s(sums)),
             parts: counters_of(self.monitored.parts),
             generator: generator(record, self.monitored.generator),
             setup_transactions: record.setup_transactions,
@@ -338,6 +358,11 @@ impl Measured<'_> {
             series: self.series,
         }
     }
+}
+
+/// Transactions per second in the hold.
+fn throughput_per_s(sums: &Sums) -> Option<f64> {
+    sums.hold.per_s(sums.hold.ok())
 }
 
 /// What a trial's attempts come to.
@@ -483,10 +508,22 @@ fn demand_s(input: &Input<'_>, monitored: &counters::Monitored, sums: &Sums) -> 
 fn system_failure(end: &TrialEnd) -> Option<String> {
     match end {
         TrialEnd::Complete
+        | TrialEnd::PreparationFailed { .. }
         | TrialEnd::GeneratorFailed { .. }
         | TrialEnd::AgentLost { .. }
         | TrialEnd::Aborted { .. } => None,
         TrialEnd::SystemFailed { message } => Some(message.clone()),
+    }
+}
+
+fn preparation_failure(end: &TrialEnd) -> Option<String> {
+    match end {
+        TrialEnd::PreparationFailed { message, .. } => Some(message.clone()),
+        TrialEnd::Complete
+        | TrialEnd::SystemFailed { .. }
+        | TrialEnd::GeneratorFailed { .. }
+        | TrialEnd::AgentLost { .. }
+        | TrialEnd::Aborted { .. } => None,
     }
 }
 

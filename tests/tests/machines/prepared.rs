@@ -58,7 +58,7 @@ fn commands_prepare_a_system_on_its_machine() {
     assert!(said.contains("{\"index\":0}"), "{said}");
     let broken = on_db(&sequence(), &cat("{{ scratch }}/nothing"), "");
     let failed = first(&stage, "broken", &broken);
-    assert_eq!(failed["end"]["how"], "system_failed", "{failed}");
+    assert_eq!(failed["end"]["how"], "preparation_failed", "{failed}");
     let why = failed["end"]["message"].as_str().expect("a reason");
     let trials = stage.path("trials");
     assert!(

@@ -1,6 +1,6 @@
 //! What is said of the load that a system carries: the load line, and how throughput scales.
 
-use lab_plan::Cell;
+use lab_plan::{Cell, SearchEnd};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -33,8 +33,32 @@ pub struct LoadLine {
     /// Why the line may lie higher than any level tried: the generator, or the study's own end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ceiling: Option<String>,
+    /// How the search ended.
+    pub search: SearchEnd,
+    /// Whether the search has its answer. The line of one that has not is what is known so far.
+    pub finished: bool,
+    /// Of a search that is not finished: the levels that the line lies between so far.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub between: Option<(Option<u32>, Option<u32>)>,
+    /// A higher level that held although its trials were disturbed from outside: a lower bound of the line,
+    /// and no measurement. No interval and no verdict reads it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lower_bound: Option<LowerBound>,
     /// What was tried, by number of users.
     pub levels: Vec<LineLevel>,
+}
+
+/// A number of users that held in disturbed trials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct LowerBound {
+    /// Always false: it is exploratory.
+    pub measured: bool,
+    /// Users.
+    pub users: u32,
+    /// Disturbed trials that held.
+    pub held: u32,
+    /// All disturbed trials with so many users.
+    pub trials: u32,
 }
 
 /// A number of users with which nearly all trials stay within the thresholds.
@@ -65,6 +89,17 @@ pub struct LineLevel {
     pub not_carried: u32,
     /// Trials that are no measurement.
     pub invalid: u32,
+    /// Those of them that were disturbed from outside, and held all the same.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub held_while_disturbed: u32,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde's skip_serializing_if asks for it"
+)]
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 /// The load line of *b* beside that of *a*.

@@ -23,7 +23,7 @@ pub use comparison::{Claim, Comparison, Difference, Inference, Measure, RunSprea
 pub use duet::{Duet, DuetBlock, SideEffect};
 pub use figures::Estimate;
 pub use lab_trial::model::*;
-pub use line::{LineDifference, LineLevel, LoadLine, SafeLine, Scaling, UslPoint};
+pub use line::{LineDifference, LineLevel, LoadLine, LowerBound, SafeLine, Scaling, UslPoint};
 pub use published::{AsIs, Entry, PublishedTable};
 pub use run::{Analysis, Outcome, RESULT_SCHEMA, StudyFacts, Summary};
 pub use transfer::{PublishedTransfer, TransferSummary};

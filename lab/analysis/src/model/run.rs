@@ -160,6 +160,13 @@ pub struct Summary {
     /// too much.
     #[serde(skip_serializing_if = "is_zero")]
     pub aborted: usize,
+    /// Trials of the plan that could not be prepared, the last time; they are invalid too.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub preparation_failures: usize,
+    /// The cell whose trials all ended before their load, at least two of them: its system can't start or
+    /// can't be prepared, which ends a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unstarted: Option<String>,
     /// Checks that warn, over all trials and of the run as a whole.
     pub warnings: usize,
     /// Thresholds that were judged, over valid trials.
@@ -187,8 +194,12 @@ fn is_zero(n: &usize) -> bool {
 pub enum Outcome {
     /// The system under test failed in a trial.
     SystemFailed,
+    /// A trial could not be prepared, nor its repeat.
+    PreparationFailed,
     /// A cell that ran has no valid trial, or nothing ran.
     TooFewValidTrials,
+    /// A search ended before it had its answer.
+    SearchNotFinished,
     /// The study asks for a verdict, and there is none, or the noise leaves it open.
     CouldNotTell,
     /// A variant is worse than the first one in what decides, beyond noise and by more than matters.

@@ -66,6 +66,10 @@ pub struct Seen {
     pub transactions: Range,
     /// Of a trial, ramp included.
     pub errors: Range,
+    /// Mean response time of a trial, in its hold.
+    pub mean_response_ms: Option<Range>,
+    /// 95th percentile of the response times of a trial, in its hold.
+    pub p95_response_ms: Option<Range>,
     /// CPU of the system per transaction.
     pub cpu_ms_per_transaction: Option<Range>,
     /// Disk traffic of the host per transaction.

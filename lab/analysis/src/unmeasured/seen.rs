@@ -37,6 +37,8 @@ fn of_cell(cell: &CellSummary, trials: &[TrialAnalysis]) -> Option<Seen> {
         is_all: cell.valid_trials == 0,
         transactions: Range::of(spoiled().map(|trial| as_f64(trial.transactions)))?,
         errors: Range::of(spoiled().map(|trial| as_f64(trial.errors)))?,
+        mean_response_ms: Range::of(spoiled().filter_map(|trial| trial.response_ms.mean)),
+        p95_response_ms: Range::of(spoiled().filter_map(|trial| trial.response_ms.p95)),
         cpu_ms_per_transaction: Range::of(
             spoiled().filter_map(|trial| counter(&trial.system, "cpu_ms_per_transaction")),
         ),

@@ -18,7 +18,7 @@ use lab_archive::{
 };
 use lab_counts::{ErrorClass, StepCounts, WindowCounts};
 use lab_plan::Side;
-use lab_study::plan::{LoadKind, Plan, PlanOptions, Trial, plan};
+use lab_study::plan::{HowEnded, LoadKind, Plan, PlanOptions, SearchEnd, Trial, plan};
 use lab_study::{Files, load_study};
 
 use histograms::{empty, histogram, parts};
@@ -228,6 +228,8 @@ pub(crate) struct Made {
     pub(crate) shapes: Vec<Shape>,
     /// Of a search: the users of each trial, in order, and in which of its cells.
     pub(crate) searched: Vec<(usize, u32)>,
+    /// How it ended, where its plan says so.
+    pub(crate) ended: Option<HowEnded>,
 }
 
 impl Default for Made {
@@ -245,6 +247,7 @@ impl Default for Made {
             overrides: Vec::new(),
             shapes: vec![Shape::default(), slower],
             searched: Vec::new(),
+            ended: Some(HowEnded::Finished),
         }
     }
 }
@@ -286,6 +289,9 @@ impl Made {
             );
             plan.trials.push(trial.unwrap());
         }
+        let end = |how| SearchEnd { how, users: None };
+        let cells = plan.search.iter().flat_map(|search| &search.cells);
+        plan.search_ended = cells.filter_map(|_| self.ended.map(end)).collect();
     }
 
     /// The plan of the study as written.

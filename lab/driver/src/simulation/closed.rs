@@ -1,10 +1,10 @@
 //! Users that come back: waits, pace, ramp, cut, pauses after failures, and the probe beside them.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use lab_workload::Wait;
 use lab_workload::timing::TimingStream;
+use lab_workload::{Step, Wait};
 
 use super::drive::{probe, workload};
 use super::{Answer, drive, histogram, ms, simulate, step};
@@ -231,6 +231,34 @@ fn setup_steps_have_a_barrier_over_all_workers() {
     assert_eq!(sends(0), [0, 0, 0, 0, 5, 6].map(ms));
     assert_eq!(sends(1), [12, 12, 12, 12, 17, 18].map(ms));
     assert_eq!(sends(2)[..6], [24; 6].map(ms));
+}
+
+#[test]
+fn reports_each_request_of_a_long_setup() {
+    let mut drive = drive(vec![step(Wait::None, 1)]);
+    let rounds = Step {
+        repeat: 1000,
+        ..step(Wait::None, 1)
+    };
+    workload(&mut drive).setup = vec![rounds];
+    drive.hold = ms(10);
+    let sent = Cell::new(0);
+    let told = simulate(drive, move |_| {
+        sent.set(sent.get() + 1);
+        match sent.get() {
+            1000 => Answer::Fails(ErrorClass::Timeout, ms(1)),
+            n if n % 2 == 0 => Answer::Fails(ErrorClass::Status, ms(1)),
+            _ => Answer::After(ms(1)),
+        }
+    });
+    let expected = [
+        (0, 125, 125, 0),
+        (0, 250, 250, 0),
+        (0, 375, 375, 0),
+        (0, 500, 500, 1),
+        (1, 500, 500, 1),
+    ];
+    assert_eq!(told.progress, expected);
 }
 
 #[test]

@@ -148,6 +148,8 @@ pub(crate) struct Told {
     pub(crate) windows: Vec<Window>,
     /// Answered, failed, and skipped in setup.
     pub(crate) setup: Option<(u64, u64, u64)>,
+    /// Users done, answered, failed, and those of them without a response, at each report of the setup.
+    pub(crate) progress: Vec<(u32, u64, u64, u64)>,
     pub(crate) summary: DriveSummary,
     /// In the order of their sends.
     pub(crate) sent: Vec<Received>,
@@ -166,6 +168,16 @@ impl Told {
             } => {
                 self.setup = Some((transactions, errors, skipped));
                 control.begin(clock.nanos());
+            }
+            DriverEvent::SetupProgress {
+                users_done,
+                transactions,
+                errors,
+                unanswered,
+                ..
+            } => {
+                let counts = (users_done, transactions, errors, unanswered);
+                self.progress.push(counts);
             }
             DriverEvent::Window(window) => self.windows.push(*window),
             _ => {}

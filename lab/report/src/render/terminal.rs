@@ -144,7 +144,13 @@ fn marks(line: &LoadLine, at: &LineLevel) -> String {
     ];
     let marks = tried.map(|(mark, _, n)| mark.repeat(n.min(20) as usize));
     let words = tried.into_iter().filter(|(_, _, n)| *n > 0);
-    let words: Vec<String> = words.map(|(_, word, n)| format!("{n} {word}")).collect();
+    let mut words: Vec<String> = words.map(|(_, word, n)| format!("{n} {word}")).collect();
+    if at.held_while_disturbed > 0 {
+        words.push(format!(
+            "{} of them held all the same",
+            at.held_while_disturbed
+        ));
+    }
     let is_safe = line.safe.is_some_and(|safe| safe.users == at.users);
     let here = match (line.users == Some(at.users), is_safe) {
         (true, true) => " ── the line, and the safe one",

@@ -166,7 +166,11 @@ fn tone(run: &RunLine) -> Tone {
         _ if run.is_unfinished => Tone::Warn,
         Outcome::Ok => Tone::Good,
         Outcome::ThresholdFailed | Outcome::CouldNotTell => Tone::Warn,
-        Outcome::TooFewValidTrials | Outcome::SystemFailed | Outcome::Regression => Tone::Bad,
+        Outcome::TooFewValidTrials
+        | Outcome::SearchNotFinished
+        | Outcome::SystemFailed
+        | Outcome::PreparationFailed
+        | Outcome::Regression => Tone::Bad,
     }
 }
 

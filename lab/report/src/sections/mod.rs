@@ -83,7 +83,11 @@ fn tone(analysis: &Analysis) -> Tone {
     match analysis.summary.outcome {
         Outcome::Ok if analysis.summary.least_part_of_load.is_none() => Tone::Good,
         Outcome::Ok | Outcome::ThresholdFailed | Outcome::CouldNotTell => Tone::Warn,
-        Outcome::TooFewValidTrials | Outcome::SystemFailed | Outcome::Regression => Tone::Bad,
+        Outcome::TooFewValidTrials
+        | Outcome::SearchNotFinished
+        | Outcome::SystemFailed
+        | Outcome::PreparationFailed
+        | Outcome::Regression => Tone::Bad,
     }
 }
 

@@ -8,7 +8,7 @@ use super::words::which;
 use crate::Analysis;
 use crate::document::{Block, Cell, Column, Group, Heading, Kind, Role, Row, Section, Table};
 use crate::format::{NONE, figure, list, plural, ratio};
-use crate::model::{CheckOutcome, Exploratory, Range, Reason, Seen};
+use crate::model::{CheckOutcome, Exploratory, Range, Reason, Seen, TrialAnalysis};
 
 /// Reasons beyond these are counted.
 const MOST_REASONS: usize = 6;
@@ -80,7 +80,7 @@ fn reason(reason: &Reason, analysis: &Analysis) -> String {
     };
     let evidence = match reason.check {
         // The headline says how it failed.
-        "system under test" => String::new(),
+        "system under test" | "preparation" => String::new(),
         _ => format!(": {}{culprits}", reason.evidence.trim_end_matches('.')),
     };
     let (n, all) = (reason.trials.len(), analysis.trials.len());
@@ -103,7 +103,11 @@ fn reason(reason: &Reason, analysis: &Analysis) -> String {
 /// What the first system that failed printed last.
 fn last_words(analysis: &Analysis) -> Option<Block> {
     let failed = analysis.trials.iter();
-    let failed = failed.filter_map(|trial| Some((trial.id, trial.system_failure.as_ref()?)));
+    let message = |trial: &TrialAnalysis| {
+        let failure = trial.system_failure.as_ref();
+        failure.or(trial.preparation_failure.as_ref()).cloned()
+    };
+    let failed = failed.filter_map(|trial| Some((trial.id, message(trial)?)));
     let (id, message) = failed.min_by_key(|(id, _)| *id)?;
     let lines: Vec<String> = message.lines().skip(1).map(str::to_owned).collect();
     let from = lines.len().saturating_sub(MOST_LINES);
@@ -135,6 +139,8 @@ pub(super) fn seen(analysis: &Analysis) -> Option<Section> {
         ("trials", Kind::Number),
         ("transactions", Kind::Number),
         ("errors", Kind::Number),
+        ("mean ms", Kind::Number),
+        ("p95 ms", Kind::Number),
         ("CPU ms/tx", Kind::Number),
         ("disk KB/tx", Kind::Number),
     ];
@@ -148,6 +154,8 @@ pub(super) fn seen(analysis: &Analysis) -> Option<Section> {
             seen.trials.to_string(),
             range(seen.transactions, whole),
             range(seen.errors, whole),
+            or_none(seen.mean_response_ms),
+            or_none(seen.p95_response_ms),
             or_none(seen.cpu_ms_per_transaction),
             or_none(seen.disk_kb_per_transaction),
         ];

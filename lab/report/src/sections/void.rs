@@ -9,6 +9,6 @@ pub(super) fn is_void(analysis: &Analysis) -> bool {
     trials.all(|trial| trial.verdict == Verdict::Invalid)
         && matches!(
             analysis.summary.outcome,
-            Outcome::TooFewValidTrials | Outcome::SystemFailed
+            Outcome::TooFewValidTrials | Outcome::SystemFailed | Outcome::PreparationFailed
         )
 }

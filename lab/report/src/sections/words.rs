@@ -313,7 +313,9 @@ pub(crate) fn verdict(analysis: &Analysis) -> String {
         (Outcome::CouldNotTell, _) => "Could not tell".to_owned(),
         (Outcome::Regression, _) => "A regression is shown".to_owned(),
         (Outcome::TooFewValidTrials, _) => "Too few valid trials".to_owned(),
+        (Outcome::SearchNotFinished, _) => "The search was not finished".to_owned(),
         (Outcome::SystemFailed, _) => "The system under test failed".to_owned(),
+        (Outcome::PreparationFailed, _) => "The preparation failed".to_owned(),
     };
     format!("{comes_to}. {trials}{warnings}{thresholds}{missing}.")
 }

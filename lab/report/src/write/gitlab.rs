@@ -66,6 +66,10 @@ pub(super) fn gitlab(analysis: &Analysis, path: &str) -> Vec<Finding> {
             let text = format!("Under {} the system failed: {failure}", trial.label);
             findings.put("system", Severity::Blocker, &trial.label, &text);
         }
+        if let Some(failure) = &trial.preparation_failure {
+            let text = format!("Under {} the preparation failed: {failure}", trial.label);
+            findings.put("preparation", Severity::Blocker, &trial.label, &text);
+        }
     }
     let valid = || {
         trials

@@ -37,10 +37,10 @@ pub fn junit(analysis: &Analysis) -> String {
     let weight = |one: &Comparison| Weight::of(one, analysis.answer.as_ref());
     let pairs = pairs.map(|one| comparison(&format!("{} → {}", one.a, one.b), one, weight(one)));
     let lines = analysis.load_lines.iter().map(|line| {
-        let came = if line.users.is_some() {
-            Passed
-        } else {
-            Skipped
+        let came = match (line.finished, line.users) {
+            (false, _) => Broken,
+            (true, Some(_)) => Passed,
+            (true, None) => Skipped,
         };
         let text = format!("{}; {}", safe_line_words(line), load_line_figure(line));
         case(&line.label, "load line", came(text))

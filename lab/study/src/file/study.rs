@@ -12,6 +12,7 @@ use super::checks::ChecksFile;
 use super::find::FindFile;
 use super::load::LoadFile;
 use super::matrix::MatrixFile;
+use super::requires::RequiresFile;
 use super::system::SystemFile;
 
 /// A study: one file, one question.
@@ -138,6 +139,10 @@ pub(crate) struct StudyFile {
     /// like it (`DB_PASSWORD`, `token`, `apiKey`) are masked without being listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) secrets: Option<OneOrMany>,
+    /// Programs that its systems need on this machine, and the packages that bring them. `plimsoll plan` and the
+    /// start of a run check them, and print the command that installs what is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) requires: Option<RequiresFile>,
     /// CSV files of published figures to set beside the new ones, from `../published/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) published: Option<OneOrMany>,
@@ -188,6 +193,7 @@ impl Decode for StudyFile {
         let duet = fields.optional("duet", problems);
         let raw_baseline = fields.optional("raw_baseline", problems);
         let secrets = fields.optional("secrets", problems);
+        let requires = fields.optional("requires", problems);
         let published = fields.optional("published", problems);
         fields.finish(problems);
         one_of_two(node, &systems, problems);
@@ -216,6 +222,7 @@ impl Decode for StudyFile {
             duet,
             raw_baseline,
             secrets,
+            requires,
             published,
         })
     }

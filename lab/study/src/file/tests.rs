@@ -421,7 +421,10 @@ prop_compose! {
         thresholds in table(vec(scalar(), 0..3)),
         (published, abort_on) in (option::of(one_or_many()), option::of(vec(abort(), 0..3))),
         checks in option::of(table(limit()).prop_map(ChecksFile)),
-        secrets in option::of(one_or_many()),
+        (secrets, requires) in (
+            option::of(one_or_many()),
+            option::of((one_or_many(), option::of(one_or_many()))),
+        ),
         (smallest_difference, decides, control, duet, raw_baseline) in (
             option::of(scalar()), option::of(scalar()), option::of(scalar()), option::of(scalar()), option::of(scalar()),
         ),
@@ -430,7 +433,9 @@ prop_compose! {
             study, title, about, workload, matrix, parameters, system, variants, find,
             load: at(load), trials, repeats, order, seed,
             dates_from, thresholds, abort_on, checks, smallest_difference, decides, control, duet, raw_baseline,
-            secrets, published,
+            secrets,
+            requires: requires.map(|(programs, debian)| RequiresFile { programs, debian }),
+            published,
         }
     }
 }

@@ -11,7 +11,7 @@ pub use lab_plan::{
     VARIANT,
 };
 pub use lab_workload::{DEFAULT_DATES_FROM, Level, Step, Transfer, Workload};
-pub use study::{Study, StudyWorkload};
+pub use study::{Requires, Study, StudyWorkload};
 
 /// Most trials of a plan.
 pub const MAX_TRIALS: usize = 10_000;

@@ -20,6 +20,15 @@ pub struct StudyWorkload {
     pub(crate) file: Arc<WorkloadFile>,
 }
 
+/// What the systems of a study need on the machine that starts them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Requires {
+    /// Names of programs in `PATH`, or whole paths, in which a `*` is any one folder.
+    pub programs: Vec<String>,
+    /// The packages of Debian that bring them.
+    pub debian: Vec<String>,
+}
+
 /// A whole study: one file, one question.
 #[derive(Debug, Clone)]
 pub struct Study {
@@ -44,6 +53,8 @@ pub struct Study {
     pub repeats: u32,
     /// Seed of all randomness.
     pub seed: u64,
+    /// What its systems need on the machine that starts them.
+    pub requires: Requires,
     /// Judgements on the server.
     pub thresholds: Vec<Threshold>,
     /// What ends a trial before its time, and how long it has to be so at speed 1.

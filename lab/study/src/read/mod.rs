@@ -24,6 +24,7 @@ mod preparation;
 mod processes;
 mod published;
 mod reach;
+mod requires;
 mod settings;
 mod stages;
 mod storage;

@@ -18,7 +18,7 @@ use super::system;
 use super::thresholds::{thresholds, with_error_rate};
 use super::{
     abort, checks, decides, demand, duet, find, matrix, meaning, mix, overrides, parameters,
-    published, unused,
+    published, requires, unused,
 };
 use crate::cell::CellTemplate;
 use crate::file::{At, Scalar, StudyFile, SystemFile};
@@ -242,6 +242,7 @@ fn validate(
     let all = (&workload, &*written, &populations[..]);
     check_cells(file, &cells, &cell_template, all, problems);
     let (duet, apart) = duet::duet(file, &cells, &cell_template, problems);
+    let requires = requires::requires(file.requires.as_ref(), problems);
     Some(Study {
         name: file.study.text(),
         title: file.title.text(),
@@ -253,6 +254,7 @@ fn validate(
         trials,
         repeats: repeats.map_or(REPEATS, |n| n as u32),
         seed: seed.unwrap_or(DEFAULT_SEED),
+        requires,
         thresholds: implied(thresholds, find.is_some()),
         abort_on,
         checks,

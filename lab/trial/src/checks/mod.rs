@@ -24,6 +24,7 @@ pub(crate) use facts::Facts;
 pub use outcome::{check, held, not_judged, pass, warn};
 pub(crate) use steady::{TAIL, steady_state};
 
+use lab_archive::PreparationCause;
 use lab_archive::model::TrialEnd;
 use lab_plan::LoadKind;
 use lab_plan::checks::Cause;
@@ -37,7 +38,7 @@ pub(crate) fn all(facts: &Facts<'_>) -> Vec<Check> {
     if let TrialEnd::SystemFailed { message } = &facts.data.record.end {
         // What it printed last stands below the first line.
         let has_log =
-            message.contains("its last lines:") || message.ends_with("it printed nothing");
+            message.contains("its last lines:") || message.contains("; it printed nothing");
         let advice = match has_log {
             true => {
                 "Read the end of system.log in the trial's folder, mend the system, and run again."
@@ -98,9 +99,21 @@ pub(crate) fn all(facts: &Facts<'_>) -> Vec<Check> {
     checks
 }
 
-/// The one check of a trial of whose load a part was missing, or that was ended early.
+/// The one check of a trial whose preparation failed, whose load was incomplete, or that ended early.
 fn part_missing(end: &TrialEnd) -> Option<Check> {
     match end {
+        TrialEnd::PreparationFailed { message, cause } => Some(
+            invalid(
+                "preparation",
+                first_line(message).to_owned(),
+                "No load was offered, so this says nothing about the system under load. Fix what the \
+                 message names, and resume the run: `plimsoll try` prepares the system for one user.",
+            )
+            .caused_by(match cause {
+                PreparationCause::System => Cause::System,
+                PreparationCause::Study => Cause::Study,
+            }),
+        ),
         TrialEnd::GeneratorFailed { message } => Some(invalid(
             "load generator",
             format!("it failed: {}", first_line(message)),

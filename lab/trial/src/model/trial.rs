@@ -50,6 +50,12 @@ pub struct TrialAnalysis {
     pub cause: Option<Cause>,
     /// What happened to the system under test, if it failed.
     pub system_failure: Option<String>,
+    /// What failed in the preparation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preparation_failure: Option<String>,
+    /// Whether the trial ended before it offered any load, about which its end then says nothing.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub before_load: bool,
     /// Whether the study's `abort_on` ended it before its time.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub aborted: bool,
@@ -60,10 +66,12 @@ pub struct TrialAnalysis {
     /// Of a search for the load line: whether the system carried this level.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub carried: Option<bool>,
+    /// Of a search: whether the level held with its whole load offered, although the trial was disturbed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub held_while_disturbed: bool,
     /// Users at the top of the ramp; of arrivals, sessions that may be under way at once.
     pub users: u32,
-    /// Sessions that arrived in the hold, beside those planned; `None` unless they arrive on their
-    /// own.
+    /// Sessions that arrived in the hold, beside those planned; `None` unless sessions arrive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
     /// Length of the ramp.
@@ -89,14 +97,12 @@ pub struct TrialAnalysis {
     pub cycles: u64,
     /// Cycles that outlasted their pace.
     pub overruns: u64,
-    /// Requests sent again because the server had closed their idle connection, or said that it did
-    /// nothing with them.
+    /// Requests sent again: the server had closed their idle connection, or had not processed them.
     pub stale_retries: u64,
     /// What its users spoke, where they asked for another version of HTTP than 1.1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<Connections>,
-    /// Requests that had no answer at the end of the hold; response times leave them out. `None` if
-    /// it wasn't recorded.
+    /// Requests without an answer at the end of the hold; in no response time. `None` if not recorded.
     pub unanswered: Option<Unanswered>,
     /// Transactions per second in the hold.
     pub throughput_per_s: Option<f64>,
@@ -182,8 +188,7 @@ impl TrialAnalysis {
         }
     }
 
-    /// The part of the planned load that the server had in the hold, of a valid trial in which it
-    /// was not all of it.
+    /// The part of its planned load that a valid trial had in the hold, where it was not all of it.
     #[must_use]
     pub fn part_of_load(&self) -> Option<f64> {
         let judged = self.checks.iter().find(|check| check.name == DELIVERED)?;

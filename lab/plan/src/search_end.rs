@@ -1,0 +1,56 @@
+//! How the search of a cell ended, as the plan of its run keeps it and its result says it.
+
+use lab_stats::search::End;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How a search ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HowEnded {
+    /// It has its answer.
+    Finished,
+    /// The lowest level can't be measured.
+    Unmeasurable,
+    /// Trial after trial was disturbed from outside.
+    Disturbed,
+    /// The preparation failed, or the system didn't start, twice in a row.
+    PreparationFailed,
+    /// The system failed at the lowest level each time.
+    SystemFailed,
+    /// The trials still contradicted each other when the search had made as many as it may.
+    Unsettled,
+    /// It was ended from outside, or still goes on.
+    Interrupted,
+}
+
+/// The end of the search of one cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SearchEnd {
+    /// How it ended.
+    pub how: HowEnded,
+    /// The users of its last trial; `None` without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users: Option<u32>,
+}
+
+impl HowEnded {
+    /// Whether the search has its answer.
+    #[must_use]
+    pub fn is_finished(self) -> bool {
+        self == Self::Finished
+    }
+}
+
+impl From<End> for HowEnded {
+    fn from(end: End) -> Self {
+        match end {
+            End::Found | End::BelowMin | End::Ceiling(_) => Self::Finished,
+            End::Unmeasurable => Self::Unmeasurable,
+            End::Disturbed => Self::Disturbed,
+            End::Unprepared => Self::PreparationFailed,
+            End::SystemFailed => Self::SystemFailed,
+            End::Unsettled => Self::Unsettled,
+        }
+    }
+}
