@@ -664,6 +664,9 @@ pub(crate) struct TryArgs {
     pub(crate) url: Option<String>,
     #[command(flatten)]
     pub(crate) reach: ReachArgs,
+    /// How long an answer may take; as the study says unless given
+    #[arg(long, value_name = "TIME", value_parser = crate::trying::time)]
+    pub(crate) timeout: Option<std::time::Duration>,
     /// Also write what happened to this file, as a recording (HAR) that browsers open
     #[arg(long, value_name = "FILE")]
     pub(crate) har: Option<PathBuf>,

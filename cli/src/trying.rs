@@ -89,6 +89,9 @@ pub(crate) struct BenchArgs {
     /// The body, or a file that holds it, such as @body.json
     #[arg(long, value_name = "TEXT|@FILE")]
     pub(crate) body: Option<String>,
+    /// The longest body of an answer, such as `1 GiB`; 64 MiB unless given
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) max_body: Option<u64>,
     /// Folder of the archive; `runs/bench-HOST-TIME` unless given
     #[arg(long, env = "PLIMSOLL_OUT", value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -97,7 +100,7 @@ pub(crate) struct BenchArgs {
     pub(crate) state: Option<PathBuf>,
 }
 
-fn time(text: &str) -> Result<Duration, String> {
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
     lab_study::duration(text, LONGEST).map_err(|error| format!("{error}; write 30s or 5m"))
 }
 
@@ -113,6 +116,10 @@ fn rate(text: &str) -> Result<f64, String> {
     number
         .filter(|rate| (0.001..=1e7).contains(rate))
         .ok_or_else(|| "a number per second, such as 500".to_owned())
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    lab_study::size(text, 1 << 40).map_err(|error| format!("{error}; write 1 GiB or 200 MB"))
 }
 
 fn header(text: &str) -> Result<(String, String), String> {

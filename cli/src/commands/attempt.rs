@@ -6,14 +6,15 @@ use std::io::{IsTerminal, stdout};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use lab_conduct::{Attended, Event, Phase, RunRequest, attend, first_trial};
-use lab_driver::{Mix, Witness, rehearse};
+use lab_driver::{Drive, Mix, Witness, rehearse};
 use lab_estimate::cell_words;
 use lab_import::quick::by_flags;
 use lab_rehearsal::text::{self, Style};
-use lab_rehearsal::{Moment, Recorder, Totals, har};
+use lab_rehearsal::{Moment, Recorder, Totals, Waiting, har};
 use lab_study::Secrets;
 
 use crate::args::TryArgs;
@@ -129,6 +130,8 @@ fn rehearsed(
 ) -> Result<(Done, Totals), Failure> {
     // Whether there is such a user was asked before.
     let (drive, user) = mix.user(args.user).unwrap_or((mix.first(), 0));
+    let (drive, waiting) = patient(drive, args.timeout);
+    let ended = Arc::clone(&waiting.ended);
     let moments = Rc::new(RefCell::new(Vec::new()));
     let kept = Rc::clone(&moments);
     let began = now();
@@ -146,6 +149,7 @@ fn rehearsed(
             true => text,
             false => by_flags(&text),
         };
+        ended.fetch_add(1, Ordering::Relaxed);
         // Whoever has seen enough (`| head`) ends the printing, and not the session.
         let _ = print(&text);
         kept.borrow_mut().push(moment);
@@ -161,8 +165,9 @@ fn rehearsed(
     );
     recorder.learn(drive.workload.given.secrets());
     let witness: Rc<dyn Witness> = Rc::clone(&recorder) as Rc<dyn Witness>;
-    let whole = rehearse(drive, user, &witness, interrupt)
+    let whole = rehearse(&drive, user, &witness, interrupt)
         .map_err(|error| Failure::new(Exit::SystemFailed, &error))?;
+    drop(waiting);
     let totals = match whole {
         true => recorder.finish(),
         false => recorder.totals(),
@@ -186,6 +191,17 @@ fn rehearsed(
         },
         totals,
     ))
+}
+
+/// The drive with another time limit, if one is given, and a report of how long it waits.
+fn patient(drive: &Drive, timeout: Option<Duration>) -> (Drive, Waiting) {
+    let mut drive = drive.clone();
+    let limit = timeout.unwrap_or(drive.limits.request_timeout);
+    drive.limits.request_timeout = limit;
+    (
+        drive,
+        Waiting::start(limit, |said| say(format_args!("{said}"))),
+    )
 }
 
 fn style(args: &TryArgs) -> Style {

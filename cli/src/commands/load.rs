@@ -12,6 +12,8 @@ use crate::files::Disk;
 
 /// Narrow enough for a terminal of 80 columns.
 const WIDTH: usize = 80;
+/// How the names of files begin that stand for flags.
+const MADE: &str = "plimsoll-quick.";
 
 /// Loads and plans a study as the arguments say, from `files`.
 pub(crate) fn study(args: &StudyArgs, files: &dyn Files) -> Result<(Loaded, Plan), Failure> {
@@ -70,6 +72,15 @@ pub(crate) fn text(path: &Path) -> Result<&str, Failure> {
 
 /// A load error with its excerpts, ready to print.
 pub(crate) fn bad_file(error: &LoadError) -> Failure {
+    // A file that stands for flags has no place that a person could look at.
+    let mut problems = error.problems().iter();
+    if let Some(problem) = problems.find(|problem| problem.file.starts_with(MADE)) {
+        let failure = Failure::text(Exit::BadInput, problem.message.clone());
+        return match &problem.help {
+            Some(help) => failure.hint(help.clone()),
+            None => failure,
+        };
+    }
     let theme = if std::env::var_os("NO_COLOR").is_none()
         && std::io::IsTerminal::is_terminal(&std::io::stderr())
     {

@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use lab_driver::BaseUrl;
+use lab_driver::{BaseUrl, BaseUrlError};
+use lab_import::address::{sendable, without_user};
 use lab_import::quick::{OneRequest, Quick, QuickLoad, Reach, study, workload};
 use lab_study::plan::Plan;
 use lab_study::{Environment, Files, Loaded, LoadedAny, load_any, looks_secret};
@@ -128,31 +129,21 @@ fn at(
 
 /// One request under load.
 pub(crate) fn bench(args: &BenchArgs, shown: &StudyArgs) -> Result<(Loaded, Plan), Failure> {
-    let (base, target) = BaseUrl::split_http(&args.url).map_err(|error| bad_url(&error))?;
-    let target = match target.starts_with('/') {
-        true => target.to_owned(),
-        false => format!("/{target}"),
-    };
+    let (url, credentials) = without_user(&args.url);
+    let (base, target) = BaseUrl::split_http(&url).map_err(|error| bad_url(&error))?;
     let body = args.body.as_deref().map(body).transpose()?;
     let otherwise = if body.is_some() { "POST" } else { "GET" };
-    let (secret, headers) = args
-        .headers
-        .iter()
-        .cloned()
-        .partition(|(name, _)| looks_secret(name));
-    let secret: Vec<(String, String)> = secret;
-    // What is in the archive asks for them by these names.
-    let variable = |at: usize| format!("PLIMSOLL_BENCH_HEADER_{}", at + 1);
-    let request = OneRequest {
+    let headers = args.headers.iter().cloned().chain(credentials).collect();
+    let (request, secrets) = OneRequest {
         method: args.method.clone().unwrap_or_else(|| otherwise.to_owned()),
-        target,
-        headers,
-        secret_headers: (secret.iter().enumerate())
-            .map(|(at, (name, _))| (name.clone(), variable(at)))
-            .collect(),
+        target: sendable(target),
+        max_body: args.max_body,
         body,
-    };
-    let title = format!("{} {}", request.method, args.url);
+        ..OneRequest::default()
+    }
+    .with_headers(headers, looks_secret)
+    .map_err(|why| Failure::text(Exit::BadInput, why))?;
+    let title = format!("{} {url}", request.method);
     let name = format!("bench-{}", base.authority());
     let quick = Quick {
         workload: WORKLOAD.to_owned(),
@@ -165,9 +156,7 @@ pub(crate) fn bench(args: &BenchArgs, shown: &StudyArgs) -> Result<(Loaded, Plan
             (STUDY.to_owned(), study(&quick)),
             (WORKLOAD.to_owned(), workload(&name, &request)),
         ],
-        given: (secret.into_iter().enumerate())
-            .map(|(at, (_, value))| (variable(at), value))
-            .collect(),
+        given: secrets,
         disk: &DiskAndEnvironment,
     };
     load::study_from(STUDY, &made, shown)
@@ -234,14 +223,16 @@ fn process(base: &BaseUrl) -> Option<u32> {
 fn server(url: &str) -> Result<BaseUrl, Failure> {
     url.parse().map_err(|error| {
         let failure = bad_url(&error);
-        match BaseUrl::split(url) {
-            Ok((base, _)) => failure.hint(format!("the workload has the paths: --url {base}")),
-            Err(_) => failure,
+        match &error {
+            BaseUrlError::Path(_, base) => {
+                failure.hint(format!("the workload has the paths: --url {base}"))
+            }
+            _ => failure,
         }
     })
 }
 
-fn bad_url(error: &lab_driver::BaseUrlError) -> Failure {
+fn bad_url(error: &BaseUrlError) -> Failure {
     Failure::new(Exit::BadInput, error)
 }
 

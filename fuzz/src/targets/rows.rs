@@ -5,8 +5,8 @@ use std::sync::Arc;
 use lab_workload::Table;
 
 pub(crate) fn run(bytes: &[u8]) {
-    for name in ["rows.csv", "rows.jsonl"] {
-        let Ok(table) = Table::scan(name, Arc::new(bytes.to_vec())) else {
+    for (name, delimiter) in [("rows.csv", b','), ("rows.csv", b';'), ("rows.jsonl", b',')] {
+        let Ok(table) = Table::scan(name, Arc::new(bytes.to_vec()), delimiter) else {
             continue;
         };
         assert!(table.rows() > 0 && table.sha256().len() == 64);

@@ -310,6 +310,9 @@ pub struct ClientCounts {
     /// Requests sent a second time because the server had closed the kept connection while it was
     /// idle, or said that it did nothing with them; see [`crate::http`] for the rule.
     pub stale_retries: u64,
+    /// Cookies that users lost because a server set more than they keep.
+    #[serde(default)]
+    pub evicted_cookies: u64,
 }
 
 impl ClientCounts {
@@ -320,6 +323,7 @@ impl ClientCounts {
             connects: self.connects + other.connects,
             http2_connects: self.http2_connects + other.http2_connects,
             stale_retries: self.stale_retries + other.stale_retries,
+            evicted_cookies: self.evicted_cookies + other.evicted_cookies,
         }
     }
 }

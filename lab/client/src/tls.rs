@@ -8,7 +8,7 @@ use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, OtherError, RootCertStore};
 use rustls::{Error as RustlsError, SignatureScheme};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
@@ -256,6 +256,15 @@ impl ServerCertVerifier for Trusted {
         }
         self.by_chain
             .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+            .map_err(|error| match error {
+                RustlsError::InvalidCertificate(
+                    CertificateError::UnknownIssuer | CertificateError::Other(_),
+                ) if is_self_signed(end_entity) => {
+                    let cause = OtherError(Arc::new(SelfSigned));
+                    CertificateError::Other(cause).into()
+                }
+                other => other,
+            })
     }
 
     fn verify_tls12_signature(
@@ -279,6 +288,45 @@ impl ServerCertVerifier for Trusted {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.by_chain.supported_verify_schemes()
     }
+}
+
+/// A server's certificate is signed by itself and not among those that were given.
+#[derive(Debug, thiserror::Error)]
+#[error("signed by itself")]
+struct SelfSigned;
+
+/// Returns true if a certificate has the same issuer and subject (RFC 5280, section 4.1).
+fn is_self_signed(certificate: &[u8]) -> bool {
+    let issued = || {
+        let (_, certificate, _) = element(certificate)?;
+        let (_, mut fields, _) = element(certificate)?;
+        // The version may be left out; then come the serial number and the algorithm.
+        if let (0xa0, _, rest) = element(fields)? {
+            fields = rest;
+        }
+        let (_, _, rest) = element(fields)?;
+        let (_, _, rest) = element(rest)?;
+        let (_, issuer, rest) = element(rest)?;
+        let (_, _, rest) = element(rest)?;
+        let (_, subject, _) = element(rest)?;
+        Some(issuer == subject)
+    };
+    issued().unwrap_or_default()
+}
+
+/// The first element of DER: its tag, its content, and what follows.
+fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let (&[tag, first], rest) = bytes.split_first_chunk::<2>()?;
+    let (length, rest) = match first {
+        0..0x80 => (usize::from(first), rest),
+        _ => {
+            let (length, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
+            let sum = |sum: usize, byte: &u8| Some(sum.checked_mul(256)? + usize::from(*byte));
+            (length.iter().try_fold(0, sum)?, rest)
+        }
+    };
+    let (content, rest) = rest.split_at_checked(length)?;
+    Some((tag, content, rest))
 }
 
 /// Takes any certificate: for test systems, on request only.
@@ -325,15 +373,29 @@ impl ServerCertVerifier for AnyServer {
 /// An error of a connection in words, with the cure where TLS is what went wrong.
 #[must_use]
 pub fn in_words(error: &io::Error) -> String {
-    let tls = error.get_ref().and_then(|inner| inner.downcast_ref());
-    tls.and_then(cure).unwrap_or_else(|| error.to_string())
+    if let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
+        return cure(tls);
+    }
+    let text = error.to_string();
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof if text.contains("close_notify") => {
+            "the server closed it without ending TLS (no close_notify)".to_owned()
+        }
+        io::ErrorKind::UnexpectedEof if text.contains("handshake") => {
+            "the server closed it during the handshake of TLS".to_owned()
+        }
+        _ => text,
+    }
 }
 
-fn cure(error: &RustlsError) -> Option<String> {
+fn cure(error: &RustlsError) -> String {
     use rustls::AlertDescription as Alert;
     const ANY: &str = "or take any with `tls: { insecure: true }`";
-    Some(match error {
+    match error {
         RustlsError::InvalidCertificate(wrong) => match wrong {
+            CertificateError::Other(other) if other.0.is::<SelfSigned>() => format!(
+                "the server's certificate is signed by itself: give it as `tls: {{ ca: FILE }}`, {ANY}"
+            ),
             CertificateError::NotValidForName => format!(
                 "the server's certificate is for another name than it is asked for: say \
                  `tls: {{ server_name: … }}`, {ANY}"
@@ -360,10 +422,13 @@ fn cure(error: &RustlsError) -> Option<String> {
                 format!("the server's certificate is not valid yet: set the clocks right, {ANY}")
             }
             CertificateError::UnknownIssuer => format!(
-                "the server's certificate is signed by itself, or by an authority that is not \
-                 known here: name that with `tls: {{ ca: FILE }}`, {ANY}"
+                "the server's certificate is signed by an authority that is not known here: name that with \
+                 `tls: {{ ca: FILE }}`, {ANY}"
             ),
-            other => format!("the server's certificate can't be used ({other}): renew it, {ANY}"),
+            other => format!(
+                "the server's certificate can't be used ({}): replace it, {ANY}",
+                in_plain_words(&format!("{other:?}"))
+            ),
         },
         RustlsError::AlertReceived(Alert::CertificateRequired | Alert::BadCertificate) => {
             "the server wants a certificate of its client: name one with \
@@ -377,8 +442,28 @@ fn cure(error: &RustlsError) -> Option<String> {
         RustlsError::InvalidMessage(_) => {
             "the server doesn't speak TLS there: write http://, or `scheme: http`".to_owned()
         }
-        _ => return None,
-    })
+        RustlsError::General(text) => text.clone(),
+        other => format!("TLS failed: {}", in_plain_words(&format!("{other:?}"))),
+    }
+}
+
+/// The names of an error's variants as words: `Other(OtherError(CaUsedAsEndEntity))` is “ca used as end entity”.
+fn in_plain_words(variants: &str) -> String {
+    let names = variants.split(|c: char| !c.is_ascii_alphanumeric());
+    let telling = names.filter(|name| name.starts_with(|c: char| c.is_ascii_uppercase()));
+    let mut words = String::new();
+    for name in telling.filter(|name| !["Other", "OtherError"].contains(name)) {
+        if !words.is_empty() {
+            words.push_str(": ");
+        }
+        for (at, c) in name.char_indices() {
+            if at > 0 && c.is_ascii_uppercase() {
+                words.push(' ');
+            }
+            words.push(c.to_ascii_lowercase());
+        }
+    }
+    words
 }
 
 /// webpki shows a name as `DnsName("example.org")`.
@@ -387,4 +472,72 @@ fn dns(presented: &str) -> &str {
         .split_once("(\"")
         .and_then(|(_, rest)| rest.strip_suffix("\")"));
     inner.unwrap_or(presented)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(error: RustlsError) -> String {
+        in_words(&io::Error::new(io::ErrorKind::InvalidData, error))
+    }
+
+    #[test]
+    fn no_message_has_names_of_a_library() {
+        let other = CertificateError::Other(OtherError(Arc::new(TlsError::Other(String::new()))));
+        for error in [
+            CertificateError::BadEncoding.into(),
+            CertificateError::UnknownIssuer.into(),
+            CertificateError::InvalidPurpose.into(),
+            other.into(),
+            RustlsError::AlertReceived(rustls::AlertDescription::HandshakeFailure),
+            RustlsError::NoCertificatesPresented,
+            RustlsError::PeerIncompatible(
+                rustls::PeerIncompatible::ServerRejectedEncryptedClientHello(None),
+            ),
+        ] {
+            let said = said(error);
+            for sign in ["(Other", "Error", "://", "CertificateE"] {
+                assert!(!said.contains(sign), "{said}");
+            }
+        }
+        let alert = RustlsError::AlertReceived(rustls::AlertDescription::HandshakeFailure);
+        assert_eq!(said(alert), "TLS failed: alert received: handshake failure");
+        let eof = io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            "peer closed connection without sending TLS close_notify: https://docs.rs/rustls",
+        );
+        let expected = "the server closed it without ending TLS (no close_notify)";
+        assert_eq!(in_words(&eof), expected);
+    }
+
+    #[test]
+    fn a_certificate_signed_by_itself_has_its_subject_as_issuer() {
+        fn der(tag: u8, content: &[u8]) -> Vec<u8> {
+            let length = u8::try_from(content.len()).unwrap();
+            match length {
+                0..0x80 => [&[tag, length], content].concat(),
+                _ => [&[tag, 0x81, length], content].concat(),
+            }
+        }
+        let certificate = |issuer: &[u8], subject: &[u8], version: &[u8]| {
+            let parts = [
+                version.to_vec(),
+                der(2, &[1]),
+                der(0x30, b"algorithm"),
+                der(0x30, issuer),
+                der(0x30, b"validity"),
+                der(0x30, subject),
+            ];
+            der(0x30, &der(0x30, &parts.concat()))
+        };
+        let (long, version) = ([b'n'; 60], der(0xa0, &der(2, &[2])));
+        assert!(is_self_signed(&certificate(&long, &long, &version)));
+        assert!(is_self_signed(&certificate(b"me", b"me", &[])));
+        assert!(!is_self_signed(&certificate(b"ca", b"me", &version)));
+        let whole = certificate(&long, &long, &version);
+        for end in 0..whole.len() {
+            assert!(!is_self_signed(&whole[..end]));
+        }
+    }
 }

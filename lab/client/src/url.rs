@@ -1,5 +1,6 @@
 //! Where a server is: scheme, host, and port, read from a URL and printed as one.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -38,15 +39,48 @@ pub struct BaseUrl {
 
 /// Why a text is no [`BaseUrl`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("“{0}” is not of the form http://host:port or https://host:port")]
-pub struct BaseUrlError(pub String);
+pub enum BaseUrlError {
+    /// A user's name, or a password, before the host. The text is the URL without them.
+    #[error(
+        "“{0}” had a user before its host: write that as `basic_auth: {{ username: …, password: … }}` of a request, \
+         or as a header `Authorization`"
+    )]
+    User(String),
+    /// The socket of a file.
+    #[error(
+        "“{0}” is a socket of a file: have the server listen at an address, or pass it on: \
+         socat TCP-LISTEN:8080,fork,reuseaddr,bind=127.0.0.1 UNIX-CONNECT:PATH"
+    )]
+    Unix(String),
+    /// A path where only a server is asked for.
+    #[error("“{0}” has a path, and only the server is asked for")]
+    Path(String, BaseUrl),
+    /// Anything else.
+    #[error("“{0}” is not of the form http://host:port or https://host:port")]
+    Form(String),
+}
+
+impl BaseUrlError {
+    fn of(url: &str) -> Self {
+        let (scheme, rest) = url.split_once(':').unwrap_or(("", url));
+        let rest = rest.trim_start_matches('/');
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+        match authority.rsplit_once('@') {
+            _ if scheme.contains("unix") => Self::Unix(url.to_owned()),
+            Some((user, _)) => Self::User(url.replacen(&format!("{user}@"), "", 1)),
+            None => Self::Form(url.to_owned()),
+        }
+    }
+}
 
 impl BaseUrl {
     /// What the `Host` header says: without the port where it is the scheme's own.
     #[must_use]
     pub fn authority(&self) -> String {
         let host = if self.host.contains(':') {
-            format!("[{}]", self.host)
+            // A zone is this machine's business (RFC 6874, section 4).
+            let address = self.host.split('%').next().unwrap_or(&self.host);
+            format!("[{address}]")
         } else {
             self.host.clone()
         };
@@ -69,18 +103,18 @@ impl BaseUrl {
         let split = Self::split(url)?;
         match split.0.http {
             true => Ok(split),
-            false => Err(BaseUrlError(url.to_owned())),
+            false => Err(BaseUrlError::of(url)),
         }
     }
 
     /// Splits an absolute URL into its server and the path with query, at least `/`; a fragment
-    /// is dropped. User names in the URL are refused. Besides `http` and `https` there are `tcp` and `tls`
+    /// is dropped. User names in the URL are refused. Names of other scripts than Latin become punycode. Besides `http` and `https` there are `tcp` and `tls`
     /// for whatever else is spoken, with a port, and names of protocols, which know theirs.
     ///
     /// # Errors
     /// What is no such URL.
     pub fn split(url: &str) -> Result<(Self, &str), BaseUrlError> {
-        let bad = || BaseUrlError(url.to_owned());
+        let bad = || BaseUrlError::of(url);
         let (scheme, rest) = url.split_once("://").ok_or_else(bad)?;
         let scheme = scheme.to_ascii_lowercase();
         let known = SCHEMES.iter().find(|(name, ..)| *name == scheme);
@@ -88,6 +122,15 @@ impl BaseUrl {
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
         let (host, port) = split_authority(authority).ok_or_else(bad)?;
+        let host = match host.is_ascii() {
+            true => Cow::Borrowed(host),
+            false => {
+                let named = ::url::Url::parse(&format!("http://{host}/")).map_err(|_| bad())?;
+                Cow::Owned(named.host_str().ok_or_else(bad)?.to_owned())
+            }
+        };
+        // The zone of an address, as RFC 6874 writes it.
+        let host = host.replacen("%25", "%", usize::from(host.contains(':')));
         let plain = |c: char| c.is_ascii_alphanumeric() || "-._:%".contains(c);
         if host.is_empty() || !host.chars().all(plain) {
             return Err(bad());
@@ -131,7 +174,8 @@ impl FromStr for BaseUrl {
     fn from_str(text: &str) -> Result<Self, BaseUrlError> {
         match Self::split(text) {
             Ok((base, "" | "/")) => Ok(base),
-            _ => Err(BaseUrlError(text.to_owned())),
+            Ok((base, _)) => Err(BaseUrlError::Path(text.to_owned(), base)),
+            Err(error) => Err(error),
         }
     }
 }
@@ -163,6 +207,12 @@ mod tests {
             ("tls://[::1]:443", "tls://[::1]:443"),
             ("redis://host", "tcp://host:6379"),
             ("rediss://host:1", "tls://host:1"),
+            (
+                "http://Bücher.example:81",
+                "http://xn--bcher-kva.example:81",
+            ),
+            ("http://[fe80::1%25eth0]:81", "http://[fe80::1]:81"),
+            ("http://[fe80::1%eth0]:81", "http://[fe80::1]:81"),
         ] {
             assert_eq!(text.parse::<BaseUrl>().unwrap().to_string(), printed);
         }
@@ -188,6 +238,26 @@ mod tests {
         ] {
             assert!(text.parse::<BaseUrl>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn an_error_has_its_cause() {
+        let said = |url: &str| url.parse::<BaseUrl>().unwrap_err().to_string();
+        for (url, cause) in [
+            ("http://me:p4ss@host:80/", "basic_auth"),
+            ("unix:///run/app.sock", "socket of a file"),
+            ("http+unix://%2Frun%2Fapp.sock/x", "socket of a file"),
+            (
+                "http://host/path",
+                "has a path, and only the server is asked for",
+            ),
+            ("host:80", "not of the form"),
+        ] {
+            assert!(said(url).contains(cause), "{}", said(url));
+        }
+        assert!(!said("http://me:p4ss@host:80/").contains("p4ss"));
+        let zone = "http://[fe80::1%25eth0]".parse::<BaseUrl>().unwrap();
+        assert_eq!(zone.host, "fe80::1%eth0");
     }
 
     #[test]

@@ -146,22 +146,27 @@ impl WebSocket {
         line: &mut WebSocketLine,
         heard: &mut &[u8],
     ) -> Result<Option<Reply>, String> {
-        let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
-        let mut head = httparse::Response::new(&mut headers);
-        let all = *heard;
-        let length = match head.parse(all) {
-            Ok(httparse::Status::Complete(length)) => length,
-            Ok(httparse::Status::Partial) if all.len() <= MAX_HEAD => return Ok(None),
-            Ok(httparse::Status::Partial) => {
-                return Err("the answer to the handshake is too long".to_owned());
+        let refused = loop {
+            let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+            let mut head = httparse::Response::new(&mut headers);
+            let all = *heard;
+            let length = match head.parse(all) {
+                Ok(httparse::Status::Complete(length)) => length,
+                Ok(httparse::Status::Partial) if all.len() <= MAX_HEAD => return Ok(None),
+                Ok(httparse::Status::Partial) => {
+                    return Err("the answer to the handshake is too long".to_owned());
+                }
+                Err(error) => {
+                    return Err(format!("the answer to the handshake is no HTTP: {error}"));
+                }
+            };
+            *heard = &all[length..];
+            match head.code.unwrap_or_default() {
+                101 => break self.missing(key, head.headers),
+                // Interim responses, such as early hints (RFC 9110, section 15.2).
+                100..=199 => {}
+                code => break Some(format!("the handshake is answered with status {code}")),
             }
-            Err(error) => return Err(format!("the answer to the handshake is no HTTP: {error}")),
-        };
-        *heard = &all[length..];
-        let code = head.code.unwrap_or_default();
-        let refused = match code {
-            101 => self.missing(key, head.headers),
-            _ => Some(format!("the handshake is answered with status {code}")),
         };
         *line = WebSocketLine::open();
         Ok(Some(Reply {

@@ -4,6 +4,7 @@
 //! Text in, text out: it opens no file and no socket, and reads no clock. What it writes is read back by
 //! `lab-study` like any other workload; what it leaves out it says.
 
+pub mod address;
 mod draft;
 mod error;
 pub mod first;

@@ -68,8 +68,63 @@ pub struct OneRequest {
     pub headers: Vec<(String, String)>,
     /// Headers whose values are secret: the environment variables that hold them.
     pub secret_headers: Vec<(String, String)>,
+    /// The longest body of an answer, in bytes, where it isn't the usual one.
+    pub max_body: Option<u64>,
+    /// Cookies by name: the environment variables that hold their values.
+    pub secret_cookies: Vec<(String, String)>,
     /// The body, if it has one.
     pub body: Option<String>,
+}
+
+impl OneRequest {
+    /// The same with these headers. Values of cookies and of secret headers stay out of the file: they are returned
+    /// with the names of the environment variables that it asks for.
+    ///
+    /// # Errors
+    /// In words, a `Cookie` that is none.
+    pub fn with_headers(
+        mut self,
+        headers: Vec<(String, String)>,
+        is_secret: impl Fn(&str) -> bool,
+    ) -> Result<(Self, Vec<(String, String)>), String> {
+        let mut secrets = Vec::new();
+        let mut keep = |value: String| {
+            let variable = format!("PLIMSOLL_BENCH_SECRET_{}", secrets.len() + 1);
+            secrets.push((variable.clone(), value));
+            variable
+        };
+        for (name, value) in headers {
+            if name.eq_ignore_ascii_case("cookie") {
+                for (name, value) in cookies(&value)? {
+                    self.secret_cookies.retain(|(known, _)| *known != name);
+                    self.secret_cookies.push((name, keep(value)));
+                }
+            } else if is_secret(&name) {
+                self.secret_headers.push((name, keep(value)));
+            } else {
+                self.headers.push((name, value));
+            }
+        }
+        Ok((self, secrets))
+    }
+}
+
+/// The cookies of a `Cookie` header.
+fn cookies(header: &str) -> Result<Vec<(String, String)>, String> {
+    let pairs = header
+        .split(';')
+        .map(str::trim)
+        .filter(|pair| !pair.is_empty());
+    let read = |pair: &str| match pair.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err(format!(
+            "`{}` is no cookie: write -H 'Cookie: name=value; other=value'",
+            pair.escape_debug()
+        )),
+    };
+    pairs.map(read).collect()
 }
 
 /// The study as a file.
@@ -141,6 +196,7 @@ pub fn by_flags(said: &str) -> String {
         ("`tls: { ca: FILE }`", "`--ca FILE`"),
         ("`tls: { insecure: true }`", "`--insecure`"),
         ("`insecure: true`", "`--insecure`"),
+        ("the workload's `max_body`", "`--max-body`"),
         ("`http: auto`, or `http: 1`", "`--http auto`, or `--http 1`"),
         ("write http://, or `scheme: http`", "write http://"),
     ]
@@ -153,6 +209,16 @@ pub fn by_flags(said: &str) -> String {
 pub fn workload(name: &str, request: &OneRequest) -> String {
     let mut out = comment(0, "Made by plimsoll from the flags of its command line.");
     let _ = writeln!(out, "workload: {}", short_name(name, "quick"));
+    if let Some(bytes) = request.max_body {
+        let _ = writeln!(out, "max_body: {bytes} B");
+    }
+    if !request.secret_cookies.is_empty() {
+        out.push_str("cookies:\n");
+    }
+    for (name, variable) in &request.secret_cookies {
+        let value = secret_in(variable);
+        let _ = writeln!(out, "  {}: {}", text(name), text(&value));
+    }
     out.push_str("session:\n  steps:\n    - step: Request\n");
     let line = format!("{} {}", request.method, literal(&request.target));
     let _ = writeln!(out, "      request: {}", text(&line));
@@ -162,7 +228,7 @@ pub fn workload(name: &str, request: &OneRequest) -> String {
             let _ = writeln!(out, "        {}: {}", text(name), text(&literal(value)));
         }
         for (name, variable) in &request.secret_headers {
-            let value = format!("{{{{ secret('{variable}') }}}}");
+            let value = secret_in(variable);
             let _ = writeln!(out, "        {}: {}", text(name), text(&value));
         }
     }
@@ -170,6 +236,10 @@ pub fn workload(name: &str, request: &OneRequest) -> String {
         let _ = writeln!(out, "      text: {}", text(&literal(body)));
     }
     out
+}
+
+fn secret_in(variable: &str) -> String {
+    format!("{{{{ secret('{variable}') }}}}")
 }
 
 /// A length of time as files have it.
@@ -275,6 +345,35 @@ mod tests {
         }
     }
 
+    #[test]
+    fn values_of_cookies_and_secret_headers_stay_out_of_the_file() {
+        let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let headers = vec![
+            header("Cookie", "a=1; b=x=y;"),
+            header("X-Plain", "shown"),
+            header("Authorization", "Basic eA=="),
+            header("cookie", "a=2"),
+        ];
+        let is_secret = |name: &str| name == "Authorization";
+        let (request, secrets) = OneRequest::default()
+            .with_headers(headers, is_secret)
+            .unwrap();
+        assert_eq!(request.headers, [header("X-Plain", "shown")]);
+        let values = |names: &[(String, String)]| -> Vec<(String, String)> {
+            let value = |variable: &str| secrets.iter().find(|(name, _)| name == variable);
+            let pair = |(name, variable): &(String, String)| {
+                (name.clone(), value(variable).unwrap().1.clone())
+            };
+            names.iter().map(pair).collect()
+        };
+        let cookies = [header("b", "x=y"), header("a", "2")];
+        assert_eq!(values(&request.secret_cookies), cookies);
+        let headers = [header("Authorization", "Basic eA==")];
+        assert_eq!(values(&request.secret_headers), headers);
+        let refused = OneRequest::default().with_headers(vec![header("Cookie", "none")], is_secret);
+        assert!(refused.unwrap_err().contains("`none` is no cookie"));
+    }
+
     /// What is said of a certificate names keys of a study, which a bench hasn't.
     #[test]
     fn a_cure_is_a_flag_where_there_is_no_study() {
@@ -313,6 +412,8 @@ mod tests {
                 target: target.clone(),
                 headers: vec![("X-Value".to_owned(), value.clone())],
                 secret_headers: vec![],
+                secret_cookies: vec![],
+                max_body: None,
                 body: Some(body.clone()),
             };
             let files = Two(String::new(), workload("w", &request));

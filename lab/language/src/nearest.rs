@@ -13,9 +13,9 @@ pub fn nearest<'a>(wrong: &str, choices: &[&'a str]) -> Option<&'a str> {
         .map(|(_, choice)| choice)
 }
 
-/// "`a`, `b`, and `c`"; at most twelve are named.
+/// "`a`, `b`, and `c`"; at most sixty are named.
 pub fn one_of(choices: &[&str]) -> String {
-    const SHOWN: usize = 12;
+    const SHOWN: usize = 60;
     let mut names: Vec<String> = choices
         .iter()
         .take(SHOWN)
@@ -33,21 +33,4 @@ pub fn one_of(choices: &[&str]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_slip_finds_its_name_and_nonsense_finds_none() {
-        let names = ["users", "ramp", "hold", "thresholds"];
-        assert_eq!(nearest("user", &names), Some("users"));
-        assert_eq!(nearest("treshold", &names), Some("thresholds"));
-        assert_eq!(nearest("xyzzy", &names), None);
-    }
-
-    #[test]
-    fn lists_read_as_prose() {
-        assert_eq!(one_of(&["a"]), "`a`");
-        assert_eq!(one_of(&["a", "b"]), "`a` and `b`");
-        assert_eq!(one_of(&["a", "b", "c"]), "`a`, `b`, and `c`");
-    }
-}
+mod tests;

@@ -239,7 +239,13 @@ fn syntax_problem(file: &SourceFile, error: &serde_saphyr::Error) -> Problem {
             None,
         ),
         E::Budget { breach, .. } => (breach_words(breach), "here", None),
-        other => (plain_words(other), "here", None),
+        other => (
+            plain_words(other),
+            "here",
+            file.text.lines().any(is_flow_with_template).then_some(
+                "a value with `{{ … }}` within `{ … }` or `[ … ]` wants quotes: `{ request: \"GET /{{ id }}\" }`",
+            ),
+        ),
     };
     Problem {
         help: help.map(str::to_owned),
@@ -266,6 +272,10 @@ fn breach_words(breach: &BudgetBreach) -> String {
         }
         _ => format!("the file holds more than {MAX_NODES} values"),
     }
+}
+
+fn is_flow_with_template(line: &str) -> bool {
+    line.contains("{{") && line.trim_start().trim_start_matches("- ").starts_with('{')
 }
 
 /// The library's own words without the place, which the excerpt shows.
@@ -412,57 +422,4 @@ impl<'de> Visitor<'de> for RawVisitor {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn tree(text: &str) -> Node {
-        parse(&SourceFile {
-            name: "test.yaml".into(),
-            text: text.into(),
-        })
-        .unwrap_or_else(|e| panic!("{}", e.message))
-    }
-
-    /// Each value with the text at its place.
-    fn places(node: &Node, out: &mut Vec<String>) {
-        match &node.value {
-            Value::List(list) => list.iter().for_each(|n| places(n, out)),
-            Value::Map(entries) => {
-                for (key, value) in entries {
-                    out.push(format!("key {} @ {}", key.text, key.span.text()));
-                    places(value, out);
-                }
-            }
-            value => out.push(format!("{value:?} @ {}", node.span.text())),
-        }
-    }
-
-    #[test]
-    fn every_value_knows_its_place() {
-        let mut out = Vec::new();
-        places(
-            &tree(
-                "a: 1\nü: [true, 'it''s', 1.50, ~]\nb: &x {c: plain text}\nd: *x\ne: |\n  two\n  lines\n",
-            ),
-            &mut out,
-        );
-        insta::assert_snapshot!(out.join("\n"), @r#"
-        key a @ a
-        Int(1) @ 1
-        key ü @ ü
-        Bool(true) @ true
-        Text("it's") @ 'it''s'
-        Float(Decimal { value: 1.5, written: Some("1.50") }) @ 1.50
-        Null @ ~
-        key b @ b
-        key c @ c
-        Text("plain text") @ plain text
-        key d @ d
-        key c @ *x
-        Text("plain text") @ *x
-        key e @ e
-        Text("two\nlines\n") @ two
-          lines
-        "#);
-    }
-}
+mod tests;

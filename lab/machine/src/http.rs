@@ -7,15 +7,17 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use lab_client::http::{Complete, KeptBody, ResponseReader, Terms};
+use lab_client::http::{Complete, Fault, KeptBody, ResponseReader, Terms, is_idempotent};
 use lab_client::{BaseUrl, Tls, tls};
 use lab_host::clock::Stopwatch;
-use rustls::{ClientConnection, StreamOwned};
+use rustls::ClientConnection;
 
 /// Longest wait for a whole answer of one who is at work.
 pub const ANSWER: Duration = Duration::from_secs(60);
 /// Between two looks at the interrupt.
 const LOOK: Duration = Duration::from_millis(100);
+/// Between two attempts to send what the system has no room for.
+const WRITE_AGAIN: Duration = Duration::from_millis(1);
 /// Largest head.
 const MAX_HEAD_BYTES: usize = 64 << 10;
 /// Largest answer; a thousand users take some 100 KB.
@@ -70,10 +72,19 @@ pub struct Client {
     connection: Option<Connection>,
 }
 
+/// A connection whose writes never block. A read waits a while.
 #[derive(Debug)]
-enum Connection {
-    Plain(TcpStream),
-    Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
+struct Connection {
+    socket: TcpStream,
+    session: Option<Box<ClientConnection>>,
+}
+
+/// Why an exchange has no answer.
+#[derive(Debug)]
+struct Broken {
+    error: io::Error,
+    /// Whether the connection ended before the first byte of an answer.
+    is_unanswered: bool,
 }
 
 impl Client {
@@ -89,44 +100,44 @@ impl Client {
     }
 
     /// Sends and awaits the whole answer; gives up when `interrupt` becomes true. The connection is
-    /// kept for the next request where the server keeps it.
+    /// kept for the next request where the server keeps it. A request of an idempotent method is sent once more where
+    /// the server closed the kept connection before it answered.
     ///
     /// # Errors
     /// When there is no whole answer in time, or none that is HTTP.
     pub fn exchange(&mut self, ask: &Ask<'_>, interrupt: &AtomicBool) -> io::Result<Answer> {
-        let mut connection = match self.connection.take() {
-            Some(connection) => connection,
-            None => self.connect(ask.within)?,
-        };
-        connection.socket().set_write_timeout(Some(ask.within))?;
-        connection.write_all(&self.message(ask))?;
-        connection.flush()?;
-        let (answer, reusable) = read(&mut connection, ask, interrupt)?;
-        if reusable {
-            self.connection = Some(connection);
+        let message = self.message(ask);
+        if let Some(mut connection) = self.connection.take()
+            && !connection.is_stale()
+        {
+            match converse(&mut connection, (&message, ask), interrupt) {
+                Ok((answer, reusable)) => {
+                    self.connection = Some(connection).filter(|_| reusable);
+                    return Ok(answer);
+                }
+                Err(broken) if broken.is_unanswered && is_idempotent(ask.method) => {}
+                Err(broken) => return Err(broken.error),
+            }
         }
+        let mut connection = self.connect(ask.within)?;
+        let conversed = converse(&mut connection, (&message, ask), interrupt);
+        let (answer, reusable) = conversed.map_err(|broken| broken.error)?;
+        self.connection = Some(connection).filter(|_| reusable);
         Ok(answer)
     }
 
     fn connect(&self, within: Duration) -> io::Result<Connection> {
-        let stream = TcpStream::connect_timeout(&self.address, within)?;
-        stream.set_nodelay(true)?;
-        if !self.server.secure {
-            stream.set_read_timeout(Some(LOOK))?;
-            return Ok(Connection::Plain(stream));
-        }
-        let config = self.tls.config().map_err(io::Error::other)?;
-        let name = self.tls.name_of(&self.server).map_err(io::Error::other)?;
-        let session = ClientConnection::new(config, name).map_err(io::Error::other)?;
-        let mut stream = StreamOwned::new(session, stream);
-        // A handshake can't be taken up again after a look at the interrupt.
-        stream.sock.set_read_timeout(Some(within))?;
-        while stream.conn.is_handshaking() {
-            let done = stream.conn.complete_io(&mut stream.sock);
-            done.map_err(|error| io::Error::new(error.kind(), tls::in_words(&error)))?;
-        }
-        stream.sock.set_read_timeout(Some(LOOK))?;
-        Ok(Connection::Tls(Box::new(stream)))
+        let socket = TcpStream::connect_timeout(&self.address, within)?;
+        socket.set_nodelay(true)?;
+        let session = if self.server.secure {
+            let config = self.tls.config().map_err(io::Error::other)?;
+            let name = self.tls.name_of(&self.server).map_err(io::Error::other)?;
+            let session = ClientConnection::new(config, name).map_err(io::Error::other)?;
+            Some(Box::new(session))
+        } else {
+            None
+        };
+        Ok(Connection { socket, session })
     }
 
     fn message(&self, ask: &Ask<'_>) -> Vec<u8> {
@@ -143,46 +154,108 @@ impl Client {
     }
 }
 
+/// What a conversation needs of a connection.
+trait Wire {
+    /// Sends the first bytes of these without blocking; those count as sent that need no further call.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] where none can be sent now.
+    fn write_some(&mut self, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Whether bytes that count as sent wait for the system.
+    fn has_unsent(&self) -> bool;
+
+    /// Reads what there is within `wait`; 0 bytes are the end.
+    ///
+    /// # Errors
+    /// A timeout by [`is_timeout`] where there is nothing.
+    fn read_some(&mut self, piece: &mut [u8], wait: Duration) -> io::Result<usize>;
+}
+
 impl Connection {
-    fn socket(&self) -> &TcpStream {
-        match self {
-            Self::Plain(stream) => stream,
-            Self::Tls(stream) => &stream.sock,
+    /// Whether the server has closed it, or sent something unasked. What belongs to TLS alone, such as a ticket, is
+    /// read.
+    fn is_stale(&mut self) -> bool {
+        let read = (self.socket.set_nonblocking(true)).and_then(|()| self.read_ready(&mut [0]));
+        !read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// Reads what there is, as the socket blocks or not.
+    fn read_ready(&mut self, piece: &mut [u8]) -> io::Result<usize> {
+        let Some(session) = &mut self.session else {
+            return self.socket.read(piece);
+        };
+        loop {
+            match session.reader().read(piece) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                read => return read,
+            }
+            session.read_tls(&mut self.socket)?;
+            let processed = session.process_new_packets();
+            processed.map_err(|error| {
+                let error = io::Error::new(io::ErrorKind::InvalidData, error);
+                io::Error::new(error.kind(), tls::in_words(&error))
+            })?;
+            if session.wants_write() {
+                // An answer to what was read, in a handshake.
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
         }
+    }
+
+    /// Hands the session's records to the system, as far as it takes them.
+    fn push(&mut self) -> io::Result<()> {
+        self.socket.set_nonblocking(true)?;
+        if let Some(session) = &mut self.session {
+            while session.wants_write() {
+                match session.write_tls(&mut self.socket) {
+                    Ok(_) => {}
+                    Err(error) if is_timeout(&error) => break,
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(())
     }
 }
 
-impl Read for Connection {
-    fn read(&mut self, piece: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Plain(stream) => stream.read(piece),
-            Self::Tls(stream) => stream.read(piece),
+impl Wire for Connection {
+    fn write_some(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.push()?;
+        let count = match &mut self.session {
+            None => self.socket.write(bytes)?,
+            // While records wait, more would only take room.
+            Some(session) if session.wants_write() => 0,
+            Some(session) => session.writer().write(bytes)?,
+        };
+        if count == 0 {
+            return Err(io::ErrorKind::WouldBlock.into());
         }
+        self.push()?;
+        Ok(count)
+    }
+
+    fn has_unsent(&self) -> bool {
+        self.session
+            .as_ref()
+            .is_some_and(|session| session.wants_write())
+    }
+
+    fn read_some(&mut self, piece: &mut [u8], wait: Duration) -> io::Result<usize> {
+        self.push()?;
+        self.socket.set_nonblocking(false)?;
+        self.socket.set_read_timeout(Some(wait))?;
+        self.read_ready(piece)
     }
 }
 
-impl Write for Connection {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Plain(stream) => stream.write(bytes),
-            Self::Tls(stream) => stream.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Plain(stream) => stream.flush(),
-            Self::Tls(stream) => stream.flush(),
-        }
-    }
-}
-
-/// Reads one answer; whether the connection may be used again.
-fn read(
-    stream: &mut impl Read,
-    ask: &Ask<'_>,
+/// Sends a request and reads its answer at the same time: a server may answer before it has read all, and read no
+/// further. Returns the answer, and whether the connection may be used again.
+fn converse(
+    wire: &mut impl Wire,
+    (message, ask): (&[u8], &Ask<'_>),
     interrupt: &AtomicBool,
-) -> io::Result<(Answer, bool)> {
+) -> Result<(Answer, bool), Broken> {
     let mut reader = ResponseReader::new(Terms {
         head_request: ask.method == "HEAD",
         max_header_bytes: MAX_HEAD_BYTES,
@@ -190,26 +263,56 @@ fn read(
     });
     let began = Stopwatch::start();
     let mut piece = vec![0; PIECE_BYTES];
+    let (mut written, mut write_error) = (0, None);
     loop {
-        let complete = match stream.read(&mut piece) {
-            Ok(0) => Some(reader.end().ok_or_else(cut_off)?),
-            Ok(length) => reader
-                .feed(&piece[..length], |_| MAX_ANSWER_BYTES, &mut |_, _| {})
-                .map_err(|fault| io::Error::new(io::ErrorKind::InvalidData, fault.to_string()))?,
-            Err(e) if is_timeout(&e) => None,
-            // TLS without a farewell ends as TCP does.
-            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
-                Some(reader.end().ok_or_else(cut_off)?)
+        while written < message.len() && write_error.is_none() {
+            match wire.write_some(&message[written..]) {
+                Ok(count) => written += count,
+                Err(error) if is_timeout(&error) => break,
+                // The server may have answered and closed: its answer counts then.
+                Err(error) => write_error = Some(error),
             }
-            Err(e) => return Err(e),
+        }
+        let is_sent = (written == message.len() && !wire.has_unsent()) || write_error.is_some();
+        let wait = if is_sent { LOOK } else { WRITE_AGAIN };
+        let complete = match wire.read_some(&mut piece, wait) {
+            Ok(0) => Ok(reader.end()),
+            Ok(length) => {
+                let fed = reader.feed(&piece[..length], |_| MAX_ANSWER_BYTES, &mut |_, _| {});
+                let fault =
+                    |fault: Fault| io::Error::new(io::ErrorKind::InvalidData, fault.to_string());
+                match fed {
+                    Ok(None) => continue,
+                    fed => fed.map_err(fault),
+                }
+            }
+            Err(error) if is_timeout(&error) => {
+                if !interrupt.load(Ordering::Relaxed) && began.elapsed() <= ask.within {
+                    continue;
+                }
+                let text = format!("no whole answer within {:?}", ask.within);
+                return Err(Broken {
+                    error: io::Error::new(io::ErrorKind::TimedOut, text),
+                    is_unanswered: false,
+                });
+            }
+            // TLS without a farewell ends as TCP does.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(reader.end()),
+            Err(error) => Err(error),
         };
-        if let Some(complete) = complete {
-            return Ok(answer(&complete, &piece, &reader));
-        }
-        if interrupt.load(Ordering::Relaxed) || began.elapsed() > ask.within {
-            let message = format!("no whole answer within {:?}", ask.within);
-            return Err(io::Error::new(io::ErrorKind::TimedOut, message));
-        }
+        let error = match complete {
+            Ok(Some(complete)) => {
+                let (answer, reusable) = answer(&complete, &piece, &reader);
+                return Ok((answer, reusable && is_sent && write_error.is_none()));
+            }
+            Ok(None) => write_error.unwrap_or_else(|| cut_off(&reader)),
+            Err(error) => error,
+        };
+        let is_unanswered = !reader.begun() && error.kind() != io::ErrorKind::InvalidData;
+        return Err(Broken {
+            error,
+            is_unanswered,
+        });
     }
 }
 
@@ -225,8 +328,11 @@ fn answer(complete: &Complete, piece: &[u8], reader: &ResponseReader) -> (Answer
     (answer, complete.reusable)
 }
 
-fn cut_off() -> io::Error {
-    let what = "the answer is cut off or not HTTP";
+fn cut_off(reader: &ResponseReader) -> io::Error {
+    let what = match reader.begun() {
+        true => "the connection ended before the answer was whole",
+        false => "the connection ended before any answer came",
+    };
     io::Error::new(io::ErrorKind::UnexpectedEof, what)
 }
 
@@ -243,11 +349,28 @@ mod tests {
     use super::*;
     use crate::start::local;
 
+    /// A server that answers so and reads everything.
+    struct Recorded<'a>(&'a [u8]);
+
+    impl Wire for Recorded<'_> {
+        fn write_some(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            Ok(bytes.len())
+        }
+
+        fn has_unsent(&self) -> bool {
+            false
+        }
+
+        fn read_some(&mut self, piece: &mut [u8], _wait: Duration) -> io::Result<usize> {
+            self.0.read(piece)
+        }
+    }
+
     #[track_caller]
     fn check(text: &str, expected: Option<(u16, &str, bool)>) {
         let never = AtomicBool::new(false);
         let ask = Ask::get("/", ANSWER);
-        let found = read(&mut text.as_bytes(), &ask, &never).ok();
+        let found = converse(&mut Recorded(text.as_bytes()), (b"GET", &ask), &never).ok();
         let expected = expected.map(|(status, body, reusable)| {
             let body = body.as_bytes().to_vec();
             (Answer { status, body }, reusable)
@@ -295,5 +418,119 @@ mod tests {
             assert_eq!(answer.body, b"ok");
         }
         server.join().unwrap();
+    }
+
+    fn reading_client(address: SocketAddr) -> Client {
+        Client::new(local(address, false), address, Tls::default())
+    }
+
+    #[test]
+    fn a_connection_that_the_server_closed_meanwhile_is_replaced() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = std::thread::spawn(move || {
+            let mut seen = Vec::new();
+            for _ in 0..3 {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut piece = [0; 1024];
+                let length = stream.read(&mut piece).unwrap();
+                seen.push(String::from_utf8_lossy(&piece[..4.min(length)]).into_owned());
+                let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+                stream.write_all(answer).unwrap();
+            }
+            seen
+        });
+        let mut client = reading_client(address);
+        let never = AtomicBool::new(false);
+        for method in ["GET", "POST", "PUT"] {
+            let ask = Ask {
+                method,
+                ..Ask::get("/", ANSWER)
+            };
+            assert_eq!(client.exchange(&ask, &never).unwrap().body, b"ok");
+            // The end of the connection is seen before the next request begins.
+            let kept = client.connection.as_mut().unwrap();
+            while !kept.is_stale() {
+                std::thread::yield_now();
+            }
+        }
+        assert_eq!(server.join().unwrap(), ["GET ", "POST", "PUT "]);
+    }
+
+    #[test]
+    fn a_kept_connection_that_ends_unanswered_is_replaced_once_for_idempotent_methods() {
+        for (method, again) in [("GET", true), ("POST", false)] {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = listener.local_addr().unwrap();
+            let server = std::thread::spawn(move || {
+                let mut piece = [0; 1024];
+                let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+                let (mut first, _) = listener.accept().unwrap();
+                let _count = first.read(&mut piece).unwrap();
+                first.write_all(answer).unwrap();
+                // The second request is read and left without an answer.
+                let _count = first.read(&mut piece).unwrap();
+                drop(first);
+                if again {
+                    let (mut second, _) = listener.accept().unwrap();
+                    let _count = second.read(&mut piece).unwrap();
+                    second.write_all(answer).unwrap();
+                }
+            });
+            let mut client = reading_client(address);
+            let never = AtomicBool::new(false);
+            client.exchange(&Ask::get("/", ANSWER), &never).unwrap();
+            let ask = Ask {
+                method,
+                ..Ask::get("/", ANSWER)
+            };
+            let answer = client.exchange(&ask, &never);
+            assert_eq!(answer.is_ok(), again, "{method}: {answer:?}");
+            server.join().unwrap();
+        }
+    }
+
+    #[test]
+    fn an_answer_before_the_body_is_read_is_taken() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (done, wait) = std::sync::mpsc::channel::<()>();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _count = stream.read(&mut [0; 1024]).unwrap();
+            let answer = b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno";
+            stream.write_all(answer).unwrap();
+            // Nothing more is read while the connection is open.
+            let _ended = wait.recv();
+        });
+        let body = vec![b'x'; 32 << 20];
+        let ask = Ask {
+            method: "POST",
+            body: &body,
+            ..Ask::get("/", ANSWER)
+        };
+        let mut client = reading_client(address);
+        let answer = client.exchange(&ask, &AtomicBool::new(false)).unwrap();
+        assert_eq!((answer.status, &*answer.body), (413, &b"no"[..]));
+        assert!(client.connection.is_none());
+        drop(done);
+        server.join().unwrap();
+    }
+
+    #[test]
+    fn an_interrupt_ends_a_request_that_cannot_be_sent() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let body = vec![b'x'; 32 << 20];
+        let ask = Ask {
+            method: "POST",
+            body: &body,
+            ..Ask::get("/", ANSWER)
+        };
+        let error = reading_client(address)
+            .exchange(&ask, &AtomicBool::new(true))
+            .unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        drop(listener);
     }
 }

@@ -12,9 +12,11 @@ mod model;
 mod pretty;
 mod recorder;
 pub mod text;
+mod waiting;
 
 pub use model::{
     Captured, Ended, Exchanged, Line, Message, Moment, NotDone, Phase, Request, Response, Timing,
     Totals,
 };
 pub use recorder::Recorder;
+pub use waiting::Waiting;

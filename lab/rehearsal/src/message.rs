@@ -1,8 +1,8 @@
 //! Messages as bytes on the wire, taken apart again.
 
-use lab_client::http::{Coding, KeptBody, ResponseReader, Terms};
+use lab_client::http::{KeptBody, ResponseReader, Terms};
 
-use crate::model::{Request, Response, coding};
+use crate::model::{Request, Response, codings};
 
 /// Longest head of an answer that is taken apart; the client has its own bound.
 const MAX_HEAD: usize = 1 << 20;
@@ -68,11 +68,12 @@ pub(crate) fn response(bytes: &[u8], whole: u64, to_head: bool) -> Option<Respon
 
 /// Undoes the content coding, so that the body can be read, and masked.
 fn decode(response: &mut Response) {
-    let Some(coding) = coding(&response.headers) else {
+    let codings = codings(&response.headers);
+    if !codings.decodes() {
         return;
-    };
+    }
     let mut decoded = Vec::new();
-    let done = Coding::of(coding.as_bytes()).decode(&response.body, MAX_DECODED, &mut decoded);
+    let done = codings.decode(&response.body, MAX_DECODED, &mut decoded);
     if done.is_ok() {
         (response.body, response.is_decoded) = (decoded, true);
     }
@@ -82,15 +83,21 @@ fn decode(response: &mut Response) {
 fn status_line(bytes: &[u8]) -> Option<(u16, String)> {
     let mut rest = bytes;
     loop {
-        let end = rest.windows(2).position(|two| two == b"\r\n")?;
-        let line = String::from_utf8_lossy(&rest[..end]).into_owned();
+        // A line may end with a line feed alone (RFC 9112, section 2.2).
+        let end = rest.iter().position(|byte| *byte == b'\n')?;
+        let line = String::from_utf8_lossy(rest[..end].trim_ascii_end()).into_owned();
         let mut parts = line.splitn(3, ' ');
         let status: u16 = parts.nth(1)?.parse().ok()?;
         if !(100..200).contains(&status) {
             return Some((status, parts.next().unwrap_or_default().to_owned()));
         }
-        let head = rest.windows(4).position(|four| four == b"\r\n\r\n")?;
-        rest = &rest[head + 4..];
+        let mut lines = rest.split_inclusive(|byte| *byte == b'\n');
+        let head = lines
+            .by_ref()
+            .take_while(|line| !line.trim_ascii().is_empty());
+        head.for_each(drop);
+        let left: usize = lines.map(<[u8]>::len).sum();
+        rest = &rest[rest.len() - left..];
     }
 }
 
@@ -114,6 +121,10 @@ mod tests {
         let head = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n";
         assert_eq!(response(head, 39, true).unwrap().body, b"");
         assert_eq!(response(b"SSH-2.0\r\n", 9, false), None);
+        let bare = b"HTTP/1.1 103 Early\nA: b\n\nHTTP/1.1 200 OK\nContent-Length: 3\n\nabc";
+        let read = response(bare, bare.len() as u64, false).unwrap();
+        assert_eq!((read.status, read.reason.as_str()), (200, "OK"));
+        assert_eq!(read.body, b"abc");
     }
 
     #[test]
@@ -131,7 +142,10 @@ mod tests {
         assert_eq!(read.coding(), None);
         let cut = &answer[..answer.len() - 3];
         let read = response(cut, answer.len() as u64, false).unwrap();
-        assert_eq!((read.is_decoded, read.coding()), (false, Some("gzip")));
+        assert_eq!(
+            (read.is_decoded, read.coding()),
+            (false, Some("gzip".to_owned()))
+        );
     }
 
     #[test]

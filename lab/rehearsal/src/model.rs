@@ -1,5 +1,6 @@
 //! What happens in a rehearsal. Data only; secrets are masked already.
 
+use lab_client::http::Codings;
 use lab_client::{ErrorClass, Side, Version};
 
 /// One thing that happened.
@@ -172,16 +173,27 @@ pub struct Response {
 }
 
 impl Response {
-    /// The coding that the body still has, if any.
-    pub(crate) fn coding(&self) -> Option<&str> {
+    /// The codings that the body still has, if any.
+    pub(crate) fn coding(&self) -> Option<String> {
         coding(&self.headers).filter(|_| !self.is_decoded)
     }
 }
 
-/// The coding that headers tell of, if any.
-pub(crate) fn coding(headers: &[(String, String)]) -> Option<&str> {
-    let told = header(headers, "content-encoding");
-    told.filter(|coding| !coding.eq_ignore_ascii_case("identity"))
+/// The codings that all `Content-Encoding` headers name.
+pub(crate) fn codings(headers: &[(String, String)]) -> Codings {
+    let mut all = Codings::default();
+    for (name, value) in headers {
+        if name.eq_ignore_ascii_case("content-encoding") {
+            all.add(value.as_bytes());
+        }
+    }
+    all
+}
+
+/// Their names, where the body needs decoding.
+pub(crate) fn coding(headers: &[(String, String)]) -> Option<String> {
+    let codings = codings(headers);
+    codings.decodes().then(|| codings.names())
 }
 
 /// What a rehearsal came to.

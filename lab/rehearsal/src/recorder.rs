@@ -211,10 +211,11 @@ impl Witness for Recorder {
             .into_iter()
             .map(|wire| wire.message(&mut state.secrets));
         let messages: Vec<Message> = messages.collect();
-        // What is captured is for the answer that it leads to.
-        let captured = match exchange.redirected() {
-            true => Vec::new(),
-            false => captured(&known.asked, scope, &mut state.secrets),
+        // A redirect captures nothing yet, and what a failed request captured is forgotten.
+        let is_answered = matches!(exchange, Exchange::Done { result: Ok(()), .. });
+        let captured = match is_answered && !exchange.redirected() {
+            true => captured(&known.asked, scope, &mut state.secrets),
+            false => Vec::new(),
         };
         let ended = ended(known, scope, exchange, &state.secrets);
         match ended {

@@ -185,7 +185,13 @@ fn show(message: &Message, style: Style, out: &mut String) {
     };
     sent.head(style, out);
     let whole = (request.body.len() as u64, 0);
-    sent.body(&request.body, whole, coding(&request.headers), style, out);
+    sent.body(
+        &request.body,
+        whole,
+        coding(&request.headers).as_deref(),
+        style,
+        out,
+    );
     let Some(response) = &message.response else {
         return;
     };
@@ -201,7 +207,13 @@ fn show(message: &Message, style: Style, out: &mut String) {
     };
     came.head(style, out);
     let whole = (response.body_bytes, response.left_out_bytes);
-    came.body(&response.body, whole, response.coding(), style, out);
+    came.body(
+        &response.body,
+        whole,
+        response.coding().as_deref(),
+        style,
+        out,
+    );
     if let Some(text) = timing(&message.timing) {
         let _ = writeln!(out, "{}", style.paint(DIM, &format!("  {text}")));
     }

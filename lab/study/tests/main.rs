@@ -5,6 +5,7 @@ mod archived;
 mod book;
 mod calendar;
 mod control;
+mod cookies;
 mod data;
 mod duet;
 mod errors;

@@ -33,6 +33,7 @@ impl Files for Example {
         match path {
             "example.workload.yaml" => Ok(self.0.clone().into_bytes()),
             "users.csv" => Ok(b"email,password\nada@example.org,secret\n".to_vec()),
+            "sessions.csv" => Ok(b"sid;name\n0a1b2c;ada\n".to_vec()),
             "photo.jpg" | "report.pdf" => Ok(b"content".to_vec()),
             "shop.proto" => Ok(SHOP.into()),
             "chat.proto" => Ok(CHAT.into()),

@@ -584,9 +584,12 @@ fn phases(step: &str, sums: &Sums) -> BTreeMap<&'static str, Times> {
         .collect()
 }
 
-/// Of so many bytes those of an answer.
+/// The mean size of an answer. Requests without an answer have no part in it.
 fn per_answer(sum: &StepSum, bytes: u64) -> Option<f64> {
-    lab_stats::ratio(as_f64(bytes), as_f64(sum.ok + sum.failed()))
+    let errors = sum.errors.iter();
+    let answered = errors.filter(|(class, _)| !class.is_without_response());
+    let answered: u64 = answered.map(|(_, count)| count).sum();
+    lab_stats::ratio(as_f64(bytes), as_f64(sum.ok + answered))
 }
 
 /// Most slow requests that are told of.

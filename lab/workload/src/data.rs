@@ -40,6 +40,9 @@ pub struct Data {
     pub unique: bool,
     /// The variables that a row sets, by the places of the columns.
     pub columns: Vec<(u32, Slot)>,
+    /// What stands between columns of CSV.
+    #[serde(default = "comma")]
+    pub delimiter: u8,
     /// Number of rows, at least one.
     pub rows: u64,
     /// Length of the file, bytes.
@@ -52,13 +55,19 @@ pub struct Data {
     pub table: Option<Arc<Table>>,
 }
 
+/// What an older message leaves out.
+fn comma() -> u8 {
+    b','
+}
+
 impl Data {
     /// Gives it its rows.
     ///
     /// # Errors
     /// In words: what is wrong with them, or that they are those of another file.
     pub fn fill(&mut self, bytes: Arc<dyn Bytes>) -> Result<(), String> {
-        let table = Table::scan(&self.file, bytes).map_err(|error| error.to_string())?;
+        let table = Table::scan(&self.file, bytes, self.delimiter);
+        let table = table.map_err(|error| error.to_string())?;
         if table.sha256() != self.sha256 || table.rows() != self.rows {
             return Err("it is another file than was said".to_owned());
         }

@@ -19,6 +19,7 @@ impl<T> Request<T> {
             method: "GET".to_owned(),
             target,
             headers: Vec::new(),
+            cookies: Vec::new(),
             body: Body::Empty,
             basic_auth: None,
             expect: vec![200..=299],
@@ -88,6 +89,7 @@ impl<T> Workload<T> {
             data: None,
             files: Vec::new(),
             trace: None,
+            max_body: None,
             speech: Speech::Http,
         }
     }

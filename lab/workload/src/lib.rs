@@ -56,7 +56,7 @@ pub use measure::{MAX_MEASURED, MAX_MEASURES, MEASURE_SCALE, Measure};
 pub use message::{MAX_VARIABLES, Message, MessageError, SCHEMA};
 pub use mix::{MAX_POPULATIONS, deal, seed_of, step_of};
 pub use model::{
-    Body, Events, Expectation, Piece, Probe, Request, Session, Step, Transfer, Workload,
+    Body, Events, Expectation, OwnCookie, Piece, Probe, Request, Session, Step, Transfer, Workload,
 };
 pub use number::{is_json_number, is_same_number};
 pub use predict::{

@@ -62,6 +62,9 @@ pub struct Workload<T = Template> {
     /// The part of its requests that begin a trace, 0 to 1; `None` where none says so.
     #[serde(default)]
     pub trace: Option<f64>,
+    /// The longest body of an answer; the driver's own limit where none is said.
+    #[serde(default)]
+    pub max_body: Option<u64>,
     /// What its users speak; HTTP unless it says so.
     #[serde(default = "http")]
     pub speech: Speech<T>,
@@ -130,8 +133,11 @@ pub struct Request<T = Template> {
     /// Path and query, or an absolute `http(s)://` URL. Render it before headers and body: it
     /// also evaluates the step's `set:` variables.
     pub target: T,
-    /// In file order; `Content-Length` and cookies are the driver's.
+    /// In file order, without `Content-Length` and `Cookie`.
     pub headers: Vec<(String, T)>,
+    /// Cookies besides those that the server sets, without two of one name.
+    #[serde(default = "Vec::new")]
+    pub cookies: Vec<OwnCookie<T>>,
     /// The body and, by its kind, its default content type.
     pub body: Body<T>,
     /// HTTP Basic credentials.
@@ -156,6 +162,18 @@ pub struct Request<T = Template> {
     /// and `captures` count besides. The `target`, which is empty, is rendered first all the same.
     #[serde(default = "nothing_said")]
     pub said: Option<Box<Said<T>>>,
+}
+
+/// A cookie that the workload sets.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct OwnCookie<T = Template> {
+    /// The name; empty where the value is a list as in a `Cookie` header.
+    pub name: String,
+    /// The value.
+    pub value: T,
+    /// True for a cookie of the whole workload: it goes to the system alone, gives way to a cookie of this name that
+    /// the server sets, and is not sent while one of its variables has no value.
+    pub is_default: bool,
 }
 
 fn nothing_said<T>() -> Option<Box<Said<T>>> {
@@ -390,6 +408,7 @@ impl<T> Workload<T> {
             data: self.data.clone(),
             files: self.files.clone(),
             trace: self.trace,
+            max_body: self.max_body,
             speech: self.speech.try_map(map)?,
         })
     }
@@ -421,12 +440,21 @@ impl<T> Request<T> {
             })
         });
         let answer: Result<_, E> = self.answer.iter().map(|one| one.try_map(map)).collect();
+        let cookies = self.cookies.iter().map(|cookie| {
+            Ok(OwnCookie {
+                name: cookie.name.clone(),
+                value: map(&cookie.value)?,
+                is_default: cookie.is_default,
+            })
+        });
+        let cookies: Result<_, E> = cookies.collect();
         Ok(Request {
             method: self.method.clone(),
             captures: captures?,
             answer: answer?,
             target: map(&self.target)?,
             headers: named(&self.headers, map)?,
+            cookies: cookies?,
             body,
             basic_auth,
             expect: self.expect.clone(),

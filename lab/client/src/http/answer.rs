@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use super::call::{Answer, Call, ENCODED_EXAMPLE_BYTES, broken, keeps, status_text};
 use super::client::HttpClient;
-use super::coding::{Coding, CodingError};
+use super::coding::Codings;
 use super::cookie::Jar;
 use super::head::Fault;
 use super::redirect::is_redirect;
@@ -125,12 +125,12 @@ impl<T: Time> HttpClient<T> {
         call: &mut Call<'_, T::Timer>,
     ) -> Result<Option<Complete>, Fault> {
         let prepared = call.prepared;
-        let coding = Cell::new(call.coding);
-        let keep = |status| keeps(prepared, status, coding.get());
+        let codings = Cell::new(call.codings);
+        let keep = |status| keeps(prepared, status, codings.get());
         let fed = reader.feed(input, keep, &mut |name, value| {
-            self.take_header((name, value), &coding, jar, call);
+            self.take_header((name, value), &codings, jar, call);
         });
-        call.coding = coding.get();
+        call.codings = codings.get();
         fed
     }
 
@@ -139,19 +139,18 @@ impl<T: Time> HttpClient<T> {
     pub(super) fn take_header(
         &self,
         (name, value): (&str, &[u8]),
-        coding: &Cell<Coding>,
+        codings: &Cell<Codings>,
         jar: &Jar,
         call: &mut Call<'_, T::Timer>,
     ) {
         let prepared = call.prepared;
         if name.len() == 8 && prepared.reads_location && name.eq_ignore_ascii_case("location") {
-            call.location = std::str::from_utf8(value).ok().map(Into::into);
+            call.location = Some(location_text(value).into());
         }
         if name.len() == 16 && name.eq_ignore_ascii_case("content-encoding") {
-            coding.set(match coding.get() {
-                Coding::Identity => Coding::of(value),
-                _ => Coding::Other,
-            });
+            let mut all = codings.get();
+            all.add(value);
+            codings.set(all);
         }
         if name.len() == 12
             && let Some(listening) = &mut call.listening
@@ -170,8 +169,11 @@ impl<T: Time> HttpClient<T> {
             let passing = Jar::default();
             let jar = if call.other { &passing } else { jar };
             let host = prepared.host_at(&self.base);
-            if let Some((name, value)) = jar.store(value, host, path_of(&call.message.text)) {
-                call.finds.cookie(&prepared.captures, name, value);
+            if let Some(set) = jar.store(value, host, path_of(&call.message.text)) {
+                call.finds.cookie(&prepared.captures, set.name, set.value);
+                if set.has_evicted {
+                    self.count(|counts| counts.evicted_cookies += 1);
+                }
             }
         }
     }
@@ -188,15 +190,15 @@ impl<T: Time> HttpClient<T> {
         call.phases
             .set(Phase::Wait, first.saturating_sub(call.began));
         call.phases.set(Phase::Receive, at.saturating_sub(first));
-        call.reusable = complete.reusable;
+        call.reusable = complete.reusable && !call.prepared.closes;
         let mut sizes = Sizes::of(complete.body_bytes);
-        let encoded = call.coding != Coding::Identity && complete.body_bytes > 0;
+        let encoded = call.codings.decodes() && complete.body_bytes > 0;
         let result = if call.listening.is_some() && call.prepared.expects(complete.status) {
             self.judge_events(complete.status, encoded, call)
         } else if encoded {
             let decoded = &mut *self.decoded.borrow_mut();
             let result = self.judge_encoded(complete, body, call, decoded);
-            if call.prepared.decodes && result.is_ok() {
+            if call.prepared.decodes_body() && result.is_ok() {
                 sizes.plain = decoded.len() as u64;
             }
             if decoded.capacity() > KEPT_DECODED_BYTES {
@@ -221,8 +223,9 @@ impl<T: Time> HttpClient<T> {
         };
         let ended = match encoded {
             true => Err(format!(
-                "the events came as {}: say `compressed: false`",
-                call.coding.name()
+                "the events came as {}, which is not decoded as they come: say `compressed: false`, and where the \
+                 server does so unasked, `headers: {{ Accept-Encoding: identity }}`",
+                call.codings.names()
             )),
             false => listening.finish(),
         };
@@ -255,7 +258,13 @@ impl<T: Time> HttpClient<T> {
         let done = read_answer(&prepared.wanted(), read, &call.finds, path, call.scope);
         done.map_err(|cause| {
             self.failure(ErrorClass::Check, || {
-                format!("{cause}; {}", status_text(status, body))
+                let text = format!("{cause}; {}", status_text(status, body));
+                match call.codings.is_unknown() {
+                    true => {
+                        format!("{text} (read as it came: its content-encoding is not known here)")
+                    }
+                    false => text,
+                }
             })
         })
     }
@@ -293,34 +302,19 @@ impl<T: Time> HttpClient<T> {
     ) -> Result<(), FailedRequest> {
         let limit = self.limits.max_response_bytes;
         let (status, sent) = (complete.status, complete.body_bytes);
-        let prepared = call.prepared;
-        if !prepared.expects(status) {
+        if !call.prepared.expects(status) {
             // The beginning of it is enough to show, and all that is kept.
-            let _cut_off = call
-                .coding
-                .decode(body, ENCODED_EXAMPLE_BYTES as u64, decoded);
+            let shown = ENCODED_EXAMPLE_BYTES as u64;
+            let _truncated = call.codings.decode(body, shown, decoded);
             return self.judge_plain(status, (decoded, sent), call);
         }
-        if prepared.decodes {
-            let done = call.coding.decode(body, limit, decoded);
-            done.map_err(|error| self.undecoded(&error))?;
-            let size = decoded.len() as u64;
-            return self.judge_plain(status, (decoded, size), call);
+        if !call.prepared.decodes_body() {
+            return self.judge_plain(status, (body, sent), call);
         }
-        if prepared.keeps_body {
-            let name = call.coding.name();
-            return Err(self.failure(ErrorClass::Check, || {
-                format!(
-                    "the answer came as {name} unasked, so that nothing can be read of it: say \
-                     `compressed: true`, and it is decoded"
-                )
-            }));
-        }
-        self.judge_plain(status, (body, sent), call)
-    }
-
-    fn undecoded(&self, error: &CodingError) -> FailedRequest {
-        self.failure(ErrorClass::Check, || error.to_string())
+        let done = call.codings.decode(body, limit, decoded);
+        done.map_err(|error| self.failure(ErrorClass::Check, || error.to_string()))?;
+        let size = decoded.len() as u64;
+        self.judge_plain(status, (decoded, size), call)
     }
 
     /// The connection ended or broke.
@@ -348,5 +342,19 @@ impl<T: Time> HttpClient<T> {
             max_header_bytes: self.limits.max_header_bytes,
             max_body_bytes: self.limits.max_response_bytes,
         }
+    }
+}
+
+/// The address of a `Location`. Bytes that are no UTF-8 are percent-encoded, as browsers do.
+fn location_text(value: &[u8]) -> String {
+    match std::str::from_utf8(value) {
+        Ok(text) => text.to_owned(),
+        Err(_) => value
+            .iter()
+            .map(|byte| match byte.is_ascii() {
+                true => char::from(*byte).to_string(),
+                false => format!("%{byte:02X}"),
+            })
+            .collect(),
     }
 }

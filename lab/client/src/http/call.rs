@@ -4,7 +4,7 @@ use std::io;
 
 use lab_workload::UserScope;
 
-use super::coding::Coding;
+use super::coding::Codings;
 use super::events::Listening;
 use super::message::Message;
 use super::request::{Prepared, path_of};
@@ -26,7 +26,7 @@ pub(super) struct Call<'a, T> {
     pub(super) deadline: &'a T,
     pub(super) finds: HeaderFinds,
     /// Of its answer's body.
-    pub(super) coding: Coding,
+    pub(super) codings: Codings,
     pub(super) sent: Nanos,
     /// When the message began to go out, on a connection that was there.
     pub(super) began: Nanos,
@@ -64,7 +64,7 @@ impl<'a, T> Call<'a, T> {
             scope,
             deadline,
             finds: HeaderFinds::default(),
-            coding: Coding::Identity,
+            codings: Codings::default(),
             sent,
             began: sent,
             first: None,
@@ -95,15 +95,15 @@ pub(super) enum Answer {
 
 /// How many bytes of an answer's body are worth keeping.
 #[inline]
-pub(super) fn keeps(prepared: &Prepared, status: u16, coding: Coding) -> usize {
-    match coding {
-        // Taken as they come.
-        Coding::Identity if prepared.events.is_some() && prepared.expects(status) => usize::MAX,
-        Coding::Identity if !prepared.expects(status) => EXAMPLE_BYTES,
-        _ if !prepared.expects(status) => ENCODED_EXAMPLE_BYTES,
-        Coding::Identity if !prepared.keeps_body => 0,
-        _ if prepared.keeps_body || prepared.decodes => usize::MAX,
-        _ => 0,
+pub(super) fn keeps(prepared: &Prepared, status: u16, codings: Codings) -> usize {
+    let (expected, encoded) = (prepared.expects(status), codings.decodes());
+    match () {
+        () if !expected && encoded => ENCODED_EXAMPLE_BYTES,
+        () if !expected => EXAMPLE_BYTES,
+        // Events are taken as they come.
+        () if prepared.events.is_some() && !encoded => usize::MAX,
+        () if prepared.keeps_body || (prepared.decodes && encoded) => usize::MAX,
+        () => 0,
     }
 }
 
@@ -117,6 +117,18 @@ pub(super) fn timeout_text<T>(call: &Call<'_, T>) -> String {
 pub(super) fn broken(error: &io::Error) -> String {
     let error = tls::in_words(error);
     format!("the connection ended before the answer was whole: {error}")
+}
+
+/// What ended the connection before the first byte of an answer came, on one that had been used before or not.
+pub(super) fn unanswered(error: &io::Error, reused: bool, idempotent: bool) -> String {
+    let error = tls::in_words(error);
+    match reused && !idempotent {
+        true => format!(
+            "the server closed a kept connection before any answer to what was sent on it; only an idempotent method \
+             is sent again: {error}"
+        ),
+        false => format!("the connection ended before any answer came: {error}"),
+    }
 }
 
 pub(super) fn status_text(status: u16, body: &[u8]) -> String {

@@ -12,7 +12,7 @@ use lab_workload::{Tracing, UserScope, Workload};
 use tokio::sync::SemaphorePermit;
 
 use super::POOLED_BYTES;
-use super::call::{Answer, Call, broken, timeout_text};
+use super::call::{Answer, Call, timeout_text, unanswered};
 use super::cookie::Jar;
 use super::events::Listening;
 use super::message::Message;
@@ -99,8 +99,10 @@ pub(super) type Outcome = (Nanos, Sizes, Result<(), FailedRequest>);
 impl HttpSession {
     /// Its connection has served a request.
     pub(super) fn used(&mut self, reusable: bool, at: Nanos) {
-        if let Some(held) = &mut self.two {
+        if let Some(held) = self.two.as_mut().filter(|held| reusable || held.is_shared) {
             held.idle_since = Some(at);
+        } else if self.two.is_some() {
+            self.two = None;
         } else if !reusable {
             self.connection = None;
         } else if let Some(connection) = &mut self.connection {
@@ -129,6 +131,10 @@ impl<T: Time> HttpClient<T> {
             protocol,
             limits,
         } = server;
+        let limits = Limits {
+            max_response_bytes: workload.max_body.unwrap_or(limits.max_response_bytes),
+            ..limits
+        };
         let Protocol { offer, shared } = protocol;
         let tracing = |share| Tracing::new(share, clock::unix_seconds() as u32, base.to_string());
         let tracing = workload.trace.map(tracing);
@@ -332,7 +338,9 @@ impl<T: Time> HttpClient<T> {
                 }
                 Answer::Nothing(error) => {
                     session.connection = None;
-                    return self.failed(ErrorClass::Reset, || broken(&error));
+                    let idempotent = call.prepared.idempotent;
+                    return self
+                        .failed(ErrorClass::Reset, || unanswered(&error, reused, idempotent));
                 }
                 Answer::Failed(class, detail) => {
                     session.connection = None;

@@ -1,14 +1,32 @@
 //! Content codings of answers, undone (RFC 9110, section 8.4.1). It knows no connection and no clock:
-//! whoever calls it has taken the answer's time before.
+//! callers take the answer's time before they decode.
 
 use std::io::{self, Read};
 
-/// How a body is encoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// The most codings of one body, as in curl.
+const MAX_CODINGS: usize = 5;
+
+/// Values of `Content-Encoding` that name no coding: what `Content-Transfer-Encoding` and charsets are called, and
+/// what S3 keeps of an upload. Clients read such a body as it is.
+const NONE: [&[u8]; 13] = [
+    b"identity",
+    b"none",
+    b"null",
+    b"utf-8",
+    b"utf8",
+    b"us-ascii",
+    b"ascii",
+    b"iso-8859-1",
+    b"7bit",
+    b"8bit",
+    b"binary",
+    b"text",
+    b"aws-chunked",
+];
+
+/// One content coding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coding {
-    /// Not at all.
-    #[default]
-    Identity,
     /// RFC 1952.
     Gzip,
     /// RFC 1950, or RFC 1951 alone, as some servers send it.
@@ -17,11 +35,16 @@ pub enum Coding {
     Brotli,
     /// RFC 8878.
     Zstd,
-    /// One that is not known here, or several.
-    Other,
 }
 
-/// What a request says that takes all of them that are worth it.
+/// The content codings of a body, in the order in which the server applied them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Codings {
+    applied: [Option<Coding>; MAX_CODINGS],
+    unknown: bool,
+}
+
+/// The value of `Accept-Encoding` of a request that asks for a compressed answer.
 pub(crate) const ACCEPTED: &str = "gzip, br, zstd";
 
 /// Why a body can't be decoded.
@@ -43,24 +66,82 @@ pub enum CodingError {
         /// The limit.
         limit: u64,
     },
-    /// A coding that is not known here.
-    #[error("the answer's content-encoding is not known here; gzip, deflate, br, and zstd are")]
-    Unknown,
+}
+
+impl Codings {
+    /// The codings that one `Content-Encoding` line names.
+    #[must_use]
+    pub fn of(value: &[u8]) -> Self {
+        let mut codings = Self::default();
+        codings.add(value);
+        codings
+    }
+
+    /// Adds the codings of a further `Content-Encoding` line. Empty parts and names that are no coding count for
+    /// nothing.
+    pub fn add(&mut self, value: &[u8]) {
+        for name in value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
+            if name.is_empty() || NONE.iter().any(|none| name.eq_ignore_ascii_case(none)) {
+                continue;
+            }
+            let free = self.applied.iter_mut().find(|slot| slot.is_none());
+            match (Coding::of(name), free) {
+                (Some(coding), Some(slot)) => *slot = Some(coding),
+                _ => self.unknown = true,
+            }
+        }
+    }
+
+    /// Returns true if the body needs decoding and can be decoded.
+    #[must_use]
+    pub fn decodes(&self) -> bool {
+        !self.unknown && self.applied[0].is_some()
+    }
+
+    /// Returns true if one of the codings is unknown, or there are too many. Such a body is read as it comes, as
+    /// browsers do.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        self.unknown
+    }
+
+    /// The names, as headers write them.
+    #[must_use]
+    pub fn names(&self) -> String {
+        let names: Vec<&str> = self.applied.iter().flatten().map(|c| c.name()).collect();
+        names.join(", ")
+    }
+
+    /// Decodes `body` into `out`, last coding first. `out` is emptied first and takes at most `limit` bytes. The
+    /// bytes decoded before an error stay in it.
+    ///
+    /// # Errors
+    /// [`CodingError`].
+    pub fn decode(self, body: &[u8], limit: u64, out: &mut Vec<u8>) -> Result<(), CodingError> {
+        out.clear();
+        let known = self.applied.iter().rev().flatten();
+        let mut codings = known.filter(|_| !self.unknown);
+        match codings.next() {
+            Some(last) => last.decode(body, limit, out)?,
+            None => out.extend_from_slice(body),
+        }
+        for coding in codings {
+            let encoded = std::mem::take(out);
+            coding.decode(&encoded, limit, out)?;
+        }
+        Ok(())
+    }
 }
 
 impl Coding {
-    /// From the value of a `Content-Encoding`.
-    #[must_use]
-    pub fn of(value: &[u8]) -> Self {
-        let value = value.trim_ascii();
-        let is = |name: &str| value.eq_ignore_ascii_case(name.as_bytes());
+    fn of(name: &[u8]) -> Option<Self> {
+        let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
         match () {
-            () if value.is_empty() || is("identity") => Self::Identity,
-            () if is("gzip") || is("x-gzip") => Self::Gzip,
-            () if is("deflate") => Self::Deflate,
-            () if is("br") => Self::Brotli,
-            () if is("zstd") => Self::Zstd,
-            () => Self::Other,
+            () if is(b"gzip") || is(b"x-gzip") => Some(Self::Gzip),
+            () if is(b"deflate") => Some(Self::Deflate),
+            () if is(b"br") => Some(Self::Brotli),
+            () if is(b"zstd") => Some(Self::Zstd),
+            () => None,
         }
     }
 
@@ -68,47 +149,92 @@ impl Coding {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Self::Identity => "identity",
             Self::Gzip => "gzip",
             Self::Deflate => "deflate",
             Self::Brotli => "br",
             Self::Zstd => "zstd",
-            Self::Other => "content-encoding",
         }
     }
 
-    /// Decodes `body` into `out`, which is emptied first and takes at most `limit` bytes. What was
-    /// decoded before an error stays in it.
-    ///
-    /// # Errors
-    /// [`CodingError`].
-    pub fn decode(self, body: &[u8], limit: u64, out: &mut Vec<u8>) -> Result<(), CodingError> {
-        out.clear();
-        let mut read = |from: &mut dyn Read| {
-            let mut bounded = from.take(limit.saturating_add(1));
-            bounded.read_to_end(out).map(drop)
-        };
+    /// Appends what `body` decodes to, at most `limit` bytes and one.
+    fn decode(self, body: &[u8], limit: u64, out: &mut Vec<u8>) -> Result<(), CodingError> {
         let coding = self.name();
+        let mut bounded = Bounded { out, limit };
         let decoded = match self {
-            Self::Identity => read(&mut &*body),
-            Self::Gzip => read(&mut flate2::read::MultiGzDecoder::new(body)),
-            Self::Deflate if has_zlib_head(body) => read(&mut flate2::read::ZlibDecoder::new(body)),
-            Self::Deflate => read(&mut flate2::read::DeflateDecoder::new(body)),
-            Self::Brotli => read(&mut brotli_decompressor::Decompressor::new(body, 16 << 10)),
-            Self::Zstd => {
-                let opened = ruzstd::decoding::StreamingDecoder::new(body);
-                opened
-                    .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
-                    .and_then(|mut decoder| read(&mut decoder))
+            Self::Gzip => gunzip(body, &mut bounded),
+            Self::Deflate if has_zlib_head(body) => {
+                bounded.read(&mut flate2::read::ZlibDecoder::new(body))
             }
-            Self::Other => return Err(CodingError::Unknown),
+            Self::Deflate => bounded.read(&mut flate2::read::DeflateDecoder::new(body)),
+            Self::Brotli => {
+                bounded.read(&mut brotli_decompressor::Decompressor::new(body, 16 << 10))
+            }
+            Self::Zstd => unzstd(body, &mut bounded),
         };
         decoded.map_err(|source| CodingError::Broken { coding, source })?;
-        if out.len() as u64 > limit {
+        if bounded.is_full() {
             return Err(CodingError::TooLarge { coding, limit });
         }
         Ok(())
     }
+}
+
+/// A buffer that takes one byte more than its limit, which shows that the limit is passed.
+struct Bounded<'a> {
+    out: &'a mut Vec<u8>,
+    limit: u64,
+}
+
+impl Bounded<'_> {
+    fn read(&mut self, from: &mut dyn Read) -> io::Result<()> {
+        let most = self.limit.saturating_add(1);
+        let space = most.saturating_sub(self.out.len() as u64);
+        from.take(space).read_to_end(self.out).map(drop)
+    }
+
+    fn is_full(&self) -> bool {
+        self.out.len() as u64 > self.limit
+    }
+}
+
+/// All members of a gzip body. Zeros behind the last member are padding, as gzip(1) has it.
+fn gunzip(mut body: &[u8], out: &mut Bounded<'_>) -> io::Result<()> {
+    loop {
+        let mut member = flate2::bufread::GzDecoder::new(body);
+        out.read(&mut member)?;
+        if out.is_full() {
+            return Ok(());
+        }
+        body = member.into_inner();
+        if body.iter().all(|byte| *byte == 0) {
+            return Ok(());
+        }
+    }
+}
+
+/// All frames of a zstd body; skippable ones are skipped (RFC 8878, section 3.1).
+fn unzstd(mut body: &[u8], out: &mut Bounded<'_>) -> io::Result<()> {
+    use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+    use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
+
+    let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
+    let mut decoder = FrameDecoder::new();
+    while !body.is_empty() && !out.is_full() {
+        match StreamingDecoder::new_with_decoder(&mut body, &mut decoder) {
+            Ok(mut frame) => out.read(&mut frame)?,
+            Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
+                length,
+                ..
+            })) => {
+                let rest = usize::try_from(length)
+                    .ok()
+                    .and_then(|length| body.get(length..));
+                body = rest.ok_or(io::ErrorKind::UnexpectedEof)?;
+            }
+            Err(error) => return Err(invalid(error)),
+        }
+    }
+    Ok(())
 }
 
 /// A header of zlib: method 8, and a check sum of 31 (RFC 1950, section 2.2).

@@ -8,22 +8,59 @@ use std::rc::Rc;
 
 use crate::clock::unix_seconds;
 
-/// Most cookies per user; the oldest gives way.
-const MAX_COOKIES: usize = 32;
+/// The most cookies of a user, as in Chromium for one domain. The oldest gives way to another one.
+const MAX_COOKIES: usize = 180;
 /// Longest name and value; longer ones are ignored.
 const MAX_COOKIE_BYTES: usize = 4096;
 
 /// One user's cookies. Of a user without any it takes no room but this.
 #[derive(Debug, Default)]
 pub(crate) struct Jar {
-    cookies: OnceCell<Rc<RefCell<Vec<Cookie>>>>,
+    cookies: OnceCell<Rc<RefCell<Stored>>>,
+}
+
+/// Cookies that the server set, in the order in which they are sent: longer paths first, then the older one
+/// (RFC 6265, section 5.4).
+#[derive(Debug, Default)]
+struct Stored {
+    list: Vec<Cookie>,
+    /// How many were ever stored.
+    created: u32,
+}
+
+/// A cookie that the workload sets, rendered for a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RenderedCookie {
+    /// `name=value`.
+    pub(crate) pair: Box<str>,
+    /// It gives way to a cookie of the same name that the server set.
+    pub(crate) is_default: bool,
+}
+
+impl RenderedCookie {
+    pub(crate) fn name(&self) -> &str {
+        self.pair.split('=').next().unwrap_or_default()
+    }
+}
+
+/// What became of a `Set-Cookie`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SetCookie<'a> {
+    /// Its name.
+    pub(crate) name: &'a str,
+    /// Its value.
+    pub(crate) value: &'a str,
+    /// Whether an older cookie was removed for want of room.
+    pub(crate) has_evicted: bool,
 }
 
 #[derive(Debug)]
 struct Cookie {
     /// `name=value`.
     pair: Box<str>,
-    name: usize,
+    name: u32,
+    /// Its number among all that were stored; one that is set anew keeps it.
+    created: u32,
     path: Box<str>,
     secure: bool,
     /// Seconds since 1970; `None` for the session's length.
@@ -32,7 +69,7 @@ struct Cookie {
 
 impl Cookie {
     fn name(&self) -> &str {
-        &self.pair[..self.name]
+        &self.pair[..self.name as usize]
     }
 
     fn matches(&self, secure: bool, path: &str) -> bool {
@@ -47,14 +84,14 @@ impl Jar {
         Self { cookies }
     }
 
-    /// Takes a `Set-Cookie` value from an answer to a request for `path` on `host`. Gives the
+    /// Takes a `Set-Cookie` value from an answer to a request for `path` on `host`. Returns the
     /// cookie's name and value, also when the cookie is removed or not for us.
     pub(crate) fn store<'a>(
         &self,
         value: &'a str,
         host: &str,
         path: &str,
-    ) -> Option<(&'a str, &'a str)> {
+    ) -> Option<SetCookie<'a>> {
         let mut parts = value.split(';');
         let pair = parts.next()?.trim();
         let (name, text) = pair.split_once('=')?;
@@ -68,51 +105,117 @@ impl Jar {
             .domain
             .is_some_and(|domain| !domain_matches(host, domain))
         {
-            return Some((name, text));
+            return Some(SetCookie {
+                name,
+                value: text,
+                has_evicted: false,
+            });
         }
         let cookie = Cookie {
             pair: format!("{name}={text}").into(),
-            name: name.len(),
+            name: name.len() as u32,
+            created: 0,
             path: attributes.path.unwrap_or_else(|| default_path(path)).into(),
             secure: attributes.secure,
             expires: attributes.expires,
         };
-        self.put(cookie);
-        Some((name, text))
+        let stored = self.cookies.get_or_init(Rc::default);
+        let has_evicted = stored.borrow_mut().put(cookie);
+        Some(SetCookie {
+            name,
+            value: text,
+            has_evicted,
+        })
     }
 
-    fn put(&self, cookie: Cookie) {
-        let mut cookies = self.cookies.get_or_init(Rc::default).borrow_mut();
-        cookies.retain(|c| c.name() != cookie.name() || c.path != cookie.path);
-        if cookie.expires.is_some_and(|at| at <= unix_seconds()) {
-            return;
-        }
-        if cookies.len() == MAX_COOKIES {
-            cookies.remove(0);
-        }
-        cookies.push(cookie);
-        cookies.shrink_to_fit();
-    }
-
-    /// Appends `Cookie: …` with its line end, if there is any cookie for this request.
-    pub(crate) fn write(&self, secure: bool, path: &str, out: &mut String) {
-        let Some(cookies) = self.cookies.get() else {
-            return;
+    /// Appends `Cookie: …` with its line end, if there is any cookie for this request: those of the server, and the
+    /// workload's `own` as if they had been the first ones set for `/`.
+    pub(crate) fn write(&self, secure: bool, path: &str, own: &[RenderedCookie], out: &mut String) {
+        let Some(stored) = self.cookies.get() else {
+            return write_all(own.iter().map(|cookie| &*cookie.pair), out);
         };
-        let mut cookies = cookies.borrow_mut();
-        if cookies.iter().any(|cookie| cookie.expires.is_some()) {
-            let now = unix_seconds();
-            cookies.retain(|cookie| cookie.expires.is_none_or(|at| at > now));
-        }
+        let mut stored = stored.borrow_mut();
+        stored.expire();
         let path = path.split(['?', '#']).next().unwrap_or(path);
-        let mut lead = "Cookie: ";
-        for cookie in cookies.iter().filter(|cookie| cookie.matches(secure, path)) {
-            out.push_str(lead);
-            out.push_str(&cookie.pair);
-            lead = "; ";
+        let (deeper, others) = stored
+            .list
+            .split_at(stored.list.partition_point(|cookie| cookie.path.len() > 1));
+        let is_replaced = |cookie: &Cookie| {
+            let same = |own: &RenderedCookie| !own.is_default && own.name() == cookie.name();
+            own.iter().any(same)
+        };
+        let sent = |cookie: &&Cookie| cookie.matches(secure, path) && !is_replaced(cookie);
+        let is_sent = |own: &&RenderedCookie| {
+            let same =
+                |cookie: &Cookie| cookie.name() == own.name() && cookie.matches(secure, path);
+            !own.is_default || !stored.list.iter().any(same)
+        };
+        let deeper = deeper.iter().filter(sent).map(|cookie| &*cookie.pair);
+        let own = own.iter().filter(is_sent).map(|cookie| &*cookie.pair);
+        let others = others.iter().filter(sent).map(|cookie| &*cookie.pair);
+        write_all(deeper.chain(own).chain(others), out);
+    }
+}
+
+/// Appends the workload's cookies of one request to a server that is none of its system's.
+pub(crate) fn write_to_other(own: &[RenderedCookie], out: &mut String) {
+    let own = own.iter().filter(|cookie| !cookie.is_default);
+    write_all(own.map(|cookie| &*cookie.pair), out);
+}
+
+fn write_all<'a>(pairs: impl Iterator<Item = &'a str>, out: &mut String) {
+    let mut lead = "Cookie: ";
+    for pair in pairs {
+        out.push_str(lead);
+        out.push_str(pair);
+        lead = "; ";
+    }
+    if lead == "; " {
+        out.push_str("\r\n");
+    }
+}
+
+impl Stored {
+    /// Stores a cookie, or removes the one that it expires. Returns true if the oldest one had to give way.
+    fn put(&mut self, mut cookie: Cookie) -> bool {
+        let same = |c: &Cookie| c.name() == cookie.name() && c.path == cookie.path;
+        let before = self.list.iter().position(same);
+        let is_removed = cookie.expires.is_some_and(|at| at <= unix_seconds());
+        match before {
+            Some(at) if is_removed => {
+                self.list.remove(at);
+                return false;
+            }
+            Some(at) => {
+                cookie.created = self.list[at].created;
+                self.list[at] = cookie;
+                return false;
+            }
+            None if is_removed => return false,
+            None => {}
         }
-        if lead == "; " {
-            out.push_str("\r\n");
+        self.expire();
+        let evicts = self.list.len() >= MAX_COOKIES;
+        if evicts {
+            let oldest = (0..self.list.len()).min_by_key(|at| self.list[*at].created);
+            if let Some(at) = oldest {
+                self.list.remove(at);
+            }
+        }
+        cookie.created = self.created;
+        self.created = self.created.saturating_add(1);
+        let longer = |c: &Cookie| c.path.len() >= cookie.path.len();
+        let at = self.list.partition_point(longer);
+        self.list.insert(at, cookie);
+        self.list.shrink_to_fit();
+        evicts
+    }
+
+    fn expire(&mut self) {
+        if self.list.iter().any(|cookie| cookie.expires.is_some()) {
+            let now = unix_seconds();
+            let lives = |cookie: &Cookie| cookie.expires.is_none_or(|at| at > now);
+            self.list.retain(lives);
         }
     }
 }
@@ -222,21 +325,27 @@ mod tests {
 
     fn kept(jar: &Jar) -> Vec<String> {
         let cookies = jar.cookies.get().map(|cookies| cookies.borrow());
-        let names = cookies.iter().flat_map(|all| all.iter());
+        let names = cookies.iter().flat_map(|all| all.list.iter());
         names.map(|cookie| cookie.name().to_owned()).collect()
     }
 
     fn sent(jar: &Jar, secure: bool, path: &str) -> String {
         let mut out = String::new();
-        jar.write(secure, path, &mut out);
+        jar.write(secure, path, &[], &mut out);
         out
+    }
+
+    fn set<'a>(jar: &Jar, value: &'a str, host: &str, path: &str) -> Option<(&'a str, &'a str)> {
+        let set = jar.store(value, host, path)?;
+        assert!(!set.has_evicted);
+        Some((set.name, set.value))
     }
 
     #[test]
     fn a_cookie_comes_back_under_its_path() {
         let jar = Jar::default();
         assert_eq!(
-            jar.store("s=1; Path=/mail", "h", "/login"),
+            set(&jar, "s=1; Path=/mail", "h", "/login"),
             Some(("s", "1"))
         );
         assert_eq!(sent(&jar, false, "/mail/a?x=/b"), "Cookie: s=1\r\n");
@@ -244,7 +353,62 @@ mod tests {
         jar.store("t=2; HttpOnly; SameSite=Lax", "h", "/mail/login?next=/x");
         assert_eq!(sent(&jar, false, "/mail/a"), "Cookie: s=1; t=2\r\n");
         jar.store("s=3; Path=/mail", "h", "/");
-        assert_eq!(sent(&jar, false, "/mail"), "Cookie: t=2; s=3\r\n");
+        assert_eq!(sent(&jar, false, "/mail"), "Cookie: s=3; t=2\r\n");
+    }
+
+    #[test]
+    fn longer_paths_come_first_and_then_older_cookies() {
+        let jar = Jar::default();
+        for value in [
+            "sid=root; Path=/",
+            "a=1; Path=/",
+            "sid=app; Path=/app",
+            "b=2; Path=/app",
+        ] {
+            jar.store(value, "h", "/");
+        }
+        let expected = "Cookie: sid=app; b=2; sid=root; a=1\r\n";
+        assert_eq!(sent(&jar, false, "/app/me"), expected);
+        jar.store("sid=new; Path=/", "h", "/");
+        jar.store("b=3; Path=/app", "h", "/");
+        let expected = "Cookie: sid=app; b=3; sid=new; a=1\r\n";
+        assert_eq!(sent(&jar, false, "/app/me"), expected);
+    }
+
+    #[test]
+    fn cookies_of_the_workload_are_sent_beside_those_of_the_server() {
+        let own = |pair: &str, is_default| RenderedCookie {
+            pair: pair.into(),
+            is_default,
+        };
+        let own = [
+            own("consent=yes", true),
+            own("sid=mine", true),
+            own("v=b", false),
+        ];
+        let with = |jar: &Jar, path: &str| {
+            let mut out = String::new();
+            jar.write(false, path, &own, &mut out);
+            out
+        };
+        let jar = Jar::default();
+        assert_eq!(with(&jar, "/"), "Cookie: consent=yes; sid=mine; v=b\r\n");
+        for value in ["sid=theirs; Path=/app", "v=a; Path=/", "t=1; Path=/"] {
+            jar.store(value, "h", "/");
+        }
+        assert_eq!(
+            with(&jar, "/"),
+            "Cookie: consent=yes; sid=mine; v=b; t=1\r\n"
+        );
+        assert_eq!(
+            with(&jar, "/app"),
+            "Cookie: sid=theirs; consent=yes; v=b; t=1\r\n"
+        );
+        let mut out = String::new();
+        write_to_other(&own, &mut out);
+        assert_eq!(out, "Cookie: v=b\r\n");
+        write_to_other(&own[..2], &mut out);
+        assert_eq!(out, "Cookie: v=b\r\n");
     }
 
     #[test]
@@ -271,7 +435,7 @@ mod tests {
         assert_eq!(sent(&jar, false, "/"), "");
         assert_eq!(sent(&jar, true, "/"), "Cookie: a=1\r\n");
         assert_eq!(
-            jar.store("b=1; Domain=other.org", "h.org", "/"),
+            set(&jar, "b=1; Domain=other.org", "h.org", "/"),
             Some(("b", "1"))
         );
         jar.store("c=1; Domain=.h.org; Path=/", "www.h.org", "/");
@@ -284,12 +448,20 @@ mod tests {
         for value in ["", "=x", "novalue", "a\n=b", "; Path=/"] {
             assert_eq!(jar.store(value, "h", "/"), None, "{value:?}");
         }
-        for i in 0..100 {
-            jar.store(&format!("c{i}=1"), "h", "/");
+        for i in 0..MAX_COOKIES {
+            let path = ["/", "/deep"][i % 2];
+            let value = format!("c{i}=1; Path={path}");
+            assert_eq!(
+                jar.store(&value, "h", "/").map(|set| set.has_evicted),
+                Some(false)
+            );
         }
+        assert!(jar.store("more=1; Path=/", "h", "/").unwrap().has_evicted);
         let kept = kept(&jar);
         assert_eq!(kept.len(), MAX_COOKIES);
-        assert_eq!(kept[MAX_COOKIES - 1], "c99");
+        assert_eq!(kept[MAX_COOKIES - 1], "more");
+        // The oldest one gave way, wherever it stood.
+        assert!(!kept.contains(&"c0".to_owned()) && kept.contains(&"c1".to_owned()));
     }
 
     #[test]

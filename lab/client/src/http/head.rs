@@ -2,10 +2,15 @@
 //!
 //! Pure: bytes in, facts out. It knows neither sockets nor what the request was for.
 
+use std::borrow::Cow;
 use std::mem::MaybeUninit;
 
-/// Most header lines of a response.
-const MAX_HEADERS: usize = 100;
+/// The most header lines of a response that has the form of RFC 9112, so that they need no heap.
+const USUAL_HEADERS: usize = 100;
+/// The most header lines of a response, as in curl.
+const MAX_HEADERS: usize = 5000;
+/// Headers that say where a body ends. In an odd form they are an error: clients and proxies read them differently.
+const OF_FRAMING: [&str; 2] = ["content-length", "transfer-encoding"];
 
 /// The facts of a response's head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +47,11 @@ pub enum Fault {
     /// The head, or the trailer section, is too long.
     #[error("the answer's header section is too long")]
     HeadTooLarge,
+    /// A header that says where the body ends, in a form that clients read differently.
+    #[error(
+        "the answer's content-length or transfer-encoding has an odd form (a space before its colon, or more)"
+    )]
+    Ambiguous,
     /// `Content-Length` isn't one number.
     #[error("the answer has a bad content-length")]
     ContentLength,
@@ -52,7 +62,7 @@ pub enum Fault {
     #[error("the answer has a broken chunk")]
     Chunk,
     /// The body is too long.
-    #[error("the answer's body is too long")]
+    #[error("the answer's body is longer than the workload's `max_body` (64 MiB unless said)")]
     BodyTooLarge,
     /// 101, which nobody asked for.
     #[error("the server switched protocols unasked")]
@@ -61,25 +71,28 @@ pub enum Fault {
 
 /// Reads a response's head from the beginning of `bytes`; `None` when it isn't whole yet.
 ///
-/// `head_request` says that the request was HEAD. `on_header` gets each header of a whole head.
+/// `head_request` says that the request was HEAD. `on_header` gets each header of a whole head. Header lines that RFC
+/// 9112 forbids and browsers take are taken: folded ones are joined by a space, a space before the colon is dropped,
+/// and lines without a sound name are skipped.
 ///
 /// # Errors
-/// When the head isn't HTTP/1, or contradicts itself.
+/// When the head isn't HTTP/1, contradicts itself, or says where the body ends in an odd form.
 pub fn parse_response_head(
     bytes: &[u8],
     head_request: bool,
     on_header: &mut dyn FnMut(&str, &[u8]),
 ) -> Result<Option<Head>, Fault> {
-    let mut space = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+    let mut space = [const { MaybeUninit::uninit() }; USUAL_HEADERS];
     let mut response = httparse::Response::new(&mut []);
     let parsed = httparse::ParserConfig::default().parse_response_with_uninit_headers(
         &mut response,
         bytes,
         &mut space,
     );
-    let length = match parsed.map_err(Fault::Head)? {
-        httparse::Status::Complete(length) => length,
-        httparse::Status::Partial => return Ok(None),
+    let length = match parsed {
+        Ok(httparse::Status::Complete(length)) => length,
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(error) => return parse_odd_head(bytes, head_request, error, on_header),
     };
     let status = response.code.unwrap_or_default();
     let mut facts = MessageFraming::new(response.version == Some(1));
@@ -87,14 +100,120 @@ pub fn parse_response_head(
         facts.note(header.name, header.value)?;
         on_header(header.name, header.value);
     }
-    let framing = facts.framing(status, head_request)?;
-    let keep_alive = facts.keep_alive && framing != Framing::UntilClose;
-    Ok(Some(Head {
-        status,
-        length,
-        framing,
-        keep_alive,
-    }))
+    facts.head(status, length, head_request).map(Some)
+}
+
+/// As [`parse_response_head`], of a head that `error` is said of.
+fn parse_odd_head(
+    bytes: &[u8],
+    head_request: bool,
+    error: httparse::Error,
+    on_header: &mut dyn FnMut(&str, &[u8]),
+) -> Result<Option<Head>, Fault> {
+    let mut lines = Lines { bytes, at: 0 };
+    // Empty lines may come before the status line (RFC 9112, section 2.2).
+    let is_first = |line: &&[u8]| !line.is_empty();
+    if std::iter::from_fn(|| lines.next()).find(is_first).is_none() {
+        return Err(Fault::Head(error));
+    }
+    let mut first = httparse::Response::new(&mut []);
+    first.parse(&bytes[..lines.at]).map_err(Fault::Head)?;
+    let Some(status) = first.code else {
+        return Err(Fault::Head(error));
+    };
+    let mut facts = MessageFraming::new(first.version == Some(1));
+    let mut headers = Vec::new();
+    loop {
+        let Some(line) = lines.next() else {
+            return Ok(None);
+        };
+        if line.is_empty() {
+            break;
+        }
+        if line.contains(&b'\0') || line.contains(&b'\r') {
+            return Err(Fault::Head(httparse::Error::HeaderValue));
+        }
+        if headers.len() == MAX_HEADERS {
+            return Err(Fault::Head(httparse::Error::TooManyHeaders));
+        }
+        if !matches!(line[0], b' ' | b'\t') {
+            headers.push(OddHeader::new(line)?);
+        } else if let Some(last) = headers.last_mut() {
+            last.fold(line);
+        } else {
+            return Err(Fault::Head(error));
+        }
+    }
+    for header in &headers {
+        if let Some(name) = header.name {
+            facts.note(name, &header.value)?;
+            on_header(name, &header.value);
+        }
+    }
+    facts.head(status, lines.at, head_request).map(Some)
+}
+
+/// Whole lines, without their ends.
+struct Lines<'a> {
+    bytes: &'a [u8],
+    /// Where the next line begins.
+    at: usize,
+}
+
+impl<'a> Lines<'a> {
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let rest = &self.bytes[self.at..];
+        let end = rest.iter().position(|byte| *byte == b'\n')?;
+        self.at += end + 1;
+        let line = &rest[..end];
+        Some(line.strip_suffix(b"\r").unwrap_or(line))
+    }
+}
+
+/// A header line that may break RFC 9112.
+struct OddHeader<'a> {
+    /// `None` for one that is skipped.
+    name: Option<&'a str>,
+    value: Cow<'a, [u8]>,
+}
+
+impl<'a> OddHeader<'a> {
+    fn new(line: &'a [u8]) -> Result<Self, Fault> {
+        let colon = line.iter().position(|byte| *byte == b':');
+        let (name, value) = line.split_at(colon.unwrap_or(line.len()));
+        let trimmed = name.trim_ascii_end();
+        let lower = trimmed.to_ascii_lowercase();
+        let of_framing = |known: &str| {
+            lower
+                .windows(known.len())
+                .any(|part| part == known.as_bytes())
+        };
+        let is_exact = colon.is_some()
+            && OF_FRAMING
+                .iter()
+                .any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
+        if OF_FRAMING.into_iter().any(of_framing) && !is_exact {
+            return Err(Fault::Ambiguous);
+        }
+        let is_token =
+            |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+        let is_sound = colon.is_some() && !trimmed.is_empty() && trimmed.iter().all(is_token);
+        let name = std::str::from_utf8(trimmed).ok().filter(|_| is_sound);
+        let value = value.get(1..).unwrap_or_default().trim_ascii();
+        Ok(Self {
+            name,
+            value: Cow::Borrowed(value),
+        })
+    }
+
+    /// Joins a folded line (RFC 9112, section 5.2).
+    fn fold(&mut self, line: &[u8]) {
+        let value = self.value.to_mut();
+        if !value.is_empty() {
+            value.push(b' ');
+        }
+        value.extend_from_slice(line.trim_ascii());
+    }
 }
 
 /// What the headers say that matters to the framing.
@@ -113,6 +232,17 @@ impl MessageFraming {
             chunked: false,
             http11,
         }
+    }
+
+    /// The facts of a head of `length` bytes.
+    fn head(mut self, status: u16, length: usize, head_request: bool) -> Result<Head, Fault> {
+        let framing = self.framing(status, head_request)?;
+        Ok(Head {
+            status,
+            length,
+            framing,
+            keep_alive: self.keep_alive && framing != Framing::UntilClose,
+        })
     }
 
     fn note(&mut self, name: &str, value: &[u8]) -> Result<(), Fault> {
@@ -134,6 +264,10 @@ impl MessageFraming {
                 }
             }
             17 if name.eq_ignore_ascii_case("transfer-encoding") => {
+                // What RFC 2616 called a body as it is.
+                if value.trim_ascii().eq_ignore_ascii_case(b"identity") {
+                    return Ok(());
+                }
                 if self.chunked || !value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
                     return Err(Fault::TransferEncoding);
                 }
@@ -220,6 +354,35 @@ mod tests {
                 Err(Fault::ContentLength),
             ),
             (
+                "Transfer-Encoding: identity\nContent-Length: 5\n",
+                Ok((Framing::Length(5), true)),
+            ),
+            (
+                "Transfer-Encoding: identity\n",
+                Ok((Framing::UntilClose, false)),
+            ),
+            (
+                "Transfer-Encoding:\n chunked\n",
+                Ok((Framing::Chunked, true)),
+            ),
+            (
+                "X(Odd): a\nContent-Length: 5\n",
+                Ok((Framing::Length(5), true)),
+            ),
+            ("Content-Length: 1\n 2\n", Err(Fault::ContentLength)),
+            ("Content-Length : 5\n", Err(Fault::Ambiguous)),
+            (
+                "Transfer-Encoding\t: chunked\nContent-Length: 5\n",
+                Err(Fault::Ambiguous),
+            ),
+            ("(Content-Length): 5\n", Err(Fault::Ambiguous)),
+            ("X Transfer-Encoding: chunked\n", Err(Fault::Ambiguous)),
+            ("X: 1\nContent-Length\n", Err(Fault::Ambiguous)),
+            (
+                "Transfer-Encoding: chunked, identity\n",
+                Err(Fault::TransferEncoding),
+            ),
+            (
                 "Transfer-Encoding: gzip, chunked\n",
                 Err(Fault::TransferEncoding),
             ),
@@ -260,10 +423,37 @@ mod tests {
     fn a_head_that_is_not_whole_is_none_and_garbage_is_a_fault() {
         assert_eq!(head("HTTP/1.1 200 OK\nA: b\n", false), Ok(None));
         assert!(matches!(head("HELO there\n\n", false), Err(Fault::Head(_))));
+        assert!(matches!(framing(" folded: first\n"), Err(Fault::Head(_))));
+        assert!(matches!(framing("A: b\0\n"), Err(Fault::Head(_))));
+        assert!(matches!(framing("A: b\rC: d\n"), Err(Fault::Head(_))));
+        let many = "A: b\n".repeat(USUAL_HEADERS + 1) + "Content-Length: 5\n";
+        assert_eq!(framing(&many), Ok((Framing::Length(5), true)));
         let many = "A: b\n".repeat(MAX_HEADERS + 1);
         assert!(matches!(
             framing(&many),
             Err(Fault::Head(httparse::Error::TooManyHeaders))
         ));
+    }
+
+    #[test]
+    fn odd_header_lines_are_read_as_browsers_read_them() {
+        let text = "HTTP/1.1 200 OK\nX-Fold: one,\n  two\n\tthree\nX-Odd : a\nX(Odd): b\nno colon\n gone, too\n\
+                    X-Empty:\nLast: c\n\n";
+        let mut seen = Vec::new();
+        let text = text.replace('\n', "\r\n");
+        let head = parse_response_head(text.as_bytes(), true, &mut |name, value| {
+            seen.push(format!("{name}={}", String::from_utf8_lossy(value)));
+        });
+        assert_eq!(head.unwrap().unwrap().length, text.len());
+        assert_eq!(
+            seen,
+            ["X-Fold=one, two three", "X-Odd=a", "X-Empty=", "Last=c"]
+        );
+        for end in 0..text.len() {
+            assert_eq!(
+                parse_response_head(&text.as_bytes()[..end], true, &mut |_, _| {}),
+                Ok(None)
+            );
+        }
     }
 }

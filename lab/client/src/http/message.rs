@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use lab_workload::TraceContext;
 
+use super::cookie::RenderedCookie;
 use crate::connection::{Connection, TURN_BYTES};
 
 /// Most slices that a system call is given.
@@ -22,6 +23,8 @@ pub(super) struct Message {
     files: Vec<(usize, Bytes)>,
     /// The trace that it begins.
     pub(super) trace: Option<TraceContext>,
+    /// The workload's cookies of its request, which a redirect sends again.
+    pub(super) cookies: Box<[RenderedCookie]>,
 }
 
 impl Message {
@@ -31,6 +34,7 @@ impl Message {
             text,
             files: Vec::new(),
             trace: None,
+            cookies: Box::default(),
         }
     }
 

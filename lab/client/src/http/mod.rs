@@ -14,8 +14,8 @@
 //!   is taken. An answer is read while its request still goes out, if the server is that early.
 //! - A redirect is followed where the workload says so, and each hop is a request of its own, counted as
 //!   such. Credentials and cookies don't follow to another scheme, host, or port.
-//! - An answer is asked for compressed where the workload says so, and decoded then, after its time was
-//!   taken. Its bytes are counted as they came and as they were meant.
+//! - An answer is asked for compressed where the workload says so. It is decoded then, and wherever something
+//!   reads it, after its time was taken. Its bytes are counted as they came and as they were meant.
 //! - **A stale connection.** A server may close a kept connection just when it is used again. If a
 //!   request of an idempotent method (RFC 9110, 9.2.2) went out on a *reused* connection that then
 //!   ended (closed or reset) before *one byte* of an answer came, it is sent a second time, once, on
@@ -45,9 +45,10 @@ mod two;
 
 pub use crate::server::{Limits, Server};
 pub use client::{HttpClient, HttpSession};
-pub use coding::{Coding, CodingError};
+pub use coding::{Coding, CodingError, Codings};
 pub use events::{Event, EventParser, EventTooLong};
 pub use head::{Fault, Framing, Head, parse_response_head};
+pub use request::is_idempotent;
 pub use response::{Complete, KeptBody, ResponseReader, Terms};
 
 /// Messages up to this size are kept for reuse by the hundred, larger ones by the megabyte.

@@ -82,13 +82,15 @@ pub(super) fn follow(
     }
     let other = (server != *sent.base).then(|| Box::new(server));
     if other.is_none() {
-        jar.write(sent.base.secure, &path, &mut message);
+        let own = &sent.message.cookies;
+        jar.write(sent.base.secure, &path, own, &mut message);
     }
     message.push_str("\r\n");
-    let message = match keeps_body {
+    let mut message = match keeps_body {
         true => sent.message.with_head(body, message),
         false => Message::new(message).of_trace(sent.message.trace),
     };
+    message.cookies.clone_from(&sent.message.cookies);
     Ok((message, other))
 }
 

@@ -9,10 +9,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use lab_workload::{Attached, Body, Capture, CaptureSource, Events, Expectation, Piece, Request};
-use lab_workload::{Template, TraceContext, UserScope};
+use lab_workload::{OwnCookie, RenderError, Template, TraceContext, UserScope};
 
 use super::coding::ACCEPTED;
-use super::cookie::Jar;
+use super::cookie::{Jar, RenderedCookie, write_to_other};
 use super::message::Message;
 use super::redirect::is_redirect;
 use crate::exchange::Unmade;
@@ -43,6 +43,12 @@ const IDEMPOTENT: [&str; 17] = [
     "ACL",
     "UNLOCK",
 ];
+/// Returns true if a request of this method may be sent a second time (RFC 9110, section 9.2.2).
+#[must_use]
+pub fn is_idempotent(method: &str) -> bool {
+    IDEMPOTENT.contains(&method)
+}
+
 /// Methods that usually carry no body, and so don't say that they have none (RFC 9110, section 8.6).
 const BODILESS: [&str; 5] = ["GET", "HEAD", "DELETE", "OPTIONS", "TRACE"];
 
@@ -61,6 +67,9 @@ pub(crate) struct Prepared {
     fixed: Box<str>,
     varying: Vec<(Box<str>, Template)>,
     host: Host,
+    cookies: Box<[OwnCookie]>,
+    /// Its connection is used for no other request.
+    pub(crate) closes: bool,
     basic: Option<(Template, Template)>,
     body: Body,
     /// The content of the workload's files, where it carries any.
@@ -72,7 +81,7 @@ pub(crate) struct Prepared {
     pub(crate) captures: Vec<Capture>,
     pub(crate) keeps_body: bool,
     pub(crate) reads_headers: bool,
-    /// It says which content codings it takes, so that its answer is decoded.
+    /// It says which content codings it takes, so that its answer is decoded also where nothing reads it.
     pub(crate) decodes: bool,
     /// How many redirects are followed.
     pub(crate) follow: u32,
@@ -161,12 +170,17 @@ impl Prepared {
         }
         let in_headers = |e: &Expectation| matches!(e, Expectation::Header { .. });
         let mut prepared = Self {
-            idempotent: IDEMPOTENT.contains(&request.method.as_str()),
+            idempotent: is_idempotent(&request.method),
             method: request.method.as_str().into(),
             target: request.target.clone(),
             fixed: fixed.into(),
             varying,
             host,
+            cookies: request.cookies.as_slice().into(),
+            closes: request.headers.iter().any(|(name, value)| {
+                let value = value.as_literal().unwrap_or_default().trim();
+                name.eq_ignore_ascii_case("connection") && value.eq_ignore_ascii_case("close")
+            }),
             basic: request.basic_auth.clone(),
             body: request.body.clone(),
             files: contents(&request.body, files),
@@ -212,6 +226,11 @@ impl Prepared {
         }
     }
 
+    /// Returns true if an encoded answer is decoded: it was asked for, or something reads it.
+    pub(crate) fn decodes_body(&self) -> bool {
+        self.decodes || self.keeps_body
+    }
+
     /// Whether a status is one that the workload expects.
     pub(crate) fn expects(&self, status: u16) -> bool {
         self.expect.iter().any(|range| range.contains(&status))
@@ -220,7 +239,8 @@ impl Prepared {
     /// The head but its empty line, if that is all there is and nothing in it varies.
     fn constant(&self, base: &BaseUrl) -> Option<Box<str>> {
         let target = self.target.as_literal()?;
-        let plain = self.varying.is_empty() && self.basic.is_none();
+        let varies = !self.varying.is_empty() || !self.cookies.is_empty();
+        let plain = !varies && self.basic.is_none();
         if !plain || !matches!(self.body, Body::Empty) || !target.starts_with('/') {
             return None;
         }
@@ -246,7 +266,7 @@ impl Prepared {
             out.push_str(constant);
             push_trace(trace, out);
             let target = self.target.as_literal().unwrap_or("/");
-            jar.write(base.secure, target, out);
+            jar.write(base.secure, target, &[], out);
             out.push_str("\r\n");
             return Ok(None);
         }
@@ -255,12 +275,62 @@ impl Prepared {
         let (other, path) = resolve(&scratch.value, base)?;
         self.push_line(path, other.as_deref().unwrap_or(base), out);
         push_trace(trace, out);
-        if other.is_none() {
-            jar.write(base.secure, path, out);
+        let cookies = self.own_cookies(scope)?;
+        match &other {
+            None => jar.write(base.secure, path, &cookies, out),
+            Some(_) => write_to_other(&cookies, out),
         }
         self.push_varying(scope, scratch, out)?;
         self.push_body(scope, scratch, message)?;
+        message.cookies = cookies;
         Ok(other)
+    }
+
+    /// The workload's cookies of this request.
+    fn own_cookies(&self, scope: &mut UserScope) -> Result<Box<[RenderedCookie]>, Unmade> {
+        let mut all = Vec::with_capacity(self.cookies.len());
+        for cookie in &self.cookies {
+            let mut value = String::new();
+            match cookie.value.render(scope, &mut value) {
+                Ok(()) => {}
+                // Nothing has given it a value yet.
+                Err(RenderError::EmptyList { .. } | RenderError::NotGiven { .. })
+                    if cookie.is_default =>
+                {
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            }
+            let is_list = cookie.name.is_empty();
+            if !sound_value(&value) || (value.contains(';') && !is_list) {
+                let name = match is_list {
+                    true => "Cookie",
+                    false => cookie.name.as_str(),
+                };
+                let text = format!(
+                    "the value of the cookie `{name}` holds a semicolon or a control character"
+                );
+                return Err(Unmade::Failed(text.into()));
+            }
+            let mut add = |pair: String| {
+                all.push(RenderedCookie {
+                    pair: pair.into(),
+                    is_default: cookie.is_default,
+                });
+            };
+            match is_list {
+                true => value
+                    .split(';')
+                    .map(str::trim)
+                    .filter(|pair| !pair.is_empty())
+                    .for_each(|pair| add(pair.to_owned())),
+                false => add(format!("{}={}", cookie.name, value.trim())),
+            }
+        }
+        let (own, defaults): (Vec<_>, Vec<_>) = all.into_iter().partition(|one| !one.is_default);
+        let free = |one: &RenderedCookie| own.iter().all(|own| own.name() != one.name());
+        let defaults: Vec<_> = defaults.into_iter().filter(free).collect();
+        Ok(own.into_iter().chain(defaults).collect())
     }
 
     fn push_line(&self, target: &str, server: &BaseUrl, out: &mut String) {

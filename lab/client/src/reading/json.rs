@@ -48,7 +48,8 @@ impl<'a> Json<'a> {
     /// A body of which these paths will be asked; `None` stands for what takes a tree.
     pub(super) fn new(body: &'a [u8], asked: impl Iterator<Item = Option<&'a JsonPath>>) -> Self {
         let mut json = Self {
-            body,
+            // As "UTF-8 decode" of the WHATWG's Encoding Standard, by which browsers read JSON.
+            body: body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body),
             paths: Vec::new(),
             found: None,
             tree: None,

@@ -19,12 +19,13 @@ use crate::mix::Mix;
 fn replay(moments: &[u64], scale: f64, from: u64) -> Drive {
     let rows: String = moments.iter().map(|at| format!("{at}\n")).collect();
     let bytes = format!("at\n{rows}").into_bytes();
-    let table = Arc::new(Table::scan("t.csv", Arc::new(bytes)).unwrap());
+    let table = Arc::new(Table::scan("t.csv", Arc::new(bytes), b',').unwrap());
     let part = (ms(from), None);
     let recorded = Recorded::scan(&table, (0, TimeUnit::Millis), part);
     let recorded = recorded.unwrap().unwrap();
     let mut drive = drive(vec![step(Wait::None, 1)]);
     workload(&mut drive).data = Some(Arc::new(Data {
+        delimiter: b',',
         file: "t.csv".to_owned(),
         each: Each::Session,
         shuffled: false,

@@ -47,12 +47,14 @@ fn serve(
     })
 }
 
-const FRAMINGS: [&str; 6] = [
+const FRAMINGS: [&str; 7] = [
     "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\n\r\n",
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nTrailer: x\r\n\r\n",
     "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello",
     "HTTP/1.1 200 OK\r\n\r\nhello",
+    "HTTP/1.1 200 OK\r\nX-Fold: a\r\n b\r\nX-Odd : a\r\nX(Odd): b\r\nTransfer-Encoding: identity\r\n\
+     Content-Length: 5\r\n\r\nhello",
     "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nLink: x\r\n\r\n\
      HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
 ];

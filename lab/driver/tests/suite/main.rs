@@ -1,6 +1,7 @@
 //! The driver over real sockets and in simulated time: one program, since each would be linked by itself.
 
 mod answers;
+mod clients;
 #[path = "../common/mod.rs"]
 mod common;
 mod control;

@@ -434,3 +434,26 @@ fn what_is_no_frame_ends_the_connection() {
         told.examples
     );
 }
+
+#[test]
+fn interim_responses_come_before_the_handshakes_answer() {
+    let server = Server::start(|mut peer: Peer<TcpStream>| {
+        let Some(seen) = peer.request() else { return };
+        let key = seen.header("sec-websocket-key").unwrap();
+        let accept = tungstenite::handshake::derive_accept_key(key.as_bytes());
+        peer.send("HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 100 ");
+        peer.send("Continue\r\n\r\n");
+        peer.send(format!(
+            "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\r\n"
+        ));
+        let role = tungstenite::protocol::Role::Server;
+        let mut socket = WebSocket::from_raw_socket(peer.stream, role, None);
+        while let Ok(message) = socket.read() {
+            if message.is_text() && socket.send(Message::text("answer")).is_err() {
+                return;
+            }
+        }
+    });
+    let told = run(&server, 2, saying("ask", None, Some("answer")));
+    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+}

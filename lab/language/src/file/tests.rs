@@ -291,7 +291,7 @@ prop_compose! {
     fn request()(
         (request, mail) in (option::of(scalar()), option::of(mail().prop_map(at).boxed())),
         (statement, call) in (statement(), call()),
-        headers in table(scalar()),
+        (headers, cookies) in (table(scalar()), table(scalar())),
         json in option::of(body()),
         form in option::of(table(scalar()).prop_map(at)),
         (bytes, xml, text) in (option::of(scalar()), option::of(scalar()), option::of(scalar())),
@@ -305,7 +305,7 @@ prop_compose! {
         body in option::of(content().prop_map(at)),
     ) -> RequestFile {
         RequestFile {
-            request, mail, statement, call, headers, json, form, bytes, xml, text, multipart, body, basic_auth, expect, capture, compressed,
+            request, mail, statement, call, headers, cookies, json, form, bytes, xml, text, multipart, body, basic_auth, expect, capture, compressed,
             follow, events, measure,
         }
     }
@@ -375,15 +375,17 @@ fn data() -> impl Strategy<Value = DataFile> {
         option::of(scalar()),
         option::of(scalar()),
         option::of(scalar()),
+        option::of(scalar()),
     );
     prop_oneof![
         scalar().prop_map(DataFile::File),
-        (scalar(), more).prop_map(|(file, (each, order, unique))| {
+        (scalar(), more).prop_map(|(file, (each, order, unique, delimiter))| {
             DataFile::Full(Box::new(RowsFile {
                 file,
                 each,
                 order,
                 unique,
+                delimiter,
             }))
         }),
     ]
@@ -401,6 +403,7 @@ prop_compose! {
         (data, probe) in (option::of(data().prop_map(at)), option::of((scalar(), request().boxed()))),
         transfer in option::of((scalar(), scalar(), option::of(scalar()))),
         taking in (option::of(scalar()), option::of(scalar()), option::of(scalar())),
+        (cookies, max_body) in (table(scalar()), option::of(scalar())),
     ) -> WorkloadFile {
         let probe = probe.map(|(every, only)| ProbeFile { every, only });
         let session = SessionFile { pace, visitor, steps: at(steps) };
@@ -408,7 +411,7 @@ prop_compose! {
         let (compressed, follow, trace) = taking;
         WorkloadFile {
             workload, about, protocol, parameters, data, user, setup, session, probe, transfer, compressed, follow,
-            trace, least_users,
+            trace, least_users, cookies, max_body,
         }
     }
 }

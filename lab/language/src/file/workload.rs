@@ -72,6 +72,14 @@ pub struct WorkloadFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) follow: Option<At<Scalar>>,
+    /// The longest body of an answer, such as `1 GiB`; 64 MiB unless said. A longer one is an error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Size>")]
+    pub(crate) max_body: Option<At<Scalar>>,
+    /// Cookies of each user besides those that the server sets: `{ consent: "yes", session: "{{ sid }}" }`.
+    #[serde(skip_serializing_if = "Table::is_empty")]
+    #[schemars(default)]
+    pub(crate) cookies: Table<At<Scalar>>,
     /// Whether requests begin traces (W3C Trace Context, the header `traceparent`): `true`, or the part of
     /// them that does, such as `1%`. The ids of failed ones stand in their examples.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,6 +119,10 @@ pub(crate) struct RowsFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<bool>")]
     pub(crate) unique: Option<At<Scalar>>,
+    /// What stands between the columns of a CSV file: `";"`, `tab`. A comma unless said; a tab of `.tsv`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) delimiter: Option<At<Scalar>>,
 }
 
 /// What a session carries.
@@ -276,6 +288,10 @@ pub(crate) struct RequestFile {
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default)]
     pub(crate) headers: Table<At<Scalar>>,
+    /// Cookies of this request, in the place of any others with these names.
+    #[serde(skip_serializing_if = "Table::is_empty")]
+    #[schemars(default)]
+    pub(crate) cookies: Table<At<Scalar>>,
     /// A JSON body; of gRPC a message. A string that is one `{{ … }}` and gives a number becomes a number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) json: Option<At<Json>>,
@@ -402,11 +418,15 @@ impl Decode for WorkloadFile {
         let transfer = fields.optional("transfer", problems);
         let compressed = fields.optional("compressed", problems);
         let follow = fields.optional("follow", problems);
+        let max_body = fields.optional("max_body", problems);
+        let cookies = fields.optional("cookies", problems);
         let trace = fields.optional("trace", problems);
         fields.finish(problems);
         Some(Self {
             compressed,
             follow,
+            max_body,
+            cookies: cookies.unwrap_or_default(),
             trace,
             workload: workload?,
             about,
@@ -447,8 +467,10 @@ impl Decode for DataFile {
         let each = fields.optional("each", problems);
         let order = fields.optional("order", problems);
         let unique = fields.optional("unique", problems);
+        let delimiter = fields.optional("delimiter", problems);
         fields.finish(problems);
         Some(Self::Full(Box::new(RowsFile {
+            delimiter,
             file: file?,
             each,
             order,
@@ -551,6 +573,7 @@ impl RequestFile {
             statement: StatementFile::from_fields(fields, problems),
             call: CallFile::from_fields(fields, problems),
             headers: fields.optional("headers", problems).unwrap_or_default(),
+            cookies: fields.optional("cookies", problems).unwrap_or_default(),
             json: fields.optional("json", problems),
             form: fields.optional("form", problems),
             bytes: fields.optional("bytes", problems),

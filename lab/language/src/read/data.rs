@@ -27,6 +27,7 @@ pub(super) fn data(
                 each: None,
                 order: None,
                 unique: None,
+                delimiter: None,
             });
             &alone
         }
@@ -36,7 +37,8 @@ pub(super) fn data(
     let orders = [("listed", false), ("shuffled", true)];
     let shuffled = choice("order", rows.order.as_ref(), &orders, false, problems);
     let unique = switch(rows.unique.as_ref(), problems);
-    let table = table(&rows.file, files, problems)?;
+    let delimiter = delimiter(rows, problems)?;
+    let table = table((&rows.file, delimiter), files, problems)?;
     let columns = columns(&rows.file, &table, problems)?;
     Some(Data {
         file: rows.file.text(),
@@ -44,6 +46,7 @@ pub(super) fn data(
         shuffled: shuffled?,
         unique,
         columns,
+        delimiter,
         rows: table.rows(),
         length: table.length(),
         sha256: table.sha256().to_owned(),
@@ -65,12 +68,33 @@ pub(super) fn first_variables(data: Option<&Data>) -> Vec<String> {
     names
 }
 
-fn table(file: &At<Scalar>, files: &dyn Files, problems: &mut Problems) -> Option<Table> {
+/// What stands between columns.
+fn delimiter(rows: &RowsFile, problems: &mut Problems) -> Option<u8> {
+    let Some(at) = &rows.delimiter else {
+        let is_tabbed = rows.file.text().ends_with(".tsv");
+        return Some(if is_tabbed { b'\t' } else { b',' });
+    };
+    match at.text().as_bytes() {
+        b"tab" | b"\t" => return Some(b'\t'),
+        [one] if one.is_ascii_punctuation() && *one != b'"' => return Some(*one),
+        _ => {}
+    }
+    let message = "a delimiter is one character that is no letter and no quote";
+    let help = "write `delimiter: \";\"`, or `delimiter: tab`";
+    note(&at.span, message.to_owned(), help, problems);
+    None
+}
+
+fn table(
+    (file, delimiter): (&At<Scalar>, u8),
+    files: &dyn Files,
+    problems: &mut Problems,
+) -> Option<Table> {
     let name = file.text();
     let path = beside(&file.span.file.name, &name);
     let place = file.span.first_line();
     let bytes = open(file, files, problems)?;
-    match Table::scan(&path, bytes) {
+    match Table::scan(&path, bytes, delimiter) {
         Ok(table) => Some(table),
         Err(error) => {
             let message = match &error {

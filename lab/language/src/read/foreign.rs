@@ -116,6 +116,7 @@ pub(super) fn part_of_web<'a>(
     let name = file.basic_auth.as_ref().map(|at| &at.username.span);
     let parts = [
         ("headers", header),
+        ("cookies", file.cookies.iter().next().map(|one| &one.0.span)),
         ("json", file.json.as_ref().map(|at| &at.span)),
         ("form", file.form.as_ref().map(|at| &at.span)),
         ("bytes", file.bytes.as_ref().map(|at| &at.span)),

@@ -187,7 +187,7 @@ impl Compiler<'_> {
 
     /// A message: its fields have to be those of its kind, and all of it where it is the same for all users.
     fn said_as(&mut self, kind: &MessageKind, json: &At<Json>) -> Option<Template> {
-        let of = Field::Message(kind.clone());
+        let of = kind.as_field();
         self.fields(&of, &json.value)?;
         let symbols = Symbols {
             variables: self.variables,

@@ -13,6 +13,7 @@ mod events;
 mod files;
 mod foreign;
 mod grpc;
+mod header;
 mod measure;
 mod method;
 mod multipart;
@@ -28,7 +29,8 @@ mod words;
 mod workload;
 
 pub use files::{Environment, Files, beside, decode, first_file, read_yaml};
+pub use header::header_problem;
 pub use method::method_problem;
 pub use names::{check_short_name, level, switch, unknown_name};
-pub use request::{has_gap, header_problem};
+pub use request::has_gap;
 pub use workload::{read as read_workload, workload_with};

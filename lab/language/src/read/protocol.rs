@@ -119,15 +119,18 @@ impl Compiler<'_> {
 
     /// Settings of a workload that only requests of HTTP have.
     fn refuse_web(&mut self, file: &WorkloadFile) -> Option<()> {
+        let cookie = file.cookies.iter().next().map(|(_, value)| value.clone());
         let of = [
             ("compressed", &file.compressed),
             ("follow", &file.follow),
             ("trace", &file.trace),
+            ("max_body", &file.max_body),
+            ("cookies", &cookie),
         ];
-        match of
+        let found = of
             .into_iter()
-            .find_map(|(key, at)| Some((key, at.as_ref()?)))
-        {
+            .find_map(|(key, at)| Some((key, at.as_ref()?)));
+        match found {
             Some((key, at)) => self.refuse(&at.span, &format!("`{key}` is a setting of HTTP")),
             None => Some(()),
         }

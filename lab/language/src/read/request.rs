@@ -2,9 +2,11 @@
 
 use lab_workload::template::{Escape, MAX_RENDERED_BYTES, Symbols};
 use lab_workload::{
-    Attached, Body, Capture, Descriptors, Expectation, JsonSchema, Request, Slot, Speech, Template,
+    Attached, Body, Capture, Descriptors, Expectation, JsonSchema, OwnCookie, Request, Slot,
+    Speech, Template,
 };
 
+use super::header::{header_problem, is_cookie_name};
 use super::method::method_problem;
 use super::{body, capture};
 use crate::error::{Problem, Problems};
@@ -14,16 +16,6 @@ use crate::source::Span;
 use crate::text_error::TextError;
 use crate::units;
 use lab_workload::Parameters as Cell;
-
-/// Headers that the driver writes itself; two of them would break the connection.
-const OWN_HEADERS: &[&str] = &[
-    "content-length",
-    "connection",
-    "transfer-encoding",
-    "cookie",
-    "expect",
-    "upgrade",
-];
 
 /// Most redirects that a request follows: browsers give up after 20.
 const MAX_FOLLOW: u64 = 50;
@@ -47,6 +39,8 @@ pub(super) struct Compiler<'a> {
     pub(super) descriptors: Option<&'a Descriptors>,
     pub(super) problems: &'a mut Problems,
     pub(super) taking: Taking,
+    /// The cookies of all requests.
+    pub(super) cookies: Vec<OwnCookie>,
     /// What requests are of.
     pub(super) speech: &'a Speech,
 }
@@ -172,6 +166,7 @@ impl Compiler<'_> {
     fn web_request(&mut self, line: &At<Scalar>, file: &RequestFile) -> Option<Request> {
         let start = self.request_line(line);
         let mut headers = self.headers(&file.headers);
+        let cookies = self.cookies_of(file);
         let body = self.body(file);
         let kind = body.as_ref().and_then(|(_, kind)| kind.as_deref());
         if let (Some(kind), Some(headers)) = (kind, &mut headers)
@@ -197,6 +192,7 @@ impl Compiler<'_> {
             method,
             target,
             headers: headers?,
+            cookies: cookies?,
             body: body?.0,
             basic_auth: basic_auth?,
             expect: expect?,
@@ -234,13 +230,57 @@ impl Compiler<'_> {
         Some((method.to_owned(), target))
     }
 
+    /// The cookies of a table; `is_default` for those of the whole workload.
+    pub(super) fn cookies(
+        &mut self,
+        table: &Table<At<Scalar>>,
+        is_default: bool,
+    ) -> Option<Vec<OwnCookie>> {
+        let mut all = Vec::new();
+        for (name, value) in table.iter() {
+            if !is_cookie_name(&name.value) {
+                let message = format!("`{}` is no name of a cookie", name.value.escape_debug());
+                return self.refuse(&name.span, &message);
+            }
+            all.push(OwnCookie {
+                name: name.value.clone(),
+                value: self.template("cookie", value, Escape::None)?,
+                is_default,
+            });
+        }
+        Some(all)
+    }
+
+    /// The cookies of a request: its own, and those of the workload that it has no other value for.
+    fn cookies_of(&mut self, file: &RequestFile) -> Option<Vec<OwnCookie>> {
+        let mut all = self.cookies(&file.cookies, false)?;
+        for (_, header) in file
+            .headers
+            .iter()
+            .filter(|(name, _)| name.value.eq_ignore_ascii_case("cookie"))
+        {
+            all.push(OwnCookie {
+                name: String::new(),
+                value: self.template("header", header, Escape::None)?,
+                is_default: false,
+            });
+        }
+        let own = |cookie: &&OwnCookie| all.iter().all(|own| own.name != cookie.name);
+        let defaults: Vec<_> = self.cookies.iter().filter(own).cloned().collect();
+        all.extend(defaults);
+        Some(all)
+    }
+
+    /// All headers but `Cookie`.
     fn headers(&mut self, headers: &Table<At<Scalar>>) -> Option<Vec<(String, Template)>> {
         let mut compiled = Some(Vec::new());
-        for (name, value) in headers.iter() {
-            let problem = header_problem(&name.value);
-            if let Some(message) = problem {
-                self.problems
-                    .push(name.span.problem(message, "this header"));
+        for (name, value) in headers
+            .iter()
+            .filter(|(name, _)| !name.value.eq_ignore_ascii_case("cookie"))
+        {
+            if let Some((message, help)) = header_problem(&name.value, &value.text()) {
+                let noted = name.span.problem(message, "this header");
+                self.problems.push(noted.help(help));
                 compiled = None;
             }
             let template = self.template("header", value, Escape::None);
@@ -448,18 +488,6 @@ fn content_type(file: &RequestFile) -> Option<&'static str> {
         (None, Some(_)) => Some("application/xml; charset=utf-8"),
         (None, None) => None,
     }
-}
-
-/// What is wrong with a header's name, if anything.
-#[must_use]
-pub fn header_problem(name: &str) -> Option<String> {
-    let lower = name.to_ascii_lowercase();
-    if http::HeaderName::from_bytes(lower.as_bytes()).is_err() {
-        return Some(format!("`{name}` is not a header's name"));
-    }
-    OWN_HEADERS
-        .contains(&lower.as_str())
-        .then(|| format!("`{name}` is written by the driver itself"))
 }
 
 /// True when a target has a space or control character outside of its `{{ … }}` and `{% … %}`.

@@ -5,7 +5,8 @@ use lab_workload::{Body, Request, Said, Speech, Template};
 
 use super::events::Listening;
 use super::foreign::part_of_web;
-use super::request::{Compiler, header_problem};
+use super::header::header_problem;
+use super::request::Compiler;
 use crate::file::{At, RequestFile, Scalar, SpeakingFile};
 use crate::text_error::TextError;
 
@@ -58,9 +59,11 @@ impl Compiler<'_> {
         let mut headers = Vec::new();
         for (name, value) in file.headers.iter() {
             let lower = name.value.to_ascii_lowercase();
-            let is_own = lower == "host" || lower.starts_with("sec-websocket-");
-            if let Some(message) = header_problem(&name.value) {
-                return self.refuse(&name.span, &message);
+            let is_own = ["connection", "host", "upgrade"].contains(&lower.as_str());
+            let is_own = is_own || lower.starts_with("sec-websocket-");
+            let problem = header_problem(&name.value, &value.text()).filter(|_| !is_own);
+            if let Some((message, help)) = problem {
+                return self.refuse_here(&name.span, &message, help);
             }
             if is_own {
                 let message = format!("`{}` is written by the driver itself", name.value);

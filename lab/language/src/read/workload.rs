@@ -22,6 +22,7 @@ use crate::text_error::TextError;
 use crate::units;
 use lab_workload::Parameters as Cell;
 
+const MAX_BODY: u64 = 1 << 40;
 /// Most bytes that a session says that it carries.
 const MAX_TRANSFER: u64 = 1 << 40;
 /// Most users that a load can have.
@@ -137,15 +138,18 @@ fn validate_with(
     let user = user(&file.user, &variables, (parameters, rows), problems);
     let outside = without_session_rows(&variables, rows);
     let mut compiler = Compiler {
-        variables: &outside,
+        variables: &variables,
         parameters,
         files,
         schemas: beside.schemas,
         descriptors: beside.descriptors,
         problems,
         taking: Taking::default(),
+        cookies: Vec::new(),
         speech: &Speech::Http,
     };
+    compiler.cookies = compiler.cookies(&file.cookies, true)?;
+    compiler.variables = &outside;
     let speech = compiler.speech(file)?;
     compiler.speech = &speech;
     compiler.taking = compiler.taking(file.compressed.as_ref(), file.follow.as_ref())?;
@@ -155,22 +159,18 @@ fn validate_with(
         variables: &variables,
         ..compiler
     };
-    let pace = file
-        .session
-        .pace
-        .as_ref()
-        .map(|pace| duration("pace", pace, &mut compiler));
+    let pace = file.session.pace.as_ref();
+    let pace = transposed(pace.map(|pace| duration("pace", pace, &mut compiler)));
     let visitor = control::visitor(file.session.visitor.as_ref(), &mut compiler);
     let session = steps::session(&file.session.steps, &mut compiler);
     let setup_steps: Vec<_> = file.setup.iter().collect();
     steps::check_names(&setup_steps, compiler.problems);
     let transfer = file.transfer.as_ref().map(|t| transfer(t, &mut compiler));
-    let trace = file
-        .trace
-        .as_ref()
-        .map(|at| compiler.setting("trace", at, traced));
-    let least = file.least_users.as_ref();
-    let least = least.map(|at| compiler.setting("least_users", at, least_users));
+    let trace = optional(&mut compiler, "trace", &file.trace, traced);
+    let max_body = optional(&mut compiler, "max_body", &file.max_body, |text| {
+        units::size(text, MAX_BODY)
+    });
+    let least = optional(&mut compiler, "least_users", &file.least_users, least_users);
     let (steps, groups) = session?;
     Some(Workload {
         name: file.workload.text(),
@@ -179,7 +179,7 @@ fn validate_with(
         user: user?,
         setup: setup?,
         session: Session {
-            pace: transposed(pace)?,
+            pace: pace?,
             steps,
             groups,
             visitor: visitor?,
@@ -187,13 +187,24 @@ fn validate_with(
         probe: transposed(probe)?,
         transfer: transposed(transfer)?,
         variables: variables.into(),
-        least_users: transposed(least)?.unwrap_or_default(),
+        least_users: least?.unwrap_or_default(),
         given: Arc::default(),
         data: data.map(Arc::clone),
         files: files.to_vec(),
-        trace: transposed(trace)?.filter(|share| *share > 0.0),
+        max_body: max_body?,
+        trace: trace?.filter(|share| *share > 0.0),
         speech: speech.clone(),
     })
+}
+
+/// A setting that may be left out.
+fn optional<T>(
+    compiler: &mut Compiler<'_>,
+    what: &str,
+    at: &Option<At<Scalar>>,
+    parse: impl FnOnce(&str) -> Result<T, TextError>,
+) -> Option<Option<T>> {
+    transposed(at.as_ref().map(|at| compiler.setting(what, at, parse)))
 }
 
 fn about(file: &WorkloadFile) -> String {
@@ -385,6 +396,7 @@ fn user(
             descriptors: None,
             problems,
             taking: Taking::default(),
+            cookies: Vec::new(),
             speech: &Speech::Http,
         };
         let what = format!("variable `{}`", name.value);

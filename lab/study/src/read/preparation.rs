@@ -154,9 +154,9 @@ impl<'a, 's> Compiler<'a, 's> {
     fn headers(&mut self, file: &ActionFile) -> Option<Vec<(String, String)>> {
         let mut headers = Vec::new();
         for (name, value) in file.headers.iter() {
-            if let Some(message) = header_problem(&name.value) {
-                let problem = name.span.problem(message, "this header");
-                self.settings.problems.push(problem);
+            if let Some((message, help)) = header_problem(&name.value, &value.text()) {
+                let noted = name.span.problem(message, "this header");
+                self.settings.problems.push(noted.help(help));
                 return None;
             }
             let text = self.judged("header", value, &value.text(), Escape::None)?;

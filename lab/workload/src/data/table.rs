@@ -48,7 +48,8 @@ impl Bytes for File {
 /// How the rows are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    Csv,
+    /// With this byte between values.
+    Csv(u8),
     JsonLines,
 }
 
@@ -76,6 +77,14 @@ pub enum TableError {
         /// What is wrong with it.
         cause: String,
     },
+    /// The names of the columns have another character between them than was said.
+    #[error("its columns are separated by {found}, not by {said}: say `delimiter: {found}`")]
+    Delimiter {
+        /// What was said.
+        said: String,
+        /// What the first line has.
+        found: String,
+    },
     /// Nothing but, perhaps, the names of the columns.
     #[error("it has no rows")]
     Empty,
@@ -84,16 +93,28 @@ pub enum TableError {
     Io(#[from] io::Error),
 }
 
+/// A character between columns, as a workload says it.
+fn named(delimiter: char) -> String {
+    match delimiter {
+        '\t' => "tab".to_owned(),
+        other => format!("\"{other}\""),
+    }
+}
+
 impl Table {
-    /// Goes through a file: JSON Lines where its name says so (`.jsonl`, `.ndjson`), else CSV.
+    /// Goes through a file: JSON Lines where its name says so (`.jsonl`, `.ndjson`), else CSV with this byte between
+    /// columns.
     ///
     /// # Errors
     /// The first row that is wrong, and a file without rows.
-    pub fn scan(name: &str, bytes: Arc<dyn Bytes>) -> Result<Self, TableError> {
+    pub fn scan(name: &str, bytes: Arc<dyn Bytes>, delimiter: u8) -> Result<Self, TableError> {
         let json = name.ends_with(".jsonl") || name.ends_with(".ndjson");
         let mut table = Self {
             bytes,
-            form: if json { Form::JsonLines } else { Form::Csv },
+            form: match json {
+                true => Form::JsonLines,
+                false => Form::Csv(delimiter),
+            },
             columns: Vec::new(),
             rows: 0,
             places: Vec::new(),
@@ -106,7 +127,7 @@ impl Table {
             hash: Sha256::new(),
         };
         match table.form {
-            Form::Csv => table.scan_csv(&mut hashed)?,
+            Form::Csv(delimiter) => table.scan_csv(&mut hashed, delimiter)?,
             Form::JsonLines => table.scan_json(&mut hashed)?,
         }
         if table.rows == 0 {
@@ -156,13 +177,21 @@ impl Table {
         names + self.places.len() * size_of::<u64>()
     }
 
-    fn scan_csv(&mut self, hashed: &mut Hashed) -> Result<(), TableError> {
-        let mut reader = csv::ReaderBuilder::new().from_reader(BufReader::new(hashed));
+    fn scan_csv(&mut self, hashed: &mut Hashed, delimiter: u8) -> Result<(), TableError> {
+        let mut reader = csv::ReaderBuilder::new()
+            .delimiter(delimiter)
+            .from_reader(BufReader::new(hashed));
         let names = reader.headers().map_err(|error| wrong(&error))?;
         self.columns = names
             .iter()
             .map(|name| name.trim().trim_start_matches('\u{feff}').to_owned())
             .collect();
+        if let [only] = self.columns.as_slice()
+            && let Some(found) = only.chars().find(|c| ",;\t|".contains(*c))
+        {
+            let (said, found) = (named(char::from(delimiter)), named(found));
+            return Err(TableError::Delimiter { said, found });
+        }
         self.check_columns()?;
         let mut record = csv::StringRecord::new();
         loop {
@@ -253,7 +282,7 @@ impl Table {
         let text = self.stretch(row)?;
         let within = (row % STRIDE) as usize;
         let values = match self.form {
-            Form::Csv => csv_row(&text, within, columns),
+            Form::Csv(delimiter) => csv_row((&text, delimiter), within, columns),
             Form::JsonLines => self.json_row(&text, within, columns),
         };
         values.ok_or_else(|| CHANGED.to_owned())
@@ -269,9 +298,8 @@ impl Table {
         let within = (row % STRIDE) as usize;
         let rows = (self.rows - row).min(STRIDE - row % STRIDE) as usize;
         let values: Option<Vec<String>> = match self.form {
-            Form::Csv => {
-                csv_column(&text, column).map(|mut all| all.split_off(within.min(all.len())))
-            }
+            Form::Csv(delimiter) => csv_column((&text, delimiter), column)
+                .map(|mut all| all.split_off(within.min(all.len()))),
             Form::JsonLines => (within..within + rows)
                 .map(|at| self.json_row(&text, at, &[column])?.pop())
                 .collect(),
@@ -326,8 +354,13 @@ impl fmt::Debug for Table {
     }
 }
 
-fn csv_row(text: &[u8], within: usize, columns: &[usize]) -> Option<Vec<String>> {
+fn csv_row(
+    (text, delimiter): (&[u8], u8),
+    within: usize,
+    columns: &[usize],
+) -> Option<Vec<String>> {
     let mut reader = csv::ReaderBuilder::new()
+        .delimiter(delimiter)
         .has_headers(false)
         .from_reader(text);
     let mut record = csv::StringRecord::new();
@@ -342,8 +375,9 @@ fn csv_row(text: &[u8], within: usize, columns: &[usize]) -> Option<Vec<String>>
         .collect()
 }
 
-fn csv_column(text: &[u8], column: usize) -> Option<Vec<String>> {
+fn csv_column((text, delimiter): (&[u8], u8), column: usize) -> Option<Vec<String>> {
     let mut reader = csv::ReaderBuilder::new()
+        .delimiter(delimiter)
         .has_headers(false)
         .from_reader(text);
     let records = reader.records();
@@ -353,7 +387,8 @@ fn csv_column(text: &[u8], column: usize) -> Option<Vec<String>> {
 }
 
 fn object(line: &[u8]) -> Result<Map<String, Value>, String> {
-    match serde_json::from_slice(line) {
+    // A byte-order mark may begin the file.
+    match serde_json::from_slice(line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err("this is not a JSON object".to_owned()),
         Err(error) => Err(format!("not JSON: {error}")),
@@ -395,75 +430,4 @@ impl Read for Hashed {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn scan(name: &str, text: &str) -> Result<Table, String> {
-        let bytes = Arc::new(text.as_bytes().to_vec());
-        Table::scan(name, bytes).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn what_is_wrong_has_its_line() {
-        let check =
-            |name: &str, text: &str, said: &str| assert_eq!(scan(name, text).unwrap_err(), said);
-        check(
-            "a.csv",
-            "a,b\n1,2\n3\n",
-            "line 3: 1 values, and there are 2 columns",
-        );
-        check("a.csv", "a,a\n1,2\n", "line 1: two columns are called `a`");
-        check("a.csv", "a,b\n", "it has no rows");
-        check("a.csv", "", "it has no rows");
-        check(
-            "a.jsonl",
-            "{\"a\":1}\n\n[1]\n",
-            "line 3: this is not a JSON object",
-        );
-        check(
-            "a.jsonl",
-            "{\"a\":1}\n{\"b\":1}\n",
-            "line 2: there is no `a`, which the first row has",
-        );
-        let long = format!("a\n{}\n", "x".repeat(70_000));
-        check("a.csv", &long, "line 2: a row has at most 65536 bytes");
-        assert!(
-            scan("a.csv", "a\n\"un").is_ok(),
-            "the csv crate ends it at the end"
-        );
-    }
-
-    #[test]
-    fn json_lines_give_texts_and_all_else_as_json() {
-        let table = scan(
-            "u.jsonl",
-            "{\"n\":\"ada\",\"k\":[1]}\n\n{\"k\":null,\"n\":7}",
-        )
-        .unwrap();
-        assert_eq!(table.columns(), ["k", "n"]);
-        assert_eq!(table.row(0, &[1, 0]).unwrap(), ["ada", "[1]"]);
-        assert_eq!(table.row(1, &[1, 0]).unwrap(), ["7", "null"]);
-        assert!(table.row(2, &[0]).is_err());
-    }
-
-    proptest! {
-        /// Whatever is written as CSV is read row by row as it was, also over the borders of stretches.
-        #[test]
-        fn every_row_is_found(rows in proptest::collection::vec(("[ -~\n]{1,20}", "\\PC{0,12}"), 1..300)) {
-            let mut writer = csv::Writer::from_writer(Vec::new());
-            writer.write_record(["first", "second"]).unwrap();
-            for (first, second) in &rows {
-                writer.write_record([first, second]).unwrap();
-            }
-            let text = writer.into_inner().unwrap();
-            let table = Table::scan("t.csv", Arc::new(text)).unwrap();
-            prop_assert_eq!(table.rows(), rows.len() as u64);
-            for (at, (first, second)) in rows.iter().enumerate() {
-                let row = table.row(at as u64, &[1, 0]).unwrap();
-                prop_assert_eq!(&row, &[second.clone(), first.clone()]);
-            }
-        }
-    }
-}
+mod tests;

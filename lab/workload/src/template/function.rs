@@ -71,7 +71,7 @@ pub const FUNCTIONS: &[Function] = &[
     ),
     function(
         "pick",
-        "pick(list): a random entry, which stays",
+        "pick(list): a random entry, which stays; also pick(['a', 'b'])",
         Kind::List,
         Call::Pick,
     ),

@@ -146,9 +146,13 @@ fn environment() -> Environment<'static> {
                 });
             }
             Kind::List => {
-                environment.add_function(function.name, move |state: &State, name: String| {
-                    call_list(function.call, state, &name)
-                });
+                environment.add_function(
+                    function.name,
+                    move |state: &State, list: Value| match list.as_str() {
+                        Some(name) => call_list(function.call, state, name),
+                        None => pick_written(state, &list),
+                    },
+                );
             }
             Kind::Numbers(count) => {
                 environment.add_function(
@@ -568,6 +572,21 @@ fn call_list(call: Call, state: &State, name: &str) -> Result<String, Error> {
         }
         borrowed.empty = Some(slot);
         Err(invalid(format!("`{name}` has no entry left")))
+    })
+}
+
+/// A random entry of a list that the template writes out.
+fn pick_written(state: &State, list: &Value) -> Result<String, Error> {
+    let entries: Vec<Value> = list.try_iter()?.collect();
+    with_scope(state, |borrowed| {
+        let count = entries.len() as u64;
+        if count == 0 {
+            let cause = "the list is empty".to_owned();
+            borrowed.failed = Some(cause.clone());
+            return Err(invalid(cause));
+        }
+        let at = borrowed.scope.choice().below(count) as usize;
+        Ok(entries[at].to_string())
     })
 }
 

@@ -445,6 +445,9 @@ impl Parser<'_> {
             {
                 continue;
             }
+            if token.text == "pick" && mark(tokens, i + 2, "[") {
+                continue;
+            }
             let name = tokens
                 .get(i + 2)
                 .filter(|t| t.kind == TokenKind::Name && mark(tokens, i + 3, ")"));

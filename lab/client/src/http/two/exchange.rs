@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use http::{HeaderMap, StatusCode};
 
-use super::super::call::{Answer, Call, broken, keeps, timeout_text};
+use super::super::call::{Answer, Call, keeps, timeout_text, unanswered};
 use super::super::client::{HttpClient, HttpSession, Outcome};
 use super::super::cookie::Jar;
 use super::super::head::Fault;
@@ -58,7 +58,9 @@ impl<T: Time> HttpClient<T> {
                     session.used(call.reusable, at);
                     return (at, sizes, result);
                 }
-                Ok(Answer::Nothing(error)) => Lost::Nothing(broken(&error)),
+                Ok(Answer::Nothing(error)) => {
+                    Lost::Nothing(unanswered(&error, reused, call.prepared.idempotent))
+                }
                 Ok(Answer::Failed(class, why)) => Lost::Failed(class, why),
                 Err(lost) => lost,
             };
@@ -335,12 +337,12 @@ impl<T: Time> HttpClient<T> {
         }
         let status = status.as_u16();
         coming.status = Some(status);
-        let coding = Cell::new(call.coding);
+        let codings = Cell::new(call.codings);
         for (name, value) in headers {
-            self.take_header((name.as_str(), value.as_bytes()), &coding, jar, call);
+            self.take_header((name.as_str(), value.as_bytes()), &codings, jar, call);
         }
-        call.coding = coding.get();
-        coming.keep = keeps(call.prepared, status, call.coding);
+        call.codings = codings.get();
+        coming.keep = keeps(call.prepared, status, call.codings);
     }
 }
 
