@@ -351,12 +351,13 @@ pub const ELAPSED: Limit = percent(
     None,
     Some(2.0),
 );
-/// How long windows were held up in all. Only what exceeds a usual hand-over counts.
+/// Part of the trial in which a loop of the generator stood still. What that does to sends and reads has limits of its
+/// own (lateness, loop lag), so this one only refuses a trial that consists of stalls.
 pub const HELD_UP: Limit = percent(
     "held_up",
-    "trial in which windows were handed over late, less 50 ms that are usual for each",
-    None,
+    "trial in which a loop of the generator stood still, each time for over 50 ms",
     Some(1.0),
+    Some(20.0),
 );
 /// A single stop.
 pub const HAND_OVER: Limit = ms(

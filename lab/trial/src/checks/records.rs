@@ -43,20 +43,19 @@ pub(super) fn clock(facts: &Facts<'_>) -> Check {
         ms(elapsed_ms / 1000.0),
         ms(planned_ms / 1000.0)
     );
-    let (sum_ms, latest_ms) = held_up(facts).unwrap_or_default();
-    if sum_ms > 0.0 {
+    let (still_ms, latest_ms) = stood_still(facts).unwrap_or_default();
+    if still_ms > 0.0 {
         evidence.push_str(&format!(
-            "; windows handed over up to {} ms late, {} ms in all beyond the usual {} ms each",
-            ms(latest_ms),
-            ms(sum_ms),
-            ms(USUAL_HAND_OVER_MS)
+            "; a loop of the generator stood still for {} ms in all, and handed a window over {} ms late",
+            ms(still_ms),
+            ms(latest_ms)
         ));
     }
     let part = |ms: f64| 100.0 * ms / planned_ms.max(1.0);
     let figures = vec![
         facts.held(part(gaps_ms + overlaps_ms), &WINDOW_GAPS),
         facts.held(part((elapsed_ms - planned_ms).abs()), &ELAPSED),
-        facts.held(part(sum_ms), &HELD_UP),
+        facts.held(part(still_ms), &HELD_UP),
         facts.held(latest_ms, &HAND_OVER),
     ];
     let warns = |at: usize| figures[at].outcome() == CheckOutcome::Warn;
@@ -79,16 +78,23 @@ fn planned_ms(facts: &Facts<'_>) -> f64 {
     facts.sums.hold_span.end_ms
 }
 
-/// By how much windows were handed over late beyond the usual, together, and how late the latest was;
-/// `None` where that was not recorded.
-fn held_up(facts: &Facts<'_>) -> Option<(f64, f64)> {
-    let late = facts.data.windows.iter();
-    let late: Option<Vec<f64>> = late
-        .map(|window| Some(window.handed_over_ms? - window.end_ms))
-        .collect();
-    let late = late?;
-    let beyond = late.iter().map(|late| (late - USUAL_HAND_OVER_MS).max(0.0));
-    Some((beyond.sum(), late.iter().copied().fold(0.0, f64::max)))
+/// How long a loop of the generator stood still within the trial, and how late it handed over its latest window; `None`
+/// where that was not recorded. Workers stamp their windows themselves. A stall that delays many windows is one
+/// stretch of time: from the end of the first of them, and what is usual, until it is over.
+fn stood_still(facts: &Facts<'_>) -> Option<(f64, f64)> {
+    let end_ms = planned_ms(facts);
+    let (mut still_ms, mut latest_ms, mut counted_to) = (0.0, 0.0_f64, 0.0_f64);
+    for window in &facts.data.windows {
+        let handed_over_ms = window.handed_over_ms?;
+        let from_ms = (window.end_ms + USUAL_HAND_OVER_MS).max(counted_to);
+        let to_ms = handed_over_ms.min(end_ms);
+        if to_ms > from_ms {
+            still_ms += to_ms - from_ms;
+            counted_to = to_ms;
+        }
+        latest_ms = latest_ms.max(handed_over_ms - window.end_ms);
+    }
+    Some((still_ms, latest_ms))
 }
 
 /// Counters of the windows and histograms count the same requests.
