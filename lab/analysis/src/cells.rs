@@ -7,9 +7,10 @@ use lab_stats::WeightedMean;
 use lab_trial::as_f64;
 
 use crate::model::{
-    Arrivals, Bound, CellSummary, Counters, Estimate, MeasureAnalysis, MeasureSummary,
-    PopulationAnalysis, PopulationSummary, ProbeCounts, StageAnalysis, StageSummary, StepAnalysis,
-    StepSummary, TagAnalysis, TagSummary, Times, TimesSummary, TrialAnalysis, Verdict,
+    Arrivals, Attempt, Attempts, Bound, CellSummary, Counters, Estimate, MeasureAnalysis,
+    MeasureSummary, PopulationAnalysis, PopulationSummary, ProbeCounts, StageAnalysis,
+    StageSummary, StepAnalysis, StepSummary, TagAnalysis, TagSummary, Times, TimesSummary,
+    TrialAnalysis, Verdict,
 };
 use crate::published::transfer;
 use crate::repeated;
@@ -81,6 +82,7 @@ fn cell_summary(cell: &Cell, steps: &[String], all: &[&TrialAnalysis]) -> CellSu
         throughput_per_s: Estimate::of(valid.iter().map(|trial| trial.throughput_per_s)),
         notesmark_per_min: Estimate::of(valid.iter().map(|trial| trial.notesmark_per_min)),
         response_ms: times(valid.iter().map(|trial| trial.response_ms)),
+        response_with_failures_ms: with_failures(&valid),
         service_ms: has_plan.then(|| times(valid.iter().map(|trial| trial.service_ms))),
         arrivals: arrivals(&valid),
         steps: steps
@@ -98,6 +100,25 @@ fn cell_summary(cell: &Cell, steps: &[String], all: &[&TrialAnalysis]) -> CellSu
         system: counters(valid.iter().map(|trial| &trial.system)),
         host: counters(valid.iter().map(|trial| &trial.host)),
     }
+}
+
+/// Over all attempts; a quantile that lies beyond any limit in a trial has no mean.
+fn with_failures(valid: &[&TrialAnalysis]) -> Option<TimesSummary> {
+    let all = || valid.iter().map(|trial| &trial.response_with_failures_ms);
+    let over = |of: fn(&Attempts) -> Attempt| {
+        let beyond = all().any(|one| of(one) == Attempt::Beyond);
+        Estimate::of(all().filter(|_| !beyond).map(|one| of(one).ms()))
+    };
+    all().any(|one| one.failed > 0).then(|| TimesSummary {
+        mean: Estimate::of(all().map(|one| one.mean)),
+        min: None,
+        p50: over(|one| one.p50),
+        p90: over(|one| one.p90),
+        p95: over(|one| one.p95),
+        p99: over(|one| one.p99),
+        p999: over(|one| one.p999),
+        max: None,
+    })
 }
 
 /// Rates are means over trials, counts the largest and the sum.

@@ -133,7 +133,12 @@ fn missing(runs: &Runs<'_>, cell: &CellSummary, measure: Measure) -> Option<Stri
         };
         let (none, all) = (trials().filter(is_none).count(), trials().count());
         let valid = plural(all, "valid trial");
-        (none > 0).then(|| format!("{none} of {valid} of {name} have no {}", measure.name()))
+        let what = measure.name();
+        let beyond = trials().any(|trial| measure.is_beyond(trial));
+        (none > 0).then(|| match beyond {
+            true => format!("the {what} of {none} of {valid} of {name} is beyond any limit"),
+            false => format!("{none} of {valid} of {name} have no {what}"),
+        })
     };
     side(runs.a, "run a").or_else(|| side(runs.b, "run b"))
 }

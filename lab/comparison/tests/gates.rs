@@ -324,6 +324,41 @@ fn a_named_measure_keeps_the_error_rate_as_a_guard() {
     assert_eq!(well.answer.unwrap().decided_by, [Measure::P95]);
 }
 
+/// A build that is quicker where it answers, and doesn't answer one request in twenty.
+#[test]
+fn a_quantile_beyond_any_limit_is_no_good_answer() {
+    let refuses = run(16_000, &|_, _, shape| shape.fails_every = 15).analysis();
+    let found = by_p95(&A, &refuses);
+    assert_eq!(found.outcome, RunOutcome::Regression, "{}", found.headline);
+    assert!(
+        found
+            .comparisons
+            .iter()
+            .all(|one| one.metric != Measure::P95),
+        "{found:?}"
+    );
+    // Those of the baseline are no reason to call a candidate better.
+    let found = by_p95(&refuses, &A);
+    assert_ne!(found.outcome, RunOutcome::Ok, "{}", found.headline);
+    // Some trials of a side: the others are no sample.
+    let some = run(16_000, &|block, _, shape| {
+        if block < 2 {
+            shape.fails_every = 15;
+        }
+    });
+    let some = some.analysis();
+    for found in [by_p95(&A, &some), by_p95(&some, &A)] {
+        assert_ne!(found.outcome, RunOutcome::Ok, "{}", found.headline);
+    }
+    // A mean counts a failed request as the longest that it could have taken.
+    let mean = compared(&A, &refuses, Decides::ResponseMean);
+    let of_mean = mean
+        .comparisons
+        .iter()
+        .find(|one| one.metric == Measure::Mean);
+    assert!(of_mean.is_some_and(|one| one.ratio > 10.0), "{of_mean:?}");
+}
+
 /// The workload has a pace: throughput is the plan's, unless a server doesn't take all of it.
 #[test]
 fn a_fixed_rate_leaves_throughput_out_of_what_decides() {

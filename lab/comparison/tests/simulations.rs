@@ -2,7 +2,7 @@
 
 use crate::support::{Made, STUDY, Shape};
 use lab_analysis::Analysis;
-use lab_analysis::model::Verdict;
+use lab_analysis::model::{Attempt, Verdict};
 use lab_analysis::sample::Fate;
 use lab_comparison::{RunOutcome, Runs};
 use lab_plan::Decides;
@@ -21,7 +21,7 @@ fn template() -> Analysis {
     };
     let mut run = made.analysis();
     for trial in &mut run.trials {
-        trial.response_ms = Default::default();
+        trial.response_with_failures_ms = Default::default();
         trial.throughput_per_s = None;
         trial.system.clear();
     }
@@ -54,7 +54,7 @@ fn fill(template: &Analysis, at: u64, effect: f64, noise: &mut Noise) -> Analysi
     let of_run = 0.03 * noise.normal();
     for trial in &mut run.trials {
         let log = effect.ln() + of_run + 0.03 * noise.normal();
-        trial.response_ms.p95 = Some(100.0 * log.exp());
+        trial.response_with_failures_ms.p95 = Attempt::Ms(100.0 * log.exp());
     }
     run
 }

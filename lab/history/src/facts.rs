@@ -116,6 +116,7 @@ pub(crate) struct Cell {
     pub(crate) users: u32,
     pub(crate) throughput_per_s: Option<Estimate>,
     pub(crate) response_ms: TimesSummary,
+    response_with_failures_ms: Option<TimesSummary>,
     pub(crate) probe_ms: Option<TimesSummary>,
     #[serde(default)]
     pub(crate) system: BTreeMap<String, Option<f64>>,
@@ -181,12 +182,14 @@ impl Cell {
             let (low, high) = (None, None);
             Some(Estimate { mean, low, high })
         };
+        // Failed requests are in no response time.
+        let times = self.response_with_failures_ms.unwrap_or(self.response_ms);
         match measure {
             Measure::Throughput => self.throughput_per_s,
-            Measure::Mean => self.response_ms.mean,
-            Measure::P50 => self.response_ms.p50,
-            Measure::P95 => self.response_ms.p95,
-            Measure::P99 => self.response_ms.p99,
+            Measure::Mean => times.mean,
+            Measure::P50 => times.p50,
+            Measure::P95 => times.p95,
+            Measure::P99 => times.p99,
             Measure::Probe => self.probe_ms?.mean,
             Measure::Cpu => counter("cpu_ms_per_transaction"),
             Measure::Memory => counter("rss_mb_max"),

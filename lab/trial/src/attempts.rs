@@ -95,7 +95,12 @@ pub(crate) fn summary(of: &Attempts) -> model::Attempts {
         Ok(Value::Beyond | Value::AtLeast(_)) => Attempt::Beyond,
         Err(_) => Attempt::Unsupported,
     };
+    let mean = match of.figure(Metric::ResponseTime, Aggregate::Mean) {
+        Ok(Value::Known(ms) | Value::AtLeast(ms)) => Some(ms),
+        Ok(Value::Beyond) | Err(_) => None,
+    };
     model::Attempts {
+        mean,
         count: of.count(Metric::ResponseTime),
         failed: of.failed(Metric::ResponseTime),
         p50: at(50.0),

@@ -40,6 +40,10 @@ pub struct CellSummary {
     pub notesmark_per_min: Option<Estimate>,
     /// Response times in the hold.
     pub response_ms: TimesSummary,
+    /// Response times over all attempts, as comparisons and histories read them: a failed request is slower than
+    /// any limit. `None` where none failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_with_failures_ms: Option<TimesSummary>,
     /// The same from the actual send; `None` where there is no plan to be late by.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_ms: Option<TimesSummary>,

@@ -4,7 +4,7 @@ use lab_counts::ErrorClass;
 use lab_plan::Decides;
 use lab_stats::verdict::Better;
 use lab_trial::as_f64;
-use lab_trial::model::TrialAnalysis;
+use lab_trial::model::{Attempt, TrialAnalysis};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -394,9 +394,23 @@ impl Measure {
         is_time && trial.steps.iter().any(|step| step.bound.is_some())
     }
 
-    /// A trial's value.
+    /// Whether a failed request stands where the trial's value would be.
+    #[must_use]
+    pub fn is_beyond(self, trial: &TrialAnalysis) -> bool {
+        let all = &trial.response_with_failures_ms;
+        match self {
+            Self::P50 => all.p50 == Attempt::Beyond,
+            Self::P95 => all.p95 == Attempt::Beyond,
+            Self::P99 => all.p99 == Attempt::Beyond,
+            _ => false,
+        }
+    }
+
+    /// A trial's value. Times are over all attempts, as those of thresholds are: a failed request is slower than
+    /// any limit, and a quantile at which one stands has no value.
     #[must_use]
     pub fn of(self, trial: &TrialAnalysis) -> Option<f64> {
+        let all = &trial.response_with_failures_ms;
         let percent = |n: u64| {
             let requests = trial.transactions + trial.errors;
             lab_stats::ratio(as_f64(n) * 100.0, as_f64(requests))
@@ -411,10 +425,10 @@ impl Measure {
         let counter = |name: &str| trial.system.get(name).copied().flatten();
         match self {
             Self::Throughput => trial.throughput_per_s,
-            Self::Mean => trial.response_ms.mean,
-            Self::P50 => trial.response_ms.p50,
-            Self::P95 => trial.response_ms.p95,
-            Self::P99 => trial.response_ms.p99,
+            Self::Mean => all.mean,
+            Self::P50 => all.p50.ms(),
+            Self::P95 => all.p95.ms(),
+            Self::P99 => all.p99.ms(),
             Self::Transfer => trial.transfer.as_ref()?.mb_per_s,
             Self::Probe => trial.probe_ms?.mean,
             Self::Cpu => counter("cpu_ms_per_transaction"),

@@ -12,6 +12,9 @@ pub struct Attempts {
     pub count: u64,
     /// Failed ones.
     pub failed: u64,
+    /// Mean, where a failed one counts as the longest that it could have taken; `None` without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mean: Option<f64>,
     /// Median.
     pub p50: Attempt,
     /// 90 % are no longer.
@@ -38,6 +41,17 @@ pub enum Attempt {
 
 /// How a time that a failed attempt stands for is called.
 pub const BEYOND: &str = "beyond any limit";
+
+impl Attempt {
+    /// The time, where one is known.
+    #[must_use]
+    pub fn ms(self) -> Option<f64> {
+        match self {
+            Self::Ms(ms) => Some(ms),
+            Self::Unsupported | Self::Beyond => None,
+        }
+    }
+}
 
 impl Serialize for Attempt {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
