@@ -14,5 +14,5 @@ pub(crate) fn run(body: &[u8]) {
             assert!(out.len() as u64 <= LIMIT);
         }
     }
-    Codings::of(body);
+    let _codings = Codings::of(body);
 }

@@ -275,10 +275,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ("groupware-text", &[]),
     (
         "lab-analysis",
-        &["lab-archive", "lab-plan", "lab-stats", "lab-trial"],
+        &["lab-archive", "lab-counts", "lab-plan", "lab-stats", "lab-trial"],
     ),
-    ("lab-archive", &["lab-stats"]),
-    ("lab-client", &["lab-workload"]),
+    ("lab-archive", &["lab-counts", "lab-stats"]),
+    ("lab-client", &["lab-counts", "lab-workload"]),
     (
         "lab-comparison",
         &[
@@ -291,24 +291,15 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     (
         "lab-conduct",
-        &[
-            "lab-archive",
-            "lab-client",
-            "lab-driver",
-            "lab-host",
-            "lab-machine",
-            "lab-monitor",
-            "lab-stats",
-            "lab-study",
-            "lab-workload",
-        ],
+        &["lab-archive", "lab-client", "lab-counts", "lab-driver", "lab-host", "lab-machine", "lab-monitor", "lab-stats", "lab-study", "lab-workload"],
     ),
+    ("lab-counts", &["lab-stats"]),
     ("lab-dialogues", &["lab-client", "lab-workload"]),
     ("lab-host", &["lab-archive", "lab-monitor", "lab-study"]),
     ("lab-import", &["lab-workload"]),
     (
         "lab-driver",
-        &["lab-client", "lab-dialogues", "lab-stats", "lab-workload"],
+        &["lab-client", "lab-counts", "lab-dialogues", "lab-stats", "lab-workload"],
     ),
     (
         "lab-estimate",
@@ -316,13 +307,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     (
         "lab-export",
-        &[
-            "lab-archive",
-            "lab-plan",
-            "lab-stats",
-            "lab-trial",
-            "lab-workload",
-        ],
+        &["lab-archive", "lab-counts", "lab-plan", "lab-stats", "lab-trial", "lab-workload"],
     ),
     ("lab-fleet", &["lab-driver"]),
     (
@@ -338,13 +323,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("lab-language", &["lab-workload"]),
     (
         "lab-live",
-        &[
-            "lab-analysis",
-            "lab-archive",
-            "lab-plan",
-            "lab-report",
-            "lab-stats",
-        ],
+        &["lab-analysis", "lab-archive", "lab-counts", "lab-plan", "lab-report", "lab-stats"],
     ),
     (
         "lab-machine",
@@ -358,7 +337,7 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("lab-monitor", &[]),
-    ("lab-plan", &["lab-stats", "lab-workload"]),
+    ("lab-plan", &["lab-counts", "lab-stats", "lab-workload"]),
     (
         "lab-rehearsal",
         &["lab-client", "lab-driver", "lab-workload"],
@@ -375,7 +354,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("lab-stats", &[]),
     ("lab-study", &["lab-language", "lab-plan", "lab-workload"]),
-    ("lab-trial", &["lab-archive", "lab-plan", "lab-stats"]),
+    ("lab-trial", &["lab-archive", "lab-counts", "lab-plan", "lab-stats"]),
     ("lab-workload", &[]),
     (
         "plimsoll",
@@ -408,18 +387,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     (
         "plimsoll-bench",
-        &[
-            "groupware-calendar",
-            "groupware-people",
-            "groupware-postgres",
-            "groupware-store",
-            "lab-archive",
-            "lab-driver",
-            "lab-monitor",
-            "lab-study",
-            "lab-workload",
-            "plimsoll-tests",
-        ],
+        &["groupware-calendar", "groupware-people", "groupware-postgres", "groupware-store", "lab-archive", "lab-counts", "lab-driver", "lab-monitor", "lab-study", "lab-workload", "plimsoll-tests"],
     ),
     ("plimsoll-forgetful", &[]),
     (

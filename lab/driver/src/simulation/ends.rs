@@ -4,7 +4,7 @@ use lab_workload::{LoadKind, LoadSpec, Retry, Spacing, Wait, predict};
 use proptest::prelude::*;
 
 use super::drive::{probe, workload};
-use super::{Answer, Told, drive, ms, simulate, step};
+use super::{Answer, Told, drive, histogram, ms, simulate, step};
 use crate::drive::Drive;
 use lab_client::ErrorClass;
 
