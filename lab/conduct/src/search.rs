@@ -5,8 +5,7 @@
 //! order, so that a machine that drifts does not favour one of them.
 
 use lab_stats::search::{Judgement, Next, Rules, Tried};
-use lab_study::plan::{HowEnded, SearchEnd};
-use lab_study::plan::{Plan, Trial};
+use lab_study::plan::{HowEnded, Plan, SearchEnd, Trial};
 use lab_workload::timing;
 
 /// A search under way.
