@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use lab_archive::{
-    Agent, ClockLine, Kind, LatenessLine, Outcome, Run, RunWriter, Series, TrialData,
-    TrialWriter, WindowLine,
+    Agent, ClockLine, Kind, LatenessLine, Outcome, Run, RunWriter, Series, TrialData, TrialWriter,
+    WindowLine,
 };
 use lab_counts::{StepCounts, WindowCounts};
 use nix::sys::resource::{UsageWho, getrusage};

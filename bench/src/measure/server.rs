@@ -10,9 +10,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use lab_counts::StepWindow;
-use lab_driver::{
-    Clock, Drive, Driver, DriverEvent, Limits, Part, TlsOptions, Window,
-};
+use lab_driver::{Clock, Drive, Driver, DriverEvent, Limits, Part, TlsOptions, Window};
 use lab_workload::LoadKind;
 use lab_workload::Wait;
 use lab_workload::timing::TimingStream;

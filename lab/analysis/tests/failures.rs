@@ -5,8 +5,8 @@ use lab_analysis::Analysis;
 use lab_analysis::model::{
     Attempt, Comparison, Difference, Measure, Outcome, ThresholdResult, TrialAnalysis,
 };
-use lab_counts::ErrorClass;
 use lab_comparison::{RunComparison, RunOutcome, compare_runs};
+use lab_counts::ErrorClass;
 use lab_plan::Metric;
 use lab_trial::judge_trial;
 
@@ -200,9 +200,9 @@ fn a_search_does_not_call_refusals_carried() {
         };
         let judged = judge_trial(&made.run(), 1).unwrap();
         let reported = made.analysis();
-        assert_eq!(reported.trials[0].carried, judged.carried);
+        assert_eq!(reported.trials[0].carried, judged.judgement.carried());
         assert_eq!(reported.load_lines[0].thresholds[1], "error rate < 0.1%");
-        judged.carried
+        judged.judgement.carried()
     };
     assert_eq!(judgement(0), Some(true));
     assert_eq!(

@@ -20,7 +20,7 @@ fn with_means(means: impl Fn(bool, u32) -> f64) -> Analysis {
     let mut analysis = four_blocks();
     let first = analysis.trials[0].cell.clone();
     for trial in &mut analysis.trials {
-        trial.response_ms.mean = Some(means(trial.cell == first, trial.block));
+        trial.response_with_failures_ms.mean = Some(means(trial.cell == first, trial.block));
     }
     analysis
 }

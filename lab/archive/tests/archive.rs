@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use lab_archive::{
-    ArchiveError, Circumstances, Clocks, Environment, ErrorExample, GeneratorHealth,
-    Kind, LatenessLine, LimitsReached, Manifest, Noted, OtherProgram, Outcome, Pinning, Run,
-    RunWriter, Series, SlowestLine, StartingState, Throttled, TrialEnd, TrialRecord,
-    TrialWriter, Used, WindowLine,
+    ArchiveError, Circumstances, Clocks, Environment, ErrorExample, GeneratorHealth, Kind,
+    LatenessLine, LimitsReached, Manifest, Noted, OtherProgram, Outcome, Pinning, Run, RunWriter,
+    Series, SlowestLine, StartingState, Throttled, TrialEnd, TrialRecord, TrialWriter, Used,
+    WindowLine,
 };
 use lab_counts::{ErrorClass, StepCounts, WindowCounts};
 use proptest::prelude::*;

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use crate::support::{Made, STUDY, Shape};
 use lab_analysis::Analysis;
-use lab_analysis::model::{CheckOutcome, Decision, Measure, TrialAnalysis};
+use lab_analysis::model::{Decision, Measure, TrialAnalysis};
 use lab_analysis::sample::Fate;
 use lab_archive::{Circumstances, Clocks, OtherProgram, TrialEnd};
 use lab_comparison::{RunComparison, RunOutcome, Runs};
@@ -364,6 +364,7 @@ fn a_quantile_beyond_any_limit_is_no_good_answer() {
 fn a_fixed_rate_leaves_throughput_out_of_what_decides() {
     let usual = |a: &Analysis, b: &Analysis| lab_comparison::compare_runs(a, b).unwrap();
     let decided_by = |found: RunComparison| found.answer.unwrap().decided_by;
+    let plain = |us| run(us, &|_, _, _| {}).analysis();
     let (a, b) = (plain(20_000), plain(16_000));
     assert!(a.study.fixed_rate);
     assert_eq!(decided_by(usual(&a, &b)), [Measure::P95]);
@@ -383,6 +384,7 @@ fn a_fixed_rate_leaves_throughput_out_of_what_decides() {
     );
     let mut made = run(20_000, &|_, _, _| {});
     made.workload = made.workload.replace("  pace: 6s\n", "");
+    made.study = made.study.replace("hold: 4 cycles", "hold: 24s");
     let free = made.analysis();
     assert_eq!(
         decided_by(usual(&free, &free)),

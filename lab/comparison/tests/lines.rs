@@ -4,6 +4,7 @@ use crate::support::{Made, STUDY, Shape};
 use lab_analysis::model::{LineDifference, LoadLine};
 use lab_analysis::{Analysis, line_regression};
 use lab_comparison::{RunOutcome, compare_runs};
+use lab_plan::{HowEnded, SearchEnd};
 use lab_stats::isotonic::CONFIDENCE;
 use lab_stats::search::{Judgement, Next, Rules, Tried, load_line};
 
@@ -19,6 +20,13 @@ fn line(users: Option<u32>, low: Option<u32>, high: Option<u32>) -> LoadLine {
         safe: None,
         thresholds: Vec::new(),
         ceiling: None,
+        search: SearchEnd {
+            how: HowEnded::Finished,
+            users: None,
+        },
+        finished: true,
+        between: None,
+        lower_bound: None,
         levels: Vec::new(),
     }
 }

@@ -207,7 +207,10 @@ mod tests {
     #[test]
     fn a_limit_has_to_be_passed_for_so_long_without_a_break() {
         let half = [abort(Metric::ErrorRate, Aggregate::Rate, 0.5)];
-        assert_eq!(ended_after(&half, &[(9, 1), (1, 9), (1, 9), (1, 9)]), Some(3));
+        assert_eq!(
+            ended_after(&half, &[(9, 1), (1, 9), (1, 9), (1, 9)]),
+            Some(3)
+        );
         assert_eq!(ended_after(&half, &[(1, 9), (9, 1), (1, 9), (9, 1)]), None);
         // Nothing answered says nothing.
         assert_eq!(ended_after(&half, &[(1, 9), (0, 0), (1, 9)]), Some(3));
@@ -262,7 +265,10 @@ mod tests {
             // Under way since the end of second 1; older than 1.5 s at the end of second 3, and for 2 s at that of 4.
             assert_eq!(ended, Some(4), "{aggregate:?}");
             // Users who think ask for nothing.
-            assert_eq!(ended_after(&slow, &[(200, 0), (0, 0), (0, 0), (0, 0), (0, 0)]), None);
+            assert_eq!(
+                ended_after(&slow, &[(200, 0), (0, 0), (0, 0), (0, 0), (0, 0)]),
+                None
+            );
         }
     }
 

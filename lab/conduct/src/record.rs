@@ -23,7 +23,10 @@ pub(crate) fn write(writer: &mut TrialWriter, window: &Window) -> Result<(), Arc
             (series(Outcome::Ok, Kind::Response), &times.ok),
             (series(Outcome::Ok, Kind::Service), &times.service),
             (series(Outcome::Error, Kind::Response), &times.error),
-            (series(Outcome::Unanswered, Kind::Response), &times.unanswered),
+            (
+                series(Outcome::Unanswered, Kind::Response),
+                &times.unanswered,
+            ),
         ] {
             writer.histogram(series, start, end, histogram)?;
         }

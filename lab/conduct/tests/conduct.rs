@@ -279,7 +279,10 @@ fn a_plan_runs_and_every_trial_is_recorded() {
             counted > 0 && counted as f64 <= predicted,
             "{counted} of {predicted}"
         );
-        assert_eq!(trial.windows.last().unwrap().counts.users, planned.load.users);
+        assert_eq!(
+            trial.windows.last().unwrap().counts.users,
+            planned.load.users
+        );
         // As many as there was CPU for.
         assert!(says_why || !trial.monitor.rows.is_empty(), "no samples");
         let rss: Vec<_> = trial.monitor.series("system.rss_mb").collect();

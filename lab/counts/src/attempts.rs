@@ -293,7 +293,9 @@ impl Sample<'_> {
         self.over_limit_error()?;
         let known = (!self.known.is_empty()).then(|| self.known.max());
         let oldest = (!self.unanswered.is_empty()).then(|| self.unanswered.max());
-        let max = known.max(oldest).map(|us| Value::Known(as_f64(us) / 1000.0));
+        let max = known
+            .max(oldest)
+            .map(|us| Value::Known(as_f64(us) / 1000.0));
         max.ok_or(NoFigure::NoResponse)
     }
 }

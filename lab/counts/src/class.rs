@@ -151,10 +151,7 @@ mod tests {
         counts[ErrorClass::Check] += 1;
         let json = serde_json::to_string(&counts).unwrap();
         assert_eq!(json, r#"{"timeout":3,"check":1}"#);
-        assert_eq!(
-            serde_json::from_str::<ErrorCounts>(&json).unwrap(),
-            counts
-        );
+        assert_eq!(serde_json::from_str::<ErrorCounts>(&json).unwrap(), counts);
         assert!(serde_json::from_str::<ErrorCounts>(r#"{"other":1}"#).is_err());
         let mut sum = counts;
         sum += counts;

@@ -143,6 +143,9 @@ mod tests {
             assert!(serde_json::from_str::<Hist<3>>(text).is_err(), "{text}");
         }
         assert!(Hist::<3>::default().is_empty());
-        assert_eq!(serde_json::to_string(&Hist::<3>::default()).unwrap(), "\"\"");
+        assert_eq!(
+            serde_json::to_string(&Hist::<3>::default()).unwrap(),
+            "\"\""
+        );
     }
 }

@@ -40,9 +40,7 @@ pub use crew::WorkerThread;
 pub use drive::{Drive, Limits};
 pub use driver::Driver;
 pub use error::DriverError;
-pub use event::{
-    DriveSummary, DriverEvent, MAX_ERROR_EXAMPLES, MAX_RECORDED, Window,
-};
+pub use event::{DriveSummary, DriverEvent, MAX_ERROR_EXAMPLES, MAX_RECORDED, Window};
 pub use lab_client::{BaseUrl, BaseUrlError, ErrorClass, Offer, Phase, Protocol, TlsOptions};
 pub use mix::Mix;
 pub use part::{MAX_RESIDUES, Part};

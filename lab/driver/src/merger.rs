@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Duration;
 
-
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::event::{DriveSummary, DriverEvent, Window};

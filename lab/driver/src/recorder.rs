@@ -517,11 +517,7 @@ mod tests {
         for end in [1, 9, 10, 31, 34, 35, 99] {
             recorder.request(0, sample(zero + end * MS), Ok(()));
         }
-        recorder.finish(
-            zero + 99 * MS,
-            ClientCounts::default(),
-            [],
-        );
+        recorder.finish(zero + 99 * MS, ClientCounts::default(), []);
         assert_eq!(
             windows(&reports),
             [(0, 10, 2), (1, 20, 1), (2, 30, 0), (3, 35, 2)]

@@ -101,7 +101,11 @@ impl<C> Shared<C> {
     pub(crate) fn set_under_way(&self, place: usize, step: usize, meant: Nanos) {
         let step = self.first_step + step;
         let meant = meant.max(1);
-        if self.under_way[place].replace(UnderWay { meant, step }).meant == 0 {
+        if self.under_way[place]
+            .replace(UnderWay { meant, step })
+            .meant
+            == 0
+        {
             self.recorder.borrow_mut().request_started();
         }
     }

@@ -189,7 +189,10 @@ impl Worker {
             population: crowd.place,
             failure_pause: nanos(drive.limits.failure_pause),
             timeout_ends_step: drive.limits.timeout_ends_step,
-            under_way: mine.clone().map(|_| Cell::new(UnderWay::default())).collect(),
+            under_way: mine
+                .clone()
+                .map(|_| Cell::new(UnderWay::default()))
+                .collect(),
             open,
             pool: crowd.pool.clone(),
             worker: self.number,

@@ -281,7 +281,9 @@ fn stages_are_shared() {
     check_windows(&told);
     // Whoever is due at a window's end may have begun just behind it, and leave with an answer.
     let most = |windows: std::ops::Range<usize>| {
-        let users = told.windows[windows].iter().map(|window| window.counts.users);
+        let users = told.windows[windows]
+            .iter()
+            .map(|window| window.counts.users);
         users.max().unwrap()
     };
     assert!(most(0..2) <= 2, "{}", most(0..2));

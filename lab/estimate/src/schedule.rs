@@ -402,12 +402,7 @@ fn limits(plan: &Plan) -> String {
 
 fn limit(threshold: &Threshold) -> String {
     let words = format::threshold(threshold.metric, &threshold.text);
-    let of = format::narrowed(
-        threshold.step.as_deref(),
-        threshold.stage.as_deref(),
-        threshold.population.as_deref(),
-        threshold.tag.as_deref(),
-    );
+    let of = format::scope(&threshold.scope);
     let implied = if threshold.implied {
         " (unless the study says otherwise)"
     } else {

@@ -4,9 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use lab_archive::{
-    Growth, Interval, Kind, Manifest, Outcome, Series, WindowLine,
-};
+use lab_archive::{Growth, Interval, Kind, Manifest, Outcome, Series, WindowLine};
 use lab_counts::{ErrorClass, StepCounts};
 use lab_stats::exponential::Exponential;
 

@@ -84,7 +84,11 @@ fn sums_of_a_finished_run_are_those_of_its_archive() {
         let hlog = trial.hlog.iter().filter(|one| is_response(one.series));
         let times: u64 = hlog.map(|one| one.histogram().len()).sum();
         assert_eq!(of_metric(&sums, "plimsoll_response_time"), times);
-        let cycles: u64 = trial.windows.iter().map(|window| window.counts.cycles).sum();
+        let cycles: u64 = trial
+            .windows
+            .iter()
+            .map(|window| window.counts.cycles)
+            .sum();
         assert_eq!(of_metric(&sums, "plimsoll_sessions"), cycles);
     }
 }

@@ -516,7 +516,7 @@ fn forms_of_swagger_2_are_sent() {
         &imported,
         &[
             "latitude: \"1\"",
-            "town: \"town\"",
+            "town: \"text\"",
             "password: \"{{ secret('PASSWORD') }}\"",
             "text: tags=red&tags=a+b",
             r#"name=\"page\"; filename=\"page\"\r\nContent-Type: application/octet-stream"#,

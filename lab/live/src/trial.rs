@@ -4,9 +4,7 @@
 use std::collections::VecDeque;
 
 use hdrhistogram::Histogram;
-use lab_archive::{
-    ErrorExample, Growth, Interval, Kind, Manifest, Outcome, Series, WindowLine,
-};
+use lab_archive::{ErrorExample, Growth, Interval, Kind, Manifest, Outcome, Series, WindowLine};
 use lab_counts::ErrorCounts;
 use lab_stats::exponential::Exponential;
 

@@ -3,8 +3,8 @@
 use crate::support::{Made, STUDY, Shape, WORKLOAD};
 use lab_analysis::Analysis;
 use lab_analysis::model::{CheckOutcome, Comparison, Measure, Verdict};
-use lab_counts::ErrorClass;
 use lab_comparison::{RunOutcome, compare_runs};
+use lab_counts::ErrorClass;
 use lab_report::write::{html, markdown, steps_csv, terminal};
 
 /// Every 50th request got no answer in time, under a load with this in it.

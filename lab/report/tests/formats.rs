@@ -156,7 +156,7 @@ fn two_factors_with_verdicts() {
     check_sentences(
         &factors(),
         &[
-            "http_threads 2 → http_threads 8: mean response 19.8 % slower",
+            "http_threads 2 → http_threads 8: slower: mean response +19.8 %",
             "Relative response is the mean response ÷ that of http_threads 2 · users 20.",
             "A difference is called one only if it is beyond noise",
             "equal within 2 %",

@@ -1,8 +1,8 @@
 //! Loads of several populations: each with its figures and its thresholds.
 
-use lab_counts::Scope;
 use crate::support::{Made, STUDY, Shape};
 use lab_analysis::model::{Check, CheckOutcome};
+use lab_counts::Scope;
 use lab_report::write::{html, terminal};
 
 const MIX: &str = "load: { users: 200, ramp: 6s, hold: 24s, mix: [{ population: readers, share: 3 }, \

@@ -1,8 +1,8 @@
 //! Loads of stages: each with its figures and its thresholds, none of them taken for a steady state.
 
-use lab_counts::Scope;
 use crate::support::{Made, STUDY, Shape};
 use lab_analysis::model::{Check, CheckOutcome};
+use lab_counts::Scope;
 use lab_report::write::{html, terminal};
 
 /// A load of 24 s of which the first 12 are ten times as slow.

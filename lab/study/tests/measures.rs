@@ -83,7 +83,8 @@ fn tags_are_of_all_steps_that_have_them() {
         .collect();
     let all = vec!["Log in", "Read the list"];
     assert_eq!(tags, [("all", all), ("lists", vec!["Read the list"])]);
-    assert_eq!(plan.question.thresholds[0].tag.as_deref(), Some("lists"));
+    let scope = &plan.question.thresholds[0].scope;
+    assert_eq!(scope.named(), Some(("tag", "lists")));
 }
 
 #[test]

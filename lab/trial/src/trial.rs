@@ -216,7 +216,8 @@ impl<'a> Measured<'a> {
             Scope::Stage(name) => {
                 let at = self.stages.iter().position(|one| one.plan.name == *name);
                 // Only requests of the last stage can be without a response at the end.
-                unanswered = unanswered.filter(|_| at.is_some_and(|at| at + 1 == self.stages.len()));
+                unanswered =
+                    unanswered.filter(|_| at.is_some_and(|at| at + 1 == self.stages.len()));
                 at.map(|at| &self.stages[at].sums)
             }
             Scope::Population(name) => {
@@ -281,12 +282,7 @@ impl<'a> Measured<'a> {
         self.bounds.values().copied().reduce(Bound::and)
     }
 
-    fn analysis(
-        self,
-        names: &Names<'_>,
-        checks: Vec<Check>,
-        judged: Thresholds,
-    ) -> TrialAnalysis {
+    fn analysis(self, names: &Names<'_>, checks: Vec<Check>, judged: Thresholds) -> TrialAnalysis {
         let (input, sums, record) = (self.input, &self.sums, &self.input.data.record);
         TrialAnalysis {
             id: record.id,

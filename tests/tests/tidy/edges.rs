@@ -275,7 +275,13 @@ const EDGES: &[(&str, &[&str])] = &[
     ("groupware-text", &[]),
     (
         "lab-analysis",
-        &["lab-archive", "lab-counts", "lab-plan", "lab-stats", "lab-trial"],
+        &[
+            "lab-archive",
+            "lab-counts",
+            "lab-plan",
+            "lab-stats",
+            "lab-trial",
+        ],
     ),
     ("lab-archive", &["lab-counts", "lab-stats"]),
     ("lab-client", &["lab-counts", "lab-workload"]),
@@ -291,7 +297,18 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     (
         "lab-conduct",
-        &["lab-archive", "lab-client", "lab-counts", "lab-driver", "lab-host", "lab-machine", "lab-monitor", "lab-stats", "lab-study", "lab-workload"],
+        &[
+            "lab-archive",
+            "lab-client",
+            "lab-counts",
+            "lab-driver",
+            "lab-host",
+            "lab-machine",
+            "lab-monitor",
+            "lab-stats",
+            "lab-study",
+            "lab-workload",
+        ],
     ),
     ("lab-counts", &["lab-stats"]),
     ("lab-dialogues", &["lab-client", "lab-workload"]),
@@ -299,7 +316,13 @@ const EDGES: &[(&str, &[&str])] = &[
     ("lab-import", &["lab-workload"]),
     (
         "lab-driver",
-        &["lab-client", "lab-counts", "lab-dialogues", "lab-stats", "lab-workload"],
+        &[
+            "lab-client",
+            "lab-counts",
+            "lab-dialogues",
+            "lab-stats",
+            "lab-workload",
+        ],
     ),
     (
         "lab-estimate",
@@ -307,7 +330,14 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     (
         "lab-export",
-        &["lab-archive", "lab-counts", "lab-plan", "lab-stats", "lab-trial", "lab-workload"],
+        &[
+            "lab-archive",
+            "lab-counts",
+            "lab-plan",
+            "lab-stats",
+            "lab-trial",
+            "lab-workload",
+        ],
     ),
     ("lab-fleet", &["lab-driver"]),
     (
@@ -323,7 +353,14 @@ const EDGES: &[(&str, &[&str])] = &[
     ("lab-language", &["lab-workload"]),
     (
         "lab-live",
-        &["lab-analysis", "lab-archive", "lab-counts", "lab-plan", "lab-report", "lab-stats"],
+        &[
+            "lab-analysis",
+            "lab-archive",
+            "lab-counts",
+            "lab-plan",
+            "lab-report",
+            "lab-stats",
+        ],
     ),
     (
         "lab-machine",
@@ -354,7 +391,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("lab-stats", &[]),
     ("lab-study", &["lab-language", "lab-plan", "lab-workload"]),
-    ("lab-trial", &["lab-archive", "lab-counts", "lab-plan", "lab-stats"]),
+    (
+        "lab-trial",
+        &["lab-archive", "lab-counts", "lab-plan", "lab-stats"],
+    ),
     ("lab-workload", &[]),
     (
         "plimsoll",
@@ -387,7 +427,19 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     (
         "plimsoll-bench",
-        &["groupware-calendar", "groupware-people", "groupware-postgres", "groupware-store", "lab-archive", "lab-counts", "lab-driver", "lab-monitor", "lab-study", "lab-workload", "plimsoll-tests"],
+        &[
+            "groupware-calendar",
+            "groupware-people",
+            "groupware-postgres",
+            "groupware-store",
+            "lab-archive",
+            "lab-counts",
+            "lab-driver",
+            "lab-monitor",
+            "lab-study",
+            "lab-workload",
+            "plimsoll-tests",
+        ],
     ),
     ("plimsoll-forgetful", &[]),
     (

@@ -12,9 +12,9 @@ use std::time::Duration;
 use lab_analysis::model::{CheckOutcome, TrialAnalysis};
 use lab_analysis::{Analysis, analyse};
 use lab_archive::{
-    DuetRecord, Environment, ErrorExample, GeneratorHealth, Kind, LatenessLine,
-    Manifest, MeasureName, Outcome, Pinning, RawBaseline, Run, RunWriter, Series, SlowestLine,
-    TrialEnd, TrialRecord, TrialWriter, Unanswered, WindowLine,
+    DuetRecord, Environment, ErrorExample, GeneratorHealth, Kind, LatenessLine, Manifest,
+    MeasureName, Outcome, Pinning, RawBaseline, Run, RunWriter, Series, SlowestLine, TrialEnd,
+    TrialRecord, TrialWriter, Unanswered, WindowLine,
 };
 use lab_counts::{ErrorClass, StepCounts, WindowCounts};
 use lab_plan::Side;

@@ -38,7 +38,11 @@ fn windows_follow_each_other_without_gaps_to_the_very_end() {
         (ms(305), ms(305), false)
     );
     // One starts every 21 ms.
-    let users: Vec<u32> = told.windows.iter().map(|window| window.counts.users).collect();
+    let users: Vec<u32> = told
+        .windows
+        .iter()
+        .map(|window| window.counts.users)
+        .collect();
     assert_eq!(users[..6], [1, 2, 3, 4, 5, 5]);
     assert_eq!(told.lateness().len(), told.summary.transactions);
     assert_eq!(told.sent.len() as u64, told.summary.transactions);
@@ -130,10 +134,16 @@ fn a_server_that_is_down_is_not_flooded() {
     };
     for class in [ErrorClass::Reset, ErrorClass::Connect, ErrorClass::Timeout] {
         // The third failure in a row is the first that pauses; pauses that lead beyond the end count, too.
-        let sent = vec![0, 0, 0, 100, 200, 300, 400].into_iter().map(ms).collect();
+        let sent = vec![0, 0, 0, 100, 200, 300, 400]
+            .into_iter()
+            .map(ms)
+            .collect();
         assert_eq!(sends(Wait::None, class), (sent, 500_000));
         let wait = Wait::Constant(ms(60));
-        let sent = vec![60, 120, 180, 280, 380, 480].into_iter().map(ms).collect();
+        let sent = vec![60, 120, 180, 280, 380, 480]
+            .into_iter()
+            .map(ms)
+            .collect();
         assert_eq!(sends(wait, class), (sent, 4 * 40_000));
     }
     // An error answer leaves the waits alone.
@@ -293,7 +303,10 @@ fn a_probe_is_sent_at_its_times_where_answers_are_quick() {
     let probes = told.sent.iter().filter(|asked| asked.request == 1);
     let probes: Vec<_> = probes.map(|asked| (asked.at, asked.user)).collect();
     assert_eq!(probes, [20, 40, 60, 80, 100].map(|at| (ms(at), 0)));
-    assert_eq!(told.sum(1, |step| &step.times.service), histogram([ms(7); 5]));
+    assert_eq!(
+        told.sum(1, |step| &step.times.service),
+        histogram([ms(7); 5])
+    );
 }
 
 #[test]

@@ -89,7 +89,11 @@ fn a_loop_ends_by_its_condition_or_by_its_bound() {
         let told = answers(drive);
         assert_eq!(told.sent.len(), rounds, "{text}");
         assert_eq!(told.count(|step| step.counts.cut_off), cut_off, "{text}");
-        assert_eq!(told.count(|step| step.counts.waits), rounds as u64, "{text}");
+        assert_eq!(
+            told.count(|step| step.counts.waits),
+            rounds as u64,
+            "{text}"
+        );
     }
 }
 

@@ -123,7 +123,10 @@ fn sessions_that_wait_are_those_of_all_populations() {
     let mix = Mix::from(crowded("a", 0)).and(crowded("b", 1));
     let told = simulate(mix, |_| Answer::Never);
     // One of a hundred each has the connection; the others wait.
-    assert_eq!((told.summary.arrived, told.last().counts.waiting), (200, 198));
+    assert_eq!(
+        (told.summary.arrived, told.last().counts.waiting),
+        (200, 198)
+    );
     assert_eq!(told.last().unanswered().0, 200);
 }
 

@@ -28,9 +28,9 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use lab_counts::{Hist, StepWindow};
 use lab_client::time::nanos;
 use lab_client::{ClientCounts, ErrorClass, Exchange, FailedRequest, Phases, RequestId, Sizes};
+use lab_counts::{Hist, StepWindow};
 use lab_workload::UserScope;
 use tokio::task::LocalSet;
 
@@ -185,11 +185,7 @@ impl Told {
     }
 
     /// One histogram of a step, over all windows.
-    pub(crate) fn sum(
-        &self,
-        step: usize,
-        of: fn(&StepWindow) -> &Histogram<u64>,
-    ) -> Hist {
+    pub(crate) fn sum(&self, step: usize, of: fn(&StepWindow) -> &Histogram<u64>) -> Hist {
         let mut sum = Hist::default();
         for window in &self.windows {
             sum.add(of(&window.steps[step])).unwrap();

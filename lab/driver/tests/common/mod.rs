@@ -12,8 +12,7 @@ use std::time::Duration;
 
 use lab_counts::Hist;
 use lab_driver::{
-    BaseUrl, Drive, DriveSummary, Driver, DriverEvent, ErrorClass, Limits, Part, TlsOptions,
-    Window,
+    BaseUrl, Drive, DriveSummary, Driver, DriverEvent, ErrorClass, Limits, Part, TlsOptions, Window,
 };
 use lab_workload::LoadKind;
 use lab_workload::Template;
@@ -363,7 +362,10 @@ impl Told {
     }
 
     pub(crate) fn skipped(&self, step: usize) -> u64 {
-        self.windows.iter().map(|w| w.steps[step].counts.skipped).sum()
+        self.windows
+            .iter()
+            .map(|w| w.steps[step].counts.skipped)
+            .sum()
     }
 
     /// Answers of any kind, skips included.

@@ -67,20 +67,20 @@ fn answers_that_are_too_large_are_cut_off() {
     check(
         &Server::answering(move |_| body.clone()),
         ErrorClass::Check,
-        "body is too long",
+        "longer than the workload's `max_body`",
     );
     let chunk = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nxx\r\n".to_owned();
     let chunks = chunk + "3E8\r\n" + &"z".repeat(1000);
     check(
         &Server::answering(move |_| chunks.clone()),
         ErrorClass::Check,
-        "body is too long",
+        "longer than the workload's `max_body`",
     );
     let endless = format!("HTTP/1.1 200 OK\r\n\r\n{}", "x".repeat(1001));
     check(
         &Server::answering(move |_| endless.clone()),
         ErrorClass::Check,
-        "body is too long",
+        "longer than the workload's `max_body`",
     );
 }
 

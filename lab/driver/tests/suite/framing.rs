@@ -74,7 +74,10 @@ fn each_framing_is_read_as_sent() {
             "{framing:?}"
         );
         assert_eq!(
-            told.windows.iter().map(|w| w.steps[0].counts.bytes).sum::<u64>(),
+            told.windows
+                .iter()
+                .map(|w| w.steps[0].counts.bytes)
+                .sum::<u64>(),
             5,
             "{framing:?}"
         );

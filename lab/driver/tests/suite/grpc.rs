@@ -9,8 +9,8 @@ use bytes::Bytes;
 use h2::server::{Builder, SendResponse};
 use h2::{Reason, RecvStream, SendStream};
 use http::{HeaderMap, HeaderValue, Request as Head, Response};
-use lab_dialogues::GrpcMessages;
 use lab_counts::Hist;
+use lab_dialogues::GrpcMessages;
 use lab_driver::ErrorClass;
 use lab_workload::{
     Call, Descriptors, Events, Expectation, JsonPath, Method, Request, Said, Speech, Template, Wait,

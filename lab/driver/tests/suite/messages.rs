@@ -60,7 +60,10 @@ fn another_version_is_refused_in_words() {
     let two = r#"{"start":{"protocol":2,"workload":{"text":"workload: w"},"users":1}}"#;
     check(two, "version 2 of the messages, and this program knows 13");
     let newer = r#"{"start":{"protocol":14,"drives":["of another form"]}}"#;
-    check(newer, "version 14 of the messages, and this program knows 13");
+    check(
+        newer,
+        "version 14 of the messages, and this program knows 13",
+    );
     check(r#"{"start":{"protocol":13}}"#, "not understood");
 }
 

@@ -40,7 +40,10 @@ fn each_answer_has_both_of_its_times_and_no_service_is_longer() {
     assert_eq!((told.summary.errors, told.summary.dropped), (0, 0));
     // The connections are kept, and each is one user's.
     assert!(told.summary.connects <= 8, "{}", told.summary.connects);
-    let (response, service) = (sum(&told, |s| &s.times.ok), sum(&told, |s| &s.times.service));
+    let (response, service) = (
+        sum(&told, |s| &s.times.ok),
+        sum(&told, |s| &s.times.service),
+    );
     assert_eq!(
         (response.len(), service.len()),
         (told.summary.transactions, response.len())
@@ -72,7 +75,10 @@ fn a_stall_is_in_the_response_times_of_all_planned_sends() {
     let drive = arrivals(make.drive(&server.base()), 200.0, 4);
     // Until those are answered, too, whose connection's thread woke last.
     let told = run_until(drive, |told| told.done() >= 400);
-    let (response, service) = (sum(&told, |s| &s.times.ok), sum(&told, |s| &s.times.service));
+    let (response, service) = (
+        sum(&told, |s| &s.times.ok),
+        sum(&told, |s| &s.times.service),
+    );
     // Session k arrives at 5 k ms and has no answer before 300 ms have passed.
     for (waited_ms, sessions) in [(250, 11), (200, 21), (100, 41), (50, 51)] {
         let slow = response.len() - response.count_between(0, waited_ms * 1000 - 1000);

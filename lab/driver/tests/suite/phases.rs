@@ -8,7 +8,8 @@ use lab_workload::Wait;
 fn phase(told: &Told, step: usize, phase: Phase) -> Hist<2> {
     let mut sum = Hist::<2>::default();
     for window in &told.windows {
-        sum.add(&window.steps[step].times.phases[phase as usize]).unwrap();
+        sum.add(&window.steps[step].times.phases[phase as usize])
+            .unwrap();
     }
     sum
 }

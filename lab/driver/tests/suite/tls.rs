@@ -192,7 +192,11 @@ fn a_root_of_ones_own_is_trusted_and_the_connection_kept() {
     let handshakes = handshakes.map(|w| w.steps[0].times.phases[Phase::Tls as usize].len());
     assert_eq!(handshakes.sum::<u64>(), 1);
     assert_eq!(
-        told.windows.iter().map(|w| w.steps[0].counts.bytes).sum::<u64>() % 6,
+        told.windows
+            .iter()
+            .map(|w| w.steps[0].counts.bytes)
+            .sum::<u64>()
+            % 6,
         0
     );
 }
@@ -277,7 +281,7 @@ fn said(told: &Told) -> &str {
 fn who_is_not_trusted_is_told_with_the_cure() {
     let server = Secure::start(false);
     let told = server.drive("localhost", TlsOptions::default(), 1);
-    let cure = "name that with `tls: { ca: FILE }`, or take any with `tls: { insecure: true }`";
+    let cure = "give it as `tls: { ca: FILE }`, or take any with `tls: { insecure: true }`";
     assert!(said(&told).ends_with(cure), "{:?}", told.examples);
     let tls = TlsOptions {
         authorities: vec![server.pem.clone()],

@@ -8,11 +8,7 @@ use lab_plan::Scope;
 use crate::model::{Aggregate, Comparison, Metric, Threshold};
 
 /// One threshold of `metric`: `p(95) < 300ms`, `rate < 0.1%`.
-pub(super) fn threshold(
-    metric: Metric,
-    scope: Scope,
-    text: &str,
-) -> Result<Threshold, TextError> {
+pub(super) fn threshold(metric: Metric, scope: Scope, text: &str) -> Result<Threshold, TextError> {
     let operator = text.find(['<', '>']).ok_or_else(|| {
         TextError::new(
             "a threshold compares: `<`, `<=`, `>`, or `>=` is missing",

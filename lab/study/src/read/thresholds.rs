@@ -87,12 +87,7 @@ fn threshold_key(
 }
 
 /// The scope of a threshold, by what stands behind `{`.
-fn scope(
-    key: &str,
-    metric: Metric,
-    rest: Option<&str>,
-    parts: &Parts,
-) -> Result<Scope, TextError> {
+fn scope(key: &str, metric: Metric, rest: Option<&str>, parts: &Parts) -> Result<Scope, TextError> {
     let of_events = matches!(metric, Metric::FirstEvent | Metric::BetweenEvents);
     let wrong = |message: &str, help: &str| {
         let error = TextError::new(message, 0..key.len());

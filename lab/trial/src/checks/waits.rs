@@ -161,7 +161,13 @@ fn by_completions(facts: &Facts<'_>, idle: Option<Idle>) -> f64 {
         })
     });
     let idling = idle.iter().map(|idle| idle.station);
-    users(thinking.chain(resting).chain(pausing).chain(answered).chain(idling))
+    users(
+        thinking
+            .chain(resting)
+            .chain(pausing)
+            .chain(answered)
+            .chain(idling),
+    )
 }
 
 fn too_short(counted: f64, computed: f64, cut: f64) -> String {
