@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 
 use crate::duet::{self, Duets};
 use crate::model::{
-    Analysis, Answer, Check, CheckOutcome, Decision, LoadLine, Outcome, RESULT_SCHEMA, StudyFacts,
-    Summary, TrialAnalysis, Verdict,
+    Analysis, Answer, Check, CheckOutcome, Decision, LineDifference, LoadLine, Outcome,
+    RESULT_SCHEMA, StudyFacts, Summary, TrialAnalysis, Verdict,
 };
 use crate::published::tables;
 use crate::sample::{CellSample, Fate};
@@ -47,12 +47,8 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
     let checks = checks::of_run(study, plan.seed, run, &trials);
     let load_lines = line::load_lines(&plan, &trials);
     let answer = differences.answer.as_ref();
-    let summary = summarise(
-        (&plan, &load_lines[..]),
-        &checks,
-        (&trials, &samples),
-        answer,
-    );
+    let planned = (&plan, &load_lines[..]);
+    let summary = summarise(planned, &checks, (&trials, &samples), answer);
     let line_differences = line::differences(&load_lines);
     let facts = facts(run, &plan, steps);
     let reasons = unmeasured::reasons(run, &trials);
@@ -60,20 +56,16 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
     let why = is_too_few.then(|| unmeasured::why(&reasons, &summary, &trials));
     let own = || findings::headline(&facts, &summary, &cells, &trials);
     let headline = headline((&summary, &load_lines[..]), why.flatten(), own);
-    let headline = with_answer(headline, &summary, differences.answer.as_ref());
-    let mut findings: Vec<String> = limits_set::sentence(&facts.limits_set)
-        .into_iter()
-        .chain(duets.is_some().then(|| HALF.to_owned()))
-        .chain(line_differences.iter().map(line::difference_sentence))
-        .collect();
-    findings.extend(findings::findings(&findings::Facts {
+    let headline = with_answer(headline, &summary, answer);
+    let found = findings::Facts {
         study: &facts,
         environment: &run.manifest.environment,
         summary: &summary,
         cells: &cells,
         trials: &trials,
         published: &published,
-    }));
+    };
+    let mut findings = findings_of(&found, duets.is_some(), &line_differences);
     findings.extend(effects::sentences(&differences));
     findings.extend(usl.as_ref().map(capacity::sentence));
     Ok(Analysis {
@@ -236,6 +228,19 @@ fn with_answer(headline: String, summary: &Summary, answer: Option<&Answer>) -> 
     }
 }
 
+/// What the limits, the load lines, and the figures show, in this order.
+fn findings_of(
+    found: &findings::Facts<'_>,
+    is_duet: bool,
+    lines: &[LineDifference],
+) -> Vec<String> {
+    let limits = limits_set::sentence(&found.study.limits_set).into_iter();
+    let half = is_duet.then(|| HALF.to_owned());
+    let lines = lines.iter().map(line::difference_sentence);
+    let figures = findings::findings(found);
+    limits.chain(half).chain(lines).chain(figures).collect()
+}
+
 fn summarise(
     (plan, lines): (&Plan, &[LoadLine]),
     checks: &[Check],
@@ -257,6 +262,10 @@ fn summarise(
         labels(&|_| true),
         labels(&|trial| trial.verdict == Verdict::Valid),
     );
+    let in_the_end = |failed: fn(&TrialAnalysis) -> bool| {
+        let last = trials.iter().filter(|trial| trial.repeated_by.is_none());
+        last.filter(|trial| failed(trial)).count()
+    };
     let mut summary = Summary {
         outcome: Outcome::Ok,
         planned: plan.trials.len(),
@@ -265,18 +274,12 @@ fn summarise(
         invalid: planned.complete - planned.valid,
         repeats: trials.len() - planned.complete,
         disturbed: planned.disturbed,
-        system_failures: trials
-            .iter()
-            .filter(|trial| trial.system_failure.is_some() && trial.repeated_by.is_none())
-            .count(),
+        system_failures: in_the_end(|trial| trial.system_failure.is_some()),
         aborted: match is_search {
             true => 0,
             false => trials.iter().filter(|trial| trial.aborted).count(),
         },
-        preparation_failures: trials
-            .iter()
-            .filter(|trial| trial.preparation_failure.is_some() && trial.repeated_by.is_none())
-            .count(),
+        preparation_failures: in_the_end(|trial| trial.preparation_failure.is_some()),
         unstarted: repeated::unstarted(trials),
         warnings: trials
             .iter()

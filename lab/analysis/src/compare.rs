@@ -67,16 +67,13 @@ pub(crate) fn compare(
     let decides = |draft: &Draft| {
         (!has_variants || draft.names.factor == VARIANT) && deciding.has(draft.measure)
     };
-    let of_cells = pairs
-        .iter()
-        .flat_map(|pair| {
-            let of_pair = measures(&deciding.in_order(), std::slice::from_ref(pair));
-            of_pair
-                .into_iter()
-                .map(|m| all.draft(pair.names(), m, &[*pair]))
-        })
-        .flatten()
-        .collect();
+    let in_order = deciding.in_order();
+    let of_pair = |pair: &Pair<'_>| {
+        let measures = measures(&in_order, std::slice::from_ref(pair)).into_iter();
+        let drafts = measures.map(|m| all.draft(pair.names(), m, &[*pair]));
+        drafts.flatten().collect::<Vec<_>>()
+    };
+    let of_cells = pairs.iter().flat_map(of_pair).collect();
     let mut comparisons = judge(of_cells, &margins, &decides, test);
     if let Some(duets) = duets {
         duets.withhold(&mut comparisons);

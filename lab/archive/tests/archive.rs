@@ -245,10 +245,8 @@ fn step_line() -> impl Strategy<Value = StepCounts> {
             ok,
             errors: errors.into_iter().collect(),
             hops: skipped / 2,
-            unanswered: waits / 3,
             redirects: waits / 2,
             retries: bytes / 3,
-            retry_wait_us: wait_sum_us / 5,
             cut_off: ok / 7,
             skipped,
             waits,
@@ -269,14 +267,10 @@ fn window_line() -> impl Strategy<Value = WindowLine> {
         counts: WindowCounts {
             users: a[2],
             cycles: b[0],
-            arrived: b[7],
             waiting: b[8],
-            dropped: b[9],
-            under_way: b[9] / 2,
-            overruns: b[1],
             connects: b[5],
-            http2_connects: b[5] / 2,
             stale_retries: b[6],
+            ..WindowCounts::default()
         },
         lateness: LatenessLine {
             count: b[2],

@@ -57,8 +57,7 @@ pub fn attend(
     preflight(request)?;
     far::allowed(&request.plan, &request.machines, interrupt)?;
     reached(&request.plan)?;
-    let plan_here = far::plan_here(&request.plan);
-    let here = far::here(trial);
+    let (plan_here, here) = (far::plan_here(&request.plan), far::here(trial));
     let cores = cores::allowed().map_err(HostError::Cores)?;
     let mut pinning = Allotment::new(&cores, &plan_here).pinning(here.host.cpus.as_ref());
     if system::is_elsewhere(trial) {
@@ -73,8 +72,7 @@ pub fn attend(
     let mut told = |event| events(masked::event(&secrets, event));
     let workloads = workloads(request, trial)?;
     let disks = here.host.filesystem.iter().map(|_| work.whole());
-    let disks = disks.collect::<Result<_, _>>()?;
-    let kernel = Kernel::begin(&request.state, &plan_here, disks)?;
+    let kernel = Kernel::begin(&request.state, &plan_here, disks.collect::<Result<_, _>>()?)?;
     let scratch = match work.of(&here, interrupt) {
         Err(_) if interrupt.load(Ordering::Relaxed) => return Ok(Attended::Interrupted),
         made => made?,

@@ -355,10 +355,8 @@ impl Run<'_> {
             let judged = match unit {
                 [left, right] => self.two([left, right], (id, place), judge, events)?,
                 _ => {
-                    let trial = Trial {
-                        id,
-                        ..unit[0].clone()
-                    };
+                    let mut trial = unit[0].clone();
+                    trial.id = id;
                     self.one((plan, &trial), place, judge, events)?
                 }
             };
@@ -376,9 +374,8 @@ impl Run<'_> {
             let told = gave_up.then(|| NOT_REPEATED.to_owned());
             let end = unstarted.learn(&unit[0].cell, &judged);
             let said = [streak.learn(&judged), told, end.clone()];
-            said.into_iter()
-                .flatten()
-                .for_each(|said| events(Event::Note(said)));
+            let said = said.into_iter().flatten();
+            said.for_each(|said| events(Event::Note(said)));
             if end.is_some() {
                 break;
             }

@@ -250,10 +250,8 @@ fn a_plan_runs_and_every_trial_is_recorded() {
         let users = u64::from(planned.load.users);
         assert_eq!((record.setup_transactions, record.setup_errors), (users, 0));
         assert!(record.elapsed_ms >= 1200, "{}", record.elapsed_ms);
-        assert_eq!(
-            record.start_data_bytes, 1000,
-            "what the server wrote before the ramp"
-        );
+        let written_before_the_ramp = record.start_data_bytes;
+        assert_eq!(written_before_the_ramp, 1000);
         assert_eq!(record.system_settings["http_threads"], "3");
         assert_eq!(record.error_examples, []);
         // Where whoever reads it had no CPU through a hold of a second, that is said in its place.
@@ -279,10 +277,8 @@ fn a_plan_runs_and_every_trial_is_recorded() {
             counted > 0 && counted as f64 <= predicted,
             "{counted} of {predicted}"
         );
-        assert_eq!(
-            trial.windows.last().unwrap().counts.users,
-            planned.load.users
-        );
+        let last = &trial.windows.last().unwrap().counts;
+        assert_eq!(last.users, planned.load.users);
         // As many as there was CPU for.
         assert!(says_why || !trial.monitor.rows.is_empty(), "no samples");
         let rss: Vec<_> = trial.monitor.series("system.rss_mb").collect();
@@ -403,10 +399,7 @@ fn an_interrupted_run_keeps_what_is_done_and_resumes_with_the_rest() {
     ));
     assert_eq!(phases(&events), ALL_PHASES);
     let whole = Run::open(&stage.out()).unwrap();
-    assert_eq!(
-        whole.trials[0], first.trials[0],
-        "the first trial is as it was"
-    );
+    assert_eq!(whole.trials[0], first.trials[0], "it is as it was");
     assert_eq!(whole.trials.len(), 2);
 
     let (outcome, events) = stage.run(true, |_| false);
@@ -528,20 +521,17 @@ fn until_it_fails(mode: &str) -> Stage {
 fn failures(mode: &str) -> Vec<String> {
     let stage = until_it_fails(mode);
     let (outcome, _) = stage.run(false, |_| false);
-    assert_eq!(
-        outcome.unwrap().completed,
-        2,
-        "each trial is in the archive"
-    );
+    // Each trial is in the archive.
+    assert_eq!(outcome.unwrap().completed, 2);
     let run = Run::open(&stage.out()).unwrap();
     run.trials
         .into_iter()
         .map(|trial| match trial.record.end {
             TrialEnd::SystemFailed { message } if mode != "no-users" => message,
-            TrialEnd::PreparationFailed { message, cause } if mode == "no-users" => {
-                assert_eq!(cause, PreparationCause::System);
-                message
-            }
+            TrialEnd::PreparationFailed {
+                message,
+                cause: PreparationCause::System,
+            } if mode == "no-users" => message,
             other => panic!("{mode}: {other:?}"),
         })
         .collect()

@@ -303,9 +303,7 @@ impl<'a> Measured<'a> {
             aborted: matches!(record.end, TrialEnd::Aborted { .. }),
             held_while_disturbed: Self::held_while_disturbed(&checks, &judged),
             thresholds: judged.thresholds,
-            carried: judged
-                .carried
-                .filter(|_| verdict(&checks) == Verdict::Valid),
+            carried: of_valid(judged.carried, &checks),
             checks,
             users: input.planned.load.users,
             arrivals: arrivals(input.planned, sums),
@@ -354,6 +352,11 @@ impl<'a> Measured<'a> {
             series: self.series,
         }
     }
+}
+
+/// The judgement, if the trial is valid.
+fn of_valid(judged: Option<bool>, checks: &[Check]) -> Option<bool> {
+    judged.filter(|_| verdict(checks) == Verdict::Valid)
 }
 
 /// Transactions per second in the hold.

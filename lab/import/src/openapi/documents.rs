@@ -6,9 +6,27 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
-use super::Files;
 use super::parse::{Parsed, Written, parse};
 use crate::error::{ImportError, otherwise};
+
+/// The files that a description refers to.
+pub trait Files {
+    /// The text of a file, by its path from the description's folder, which it doesn't lead out of.
+    ///
+    /// # Errors
+    /// In words, why it can't be read.
+    fn read(&self, path: &str) -> Result<String, String>;
+}
+
+/// Of a description that stands alone.
+#[derive(Debug, Clone, Copy)]
+pub struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, _: &str) -> Result<String, String> {
+        Err("no other file is read".to_owned())
+    }
+}
 
 /// Most files that a description may refer to.
 const MAX_FILES: usize = 200;

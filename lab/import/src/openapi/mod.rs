@@ -19,13 +19,14 @@ use crate::error::{ImportError, otherwise};
 use crate::names::Names;
 use crate::secret::Secrets;
 use crate::{Imported, draft};
+pub use documents::{Files, NoFiles};
+pub use parse::MAX_BYTES;
+
 use documents::Documents;
 use order::Made;
 use refs::{Server, Spec};
 use sample::Sampler;
 
-/// Largest description.
-pub const MAX_BYTES: usize = 16 << 20;
 /// Think time before a step; no description says any.
 const WAIT: std::time::Duration = std::time::Duration::from_secs(2);
 
@@ -36,25 +37,6 @@ pub struct OpenApiOptions {
     pub name: String,
     /// Where the description was fetched from, for a server that it names without host.
     pub from: Option<String>,
-}
-
-/// The files that a description refers to.
-pub trait Files {
-    /// The text of a file, by its path from the description's folder, which it doesn't lead out of.
-    ///
-    /// # Errors
-    /// In words, why it can't be read.
-    fn read(&self, path: &str) -> Result<String, String>;
-}
-
-/// Of a description that stands alone.
-#[derive(Debug, Clone, Copy)]
-pub struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, _: &str) -> Result<String, String> {
-        Err("no other file is read".to_owned())
-    }
 }
 
 /// The workload that calls what a description lists.

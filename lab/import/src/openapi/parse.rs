@@ -11,8 +11,10 @@ use serde_json::{Map, Number, Value};
 use serde_saphyr::options::NonFiniteFloatPolicy;
 use serde_saphyr::{Location, Spanned};
 
-use super::MAX_BYTES;
 use crate::error::ImportError;
+
+/// Largest description.
+pub const MAX_BYTES: usize = 16 << 20;
 
 /// The texts of scalars by the addresses of their values, which stay where they are in a tree that isn't changed.
 #[derive(Debug, Default)]
