@@ -13,6 +13,9 @@ use lab_plan::Decides;
 
 const BLOCKS: usize = 8;
 
+/// What trials of a side end by, and how many of them.
+type Lost = Option<(Loss, u32)>;
+
 /// Two levels in eight blocks: trials alternate between 100 and 200 users.
 fn run(response_us: u64, change: &dyn Fn(usize, bool, &mut Shape)) -> Made {
     let study = STUDY.replace(
@@ -169,7 +172,7 @@ fn an_analysis_counts_what_became_of_its_planned_trials() {
 fn trials_that_are_missing_never_end_well() {
     use Loss::{Aborted, Died, Disturbed, GeneratorFailed, NotStarted};
     use RunOutcome::{Ok, Regression, TooFewValidTrials};
-    let table: [(Option<(Loss, u32)>, Option<(Loss, u32)>, RunOutcome); 23] = [
+    let table: [(Lost, Lost, RunOutcome); 23] = [
         (None, None, Ok),
         // Only the candidate's system failed.
         (None, Some((Died, 8)), Regression),

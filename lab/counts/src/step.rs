@@ -339,8 +339,10 @@ mod tests {
 
     #[test]
     fn windows_add_up_and_are_reset() {
-        let mut one = StepWindow::default();
-        one.counts = counts();
+        let mut one = StepWindow {
+            counts: counts(),
+            ..StepWindow::default()
+        };
         one.times.ok.record(5).unwrap();
         one.times.measure(1).record(7).unwrap();
         one.times.phases[3].record(9).unwrap();

@@ -520,7 +520,7 @@ fn forms_of_swagger_2_are_sent() {
             "password: \"{{ secret('PASSWORD') }}\"",
             "text: tags=red&tags=a+b",
             r#"name=\"page\"; filename=\"page\"\r\nContent-Type: application/octet-stream"#,
-            r#"name=\"title\"\r\n\r\ntitle\r\n"#,
+            r#"name=\"title\"\r\n\r\ntext\r\n"#,
             "<spot><n>1</n></spot>",
         ],
     );

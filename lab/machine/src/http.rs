@@ -494,7 +494,7 @@ mod tests {
     fn an_answer_before_the_body_is_read_is_taken() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let (done, wait) = std::sync::mpsc::channel::<()>();
+        let (done, wait) = std::sync::mpsc::sync_channel::<()>(0);
         let server = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             let _count = stream.read(&mut [0; 1024]).unwrap();

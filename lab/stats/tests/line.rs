@@ -68,7 +68,7 @@ fn what_disturbs_from_outside_is_no_wall_and_moves_no_line() {
                 false => Judgement::NotCarried,
             };
             let tried = Tried { level, judgement };
-            fit.extend(tried.judgement.carried().map(|_| tried.clone()));
+            fit.extend(tried.judgement.carried().map(|_| tried));
             so_far.push(tried);
         };
         assert!(so_far.len() > fit.len());
@@ -86,7 +86,7 @@ fn a_machine_that_is_never_quiet_ends_a_search_and_a_resume_tries_again() {
     };
     let mut so_far = vec![one; 3];
     assert_eq!(RULES.next(&so_far), Next::Try(10));
-    so_far.push(so_far[0].clone());
+    so_far.push(so_far[0]);
     assert_eq!(RULES.next(&so_far), Next::Done(End::Disturbed));
     assert_eq!(RULES.next_since(&so_far, 4), Next::Try(10));
     assert_eq!(load_line(&RULES, &so_far, CONFIDENCE), None);

@@ -162,7 +162,7 @@ fn of_pairs(text: &str, place: Position, found: &mut Vec<Atom>) {
 fn of_words(text: &str, found: &mut Vec<Atom>) {
     let parts = |c: char| !(c.is_ascii_alphanumeric() || "-_.~+/=".contains(c));
     let words = text.split(parts).filter(|word| {
-        let has = |is: fn(&u8) -> bool| word.as_bytes().iter().any(|b| is(b));
+        let has = |is: fn(&u8) -> bool| word.as_bytes().iter().any(is);
         // What begins with slashes is an address.
         word.len() >= WORD
             && !word.starts_with('/')

@@ -192,7 +192,8 @@ fn note(
         }
         (Raw::Bool(_) | Raw::Number(_) | Raw::Float(_), value) => {
             let scalar = text_of(raw, text).filter(|text| !text.is_empty());
-            if let Some(scalar) = scalar.filter(|scalar| **scalar != value.to_string()) {
+            let plain = value.to_string();
+            if let Some(scalar) = scalar.filter(|scalar| **scalar != plain) {
                 written.insert(std::ptr::from_ref(value), scalar.into());
             }
         }

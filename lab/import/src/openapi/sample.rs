@@ -401,8 +401,11 @@ fn bytes(value: &Value) -> usize {
     }
 }
 
+/// A limit of a number, and whether it is itself excluded.
+type NumberLimit = (f64, bool);
+
 /// The limits of a number: the least and the most, and whether each of them is itself excluded.
-fn limits(schema: &Value) -> (Option<(f64, bool)>, Option<(f64, bool)>) {
+fn limits(schema: &Value) -> (Option<NumberLimit>, Option<NumberLimit>) {
     let limit = |key: &str, exclusive: &str, tighter: fn(f64, f64) -> f64| {
         let own = schema.get(key).and_then(Value::as_f64);
         // OpenAPI 3.0 has a switch there, 3.1 a number.
