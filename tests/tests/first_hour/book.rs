@@ -131,9 +131,12 @@ fn workloads(page: &str) -> Vec<String> {
 fn save_files(folder: &Path) {
     let rows = (0..20).map(|n| format!("user{n}@example.org,secret{n}\n"));
     let rows = format!("email,password\n{}", rows.collect::<String>());
+    let sessions = (0..20).map(|n| format!("s{n};basic\n"));
+    let sessions = format!("sid;plan\n{}", sessions.collect::<String>());
     let schema = "{ \"required\": [\"items\"] }";
     for (name, text) in [
         ("users.csv", rows.as_str()),
+        ("sessions.csv", sessions.as_str()),
         ("photo.jpg", "a photo"),
         ("report.pdf", "a report"),
         ("order.schema.json", schema),
