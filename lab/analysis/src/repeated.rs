@@ -44,7 +44,7 @@ pub(crate) fn choose(trials: &mut [TrialAnalysis]) {
 /// Trials of a cell that ended before their load, and no other, from which a run ends.
 const UNSTARTED: usize = 2;
 
-/// The first cell of which no trial came to its load, neither the first one nor its repeat.
+/// The first cell whose first trial and its repeat both ended before their load.
 pub(crate) fn unstarted(trials: &[TrialAnalysis]) -> Option<String> {
     let mut cells: BTreeMap<&str, (usize, bool)> = BTreeMap::new();
     for trial in trials {

@@ -272,7 +272,7 @@ fn a_stall_counts_once_however_many_windows_it_delays() {
     let usual = evidence(&check(held_up(20, 60.0), name, Pass));
     assert!(usual.contains("stood still for 200 ms in all"), "{usual}");
     check(held_up(1, 260.0), name, Warn);
-    // From the end of the first of 28 windows to 1.35 s after that of the last one, whatever the number of windows.
+    // The stall lasts from the end of the first of 28 windows until 1.35 s after the end of the last one.
     let stalled = evidence(&check(held_up(28, 1_400.0), name, Warn));
     assert!(stalled.contains("stood still for 3,942 ms"), "{stalled}");
 }

@@ -264,7 +264,7 @@ mod tests {
             }
             // Under way since the end of second 1; older than 1.5 s at the end of second 3, and for 2 s at that of 4.
             assert_eq!(ended, Some(4), "{aggregate:?}");
-            // Users who think ask for nothing.
+            // A user in a wait has no request under way.
             assert_eq!(
                 ended_after(&slow, &[(200, 0), (0, 0), (0, 0), (0, 0), (0, 0)]),
                 None

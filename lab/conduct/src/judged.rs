@@ -99,7 +99,7 @@ impl Judged {
 /// Cells whose trials ended before any load, as those of a system that can't start do.
 #[derive(Debug, Default)]
 pub(crate) struct Unstarted {
-    /// By cell: how many trials, and whether another one came to its load.
+    /// By cell: the number of such trials, and whether any other trial reached its load.
     cells: Vec<(Cell, u32, bool)>,
 }
 

@@ -78,7 +78,7 @@ pub struct Comparison {
     pub p_single: Option<f64>,
     /// What it comes to; `None` with too few blocks.
     pub verdict: Option<Difference>,
-    /// Why there is no verdict, or why it is open whatever the figures say.
+    /// The reason for a missing verdict, or for one that is open despite the figures.
     pub reason: Option<String>,
 }
 

@@ -119,7 +119,7 @@ pub(super) fn broken(error: &io::Error) -> String {
     format!("the connection ended before the answer was whole: {error}")
 }
 
-/// What ended the connection before the first byte of an answer came, on one that had been used before or not.
+/// The message for a connection that ended before the first byte of the response.
 pub(super) fn unanswered(error: &io::Error, reused: bool, idempotent: bool) -> String {
     let error = tls::in_words(error);
     match reused && !idempotent {

@@ -12,10 +12,10 @@
 //!   opened first, TLS included, is part of it: the user waits for it too.
 //! - All addresses of a server's name are tried, a quarter of a second apart; the first that connects
 //!   is taken. An answer is read while its request still goes out, if the server is that early.
-//! - A redirect is followed where the workload says so, and each hop is a request of its own, counted as
-//!   such. Credentials and cookies don't follow to another scheme, host, or port.
-//! - An answer is asked for compressed where the workload says so. It is decoded then, and wherever something
-//!   reads it, after its time was taken. Its bytes are counted as they came and as they were meant.
+//! - A redirect is followed where the workload says so. Each hop is an exchange; the engine counts all of them as one
+//!   request. Credentials and cookies don't follow to another scheme, host, or port.
+//! - The client asks for a compressed response where the workload says so. It decodes that response, and any other one
+//!   whose body is read, after the response time ends. It counts bytes as received and as decoded.
 //! - **A stale connection.** A server may close a kept connection just when it is used again. If a
 //!   request of an idempotent method (RFC 9110, 9.2.2) went out on a *reused* connection that then
 //!   ended (closed or reset) before *one byte* of an answer came, it is sent a second time, once, on

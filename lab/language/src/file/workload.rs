@@ -200,7 +200,7 @@ pub(crate) struct StepFile {
     #[schemars(with = "Option<Count>")]
     pub(crate) at_most: Option<At<Scalar>>,
     /// Of a step of the session: how often a request that fails is sent again: `3`, or
-    /// `{ at_most: 3, wait: 1s }`. Each attempt counts.
+    /// `{ at_most: 3, wait: 1s }`. All attempts are one request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) retry: Option<At<RetryFile>>,
     /// Variables set before its first request, for this step and later ones.
@@ -343,7 +343,7 @@ pub(crate) struct RequestFile {
     /// its time is taken. As the workload says unless said here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) compressed: Option<At<Scalar>>,
-    /// How many redirects are followed, 0 to 50: each is a request that counts. As the workload says
+    /// How many redirects are followed, 0 to 50: all of them belong to the one request that counts. As the workload says
     /// unless said here.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
