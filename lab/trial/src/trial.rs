@@ -241,24 +241,21 @@ impl<'a> Measured<'a> {
         }
     }
 
-    fn judge(&self, of: &[Threshold]) -> Result<Vec<ThresholdResult>, MergeError> {
-        let each = of.iter();
-        each.map(|threshold| {
-            Ok(thresholds::judge(
-                threshold,
-                &self.attempts(&threshold.scope)?,
-            ))
-        })
-        .collect()
-    }
-
     fn judged(&self) -> Result<Thresholds, MergeError> {
-        let find = self.input.find.map(|find| self.judge(&find.subject_to));
-        let carried = find.transpose()?;
+        let limits = &self.input.study.thresholds;
+        let subject_to = self.input.find.map(|find| &find.subject_to);
+        // Thresholds share few scopes, whose histograms are merged once each.
+        let mut by_scope = BTreeMap::from([(&Scope::All, self.attempts(&Scope::All)?)]);
+        for one in limits.iter().chain(subject_to.into_iter().flatten()) {
+            if !by_scope.contains_key(&one.scope) {
+                by_scope.insert(&one.scope, self.attempts(&one.scope)?);
+            }
+        }
+        let judge = |one: &Threshold| thresholds::judge(one, &by_scope[&one.scope]);
         Ok(Thresholds {
-            thresholds: self.judge(&self.input.study.thresholds)?,
-            carried: carried.map(|limits| limits.iter().all(|one| one.holds)),
-            all: self.attempts(&Scope::All)?,
+            thresholds: limits.iter().map(judge).collect(),
+            carried: subject_to.map(|limits| limits.iter().all(|one| judge(one).holds)),
+            all: attempts::summary(&by_scope[&Scope::All]),
         })
     }
 
@@ -326,7 +323,7 @@ impl<'a> Measured<'a> {
             delivered_per_s: sums.hold.per_s(sums.hold.sent()),
             offered_per_s: self.prediction().map(|plan| plan.offered_per_s),
             response_ms: Times::of(&sums.response).under(self.over_all()),
-            response_with_failures_ms: attempts::summary(&judged.all),
+            response_with_failures_ms: judged.all,
             service_ms: Times::of(sums.service.as_ref().unwrap_or(&sums.response))
                 .under(self.over_all()),
             steps: steps(input.steps, sums, &self.predicted, &self.bounds),
@@ -369,8 +366,8 @@ struct Thresholds {
     thresholds: Vec<ThresholdResult>,
     /// Of a search: whether the thresholds that it is subject to hold.
     carried: Option<bool>,
-    /// All attempts.
-    all: Attempts,
+    /// Figures of all attempts.
+    all: crate::model::Attempts,
 }
 
 fn of_each(populations: &[OfPopulation]) -> Vec<PopulationAnalysis> {
