@@ -158,6 +158,13 @@ fn mail_is_brought_once_and_taken_out_as_it_was() {
     place.bad("mail import nobody Maildir", "", 104);
     place.bad("mail import ada out/cur", "", 104);
     place.bad("mail import ada nothing", "", 104);
+    // A single message, an empty file, and an empty Maildir have nothing to import.
+    fs::write(place.path().join("one.eml"), message("alone")).expect("written");
+    fs::write(place.path().join("empty"), "").expect("written");
+    fs::create_dir_all(place.path().join("bare/cur")).expect("made");
+    for source in ["one.eml", "empty", "bare"] {
+        place.bad(&format!("mail import ada {source}"), "", 104);
+    }
 }
 
 const MEETING: &str = "BEGIN:VEVENT\r\nUID:weekly@example.org\r\nDTSTAMP:20251201T120000Z\r\n\

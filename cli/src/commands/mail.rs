@@ -58,7 +58,9 @@ fn import(admin: &Admin, args: &ImportArgs) -> Result<Exit, Failure> {
         seen: Copies::default(),
     };
     let failed = disk(&args.source);
-    if let Some(maildir) = Maildir::open(&args.source) {
+    let maildir = Maildir::open(&args.source);
+    let kind = if maildir.is_some() { "Maildir" } else { "mbox" };
+    if let Some(maildir) = maildir {
         for folder in maildir.folders().map_err(&failed)? {
             let name = folder.name.clone().unwrap_or_else(|| args.folder.clone());
             let mapped = args.map.iter().find(|(from, _)| *from == name);
@@ -84,6 +86,9 @@ fn import(admin: &Admin, args: &ImportArgs) -> Result<Exit, Failure> {
         refused,
         ..
     } = import;
+    if new + there + refused == 0 {
+        return Err(nothing(&args.source, kind));
+    }
     print(&format!(
         "{new} messages imported, {there} were there already\n"
     ))?;
@@ -94,6 +99,19 @@ fn import(admin: &Admin, args: &ImportArgs) -> Result<Exit, Failure> {
             format!("{refused} messages were not imported"),
         )),
     }
+}
+
+/// The failure of an import that found no message: most likely the file is of another kind.
+fn nothing(source: &Path, kind: &str) -> Failure {
+    let text = format!("no message was found in {}", source.display());
+    let hint = match kind {
+        "mbox" => {
+            "an mbox has a line `From SENDER DATE` in front of each message; put single messages \
+             (.eml) into the folder new of a Maildir"
+        }
+        _ => "a Maildir has a file for each message in its folders cur and new",
+    };
+    Failure::text(Exit::BadInput, text).hint(hint)
 }
 
 fn micros(time: SystemTime) -> Option<i64> {

@@ -7,6 +7,7 @@
 mod copies;
 mod letters;
 mod maildir;
+mod marks;
 mod mbox;
 mod message;
 mod name;

@@ -122,14 +122,23 @@ impl MaildirFolder {
             .filter(|(name, _)| !name.as_encoded_bytes().starts_with(b"."));
         Ok(visible.filter_map(move |(name, part)| {
             let name_text = name.to_string_lossy();
-            // What stands behind `:2,` in a file's name.
-            let letters = name_text
-                .rsplit_once(":2,")
-                .map_or("", |(_, letters)| letters);
-            let marks = (Flags::of_letters(letters), known.keywords(letters));
-            read(&folder.join(part).join(name), marks, most).transpose()
+            let letters = letters_of(&name_text);
+            let mut flags = Flags::of_letters(letters);
+            let words = known.keywords(letters);
+            let words = flags.without_flags(words.iter().map(String::as_str));
+            read(&folder.join(part).join(name), (flags, words), most).transpose()
         }))
     }
+}
+
+/// The letters behind `:2,` in a file's name. Where a file system takes no colon, programs write another sign.
+fn letters_of(name: &str) -> &str {
+    let (_, letters) = name.rsplit_once("2,").unwrap_or_default();
+    let before = &name[..name.len() - letters.len()];
+    let is_mark = [":2,", ";2,", "!2,"]
+        .iter()
+        .any(|mark| before.ends_with(mark));
+    if is_mark { letters } else { "" }
 }
 
 /// `None` where it is no message, or gone.

@@ -1,5 +1,7 @@
 //! A message as it lies in a file, and what is known of it besides.
 
+use groupware_text::keywords;
+
 /// What mail programs mark messages with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags {
@@ -29,6 +31,21 @@ impl Flags {
             draft: has('D'),
             trashed: has('T'),
         }
+    }
+
+    /// Notes the keywords that stand for a flag (RFC 5788), and returns the others.
+    pub(crate) fn without_flags<'a>(
+        &mut self,
+        words: impl IntoIterator<Item = &'a str>,
+    ) -> Vec<String> {
+        let mut others = Vec::new();
+        for word in words {
+            match word.eq_ignore_ascii_case("$forwarded") {
+                true => self.forwarded = true,
+                false => others.push(word),
+            }
+        }
+        keywords(others)
     }
 
     /// The letters in the order of the alphabet, as Maildir asks for.

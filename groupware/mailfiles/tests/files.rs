@@ -30,6 +30,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
         Just(b"X-Status: AF".to_vec()),
         Just(b"X-Keywords: work".to_vec()),
         Just(b"X-Plimsoll: no-line-end".to_vec()),
+        Just(b"Content-Length: 30".to_vec()),
         Just(Vec::new()),
         Just(vec![b'x'; 1500]),
         proptest::collection::vec(any::<u8>(), 0..40),
@@ -116,9 +117,9 @@ proptest! {
 fn what_other_programs_write_is_read() {
     let mbox = b"preface\n\nFrom god@heaven.af.mil Sat Jan  3 01:05:34 1996\nStatus: RO\nSubject: 1\n\
         X-Status: A\n\nText\n>From here\n>>From there\n\nFrom  x y  Tue Jul 23 19:39:23 +0200 2002\r\n\
-        Subject: 2\r\nx-keywords: work  $Junk (no) \r\n\r\nText\r\n\r\nFrom nobody\nSubject: 3\n\nNo end";
+        Subject: 2\r\nx-keywords: work  $Junk (no) \r\n\r\nText\r\n";
     let read = read(mbox);
-    let [Read::Message(one), Read::Message(two), Read::Message(three)] = &read[..] else {
+    let [Read::Message(one), Read::Message(two)] = &read[..] else {
         panic!("{read:?}");
     };
     // Its own fields stay where they are.
@@ -130,10 +131,179 @@ fn what_other_programs_write_is_read() {
     assert_eq!(two.bytes, text);
     assert_eq!(two.keywords, ["$Junk", "work"]);
     assert_eq!(two.received_us, Some(1_027_453_163_000_000));
-    assert_eq!(
-        (&three.bytes[..], three.received_us),
-        (&b"Subject: 3\n\nNo end"[..], None)
-    );
+}
+
+/// The texts of the messages of an mbox.
+fn texts(mbox: &str) -> Vec<String> {
+    let read = read(mbox.as_bytes()).into_iter();
+    let texts = read.map(|read| match read {
+        Read::Message(message) => String::from_utf8(message.bytes).unwrap(),
+        Read::TooLarge(place) => panic!("{place}"),
+    });
+    texts.collect()
+}
+
+const BEGUN: &str = "From ada@pier.example Mon Nov 23 09:30:00 2026\n";
+
+#[test]
+fn keeps_lines_that_only_look_like_separators() {
+    for text in [
+        "Dear all,\n\nFrom the harbour, with thanks.\nFrom now on we meet at 9.\n",
+        "From the first line on\n",
+        // A date without an empty line before it, and an empty line without a date after it.
+        "He wrote:\nFrom ada Mon Nov 23 09:30:00 2026\n",
+        "\nFrom Monday Nov 23 on we meet at 09:30.\n",
+        "\nFrom ada Mon Nov 33 09:30:00 2026\n",
+        "\n From ada Mon Nov 23 09:30:00 2026\n",
+        "\n\n\nFrom\n",
+    ] {
+        let one = format!("Subject: 1\n\n{text}");
+        let mbox = format!("{BEGUN}{one}\n{BEGUN}Subject: 2\n\nx\n");
+        assert_eq!(texts(&mbox), [one.as_str(), "Subject: 2\n\nx\n"], "{text}");
+        let mbox = mbox.replace('\n', "\r\n");
+        assert_eq!(texts(&mbox)[0], one.replace('\n', "\r\n"), "{text}");
+    }
+}
+
+#[test]
+fn reads_separators_of_many_programs() {
+    for begun in [
+        "From ada@pier.example Mon Nov 23 09:30:00 2026",
+        "From ada@pier.example Mon Nov 23 09:30 2026",
+        "From - Mon Nov 23 09:30:00 2026",
+        "From ???@??? Mon Nov 23 09:30:00 2026",
+        "From 1234567890@xxx Mon Nov 23 09:30:00 +0000 2026",
+        "From  ada at pier.example  Mon Nov  3 09:30:00 2026",
+        "From ada Mon Nov 23 09:30:00 CET 2026 remote from pier",
+    ] {
+        let mbox = format!("{begun}\nA: 1\n\nx\n\n{begun}\nA: 2\n\ny\n");
+        assert_eq!(texts(&mbox), ["A: 1\n\nx\n", "A: 2\n\ny\n"], "{begun}");
+    }
+}
+
+#[test]
+fn reads_separators_without_a_date_by_the_field_behind_them() {
+    let mbox = "From nobody\nA: 1\n\nFrom here on\nall is well\n\nFrom nobody\nA: 2\n\ny";
+    let expected = ["A: 1\n\nFrom here on\nall is well\n", "A: 2\n\ny"];
+    assert_eq!(texts(mbox), expected);
+}
+
+#[test]
+fn a_content_length_counts_where_it_is_right() {
+    let inner = format!("Hi\n\n{BEGUN}B: 1\n\nquoted\n");
+    let mbox = |length: usize| {
+        format!("{BEGUN}A: 1\nContent-Length: {length}\n\n{inner}\n{BEGUN}A: 2\n\nx\n")
+    };
+    let found = texts(&mbox(inner.len()));
+    assert_eq!(found.len(), 2);
+    assert!(found[0].ends_with(&inner) && found[1].starts_with("A: 2"));
+    // At the end of the file, and without an empty line behind the message.
+    let alone = format!("{BEGUN}Content-Length: {}\n\n{inner}", inner.len());
+    assert_eq!(texts(&alone).len(), 1);
+    assert_eq!(texts(&format!("{alone}{BEGUN}A: 2\n\nx\n")).len(), 2);
+    // A wrong one doesn't, and no line is lost.
+    for wrong in [0, 5, inner.len() - 3, inner.len() + 3, 1000, 1 << 40] {
+        let found = texts(&mbox(wrong));
+        assert_eq!(found.len(), 3, "{wrong}");
+        assert_eq!(found[1], "B: 1\n\nquoted\n", "{wrong}");
+    }
+}
+
+#[test]
+fn reads_no_mbox_out_of_other_files() {
+    for other in [
+        "",
+        "\n",
+        "From: Ada <ada@pier.example>\nSubject: 1\n\nFrom nobody\nNote: x\n",
+        "A letter.\nFrom here on\nNote: x\n",
+        "From here on there is only prose.\nNo field is in it.\n",
+    ] {
+        assert_eq!(texts(other), Vec::<String>::new(), "{other}");
+    }
+    let marked = format!("\u{feff}{BEGUN}A: 1\n\nx\n");
+    assert_eq!(texts(&marked), ["A: 1\n\nx\n"]);
+}
+
+fn flags_of(letters: &str) -> Flags {
+    Flags::of_letters(letters)
+}
+
+#[test]
+fn reads_the_marks_of_other_programs() {
+    for (head, letters, words) in [
+        (
+            "X-Mozilla-Status: 0001\nX-Mozilla-Status2: 00000000",
+            "S",
+            &[][..],
+        ),
+        ("X-Mozilla-Status: 0006", "FR", &[]),
+        ("X-Mozilla-Status: 0009", "ST", &[]),
+        (
+            "X-Mozilla-Status: 1001\nX-Mozilla-Keys: $label1 work   ",
+            "PS",
+            &["$label1", "work"],
+        ),
+        (
+            "X-Mozilla-Status: 0000\nX-Mozilla-Status2: 00200000",
+            "T",
+            &[],
+        ),
+        ("X-Mozilla-Status: nonsense", "", &[]),
+        ("X-Gmail-Labels: Inbox,Starred,Unread", "F", &[]),
+        (
+            "X-Gmail-Labels: Archived,Opened,\"Harbour works\",\n Category Updates",
+            "S",
+            &["Harbour_works"],
+        ),
+        ("X-Gmail-Labels: Spam", "S", &["$Junk"]),
+        ("X-Gmail-Labels: Draft,Trash", "DST", &[]),
+        ("X-Keywords: $Forwarded work", "P", &["work"]),
+        ("X-Keywords: $FORWARDED", "P", &[]),
+        ("Status: RO\nSubject: x\nX-Status: F", "FS", &[]),
+    ] {
+        let mbox = format!("{BEGUN}{head}\nSubject: x\n\nX-Mozilla-Status: 0008\n");
+        let [Read::Message(message)] = &read(mbox.as_bytes())[..] else {
+            panic!("{head}");
+        };
+        assert_eq!(message.flags, flags_of(letters), "{head}");
+        assert_eq!(message.keywords, words, "{head}");
+    }
+}
+
+#[test]
+fn reads_the_marks_of_names_of_all_kinds() {
+    let folder = tempfile::tempdir().unwrap();
+    let cur = folder.path().join("cur");
+    std::fs::create_dir(&cur).unwrap();
+    std::fs::write(
+        folder.path().join("dovecot-keywords"),
+        "0 $Forwarded\n1 work\n",
+    )
+    .unwrap();
+    for (name, letters, words) in [
+        ("1.a:2,S", "S", &[][..]),
+        ("1.b;2,RS", "RS", &[]),
+        ("1.c!2,F", "F", &[]),
+        ("1.d:2,Sab", "PS", &["work"]),
+        ("1.e", "", &[]),
+        ("1.f2,S", "", &[]),
+        ("1.g:2,S:2,F", "F", &[]),
+    ] {
+        let path = cur.join(name);
+        std::fs::write(&path, "x").unwrap();
+        let folders = Maildir::open(folder.path()).unwrap().folders().unwrap();
+        let found: Vec<Read> = folders[0]
+            .messages(9)
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
+        let [Read::Message(message)] = &found[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!(message.flags, flags_of(letters), "{name}");
+        assert_eq!(message.keywords, words, "{name}");
+        std::fs::remove_file(path).unwrap();
+    }
 }
 
 #[test]
