@@ -5,23 +5,25 @@ use std::collections::BTreeSet;
 
 use calcard::{
     Entry as Parsed, Parser,
-    common::{PartialDateTime, timezone::Tz},
+    common::PartialDateTime,
     icalendar::{
         ICalendar, ICalendarComponent, ICalendarComponentType as Component, ICalendarEntry,
         ICalendarMethod, ICalendarParameter, ICalendarParameterName as Parameter,
         ICalendarProperty as Property, ICalendarValue, ICalendarValueType, Uri,
-        timezone::TzResolver,
     },
 };
 use groupware_text::shortened;
-use jiff::{Span, civil::Date};
 use serde_json::{Value, json};
 
 use crate::{
     Attendee, CalendarError, Class, Details, Entry, Event, Moment, NewAttendee, NewEvent, Reason,
     Role, State, Status, Transparency, UserType,
+    file_zones::FileZones,
+    imported::readable::readable,
     json::{bare_address, check_uid, end_of, is_computed, recurrence_refused, word},
-    limits, time, zones,
+    limits, time,
+    values::{duration, integer, parameter, text},
+    zones,
 };
 
 /// Who wrote an answer's iCalendar text.
@@ -39,7 +41,7 @@ pub fn parse_icalendar(body: &[u8]) -> Result<Vec<NewEvent>, CalendarError> {
         return Err(CalendarError::bad_request("The request body is too large."));
     }
     let text = std::str::from_utf8(body).map_err(|_| invalid("it is not UTF-8"))?;
-    let calendar = match Parser::new(text).entry() {
+    let calendar = match Parser::new(&readable(text)).entry() {
         Parsed::ICalendar(calendar) => calendar,
         Parsed::UnterminatedComponent(name) => {
             return Err(invalid(&format!("{} has no end", shortened(&name))));
@@ -48,7 +50,7 @@ pub fn parse_icalendar(body: &[u8]) -> Result<Vec<NewEvent>, CalendarError> {
         _ => return Err(invalid("it has no VCALENDAR")),
     };
     refuse_method(&calendar)?;
-    let known = calendar.build_tz_resolver();
+    let known = FileZones::of(&calendar);
     calendar
         .components
         .iter()
@@ -86,7 +88,7 @@ pub(crate) fn refuse_method(calendar: &ICalendar) -> Result<(), CalendarError> {
 
 fn read_event(
     component: &ICalendarComponent,
-    zones: &TzResolver<&str>,
+    zones: &FileZones<'_>,
 ) -> Result<NewEvent, CalendarError> {
     refuse_recurrence(component)?;
     let start = moment(component, &Property::Dtstart, zones)?
@@ -168,42 +170,10 @@ fn read_attendee(entry: &ICalendarEntry) -> Result<NewAttendee, CalendarError> {
     })
 }
 
-pub(crate) fn text<'a>(component: &'a ICalendarComponent, property: &Property) -> Option<&'a str> {
-    component.property(property)?.values.first()?.as_text()
-}
-
-pub(crate) fn parameter(entry: &ICalendarEntry, name: &Parameter) -> Option<String> {
-    entry.parameter(name)?.as_text().map(str::to_owned)
-}
-
-pub(crate) fn integer(component: &ICalendarComponent, property: &Property) -> Option<u32> {
-    let number = component.property(property)?.values.first()?.as_integer()?;
-    u32::try_from(number).ok()
-}
-
-pub(crate) fn duration(component: &ICalendarComponent) -> Result<Option<Span>, CalendarError> {
-    let Some(entry) = component.property(&Property::Duration) else {
-        return Ok(None);
-    };
-    let Some(ICalendarValue::Duration(duration)) = entry.values.first() else {
-        return Err(invalid("DURATION is none"));
-    };
-    let days = i64::from(duration.weeks) * 7 + i64::from(duration.days);
-    Span::new()
-        .try_days(days)
-        .and_then(|span| span.try_hours(duration.hours))
-        .and_then(|span| span.try_minutes(duration.minutes))
-        .and_then(|span| span.try_seconds(duration.seconds))
-        .ok()
-        .filter(|_| !duration.neg)
-        .map(Some)
-        .ok_or_else(|| invalid("DURATION is out of range"))
-}
-
 fn moment(
     component: &ICalendarComponent,
     property: &Property,
-    zones: &TzResolver<&str>,
+    zones: &FileZones<'_>,
 ) -> Result<Option<Moment>, CalendarError> {
     let Some(entry) = component.property(property) else {
         return Ok(None);
@@ -214,55 +184,8 @@ fn moment(
         .first()
         .and_then(ICalendarValue::as_partial_date_time)
         .ok_or_else(wrong)?;
-    moment_of(value, entry.tz_id(), zones)
-        .ok_or_else(wrong)?
-        .map(Some)
-}
-
-/// The moment that a value says in the zone of its property; `None` if it says none.
-pub(crate) fn moment_of(
-    value: &PartialDateTime,
-    tzid: Option<&str>,
-    zones: &TzResolver<&str>,
-) -> Option<Result<Moment, CalendarError>> {
-    let date = civil_date(value)?;
-    let Some(hour) = value.hour else {
-        return Some(Ok(Moment::Day(date)));
-    };
-    let clock = format!(
-        "{hour:02}:{:02}:{:02}",
-        value.minute.unwrap_or(0),
-        value.second.unwrap_or(0)
-    );
-    let local = date.to_datetime(time::parse_time(&clock)?);
-    Some(match (value.tz_hour, tzid) {
-        (Some(hours), _) => {
-            let offset = i64::from(hours) * 3600 + i64::from(value.tz_minute.unwrap_or(0)) * 60;
-            let offset = if value.tz_minus { -offset } else { offset };
-            Ok(Moment::Utc(time::utc(time::seconds(local) - offset)))
-        }
-        (None, Some(tzid)) => Moment::zoned(local, &known_zone(zones, tzid)),
-        (None, None) => Ok(Moment::Floating(local)),
-    })
-}
-
-/// The name that a client's zone goes by everywhere: a zone that only its VTIMEZONE explains is
-/// given its real name.
-pub(crate) fn known_zone(zones: &TzResolver<&str>, tzid: &str) -> String {
-    if tzid.parse::<Tz>().is_ok() {
-        return tzid.to_owned();
-    }
-    zones
-        .resolve(tzid)
-        .and_then(|zone| zone.name().map(|name| name.into_owned()))
-        .unwrap_or_else(|| tzid.to_owned())
-}
-
-fn civil_date(value: &PartialDateTime) -> Option<Date> {
-    let year = i16::try_from(value.year?).ok().filter(|year| *year >= 1)?;
-    let month = i8::try_from(value.month?).ok()?;
-    let day = i8::try_from(value.day?).ok()?;
-    Date::new(year, month, day).ok().filter(|_| year <= 9999)
+    let moment = zones.moment(value, entry.tz_id()).ok_or_else(wrong)??;
+    Ok(Some(zones.shown(moment)))
 }
 
 /// The `X-` properties that have a text, but for those that the server answers for itself.

@@ -83,7 +83,7 @@ pub fn ready(object: &Object<'_>, owner: &str, now: i64) -> Result<Ready, String
 /// The same of its text.
 fn read(text: &str, uid: &str, owner: &str, now: i64) -> Result<Ready, String> {
     let imported = Imported::read(text, owner, now)?;
-    let (is_part, note) = (imported.is_part(), note(&imported));
+    let (is_part, note) = (imported.is_part(), imported.note());
     let entry = imported.entry(uid, None);
     let is_shown = |entry: &Entry| entry.imported().is_some_and(Imported::is_shown);
     let entry = entry.filter(is_shown).ok_or("it can't be shown")?;
@@ -93,18 +93,6 @@ fn read(text: &str, uid: &str, owner: &str, now: i64) -> Result<Ready, String> {
         is_part,
         note,
     })
-}
-
-/// What is shown of it otherwise than it says, if something is.
-fn note(imported: &Imported) -> Option<String> {
-    let cut = "it recurs too often, or too finely, for all its instances to be shown";
-    let zone = imported.unknown_zone().map(|zone| {
-        let zone = groupware_text::shortened(&zone).into_owned();
-        format!("nobody knows its time zone {zone}: it is shown as if it were UTC")
-    });
-    let cut = imported.is_cut().then(|| cut.to_owned());
-    let notes: Vec<String> = cut.into_iter().chain(zone).collect();
-    (!notes.is_empty()).then(|| notes.join("; "))
 }
 
 /// Puts objects on the owner's calendar, in one batch: the first ones, as many as it has room for and one at least.

@@ -1,6 +1,9 @@
 //! Objects that are kept as they came, as entries of a calendar: what is found out when one comes in, and what
 //! is shown of it.
 
+mod notes;
+mod occurrences;
+pub(crate) mod readable;
 pub(crate) mod recurrence;
 pub(crate) mod view;
 
@@ -83,10 +86,11 @@ impl Imported {
         self.is_event() && self.is_shown() && !self.is_part()
     }
 
-    /// A time zone in which it begins or ends, and which nobody knows.
-    pub(crate) fn unknown_zone(&self) -> Option<String> {
+    /// What is shown of it otherwise than it says, if something is.
+    pub(crate) fn note(&self) -> Option<String> {
         let calendar = view::parse(&self.original).ok()?;
-        Series::of(&calendar).unknown_zone().map(str::to_owned)
+        let notes = Series::of(&calendar).notes(self.is_cut());
+        (!notes.is_empty()).then(|| notes.join("; "))
     }
 
     /// What it is with lists that are made now, if those that it has are nearly over and others than these.

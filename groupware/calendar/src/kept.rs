@@ -12,11 +12,11 @@ use calcard::icalendar::{
 use groupware_proto_ical::{Edit, edited, escaped, with_zones};
 
 use self::times::{Times, is_same};
-use crate::icalendar::{integer, text};
-use crate::imported::view;
+use crate::imported::view::{self, Series};
 use crate::mailbox::{Changes, HeldEntry};
 use crate::object::Imported;
 use crate::read::refuse_kept;
+use crate::values::{integer, text};
 use crate::{
     CalendarError, Class, Context, Decision, Details, Event, NewEvent, Reason, Status,
     Transparency, limits, time,
@@ -209,10 +209,14 @@ impl<'a> Object<'a> {
         let all = all.filter(|it| it.component_type != Component::VTimezone);
         let events = all.enumerate();
         let events = events.filter(|(_, it)| it.component_type == Component::VEvent);
-        let is_main =
+        let is_master =
             |(_, it): &(usize, &ICalendarComponent)| !it.has_property(&Property::RecurrenceId);
-        let (main, others): (Vec<_>, Vec<_>) = events.partition(is_main);
-        let [main] = main[..] else {
+        let (masters, others): (Vec<_>, Vec<_>) = events.partition(is_master);
+        let series = Series::of(calendar);
+        // Of several versions, the one that is shown is changed.
+        let main = masters.into_iter();
+        let main = main.max_by_key(|(_, it)| series.version_of(it));
+        let Some(main) = main else {
             return Err(refused(match imported.is_event() {
                 true => {
                     "This is one instance of a series whose rest isn't here: it can't be changed here, \

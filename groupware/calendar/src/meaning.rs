@@ -7,28 +7,17 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use calcard::common::timezone::Tz;
-use calcard::icalendar::timezone::TzResolver;
-use calcard::icalendar::{
-    ICalendarComponent, ICalendarComponentType as Component, ICalendarProperty as Property,
-    ICalendarValue,
-};
-use jiff::civil::DateTime;
 
-use crate::icalendar::moment_of;
-use crate::imported::recurrence;
-use crate::imported::view::{self, local};
-use crate::{Moment, time, zones};
+use crate::imported::view;
+use crate::transitions::{Transitions, YEAR_S};
+use crate::zones;
 
 /// Most bytes of descriptions in a calendar: they are in memory while it is written.
 const BYTES: usize = 4 << 20;
-/// A year, by whole days.
-const YEAR_S: i64 = 366 * 86_400;
 /// How far ahead of the first event in it a time zone is described.
 const AHEAD_S: i64 = 10 * YEAR_S;
 /// Most bytes of a description that is compared: those that tell all changes of a zone since there are any have 20 KiB.
 const COMPARED_BYTES: usize = 64 * 1024;
-/// Most onsets of a description that is compared.
-const ONSETS: usize = 20_000;
 /// What may be compared while a part of a file is written: rules of descriptions, and KiB of them.
 const COMPARED: usize = 2_000;
 /// What it counts as to describe a zone for that.
@@ -174,16 +163,7 @@ impl Zone {
 struct Meaning {
     /// The zone that readers take it for who look at names.
     zone: Option<Tz>,
-    /// From when on which offset from UTC holds, in seconds; the first from the beginning on.
-    offsets: Vec<(i64, i64)>,
-}
-
-/// A change of a zone's offset.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Onset {
-    at: i64,
-    from: i64,
-    to: i64,
+    offsets: Transitions,
 }
 
 impl Meaning {
@@ -196,99 +176,12 @@ impl Meaning {
         let calendar = view::parse(&whole).ok()?;
         let described = calendar.timezones().next()?;
         let by_lines = || described.timezone().map(|(_, zone)| zone);
-        let resolver = calendar.build_tz_resolver();
-        let mut onsets = Vec::new();
-        for id in &described.component_ids {
-            let observance = calendar.components.get(*id as usize)?;
-            if matches!(
-                observance.component_type,
-                Component::Standard | Component::Daylight
-            ) {
-                if !budget.takes(observance.properties(&Property::Rrule).count()) {
-                    return None;
-                }
-                add_onsets(observance, &resolver, range, &mut onsets)?;
-            }
-        }
-        onsets.sort_unstable();
-        let before = onsets.iter().rfind(|onset| onset.at <= range.start);
-        let first = before.map(|onset| onset.to);
-        let first = first.or_else(|| onsets.first().map(|onset| onset.from))?;
-        let mut offsets = vec![(range.start, first)];
-        for onset in onsets {
-            let is_in = range.start < onset.at && onset.at <= range.end;
-            if is_in && offsets.last().is_none_or(|(_, last)| *last != onset.to) {
-                offsets.push((onset.at, onset.to));
-            }
-        }
+        let offsets = Transitions::of(&calendar, described, range, &|rules| budget.takes(rules))?;
         Some(Self {
             zone: name.parse().ok().or_else(by_lines),
             offsets,
         })
     }
-}
-
-/// Adds when one of a zone's times begins to hold, in a range and before; `None` if that can't be told.
-fn add_onsets(
-    observance: &ICalendarComponent,
-    resolver: &TzResolver<&str>,
-    range: &Range<i64>,
-    to: &mut Vec<Onset>,
-) -> Option<()> {
-    let offset = |property: &Property| {
-        let value = observance.property(property)?.values.first()?;
-        let value = value.as_partial_date_time()?;
-        let seconds =
-            i64::from(value.tz_hour?) * 3600 + i64::from(value.tz_minute.unwrap_or(0)) * 60;
-        Some(if value.tz_minus { -seconds } else { seconds })
-    };
-    let offsets = (
-        offset(&Property::Tzoffsetfrom)?,
-        offset(&Property::Tzoffsetto)?,
-    );
-    let known = to.len();
-    let mut add = |at: DateTime| {
-        to.push(Onset {
-            at: time::seconds(at) - offsets.0,
-            from: offsets.0,
-            to: offsets.1,
-        });
-    };
-    let moment =
-        |value: &ICalendarValue| moment_of(value.as_partial_date_time()?, None, resolver)?.ok();
-    let first = observance.property(&Property::Dtstart)?.values.first()?;
-    let first = local(&moment(first)?);
-    add(first);
-    for entry in observance.properties(&Property::Rdate) {
-        for value in &entry.values {
-            add(local(&moment(value)?));
-        }
-    }
-    let mut left = ONSETS.checked_sub(known)?;
-    for entry in observance.properties(&Property::Rrule) {
-        let ICalendarValue::RecurrenceRule(rule) = entry.values.first()? else {
-            return None;
-        };
-        let until = match &rule.until {
-            None => None,
-            Some(until) => Some(match moment_of(until, None, resolver)?.ok()? {
-                Moment::Utc(at) => time::utc(time::seconds(at) + offsets.0),
-                other => local(&other),
-            }),
-        };
-        // What holds as the range begins began with the last onset before.
-        let last = until.map_or(range.start, |until| time::seconds(until).min(range.start));
-        let from = time::utc(last.saturating_sub(3 * YEAR_S));
-        let around = from..time::utc(range.end.saturating_add(YEAR_S));
-        let starts = recurrence::starts(rule, first, until, &around)?;
-        // Those of all rules together: a description may have thousands.
-        if starts.is_cut || starts.at.len() > left {
-            return None;
-        }
-        left -= starts.at.len();
-        starts.at.into_iter().for_each(&mut add);
-    }
-    Some(())
 }
 
 #[cfg(test)]
@@ -307,7 +200,7 @@ mod tests {
     fn the_times_of_a_zone_are_bounded_together() {
         let range = 0..30 * YEAR_S;
         let meaning = |times| Meaning::of("X", &daily(times), &range, &Budget::of_a_part());
-        assert_eq!(meaning(1).unwrap().offsets, [(0, 3600)]);
+        assert_eq!(meaning(1).unwrap().offsets.only(), Some(3600));
         assert_eq!(meaning(2), None);
         assert_eq!(meaning(2_300), None);
     }

@@ -40,12 +40,7 @@ impl Moment {
     /// # Errors
     /// 400 if no such zone is known, or its name can't be written.
     pub fn zoned(local: DateTime, tzid: &str) -> Result<Self, CalendarError> {
-        let unknown = || {
-            CalendarError::bad_request(format!(
-                "Unknown time zone: {}",
-                groupware_text::shortened(tzid)
-            ))
-        };
+        let unknown = || unknown_zone(tzid);
         // calcard takes a name for a zone's that ends with it, whatever lies before.
         if !can_name_zone(tzid) {
             return Err(unknown());
@@ -68,15 +63,51 @@ impl Moment {
         }
     }
 
-    /// The same kind of moment (same zone) `span` later; `None` past the end of the calendar.
+    /// The same kind of moment (same zone) later, by days of the calendar and by exact hours, minutes, and seconds
+    /// (RFC 5545 §3.3.6); `None` past the end of the calendar.
     pub(crate) fn plus(&self, span: jiff::Span) -> Option<Self> {
         match self {
             Self::Day(date) => date.checked_add(span).ok().map(Self::Day),
             Self::Utc(time) => time.checked_add(span).ok().map(Self::Utc),
             Self::Floating(time) => time.checked_add(span).ok().map(Self::Floating),
             Self::Zoned { local, tzid, .. } => {
-                Self::zoned(local.checked_add(span).ok()?, tzid).ok()
+                let day = local.checked_add(jiff::Span::new().days(span.get_days()));
+                let from = Self::zoned(day.ok()?, tzid).ok()?.instant();
+                let instant = from.checked_add(clock_seconds(span))?;
+                let local = local_in(instant, tzid.parse().ok()?)?;
+                let tzid = tzid.clone();
+                Some(Self::Zoned {
+                    local,
+                    tzid,
+                    instant,
+                })
             }
+        }
+    }
+
+    /// The same moment in the zone of another one, by the clock if that has no zone. What is changed in a form keeps
+    /// its zone, whatever zone the form is in.
+    #[must_use]
+    pub fn in_terms_of(&self, other: &Self) -> Self {
+        let instant = self.instant();
+        match (other, self) {
+            (Self::Floating(_), Self::Utc(clock) | Self::Zoned { local: clock, .. }) => {
+                Self::Floating(*clock)
+            }
+            (Self::Utc(_), Self::Zoned { .. }) => Self::Utc(utc(instant)),
+            (Self::Zoned { tzid, .. }, Self::Utc(_) | Self::Zoned { .. }) => {
+                let zone = tzid.parse().ok();
+                let local = zone.and_then(|zone| local_in(instant, zone));
+                local.map_or_else(
+                    || self.clone(),
+                    |local| Self::Zoned {
+                        local,
+                        tzid: tzid.clone(),
+                        instant,
+                    },
+                )
+            }
+            _ => self.clone(),
         }
     }
 
@@ -92,6 +123,17 @@ impl Moment {
             _ => None,
         }
     }
+}
+
+/// The hours, minutes, and seconds of a span in seconds.
+pub(crate) fn clock_seconds(span: jiff::Span) -> i64 {
+    i64::from(span.get_hours()) * 3600 + span.get_minutes() * 60 + span.get_seconds()
+}
+
+/// What is wrong with a zone that nobody knows.
+pub(crate) fn unknown_zone(tzid: &str) -> CalendarError {
+    let name = groupware_text::shortened(tzid);
+    CalendarError::bad_request(format!("Unknown time zone: {name}"))
 }
 
 /// Whether a text can be the name of a zone in a line of iCalendar: RFC 5545 §3.1 has no parameter with quotation marks
@@ -114,7 +156,7 @@ pub(crate) fn seconds(time: DateTime) -> i64 {
 
 /// The moment of a wall clock in a zone. In a gap (clocks go forward) and in a fold (clocks go
 /// back) the offset before the change counts, as RFC 5545 §3.3.5 asks.
-fn local_to_instant(local: DateTime, zone: Tz) -> Option<i64> {
+pub(crate) fn local_to_instant(local: DateTime, zone: Tz) -> Option<i64> {
     const STEPS_HOURS: [i64; 3] = [0, 1, 24];
     STEPS_HOURS.into_iter().find_map(|hours| {
         let earlier = local.checked_sub(jiff::Span::new().hours(hours)).ok()?;

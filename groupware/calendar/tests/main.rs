@@ -3,6 +3,7 @@
 
 mod brought;
 mod changed;
+mod foreign;
 mod hostile;
 mod icalendar;
 mod imported;

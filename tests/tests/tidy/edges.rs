@@ -212,7 +212,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("groupware-postgres", &["groupware-store", "groupware-text"]),
     ("groupware-process", &[]),
     ("groupware-proto-http", &[]),
-    ("groupware-proto-ical", &[]),
+    ("groupware-proto-ical", &["groupware-ids"]),
     ("groupware-proto-lookup", &[]),
     ("groupware-proto-mime", &["groupware-text"]),
     ("groupware-proto-proxy", &[]),

@@ -514,6 +514,9 @@ mod tests {
         assert!(starts(&hits_nothing, early, None, &range).unwrap().is_cut);
     }
 
+    /// Instances of a rule that are compared.
+    const COMPARED: usize = 100;
+
     fn any_rule() -> impl Strategy<Value = String> {
         let days = "(MO|TU|WE|TH|FR|SA|SU)(,(MO|WE|SU))?";
         let part = |name: &'static str, values: &'static str| {
@@ -549,7 +552,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(96))]
+        #![proptest_config(ProptestConfig::with_cases(700))]
 
         #[test]
         fn rules_come_to_what_calcard_makes_of_them(
@@ -559,13 +562,14 @@ mod tests {
             let end = at("2026-06-01T00:00");
             let compact = time::compact(time::seconds(first));
             let calendar = object(compact.trim_end_matches('Z'), &text);
-            let expanded = calendar.expand_dates(Tz::Floating, 3_000);
+            let expanded = calendar.expand_dates(Tz::Floating, COMPARED);
             prop_assert!(expanded.errors.is_empty(), "{:?}", expanded.errors);
             let seconds = expanded.events.iter().map(|event| event.timestamps().0);
             let mut expected: Vec<_> = seconds.map(time::utc).filter(|at| *at < end).collect();
             expected.sort();
-            let found = starts(&rule(&text), first, None, &(first..end)).unwrap();
+            let mut found = starts(&rule(&text), first, None, &(first..end)).unwrap();
             prop_assert!(!found.is_cut);
+            found.at.truncate(COMPARED);
             prop_assert_eq!(found.at, expected, "{}", text);
         }
     }

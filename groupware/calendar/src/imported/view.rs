@@ -1,39 +1,33 @@
 //! What an object that was kept as it came says, as far as this calendar understands it. Nothing is refused here
 //! that can be shown in part: the object itself is kept whatever is made of it.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
+use std::collections::BTreeMap;
 
-use calcard::common::{PartialDateTime, timezone::Tz};
-use calcard::icalendar::timezone::TzResolver;
+use calcard::common::PartialDateTime;
 use calcard::icalendar::{
     ICalendar, ICalendarComponent, ICalendarComponentType as Component, ICalendarEntry,
-    ICalendarParameterName as Parameter, ICalendarPeriod, ICalendarProperty as Property,
-    ICalendarRecurrenceRule as Rule, ICalendarValue,
+    ICalendarParameterName as Parameter, ICalendarProperty as Property,
 };
 use calcard::{Entry as Parsed, Parser};
 use jiff::civil::{DateTime, Time};
 
-use super::recurrence;
-use crate::icalendar::{duration, extra, integer, moment_of, parameter, text};
-use crate::json::{bare_address, end_of};
+use super::readable::readable;
+use crate::file_zones::FileZones;
+use crate::icalendar::extra;
+use crate::json::bare_address;
 use crate::object::{Kind, Span};
+use crate::values::{duration, integer, parameter, text};
 use crate::{
     Answer, Attendee, Class, Details, Event, Moment, Organizer, Role, Status, Transparency,
     UserType, limits, time,
 };
-
-/// Most rules of one event that are followed. RFC 5545 advises no more than one.
-const RULES: usize = 4;
-/// How far back the instances go of what has too many to be listed.
-const LOOKED_BACK_S: i64 = 31 * 86_400;
 
 /// Parses an object.
 ///
 /// # Errors
 /// What is wrong with it.
 pub(crate) fn parse(original: &str) -> Result<ICalendar, String> {
-    match Parser::new(original).entry() {
+    match Parser::new(&readable(original)).entry() {
         Parsed::ICalendar(calendar) => Ok(calendar),
         Parsed::UnterminatedComponent(name) => Err(format!("{name} has no end")),
         Parsed::InvalidLine(line) => {
@@ -47,9 +41,15 @@ pub(crate) fn parse(original: &str) -> Result<ICalendar, String> {
 /// The components of an object.
 pub(crate) struct Series<'a> {
     pub(crate) kind: Kind,
-    zones: TzResolver<&'a str>,
+    pub(super) zones: FileZones<'a>,
     /// All components that count, of one kind.
     components: Vec<&'a ICalendarComponent>,
+    /// The component that says what all instances have in common, and when the first one begins.
+    pub(super) master: Option<(&'a ICalendarComponent, Option<Moment>)>,
+    /// The components that stand for one instance each, by the moment that they stand for.
+    pub(super) overrides: BTreeMap<i64, &'a ICalendarComponent>,
+    /// Those that stand for an instance and all later ones (RFC 5545 §3.2.13).
+    pub(super) ranges: BTreeMap<i64, &'a ICalendarComponent>,
 }
 
 /// When an event begins and ends.
@@ -80,10 +80,47 @@ impl<'a> Series<'a> {
             };
             (Kind::Other, other.filter(is_other).take(1).collect())
         });
-        Self {
+        let mut series = Self {
             kind,
-            zones: calendar.build_tz_resolver(),
+            zones: FileZones::of(calendar),
             components,
+            master: None,
+            overrides: BTreeMap::new(),
+            ranges: BTreeMap::new(),
+        };
+        let master = series.newest(series.masters());
+        series.master = master.map(|it| (it, series.moment(it, &Property::Dtstart)));
+        series.sort_overrides();
+        series
+    }
+
+    /// Of several versions, the one with the higher SEQUENCE, or else the later stamp, or else the last.
+    fn newest(
+        &self,
+        all: impl Iterator<Item = &'a ICalendarComponent>,
+    ) -> Option<&'a ICalendarComponent> {
+        all.max_by_key(|component| self.version_of(component))
+    }
+
+    fn sort_overrides(&mut self) {
+        for component in &self.components {
+            let Some(id) = self.instance(component) else {
+                continue;
+            };
+            let id_entry = component.property(&Property::RecurrenceId);
+            let is_range = id_entry.is_some_and(|it| it.parameter(&Parameter::Range).is_some());
+            let known = match is_range {
+                true => self.ranges.get(&id),
+                false => self.overrides.get(&id),
+            };
+            let version = self.version_of(component);
+            if known.is_some_and(|known| self.version_of(known) > version) {
+                continue;
+            }
+            match is_range {
+                true => self.ranges.insert(id, component),
+                false => self.overrides.insert(id, component),
+            };
         }
     }
 
@@ -93,12 +130,6 @@ impl<'a> Series<'a> {
             let mut all = self.components.iter();
             let is_busy = all.any(|it| it.component_type == Component::VFreebusy);
             return is_busy.then(|| "free and busy times are no event, and not kept".to_owned());
-        }
-        let masters = self.masters().count();
-        if masters > 1 {
-            let cause = "it is there in several versions, none of which has a RECURRENCE-ID: \
-                         leave the newest one in the file";
-            return Some(cause.to_owned());
         }
         for component in &self.components {
             for property in [Property::Dtstart, Property::RecurrenceId] {
@@ -117,7 +148,8 @@ impl<'a> Series<'a> {
         None
     }
 
-    fn masters(&self) -> impl Iterator<Item = &'a ICalendarComponent> {
+    /// The versions of what all instances have in common.
+    pub(super) fn masters(&self) -> impl Iterator<Item = &'a ICalendarComponent> {
         let all = self.components.iter().copied();
         all.filter(|component| !component.has_property(&Property::RecurrenceId))
     }
@@ -125,12 +157,12 @@ impl<'a> Series<'a> {
     /// The component that says what all instances have in common, or the first one.
     pub(crate) fn main(&self) -> Option<&'a ICalendarComponent> {
         let first = || self.components.first().copied();
-        self.masters().next().or_else(first)
+        self.master.as_ref().map(|(it, _)| *it).or_else(first)
     }
 
     /// Whether it has instances alone, and nothing that says what they have in common.
     pub(crate) fn is_part(&self) -> bool {
-        self.masters().next().is_none() && !self.components.is_empty()
+        self.master.is_none() && !self.components.is_empty()
     }
 
     /// A time zone in which it begins or ends, and which nobody knows.
@@ -142,16 +174,8 @@ impl<'a> Series<'a> {
         });
         all.find_map(|entry| {
             let value = entry.values.first()?.as_partial_date_time()?;
-            let moment = moment_of(value, entry.tz_id(), &self.zones)?;
+            let moment = self.zones.moment(value, entry.tz_id())?;
             entry.tz_id().filter(|_| moment.is_err())
-        })
-    }
-
-    /// The components that stand for one instance each, with what they stand for.
-    fn overrides(&self) -> impl Iterator<Item = (i64, &'a ICalendarComponent)> {
-        self.components.iter().filter_map(|component| {
-            let id = self.instance(component)?;
-            Some((id, *component))
         })
     }
 
@@ -182,38 +206,86 @@ impl<'a> Series<'a> {
     /// The moment that a component stands for as one instance of a series.
     pub(crate) fn instance(&self, component: &ICalendarComponent) -> Option<i64> {
         let id = self.moment(component, &Property::RecurrenceId)?;
-        Some(id.instant())
+        Some(self.as_in_series(id).instant())
     }
 
-    fn value(&self, entry: &ICalendarEntry, value: &PartialDateTime) -> Option<Moment> {
-        // A zone that nobody knows: the wall clock is what there is.
-        let known = moment_of(value, entry.tz_id(), &self.zones)?;
+    /// A moment that names an instance, in the terms of the series: of its day if it has no times, at its time if the
+    /// name is a day, in its zone if the name has none.
+    pub(super) fn as_in_series(&self, named: Moment) -> Moment {
+        let start = self.master.as_ref().and_then(|(_, start)| start.as_ref());
+        let clock = match (start, &named) {
+            (None, _) | (Some(Moment::Day(_)), Moment::Day(_)) => return named,
+            (Some(Moment::Day(_)), _) => local(&named),
+            (Some(start), Moment::Day(date)) => date.to_datetime(local(start).time()),
+            (Some(Moment::Floating(_)), _) | (Some(_), Moment::Floating(_)) => local(&named),
+            (Some(_), Moment::Utc(_) | Moment::Zoned { .. }) => return named,
+        };
+        let moment = start.and_then(|start| self.zones.with_local(start, clock));
+        moment.unwrap_or(named)
+    }
+
+    /// The moment that a value says, by the wall clock where nobody knows its zone.
+    pub(super) fn value(&self, entry: &ICalendarEntry, value: &PartialDateTime) -> Option<Moment> {
+        let known = self.zones.moment(value, entry.tz_id())?;
         known
-            .or_else(|error| moment_of(value, None, &self.zones).unwrap_or(Err(error)))
+            .or_else(|error| self.zones.moment(value, None).unwrap_or(Err(error)))
             .ok()
     }
 
-    fn moment(&self, component: &ICalendarComponent, property: &Property) -> Option<Moment> {
+    pub(super) fn moment(
+        &self,
+        component: &ICalendarComponent,
+        property: &Property,
+    ) -> Option<Moment> {
         let entry = component.property(property)?;
         self.value(entry, entry.values.first()?.as_partial_date_time()?)
     }
 
     /// When a component begins and ends.
     pub(crate) fn times(&self, component: &ICalendarComponent) -> Option<Times> {
-        let due = match self.kind {
-            Kind::Task => self.moment(component, &Property::Due),
-            _ => None,
-        };
         let start = self
             .moment(component, &Property::Dtstart)
-            .or_else(|| due.clone())
+            .or_else(|| self.due(component))
             .or_else(|| self.moment(component, &Property::RecurrenceId))?;
-        let end = self.moment(component, &Property::Dtend).or(due);
-        let end =
-            end.filter(|end| end.is_day() == start.is_day() && end.instant() >= start.instant());
-        let lasts = duration(component).ok().flatten();
-        let end = end_of(&start, end, lasts).or_else(|_| end_of(&start, None, None));
+        let end = self.said_end(component, &start);
+        let end = end.or_else(|| self.lasting(component, &start));
         Some((start.clone(), end.unwrap_or(start)))
+    }
+
+    fn due(&self, component: &ICalendarComponent) -> Option<Moment> {
+        let is_task = self.kind == Kind::Task;
+        is_task.then(|| self.moment(component, &Property::Due))?
+    }
+
+    /// The end that a component says, if that can be one.
+    pub(super) fn said_end(
+        &self,
+        component: &ICalendarComponent,
+        start: &Moment,
+    ) -> Option<Moment> {
+        let end = self.moment(component, &Property::Dtend);
+        let end = end.or_else(|| self.due(component));
+        end.filter(|end| end.is_day() == start.is_day() && end.instant() >= start.instant())
+    }
+
+    /// The end of what begins then by how long a component lasts, or as RFC 5545 §3.6.1 has it for those that don't
+    /// say it.
+    pub(super) fn lasting(&self, component: &ICalendarComponent, start: &Moment) -> Option<Moment> {
+        let usual = jiff::Span::new().days(i64::from(start.is_day()));
+        let lasts = duration(component).ok().flatten();
+        let end = self.zones.plus(start, lasts.unwrap_or(usual))?;
+        match end.instant() >= start.instant() {
+            true => Some(end),
+            false => self.zones.plus(start, usual),
+        }
+    }
+
+    /// The component that says what an instance is: its own, or one for it and all later ones.
+    pub(super) fn component_of(&self, id: i64) -> Option<&'a ICalendarComponent> {
+        let own = self.overrides.get(&id).copied();
+        let from = || self.ranges.range(..=id).next_back();
+        own.or_else(|| from().map(|(_, component)| *component))
+            .or_else(|| self.main())
     }
 
     /// What instance `id` says; without one, what all have in common. `None` if there are no such times.
@@ -229,11 +301,12 @@ impl<'a> Series<'a> {
             };
             return Some(self.read(of, main, times));
         };
-        let mut overrides = self.overrides();
-        let own = overrides.find(|(id, _)| *id == span.id);
-        let component = own.map_or(main, |(_, component)| component);
+        let component = self.component_of(span.id)?;
         let (start, end) = self.times(component)?;
-        let times = (at(&start, span.start)?, at(&end, span.end)?);
+        let times = (
+            self.zones.at(&start, span.start)?,
+            self.zones.at(&end, span.end)?,
+        );
         Some(self.read(of, component, times))
     }
 
@@ -262,8 +335,8 @@ impl<'a> Series<'a> {
                 summary: owned(Property::Summary),
                 location: owned(Property::Location),
                 description: owned(Property::Description),
-                start: times.0,
-                end: times.1,
+                start: self.zones.shown(times.0),
+                end: self.zones.shown(times.1),
                 class: word(owned(Property::Class), Class::parse),
                 transparency: word(owned(Property::Transp), Transparency::parse),
                 status: word(owned(Property::Status), Status::parse),
@@ -280,142 +353,6 @@ impl<'a> Series<'a> {
                 alarm: None,
             },
         }
-    }
-
-    /// The instances in a range, in the order of their starts, and whether some are left out.
-    pub(crate) fn spans(&self, range: &Range<i64>, most: usize) -> (Vec<Span>, bool) {
-        let mut all = BTreeMap::new();
-        let mut is_cut = false;
-        if let Some((main, times)) = self.recurring() {
-            is_cut = self.follow(main, &times, range, &mut all);
-        }
-        for (id, component) in self.overrides() {
-            if let Some((start, end)) = self.times(component) {
-                all.insert(id, (start.instant(), end.instant()));
-            }
-        }
-        let is_in = |(start, end): &(i64, i64)| *start < range.end && *end >= range.start;
-        let spans = all.into_iter().filter(|(_, times)| is_in(times));
-        let mut spans: Vec<Span> = spans
-            .map(|(id, (start, end))| Span { start, end, id })
-            .collect();
-        spans.sort_unstable();
-        if spans.len() > most {
-            is_cut = true;
-            // Of too many, those that people look at.
-            let recent = range.start.saturating_add(limits::PAST_S - LOOKED_BACK_S);
-            spans.retain(|span| span.end >= recent);
-            spans.truncate(most);
-        }
-        (spans, is_cut)
-    }
-
-    fn recurring(&self) -> Option<(&'a ICalendarComponent, Times)> {
-        let main = self.masters().next()?;
-        Some((main, self.times(main)?))
-    }
-
-    /// Adds what rules and dates of a component say, by what names it; whether some is left out.
-    fn follow(
-        &self,
-        main: &ICalendarComponent,
-        times: &Times,
-        range: &Range<i64>,
-        all: &mut BTreeMap<i64, (i64, i64)>,
-    ) -> bool {
-        let (first, day) = (local(&times.0), 86_400);
-        // Wall clocks are at most so far from the moments that they stand for.
-        let around = time::utc(
-            range
-                .start
-                .saturating_sub(day)
-                .saturating_sub(length(times)),
-        )..time::utc(range.end.saturating_add(day));
-        let (mut is_cut, mut has_rule) = (false, false);
-        for rule in main.properties(&Property::Rrule).take(RULES) {
-            let Some(ICalendarValue::RecurrenceRule(rule)) = rule.values.first() else {
-                continue;
-            };
-            let until = rule.until.as_ref().and_then(|at| self.until(at, &times.0));
-            let Some(found) = recurrence::starts(rule, first, until, &around) else {
-                is_cut = true;
-                continue;
-            };
-            is_cut |= found.is_cut;
-            has_rule |= is_followed(rule);
-            let found = found.at.into_iter().filter_map(|at| shifted(times, at));
-            all.extend(found.map(|times| (times.0, times)));
-        }
-        if !has_rule {
-            let own = (times.0.instant(), times.1.instant());
-            all.insert(own.0, own);
-        }
-        self.add_dates(main, times, all);
-        let (moments, days) = self.exceptions(main);
-        let is_on = |id: i64| days.contains(&local(&at_or(&times.0, id)).date());
-        all.retain(|id, _| !moments.contains(id) && (days.is_empty() || !is_on(*id)));
-        is_cut
-    }
-
-    /// The wall clock after which a rule has no instance.
-    fn until(&self, until: &PartialDateTime, start: &Moment) -> Option<DateTime> {
-        let last_second = Time::constant(23, 59, 59, 0);
-        Some(match moment_of(until, None, &self.zones)?.ok()? {
-            Moment::Day(date) => date.to_datetime(last_second),
-            moment if start.is_day() => local(&moment).date().to_datetime(last_second),
-            Moment::Utc(at) => local(&at_or(start, time::seconds(at))),
-            moment => local(&moment),
-        })
-    }
-
-    fn add_dates(
-        &self,
-        main: &ICalendarComponent,
-        times: &Times,
-        all: &mut BTreeMap<i64, (i64, i64)>,
-    ) {
-        for entry in main.properties(&Property::Rdate) {
-            for value in &entry.values {
-                let (start, end) = match value {
-                    ICalendarValue::PartialDateTime(at) => (self.value(entry, at), None),
-                    ICalendarValue::Period(ICalendarPeriod::Range { start, end }) => {
-                        (self.value(entry, start), self.value(entry, end))
-                    }
-                    ICalendarValue::Period(ICalendarPeriod::Duration { start, .. }) => {
-                        (self.value(entry, start), None)
-                    }
-                    _ => continue,
-                };
-                let Some(start) = start.map(|start| start.instant()) else {
-                    continue;
-                };
-                let end = end.map_or(start.saturating_add(length(times)), |end| end.instant());
-                all.insert(start, (start, end.max(start)));
-            }
-        }
-    }
-
-    /// Moments and days on which there is nothing.
-    fn exceptions(
-        &self,
-        main: &ICalendarComponent,
-    ) -> (BTreeSet<i64>, BTreeSet<jiff::civil::Date>) {
-        let (mut moments, mut days) = (BTreeSet::new(), BTreeSet::new());
-        for entry in main.properties(&Property::Exdate) {
-            for value in &entry.values {
-                let at = value.as_partial_date_time();
-                match at.and_then(|at| self.value(entry, at)) {
-                    Some(Moment::Day(date)) => {
-                        days.insert(date);
-                    }
-                    Some(moment) => {
-                        moments.insert(moment.instant());
-                    }
-                    None => {}
-                }
-            }
-        }
-        (moments, days)
     }
 }
 
@@ -460,11 +397,6 @@ pub(crate) fn name_alone(of: About<'_>, span: Option<Span>) -> Event {
     }
 }
 
-/// Rules that say nothing of instances are as none.
-fn is_followed(rule: &Rule) -> bool {
-    rule.count != Some(0) && rule.interval != Some(0)
-}
-
 fn word<T: Default>(text: Option<String>, parse: impl Fn(&str) -> Option<T>) -> T {
     text.and_then(|text| parse(&text)).unwrap_or_default()
 }
@@ -496,54 +428,4 @@ pub(crate) fn local(moment: &Moment) -> DateTime {
         Moment::Day(date) => date.to_datetime(Time::midnight()),
         Moment::Utc(at) | Moment::Floating(at) | Moment::Zoned { local: at, .. } => *at,
     }
-}
-
-/// A moment of the same kind and zone with another wall clock.
-fn with_local(moment: &Moment, at: DateTime) -> Option<Moment> {
-    Some(match moment {
-        Moment::Day(_) => Moment::Day(at.date()),
-        Moment::Utc(_) => Moment::Utc(at),
-        Moment::Floating(_) => Moment::Floating(at),
-        Moment::Zoned { tzid, .. } => return Moment::zoned(at, tzid).ok(),
-    })
-}
-
-/// A moment of the same kind and zone at a second since 1970.
-fn at(moment: &Moment, second: i64) -> Option<Moment> {
-    match moment {
-        Moment::Zoned { tzid, .. } => {
-            let zone: Tz = tzid.parse().ok()?;
-            Some(Moment::Zoned {
-                local: time::local_in(second, zone)?,
-                tzid: tzid.clone(),
-                instant: second,
-            })
-        }
-        _ => with_local(moment, time::utc(second)),
-    }
-}
-
-fn at_or(moment: &Moment, second: i64) -> Moment {
-    at(moment, second).unwrap_or_else(|| Moment::Utc(time::utc(second)))
-}
-
-/// How long an event lasts, in seconds.
-fn length((start, end): &Times) -> i64 {
-    end.instant().saturating_sub(start.instant())
-}
-
-/// The times of an instance that begins at a wall clock: as long by the clock as the first one, where both its
-/// ends go by the same.
-fn shifted(times: &Times, begins: DateTime) -> Option<(i64, i64)> {
-    let (first, last) = times;
-    let start = with_local(first, begins)?.instant();
-    let end = match first.tzid() == last.tzid() {
-        true => {
-            let by_clock = time::seconds(local(last)) - time::seconds(local(first));
-            let end = time::utc(time::seconds(begins).saturating_add(by_clock));
-            with_local(last, end)?.instant()
-        }
-        false => start.saturating_add(length(times)),
-    };
-    Some((start, end.max(start)))
 }

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use calcard::icalendar::{ICalendar, ICalendarComponent, ICalendarProperty as Property};
 use groupware_proto_ical::Edit;
+use jiff::civil::DateTime;
 
-use crate::icalendar::{duration, known_zone, moment_of};
-use crate::json::end_of;
+use crate::file_zones::FileZones;
+use crate::values::{duration, text};
 use crate::{Details, Moment, time, zones};
 
 /// Whether two moments are the same to people: a day, by the clock wherever they are, or an instant.
@@ -18,6 +19,7 @@ pub(super) fn is_same(one: &Moment, other: &Moment) -> bool {
 /// The times of a component that doesn't recur.
 pub(super) struct Times<'a> {
     calendar: &'a ICalendar,
+    known: FileZones<'a>,
     component: &'a ICalendarComponent,
     /// The time zones that the object is going to name and doesn't describe yet, and how they are described.
     pub(super) zones: BTreeMap<String, String>,
@@ -27,6 +29,7 @@ impl<'a> Times<'a> {
     pub(super) fn new(calendar: &'a ICalendar, component: &'a ICalendarComponent) -> Self {
         Self {
             calendar,
+            known: FileZones::of(calendar),
             component,
             zones: BTreeMap::new(),
         }
@@ -47,7 +50,8 @@ impl<'a> Times<'a> {
         }
         // It lasts as long as it says, or as RFC 5545 §3.6.1 has it for those that don't say it.
         let lasts = duration(self.component).ok().flatten();
-        let end = end_of(&wanted.start, None, lasts).ok();
+        let usual = jiff::Span::new().days(i64::from(wanted.start.is_day()));
+        let end = self.known.plus(&wanted.start, lasts.unwrap_or(usual));
         if !is(end.as_ref(), &wanted.end) {
             edits.push(self.edit("DTEND", &wanted.end));
             edits.push(Edit {
@@ -62,10 +66,9 @@ impl<'a> Times<'a> {
     fn said(&self, property: &Property) -> Option<Moment> {
         let entry = self.component.property(property)?;
         let value = entry.values.first()?.as_partial_date_time()?;
-        let zones = self.calendar.build_tz_resolver();
-        let known = moment_of(value, entry.tz_id(), &zones)?;
+        let known = self.known.moment(value, entry.tz_id())?;
         known
-            .or_else(|error| moment_of(value, None, &zones).unwrap_or(Err(error)))
+            .or_else(|error| self.known.moment(value, None).unwrap_or(Err(error)))
             .ok()
     }
 
@@ -76,15 +79,28 @@ impl<'a> Times<'a> {
                 kind = Some("DATE".to_owned());
                 time::compact(moment.instant())[..8].to_owned()
             }
-            Moment::Utc(_) => time::compact(moment.instant()),
-            Moment::Floating(at) => by_clock(*at),
-            Moment::Zoned { local, tzid, .. } => match self.name_of(tzid, moment.instant()) {
-                Some(name) => {
-                    zone = Some(name);
-                    by_clock(*local)
+            Moment::Floating(at) => {
+                // A zone that nobody knows stays: the clock is what was shown of it.
+                zone = self
+                    .named(property)
+                    .filter(|name| self.known.get(name).is_none());
+                by_clock(*at)
+            }
+            Moment::Utc(_) | Moment::Zoned { .. } => {
+                let in_zone = match moment {
+                    Moment::Zoned { local, tzid, .. } => self
+                        .name_of(tzid, moment.instant())
+                        .map(|name| (name, *local)),
+                    _ => None,
+                };
+                match in_zone.or_else(|| self.in_own_zone(property, moment.instant())) {
+                    Some((name, clock)) => {
+                        zone = Some(name);
+                        by_clock(clock)
+                    }
+                    None => time::compact(moment.instant()),
                 }
-                None => time::compact(moment.instant()),
-            },
+            }
         };
         Edit {
             property,
@@ -93,19 +109,41 @@ impl<'a> Times<'a> {
         }
     }
 
+    /// The zone that a property names, or that of the beginning.
+    fn named(&self, property: &str) -> Option<String> {
+        let own = match property {
+            "DTEND" => self.component.property(&Property::Dtend),
+            _ => None,
+        };
+        let entry = own.or_else(|| self.component.property(&Property::Dtstart))?;
+        let name = entry.tz_id().filter(|name| time::can_name_zone(name))?;
+        Some(name.to_owned())
+    }
+
+    /// A moment by the clock of the zone that a property has, which it keeps: those who change it may know the moment
+    /// alone. `None` if that clock shows it twice.
+    fn in_own_zone(&self, property: &str, second: i64) -> Option<(String, DateTime)> {
+        let name = self.named(property)?;
+        let moment = self.known.zoned(time::utc(second), &name).ok()?;
+        let Moment::Zoned { local, .. } = self.known.at(&moment, second)? else {
+            return None;
+        };
+        let again = self.known.zoned(local, &name).ok()?;
+        (again.instant() == second).then_some((name, local))
+    }
+
     /// What the object calls a zone; `None` if it can't be described. A name that can't be written is none: what lies
     /// in the object is folded and escaped, and is read as another text than it is written as.
     fn name_of(&mut self, tzid: &str, at: i64) -> Option<String> {
-        let resolver = self.calendar.build_tz_resolver();
         let named = self.component.entries.iter().filter_map(|it| it.tz_id());
-        let mut named = named.filter(|name| time::can_name_zone(name));
-        if let Some(name) = named.find(|name| known_zone(&resolver, name) == tzid) {
-            return Some(name.to_owned());
-        }
-        let described = self.calendar.timezones().filter_map(|zone| zone.timezone());
-        let names = described.map(|(name, _)| name);
-        let mut names = names.filter(|name| time::can_name_zone(name));
-        if let Some(name) = names.find(|name| known_zone(&resolver, name) == tzid) {
+        let described = self.calendar.timezones();
+        let described = described.filter_map(|zone| text(zone, &Property::Tzid));
+        let mut names = named.chain(described);
+        let is_it = |name: &str| {
+            let known = self.known.get(name).and_then(|zone| zone.name);
+            time::can_name_zone(name) && known.as_deref() == Some(tzid)
+        };
+        if let Some(name) = names.find(|name| is_it(name)) {
             return Some(name.to_owned());
         }
         if !time::can_name_zone(tzid) {
@@ -118,7 +156,7 @@ impl<'a> Times<'a> {
 }
 
 /// A wall clock without a zone.
-fn by_clock(at: jiff::civil::DateTime) -> String {
+fn by_clock(at: DateTime) -> String {
     let mut text = time::compact(time::seconds(at));
     text.pop();
     text

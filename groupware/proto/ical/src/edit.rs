@@ -1,6 +1,6 @@
 //! Properties of a component changed in the lines of an object: all other lines stay as they are, byte for byte.
 
-use crate::line::{Line, Lines, Said};
+use crate::line::{Line, Lines, Property};
 
 /// How many bytes a line has at most before it is folded: RFC 5545 §3.1.
 const LINE_BYTES: usize = 75;
@@ -58,9 +58,9 @@ pub fn edited(object: &[u8], edits: &[(usize, Vec<Edit>)]) -> Option<Vec<u8>> {
             written.extend_from_slice(&object[..line.at]);
         }
         let text = line.unfolded();
-        let said = Said::read(&text);
-        if said.is("BEGIN") {
-            let value = said.value.trim_ascii();
+        let property = Property::read(&text);
+        if property.is("BEGIN") {
+            let value = property.value.trim_ascii();
             if level == 1 && !value.eq_ignore_ascii_case(b"VTIMEZONE") {
                 let of = edits.iter().find(|(number, _)| *number == components);
                 open = of.map(|(_, edits)| Open::new(edits, &line));
@@ -69,7 +69,7 @@ pub fn edited(object: &[u8], edits: &[(usize, Vec<Edit>)]) -> Option<Vec<u8>> {
                 open.finish(&mut written);
             }
             level += 1;
-        } else if said.is("END") {
+        } else if property.is("END") {
             level = level.saturating_sub(1);
             if level == 1
                 && let Some(mut open) = open.take()
@@ -78,7 +78,7 @@ pub fn edited(object: &[u8], edits: &[(usize, Vec<Edit>)]) -> Option<Vec<u8>> {
             }
         } else if level == 2
             && let Some(open) = &mut open
-            && open.change(&said, &mut written)
+            && open.change(&property, &mut written)
         {
             continue;
         }
@@ -91,7 +91,7 @@ pub fn edited(object: &[u8], edits: &[(usize, Vec<Edit>)]) -> Option<Vec<u8>> {
 pub fn with_zones(object: &[u8], zones: &[u8]) -> Vec<u8> {
     let first = Lines::new(object).skip(1).find(|line| {
         let text = line.unfolded();
-        Said::read(&text).is("BEGIN")
+        Property::read(&text).is("BEGIN")
     });
     let at = first.map_or(object.len(), |line| line.at);
     [&object[..at], zones, &object[at..]].concat()
@@ -118,12 +118,12 @@ impl<'e> Open<'e> {
     }
 
     /// Writes what becomes of a line; false if nothing is to become of it.
-    fn change(&mut self, said: &Said<'_>, to: &mut Vec<u8>) -> bool {
-        let Some(at) = self.edits.iter().position(|edit| said.is(edit.property)) else {
+    fn change(&mut self, was: &Property<'_>, to: &mut Vec<u8>) -> bool {
+        let Some(at) = self.edits.iter().position(|edit| was.is(edit.property)) else {
             return false;
         };
         if !std::mem::replace(&mut self.is_done[at], true) {
-            self.write(&self.edits[at], Some(said), to);
+            self.write(&self.edits[at], Some(was), to);
         }
         true
     }
@@ -137,13 +137,13 @@ impl<'e> Open<'e> {
         }
     }
 
-    fn write(&self, edit: &Edit, was: Option<&Said<'_>>, to: &mut Vec<u8>) {
+    fn write(&self, edit: &Edit, was: Option<&Property<'_>>, to: &mut Vec<u8>) {
         let Some(value) = &edit.value else {
             return;
         };
         let mut line = Vec::with_capacity(value.len() + LINE_BYTES);
-        line.extend_from_slice(was.map_or(edit.property.as_bytes(), |said| said.name));
-        let kept = was.into_iter().flat_map(Said::parameters);
+        line.extend_from_slice(was.map_or(edit.property.as_bytes(), |was| was.name));
+        let kept = was.into_iter().flat_map(Property::parameters);
         for (name, parameter) in kept {
             let is_other = |of: &str| !name.eq_ignore_ascii_case(of.as_bytes());
             if edit.parameters.iter().all(|(of, _)| is_other(of)) {
@@ -283,7 +283,7 @@ mod tests {
             let lines: Vec<_> = Lines::new(&found).collect();
             prop_assert_eq!(lines.len(), 5);
             let (line, value) = (lines[2].unfolded(), escaped(&text));
-            prop_assert_eq!(Said::read(&line).value, value.as_bytes());
+            prop_assert_eq!(Property::read(&line).value, value.as_bytes());
             for physical in lines[2].bytes.split(|byte| *byte == b'\n') {
                 prop_assert!(physical.len() <= LINE_BYTES + 1);
                 prop_assert!(std::str::from_utf8(physical).is_ok());

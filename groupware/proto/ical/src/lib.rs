@@ -10,6 +10,7 @@ mod object;
 mod split;
 
 pub use edit::{Edit, edited, escaped, with_zones};
+pub use line::{Line, Lines, Property};
 pub use object::Object;
 pub use split::{Damage, Fault, LEVELS, split};
 

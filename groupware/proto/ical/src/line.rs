@@ -6,8 +6,9 @@ use memchr::memchr;
 
 /// A content line as it lies in a file: folded as it came, with its end.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Line<'a> {
-    pub(crate) bytes: &'a [u8],
+pub struct Line<'a> {
+    /// Its bytes, with folds and end.
+    pub bytes: &'a [u8],
     /// Where it begins in the file.
     pub(crate) at: usize,
     /// Its number in the file, from 1.
@@ -15,14 +16,16 @@ pub(crate) struct Line<'a> {
 }
 
 /// The content lines of a file.
-pub(crate) struct Lines<'a> {
+#[derive(Debug)]
+pub struct Lines<'a> {
     file: &'a [u8],
     at: usize,
     number: usize,
 }
 
 impl<'a> Lines<'a> {
-    pub(crate) fn new(file: &'a [u8]) -> Self {
+    /// The lines of a file, without the mark of UTF-8 before the first.
+    pub fn new(file: &'a [u8]) -> Self {
         const MARK: &[u8] = "\u{feff}".as_bytes();
         let at = if file.starts_with(MARK) {
             MARK.len()
@@ -54,7 +57,7 @@ impl<'a> Iterator for Lines<'a> {
 
 impl<'a> Line<'a> {
     /// The line without folds and without its end.
-    pub(crate) fn unfolded(&self) -> Cow<'a, [u8]> {
+    pub fn unfolded(&self) -> Cow<'a, [u8]> {
         let line = without_end(self.bytes);
         if memchr(b'\n', line).is_none() {
             return Cow::Borrowed(line);
@@ -75,15 +78,20 @@ fn without_end(line: &[u8]) -> &[u8] {
 
 /// What a content line says: `NAME;PARAMETERS:VALUE`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Said<'l> {
-    pub(crate) name: &'l [u8],
+pub struct Property<'l> {
+    /// Its name, in the case in which it is written.
+    pub name: &'l [u8],
     parameters: &'l [u8],
-    pub(crate) value: &'l [u8],
+    /// Its value as it is written.
+    pub value: &'l [u8],
 }
 
-impl<'l> Said<'l> {
+impl<'l> Property<'l> {
     /// Reads an unfolded line. A line without a value has an empty one.
-    pub(crate) fn read(line: &'l [u8]) -> Self {
+    ///
+    /// The name of a time zone may have colons outside of quotation marks, as Exchange and old Evolution write it:
+    /// `TZID=GMT+05:00:20270704T140000`. The value begins behind the last colon before a date then.
+    pub fn read(line: &'l [u8]) -> Self {
         let name_ends = line.iter().position(|byte| matches!(byte, b';' | b':'));
         let (name, rest) = line.split_at(name_ends.unwrap_or(line.len()));
         let mut is_quoted = false;
@@ -91,6 +99,7 @@ impl<'l> Said<'l> {
             is_quoted ^= *byte == b'"';
             !is_quoted && *byte == b':'
         });
+        let value_at = value_at.map(|at| at + colons_of_zone(&rest[..at], &rest[at..]));
         let (parameters, value) = rest.split_at(value_at.unwrap_or(rest.len()));
         Self {
             name: name.trim_ascii(),
@@ -99,12 +108,13 @@ impl<'l> Said<'l> {
         }
     }
 
-    pub(crate) fn is(&self, name: &str) -> bool {
+    /// Whether it has this name, in any case.
+    pub fn is(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name.as_bytes())
     }
 
     /// Its parameters: the name of each, and how it is written.
-    pub(crate) fn parameters(&self) -> impl Iterator<Item = (&'l [u8], &'l [u8])> + use<'l> {
+    pub fn parameters(&self) -> impl Iterator<Item = (&'l [u8], &'l [u8])> + use<'l> {
         let mut is_quoted = false;
         let parts = self.parameters.split(move |byte| {
             is_quoted ^= *byte == b'"';
@@ -118,7 +128,7 @@ impl<'l> Said<'l> {
     }
 
     /// The time zone that its value is in.
-    pub(crate) fn zone(&self) -> Option<&'l [u8]> {
+    pub fn zone(&self) -> Option<&'l [u8]> {
         let mut all = self.parameters();
         all.find_map(|(name, part)| {
             let value = part[memchr(b'=', part)? + 1..].trim_ascii();
@@ -127,6 +137,29 @@ impl<'l> Said<'l> {
             name.eq_ignore_ascii_case(b"TZID").then_some(value)
         })
     }
+}
+
+/// How far the value is behind the first colon where the last parameter is a zone with colons in its name.
+fn colons_of_zone(parameters: &[u8], rest: &[u8]) -> usize {
+    const ZONE: &[u8] = b"TZID=";
+    let last = parameters.rsplit(|byte| *byte == b';').next();
+    let last = last.unwrap_or_default().trim_ascii();
+    let name = last.get(..ZONE.len()).unwrap_or_default();
+    let is_zone = name.eq_ignore_ascii_case(ZONE) && !last.contains(&b'"');
+    if !is_zone || begins_with_date(&rest[1..]) {
+        return 0;
+    }
+    let colons = (1..rest.len()).rev().filter(|at| rest[*at] == b':');
+    let mut dates = colons.filter(|at| begins_with_date(&rest[at + 1..]));
+    dates.next().unwrap_or(0)
+}
+
+/// Whether a value begins with the eight digits of a date: RFC 5545 §3.3.4.
+fn begins_with_date(value: &[u8]) -> bool {
+    let value = value.trim_ascii_start();
+    value.len() >= 8
+        && value[..8].iter().all(u8::is_ascii_digit)
+        && !value.get(8).is_some_and(u8::is_ascii_digit)
 }
 
 #[cfg(test)]
@@ -152,11 +185,40 @@ mod tests {
 
     #[test]
     fn a_zone_is_found_among_parameters() {
-        let zone = |line: &'static str| Said::read(line.as_bytes()).zone();
+        let zone = |line: &'static str| Property::read(line.as_bytes()).zone();
         let berlin = Some(&b"Europe/Berlin"[..]);
         assert_eq!(zone("DTSTART;TZID=Europe/Berlin:20260105T090000"), berlin);
         assert_eq!(zone("X;A=\";TZID=x:\";tzid=\"Europe/Berlin\":1"), berlin);
         assert_eq!(zone("DTSTART:TZID=Europe/Berlin"), None);
-        assert_eq!(Said::read(b"X;A=\"b:c\":d:e").value, b"d:e");
+        assert_eq!(Property::read(b"X;A=\"b:c\":d:e").value, b"d:e");
+    }
+
+    #[test]
+    fn a_zone_has_colons_without_quotation_marks() {
+        for (line, zone, value) in [
+            (
+                "A;TZID=tzone://Microsoft/Utc:20270704T140000",
+                "tzone://Microsoft/Utc",
+                "20270704T140000",
+            ),
+            (
+                "A;X=1;tzid=GMT+05:00:20270704T140000",
+                "GMT+05:00",
+                "20270704T140000",
+            ),
+            (
+                "A;TZID=UTC-03:30:20270704,20270705",
+                "UTC-03:30",
+                "20270704,20270705",
+            ),
+            ("A;TZID=a:20270704T140000:x", "a", "20270704T140000:x"),
+            ("A;TZID=a:b:no date", "a", "b:no date"),
+            ("A;TZID=\"a:b\":c:20270704", "a:b", "c:20270704"),
+            ("A;TZID=a;X=1:c:20270704", "a", "c:20270704"),
+        ] {
+            let property = Property::read(line.as_bytes());
+            assert_eq!(property.zone(), Some(zone.as_bytes()), "{line}");
+            assert_eq!(property.value, value.as_bytes(), "{line}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! An object: where it lies in its file, and its bytes on their own.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
@@ -27,7 +28,8 @@ pub(crate) struct Calendar<'a> {
 /// A component besides zones.
 #[derive(Debug)]
 pub(crate) struct Component<'a> {
-    pub(crate) bytes: &'a [u8],
+    /// As it lies in the file, but for the UID of one that has none there.
+    pub(crate) bytes: Cow<'a, [u8]>,
     /// Its calendar's number in the file.
     pub(crate) calendar: usize,
 }
@@ -76,10 +78,13 @@ impl<'a> Object<'a> {
     }
 
     fn is_alone_in(&self, calendar: &Calendar<'_>) -> bool {
-        calendar.components == self.components.len() && self.is_in_one()
+        let mut components = self.components.iter();
+        calendar.components == self.components.len()
+            && self.is_in_one()
+            && components.all(|component| matches!(component.bytes, Cow::Borrowed(_)))
     }
 
-    fn parts<'b>(&'b self, calendar: &'b Calendar<'a>) -> impl Iterator<Item = &'a [u8]> + 'b {
+    fn parts<'b>(&'b self, calendar: &'b Calendar<'a>) -> impl Iterator<Item = &'b [u8]> {
         std::iter::once(calendar.begin)
             .chain(calendar.head.iter().copied())
             .chain(self.zones().map(|(_, bytes)| bytes))
@@ -133,8 +138,8 @@ impl<'a> Object<'a> {
     }
 
     /// Its components in the order of the file.
-    pub fn components(&self) -> impl Iterator<Item = &'a [u8]> {
-        self.components.iter().map(|component| component.bytes)
+    pub fn components(&self) -> impl Iterator<Item = &[u8]> {
+        self.components.iter().map(|component| &*component.bytes)
     }
 
     fn first_calendar(&self) -> Option<&Calendar<'a>> {

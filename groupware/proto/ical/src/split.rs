@@ -1,9 +1,12 @@
 //! From a file to its objects, in one pass over its lines.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use crate::line::{Line, Lines, Said};
+use groupware_ids::ContentHash;
+
+use crate::line::{Line, Lines, Property};
 use crate::object::{Calendar, Component, Object, slice};
 use crate::{HEAD_BYTES, UID_BYTES};
 
@@ -32,7 +35,7 @@ pub struct Fault {
 
 /// Takes a file apart: the objects in the order of the lines on which they begin, and components that belong to
 /// none. Components of one UID are one object, wherever they lie in the file; one that is there twice, byte for
-/// byte, counts once.
+/// byte, counts once. An event, a task, or a journal without a UID gets one from its content.
 ///
 /// # Errors
 /// [`Damage`] if components don't begin and end as they should: the file may be cut off.
@@ -46,7 +49,7 @@ pub fn split(file: &[u8]) -> Result<(Vec<Object<'_>>, Vec<Fault>), Damage> {
     };
     for line in Lines::new(file) {
         let text = line.unfolded();
-        reader.line(line, Said::read(&text))?;
+        reader.line(line, Property::read(&text))?;
     }
     reader.finish()
 }
@@ -61,12 +64,46 @@ struct Open {
 /// What is known of a component in a calendar.
 #[derive(Default)]
 struct Part<'a> {
-    bytes: &'a [u8],
+    bytes: Cow<'a, [u8]>,
     line: usize,
     calendar: usize,
     uid: Option<Vec<u8>>,
     /// Zones that it names; of a zone, its own name.
     zones: BTreeSet<Vec<u8>>,
+}
+
+impl Part<'_> {
+    /// Gives it a UID that is the same each time, whenever its file was written.
+    fn name_by_content(&mut self) {
+        const CHANGING: [&str; 3] = ["DTSTAMP", "LAST-MODIFIED", "CREATED"];
+        const DIGITS: usize = 32;
+        let mut content = Vec::with_capacity(self.bytes.len());
+        for line in Lines::new(&self.bytes) {
+            let text = line.unfolded();
+            let property = Property::read(&text);
+            if !CHANGING.iter().any(|name| property.is(name)) {
+                content.extend_from_slice(&text);
+                content.push(b'\n');
+            }
+        }
+        let mut uid = ContentHash::of(&content).to_string();
+        uid.truncate(DIGITS);
+        let begin = Lines::new(&self.bytes).next();
+        let begin = begin.map_or(0, |line| line.bytes.len());
+        let (begin, rest) = self.bytes.split_at(begin);
+        let end: &[u8] = match begin.ends_with(b"\r\n") {
+            true => b"\r\n",
+            false => b"\n",
+        };
+        self.bytes = Cow::Owned([begin, b"UID:", uid.as_bytes(), end, rest].concat());
+        self.uid = Some(uid.into_bytes());
+    }
+}
+
+/// Whether components of this name are known by a UID.
+fn is_named(name: &[u8]) -> bool {
+    const NAMED: [&[u8]; 3] = [b"VEVENT", b"VTODO", b"VJOURNAL"];
+    NAMED.contains(&name)
 }
 
 struct Reader<'a> {
@@ -88,12 +125,12 @@ fn shown(name: &[u8]) -> String {
 }
 
 impl<'a> Reader<'a> {
-    fn line(&mut self, line: Line<'a>, said: Said<'_>) -> Result<(), Damage> {
-        if said.is("BEGIN") {
-            return self.begin(line, said.value.trim_ascii());
+    fn line(&mut self, line: Line<'a>, property: Property<'_>) -> Result<(), Damage> {
+        if property.is("BEGIN") {
+            return self.begin(line, property.value.trim_ascii());
         }
-        if said.is("END") {
-            return self.end(line, said.value.trim_ascii());
+        if property.is("END") {
+            return self.end(line, property.value.trim_ascii());
         }
         match self.open.len() {
             0 if line.bytes.trim_ascii().is_empty() => Ok(()),
@@ -103,13 +140,15 @@ impl<'a> Reader<'a> {
             )),
             1 => self.head(line),
             levels => {
-                if levels == 2 && said.is("UID") {
-                    self.part.uid.get_or_insert(said.value.trim_ascii().into());
+                if levels == 2 && property.is("UID") {
+                    self.part
+                        .uid
+                        .get_or_insert(property.value.trim_ascii().into());
                 }
-                if levels == 2 && said.is("TZID") && self.is_zone() {
-                    self.part.zones.insert(said.value.trim_ascii().into());
+                if levels == 2 && property.is("TZID") && self.is_zone() {
+                    self.part.zones.insert(property.value.trim_ascii().into());
                 }
-                let zone = said.zone().filter(|_| !self.is_zone());
+                let zone = property.zone().filter(|_| !self.is_zone());
                 self.part.zones.extend(zone.map(<[u8]>::to_vec));
                 Ok(())
             }
@@ -202,8 +241,12 @@ impl<'a> Reader<'a> {
             }
             1 => {
                 calendar.components += 1;
-                let part = std::mem::take(&mut self.part);
-                self.parts.push(Part { bytes, ..part });
+                let mut part = std::mem::take(&mut self.part);
+                part.bytes = Cow::Borrowed(bytes);
+                if part.uid.as_ref().is_none_or(Vec::is_empty) && is_named(&open.name) {
+                    part.name_by_content();
+                }
+                self.parts.push(part);
             }
             _ => {}
         }
@@ -251,7 +294,7 @@ fn grouped<'a>(
             });
             objects.len() - 1
         });
-        if seen.insert((at, part.bytes)) {
+        if seen.insert((at, part.bytes.clone())) {
             let object = &mut objects[at];
             let zones = part.zones.into_iter().map(|name| (name, part.calendar));
             object.zones.extend(zones);
@@ -424,7 +467,7 @@ mod tests {
     #[test]
     fn a_component_without_an_identifier_is_a_fault() {
         let file = whole(&[
-            &event("", ""),
+            "BEGIN:X-OTHER\r\nUID:\r\nEND:X-OTHER\r\n",
             &event(&"u".repeat(256), ""),
             &event("a\x07", ""),
         ]);
@@ -433,6 +476,27 @@ mod tests {
         let lines: Vec<_> = faults.iter().map(|fault| fault.line).collect();
         assert_eq!(lines, [3, 6, 9]);
         assert!(faults[0].cause.contains("UID:1@example.org"));
+    }
+
+    #[test]
+    fn names_an_event_without_uid_by_its_content() {
+        let named = |file: &str| {
+            let (objects, faults) = split(file.as_bytes()).unwrap();
+            assert!(faults.is_empty());
+            let uids: Vec<_> = objects.iter().map(|object| object.uid.clone()).collect();
+            (uids, objects.iter().map(written).collect::<Vec<_>>())
+        };
+        let one = "BEGIN:VEVENT\r\nDTSTAMP:1\r\nSUMMARY:a\r\nEND:VEVENT\r\n";
+        let other = one
+            .replace(":a", ":b")
+            .replace("SUMMARY", "UID:\r\nSUMMARY");
+        let (uids, texts) = named(&whole(&[one, &other, one]));
+        assert_eq!((uids.len(), uids[0].len()), (2, 32));
+        let expected = one.replace("VEVENT\r\nDT", &format!("VEVENT\r\nUID:{}\r\nDT", uids[0]));
+        assert_eq!(texts[0], whole(&[&expected]));
+        // What is written is read as the same object, and the next export of the file, too.
+        assert_eq!(named(&texts[1]).0, uids[1..]);
+        assert_eq!(named(&whole(&[&one.replace("MP:1", "MP:2")])).0, uids[..1]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What stands in an event's form, and the way from there to an event and back.
 
 use groupware_calendar::{
-    Attendee, CalendarError, Entry, Imported, Moment, NewAttendee, NewEvent, parse_json_events,
+    Attendee, CalendarError, Entry, Imported, NewAttendee, NewEvent, parse_json_events,
 };
 use groupware_service::Service;
 use jiff::civil::{Date, DateTime, Time};
@@ -214,8 +214,8 @@ pub(crate) fn keep_the_rest(old: &Entry, shown: &Draft, sent: &Draft, new: &mut 
     details.location = kept_if_untouched(&given.location, &was.location, in_one_line);
     details.description = kept_if_untouched(&given.description, &was.description, in_lines);
     if !sent.has_times_of(shown) {
-        details.start = Moment::clone(&given.start);
-        details.end = Moment::clone(&given.end);
+        details.start = given.start.in_terms_of(&was.start);
+        details.end = given.end.in_terms_of(&was.end);
     }
     new.details = details;
     new.organizer_name.clone_from(&event.organizer.display_name);

@@ -1,0 +1,233 @@
+//! When the instances of a series are: what its rules and dates come to, without what is left out, and with what is
+//! moved.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use calcard::common::PartialDateTime;
+use calcard::icalendar::{
+    ICalendarComponent, ICalendarDuration, ICalendarPeriod, ICalendarProperty as Property,
+    ICalendarRecurrenceRule as Rule, ICalendarValue,
+};
+use jiff::civil::{Date, DateTime, Time};
+
+use super::recurrence;
+use super::view::{Series, Times, local};
+use crate::object::Span;
+use crate::{Moment, limits, time, values};
+
+/// Most rules of one event that are followed. RFC 5545 advises no more than one.
+pub(super) const RULES: usize = 4;
+/// How far back the instances go of what has too many to be listed.
+const LOOKED_BACK_S: i64 = 31 * 86_400;
+
+/// Instances by the moment that each stands for: when each begins and ends.
+type Instances = BTreeMap<i64, (i64, i64)>;
+
+impl<'a> Series<'a> {
+    /// The instances in a range, in the order of their starts, and whether some are left out.
+    pub(crate) fn spans(&self, range: &Range<i64>, most: usize) -> (Vec<Span>, bool) {
+        let mut all = Instances::new();
+        let mut is_cut = false;
+        if let Some((main, times)) = self.recurring() {
+            is_cut = self.follow(main, &times, range, &mut all);
+            self.move_later_ones(&mut all);
+        }
+        for (id, component) in &self.overrides {
+            if let Some((start, end)) = self.times(component) {
+                all.insert(*id, (start.instant(), end.instant()));
+            }
+        }
+        let is_in = |(start, end): &(i64, i64)| *start < range.end && *end >= range.start;
+        let spans = all.into_iter().filter(|(_, times)| is_in(times));
+        let mut spans: Vec<Span> = spans
+            .map(|(id, (start, end))| Span { start, end, id })
+            .collect();
+        spans.sort_unstable();
+        if spans.len() > most {
+            is_cut = true;
+            // Of too many, those that people look at.
+            let recent = range.start.saturating_add(limits::PAST_S - LOOKED_BACK_S);
+            spans.retain(|span| span.end >= recent);
+            spans.truncate(most);
+        }
+        (spans, is_cut)
+    }
+
+    pub(super) fn recurring(&self) -> Option<(&'a ICalendarComponent, Times)> {
+        let (main, _) = self.master.as_ref()?;
+        Some((main, self.times(main)?))
+    }
+
+    /// Adds what rules and dates of a component say, by what names it; whether some is left out.
+    fn follow(
+        &self,
+        main: &ICalendarComponent,
+        times: &Times,
+        range: &Range<i64>,
+        all: &mut Instances,
+    ) -> bool {
+        // Wall clocks are at most a day from the moments that they stand for, and some are moved.
+        let slack = 86_400_i64.saturating_add(self.most_moved());
+        let from = range.start.saturating_sub(slack);
+        let around = time::utc(from.saturating_sub(length(times)))
+            ..time::utc(range.end.saturating_add(slack));
+        let mut is_cut = false;
+        for rule in rules(main).take(RULES) {
+            let Some(found) = self.starts(rule, &times.0, &around) else {
+                is_cut = true;
+                continue;
+            };
+            is_cut |= found.is_cut;
+            let found = found.at.into_iter();
+            let found = found.filter_map(|at| self.beginning_at(main, times, at));
+            all.extend(found.map(|times| (times.0, times)));
+        }
+        // The first one is there, whether its rule gives it or not, as other calendars have it.
+        let own = (times.0.instant(), times.1.instant());
+        all.insert(own.0, own);
+        self.add_dates(main, times, all);
+        self.leave_out(main, &times.0, all);
+        is_cut
+    }
+
+    /// The wall clocks that a rule gives; `None` if it isn't followed.
+    pub(super) fn starts(
+        &self,
+        rule: &Rule,
+        first: &Moment,
+        around: &Range<DateTime>,
+    ) -> Option<recurrence::Starts> {
+        let until = rule.until.as_ref();
+        let until = until.and_then(|until| self.until(until, first));
+        recurrence::starts(rule, local(first), until, around)
+    }
+
+    /// The wall clock after which a rule has no instance.
+    fn until(&self, until: &PartialDateTime, start: &Moment) -> Option<DateTime> {
+        let last_second = Time::constant(23, 59, 59, 0);
+        Some(match self.zones.moment(until, None)?.ok()? {
+            Moment::Day(date) => date.to_datetime(last_second),
+            moment if start.is_day() => local(&moment).date().to_datetime(last_second),
+            Moment::Utc(at) => local(&self.at_or(start, time::seconds(at))),
+            moment => local(&moment),
+        })
+    }
+
+    fn at_or(&self, moment: &Moment, second: i64) -> Moment {
+        let at = self.zones.at(moment, second);
+        at.unwrap_or_else(|| Moment::Utc(time::utc(second)))
+    }
+
+    /// The times of an instance that begins at a wall clock. One with an end lasts exactly as long as the first (RFC
+    /// 5545 §3.8.5.3), one with a duration by days of the calendar and exact hours.
+    fn beginning_at(
+        &self,
+        component: &ICalendarComponent,
+        times: &Times,
+        clock: DateTime,
+    ) -> Option<(i64, i64)> {
+        let start = self.zones.with_local(&times.0, clock)?;
+        let end = match self.said_end(component, &times.0) {
+            Some(_) => start.instant().saturating_add(length(times)),
+            None => self.lasting(component, &start)?.instant(),
+        };
+        Some((start.instant(), end.max(start.instant())))
+    }
+
+    /// Moves what comes behind an instance that was moved with all later ones: RFC 5545 §3.8.4.4.
+    fn move_later_ones(&self, all: &mut Instances) {
+        let Some((_, Some(first))) = &self.master else {
+            return;
+        };
+        for (id, instance) in all.iter_mut() {
+            let Some((from, component)) = self.ranges.range(..=*id).next_back() else {
+                continue;
+            };
+            let moved = self.times(component).and_then(|times| {
+                let by = time::seconds(local(&times.0))
+                    .checked_sub(time::seconds(local(&self.at_or(first, *from))))?;
+                let clock = time::seconds(local(&self.at_or(first, *id)));
+                self.beginning_at(component, &times, time::utc(clock.checked_add(by)?))
+            });
+            *instance = moved.unwrap_or(*instance);
+        }
+    }
+
+    /// The most seconds by which later instances are moved.
+    fn most_moved(&self) -> i64 {
+        let moved = self.ranges.iter().filter_map(|(id, component)| {
+            let (start, _) = self.times(component)?;
+            Some(start.instant().saturating_sub(*id).saturating_abs())
+        });
+        moved.max().unwrap_or(0)
+    }
+
+    fn add_dates(&self, main: &ICalendarComponent, times: &Times, all: &mut Instances) {
+        for entry in main.properties(&Property::Rdate) {
+            for value in &entry.values {
+                let moment = |at| Some(self.as_in_series(self.value(entry, at)?));
+                let (start, end) = match value {
+                    ICalendarValue::PartialDateTime(at) => (moment(at), None),
+                    ICalendarValue::Period(ICalendarPeriod::Range { start, end }) => {
+                        (moment(start), moment(end))
+                    }
+                    ICalendarValue::Period(ICalendarPeriod::Duration { start, duration }) => {
+                        let start = moment(start);
+                        let end = start.as_ref().and_then(|it| self.later(it, duration));
+                        (start, end)
+                    }
+                    _ => continue,
+                };
+                let Some(start) = start else { continue };
+                let id = start.instant();
+                let own = || {
+                    // By the clock of the series, in whatever zone the date is.
+                    let start = self.zones.at(&times.0, id)?;
+                    Some(self.beginning_at(main, times, local(&start))?.1)
+                };
+                let end = end.map(|end| end.instant()).or_else(own).unwrap_or(id);
+                all.insert(id, (id, end.max(id)));
+            }
+        }
+    }
+
+    fn later(&self, start: &Moment, duration: &ICalendarDuration) -> Option<Moment> {
+        self.zones.plus(start, values::span(duration)?)
+    }
+
+    /// Takes out instances at moments and on days on which there is nothing.
+    fn leave_out(&self, main: &ICalendarComponent, first: &Moment, all: &mut Instances) {
+        let (mut moments, mut days) = (BTreeSet::new(), BTreeSet::<Date>::new());
+        for entry in main.properties(&Property::Exdate) {
+            for value in &entry.values {
+                let at = value.as_partial_date_time();
+                match at.and_then(|at| self.value(entry, at)) {
+                    Some(Moment::Day(date)) => {
+                        days.insert(date);
+                    }
+                    Some(moment) => {
+                        moments.insert(self.as_in_series(moment).instant());
+                    }
+                    None => {}
+                }
+            }
+        }
+        let is_on = |id: i64| days.contains(&local(&self.at_or(first, id)).date());
+        all.retain(|id, _| !moments.contains(id) && (days.is_empty() || !is_on(*id)));
+    }
+}
+
+/// The rules of a component that can be read.
+pub(super) fn rules(main: &ICalendarComponent) -> impl Iterator<Item = &Rule> {
+    let all = main.properties(&Property::Rrule);
+    all.filter_map(|entry| match entry.values.first() {
+        Some(ICalendarValue::RecurrenceRule(rule)) => Some(&**rule),
+        _ => None,
+    })
+}
+
+/// How long an event lasts, in seconds.
+fn length((start, end): &Times) -> i64 {
+    end.instant().saturating_sub(start.instant())
+}
