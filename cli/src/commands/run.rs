@@ -100,12 +100,20 @@ fn judged(dir: &Path, id: u32) -> Judged {
 
 fn told(judgement: TrialJudgement) -> Judged {
     let failed = judgement.failed.into_iter().map(|check| FailedCheck {
-        name: check.name.to_owned(),
+        name: check.id.title().to_owned(),
         evidence: check.evidence,
         advice: check.advice.unwrap_or_default(),
     });
+    let mut failed: Vec<FailedCheck> = failed.collect();
+    let suspects = judgement.suspects.iter();
+    let suspects = suspects.map(|check| format!("{}: {}", check.id.title(), check.evidence));
+    let suspects: Vec<String> = suspects.collect();
+    if let Some(first) = failed.first_mut().filter(|_| !suspects.is_empty()) {
+        let perhaps = format!("; perhaps because of {}", suspects.join("; "));
+        first.evidence.push_str(&perhaps);
+    }
     Judged {
-        failed: failed.collect(),
+        failed,
         is_outside: judgement.cause == Some(Cause::Outside),
         system_failed: judgement.system_failed,
         before_load: judgement.before_load,

@@ -53,7 +53,7 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
     let facts = facts(run, &plan, steps);
     let reasons = unmeasured::reasons(run, &trials);
     let is_too_few = summary.outcome == Outcome::TooFewValidTrials;
-    let why = is_too_few.then(|| unmeasured::why(&reasons, &summary, &trials));
+    let why = is_too_few.then(|| unmeasured::why(&reasons, &summary, (&trials, &study.checks)));
     let own = || findings::headline(&facts, &summary, &cells, &trials);
     let headline = headline((&summary, &load_lines[..]), why.flatten(), own);
     let headline = with_answer(headline, &summary, answer);

@@ -9,41 +9,51 @@ use crate::model::{CellSummary, Measure, Scaling, TrialAnalysis, UslPoint, Verdi
 
 /// A resource that is busy for less than this part of the time limits nothing yet.
 const IDLE: f64 = 0.5;
+/// The part of a disk's traffic that must be the system's before its time is laid to it.
+const OWN: f64 = 0.8;
 
-/// The part of a sentence on the busiest resource. Utilisation U = X·D: the resource with the largest demand D per transaction limits throughput to
-/// 1 ÷ D. Source: Denning & Buzen, "The Operational Analysis of Queueing Network Models" (1978).
-pub(crate) fn bottleneck(cores: u64, cell: &CellSummary) -> Option<String> {
+/// A resource that is busy, with the part of the time and what that is laid to.
+pub(crate) struct Bottleneck {
+    pub(crate) is_cpu: bool,
+    /// The part of a sentence on it.
+    pub(crate) words: String,
+}
+
+/// Utilisation U = X·D: the resource with the largest demand D per transaction limits throughput to
+/// 1 ÷ D. Source: Denning & Buzen, "The Operational Analysis of Queueing Network Models" (1978). `None` where all are
+/// idle; of a disk also where others, or nobody known, used it.
+pub(crate) fn bottleneck(cores: u64, cell: &CellSummary) -> Option<Bottleneck> {
     let throughput = cell.throughput_per_s?.mean;
     let cores = lab_trial::as_f64(cores);
-    let counter = |counters: &crate::model::Counters, name: &str| {
-        counters
-            .get(name)
-            .copied()
-            .flatten()
-            .map(|value| value / 100.0)
-    };
+    let cpu = counter(&cell.system, "cpu_percent").map(|busy| busy / cores);
     let resources = [
-        (
-            "the system's CPU",
-            counter(&cell.system, "cpu_percent").map(|busy| busy / cores),
-        ),
-        ("the disk", counter(&cell.host, "disk_busy_percent")),
+        (true, "the system's CPU", cpu),
+        (false, "the disk", disk_busy(cell)),
     ];
-    let (name, busy) = resources
+    let (is_cpu, name, busy) = resources
         .into_iter()
-        .filter_map(|(name, busy)| Some((name, busy?)))
-        .max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let demand_s = lab_stats::ratio(busy, throughput).filter(|demand| *demand > 0.0)?;
-    let what = if busy < IDLE {
-        "busiest resource"
-    } else {
-        "bottleneck"
-    };
-    Some(format!(
-        "the {what} is {name}, {} ms per transaction, which would be full at {} transactions per s",
+        .filter_map(|(is_cpu, name, busy)| Some((is_cpu, name, busy? / 100.0)))
+        .max_by(|a, b| a.2.total_cmp(&b.2))?;
+    let demand_s = lab_stats::ratio(busy, throughput).filter(|_| busy >= IDLE)?;
+    let words = format!(
+        "the bottleneck is {name}, {} ms per transaction, which would be full at {} transactions per s",
         figure(demand_s * 1000.0),
         figure(1.0 / demand_s)
-    ))
+    );
+    Some(Bottleneck { is_cpu, words })
+}
+
+/// How busy the system kept its disk, in per cent: `None` where less than nearly all of the disk's traffic is the system's
+/// own, as the kernel charges it to its processes (`/proc/PID/io`).
+pub(crate) fn disk_busy(cell: &CellSummary) -> Option<f64> {
+    let system = |name: &str| counter(&cell.system, name);
+    let own = system("read_kb_per_s")? + system("write_kb_per_s")?;
+    let all = counter(&cell.host, "disk_kb_per_s")?;
+    counter(&cell.host, "disk_busy_percent").filter(|_| own >= OWN * all)
+}
+
+fn counter(counters: &crate::model::Counters, name: &str) -> Option<f64> {
+    counters.get(name).copied().flatten()
 }
 
 /// The law over the valid trials of a study that varies users alone; `None` with fewer than six

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lab_archive::{Run, StartingState, TrialRecord};
-use lab_plan::checks::STARTING_STATE;
+use lab_plan::checks::{CheckId, STARTING_STATE};
 use lab_plan::{Order, Question};
 use lab_stats::trend::{Trend, trend};
 use lab_stats::verdict::ALPHA;
@@ -40,7 +40,7 @@ pub(crate) fn of_run(
 
 /// Trials of a cell begin with the same data, kernel settings, and configuration.
 fn starting_state(study: &Question, run: &Run, trials: &[TrialAnalysis]) -> Check {
-    let name = "same starting state";
+    let id = CheckId::SameStartingState;
     let mut cells: BTreeMap<String, Vec<&TrialRecord>> = BTreeMap::new();
     let began = |trial: &&TrialAnalysis| trial.system_failure.is_none() && !trial.before_load;
     for trial in trials.iter().filter(began) {
@@ -50,7 +50,7 @@ fn starting_state(study: &Question, run: &Run, trials: &[TrialAnalysis]) -> Chec
     }
     cells.retain(|_, records| records.len() > 1);
     if cells.is_empty() {
-        return not_judged(name, "no cell has a second trial");
+        return not_judged(id, "no cell has a second trial");
     }
     let limit = study.checks.of(&STARTING_STATE);
     let (mut odd, mut widest) = (Vec::new(), 0.0_f64);
@@ -77,17 +77,15 @@ fn starting_state(study: &Question, run: &Run, trials: &[TrialAnalysis]) -> Chec
             percent(widest * 100.0)
         );
         let figure = held(widest * 100.0, &STARTING_STATE, limit);
-        return pass(name, evidence).by(vec![figure]);
+        return pass(id, evidence).by(vec![figure]);
     }
     let more = odd.len().saturating_sub(MOST_NAMED);
     odd.truncate(MOST_NAMED);
     if more > 0 {
         odd.push(format!("{more} more"));
     }
-    let advice = "Trials of one cell should begin alike: a reset that leaves data behind, or a \
-                  setting that changed meanwhile, counts as a difference between cells.";
     let figure = held(widest * 100.0, &STARTING_STATE, limit);
-    warn(name, odd.join("; "), advice).by(vec![figure])
+    warn(id, odd.join("; ")).by(vec![figure])
 }
 
 fn data_off(first: &TrialRecord, other: &TrialRecord) -> Option<f64> {
@@ -157,18 +155,18 @@ fn differing_states(a: &StartingState, b: &StartingState) -> Vec<String> {
 /// blocks of several cells it is the position within the block that is looked at, which the
 /// randomisation makes exchangeable; with one cell it is the order of all trials.
 fn order(study: &Question, seed: u64, trials: &[TrialAnalysis]) -> Check {
-    let name = "order of trials";
+    let id = CheckId::OrderOfTrials;
     let valid: Vec<&TrialAnalysis> = trials
         .iter()
         .filter(|trial| trial.verdict == Verdict::Valid && trial.carried.is_none())
         .collect();
     let one_cell = valid.iter().all(|trial| trial.label == valid[0].label);
     if valid.len() < LEAST_TRIALS {
-        return not_judged(name, format!("{LEAST_TRIALS} valid trials needed"));
+        return not_judged(id, format!("{LEAST_TRIALS} valid trials needed"));
     }
     if study.order == Order::Listed && !one_cell {
         let why = "cells run in the order of the file, which can't be told from what they are";
-        return not_judged(name, why);
+        return not_judged(id, why);
     }
     let found: Vec<(Measure, Trend)> = MEASURES
         .into_iter()
@@ -176,7 +174,7 @@ fn order(study: &Question, seed: u64, trials: &[TrialAnalysis]) -> Check {
         .collect();
     let strongest = found.iter().min_by(|a, b| a.1.p.total_cmp(&b.1.p));
     let Some((measure, strongest)) = strongest else {
-        return not_judged(name, "trials don't vary, or no block has two cells");
+        return not_judged(id, "trials don't vary, or no block has two cells");
     };
     // As many tests as measures: Bonferroni keeps false alarms at their level.
     let p = (strongest.p * as_f64(found.len() as u64)).min(1.0);
@@ -197,13 +195,7 @@ fn order(study: &Question, seed: u64, trials: &[TrialAnalysis]) -> Check {
     } else {
         CheckOutcome::Pass
     };
-    check(
-        name,
-        outcome,
-        evidence,
-        "What ran later came out otherwise: the machine warms up, or a trial leaves something to the \
-         next one. Random order keeps it from favouring a cell, but it widens every interval.",
-    )
+    check(id, outcome, evidence)
 }
 
 /// Logs of a measure less the means of cell and block, in the order measured: a group per block, or

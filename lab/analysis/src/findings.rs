@@ -1,19 +1,20 @@
 //! Sentences that the numbers support, and the one that stands above the report.
 
 use lab_archive::model::Environment;
-use lab_plan::Level;
+use lab_plan::{Level, Metric};
 use lab_stats::{WeightedMean, ratio};
 use lab_trial::as_f64;
 use lab_trial::checks::first_line;
 use lab_trial::failed;
 use lab_trial::format::{
-    bound, count, figure, list, ms, part_of_load, percent, plural, plural_count,
-    ratio as ratio_text, times as times_text,
+    ONLY_CELL, at_cell, bound, count, figure, list, ms, part_of_load, percent, plural,
+    plural_count, ratio as ratio_text, scope, threshold, times as times_text,
 };
 
 use crate::capacity;
 use crate::model::{
-    CellSummary, Entry, Outcome, PublishedTable, StudyFacts, Summary, TrialAnalysis, Verdict,
+    CellSummary, Entry, Outcome, PublishedTable, StudyFacts, Summary, ThresholdResult,
+    TrialAnalysis, Verdict,
 };
 use crate::published::transfer;
 
@@ -50,7 +51,7 @@ pub(crate) fn headline(
             "{} of {} failed: {}{}.",
             summary.thresholds_failed,
             plural(summary.thresholds, "threshold"),
-            worst_cell(cells),
+            worst_threshold(trials).unwrap_or_else(|| worst_cell(cells)),
             took(cells, trials).map_or_else(String::new, |took| format!("; the server {took}"))
         ),
         _ if summary.aborted > 0 => aborted(trials),
@@ -92,10 +93,52 @@ fn failure(
         n => format!(", in {n} of {} trials", trials.len()),
     };
     format!(
-        "{what} at {}{others}: {}.",
-        first.label,
+        "{what}{}{others}: {}.",
+        at_cell(&first.label),
         first_line(message)
     )
+}
+
+/// The failed threshold that is furthest beyond its limit, with its step or stage, what was measured, and where.
+fn worst_threshold(trials: &[TrialAnalysis]) -> Option<String> {
+    let failed = trials
+        .iter()
+        .filter(|trial| trial.verdict == Verdict::Valid)
+        .flat_map(|trial| trial.thresholds.iter().map(move |one| (trial, one)))
+        .filter(|(_, one)| !one.holds);
+    let beyond = |one: &ThresholdResult| {
+        let value = one.value.filter(|_| !one.beyond).unwrap_or(f64::INFINITY);
+        let ratio = lab_stats::ratio(value, one.limit).unwrap_or(f64::INFINITY);
+        // Of a throughput less is worse.
+        match one.metric {
+            Metric::Throughput => 1.0 / ratio,
+            _ => ratio,
+        }
+    };
+    let (trial, worst) = failed.max_by(|a, b| beyond(a.1).total_cmp(&beyond(b.1)))?;
+    let narrowed = scope(&worst.scope);
+    let measured = match (&worst.reason, worst.value) {
+        (Some(reason), _) => reason.clone(),
+        (None, None) => "nothing was measured".to_owned(),
+        (None, Some(_)) if worst.beyond => "measured a failed request".to_owned(),
+        (None, Some(value)) => format!("measured {}", of_metric(worst.metric, value)),
+    };
+    Some(format!(
+        "{}{narrowed}, {measured}{}",
+        threshold(worst.metric, &worst.text),
+        at_cell(&trial.label)
+    ))
+}
+
+/// A figure in the unit of its metric.
+fn of_metric(metric: Metric, value: f64) -> String {
+    match metric {
+        Metric::ResponseTime | Metric::ServiceTime | Metric::FirstEvent | Metric::BetweenEvents => {
+            format!("{} ms", ms(value))
+        }
+        Metric::ErrorRate | Metric::Resends => percent(value * 100.0),
+        Metric::Throughput => format!("{} per s", figure(value)),
+    }
 }
 
 fn worst_cell(cells: &[CellSummary]) -> String {
@@ -121,7 +164,11 @@ fn took(cells: &[CellSummary], trials: &[TrialAnalysis]) -> Option<String> {
         } else {
             ""
         };
-        parts.push(format!("{}{what} at {}", part_of_load(part), cell.label));
+        parts.push(format!(
+            "{}{what}{}",
+            part_of_load(part),
+            at_cell(&cell.label)
+        ));
     }
     let more = parts.len().saturating_sub(MOST_PARTS);
     parts.truncate(MOST_PARTS);
@@ -151,6 +198,8 @@ fn carried(study: &StudyFacts, cells: &[CellSummary], trials: &[TrialAnalysis]) 
     let stages = stages.filter(|stages| *stages > 0 && labels.len() == 1);
     let what = if let Some(stages) = stages {
         format!("all {} of its load", plural(stages, "stage"))
+    } else if labels == [ONLY_CELL] {
+        "its load".to_owned()
     } else if study.factors == ["users"] {
         let users: Vec<String> = cells
             .iter()
@@ -172,9 +221,11 @@ fn times_of(cell: &CellSummary) -> Option<String> {
         .response_ms
         .p95
         .map(|p95| format!(" (p95 {} ms)", ms(p95.mean)));
+    let at = at_cell(&cell.label);
     Some(format!(
-        "at {} the mean response was {} ms{}",
-        cell.label,
+        "{}the mean response was {} ms{}",
+        at.strip_prefix(' ')
+            .map_or_else(String::new, |at| format!("{at} ")),
         ms(mean),
         p95.unwrap_or_default()
     ))
@@ -261,9 +312,9 @@ fn errors(cells: &[CellSummary]) -> Option<String> {
             format!(", most of them in “{}” ({})", step.name, count(step.errors))
         });
         format!(
-            "{} requests failed at {}{step}.",
+            "{} requests failed{}{step}.",
             count(worst.errors),
-            worst.label
+            at_cell(&worst.label)
         )
     })
 }
@@ -296,9 +347,9 @@ fn over_limit(cells: &[CellSummary]) -> Option<String> {
         .filter_map(|(cell, step)| {
             let known = step.bound.as_ref()?;
             Some(format!(
-                "“{}” at {} ({})",
+                "“{}”{} ({})",
                 step.name,
-                cell.label,
+                at_cell(&cell.label),
                 bound(known)
             ))
         })
@@ -358,8 +409,8 @@ fn slowest_step(cells: &[CellSummary]) -> Option<String> {
         .max_by(|a, b| a.0.total_cmp(&b.0))?;
     let times = ratio(slowest.0, all)?;
     Some(format!(
-        "The slowest step at {} is “{}”: {} ms on average, {} times the mean of all.",
-        cell.label,
+        "The slowest step{} is “{}”: {} ms on average, {} times the mean of all.",
+        at_cell(&cell.label),
         slowest.1,
         ms(slowest.0),
         times_text(times)
@@ -383,22 +434,28 @@ fn headroom(facts: &Facts<'_>) -> Option<String> {
     let beside = generator.map_or_else(String::new, |busy| {
         format!(", the generator {} of its own", percent(busy))
     });
-    let disk = counter(&cell.host, "disk_busy_percent");
+    let disk = capacity::disk_busy(cell);
     let disk = disk.map_or_else(String::new, |busy| {
         format!("; the disk was {} busy", percent(busy))
     });
     let host = counter(&cell.host, "cpu_percent").filter(|_| facts.environment.pinning.shared);
+    let left = cpu_left(system, generator, host);
     let full = capacity::bottleneck(cores, cell);
+    // One sentence names one limit.
+    let full = full.filter(|full| !left.is_limit || full.is_cpu && left.is_systems);
+    let at = match cell.label.as_str() {
+        ONLY_CELL => "The".to_owned(),
+        label => format!("At {label} the"),
+    };
     Some(format!(
-        "At {} the system used {} of its {}{beside}{disk}: {}{}.",
-        cell.label,
+        "{at} system used {} of its {}{beside}{disk}: {}{}.",
         percent(system),
         match cores {
             1 => "one core".to_owned(),
             n => plural(n as usize, "core"),
         },
-        cpu_left(system, generator, host),
-        full.map_or_else(String::new, |full| format!("; {full}"))
+        left.words,
+        full.map_or_else(String::new, |full| format!("; {}", full.words))
     ))
 }
 
@@ -429,26 +486,40 @@ fn generator_percent(
     used?.into_iter().collect::<WeightedMean>().mean()
 }
 
+/// What is said of the CPU that is left.
+struct CpuLeft {
+    words: &'static str,
+    /// Whether a CPU is the limit, and whether that is the system's own.
+    is_limit: bool,
+    is_systems: bool,
+}
+
 /// `shared` is the use of all cores, where both sides run on the same ones.
-fn cpu_left(system: f64, generator: Option<f64>, shared: Option<f64>) -> &'static str {
+fn cpu_left(system: f64, generator: Option<f64>, shared: Option<f64>) -> CpuLeft {
     let (limit, little) = (90.0, 70.0);
     let other = generator.unwrap_or_default();
-    if system >= limit {
+    let shared = shared.unwrap_or_default();
+    let words = if system >= limit {
         "its CPU is the limit"
     } else if other >= limit {
         "the generator's CPU is the limit"
-    } else if shared.is_some_and(|shared| shared >= limit) {
+    } else if shared >= limit {
         "the CPU that they share is the limit"
     } else if system >= little {
         "little CPU is left to the system"
     } else if other >= little {
         "little CPU is left to the generator"
-    } else if shared.is_some_and(|shared| shared >= little) {
+    } else if shared >= little {
         "little of the CPU that they share is left"
     } else if generator.is_some() {
         "neither side ran out of CPU"
     } else {
         "the system did not run out of CPU"
+    };
+    CpuLeft {
+        words,
+        is_limit: system.max(other).max(shared) >= limit,
+        is_systems: system >= limit,
     }
 }
 
@@ -457,15 +528,19 @@ fn demand(cells: &[CellSummary]) -> Option<String> {
     let of = |cell: &CellSummary| counter(&cell.system, "cpu_ms_per_transaction");
     let to = of(high)?;
     let low = least_loaded(cells, high).and_then(|low| Some((of(low)?, low)));
-    // Of one load the sentence on the busiest resource says as much.
-    low.map(|(from, low)| {
-        format!(
+    Some(match low {
+        Some((from, low)) => format!(
             "A transaction cost the system {} ms of CPU at {} and {} ms at {}.",
             ms(from),
             low.label,
             ms(to),
             high.label
-        )
+        ),
+        None => format!(
+            "A transaction cost the system {} ms of CPU{}.",
+            ms(to),
+            at_cell(&high.label)
+        ),
     })
 }
 

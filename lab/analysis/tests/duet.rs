@@ -181,7 +181,7 @@ fn two_count_together_or_not_at_all() {
     );
     let partner = of_block.iter().find(|trial| trial.system_failure.is_none());
     let check = &partner.expect("the other one").checks[0];
-    assert_eq!(check.name, "partner");
+    assert_eq!(check.id.title(), "partner");
     assert_eq!(of(&analysis, Measure::Mean).blocks, 7);
     let verdict = of(&analysis, Measure::Mean).verdict;
     assert_eq!(verdict, None, "seven blocks are too few");

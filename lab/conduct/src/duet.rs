@@ -11,6 +11,7 @@ use lab_archive::{Pinning, QuietGate, TrialWriter};
 use lab_host::HostError;
 use lab_host::cores::{self, Pinned};
 use lab_machine::scratch::{Scratch, Work};
+use lab_study::model::checks::CheckId;
 use lab_study::model::{Level, VARIANT};
 use lab_study::plan::{Plan, Trial};
 use lab_workload::Workload;
@@ -26,9 +27,6 @@ use crate::trial::Done;
 
 /// Events that may wait for whoever watches.
 const QUEUE: usize = 64;
-
-/// What a trial lacks whose partner is not in the archive.
-const PARTNER: &str = "partner";
 
 /// The trials of a plan as they run: by themselves, or two at a time, the left one first.
 pub(crate) fn units(plan: &Plan) -> Vec<&[Trial]> {
@@ -76,7 +74,7 @@ pub(crate) fn unfinished(duets: &BTreeMap<u32, Vec<(u32, Judged)>>) -> Vec<u32> 
         let last = attempts
             .last()
             .and_then(|(_, judged)| judged.failed.first());
-        last.is_some_and(|check| check.name == PARTNER)
+        last.is_some_and(|check| check.name == CheckId::Partner.title())
     };
     let halves = duets.iter().filter(|(_, attempts)| is_half(attempts));
     halves.map(|(of, _)| *of).collect()
@@ -101,7 +99,7 @@ pub(crate) fn together([left, right]: [Judged; 2]) -> Judged {
 /// A trial whose partner is not in the archive.
 fn alone() -> Judged {
     let failed = FailedCheck {
-        name: PARTNER.to_owned(),
+        name: CheckId::Partner.title().to_owned(),
         evidence: "the other trial of the duet is not in the archive".to_owned(),
         advice: String::new(),
     };

@@ -24,7 +24,15 @@ pub fn warnings(loaded: &Loaded, plan: &Plan) -> String {
         let draws = (plan.seed, population.name.as_str(), arrives);
         starved(&mut text, loaded, &of.workload, draws);
     }
+    retired(&mut text, plan);
     text
+}
+
+/// Limits of checks that nothing judges any more.
+fn retired(text: &mut String, plan: &Plan) {
+    for (key, why) in plan.question.checks.retired() {
+        let _ = writeln!(text, "warning: `{key}` under `checks` is ignored: {why}");
+    }
 }
 
 /// Steps that will be skipped whatever the server answers.

@@ -80,7 +80,10 @@ impl<'a> Judged<'a> {
             return format!("Nothing was measured: {sent} sent, and all failed.");
         }
         let names = |checks: &[&Check]| -> String {
-            let names: Vec<String> = checks.iter().map(|check| check.name.to_owned()).collect();
+            let names: Vec<String> = checks
+                .iter()
+                .map(|check| check.id.title().to_owned())
+                .collect();
             list(&names)
         };
         let line = match (trial.verdict, self.warning.as_slice()) {
@@ -108,7 +111,8 @@ impl<'a> Judged<'a> {
             };
             let advice = check.advice.as_deref().map(|advice| format!(" → {advice}"));
             let advice = advice.unwrap_or_default();
-            let line = format!("- {}, {word}: {}{advice}", check.name, check.evidence);
+            let name = check.id.title();
+            let line = format!("- {name}, {word}: {}{advice}", check.evidence);
             let wrapped = textwrap::Options::new(WIDTH).subsequent_indent("  ");
             let _ = write!(text, "\n{}", textwrap::fill(&line, &wrapped));
         }

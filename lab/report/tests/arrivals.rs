@@ -29,7 +29,7 @@ const SEQUENCE: &str = "load: { sequence: { sessions: 40 }, hold: 24s }";
 
 fn check(load: &str, shape: Shape, name: &str, outcome: CheckOutcome) -> TrialAnalysis {
     let trial = made(load, shape).analysis().trials.remove(0);
-    let found = trial.checks.iter().find(|check| check.name == name);
+    let found = trial.checks.iter().find(|check| check.id.title() == name);
     let found = found.unwrap_or_else(|| panic!("no check {name}: {:#?}", trial.checks));
     assert_eq!(found.outcome, outcome, "{found:#?}");
     trial
@@ -59,7 +59,10 @@ fn sessions_turned_away_warn_and_say_so() {
         ..Shape::default()
     };
     let trial = check(POISSON, shape, "arrivals", Warn);
-    let found = trial.checks.iter().find(|check| check.name == "arrivals");
+    let found = trial
+        .checks
+        .iter()
+        .find(|check| check.id.title() == "arrivals");
     let found = found.unwrap();
     assert!(found.evidence.contains("7 turned away"), "{found:?}");
     assert!(found.advice.as_ref().unwrap().contains("`connections`"));
@@ -98,7 +101,10 @@ fn service_stands_beside_response() {
 fn a_sequence_comes_to_its_end() {
     check(SEQUENCE, began(1.0), "sequence", Pass);
     let trial = check(SEQUENCE, began(0.9), "sequence", Invalid);
-    let found = trial.checks.iter().find(|check| check.name == "sequence");
+    let found = trial
+        .checks
+        .iter()
+        .find(|check| check.id.title() == "sequence");
     assert!(found.unwrap().evidence.contains("36 of 40 sessions begun"));
     let unanswered = Shape {
         unanswered: Some((1, 30.0)),

@@ -50,7 +50,10 @@ fn what_takes_too_long_is_a_bound() {
         assert!(!unknown.holds && unknown.value.is_none());
         assert!(unknown.reason.as_ref().unwrap().ends_with("took over 5 s"));
     }
-    let errors = trial.checks.iter().find(|check| check.name == "errors");
+    let errors = trial
+        .checks
+        .iter()
+        .find(|check| check.id.title() == "errors");
     let errors = errors.unwrap();
     assert_eq!(errors.outcome, CheckOutcome::Pass, "{errors:?}");
     assert!(errors.evidence.contains("given up at the time limit"));
@@ -110,7 +113,7 @@ fn a_step_that_was_not_repeated_is_no_fault_of_the_generator() {
     };
     for trial in made.analysis().trials {
         for name in ["requests", "mix of steps"] {
-            let check = trial.checks.iter().find(|check| check.name == name);
+            let check = trial.checks.iter().find(|check| check.id.title() == name);
             let check = check.unwrap();
             assert_eq!(check.outcome, CheckOutcome::NotJudged, "{check:?}");
         }
@@ -131,7 +134,10 @@ fn where_no_step_could_be_cut_short_the_load_is_judged() {
         ..Made::both(&shape)
     };
     for trial in made.analysis().trials {
-        let check = trial.checks.iter().find(|check| check.name == "requests");
+        let check = trial
+            .checks
+            .iter()
+            .find(|check| check.id.title() == "requests");
         assert_ne!(check.unwrap().outcome, CheckOutcome::NotJudged, "{check:?}");
         assert_ne!(check.unwrap().outcome, CheckOutcome::Pass, "{check:?}");
     }

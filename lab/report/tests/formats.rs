@@ -141,7 +141,8 @@ fn two_levels_of_users() {
     check_sentences(
         &calendar(),
         &[
-            "1 of 2 trials is invalid, because the check “delivered load” failed.",
+            "1 of 2 trials is invalid, because the check “delivered load” failed \
+             (load delivered in the hold, off the load offered: 13.6 %).",
             "delivered load: 115 of 134 requests per s offered (−13.6 %)",
             "“Read” at 100 users (9.97 here, 30.5 published, ×0.33)",
             "Windows counts split transfers",

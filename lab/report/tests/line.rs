@@ -251,7 +251,7 @@ fn a_system_that_fails_under_load_did_not_carry_it() {
         (failed.judgement, failed.system_failed),
         (Judgement::SystemFailed, true)
     );
-    assert_eq!(failed.failed[0].name, "system under test");
+    assert_eq!(failed.failed[0].id.title(), "system under test");
     assert!(judge_trial(&run, 9).is_err());
     let analysis = lab_analysis::analyse(&run).unwrap();
     assert_eq!(analysis.summary.outcome, Outcome::Ok);

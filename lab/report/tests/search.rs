@@ -290,7 +290,7 @@ fn a_failed_preparation_is_no_failure_of_the_system() {
         (summary.system_failures, summary.preparation_failures),
         (0, 1)
     );
-    assert_eq!(analysis.trials[1].checks[0].name, "preparation");
+    assert_eq!(analysis.trials[1].checks[0].id.title(), "preparation");
     assert!(analysis.trials[1].system_failure.is_none());
     // A repeat that worked is a measurement, and nothing is left of the failure but its line.
     made.shapes.push(Shape {

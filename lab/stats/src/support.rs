@@ -33,6 +33,21 @@ pub fn supports(n: u64, p: f64) -> bool {
     needed_sample(p).is_some_and(|needed| n >= needed)
 }
 
+/// Values beyond a quantile that come from fewer independent batches than this are one event, or two.
+///
+/// [`needed_sample`] asks for as many values as put three beyond the quantile on average (the rule of three). Where values
+/// depend on each other, as requests do that wait for the same stall, three batches take the place of three values.
+pub const LEAST_BATCHES: usize = 3;
+
+/// Whether values beyond a quantile come from enough batches: `longest` has the largest value of each batch. Fewer values
+/// than batches needed must each come from their own.
+#[must_use]
+pub fn is_spread(longest: impl IntoIterator<Item = u64>, quantile: u64, beyond: u64) -> bool {
+    let holding = longest.into_iter().filter(|most| *most > quantile).count();
+    let needed = usize::try_from(beyond).unwrap_or(LEAST_BATCHES);
+    holding >= needed.min(LEAST_BATCHES)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,6 +66,15 @@ mod tests {
             assert!(supports(needed, p));
             assert!(!supports(needed - 1, p));
         }
+    }
+
+    #[test]
+    fn values_of_one_stall_are_one_event() {
+        assert!(is_spread([1, 9, 1, 9, 9], 5, 40));
+        assert!(!is_spread([1, 9, 1, 9, 1], 5, 40));
+        assert!(is_spread([1, 9, 1, 9, 1], 5, 2));
+        assert!(!is_spread([1, 9, 1, 1, 1], 5, 2));
+        assert!(is_spread([5, 5], 5, 0));
     }
 
     #[test]

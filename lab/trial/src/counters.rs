@@ -294,6 +294,17 @@ pub(crate) fn cpu_ms_per_transaction(
     lab_stats::ratio(cores_busy * 1000.0, throughput_per_s?)
 }
 
+/// Storage traffic of the system's own processes per transaction, KB, as the kernel charges it to them (`/proc/PID/io`).
+/// `None` where it doesn't.
+pub(crate) fn disk_kb_per_transaction(
+    system: &Counters,
+    throughput_per_s: Option<f64>,
+) -> Option<f64> {
+    let counter = |name: &str| system.get(name).copied().flatten();
+    let kb_per_s = counter("read_kb_per_s")? + counter("write_kb_per_s")?;
+    lab_stats::ratio(kb_per_s, throughput_per_s?)
+}
+
 /// The counters that charts show, neighbours averaged.
 pub(crate) fn series(table: &MonitorTable, cores: u32) -> Vec<Sample> {
     let column = |name: &str| table.column(name);

@@ -156,6 +156,18 @@ pub fn bare_level(factor: &str, of: &Level) -> String {
     }
 }
 
+/// The label of a cell without factors.
+pub const ONLY_CELL: &str = "the only cell";
+
+/// ` at 1,000 users`; empty for a study whose trials all have the same cell, which needs no name.
+#[must_use]
+pub fn at_cell(label: &str) -> String {
+    match label {
+        ONLY_CELL => String::new(),
+        label => format!(" at {label}"),
+    }
+}
+
 /// A cell in words, factors in file order: `1,000 users`, or `users 25 · http_threads 10`.
 pub fn cell_label(study: &Question, cell: &Cell) -> String {
     if let (1, Some(Level::Int(users))) = (cell.len(), cell.get("users")) {
@@ -168,7 +180,7 @@ pub fn cell_label(study: &Question, cell: &Cell) -> String {
         }
     }
     if parts.is_empty() {
-        "the only cell".to_owned()
+        ONLY_CELL.to_owned()
     } else {
         parts.join(" · ")
     }

@@ -1,7 +1,7 @@
 //! The judgement of one trial: what a run that goes on must know of it.
 
 use lab_archive::{Run, TrialData};
-use lab_plan::checks::Cause;
+use lab_plan::checks::{Cause, Limits};
 use lab_plan::{Plan, Trial};
 use lab_stats::search::Judgement;
 
@@ -13,8 +13,10 @@ use crate::trial::{Input, alone};
 /// What one trial came to, as a run that goes on must know it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialJudgement {
-    /// The checks that make it no measurement, what explains the others first; empty of a measurement.
+    /// The checks that make it invalid, those first that name the cause; empty of a valid trial.
     pub failed: Vec<Check>,
+    /// What may have caused that: see [`suspects`].
+    pub suspects: Vec<Check>,
     /// Where the cause lies; `None` of a measurement.
     pub cause: Option<Cause>,
     /// Whether the system under test failed.
@@ -67,6 +69,7 @@ pub fn judge_trial(run: &Run, id: u32) -> Result<TrialJudgement, ReportError> {
     let trial = alone(&input)?;
     Ok(TrialJudgement {
         failed: failed(&trial).into_iter().cloned().collect(),
+        suspects: suspects(&trial, &plan.question.checks).cloned().collect(),
         cause: trial.cause,
         system_failed: trial.system_failure.is_some(),
         before_load: trial.before_load,
@@ -74,25 +77,32 @@ pub fn judge_trial(run: &Run, id: u32) -> Result<TrialJudgement, ReportError> {
     })
 }
 
-/// The checks that make a trial no measurement, those first that name its cause: what competes for the
-/// CPU may only warn, and explains why the generator failed all the same.
+/// The checks that make a trial invalid, those first that name its cause.
 #[must_use]
 pub fn failed(trial: &TrialAnalysis) -> Vec<&Check> {
-    let told = |check: &&Check| match check.outcome {
-        CheckOutcome::Invalid => true,
-        CheckOutcome::Warn => {
-            trial.cause == Some(Cause::Outside) && check.cause == Some(Cause::Outside)
-        }
-        CheckOutcome::Pass | CheckOutcome::NotJudged => false,
-    };
-    let mut failed: Vec<&Check> = trial.checks.iter().filter(told).collect();
-    failed.sort_by_key(|check| {
-        (
-            check.cause != trial.cause,
-            check.outcome == CheckOutcome::Warn,
-        )
-    });
+    let is_invalid = |check: &&Check| check.outcome == CheckOutcome::Invalid;
+    let mut failed: Vec<&Check> = trial.checks.iter().filter(is_invalid).collect();
+    failed.sort_by_key(|check| check.cause != trial.cause);
     failed
+}
+
+/// Warnings from outside that may explain why a trial is invalid, since what competes for the CPU also makes the
+/// generator fail. A warning that the study allows by a limit of its own explains nothing.
+pub fn suspects<'a>(
+    trial: &'a TrialAnalysis,
+    set: &'a Limits,
+) -> impl Iterator<Item = &'a Check> + 'a {
+    let is_outside = trial.cause == Some(Cause::Outside);
+    let warns = move |check: &&Check| {
+        is_outside && check.outcome == CheckOutcome::Warn && check.cause == Some(Cause::Outside)
+    };
+    let is_allowed = move |check: &Check| {
+        let mut beyond = check.figures.iter();
+        beyond
+            .any(|figure| figure.outcome() == CheckOutcome::Warn && set.0.contains_key(figure.key))
+    };
+    let warnings = trial.checks.iter().filter(warns);
+    warnings.filter(move |check| !is_allowed(check))
 }
 
 /// The trial of the plan that an archived one is an attempt at.

@@ -32,7 +32,7 @@ mod warmup;
 
 pub use cores::cores_of_trial;
 pub use error::ReportError;
-pub use judgement::{TrialJudgement, failed, judge_trial, planned};
+pub use judgement::{TrialJudgement, failed, judge_trial, planned, suspects};
 pub use number::as_f64;
 pub use source::{plan, step_names};
 pub use transfer::kib_per_whole_ms;

@@ -121,8 +121,6 @@ pub(crate) struct Counts {
     pub(crate) waiting_max: u64,
     /// Those turned away.
     pub(crate) dropped: u64,
-    /// Users at the windows' ends, squared, weighted likewise.
-    pub(crate) users_squared: WeightedMean,
     pub(crate) probe: (u64, u64),
 }
 
@@ -134,7 +132,6 @@ impl Counts {
         let head = &window.counts;
         let users = f64::from(head.users);
         self.users.add(users, span_ms);
-        self.users_squared.add(users * users, span_ms);
         self.arrived += head.arrived;
         self.waiting_max = self.waiting_max.max(head.waiting);
         self.dropped += head.dropped;
@@ -260,6 +257,8 @@ pub(crate) struct Sums {
     pub(crate) answered_s: f64,
     /// Sum (µs) and number of the times of all answers in the hold, by start of their window.
     pub(crate) window_response: BTreeMap<u64, (f64, u64)>,
+    /// The longest of them, µs, likewise.
+    pub(crate) window_longest: BTreeMap<u64, u64>,
 }
 
 impl Sums {
@@ -546,6 +545,7 @@ struct Merge {
     recorded: (u64, u64),
     answered_s: f64,
     window_response: BTreeMap<u64, (f64, u64)>,
+    window_longest: BTreeMap<u64, u64>,
 }
 
 impl Merge {
@@ -636,6 +636,9 @@ impl Merge {
             let window = self.window_response.entry(start_ms).or_default();
             window.0 += took;
             window.1 += times.len();
+            let longest = times.iter().map(|one| one.least).max();
+            let so_far = self.window_longest.entry(start_ms).or_default();
+            *so_far = longest.unwrap_or_default().max(*so_far);
             self.steps
                 .entry(step.to_owned())
                 .or_default()
@@ -664,6 +667,7 @@ impl Merge {
             recorded: self.recorded,
             answered_s: self.answered_s,
             window_response: self.window_response,
+            window_longest: self.window_longest,
         }
     }
 }

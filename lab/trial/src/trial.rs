@@ -6,12 +6,11 @@ use hdrhistogram::Histogram;
 use lab_archive::TrialData;
 use lab_archive::model::{Manifest, TrialEnd, TrialRecord, WindowLine};
 use lab_counts::{Attempts, ErrorClass, Scope};
-use lab_plan::checks::Cause;
+use lab_plan::checks::{Cause, CheckId};
 use lab_plan::{Find, LoadKind, Prediction, Question, Threshold, Trial};
 use lab_stats::histogram::MergeError;
 
 use crate::attempts::{self, Limits, attempts};
-use crate::cores::cores_of_trial;
 use crate::error::ReportError;
 use crate::format::{cell_label, plural_count};
 use crate::measures::measures;
@@ -94,14 +93,12 @@ pub fn judge(input: &Input<'_>) -> Result<Judged, ReportError> {
         planned: input.planned,
         predicted: &predicted,
         study: input.study,
-        speed: input.manifest.speed,
         cores: input.manifest.environment.cores,
         names: &names,
         data: input.data,
         sums: &sums,
         stages: &stages,
         monitored: &over_hold,
-        demand_s: demand_s(input, &over_hold, &sums),
     };
     let mut found = checks::all(&facts);
     let is_duet = input.data.record.duet.is_some();
@@ -183,7 +180,9 @@ pub fn figures(
     if input.data.record.end == TrialEnd::Complete {
         let load = &input.planned.load;
         let steady = checks::steady_state(warmup, load, whole_hold.length_ms());
-        let at = checks.iter().position(|check| check.name == checks::TAIL);
+        let at = checks
+            .iter()
+            .position(|check| check.id == CheckId::TailSample);
         checks.insert(at.unwrap_or(checks.len()), steady);
     }
     let sums = sum_over(&names, input.data, hold).map_err(merge(input))?;
@@ -266,7 +265,7 @@ impl<'a> Measured<'a> {
             .iter()
             .filter(|check| check.outcome == CheckOutcome::Invalid);
         checks::cause(checks) == Some(Cause::Outside)
-            && failed.all(|check| checks::spoils_times_only(check.name))
+            && failed.all(|check| checks::spoils_times_only(check.id))
             && judged.carried == Some(true)
     }
 
@@ -475,6 +474,8 @@ fn with_demand(mut system: Counters, throughput_per_s: Option<f64>) -> Counters 
         "cpu_ms_per_transaction".to_owned(),
         counters::cpu_ms_per_transaction(&system, throughput_per_s),
     );
+    let disk = counters::disk_kb_per_transaction(&system, throughput_per_s);
+    system.insert("disk_kb_per_transaction".to_owned(), disk);
     system
 }
 
@@ -490,15 +491,6 @@ fn with_transfers(mut host: Counters, throughput_per_s: Option<f64>) -> Counters
         host.insert(name.to_owned(), each);
     }
     host
-}
-
-/// CPU time of the system per answered request, in seconds, over the cores that it may use.
-fn demand_s(input: &Input<'_>, monitored: &counters::Monitored, sums: &Sums) -> Option<f64> {
-    let answered = sums.hold.per_s(sums.hold.sent());
-    let cpu_ms = counters::cpu_ms_per_transaction(&monitored.system, answered)?;
-    let settings = &input.data.record.system_settings;
-    let cores = cores_of_trial(&input.manifest.environment, settings)?;
-    Some(cpu_ms / 1000.0 / as_f64(cores))
 }
 
 fn system_failure(end: &TrialEnd) -> Option<String> {

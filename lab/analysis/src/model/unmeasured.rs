@@ -2,7 +2,7 @@
 //! holds of them. No threshold, no gate, and no average reads any of it.
 
 use lab_plan::Cell;
-use lab_plan::checks::{Cause, Unit};
+use lab_plan::checks::{Cause, CheckId, Unit};
 use lab_trial::model::CheckOutcome;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,7 +13,7 @@ use super::comparison::Measure;
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Reason {
     /// The check.
-    pub check: &'static str,
+    pub check: CheckId,
     /// What it does to these trials: `invalid` or `warn`.
     pub outcome: CheckOutcome,
     /// The trials, in the order they ran.
@@ -72,7 +72,7 @@ pub struct Seen {
     pub p95_response_ms: Option<Range>,
     /// CPU of the system per transaction.
     pub cpu_ms_per_transaction: Option<Range>,
-    /// Disk traffic of the host per transaction.
+    /// Disk traffic of the system's processes per transaction.
     pub disk_kb_per_transaction: Option<Range>,
 }
 

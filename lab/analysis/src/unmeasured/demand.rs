@@ -70,7 +70,7 @@ pub(crate) fn demand(
 fn only_times(trial: &TrialAnalysis) -> bool {
     let checks = trial.checks.iter();
     let mut failed = checks.filter(|check| check.outcome == CheckOutcome::Invalid);
-    failed.all(|check| spoils_times_only(check.name))
+    failed.all(|check| spoils_times_only(check.id))
 }
 
 /// Standard deviation of the log ratios over blocks.

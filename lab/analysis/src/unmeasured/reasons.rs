@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 
 use lab_archive::Run;
-use lab_plan::checks::{self, Cause, Unit};
-use lab_trial::failed;
+use lab_plan::checks::{self, Cause, CheckId, Limits, Unit};
 use lab_trial::format::{figure as number, limit, list, plural};
+use lab_trial::{failed, suspects};
 
 use crate::model::{
     Beyond, Check, CheckOutcome, Figure, Range, Reason, Summary, TrialAnalysis, Verdict,
@@ -25,7 +25,7 @@ pub(crate) fn reasons(run: &Run, trials: &[TrialAnalysis]) -> Vec<Reason> {
             }
             let known = found.iter_mut().find(|one| {
                 let (_, first) = one[0];
-                first.name == check.name && first.outcome == check.outcome
+                first.id == check.id && first.outcome == check.outcome
             });
             match known {
                 Some(known) => known.push((trial, check)),
@@ -50,14 +50,14 @@ fn reason(run: &Run, found: &Found<'_>) -> Reason {
     let trials: Vec<u32> = found.iter().map(|(trial, _)| trial.id).collect();
     let figure = beyond(found);
     Reason {
-        check: check.name,
+        check: check.id,
         outcome: check.outcome,
         cause: check.cause,
         evidence: evidence(found, figure.as_ref()),
         figure,
-        culprits: match check.name {
-            "other programs" => culprits(run, &trials),
-            _ => Vec::new(),
+        culprits: match check.id == CheckId::OtherPrograms {
+            true => culprits(run, &trials),
+            false => Vec::new(),
         },
         advice: check.advice.clone().unwrap_or_default(),
         trials,
@@ -150,7 +150,7 @@ fn of_trials(n: usize, all: usize) -> String {
 pub(crate) fn why(
     reasons: &[Reason],
     summary: &Summary,
-    trials: &[TrialAnalysis],
+    (trials, set): (&[TrialAnalysis], &Limits),
 ) -> Option<String> {
     let main = main_reason(reasons, trials)?;
     let what = cause(main);
@@ -161,7 +161,10 @@ pub(crate) fn why(
     let hit: BTreeSet<u32> = hit.map(TrialAnalysis::planned).collect();
     let during = of_trials(hit.len(), summary.complete);
     if trials.iter().all(|trial| trial.verdict == Verdict::Invalid) {
-        return Some(format!("Not a measurement: {what} during {during}."));
+        let perhaps = perhaps(reasons, main, (trials, set));
+        return Some(format!(
+            "Not a measurement: {what} during {during}{perhaps}."
+        ));
     }
     let invalid = of_trials(summary.invalid, summary.complete);
     let are = if summary.invalid == 1 { "is" } else { "are" };
@@ -175,18 +178,41 @@ pub(crate) fn why(
         _ => "Not a measurement of every cell: ",
     };
     Some(format!(
-        "{of_cells}{invalid} {are} invalid, {most}because {what}."
+        "{of_cells}{invalid} {are} invalid, {most}because {what}{}.",
+        perhaps(reasons, main, (trials, set))
     ))
+}
+
+/// What may explain the main reason, in words.
+fn perhaps(
+    reasons: &[Reason],
+    main: &Reason,
+    (trials, set): (&[TrialAnalysis], &Limits),
+) -> String {
+    let hit = || {
+        trials
+            .iter()
+            .filter(|trial| main.trials.contains(&trial.id))
+    };
+    let is_suspect = |reason: &&Reason| {
+        let mut suspected = hit().flat_map(|trial| suspects(trial, set));
+        reason.outcome == CheckOutcome::Warn && suspected.any(|check| check.id == reason.check)
+    };
+    let all: Vec<String> = reasons.iter().filter(is_suspect).map(cause).collect();
+    match all.is_empty() {
+        true => String::new(),
+        false => format!(", perhaps because {}", list(&all)),
+    }
 }
 
 /// The reason that the most trials are told as, when they end.
 fn main_reason<'r>(reasons: &'r [Reason], trials: &[TrialAnalysis]) -> Option<&'r Reason> {
-    let first = |trial: &TrialAnalysis| failed(trial).first().map(|check| check.name);
+    let first = |trial: &TrialAnalysis| failed(trial).first().map(|check| check.id);
     let invalid = trials
         .iter()
         .filter(|trial| trial.verdict == Verdict::Invalid);
-    let told: Vec<&str> = invalid.filter_map(first).collect();
-    let times = |one: &&Reason| told.iter().filter(|name| **name == one.check).count();
+    let told: Vec<CheckId> = invalid.filter_map(first).collect();
+    let times = |one: &&Reason| told.iter().filter(|id| **id == one.check).count();
     // Of as many, the one that stands first in the list.
     let most = reasons.iter().rev().max_by_key(times)?;
     match times(&most) {
@@ -205,7 +231,7 @@ pub(crate) fn cause(reason: &Reason) -> String {
             .map_or(String::new(), |it| format!("{before}{it}"))
     };
     match reason.check {
-        "other programs" => {
+        CheckId::OtherPrograms => {
             let names = match reason.culprits.as_slice() {
                 [] => String::new(),
                 some => format!(" ({})", list(some)),
@@ -215,11 +241,21 @@ pub(crate) fn cause(reason: &Reason) -> String {
                 much(" ")
             )
         }
-        "stolen CPU" => format!("the hypervisor took{} of this machine's CPU", much(" ")),
-        "lateness of sends" => format!("the generator sent late{}", much(" by ")),
-        "run-queue delay" => format!("the generator waited for a CPU{}", much(" for ")),
-        "clock and windows" => "the generator stood still at times".to_owned(),
-        "load generator" => "a part of the load generator failed".to_owned(),
-        name => format!("the check “{name}” failed"),
+        CheckId::StolenCpu => format!("the hypervisor took{} of this machine's CPU", much(" ")),
+        CheckId::LatenessOfSends => format!("the generator sent late{}", much(" by ")),
+        CheckId::RunQueueDelay => format!("the generator waited for a CPU{}", much(" for ")),
+        CheckId::ClockAndWindows => "the generator stood still at times".to_owned(),
+        CheckId::LoadGenerator => "a part of the load generator failed".to_owned(),
+        id => {
+            let what = reason.figure.as_ref().and_then(|figure| {
+                let what = checks::limit(figure.key)?.figure;
+                Some(format!(" ({what}: {})", range(figure)))
+            });
+            format!(
+                "the check “{}” failed{}",
+                id.title(),
+                what.unwrap_or_default()
+            )
+        }
     }
 }

@@ -43,7 +43,7 @@ fn of_cell(cell: &CellSummary, trials: &[TrialAnalysis]) -> Option<Seen> {
             spoiled().filter_map(|trial| counter(&trial.system, "cpu_ms_per_transaction")),
         ),
         disk_kb_per_transaction: Range::of(
-            spoiled().filter_map(|trial| counter(&trial.host, "disk_kb_per_transaction")),
+            spoiled().filter_map(|trial| counter(&trial.system, "disk_kb_per_transaction")),
         ),
     })
 }

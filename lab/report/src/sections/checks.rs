@@ -131,11 +131,12 @@ fn check(check: &Check, is_told: bool) -> Row {
         sentence: is_told.then(|| {
             format!(
                 "{}, {outcome}: {}.{then}{advice}",
-                check.name, check.evidence
+                check.id.title(),
+                check.evidence
             )
         }),
         cells: vec![
-            Cell::text(check.name),
+            Cell::text(check.id.title()),
             outcome_cell,
             Cell::text(&check.evidence),
             Cell::text(advice),

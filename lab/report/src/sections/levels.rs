@@ -59,7 +59,7 @@ const RESPONSE: &[&str] = &["response_mean_ms", "response_ms"];
 const THROUGHPUT: &[&str] = &["average_tps", "throughput_per_s"];
 
 #[rustfmt::skip]
-const ROWS: [Measure; 36] = [
+const ROWS: [Measure; 35] = [
     counted(row("transactions", Of::Cell(|cell| mean(cell.transactions)), &["transactions"])),
     counted(row("errors", Of::Cell(|cell| cell.errors_per_trial), &["errors"])),
     counted(row("skipped steps", Of::Cell(|cell| cell.skipped_per_trial), &[])),
@@ -85,8 +85,7 @@ const ROWS: [Measure; 36] = [
     row("CPU per transaction, ms", Of::System("cpu_ms_per_transaction"), &[]),
     row("disk transfers, per s", Of::Host("disk_transfers_per_s"), &["disk_transfers_per_s"]),
     row("disk, KB per s", Of::Host("disk_kb_per_s"), &["disk_kb_per_s"]),
-    row("disk transfers per transaction", Of::Host("disk_transfers_per_transaction"), &[]),
-    row("disk, KB per transaction", Of::Host("disk_kb_per_transaction"), &[]),
+    row("disk of the system, KB per transaction", Of::System("disk_kb_per_transaction"), &[]),
     row("disk busy, %", Of::Host("disk_busy_percent"), &["disk_busy_percent"]),
     row("disk queue length", Of::Host("disk_queue_length"), &["disk_queue_length"]),
     row("disk service time, ms", Of::Host("disk_service_ms"), &["disk_service_ms"]),

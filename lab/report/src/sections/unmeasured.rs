@@ -2,6 +2,8 @@
 //! figures, what was seen in them, and where to look next. And CPU demand, which has a verdict of its
 //! own.
 
+use lab_plan::checks::CheckId;
+
 use super::comparisons::{Pair, pairs, table};
 use super::figures::whole;
 use super::words::which;
@@ -80,7 +82,7 @@ fn reason(reason: &Reason, analysis: &Analysis) -> String {
     };
     let evidence = match reason.check {
         // The headline says how it failed.
-        "system under test" | "preparation" => String::new(),
+        CheckId::SystemUnderTest | CheckId::Preparation => String::new(),
         _ => format!(": {}{culprits}", reason.evidence.trim_end_matches('.')),
     };
     let (n, all) = (reason.trials.len(), analysis.trials.len());
@@ -96,7 +98,8 @@ fn reason(reason: &Reason, analysis: &Analysis) -> String {
     };
     format!(
         "{of}{}{warns}{which}{evidence}. → {}",
-        reason.check, reason.advice
+        reason.check.title(),
+        reason.advice
     )
 }
 

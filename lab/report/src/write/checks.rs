@@ -1,6 +1,6 @@
 //! The list of checks with their limits, for the documentation.
 
-use lab_plan::checks::{CHECKS, Check, Limit};
+use lab_plan::checks::{CheckId, Limit};
 
 use crate::format;
 
@@ -9,18 +9,18 @@ const LEAD: &str = "\
 
 <!-- Made by `plimsoll schema checks`: don't edit. -->
 
-A check judges the measurement, never the server. Beyond the first limit it warns; beyond the second
-the trial is no measurement, and counts nowhere. A study sets limits itself where it must:
+A check judges the measurement, never the server. Beyond its first limit it warns. Beyond its second limit
+the trial is invalid and counts nowhere. A study can set limits itself:
 
 ```yaml
 checks:
-  other_programs: 40%                     # a trial is a measurement up to this
+  other_programs: 40%                     # trials are valid up to this
   lateness: { warn: 20ms, invalid: 200ms }
 ```
 
-The report then says so first. *Cause* is where it lies if the check fails: outside (neither system
-nor generator), in the generator, in the system, or in the study. A trial that is invalid for a reason
-outside is repeated; none is ever repeated for its result.
+The report then says so first. *Cause* is where the cause of a failure lies: outside (neither system
+nor generator), in the generator, in the system, or in the study. A trial that is invalid for an outside
+cause is repeated; no trial is ever repeated because of its result.
 ";
 
 /// All checks with their default limits, as Markdown.
@@ -28,21 +28,21 @@ outside is repeated; none is ever repeated for its result.
 pub fn checks_markdown() -> String {
     let mut text = LEAD.to_owned();
     text.push_str("\n| check | asks | cause |\n| --- | --- | --- |\n");
-    for check in CHECKS {
-        let Check { name, asks, .. } = check;
-        text.push_str(&format!("| {name} | {asks} | {} |\n", check.cause.name()));
+    for row in CheckId::ALL.iter().map(|id| id.row()) {
+        let cause = row.cause.name();
+        text.push_str(&format!("| {} | {} | {cause} |\n", row.title, row.asks));
     }
     text.push_str(
         "\n## Limits\n\n| limit | of | what is held against it | warns beyond | invalid beyond |\n",
     );
     text.push_str("| --- | --- | --- | --- | --- |\n");
-    for check in CHECKS {
-        for limit in check.limits {
+    for row in CheckId::ALL.iter().map(|id| id.row()) {
+        for limit in row.limits {
             let beyond = |value: Option<f64>| beyond(limit, value);
             text.push_str(&format!(
                 "| `{}` | {} | {} | {} | {} |\n",
                 limit.key,
-                check.name,
+                row.title,
                 limit.figure,
                 beyond(limit.warn),
                 beyond(limit.invalid)

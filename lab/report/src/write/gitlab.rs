@@ -90,9 +90,11 @@ pub(super) fn gitlab(analysis: &Analysis, path: &str) -> Vec<Finding> {
         let trials = crate::format::plural(reason.trials.len(), "trial");
         let text = format!(
             "The check “{}” {does} {trials}: {}. {}",
-            reason.check, reason.evidence, reason.advice
+            reason.check.title(),
+            reason.evidence,
+            reason.advice
         );
-        findings.put("measurement", severity, reason.check, &text);
+        findings.put("measurement", severity, reason.check.title(), &text);
     }
     findings.all
 }

@@ -85,7 +85,7 @@ pub fn junit_of_runs(runs: &RunComparison) -> String {
 fn trial(trial: &TrialAnalysis) -> TestCase {
     let checks = trial.checks.iter();
     let failing = checks.filter(|check| check.outcome == CheckOutcome::Invalid);
-    let texts = failing.map(|check| format!("{}: {}", check.name, check.evidence));
+    let texts = failing.map(|check| format!("{}: {}", check.id.title(), check.evidence));
     let text = texts.collect::<Vec<_>>().join("; ");
     let came = match trial.verdict {
         Verdict::Valid => Passed(text),
@@ -110,7 +110,7 @@ fn checks(analysis: &Analysis) -> Vec<TestCase> {
             CheckOutcome::Invalid if is_repeated => Skipped(text),
             CheckOutcome::Invalid => Broken(text),
         };
-        case(class, check.name, came)
+        case(class, check.id.title(), came)
     };
     let run = analysis
         .checks

@@ -85,7 +85,12 @@ impl JsonSchema for ChecksFile {
             });
             (limit.key.to_owned(), schema)
         });
-        let limits: Map<String, Json> = limits.collect();
+        let retired = checks::RETIRED.iter().map(|(key, why)| {
+            let description = format!("Without effect: {why}.");
+            let schema = json!({ "description": description, "deprecated": true });
+            ((*key).to_owned(), schema)
+        });
+        let limits: Map<String, Json> = limits.chain(retired).collect();
         json_schema!({ "type": "object", "properties": limits, "additionalProperties": false })
     }
 }

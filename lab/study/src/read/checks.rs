@@ -15,6 +15,10 @@ const LONGEST: Duration = Duration::from_secs(3600);
 pub(super) fn limits(table: &ChecksFile, problems: &mut Problems) -> Limits {
     let mut limits = BTreeMap::new();
     for (key, written) in table.0.iter() {
+        if is_retired(key) {
+            limits.insert(key.value.clone(), Set::default());
+            continue;
+        }
         let Some(limit) = known(key, problems) else {
             continue;
         };
@@ -28,6 +32,13 @@ pub(super) fn limits(table: &ChecksFile, problems: &mut Problems) -> Limits {
         limits.insert(key.value.clone(), set);
     }
     Limits(limits)
+}
+
+/// Returns true for a key of an earlier version that nothing judges any more.
+fn is_retired(key: &At<String>) -> bool {
+    checks::RETIRED
+        .iter()
+        .any(|(retired, _)| *retired == key.value)
 }
 
 fn known(key: &At<String>, problems: &mut Problems) -> Option<&'static Limit> {

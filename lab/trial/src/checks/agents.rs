@@ -2,7 +2,7 @@
 //! offsets say when each agent began, and show a machine that stood still.
 
 use lab_archive::{Agent, Circumstances};
-use lab_plan::checks::{AGENT_CLOCK_BOUND, AGENT_CLOCK_STEP};
+use lab_plan::checks::{AGENT_CLOCK_BOUND, AGENT_CLOCK_STEP, CheckId};
 
 use super::facts::Facts;
 use super::outcome::{judged, not_judged};
@@ -11,7 +11,7 @@ use crate::model::Check;
 
 /// Nothing where no agent had a part.
 pub(super) fn clocks(facts: &Facts<'_>) -> Option<Check> {
-    let name = "agents' clocks";
+    let id = CheckId::AgentsClocks;
     let around = &facts.data.record.circumstances;
     let parts = around.parts.iter().filter_map(|part| part.agent.as_ref());
     let agents = around.agents.iter().chain(&around.system_agent);
@@ -24,10 +24,10 @@ pub(super) fn clocks(facts: &Facts<'_>) -> Option<Check> {
         known.map(|known| known.into_iter().fold(0.0, f64::max))
     };
     let (Some(bound), Some(apart)) = (worst(|one| one.bound_ms), worst(|one| one.apart_ms)) else {
-        return Some(not_judged(name, "they were not measured"));
+        return Some(not_judged(id, "they were not measured"));
     };
     Some(judged(
-        name,
+        id,
         vec![
             facts.held(bound, &AGENT_CLOCK_BOUND),
             facts.held(apart, &AGENT_CLOCK_STEP),
@@ -38,8 +38,6 @@ pub(super) fn clocks(facts: &Facts<'_>) -> Option<Check> {
             ms(bound),
             drift(&agents)
         ),
-        "Agents began at moments that are known no better, or a machine stood still: use a network \
-         with shorter ways, and machines that nobody suspends.",
     ))
 }
 

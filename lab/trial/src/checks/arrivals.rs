@@ -1,6 +1,6 @@
 //! Did sessions begin as planned, where they arrive on their own or one after the other?
 
-use lab_plan::checks::{ARRIVALS, Cause};
+use lab_plan::checks::{ARRIVALS, Cause, CheckId};
 use lab_plan::{LoadKind, Spacing};
 
 use super::facts::Facts;
@@ -15,7 +15,7 @@ const EDGE: f64 = 2.0;
 /// Sessions that arrived in the hold beside the plan's rate, and what became of those that found no
 /// connection. `None` of other loads.
 pub(super) fn arrivals(facts: &Facts<'_>) -> Option<Check> {
-    let name = "arrivals";
+    let id = CheckId::Arrivals;
     let LoadKind::Arrival {
         rate_per_s,
         spacing,
@@ -50,8 +50,7 @@ pub(super) fn arrivals(facts: &Facts<'_>) -> Option<Check> {
     };
     let figure = facts.held(100.0 * (off.abs() - chance).max(0.0), &ARRIVALS);
     if figure.outcome() == CheckOutcome::Invalid {
-        let advice = "The generator doesn't follow its plan of arrivals.";
-        return Some(invalid(name, evidence, advice).by(vec![figure]));
+        return Some(invalid(id, evidence).by(vec![figure]));
     }
     let dropped = facts.sums.whole.dropped;
     if dropped > 0 {
@@ -61,10 +60,7 @@ pub(super) fn arrivals(facts: &Facts<'_>) -> Option<Check> {
         0 => CheckOutcome::Pass,
         _ => CheckOutcome::Warn,
     };
-    let judged = check(
-        name,
-        outcome,
-        evidence,
+    let judged = check(id, outcome, evidence).advise(
         "So many sessions waited that others were turned away; they are in no response time. The \
          server can't take this rate, or needs more `connections`.",
     );
@@ -76,7 +72,7 @@ pub(super) fn sequence(facts: &Facts<'_>) -> Option<Check> {
     let LoadKind::Sequence { sessions } = facts.planned.load.kind else {
         return None;
     };
-    let (name, begun) = ("sequence", facts.sums.whole.cycles);
+    let (id, begun) = (CheckId::Sequence, facts.sums.whole.cycles);
     let sessions = u64::from(sessions);
     let left = facts.data.record.unanswered.as_ref();
     let left = left.map_or(0, |left| left.count);
@@ -86,9 +82,8 @@ pub(super) fn sequence(facts: &Facts<'_>) -> Option<Check> {
         plural_count(sessions, "session")
     );
     Some(if begun < sessions || left > 0 {
-        let advice = "Its time was over before its last session was: give it a longer `hold`.";
-        invalid(name, evidence, advice)
+        invalid(id, evidence)
     } else {
-        pass(name, evidence)
+        pass(id, evidence)
     })
 }

@@ -33,10 +33,11 @@ pub(crate) fn cause(checks: &[Check]) -> Option<Cause> {
 mod tests {
     use super::*;
     use CheckOutcome::{Invalid, Pass, Warn};
+    use lab_plan::checks::CheckId;
 
-    fn found(of: &[(&'static str, CheckOutcome, Cause)]) -> Option<Cause> {
-        let check = |(name, outcome, cause): &(&'static str, CheckOutcome, Cause)| Check {
-            name,
+    fn found(of: &[(CheckOutcome, Cause)]) -> Option<Cause> {
+        let check = |(outcome, cause): &(CheckOutcome, Cause)| Check {
+            id: CheckId::Waits,
             outcome: *outcome,
             evidence: String::new(),
             advice: None,
@@ -49,16 +50,16 @@ mod tests {
     #[test]
     fn what_is_outside_explains_the_generator_and_nothing_explains_the_system() {
         let (outside, generator, system) = (Cause::Outside, Cause::Generator, Cause::System);
-        assert_eq!(found(&[("a", Pass, outside), ("b", Warn, system)]), None);
-        let both = [("a", Invalid, generator), ("b", Invalid, outside)];
+        assert_eq!(found(&[(Pass, outside), (Warn, system)]), None);
+        let both = [(Invalid, generator), (Invalid, outside)];
         assert_eq!(found(&both), Some(outside));
-        let warned = [("a", Invalid, generator), ("b", Warn, outside)];
+        let warned = [(Invalid, generator), (Warn, outside)];
         assert_eq!(found(&warned), Some(outside));
-        let alone = [("a", Invalid, generator), ("b", Pass, outside)];
+        let alone = [(Invalid, generator), (Pass, outside)];
         assert_eq!(found(&alone), Some(generator));
-        let skipped = [("a", Invalid, system), ("b", Invalid, outside)];
+        let skipped = [(Invalid, system), (Invalid, outside)];
         assert_eq!(found(&skipped), Some(system));
-        let cut = [("a", Invalid, Cause::Study), ("b", Warn, outside)];
+        let cut = [(Invalid, Cause::Study), (Warn, outside)];
         assert_eq!(found(&cut), Some(Cause::Study));
     }
 }

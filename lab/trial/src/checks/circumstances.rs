@@ -3,7 +3,7 @@
 
 use lab_archive::{Clocks, LimitsReached, OtherProgram, SystemHost, Throttled, Used};
 use lab_plan::checks::{
-    CLOCK_JUMPS, Cause, GENERATOR_THROTTLED, InForce, LIMITS_NEAR, Limit, MEMORY_PRESSURE,
+    CLOCK_JUMPS, Cause, CheckId, GENERATOR_THROTTLED, InForce, LIMITS_NEAR, Limit, MEMORY_PRESSURE,
     OTHER_PROGRAMS, STOLEN_CPU,
 };
 
@@ -17,17 +17,6 @@ use crate::number::as_f64;
 const DRIFT_PART: f64 = 0.000_5;
 /// With more of the hold without a machine's counters it is not judged by them, whatever a study says of samples.
 const MOST_MISSING: f64 = 0.2;
-
-/// All of them; what was not recorded is not judged.
-pub(super) fn all(facts: &Facts<'_>) -> [Check; 5] {
-    [
-        steal(facts),
-        others(facts),
-        memory(facts),
-        clocks(facts),
-        limits(facts),
-    ]
-}
 
 /// A machine of the system that did not conduct, and whether somebody looked around there.
 enum There<'a> {
@@ -123,27 +112,19 @@ fn of_machines(facts: &Facts<'_>, name: &str, words: impl Fn(f64) -> String) -> 
 }
 
 /// By the worse of the machines; a good one says nothing of one that isn't known.
-fn by_machines(
-    facts: &Facts<'_>,
-    name: &'static str,
-    limit: &Limit,
-    told: Told,
-    advice: &str,
-) -> Check {
+fn by_machines(facts: &Facts<'_>, id: CheckId, limit: &Limit, told: Told) -> Check {
     let figures = told.values.iter().map(|value| facts.held(*value, limit));
-    let found = judged(name, figures.collect(), told.words.clone(), advice);
+    let found = judged(id, figures.collect(), told.words.clone());
     match told.is_known || found.outcome >= CheckOutcome::Warn {
         true => found,
-        false => not_judged(name, told.words),
+        false => not_judged(id, told.words),
     }
 }
 
-fn steal(facts: &Facts<'_>) -> Check {
+pub(super) fn steal(facts: &Facts<'_>) -> Check {
     let words = |stolen| format!("{} of all cores", percent(stolen));
     let told = of_machines(facts, "cpu_steal_percent", words);
-    let advice =
-        "The hypervisor gave this machine's CPU to others: measure on a machine of its own.";
-    by_machines(facts, "stolen CPU", &STOLEN_CPU, told, advice)
+    by_machines(facts, CheckId::StolenCpu, &STOLEN_CPU, told)
 }
 
 /// What other programs used of a machine's cores, in per cent and in words.
@@ -163,11 +144,11 @@ fn competed(others: &[OtherProgram], cores: u32) -> (f64, String) {
     (used, format!("{} of all cores{named}", percent(used)))
 }
 
-fn others(facts: &Facts<'_>) -> Check {
-    let name = "other programs";
+pub(super) fn others(facts: &Facts<'_>) -> Check {
+    let id = CheckId::OtherPrograms;
     let around = &facts.data.record.circumstances;
     if around.clocks.is_none() {
-        return not_judged(name, "not recorded");
+        return not_judged(id, "not recorded");
     }
     let (used, said) = competed(&around.others_during, facts.cores);
     let mut figures = vec![facts.held(used, &OTHER_PROGRAMS)];
@@ -185,12 +166,10 @@ fn others(facts: &Facts<'_>) -> Check {
             There::Unseen(why) => evidence.push_str(&format!("; {why}")),
         }
     }
-    let advice =
-        "Other programs competed with the system or the generator: stop them, and run again.";
-    judged(name, figures, evidence, advice)
+    judged(id, figures, evidence)
 }
 
-fn memory(facts: &Facts<'_>) -> Check {
+pub(super) fn memory(facts: &Facts<'_>) -> Check {
     let words = |waited| {
         format!(
             "some task waited for memory {} of the time",
@@ -198,8 +177,7 @@ fn memory(facts: &Facts<'_>) -> Check {
         )
     };
     let told = of_machines(facts, "pressure_memory_some_percent", words);
-    let advice = "The machine was short of memory: figures include its search for some.";
-    by_machines(facts, "memory pressure", &MEMORY_PRESSURE, told, advice)
+    by_machines(facts, CheckId::MemoryPressure, &MEMORY_PRESSURE, told)
 }
 
 /// By how much the calendar's clock counted more than the monotonic one, which neither steps nor counts a
@@ -215,10 +193,10 @@ fn jumped(clocks: &Clocks) -> (f64, f64) {
     (off, (off.abs() - slewed).max(0.0))
 }
 
-fn clocks(facts: &Facts<'_>) -> Check {
-    let name = "clock jumps";
+pub(super) fn clocks(facts: &Facts<'_>) -> Check {
+    let id = CheckId::ClockJumps;
     let Some(clocks) = &facts.data.record.circumstances.clocks else {
-        return not_judged(name, "not recorded");
+        return not_judged(id, "not recorded");
     };
     let words = |off: f64| {
         let than = if off < 0.0 { "less" } else { "more" };
@@ -237,21 +215,15 @@ fn clocks(facts: &Facts<'_>) -> Check {
             There::Unseen(why) => evidence.push_str(&format!("; {why}")),
         }
     }
-    judged(
-        name,
-        figures,
-        evidence,
-        "The clock was set, or the machine slept during the trial: times that the system itself \
-         counts by the calendar are off.",
-    )
+    judged(id, figures, evidence)
 }
 
 /// Ports, files, listen queues, CPU quotas, heat. The worst of them counts, all are told.
-fn limits(facts: &Facts<'_>) -> Check {
-    let name = "limits";
+pub(super) fn limits(facts: &Facts<'_>) -> Check {
+    let id = CheckId::Limits;
     let around = &facts.data.record.circumstances;
     if around.clocks.is_none() {
-        return not_judged(name, "not recorded");
+        return not_judged(id, "not recorded");
     }
     let mut found = reached(facts, &around.limits);
     let mut unseen = String::new();
@@ -267,19 +239,12 @@ fn limits(facts: &Facts<'_>) -> Check {
         }
     }
     let Some(worst) = found.iter().max_by_key(|one| one.outcome) else {
-        return not_judged(name, format!("the kernel tells none{unseen}"));
+        return not_judged(id, format!("the kernel tells none{unseen}"));
     };
     let said: Vec<&str> = found.iter().map(|one| one.text.as_str()).collect();
-    check(
-        name,
-        worst.outcome,
-        said.join("; ") + &unseen,
-        "A limit of the machine or of a process was near or reached: what it held back is in the \
-         figures. Raise it (`ulimit -n`, net.ipv4.ip_local_port_range, net.core.somaxconn, the \
-         control group's quota), or say in the study that it belongs to the system.",
-    )
-    .caused_by(worst.cause)
-    .by(found.iter().filter_map(|one| one.figure).collect())
+    check(id, worst.outcome, said.join("; ") + &unseen)
+        .caused_by(worst.cause)
+        .by(found.iter().filter_map(|one| one.figure).collect())
 }
 
 /// What is to be told of a machine's limits.
@@ -287,9 +252,8 @@ fn reached(facts: &Facts<'_>, limits: &LimitsReached) -> Vec<Near> {
     let mut found = used_up(limits, facts.limit(&LIMITS_NEAR));
     let overflows = |n| format!("{n} connections found a listener's queue full");
     found.extend(counted(limits.listen_overflows, Cause::System, overflows));
-    let trial_ms = facts.sums.hold_span.end_ms.max(1.0);
     let throttled = facts.limit(&GENERATOR_THROTTLED);
-    found.extend(held_back(limits, trial_ms, throttled));
+    found.extend(held_back(limits, workers_ms(facts), throttled));
     let heat = |n| format!("cores lowered their frequency for heat {n} times");
     found.extend(counted(limits.thermal_throttles, Cause::Outside, heat));
     found
@@ -352,11 +316,18 @@ fn counted(n: Option<u64>, cause: Cause, words: impl Fn(String) -> String) -> Op
     })
 }
 
+/// The time of all workers of the generator in the trial: the kernel counts throttled time on each CPU, so that the
+/// same moment counts once for each thread that is held back.
+fn workers_ms(facts: &Facts<'_>) -> f64 {
+    let workers = facts.data.record.generator.workers.max(1);
+    facts.sums.hold_span.end_ms.max(1.0) * f64::from(workers)
+}
+
 /// CPU quotas that were used up.
-fn held_back(limits: &LimitsReached, trial_ms: f64, generators: InForce) -> Vec<Near> {
+fn held_back(limits: &LimitsReached, workers_ms: f64, generators: InForce) -> Vec<Near> {
     let told = |(whose, throttled, cause): (&str, Option<Throttled>, Cause)| {
         let throttled = throttled.filter(|throttled| throttled.periods > 0)?;
-        let part = 100.0 * as_f64(throttled.ms) / trial_ms;
+        let part = (100.0 * as_f64(throttled.ms) / workers_ms).min(100.0);
         let figure = held(part, &GENERATOR_THROTTLED, generators);
         let figure = (cause == Cause::Generator).then_some(figure);
         let outcome = figure.map_or(CheckOutcome::Warn, |figure| figure.outcome());

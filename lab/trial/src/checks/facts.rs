@@ -16,8 +16,6 @@ pub(crate) struct Facts<'a> {
     /// The plan's steps by name.
     pub(crate) predicted: &'a BTreeMap<String, Predicted>,
     pub(crate) study: &'a Question,
-    /// What the study's waits and pace are divided by.
-    pub(crate) speed: f64,
     pub(crate) names: &'a Names<'a>,
     pub(crate) data: &'a TrialData,
     pub(crate) sums: &'a Sums,
@@ -27,6 +25,4 @@ pub(crate) struct Facts<'a> {
     pub(crate) cores: u32,
     /// Counters over the hold.
     pub(crate) monitored: &'a Monitored,
-    /// Seconds of one of the system's cores per request, over the number of its cores.
-    pub(crate) demand_s: Option<f64>,
 }

@@ -3,7 +3,7 @@
 use hdrhistogram::Histogram;
 use lab_plan::LoadKind;
 use lab_plan::checks::{
-    GENERATOR_CPU, LATENESS, LATENESS_OF_SERVICE, LATENESS_TAIL, LOOP_LAG, LOOP_LAG_TAIL,
+    CheckId, GENERATOR_CPU, LATENESS, LATENESS_OF_SERVICE, LATENESS_TAIL, LOOP_LAG, LOOP_LAG_TAIL,
     RUN_QUEUE_DELAY,
 };
 use lab_stats::delay::Undelayed;
@@ -11,7 +11,7 @@ use lab_stats::histogram::{max, mean};
 use lab_stats::{little, quantile};
 
 use super::facts::Facts;
-use super::outcome::{check, judged, not_judged, warn};
+use super::outcome::{check, invalid, judged, not_judged, warn};
 use crate::format::{ms, percent};
 use crate::model::{Check, CheckOutcome, Figure};
 
@@ -31,39 +31,49 @@ const USUAL_LAG_US: u64 = 100;
 /// than this, they lost no more of the load than may be missing anyway.
 const LATE_LOAD: f64 = 0.01;
 
-/// The generator's checks, and whether missing load can be laid to the server: sends were in time, but
-/// for single late ones or for delays that lose hardly any load; its threads did not starve, since a
-/// wait for a CPU that makes no send late loses none either; and it had CPU to spare.
-pub(super) struct Health {
-    pub(super) checks: [Check; 3],
-    /// Of archives that have it.
-    pub(super) loop_lag: Option<Check>,
-    pub(super) healthy: bool,
+/// Returns true if missing load can be laid to the server: sends were in time, but for single late ones or for delays
+/// that lose hardly any load; the generator's threads did not starve, since a wait for a CPU that makes no send late
+/// loses none either; and it had CPU to spare.
+pub(super) fn is_healthy(facts: &Facts<'_>) -> bool {
+    let in_time = || late_load(facts).is_some_and(|part| part <= LATE_LOAD);
+    (sends_outcome(facts) <= CheckOutcome::NotJudged || in_time())
+        && run_queue(facts).outcome <= CheckOutcome::Warn
+        && cpu(facts).outcome == CheckOutcome::Pass
 }
 
-pub(super) fn health(facts: &Facts<'_>) -> Health {
-    let (lateness, in_time) = lateness(facts);
-    let in_time = in_time || late_load(facts).is_some_and(|part| part <= LATE_LOAD);
-    let checks = [lateness, run_queue(facts), cpu(facts)];
-    let [_, queue, cpu] = &checks;
-    let healthy = in_time
-        && matches!(queue.outcome, CheckOutcome::Pass | CheckOutcome::Warn)
-        && cpu.outcome == CheckOutcome::Pass;
-    Health {
-        checks,
-        loop_lag: loop_lag(facts),
-        healthy,
+/// What sends in the hold come to, single late ones left out.
+fn sends_outcome(facts: &Facts<'_>) -> CheckOutcome {
+    let figures = lateness_figures(facts);
+    let most = figures.iter().flatten().map(Figure::outcome).max();
+    most.unwrap_or(CheckOutcome::NotJudged)
+}
+
+/// Figures of the lateness of sends; `None` without sends.
+fn lateness_figures(facts: &Facts<'_>) -> Option<Vec<Figure>> {
+    let histogram = &facts.sums.lateness;
+    let latest = max(histogram).map(us_as_ms)?;
+    let [p99, p999] = [0.99, 0.999].map(|p| quantile(histogram, p).map(us_as_ms));
+    let mut figures = vec![
+        facts.held(p99.unwrap_or(latest), &LATENESS),
+        facts.held(p999.unwrap_or_default(), &LATENESS_TAIL),
+    ];
+    // Only where times count from the plan is lateness in them.
+    if matches!(facts.planned.load.kind, LoadKind::Arrival { .. }) {
+        let part = p99.zip(median_service_ms(facts));
+        let part = part.map(|(late, service)| part_of_service(late, service));
+        figures.extend(part.map(|part| facts.held(part, &LATENESS_OF_SERVICE)));
     }
+    Some(figures)
 }
 
 /// p99 where the sample supports it, else the latest of all. A p99 hides a stall that hit less than
-/// every hundredth send, so p99.9 and the latest have limits, too. Beside the check: whether sends
-/// were in time but for single ones.
-fn lateness(facts: &Facts<'_>) -> (Check, bool) {
+/// every hundredth send, so p99.9 and the latest have limits, too.
+pub(super) fn lateness(facts: &Facts<'_>) -> Check {
     let histogram = &facts.sums.lateness;
-    let name = "lateness of sends";
-    let Some(latest) = max(histogram).map(us_as_ms) else {
-        return (not_judged(name, "no sends in the hold"), true);
+    let id = CheckId::LatenessOfSends;
+    let figures = max(histogram).map(us_as_ms).zip(lateness_figures(facts));
+    let Some((latest, figures)) = figures else {
+        return not_judged(id, "no sends in the hold");
     };
     let p99 = quantile(histogram, 0.99).map(us_as_ms);
     let p999 = quantile(histogram, 0.999).map(us_as_ms);
@@ -77,28 +87,11 @@ fn lateness(facts: &Facts<'_>) -> (Check, bool) {
         (Some(p99), None) => format!("p99 {} ms, latest {} ms", ms(p99), ms(latest)),
         (None, _) => format!("latest {} ms of {} sends", ms(latest), histogram.len()),
     };
-    let mut figures = vec![
-        facts.held(p99.unwrap_or(latest), &LATENESS),
-        facts.held(p999.unwrap_or_default(), &LATENESS_TAIL),
-    ];
-    // Only where times count from the plan is lateness in them.
-    if matches!(facts.planned.load.kind, LoadKind::Arrival { .. }) {
-        let part = p99.zip(median_service_ms(facts));
-        let part = part.map(|(late, service)| part_of_service(late, service));
-        figures.extend(part.map(|part| facts.held(part, &LATENESS_OF_SERVICE)));
-    }
-    let most = figures.iter().map(Figure::outcome).max();
-    let most = most.unwrap_or(CheckOutcome::Pass);
-    let single = latest > facts.limit(&LATENESS_TAIL).warn;
-    let outcome = if single {
-        most.max(CheckOutcome::Warn)
-    } else {
-        most
+    let single = match latest > facts.limit(&LATENESS_TAIL).warn {
+        true => CheckOutcome::Warn,
+        false => CheckOutcome::Pass,
     };
-    let advice = "The generator sent later than it meant to: give it more cores or a quieter \
-                  machine, or fewer users.";
-    let judged = check(name, outcome, evidence, advice).by(figures);
-    (judged, most == CheckOutcome::Pass)
+    check(id, sends_outcome(facts).max(single), evidence).by(figures)
 }
 
 /// What answers took from their actual send.
@@ -120,14 +113,14 @@ fn part_of_service(delay_ms: f64, service_ms: f64) -> f64 {
 
 /// How long answers lay there before they were read, and what that added to their times; `None` where it
 /// wasn't sampled.
-fn loop_lag(facts: &Facts<'_>) -> Option<Check> {
+pub(super) fn loop_lag(facts: &Facts<'_>) -> Option<Check> {
     let lag = &facts.sums.loop_lag;
     let latest = us_as_ms(max(lag)?);
-    let name = "loop lag";
+    let id = CheckId::LoopLag;
     let times = service_times(facts);
     let p50 = quantile(lag, 0.5).map(us_as_ms);
     let Some((p50, undelayed)) = p50.zip(Undelayed::new(times, lag, USUAL_LAG_US, 0.99)) else {
-        return Some(not_judged(name, "too few samples, or no answers"));
+        return Some(not_judged(id, "too few samples, or no answers"));
     };
     let of_mean = mean(times)
         .and_then(|mean| lab_stats::ratio(undelayed.added_to_mean().min(mean) * 100.0, mean));
@@ -151,15 +144,13 @@ fn loop_lag(facts: &Facts<'_>) -> Option<Check> {
         ms(latest),
         told.collect::<Vec<_>>().join(", "),
     );
-    let advice = "What is measured is the generator's own delay as well: give it more cores or a \
-                  quieter machine, or fewer users.";
     let most = [of_mean, p50_part, p95_part]
         .into_iter()
         .flatten()
         .fold(0.0, f64::max);
     let mut figures = vec![facts.held(most, &LOOP_LAG)];
     figures.extend(p99_part.map(|part| facts.held(part, &LOOP_LAG_TAIL)));
-    Some(judged(name, figures, evidence, advice))
+    Some(judged(id, figures, evidence))
 }
 
 /// The part of the users' time that late sends took; `None` where sends don't wait for each other.
@@ -172,9 +163,10 @@ fn late_load(facts: &Facts<'_>) -> Option<f64> {
     little::busy_fraction(late_s, hold.users.mean()?, hold.span_ms / 1000.0)
 }
 
-fn run_queue(facts: &Facts<'_>) -> Check {
+pub(super) fn run_queue(facts: &Facts<'_>) -> Check {
+    let id = CheckId::RunQueueDelay;
     let Some(waited) = facts.data.record.generator.run_queue_delay_fraction else {
-        return warn("run-queue delay", UNKNOWN.to_owned(), UNKNOWN_ADVICE);
+        return unknown(facts, id);
     };
     let priority = match facts.data.record.generator.nice {
         Some(nice) if nice < 0 => format!(" (nice −{})", nice.unsigned_abs()),
@@ -184,25 +176,38 @@ fn run_queue(facts: &Facts<'_>) -> Check {
         "its threads{priority} waited for a CPU {} of the hold",
         percent(waited * 100.0)
     );
-    let advice = "Something else ran on the generator's cores: pin it and the system to different \
-                  cores, or stop the other work.";
     let figure = facts.held(waited * 100.0, &RUN_QUEUE_DELAY);
-    judged("run-queue delay", vec![figure], evidence, advice)
+    judged(id, vec![figure], evidence)
 }
 
-fn cpu(facts: &Facts<'_>) -> Check {
+/// A check without scheduling times. Sends and reads that were in time show that the generator had the CPU that it
+/// needed; otherwise nothing does.
+fn unknown(facts: &Facts<'_>, id: CheckId) -> Check {
+    let read_in_time = loop_lag(facts).is_none_or(|lag| lag.outcome <= CheckOutcome::NotJudged);
+    let sent_in_time = sends_outcome(facts) == CheckOutcome::Pass;
+    match sent_in_time && read_in_time {
+        true => warn(id, format!("{UNKNOWN}; its sends and reads were in time")),
+        false => invalid(
+            id,
+            "no scheduling times of the hold are known, and sends or reads were late".to_owned(),
+        ),
+    }
+    .advise(UNKNOWN_ADVICE)
+}
+
+pub(super) fn cpu(facts: &Facts<'_>) -> Check {
+    let id = CheckId::GeneratorCpu;
     let health = &facts.data.record.generator;
     let (Some(most), Some(mean)) = (health.cpu_fraction_max, health.cpu_fraction) else {
-        return warn("generator CPU", UNKNOWN.to_owned(), UNKNOWN_ADVICE);
+        return warn(id, UNKNOWN.to_owned()).advise(UNKNOWN_ADVICE);
     };
     let evidence = format!(
         "busiest core {} busy over five seconds, {} on average",
         percent(most * 100.0),
         percent(mean * 100.0),
     );
-    let advice = "The generator is near the end of its CPU: give it more cores.";
     let figure = facts.held(most * 100.0, &GENERATOR_CPU);
-    judged("generator CPU", vec![figure], evidence, advice)
+    judged(id, vec![figure], evidence)
 }
 
 #[expect(

@@ -9,16 +9,16 @@
 //! more: users who take what others send find nothing while those wait.
 
 use lab_archive::WindowLine;
-use lab_plan::checks::{Cause, DELIVERED_LOAD, Limit, MIX_OF_STEPS, REQUESTS};
+use lab_plan::checks::{Cause, CheckId, DELIVERED_LOAD, Limit, MIX_OF_STEPS, REQUESTS};
 use lab_plan::{LoadKind, Span, StepOutline};
 use lab_stats::{WeightedMean, histogram, little};
 
 use super::facts::Facts;
-use super::generator::Health;
+use super::generator;
 use super::outcome::{check, invalid, not_judged, pass, warn};
 use super::skips;
 use crate::format::{count, percent, plural_count, rate, signed_percent};
-use crate::model::{Check, CheckOutcome, DELIVERED, Figure};
+use crate::model::{Check, CheckOutcome, Figure};
 use crate::number::as_f64;
 use crate::predicted::part;
 use crate::sums::Counts;
@@ -28,62 +28,93 @@ pub(super) const EDGE_REQUESTS: f64 = 3.0;
 /// The part of their time that users without a pace may spend waiting for answers before a server is
 /// called too slow for them.
 const WAITING: f64 = 0.1;
+/// Counts of steps under way may be off by this part of the users.
+const LOST_USERS: f64 = 0.05;
 /// So many times as much as was skipped must be missing before what was skipped is laid to slow answers.
 const SKIPPED_BESIDE: f64 = 4.0;
 
-/// Load delivered in the hold beside the load that the plan offers.
-pub(super) fn delivered(facts: &Facts<'_>, health: &Health) -> Check {
-    let name = DELIVERED;
-    if let Some(cut) = cut_by_limit(facts, name) {
-        return cut;
+/// Load delivered in the hold beside the load that the plan offers. `None` of a sequence, whose answers set its rate.
+pub(super) fn delivered(facts: &Facts<'_>) -> Option<Check> {
+    if matches!(facts.planned.load.kind, LoadKind::Sequence { .. }) {
+        return None;
     }
+    let id = CheckId::DeliveredLoad;
+    Some(cut_by_limit(facts, id).unwrap_or_else(|| in_hold(facts, id)))
+}
+
+fn in_hold(facts: &Facts<'_>, id: CheckId) -> Check {
     let hold = &facts.sums.hold;
     let prediction = facts.planned.prediction.as_ref();
     let offered = prediction.map_or(0.0, |plan| plan.offered_per_s);
-    let hold_s = as_f64(facts.planned.load.hold_ms) / 1000.0;
-    let range = prediction.and_then(|plan| Some(per_second(plan.range?.hold, hold_s)));
     let Some(delivered) = hold.per_s(hold.sent()) else {
-        return invalid(
-            name,
-            "no window of the hold was recorded".to_owned(),
-            "The hold is shorter than two windows, or the trial was cut: make the hold longer.",
-        )
-        .caused_by(Cause::Study);
+        let evidence = "no window of the hold was recorded".to_owned();
+        let advice =
+            "The hold is shorter than two windows, or the trial was cut: make the hold longer.";
+        return invalid(id, evidence).advise(advice).caused_by(Cause::Study);
     };
-    if !is_offer(offered) {
-        return not_judged(
-            name,
-            format!(
-                "{} per s; the server sets the pace, not the plan",
-                rate(delivered)
-            ),
+    let Some(load) = load_of_hold(facts) else {
+        let evidence = format!(
+            "{} per s; the server sets the pace, not the plan",
+            rate(delivered)
         );
-    }
-    let part = part(delivered, offered, range);
+        return not_judged(id, evidence);
+    };
+    let range = range_of_hold(facts);
+    let of = match is_unpaced(facts) {
+        true => "requests per s that users would send if answers took no time",
+        false => "requests per s offered",
+    };
     let evidence = format!(
-        "{} of {} requests per s offered ({})",
+        "{} of {} {of} ({})",
         rate(delivered),
         planned(offered, range),
-        off(part, range)
+        off(load.part, range)
     );
-    let edge = EDGE_REQUESTS / (offered * hold.span_ms / 1000.0);
-    let tolerance = Tolerance::of(facts, &DELIVERED_LOAD, edge.max(chance(facts, hold)));
-    if part - 1.0 > tolerance.usual && whole_is_within_plan(facts) {
+    if load.part - 1.0 > load.tolerance.usual && whole_is_within_plan(facts) {
         let advice = "The whole trial had no more than its plan: the hold took over what slow \
                       answers had delayed in the ramp. A longer ramp would keep it out.";
-        return warn(name, evidence, advice).caused_by(Cause::System);
+        return warn(id, evidence).advise(advice).caused_by(Cause::System);
     }
+    judge(id, evidence, &load)
+}
+
+fn range_of_hold(facts: &Facts<'_>) -> Option<Span> {
+    let hold_s = as_f64(facts.planned.load.hold_ms) / 1000.0;
+    let range = facts.planned.prediction.as_ref()?.range?;
+    Some(per_second(range.hold, hold_s))
+}
+
+/// The load of the hold; `None` where the plan offers none, or nothing was recorded.
+fn load_of_hold<'a>(facts: &'a Facts<'_>) -> Option<Load<'a>> {
+    let hold = &facts.sums.hold;
+    let prediction = facts.planned.prediction.as_ref();
+    let offered = prediction.map_or(0.0, |plan| plan.offered_per_s);
+    let delivered = hold.per_s(hold.sent())?;
+    if !is_offer(offered) {
+        return None;
+    }
+    let in_all = offered * hold.span_ms / 1000.0;
+    let by_chance = (EDGE_REQUESTS / in_all).max(chance(facts, hold));
     let kind = facts.planned.load.kind;
-    let load = Load {
+    Some(Load {
         facts,
-        part,
-        skipped: as_f64(hold.skipped()) / (offered * hold.span_ms / 1000.0),
-        tolerance,
+        part: part(delivered, offered, range_of_hold(facts)),
+        skipped: as_f64(hold.skipped()) / in_all,
+        tolerance: Tolerance::of(facts, &DELIVERED_LOAD, by_chance),
+        under_way: as_f64(under_way_at_the_end(facts)) / in_all,
         busy: busy_or_waiting(kind, busy_in_hold(facts), hold),
         closed: kind == LoadKind::Users,
         counts: hold,
-    };
-    judge(name, evidence, &load, health)
+    })
+}
+
+/// Returns true for users who begin the next cycle when the last is over: they send as fast as answers come, so that
+/// the plan's rate is that of a server that answers in no time. Several populations have no session in common.
+fn is_unpaced(facts: &Facts<'_>) -> bool {
+    let session = facts.study.session(&facts.planned.parameters);
+    facts.planned.load.kind == LoadKind::Users
+        && facts.planned.load.mix.is_empty()
+        && session.is_some_and(|session| session.pace_s.is_none())
 }
 
 /// Whether the whole trial sent no more than planned.
@@ -100,24 +131,27 @@ fn whole_is_within_plan(facts: &Facts<'_>) -> bool {
 }
 
 /// Requests of the whole trial beside the plan's prediction.
-pub(super) fn transactions(facts: &Facts<'_>, health: &Health) -> Check {
-    let name = "requests";
-    if let Some(cut) = cut_by_limit(facts, name) {
+pub(super) fn transactions(facts: &Facts<'_>) -> Check {
+    let id = CheckId::Requests;
+    if let Some(cut) = cut_by_limit(facts, id) {
         return cut;
+    }
+    let whole = &facts.sums.whole;
+    let Some(load) = load_of_trial(facts) else {
+        let evidence = format!("{}; the plan predicts none", count(whole.sent()));
+        return not_judged(id, evidence);
+    };
+    if is_unpaced(facts) {
+        let evidence = format!(
+            "{}; users without a pace send as many as the answers allow",
+            count(whole.sent())
+        );
+        return not_judged(id, evidence);
     }
     let prediction = facts.planned.prediction.as_ref();
     let predicted = prediction.map_or(0.0, |plan| plan.transactions);
     let range = prediction.and_then(|plan| Some(plan.range?.trial));
-    let whole = &facts.sums.whole;
-    let under_way = under_way_at_the_end(facts);
-    let sent = as_f64(whole.sent() + under_way);
-    if !is_offer(predicted) {
-        return not_judged(
-            name,
-            format!("{}; the plan predicts none", count(whole.sent())),
-        );
-    }
-    let cut = match under_way {
+    let cut = match under_way_at_the_end(facts) {
         0 => String::new(),
         n => format!(", {} under way at the end,", count(n)),
     };
@@ -125,28 +159,51 @@ pub(super) fn transactions(facts: &Facts<'_>, health: &Health) -> Check {
         "{} transactions and errors{cut} of {} predicted ({})",
         count(whole.sent()),
         planned(predicted, range),
-        off(part(sent, predicted, range), range)
+        off(load.part, range)
     );
+    judge(id, evidence, &load)
+}
+
+/// The load of the whole trial; `None` where the plan predicts none.
+fn load_of_trial<'a>(facts: &'a Facts<'_>) -> Option<Load<'a>> {
+    let prediction = facts.planned.prediction.as_ref();
+    let predicted = prediction.map_or(0.0, |plan| plan.transactions);
+    let range = prediction.and_then(|plan| Some(plan.range?.trial));
+    let whole = &facts.sums.whole;
+    let sent = as_f64(whole.sent() + under_way_at_the_end(facts));
+    if !is_offer(predicted) {
+        return None;
+    }
+    let by_chance = (EDGE_REQUESTS / predicted).max(chance(facts, whole));
     let kind = facts.planned.load.kind;
-    let load = Load {
+    Some(Load {
         facts,
         part: part(sent, predicted, range),
         skipped: as_f64(whole.skipped()) / predicted,
-        tolerance: Tolerance::of(
-            facts,
-            &REQUESTS,
-            (EDGE_REQUESTS / predicted).max(chance(facts, whole)),
-        ),
+        tolerance: Tolerance::of(facts, &REQUESTS, by_chance),
+        under_way: 0.0,
         busy: busy_or_waiting(kind, busy_in_trial(facts), whole),
         closed: kind == LoadKind::Users,
         counts: whole,
-    };
-    judge(name, evidence, &load, health)
+    })
+}
+
+/// Returns true if the server explains all load that is missing, in the hold and in the whole trial alike, with one
+/// tolerance for both: checks that look at the same facts then come to the same conclusion.
+fn server_was_slow(facts: &Facts<'_>) -> bool {
+    let loads = [load_of_hold(facts), load_of_trial(facts)];
+    let loads = || loads.iter().flatten();
+    let slack = loads().map(|load| load.tolerance.usual).fold(0.0, f64::max);
+    let short = |load: &&Load<'_>| load.missing() > load.tolerance.usual;
+    let explained = |load: &Load<'_>| load.missing() <= load.busy + load.under_way + slack;
+    generator::is_healthy(facts)
+        && loads().any(|load| short(&load))
+        && loads().filter(short).all(explained)
 }
 
 /// Where steps were not repeated any further, because they took longer than the load's time limit, the
 /// plan's numbers of requests say nothing: unless that can't have cost as many as are tolerated.
-pub(super) fn cut_by_limit(facts: &Facts<'_>, name: &'static str) -> Option<Check> {
+pub(super) fn cut_by_limit(facts: &Facts<'_>, id: CheckId) -> Option<Check> {
     let over = facts.sums.whole.over_limit();
     let planned = facts.planned.prediction.as_ref();
     let part = facts.limit(&REQUESTS).warn / 100.0;
@@ -154,7 +211,7 @@ pub(super) fn cut_by_limit(facts: &Facts<'_>, name: &'static str) -> Option<Chec
     (over > 0 && most_left_out(facts) > tolerated).then(|| {
         let what = plural_count(over, "operation");
         let evidence = format!("{what} over the time limit, after which a step is not repeated");
-        not_judged(name, evidence)
+        not_judged(id, evidence)
     })
 }
 
@@ -182,10 +239,16 @@ fn under_way_at_the_end(facts: &Facts<'_>) -> u64 {
     }
 }
 
-/// Three standard errors of a Poisson process's count; none of other loads, whose draws are planned.
+/// What chance makes of a count: three standard errors of a Poisson process; nothing of users with a pace, whose draws
+/// are planned. Users without one do fewer cycles than planned, with some of the planned waits alone: two standard
+/// errors of the mean of waits that deviate by as much as they last.
 fn chance(facts: &Facts<'_>, counts: &Counts) -> f64 {
     match facts.planned.load.kind {
         LoadKind::Arrival { .. } => 3.0 / as_f64(counts.arrived.max(1)).sqrt(),
+        LoadKind::Users if is_unpaced(facts) => {
+            let waits: u64 = counts.steps.values().map(|step| step.waits).sum();
+            2.0 / as_f64(waits.max(1)).sqrt()
+        }
         LoadKind::Users | LoadKind::Sequence { .. } => 0.0,
     }
 }
@@ -207,6 +270,8 @@ pub(super) struct Load<'a> {
     /// Skipped ÷ planned.
     pub(super) skipped: f64,
     pub(super) tolerance: Tolerance,
+    /// Sent ÷ planned of those that were under way at the end, unless they count as sent.
+    pub(super) under_way: f64,
     /// The part of the users' time that went into waiting for answers.
     pub(super) busy: f64,
     /// Users, each of whom begins the next session when the last is over.
@@ -233,7 +298,8 @@ impl Load<'_> {
     /// They send as much as they can, and the plan can't know how long they wait.
     fn unexplained(&self) -> f64 {
         let within_pace = self.closed && self.counts.overruns == 0 && self.busy <= WAITING;
-        match within_pace && self.missing() > self.tolerance.usual {
+        let answers_set_rate = within_pace || is_unpaced(self.facts);
+        match answers_set_rate && self.missing() > self.tolerance.usual {
             true => (self.missing() - self.busy).max(0.0),
             false => self.missing(),
         }
@@ -298,27 +364,23 @@ fn is_offer(value: f64) -> bool {
 }
 
 /// What is within the limit of an invalid trial is a warning at most.
-pub(super) fn judge(
-    name: &'static str,
-    evidence: String,
-    load: &Load<'_>,
-    health: &Health,
-) -> Check {
+pub(super) fn judge(id: CheckId, evidence: String, load: &Load<'_>) -> Check {
     let (missing, unexplained) = (load.missing(), load.unexplained());
     let figure = load.tolerance.figure(unexplained);
+    let healthy = generator::is_healthy(load.facts);
     let mut check = if missing.abs() <= load.tolerance.usual {
-        pass(name, evidence)
+        pass(id, evidence)
     } else if missing < 0.0 {
         let advice = "More was sent than planned: the generator doesn't follow its plan.";
-        invalid(name, evidence, advice)
-    } else if health.healthy && unexplained <= load.tolerance.usual && !load.skips() {
+        invalid(id, evidence).advise(advice)
+    } else if healthy && unexplained <= load.tolerance.usual && !load.skips() {
         let waited = percent(load.busy * 100.0);
         let evidence = format!(
             "{evidence}: users spent {waited} of their time waiting for answers, which the plan can't know"
         );
-        pass(name, evidence)
+        pass(id, evidence)
     } else {
-        judge_missing(name, evidence, load, health)
+        judge_missing(id, evidence, load, healthy)
     };
     if figure.outcome() < check.outcome {
         check.outcome = CheckOutcome::Warn;
@@ -332,17 +394,24 @@ const TOO_SLOW_FOR_ALL: &str = "The server was too slow to take the planned load
                                 some users need of others came late, or not at all.";
 
 /// Whose fault it is that load is missing.
-fn judge_missing(name: &'static str, evidence: String, load: &Load<'_>, health: &Health) -> Check {
+fn judge_missing(id: CheckId, evidence: String, load: &Load<'_>, healthy: bool) -> Check {
     let missing = load.missing();
-    let by_slowness = health.healthy && missing <= load.busy + load.tolerance.usual;
+    let by_slowness = match id {
+        CheckId::DeliveredLoad | CheckId::Requests => server_was_slow(load.facts),
+        _ => healthy && missing <= load.busy + load.tolerance.usual,
+    };
     let too_few = skips::too_few(load.facts);
     if load.skips() && (too_few.is_some() || !by_slowness || !load.skips_beside()) {
         let evidence = format!("{evidence}; {}", skipped(load));
         let advice = "Captures found nothing: does the server answer as the workload expects? \
                       `plimsoll try` shows what they find.";
         return match too_few {
-            Some(advice) => invalid(name, evidence, &advice).caused_by(Cause::Study),
-            None => invalid(name, evidence, advice).caused_by(Cause::System),
+            Some(advice) => invalid(id, evidence)
+                .advise(&advice)
+                .caused_by(Cause::Study),
+            None => invalid(id, evidence)
+                .advise(advice)
+                .caused_by(Cause::System),
         };
     }
     let evidence = format!(
@@ -356,21 +425,13 @@ fn judge_missing(name: &'static str, evidence: String, load: &Load<'_>, health: 
             true => (format!("{evidence}; {}", skipped(load)), TOO_SLOW_FOR_ALL),
             false => (evidence, TOO_SLOW),
         };
-        warn(name, evidence, advice).caused_by(Cause::System)
-    } else if health.healthy {
-        invalid(
-            name,
-            evidence,
-            "Neither slow answers nor a late generator explain what is missing: the figures do \
-             not describe the planned load.",
-        )
+        warn(id, evidence).advise(advice).caused_by(Cause::System)
+    } else if healthy {
+        invalid(id, evidence)
     } else {
-        invalid(
-            name,
-            evidence,
-            "The generator was not healthy (see its checks), so the missing load can't be laid to \
-             the server.",
-        )
+        let advice = "The generator was not healthy (see its checks), so the missing load can't be laid to \
+                      the server.";
+        invalid(id, evidence).advise(advice)
     }
 }
 
@@ -416,7 +477,8 @@ pub(super) fn busy_fraction(answered_s: f64, counts: &Counts, under_way: f64) ->
         .max(by_count.unwrap_or_default().clamp(0.0, 1.0))
 }
 
-/// Mean number of steps under way, of these or of all, in the windows that `counts`.
+/// Mean number of steps under way, of these or of all, in the windows that `counts`. 0 where more steps begin than end,
+/// though hardly any is under way at the end: the generator lost requests then, and no server held them up.
 pub(super) fn under_way(
     facts: &Facts<'_>,
     of: Option<&[String]>,
@@ -424,54 +486,47 @@ pub(super) fn under_way(
 ) -> f64 {
     let mut mean = WeightedMean::default();
     let is_of = |step: &str| of.is_none_or(|steps| steps.iter().any(|one| one == step));
-    for (window, flow) in flows(facts, is_of) {
+    let at_end = flows(facts, is_of).last().map_or(0.0, |(_, now)| now);
+    if is_lost(facts, at_end) {
+        return 0.0;
+    }
+    for (window, now) in flows(facts, is_of) {
         if counts(window.start_ms, window.end_ms) {
-            mean.add(flow.now, window.end_ms - window.start_ms);
+            mean.add(now, window.end_ms - window.start_ms);
         }
     }
     mean.mean().unwrap_or_default()
 }
 
-/// What became of steps in a window.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Flow {
-    /// Under way at its end: waits that ended, less steps that did.
-    pub(super) now: f64,
-    /// Steps that ended in it.
-    pub(super) ended: f64,
+/// Returns true if fewer requests were under way at the end than counts of begun and ended steps leave.
+fn is_lost(facts: &Facts<'_>, at_end: f64) -> bool {
+    let left = facts.data.record.unanswered.as_ref();
+    let edge = EDGE_REQUESTS.max(LOST_USERS * f64::from(facts.planned.load.users));
+    left.is_some_and(|left| at_end > as_f64(left.count) + edge)
 }
 
-/// The windows, with the steps whose begins and ends are counted.
-pub(super) fn steps_under_way<'a>(
-    facts: &'a Facts<'_>,
-) -> impl Iterator<Item = (&'a WindowLine, Flow)> {
-    flows(facts, |_| true)
-}
-
-/// The same of some of the steps.
+/// The windows, each with the number of steps under way at its end, of those whose begins and ends are counted: waits
+/// that ended, less steps that did.
 fn flows<'a>(
     facts: &'a Facts<'_>,
     is_of: impl Fn(&str) -> bool,
-) -> impl Iterator<Item = (&'a WindowLine, Flow)> {
+) -> impl Iterator<Item = (&'a WindowLine, f64)> {
     let mut now = 0.0;
     facts.data.windows.iter().map(move |window| {
-        let mut ended = 0.0;
         for (tag, line) in &window.steps {
             let name = facts.names.step(*tag).filter(|name| is_of(name));
             if let Some(each) = name.and_then(|name| requests_of_each(facts, name)) {
-                let of_step = as_f64(line.ended()) / each + as_f64(line.skipped);
-                now += as_f64(line.waits) - of_step;
-                ended += of_step;
+                now += as_f64(line.waits) - as_f64(line.ended()) / each - as_f64(line.skipped);
             }
         }
-        (window, Flow { now, ended })
+        (window, now)
     })
 }
 
 /// The requests of a step whose begins and ends are counted. Without a wait, nothing tells when a step
 /// began; and a request that failed or was skipped ends its step, so that nothing tells which of several
 /// it was.
-pub(super) fn requests_of_each(facts: &Facts<'_>, step: &str) -> Option<f64> {
+fn requests_of_each(facts: &Facts<'_>, step: &str) -> Option<f64> {
     let plan = facts.predicted.get(step)?;
     let each = lab_stats::ratio(as_f64(plan.requests), as_f64(plan.waits))?;
     let sum = facts.sums.whole.steps.get(step)?;
@@ -480,9 +535,9 @@ pub(super) fn requests_of_each(facts: &Facts<'_>, step: &str) -> Option<f64> {
 }
 
 /// The share of each step in all requests beside its planned share.
-pub(super) fn mix(facts: &Facts<'_>, health: &Health) -> Check {
-    let name = "mix of steps";
-    if let Some(cut) = cut_by_limit(facts, name) {
+pub(super) fn mix(facts: &Facts<'_>) -> Check {
+    let id = CheckId::MixOfSteps;
+    if let Some(cut) = cut_by_limit(facts, id) {
         return cut;
     }
     // Where the answers decide, the plan knows no share.
@@ -505,7 +560,7 @@ pub(super) fn mix(facts: &Facts<'_>, health: &Health) -> Check {
         }
     }
     let Some((excess, off, step)) = worst else {
-        return not_judged(name, "nothing to compare");
+        return not_judged(id, "nothing to compare");
     };
     let evidence = format!(
         "furthest off its planned share: {step}, {}",
@@ -513,16 +568,39 @@ pub(super) fn mix(facts: &Facts<'_>, health: &Health) -> Check {
     );
     let figure = facts.held(100.0 * off.abs(), &MIX_OF_STEPS);
     let within = figure.outcome() == CheckOutcome::Pass || excess <= 0.0;
-    let slow = 100.0 * busy_in_trial(facts) > facts.limit(&MIX_OF_STEPS).warn;
     let mut check = if within {
-        pass(name, evidence)
-    } else if health.healthy && slow {
-        let advice = "Slow answers cut cycles short, so their early steps weigh more.";
-        warn(name, evidence, advice).caused_by(Cause::System)
+        pass(id, evidence)
+    } else if holds_sessions_back(facts) {
+        let advice = "Slow answers cut sessions short, so their early steps weigh more.";
+        warn(id, evidence).advise(advice).caused_by(Cause::System)
+    } else if generator::is_healthy(facts) {
+        check(id, figure.outcome(), evidence)
     } else {
-        let advice = "The users did not do what the workload says.";
-        check(name, figure.outcome(), evidence, advice)
+        let advice = "The generator was not healthy (see its checks), so the mix can't be laid to the server.";
+        check(id, figure.outcome(), evidence).advise(advice)
     };
     check.figures = vec![figure];
     check
+}
+
+/// Returns true if slow answers explain that sessions did not come to their later steps: users spent their time waiting
+/// for answers, for a connection, or for requests that had no answer at the end; or the server explains the load that
+/// is missing.
+fn holds_sessions_back(facts: &Facts<'_>) -> bool {
+    let whole = &facts.sums.whole;
+    let busy = busy_or_waiting(facts.planned.load.kind, busy_in_trial(facts), whole);
+    let waiting = 100.0 * busy.max(stuck(facts));
+    let is_slow = waiting > facts.limit(&MIX_OF_STEPS).warn;
+    generator::is_healthy(facts) && is_slow || server_was_slow(facts)
+}
+
+/// The part of the users' time that went into requests without an answer at the end, at most.
+fn stuck(facts: &Facts<'_>) -> f64 {
+    let whole = &facts.sums.whole;
+    let users = whole.users.mean().unwrap_or_default();
+    let part = facts.data.record.unanswered.as_ref().and_then(|left| {
+        let waited_ms = as_f64(left.count) * left.oldest_ms.min(whole.span_ms);
+        lab_stats::ratio(waited_ms, users * whole.span_ms)
+    });
+    part.unwrap_or_default()
 }

@@ -2,7 +2,8 @@
 //!
 //! A slow server and a bad measurement are never the same thing: load that is missing because the
 //! server was slow, while the generator was healthy, is a warning and the trial stays valid. Errors
-//! are data and never more than a warning. The limits are the plan's ([`lab_plan::checks`]).
+//! are data and never more than a warning. Titles, causes, limits, and advice are the plan's
+//! ([`lab_plan::checks`]).
 
 mod agents;
 mod arrivals;
@@ -22,143 +23,124 @@ mod waits;
 pub(crate) use cause::cause;
 pub(crate) use facts::Facts;
 pub use outcome::{check, held, not_judged, pass, warn};
-pub(crate) use steady::{TAIL, steady_state};
+pub(crate) use steady::steady_state;
 
 use lab_archive::PreparationCause;
 use lab_archive::model::TrialEnd;
-use lab_plan::LoadKind;
-use lab_plan::checks::Cause;
+use lab_plan::checks::{Cause, CheckId};
 
 use crate::model::{Check, CheckOutcome};
 use outcome::invalid;
 
-/// All checks, in the order that a reader wants them. A trial whose system or generator failed has one check:
-/// the others would only describe the ruins.
+/// All checks, in the order of the table. A trial whose system or generator failed has one check: the others would
+/// only describe the ruins.
 pub(crate) fn all(facts: &Facts<'_>) -> Vec<Check> {
-    if let TrialEnd::SystemFailed { message } = &facts.data.record.end {
-        // What it printed last stands below the first line.
-        let has_log =
-            message.contains("its last lines:") || message.contains("; it printed nothing");
-        let advice = match has_log {
-            true => {
-                "Read the end of system.log in the trial's folder, mend the system, and run again."
-            }
-            false => {
-                "Mend the system, or what it is asked: `plimsoll try` shows one user's requests and \
-                 answers."
-            }
-        };
-        let evidence = format!("it failed: {}", first_line(message));
-        return vec![invalid("system under test", evidence, advice)];
+    match ended_early(&facts.data.record.end) {
+        Some(check) => vec![check],
+        None => {
+            let ids = CheckId::ALL.iter();
+            ids.filter_map(|id| judge(*id, facts)).collect()
+        }
     }
-    if let Some(check) = part_missing(&facts.data.record.end) {
-        return vec![check];
-    }
-    let health = generator::health(facts);
-    let kind = facts.planned.load.kind;
-    let mut checks = Vec::new();
-    checks.extend(arrivals::arrivals(facts));
-    checks.extend(arrivals::sequence(facts));
-    if !matches!(kind, LoadKind::Sequence { .. }) {
-        checks.push(load::delivered(facts, &health));
-    }
-    checks.extend(stages::stages(facts, &health));
-    checks.extend(stages::populations(facts, &health));
-    checks.extend([
-        load::transactions(facts, &health),
-        load::mix(facts, &health),
-        waits::waits(facts),
-    ]);
-    if !matches!(kind, LoadKind::Sequence { .. }) {
-        checks.extend(waits::little(facts));
-    }
-    // What follows from a fixed number of users says nothing where sessions come on their own, or users
-    // come and go; and those of several populations ask different things of the server.
-    let load = &facts.planned.load;
-    if kind == LoadKind::Users && load.stages.is_empty() && load.mix.is_empty() {
-        checks.extend(waits::bound(facts));
-    }
-    let [lateness, rest @ ..] = health.checks;
-    checks.push(lateness);
-    checks.extend(health.loop_lag);
-    checks.extend(rest);
-    checks.extend(circumstances::all(facts));
-    checks.extend(agents::clocks(facts));
-    checks.extend([
-        steady::tail(facts),
-        records::clock(facts),
-        records::agreement(facts),
-        records::monitor(facts),
-        records::setup(facts),
-        records::errors(facts),
-        records::unanswered(facts),
-        records::skipped(facts),
-    ]);
-    checks.extend(probe::probe(facts));
-    checks.extend(records::loops(facts));
-    checks
 }
 
-/// The one check of a trial whose preparation failed, whose load was incomplete, or that ended early.
-fn part_missing(end: &TrialEnd) -> Option<Check> {
-    match end {
-        TrialEnd::PreparationFailed { message, cause } => Some(
-            invalid(
-                "preparation",
-                first_line(message).to_owned(),
-                "No load was offered, so this says nothing about the system under load. Fix what the \
-                 message names, and resume the run: `plimsoll try` prepares the system for one user.",
-            )
-            .caused_by(match cause {
-                PreparationCause::System => Cause::System,
-                PreparationCause::Study => Cause::Study,
-            }),
-        ),
-        TrialEnd::GeneratorFailed { message } => Some(invalid(
-            "load generator",
-            format!("it failed: {}", first_line(message)),
-            "A part of the load was missing. Mend what the message names, and run again.",
-        )),
-        TrialEnd::AgentLost { message } => Some(invalid(
-            "agents",
-            first_line(message).to_owned(),
-            "A part of the load was missing: it is never moved to others. Look at that agent's machine \
-             and its network, and run again.",
-        )),
-        // What was passed is the system's doing, and no noise.
-        TrialEnd::Aborted { message } => Some(
-            invalid(
-                "abort",
-                first_line(message).to_owned(),
-                "A trial that was ended early is no measurement, whatever it had shown till then: offer \
-                 less load, or allow more under `abort_on`.",
-            )
-            .caused_by(Cause::System),
-        ),
-        TrialEnd::Complete | TrialEnd::SystemFailed { .. } => None,
+/// The judgement of one check; `None` where it doesn't apply to the trial, or is not about a single trial.
+fn judge(id: CheckId, facts: &Facts<'_>) -> Option<Check> {
+    match id {
+        CheckId::SystemUnderTest
+        | CheckId::Preparation
+        | CheckId::LoadGenerator
+        | CheckId::Agents
+        | CheckId::Abort => ended_early(&facts.data.record.end).filter(|check| check.id == id),
+        CheckId::Arrivals => arrivals::arrivals(facts),
+        CheckId::Sequence => arrivals::sequence(facts),
+        CheckId::DeliveredLoad => load::delivered(facts),
+        CheckId::Stages => stages::stages(facts),
+        CheckId::Populations => stages::populations(facts),
+        CheckId::Requests => Some(load::transactions(facts)),
+        CheckId::MixOfSteps => Some(load::mix(facts)),
+        CheckId::Waits => Some(waits::waits(facts)),
+        CheckId::LatenessOfSends => Some(generator::lateness(facts)),
+        CheckId::LoopLag => generator::loop_lag(facts),
+        CheckId::RunQueueDelay => Some(generator::run_queue(facts)),
+        CheckId::GeneratorCpu => Some(generator::cpu(facts)),
+        CheckId::StolenCpu => Some(circumstances::steal(facts)),
+        CheckId::OtherPrograms => Some(circumstances::others(facts)),
+        CheckId::MemoryPressure => Some(circumstances::memory(facts)),
+        CheckId::ClockJumps => Some(circumstances::clocks(facts)),
+        CheckId::Limits => Some(circumstances::limits(facts)),
+        CheckId::AgentsClocks => agents::clocks(facts),
+        CheckId::TailSample => Some(steady::tail(facts)),
+        CheckId::ClockAndWindows => Some(records::clock(facts)),
+        CheckId::RecordsAgree => Some(records::agreement(facts)),
+        CheckId::Counters => Some(records::monitor(facts)),
+        CheckId::Setup => Some(records::setup(facts)),
+        CheckId::Errors => Some(records::errors(facts)),
+        CheckId::Unanswered => Some(records::unanswered(facts)),
+        CheckId::SkippedSteps => Some(records::skipped(facts)),
+        CheckId::Probe => probe::probe(facts),
+        CheckId::Loops => records::loops(facts),
+        // Over the trials of a cell, the attempts at a trial, the two of a duet, or the run.
+        CheckId::SteadyState
+        | CheckId::Attempt
+        | CheckId::Partner
+        | CheckId::SameStartingState
+        | CheckId::OrderOfTrials => None,
     }
+}
+
+/// The one check of a trial whose system failed, of whose load a part was missing, or that was ended early.
+fn ended_early(end: &TrialEnd) -> Option<Check> {
+    let (id, message) = match end {
+        TrialEnd::Complete => return None,
+        TrialEnd::SystemFailed { message } => (CheckId::SystemUnderTest, message),
+        TrialEnd::PreparationFailed { message, .. } => (CheckId::Preparation, message),
+        TrialEnd::GeneratorFailed { message } => (CheckId::LoadGenerator, message),
+        TrialEnd::AgentLost { message } => (CheckId::Agents, message),
+        TrialEnd::Aborted { message } => (CheckId::Abort, message),
+    };
+    let what = first_line(message);
+    let evidence = match end {
+        TrialEnd::SystemFailed { .. } | TrialEnd::GeneratorFailed { .. } => {
+            format!("it failed: {what}")
+        }
+        TrialEnd::Complete
+        | TrialEnd::PreparationFailed { .. }
+        | TrialEnd::AgentLost { .. }
+        | TrialEnd::Aborted { .. } => what.to_owned(),
+    };
+    let check = invalid(id, evidence);
+    // What the system printed last stands below the first line.
+    let has_log = message.contains("its last lines:") || message.contains("; it printed nothing");
+    Some(match end {
+        TrialEnd::SystemFailed { .. } if has_log => check.advise(
+            "Read the end of system.log in the trial's folder, fix the system, and run again.",
+        ),
+        TrialEnd::PreparationFailed { cause, .. } => check.caused_by(match cause {
+            PreparationCause::System => Cause::System,
+            PreparationCause::Study => Cause::Study,
+        }),
+        _ => check,
+    })
 }
 
 /// The check that a later measurement of the same trial fails.
 #[must_use]
 pub fn later_attempt(first: u32) -> Check {
-    invalid(
-        "attempt",
-        format!("trial {first} is a measurement already"),
-        "Of several attempts at a trial, the first measurement counts, whatever came out.",
-    )
+    let evidence = format!("trial {first} is a measurement already");
+    invalid(CheckId::Attempt, evidence)
 }
 
 /// The check that a trial of a duet fails whose partner is no measurement, for the reason that the
 /// partner has.
 #[must_use]
 pub fn partner_is_none(partner: u32, cause: Option<Cause>) -> Check {
-    let check = invalid(
-        "partner",
-        format!("trial {partner}, which ran at the same time, is no measurement"),
-        "Two trials of a duet count together: see the checks of the other one.",
-    );
-    check.caused_by(cause.unwrap_or(Cause::Outside))
+    let evidence = format!("trial {partner}, which ran at the same time, is no measurement");
+    let check = invalid(CheckId::Partner, evidence);
+    match cause {
+        Some(cause) => check.caused_by(cause),
+        None => check,
+    }
 }
 
 /// What makes answers late at one side of a duet does so at the other, and the sides are swapped by
@@ -170,7 +152,7 @@ pub(crate) fn of_both_sides(checks: &mut [Check]) -> bool {
     let mut relaxed = false;
     for check in checks.iter_mut() {
         let of_generator = competes && check.cause == Some(Cause::Generator);
-        let spoils_times = spoils_times_only(check.name) || of_generator;
+        let spoils_times = spoils_times_only(check.id) || of_generator;
         if check.outcome == CheckOutcome::Invalid && spoils_times {
             check.outcome = CheckOutcome::Warn;
             relaxed = true;
@@ -179,18 +161,49 @@ pub(crate) fn of_both_sides(checks: &mut [Check]) -> bool {
     relaxed
 }
 
-/// Whether what fails this check makes answers late and hardly makes the system work more.
+/// Returns true if a failure of this check makes answers late and hardly makes the system work more.
 #[must_use]
-pub fn spoils_times_only(name: &str) -> bool {
-    matches!(
-        name,
-        "stolen CPU"
-            | "other programs"
-            | "lateness of sends"
-            | "loop lag"
-            | "run-queue delay"
-            | "clock and windows"
-    )
+pub fn spoils_times_only(id: CheckId) -> bool {
+    match id {
+        CheckId::StolenCpu
+        | CheckId::OtherPrograms
+        | CheckId::LatenessOfSends
+        | CheckId::LoopLag
+        | CheckId::RunQueueDelay
+        | CheckId::ClockAndWindows => true,
+        CheckId::SystemUnderTest
+        | CheckId::Preparation
+        | CheckId::LoadGenerator
+        | CheckId::Agents
+        | CheckId::Abort
+        | CheckId::Attempt
+        | CheckId::Partner
+        | CheckId::Arrivals
+        | CheckId::Sequence
+        | CheckId::DeliveredLoad
+        | CheckId::Stages
+        | CheckId::Populations
+        | CheckId::Requests
+        | CheckId::MixOfSteps
+        | CheckId::Waits
+        | CheckId::GeneratorCpu
+        | CheckId::MemoryPressure
+        | CheckId::ClockJumps
+        | CheckId::AgentsClocks
+        | CheckId::Limits
+        | CheckId::SteadyState
+        | CheckId::TailSample
+        | CheckId::RecordsAgree
+        | CheckId::Counters
+        | CheckId::Setup
+        | CheckId::Errors
+        | CheckId::Unanswered
+        | CheckId::SkippedSteps
+        | CheckId::Probe
+        | CheckId::Loops
+        | CheckId::SameStartingState
+        | CheckId::OrderOfTrials => false,
+    }
 }
 
 /// What went wrong, without the lines that the system printed last.

@@ -1,6 +1,6 @@
 //! How a check comes out, with its figures and their limits, its evidence, and its advice.
 
-use lab_plan::checks::{self, Cause, InForce, Limit};
+use lab_plan::checks::{Cause, CheckId, InForce, Limit};
 
 use super::facts::Facts;
 use crate::format;
@@ -26,59 +26,52 @@ pub fn held(value: f64, limit: &Limit, in_force: InForce) -> Figure {
         key: limit.key,
         value,
         unit: limit.unit,
-        // A limit that only invalidates.
+        // A hard limit never warns.
         warn: finite(in_force.warn).filter(|warn| *warn < in_force.invalid),
         invalid: finite(in_force.invalid),
     }
 }
 
-/// One that the measurement passes.
+/// A check that the measurement passes.
 #[must_use]
-pub fn pass(name: &'static str, evidence: String) -> Check {
-    check(name, CheckOutcome::Pass, evidence, "")
+pub fn pass(id: CheckId, evidence: String) -> Check {
+    check(id, CheckOutcome::Pass, evidence)
 }
 
-/// One that has nothing to judge by.
-pub fn not_judged(name: &'static str, why: impl Into<String>) -> Check {
-    check(name, CheckOutcome::NotJudged, why.into(), "")
+/// A check that has nothing to judge by.
+pub fn not_judged(id: CheckId, why: impl Into<String>) -> Check {
+    check(id, CheckOutcome::NotJudged, why.into())
 }
 
-/// One that warns.
+/// A check that warns.
 #[must_use]
-pub fn warn(name: &'static str, evidence: String, advice: &str) -> Check {
-    check(name, CheckOutcome::Warn, evidence, advice)
+pub fn warn(id: CheckId, evidence: String) -> Check {
+    check(id, CheckOutcome::Warn, evidence)
 }
 
-pub(super) fn invalid(name: &'static str, evidence: String, advice: &str) -> Check {
-    check(name, CheckOutcome::Invalid, evidence, advice)
+pub(super) fn invalid(id: CheckId, evidence: String) -> Check {
+    check(id, CheckOutcome::Invalid, evidence)
 }
 
-/// A check whose outcome is known; advice is for what doesn't pass.
+/// A check whose outcome is known, with the cause and the advice of the table.
 #[must_use]
-pub fn check(name: &'static str, outcome: CheckOutcome, evidence: String, advice: &str) -> Check {
-    let told = outcome >= CheckOutcome::Warn;
+pub fn check(id: CheckId, outcome: CheckOutcome, evidence: String) -> Check {
+    let row = (outcome >= CheckOutcome::Warn).then(|| id.row());
     Check {
-        name,
+        id,
         outcome,
         evidence,
-        advice: told.then(|| advice.to_owned()),
-        cause: checks::check(name)
-            .map(|check| check.cause)
-            .filter(|_| told),
+        advice: row.map(|row| row.advice.to_owned()),
+        cause: row.map(|row| row.cause),
         figures: Vec::new(),
     }
 }
 
-/// A check that is as good as the worst of its figures.
-pub(super) fn judged(
-    name: &'static str,
-    figures: Vec<Figure>,
-    evidence: String,
-    advice: &str,
-) -> Check {
+/// A check with the outcome of its worst figure.
+pub(super) fn judged(id: CheckId, figures: Vec<Figure>, evidence: String) -> Check {
     let worst = figures.iter().map(Figure::outcome).max();
     let outcome = worst.unwrap_or(CheckOutcome::NotJudged);
-    check(name, outcome, evidence, advice).by(figures)
+    check(id, outcome, evidence).by(figures)
 }
 
 impl Check {
@@ -96,9 +89,15 @@ impl Check {
         self
     }
 
-    /// With another cause than the usual one.
+    /// With another cause than that of the table, if it does not pass.
     pub(super) fn caused_by(mut self, cause: Cause) -> Self {
         self.cause = self.cause.map(|_| cause);
+        self
+    }
+
+    /// With other advice than that of the table, if it does not pass.
+    pub(super) fn advise(mut self, advice: &str) -> Self {
+        self.advice = self.advice.map(|_| advice.to_owned());
         self
     }
 }

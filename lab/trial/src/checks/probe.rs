@@ -1,6 +1,6 @@
 //! Was the probe answered? What it took is known of its answers alone.
 
-use lab_plan::checks::{Cause, UNANSWERED};
+use lab_plan::checks::{CheckId, UNANSWERED};
 
 use super::facts::Facts;
 use super::outcome::warn;
@@ -18,9 +18,7 @@ pub(super) fn probe(facts: &Facts<'_>) -> Option<Check> {
         .into_iter()
         .flatten()
         .collect();
-    let advice = "Its response times are those of its answers: they say nothing of the requests that had none.";
-    let check = || warn("probe", told.join("; "), advice).caused_by(Cause::System);
-    (!told.is_empty()).then(check)
+    (!told.is_empty()).then(|| warn(CheckId::Probe, told.join("; ")))
 }
 
 fn failed(facts: &Facts<'_>) -> Option<String> {

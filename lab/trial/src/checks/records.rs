@@ -1,7 +1,8 @@
 //! Are the records whole? Gaps in time, agreement of counts, counters, setup, errors, skips.
 
+use lab_plan::LoadKind;
 use lab_plan::checks::{
-    Cause, ELAPSED, HAND_OVER, HELD_UP, RESENT, SKIPPED_STEPS, UNANSWERED, UNSAMPLED, WINDOW_GAPS,
+    CheckId, ELAPSED, HELD_UP, RESENT, SKIPPED_STEPS, UNANSWERED, UNSAMPLED, WINDOW_GAPS,
 };
 use lab_stats::quantile;
 
@@ -21,7 +22,7 @@ const UNANSWERED_P99: f64 = 10.0;
 
 /// Windows cover ramp and hold without gaps, overlaps, and in the planned time.
 pub(super) fn clock(facts: &Facts<'_>) -> Check {
-    let name = "clock and windows";
+    let id = CheckId::ClockAndWindows;
     let record = &facts.data.record;
     let planned_ms = planned_ms(facts);
     let (mut gaps_ms, mut overlaps_ms, mut at) = (0.0, 0.0, 0.0);
@@ -56,17 +57,13 @@ pub(super) fn clock(facts: &Facts<'_>) -> Check {
         facts.held(part(gaps_ms + overlaps_ms), &WINDOW_GAPS),
         facts.held(part((elapsed_ms - planned_ms).abs()), &ELAPSED),
         facts.held(part(still_ms), &HELD_UP),
-        facts.held(latest_ms, &HAND_OVER),
     ];
-    let warns = |at: usize| figures[at].outcome() == CheckOutcome::Warn;
-    let advice = if figures.iter().any(is_invalid) {
-        "The generator was stopped for a while, or the machine slept: run again."
-    } else if warns(0) {
-        "Short gaps; figures leave them out."
-    } else {
-        "The generator stood still for a moment: look at its other checks."
+    let advice = match [figures[0].outcome(), figures[2].outcome()] {
+        _ if figures.iter().any(is_invalid) => CheckId::ClockAndWindows.row().advice,
+        [CheckOutcome::Warn, _] => "Short gaps; figures leave them out.",
+        _ => "The generator stood still for a moment: look at its other checks.",
     };
-    judged(name, figures, evidence, advice)
+    judged(id, figures, evidence).advise(advice)
 }
 
 fn is_invalid(figure: &Figure) -> bool {
@@ -99,7 +96,7 @@ fn stood_still(facts: &Facts<'_>) -> Option<(f64, f64)> {
 
 /// Counters of the windows and histograms count the same requests.
 pub(super) fn agreement(facts: &Facts<'_>) -> Check {
-    let name = "records agree";
+    let id = CheckId::RecordsAgree;
     let whole = &facts.sums.whole;
     let (ok, errors) = facts.sums.recorded;
     let failed = whole.errors() + whole.over_limit();
@@ -110,21 +107,36 @@ pub(super) fn agreement(facts: &Facts<'_>) -> Check {
         count(failed),
         count(errors)
     );
-    if whole.ok() != ok {
-        invalid(
-            name,
-            evidence,
-            "The archive is incomplete or was changed: run again.",
+    if let Some(spent) = overspent(facts) {
+        let evidence = format!("{evidence}; waits and answers took {spent} of the users' time");
+        invalid(id, evidence).advise(
+            "Users had no time for so many waits and answers of that length: times or counts are wrong.",
         )
+    } else if whole.ok() != ok {
+        invalid(id, evidence)
     } else if failed < errors {
-        invalid(
-            name,
-            evidence,
-            "More errors were timed than counted: the archive was changed.",
-        )
+        invalid(id, evidence)
+            .advise("More errors were timed than counted: the archive was changed.")
     } else {
-        pass(name, evidence)
+        pass(id, evidence)
     }
+}
+
+/// Users may spend this much more time than they have: they are counted at the ends of windows only, and times of a
+/// request that began before the trial count whole.
+const TIME_SLACK: f64 = 1.1;
+
+/// The part of their time that users spent on waits and answers, in words, if that is more than they had. `None` also of
+/// loads whose users come and go between the windows' ends.
+fn overspent(facts: &Facts<'_>) -> Option<String> {
+    let whole = &facts.sums.whole;
+    let load = &facts.planned.load;
+    let steps = whole.steps.values();
+    let waited_us: u64 = steps.map(|step| step.wait_sum_us + step.pause_us).sum();
+    let spent_s = as_f64(waited_us) / 1e6 + facts.sums.answered_s;
+    let part = lab_stats::ratio(spent_s, whole.users.mean()? * whole.span_ms / 1000.0)?;
+    let is_closed = load.kind == LoadKind::Users && load.mix.is_empty();
+    (is_closed && part > TIME_SLACK).then(|| percent(part * 100.0))
 }
 
 /// Counters were sampled through the hold: those of which most are missing count.
@@ -137,8 +149,7 @@ pub(super) fn monitor(facts: &Facts<'_>) -> Check {
     };
     let evidence = format!("samples{whose} cover {} of the hold", percent(part * 100.0));
     let figure = facts.held(100.0 * (1.0 - part), &UNSAMPLED);
-    let advice = "Counters speak for a part of the hold only.";
-    judged("counters", vec![figure], evidence, advice)
+    judged(CheckId::Counters, vec![figure], evidence)
 }
 
 /// The setup went through.
@@ -150,10 +161,9 @@ pub(super) fn setup(facts: &Facts<'_>) -> Check {
         count(record.setup_errors)
     );
     if record.setup_errors > 0 {
-        let advice = "The data that the load began with is not what the workload describes.";
-        warn("setup", evidence, advice)
+        warn(CheckId::Setup, evidence)
     } else {
-        pass("setup", evidence)
+        pass(CheckId::Setup, evidence)
     }
 }
 
@@ -180,7 +190,7 @@ pub(super) fn errors(facts: &Facts<'_>) -> Check {
         let evidence = format!("none in {} requests{stale}", count(requests));
         let advice = "The server closes idle connections sooner than users use them: raise its \
                       keep-alive time.";
-        return judged("errors", vec![resent], evidence, advice);
+        return judged(CheckId::Errors, vec![resent], evidence).advise(advice);
     }
     let classes: Vec<String> = whole
         .errors_by_class
@@ -195,31 +205,28 @@ pub(super) fn errors(facts: &Facts<'_>) -> Check {
         percent(as_f64(errors) / as_f64(requests) * 100.0),
         classes.join(", ")
     );
-    let advice = "Errors are data; the examples and system.log tell more.";
     let outcome = resent.outcome().max(CheckOutcome::Warn);
-    check("errors", outcome, evidence, advice).by(vec![resent])
+    check(CheckId::Errors, outcome, evidence).by(vec![resent])
 }
 
 /// Requests under way at the end of the hold are in no figure: they must be few and young.
 pub(super) fn unanswered(facts: &Facts<'_>) -> Check {
-    let name = "unanswered at the end";
+    let id = CheckId::Unanswered;
     let Some(unanswered) = &facts.data.record.unanswered else {
-        return not_judged(name, "not recorded");
+        return not_judged(id, "not recorded");
     };
     if unanswered.count == 0 {
-        return pass(name, "none".to_owned());
+        return pass(id, "none".to_owned());
     }
     let evidence = still_unanswered(unanswered.count, unanswered.oldest_ms);
     let p99_ms = quantile(&facts.sums.response, 0.99).map(|us| as_f64(us) / 1000.0);
     let usual = p99_ms.map_or(0.0, |p99| UNANSWERED_P99 * p99);
     let figure = facts.held(unanswered.oldest_ms, &UNANSWERED);
     if figure.outcome() == CheckOutcome::Pass || unanswered.oldest_ms < usual {
-        pass(name, evidence)
+        pass(id, evidence)
     } else {
         let evidence = format!("{evidence}: response times leave them out");
-        let advice = "Some requests got stuck in the server: response times are longer than they \
-                      look.";
-        judged(name, vec![figure], evidence, advice)
+        judged(id, vec![figure], evidence)
     }
 }
 
@@ -227,9 +234,7 @@ pub(super) fn unanswered(facts: &Facts<'_>) -> Check {
 pub(super) fn loops(facts: &Facts<'_>) -> Option<Check> {
     let cut_off = facts.sums.whole.cut_off();
     let evidence = format!("{} ended by their bound", plural_count(cut_off, "loop"));
-    let advice = "What their `until` waits for never came: raise `at_most`, or see what the server \
-                  answers.";
-    (cut_off > 0).then(|| warn("loops", evidence, advice).caused_by(Cause::System))
+    (cut_off > 0).then(|| warn(CheckId::Loops, evidence))
 }
 
 /// Steps that found their list empty.
@@ -245,9 +250,9 @@ pub(super) fn skipped(facts: &Facts<'_>) -> Check {
         skips::told(facts, whole)
     );
     let figure = facts.held(100.0 * part, &SKIPPED_STEPS);
-    let advice = "Steps found no item to work on: look at the captures, or at the data that the setup \
-                  leaves.";
-    let few = skips::too_few(facts);
-    let advice = few.as_deref().unwrap_or(advice);
-    judged("skipped steps", vec![figure], evidence, advice)
+    let check = judged(CheckId::SkippedSteps, vec![figure], evidence);
+    match skips::too_few(facts) {
+        Some(advice) => check.advise(&advice),
+        None => check,
+    }
 }

@@ -4,12 +4,11 @@
 //! population. Only what is missing is judged here: what slow answers delay comes in a later stage, which then has
 //! more than its plan.
 
-use lab_plan::checks::{Limit, POPULATION_LOAD, STAGE_LOAD};
+use lab_plan::checks::{CheckId, Limit, POPULATION_LOAD, STAGE_LOAD};
 use lab_plan::{LoadKind, Population, PopulationOutline, PopulationPrediction, Spacing, Span};
 use lab_stats::{WeightedMean, histogram};
 
 use super::facts::Facts;
-use super::generator::Health;
 use super::load::{
     self, EDGE_REQUESTS, Load, Tolerance, busy_fraction, busy_or_waiting, cut_by_limit, judge,
     per_second, under_way,
@@ -24,18 +23,19 @@ use crate::sums::{Counts, Hold, Sums};
 
 /// What was sent in each stage beside what the plan has of it; the check is that of the stage that is
 /// furthest below. `None` of a load without stages.
-pub(super) fn stages(facts: &Facts<'_>, health: &Health) -> Option<Check> {
+pub(super) fn stages(facts: &Facts<'_>) -> Option<Check> {
     let has_stages = !facts.stages.is_empty();
-    let check = || furthest_below(facts, health, ("stages", &STAGE_LOAD), &of_stages(facts));
+    let what = (CheckId::Stages, &STAGE_LOAD);
+    let check = || furthest_below(facts, what, &of_stages(facts));
     has_stages.then(check)
 }
 
 /// The same of each population, in each stage where the load has stages. `None` of a load of users who all do the
 /// same.
-pub(super) fn populations(facts: &Facts<'_>, health: &Health) -> Option<Check> {
+pub(super) fn populations(facts: &Facts<'_>) -> Option<Check> {
     let has_populations = !facts.planned.load.mix.is_empty();
-    let what = ("populations", &POPULATION_LOAD);
-    has_populations.then(|| furthest_below(facts, health, what, &of_populations(facts)))
+    let what = (CheckId::Populations, &POPULATION_LOAD);
+    has_populations.then(|| furthest_below(facts, what, &of_populations(facts)))
 }
 
 /// A stretch of a trial in which somebody was to offer so much load, and what came of it.
@@ -243,15 +243,14 @@ fn in_stages<'a>(
 /// The check of the stretch that is furthest below its plan; it names the others that are short.
 fn furthest_below(
     facts: &Facts<'_>,
-    health: &Health,
-    (name, limit): (&'static str, &'static Limit),
+    (id, limit): (CheckId, &'static Limit),
     stretches: &[Stretch<'_>],
 ) -> Check {
-    if let Some(cut) = cut_by_limit(facts, name) {
+    if let Some(cut) = cut_by_limit(facts, id) {
         return cut;
     }
     let judged = stretches.iter().filter_map(|one| {
-        let check = below(facts, health, (name, limit), one)?;
+        let check = below(facts, (id, limit), one)?;
         Some((one, check))
     });
     let judged: Vec<(&Stretch<'_>, Check)> = judged.collect();
@@ -263,7 +262,8 @@ fn furthest_below(
         by_outcome.then(missing(one).total_cmp(&missing(other)))
     });
     let Some((worst, check)) = worst else {
-        return not_judged(name, format!("the plan has no rate of any of the {name}"));
+        let evidence = format!("the plan has no rate of any of the {}", id.title());
+        return not_judged(id, evidence);
     };
     let mut check = check.clone();
     let others = short.into_iter().filter(|name| *name != worst.name);
@@ -278,8 +278,7 @@ fn furthest_below(
 /// What was sent in a stretch beside what the plan has of it; `None` where that is nothing.
 fn below(
     facts: &Facts<'_>,
-    health: &Health,
-    (name, limit): (&'static str, &'static Limit),
+    (id, limit): (CheckId, &'static Limit),
     stretch: &Stretch<'_>,
 ) -> Option<Check> {
     let (from, to) = covered(facts, stretch.span)?;
@@ -306,11 +305,12 @@ fn below(
         part: part.min(1.0),
         skipped: as_f64(counts.skipped()) / planned,
         tolerance: Tolerance::of(facts, limit, by_chance),
+        under_way: 0.0,
         busy: busy_or_waiting(stretch.kind, stretch.busy(facts), counts),
         closed: stretch.kind == LoadKind::Users,
         counts,
     };
-    Some(judge(name, evidence, &load, health))
+    Some(judge(id, evidence, &load))
 }
 
 /// From where to where of a stretch there are windows that lie within it, 0 to 1; `None` where there are none.

@@ -1,7 +1,9 @@
 //! Did the trial reach a steady state, and are there enough responses to speak of their tail?
 
+use lab_plan::checks::CheckId;
 use lab_plan::{LoadKind, LoadSpec};
-use lab_stats::mser::LEAST_BATCHES;
+use lab_stats::mser::{self, BATCH};
+use lab_stats::support::{LEAST_BATCHES, is_spread};
 use lab_stats::{Steady, needed_sample};
 
 use super::facts::Facts;
@@ -13,14 +15,11 @@ use crate::warmup::Warmup;
 /// Quantiles that reports show, the rarest last.
 const QUANTILES: [(f64, &str); 4] = [(0.9, "p90"), (0.95, "p95"), (0.99, "p99"), (0.999, "p99.9")];
 
-/// The name of the check on the tail.
-pub(crate) const TAIL: &str = "tail sample";
-
 /// MSER-5 on throughput and response, over the trials of a cell, and what was cut.
 pub(crate) fn steady_state(warmup: &Warmup, load: &LoadSpec, hold_ms: f64) -> Check {
-    let name = "steady state";
+    let id = CheckId::SteadyState;
     if matches!(load.kind, LoadKind::Sequence { .. }) {
-        return not_judged(name, "a sequence has none");
+        return not_judged(id, "a sequence has none");
     }
     if load.changes() {
         let by = if load.stages.is_empty() {
@@ -29,7 +28,7 @@ pub(crate) fn steady_state(warmup: &Warmup, load: &LoadSpec, hold_ms: f64) -> Ch
             "stages"
         };
         return not_judged(
-            name,
+            id,
             format!("the load changes by {by}, so nothing is cut off as warm-up"),
         );
     }
@@ -48,12 +47,15 @@ pub(crate) fn steady_state(warmup: &Warmup, load: &LoadSpec, hold_ms: f64) -> Ch
             } else {
                 "throughput"
             };
-            none(name, what, &of)
+            none(id, what, &of)
         }
-        (_, Steady::Never) => none(name, "response", &of),
+        (_, Steady::Never) => none(id, "response", &of),
         (Steady::NotJudged { batches }, _) => not_judged(
-            name,
-            format!("{batches} usable batches of five windows, {LEAST_BATCHES} needed"),
+            id,
+            format!(
+                "{batches} usable batches of five windows, {} needed",
+                mser::LEAST_BATCHES
+            ),
         ),
         (Steady::From(_), response) => {
             let cut = if warmup.cut_ms > 0.0 {
@@ -69,23 +71,21 @@ pub(crate) fn steady_state(warmup: &Warmup, load: &LoadSpec, hold_ms: f64) -> Ch
             } else {
                 ""
             };
-            pass(name, format!("{cut}{of}{unjudged}"))
+            pass(id, format!("{cut}{of}{unjudged}"))
         }
     }
 }
 
-fn none(name: &'static str, what: &str, of: &str) -> Check {
-    warn(
-        name,
-        format!("no steady state in {what}: the best cut lies in the last half of the hold{of}"),
-        "Figures are over the whole hold and describe a server that was still changing: make the \
-         hold longer, or look at what happens through the trial.",
-    )
+fn none(id: CheckId, what: &str, of: &str) -> Check {
+    let evidence =
+        format!("no steady state in {what}: the best cut lies in the last half of the hold{of}");
+    warn(id, evidence)
 }
 
-/// Which quantiles the number of responses supports.
+/// Which quantiles the responses support: enough of them, and those beyond the quantile from enough batches of five
+/// windows, since requests that wait for the same stall are one event.
 pub(super) fn tail(facts: &Facts<'_>) -> Check {
-    let name = TAIL;
+    let id = CheckId::TailSample;
     let n = facts.sums.response.len();
     let needs = |p: f64| needed_sample(p).unwrap_or(u64::MAX);
     let supported = QUANTILES.iter().rev().find(|(p, _)| n >= needs(*p));
@@ -103,10 +103,33 @@ pub(super) fn tail(facts: &Facts<'_>) -> Check {
             count(needs(*p))
         ));
     }
-    if n < needs(0.95) {
-        let advice = "Too few responses for a p95: make the hold longer, or the users more.";
-        warn(name, evidence, advice)
-    } else {
-        pass(name, evidence)
+    let clumped = QUANTILES.iter().filter(|(p, _)| is_clumped(facts, *p));
+    let clumped: Vec<(f64, &str)> = clumped.copied().collect();
+    if let Some((_, quantile)) = clumped.first() {
+        evidence.push_str(&format!(
+            "; what is beyond {quantile} came in fewer than {LEAST_BATCHES} of the hold's batches"
+        ));
     }
+    let is_p95_clumped = clumped.first().is_some_and(|(p, _)| *p <= 0.95);
+    match (n < needs(0.95), is_p95_clumped) {
+        (true, _) => warn(id, evidence),
+        (false, true) => warn(id, evidence).advise(
+            "One or two stretches of the hold decide the p95: look at what happened then, or make the hold longer.",
+        ),
+        (false, false) => pass(id, evidence),
+    }
+}
+
+/// Returns true if a quantile has enough values, and too few batches that hold those beyond it.
+fn is_clumped(facts: &Facts<'_>, p: f64) -> bool {
+    let times = &facts.sums.response;
+    let Some(quantile) = lab_stats::quantile(times, p) else {
+        return false;
+    };
+    let beyond = times.len() - times.count_between(0, quantile);
+    let longest: Vec<u64> = facts.sums.window_longest.values().copied().collect();
+    let batches = longest.chunks(BATCH);
+    let has_batches = batches.len() >= 2 * LEAST_BATCHES;
+    let batches = batches.filter_map(|batch| batch.iter().copied().max());
+    has_batches && !is_spread(batches, times.highest_equivalent(quantile), beyond)
 }

@@ -14,5 +14,3 @@ pub use trial::{
     Series, SlowRequest, StageAnalysis, StagePlan, StepAnalysis, TagAnalysis, ThresholdResult,
     Times, TrialAnalysis, Verdict,
 };
-
-pub(crate) use trial::DELIVERED;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use lab_archive::model::{DuetRecord, GeneratorHealth, Unanswered};
-use lab_plan::checks::{Cause, Unit};
+use lab_plan::checks::{Cause, CheckId, Unit};
 use lab_plan::{Cell, Metric, Scope};
 use lab_stats::histogram::{max, mean, min};
 use lab_stats::quantile;
@@ -191,7 +191,10 @@ impl TrialAnalysis {
     /// The part of its planned load that a valid trial had in the hold, where it was not all of it.
     #[must_use]
     pub fn part_of_load(&self) -> Option<f64> {
-        let judged = self.checks.iter().find(|check| check.name == DELIVERED)?;
+        let judged = self
+            .checks
+            .iter()
+            .find(|check| check.id == CheckId::DeliveredLoad)?;
         let off = self.verdict == Verdict::Valid && judged.outcome >= CheckOutcome::Warn;
         lab_stats::ratio(self.delivered_per_s?, self.offered_per_s?).filter(|_| off)
     }
@@ -332,9 +335,6 @@ pub struct ProbeCounts {
     pub errors: u64,
 }
 
-/// The name of the check on delivered load.
-pub(crate) const DELIVERED: &str = "delivered load";
-
 /// Whether a trial is a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -348,8 +348,9 @@ pub enum Verdict {
 /// A judgement on the measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Check {
-    /// What was looked at.
-    pub name: &'static str,
+    /// Its row of the table; results have its title.
+    #[serde(rename = "name")]
+    pub id: CheckId,
     /// How it came out.
     pub outcome: CheckOutcome,
     /// The numbers.

@@ -46,7 +46,7 @@ pub(super) fn histogram(
 }
 
 /// A histogram without values: a copy, because a new one is filled count by count here, where nothing is optimised.
-pub(super) fn empty() -> Histogram<u64> {
+pub(crate) fn empty() -> Histogram<u64> {
     static EMPTY: LazyLock<Histogram<u64>> = LazyLock::new(|| {
         let mut empty = Histogram::new_with_bounds(1, 200_000, 3).unwrap();
         empty.auto(true);

@@ -1,8 +1,8 @@
 //! Steps that were skipped: which, for want of what, and for want of users.
 
 use crate::support::{Made, Shape, check};
-use lab_analysis::model::{CheckOutcome, TrialAnalysis, Verdict};
 use lab_plan::checks::Cause;
+use lab_trial::model::{CheckOutcome, TrialAnalysis, Verdict};
 
 use CheckOutcome::{Invalid, Warn};
 
@@ -17,7 +17,7 @@ fn skipping(workload: &str) -> TrialAnalysis {
         shapes: vec![shape],
         ..Made::default()
     };
-    made.analysis().trials.remove(0)
+    made.trials().remove(0)
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn a_step_that_is_skipped_is_named_with_the_reason() {
         .replace("request: POST /login\n", fills)
         .replace("[GET /a, GET /b]", "[\"GET {{ take(item) }}\", GET /b]");
     let told = |trial: &TrialAnalysis, name: &str| {
-        let found = trial.checks.iter().find(|check| check.name == name);
+        let found = trial.checks.iter().find(|check| check.id.title() == name);
         let found = found.unwrap();
         let why = "above all “Read” (";
         assert!(found.evidence.contains(why), "{found:?}");
@@ -65,7 +65,11 @@ fn steps_that_want_what_a_slow_server_holds_up_are_its_own_doing() {
     };
     let trial = check(shape.clone(), "delivered load", Warn);
     assert_eq!(trial.verdict, Verdict::Valid, "{:#?}", trial.checks);
-    let found = trial.checks.iter().find(|c| c.name == "requests").unwrap();
+    let found = trial
+        .checks
+        .iter()
+        .find(|c| c.id.title() == "requests")
+        .unwrap();
     let advice = found.advice.as_ref().unwrap();
     assert!(advice.contains("came late, or not at all"), "{found:?}");
     // Where nobody's cycle takes longer for it, the captures are asked.
@@ -74,7 +78,11 @@ fn steps_that_want_what_a_slow_server_holds_up_are_its_own_doing() {
         ..shape
     };
     let trial = check(in_time, "delivered load", Invalid);
-    let found = trial.checks.iter().find(|c| c.name == "requests").unwrap();
+    let found = trial
+        .checks
+        .iter()
+        .find(|c| c.id.title() == "requests")
+        .unwrap();
     let advice = found.advice.as_ref().unwrap();
     assert!(advice.contains("Captures found nothing"), "{found:?}");
 }

@@ -1,7 +1,7 @@
 //! What the probe took says nothing of the requests that had no answer.
 
 use crate::support::{Made, Shape, WORKLOAD};
-use lab_analysis::model::{Check, CheckOutcome::Warn};
+use lab_trial::model::{Check, CheckOutcome::Warn};
 
 /// What is said of a probe that is answered until `until_ms`, but for every n-th request.
 fn told(until_ms: u64, fails_every: u64) -> Option<Check> {
@@ -17,8 +17,11 @@ fn told_of(every: &str, until_ms: u64, fails_every: u64) -> Option<Check> {
         }],
         ..Made::default()
     };
-    let mut trial = made.analysis().trials.remove(0);
-    let at = trial.checks.iter().position(|one| one.name == "probe")?;
+    let mut trial = made.trials().remove(0);
+    let at = trial
+        .checks
+        .iter()
+        .position(|one| one.id.title() == "probe")?;
     Some(trial.checks.remove(at))
 }
 
