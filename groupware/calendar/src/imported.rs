@@ -99,7 +99,8 @@ impl Imported {
             return None;
         }
         let anew = Self::read(&self.original, owner, now).ok()?;
-        if (&anew.spans, anew.horizon) == (&self.spans, self.horizon) {
+        let of = |it: &Self| (it.horizon, it.is_cut, it.reading);
+        if anew.spans == self.spans && of(&anew) == of(self) {
             return None;
         }
         anew.entry(uid, None)

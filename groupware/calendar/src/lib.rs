@@ -11,7 +11,7 @@
 //! [`answer`], [`update`], [`delete`] for who sees what.
 //!
 //! **Objects are kept as they came.** What is brought from elsewhere ([`import`]) keeps its bytes; events are views of
-//! it, those that recur one for each instance up to a horizon. It can be looked at, exported, and deleted; what is
+//! it, those that recur one for each instance up to a horizon, which [`extend`] moves on. It can be looked at, exported, and deleted; what is
 //! changed here changes in its lines, and nothing else in it does.
 //!
 //! Recurring events are refused by the other ways in, not flattened. Attendees that are no local users stay on the
@@ -30,6 +30,7 @@ mod entry;
 mod error;
 mod event;
 mod export;
+mod extend;
 mod file_zones;
 mod icalendar;
 mod import;
@@ -66,6 +67,7 @@ pub use event::{
     Answer, Attendee, Class, Details, Event, Organizer, Role, Status, Transparency, UserType,
 };
 pub use export::{ICalendarParts, write_icalendar};
+pub use extend::{Extension, extend};
 pub use groupware_ids::Ids;
 pub use icalendar::parse_icalendar;
 pub use import::{Outcome, Ready, import, ready};

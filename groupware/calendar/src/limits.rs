@@ -45,6 +45,8 @@ pub(crate) const BATCH_OPS: usize = 20_000;
 pub const PAST_S: i64 = 366 * 86_400;
 /// And how far ahead: three years.
 pub const AHEAD_S: i64 = 3 * 366 * 86_400;
+/// How far ahead instances are listed at least of what has too many for three years: two weeks.
+pub(crate) const CUT_AHEAD_S: i64 = 14 * 86_400;
 /// Most instances of a recurring event that are listed, an event a day.
 const INSTANCES: usize = 1_600;
 /// Bytes that are read at most to show all instances of an event.

@@ -22,6 +22,10 @@ const FORMAT: u8 = b'i';
 /// Between what is known of an object and its bytes, in the first of which it can't be.
 const BORDER: u8 = 0;
 
+/// How objects are read: raised when the same object is listed at other times than before. 1: time zones by their
+/// descriptions.
+const READING: u8 = 1;
+
 /// What an object is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Kind {
@@ -127,6 +131,9 @@ pub struct Imported {
     /// Whether instances before the horizon have no line.
     #[serde(rename = "cu", default, skip_serializing_if = "is_default")]
     pub(crate) is_cut: bool,
+    /// How it was read when its lists were made.
+    #[serde(rename = "rd", default, skip_serializing_if = "is_default")]
+    pub(crate) reading: u8,
     #[serde(rename = "sp", default, skip_serializing_if = "is_default")]
     pub(crate) spans: Spans,
 }
@@ -145,6 +152,7 @@ impl Imported {
             recurs: false,
             horizon: i64::MAX,
             is_cut: false,
+            reading: READING,
             spans: Spans::default(),
         }
     }
@@ -191,9 +199,13 @@ impl Imported {
         (self.sequence, self.stamp)
     }
 
-    /// Whether lists were made for a time that is nearly over.
+    /// Whether lists were made for a time that is nearly over, or by an earlier version that read objects otherwise.
     pub(crate) fn is_to_be_listed_anew(&self, now: i64) -> bool {
-        self.recurs && self.horizon < now.saturating_add(limits::AHEAD_S / 2)
+        let ahead = match self.is_cut {
+            true => limits::CUT_AHEAD_S,
+            false => limits::AHEAD_S / 2,
+        };
+        self.reading < READING || self.recurs && self.horizon < now.saturating_add(ahead)
     }
 
     /// The stored form: a version byte, what is known of the object as JSON, and its bytes.

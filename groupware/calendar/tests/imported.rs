@@ -9,7 +9,7 @@ use crate::support::brought::{
 use crate::support::{NOW, World, meeting, refusal, user};
 use groupware_calendar::{
     EventQuery, Outcome, Reach, Ready, Target, UpdateOptions, entries, entries_after, event_path,
-    events, instance_name, instances, write_icalendar,
+    events, extend, instance_name, instances, write_icalendar,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -232,6 +232,79 @@ fn what_goes_on_for_ever_has_lines_up_to_a_horizon() {
     assert_eq!(bring(&world, &file), (vec![Outcome::There], true));
     assert_eq!(records(&world), 1 + before + after);
     assert_eq!(bring(&world, &file), (vec![Outcome::There], false));
+}
+
+/// Extends all lists of the first user, as the job does; of how many objects.
+fn extend_all(world: &World) -> usize {
+    let (mut after, mut count) = (None, 0);
+    loop {
+        let extended = world
+            .store
+            .read(|snapshot| extend(snapshot, &user(0), after.as_deref(), world.now));
+        let extended = extended.unwrap();
+        if !extended.batch.is_empty() {
+            world.store.commit_blocking(extended.batch).unwrap();
+        }
+        count += extended.count;
+        after = extended.last;
+        if after.is_none() {
+            return count;
+        }
+    }
+}
+
+#[test]
+fn lists_are_extended_as_time_goes_on() {
+    let mut world = World::new(1);
+    world.create(0, &meeting(5, &[])).unwrap();
+    let yearly = |uid: &str, rest: &str| {
+        format!("BEGIN:VEVENT\r\nUID:{uid}\r\nDTSTART:20200505T063000Z\r\n{rest}END:VEVENT\r\n")
+    };
+    let birthdays: String = (0..230)
+        .map(|number| yearly(&format!("b{number}"), "RRULE:FREQ=YEARLY\r\n"))
+        .collect();
+    let file = calendar(&[
+        &birthdays,
+        &yearly("over", "RRULE:FREQ=YEARLY;COUNT=2\r\n"),
+        &yearly("hourly", "RRULE:FREQ=HOURLY\r\n"),
+        &single("once", ""),
+    ]);
+    let mut left: Vec<Ready> = read(&world, &file)
+        .into_iter()
+        .map(Result::unwrap)
+        .collect();
+    while !left.is_empty() {
+        let (done, _) = bring_some(&world, &left);
+        left.drain(..done);
+    }
+    assert_eq!(extend_all(&world), 0);
+    let year = 366 * 86_400;
+    let listed = |world: &World, since: &str, before: &str| {
+        world
+            .events(0, &[("since", since), ("before", before), ("count", "100")])
+            .len()
+    };
+    let week = 7 * 86_400;
+    for _ in 0..4 {
+        // What has too many is listed two weeks ahead at least, and is looked at each week.
+        world.now += week;
+        extend_all(&world);
+        let ahead = world.now + week;
+        let at = |second: i64| jiff::Timestamp::from_second(second).unwrap().to_string();
+        assert!(listed(&world, &at(ahead), &at(ahead + 7_200)) >= 2);
+    }
+    world.now += 2 * year;
+    assert!(extend_all(&world) > 230);
+    world.now += 10 * year;
+    assert!(extend_all(&world) > 230);
+    assert_eq!(extend_all(&world), 0);
+    // Twelve years later, they are there still, and what is over has no line.
+    assert_eq!(
+        listed(&world, "2038-05-05T00:00:00Z", "2038-05-06T00:00:00Z"),
+        100
+    );
+    let count = records(&world);
+    assert_eq!(count, 2 + 1 + 2 + 230 * (1 + 4) + 1_601);
 }
 
 #[test]

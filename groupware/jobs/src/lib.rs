@@ -14,6 +14,7 @@ mod numbers;
 mod objects;
 mod people;
 mod runner;
+mod series;
 
 pub use changes::{ChangeRetention, Retention};
 pub use content::{ContentSweep, Part, SweepObserver};
@@ -24,3 +25,4 @@ pub use lookup::LookupSweep;
 pub use numbers::MailNumbers;
 pub use people::{KeepUp, SessionSweep};
 pub use runner::{Job, Jobs, Stop};
+pub use series::SeriesLists;

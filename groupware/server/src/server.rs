@@ -19,7 +19,7 @@ use groupware_front_tus::AT_HAND;
 use groupware_http::{Dress, HeadLimits, HttpServer, RequestLog, STREAMS};
 use groupware_jobs::{
     ChangeRetention, Departures, FolderNotes, Job, Jobs, KeepUp, Leased, LookupSweep, MailNumbers,
-    Part, SessionSweep,
+    Part, SeriesLists, SessionSweep,
 };
 use groupware_mailauth::MailAuth;
 use groupware_net::{
@@ -370,6 +370,7 @@ fn start_jobs(parts: &Parts, config: &Config, port: u16) -> Result<Jobs, ServeEr
     // once do no harm, since what one has numbered the other leaves.
     jobs.start(MailNumbers::new(service.clone()))
         .map_err(ServeError::System)?;
+    start_once(&mut jobs, SeriesLists::new(service.clone()), service)?;
     if config.lookup != Some(LookupAccess::Off) {
         let sweep = LookupSweep::new(store.clone(), config.lookup_layout);
         start_once(&mut jobs, sweep, service)?;

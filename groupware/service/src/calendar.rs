@@ -88,6 +88,32 @@ pub async fn change_aside<T: Send + 'static>(
     changed.await
 }
 
+/// Extends the lists of imported series of a calendar, as far as they have to be; of how many.
+///
+/// # Errors
+/// See [`ChangeError`]; what was extended until then stays so.
+pub fn extend_all(
+    service: &Service,
+    mailbox: &str,
+    is_stopped: impl Fn() -> bool,
+) -> Result<usize, ChangeError<CalendarError>> {
+    let (mut after, mut count): (Option<String>, _) = (None, 0);
+    while !is_stopped() {
+        let extended = change::patiently(service, |snapshot| {
+            let now = service.now_s();
+            let extension = groupware_calendar::extend(snapshot, mailbox, after.as_deref(), now)?;
+            Ok((extension.batch, (extension.count, extension.last)))
+        });
+        let (some, last) = extended?;
+        count += some;
+        match last {
+            Some(last) => after = Some(last),
+            None => break,
+        }
+    }
+    Ok(count)
+}
+
 fn refusal(full: &NoRoom, mailbox: &str) -> CalendarError {
     let reason = match full {
         NoRoom::Full(_) => Reason::OverQuota,

@@ -114,6 +114,30 @@ where
     Err(ChangeError::Contended)
 }
 
+/// Decides and commits behind all that others write, until nobody was faster: for jobs.
+///
+/// # Errors
+/// See [`ChangeError`].
+pub(crate) fn patiently<T, E: From<StoreError>>(
+    service: &Service,
+    decide: impl Fn(&dyn Snapshot) -> Result<(Batch, T), E>,
+) -> Result<T, ChangeError<E>> {
+    const ROUNDS: u32 = 1_000;
+    for _ in 0..ROUNDS {
+        let decided = service.store().read(&decide);
+        let (batch, outcome) = decided.map_err(ChangeError::Decided)?;
+        if batch.is_empty() {
+            return Ok(outcome);
+        }
+        match service.store().commit_patiently(batch) {
+            Ok(_) => return Ok(outcome),
+            Err(CommitError::Conflict { .. }) => {}
+            Err(error) => return Err(ChangeError::Commit(error)),
+        }
+    }
+    Err(ChangeError::Contended)
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::LazyLock;

@@ -10,7 +10,7 @@ use groupware_mail::{
 use groupware_runtime::Caller;
 use groupware_store::{Batch, CommitError, Snapshot, StoreError};
 
-use crate::change::{self, ChangeError};
+use crate::change::{self, ChangeError, patiently};
 use crate::quotas::{Look, NoRoom};
 use crate::service::Service;
 use crate::user::User;
@@ -196,12 +196,14 @@ pub fn number_all(
             }
             let now_us = service.now_us();
             patiently(service, |snapshot| {
-                numbering::number(snapshot, (mailbox, folder), some, now_us)
+                let batch = numbering::number(snapshot, (mailbox, folder), some, now_us)?;
+                Ok::<_, MailError>((batch, ()))
             })?;
             count += some.len();
         }
         patiently(service, |snapshot| {
-            numbering::settle(snapshot, mailbox, folder)
+            let batch = numbering::settle(snapshot, mailbox, folder)?;
+            Ok::<_, MailError>((batch, ()))
         })?;
     }
     Ok(count)
@@ -232,26 +234,6 @@ pub fn after_restore(service: &Service) -> Result<bool, ChangeError<MailError>> 
             Err(error) => return Err(ChangeError::Commit(error)),
         }
     }
-}
-
-/// Decides and commits behind all that others write, until nobody was faster.
-fn patiently(
-    service: &Service,
-    decide: impl Fn(&dyn Snapshot) -> Result<Batch, MailError>,
-) -> Result<(), ChangeError<MailError>> {
-    for _ in 0..ROUNDS {
-        let decided = service.store().read(&decide);
-        let batch = decided.map_err(ChangeError::Decided)?;
-        if batch.is_empty() {
-            return Ok(());
-        }
-        match service.store().commit_patiently(batch) {
-            Ok(_) => return Ok(()),
-            Err(CommitError::Conflict { .. }) => {}
-            Err(error) => return Err(ChangeError::Commit(error)),
-        }
-    }
-    Err(ChangeError::Contended)
 }
 
 /// One batch, however often it is decided.
