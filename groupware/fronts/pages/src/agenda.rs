@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use groupware_calendar::{self as calendar, CalendarError, Entry, Reach, State as Stand};
+use groupware_calendar::{self as calendar, CalendarError, Entry, Reach, State as Stand, Status};
 use groupware_service::Service;
 use groupware_store::Snapshot;
 use groupware_text::push_encoded;
@@ -28,7 +28,31 @@ pub(crate) struct Item {
     /// Not before the start.
     pub(crate) end: DateTime,
     pub(crate) is_all_day: bool,
-    stand: Stand,
+    certainty: Certainty,
+}
+
+/// Whether an entry takes place, and its owner with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Certainty {
+    /// It takes place.
+    Sure,
+    /// It may take place, or its owner may come.
+    Tentative,
+    /// Its owner has not answered the invitation.
+    Open,
+    /// It doesn't take place.
+    Cancelled,
+}
+
+impl Certainty {
+    pub(crate) fn of(entry: &Entry) -> Self {
+        match (entry.event.details.status, &entry.state) {
+            (Status::Cancelled, _) | (_, Stand::Cancelled) => Self::Cancelled,
+            (_, Stand::Invited { .. }) => Self::Open,
+            (Status::Tentative, _) | (_, Stand::Tentative) => Self::Tentative,
+            (Status::Confirmed, Stand::Own | Stand::Accepted | Stand::Imported(_)) => Self::Sure,
+        }
+    }
 }
 
 impl Item {
@@ -42,7 +66,7 @@ impl Item {
             start,
             end: zone.of_moment(&details.end).max(start),
             is_all_day: details.start.is_day(),
-            stand: entry.state.clone(),
+            certainty: Certainty::of(entry),
         }
     }
 
@@ -65,21 +89,21 @@ impl Item {
     }
 
     fn class(&self) -> &'static str {
-        match self.stand {
-            Stand::Own | Stand::Accepted | Stand::Imported(_) => "item",
-            Stand::Tentative => "item tentative",
-            Stand::Invited { .. } => "item invited",
-            Stand::Cancelled => "item cancelled",
+        match self.certainty {
+            Certainty::Sure => "item",
+            Certainty::Tentative => "item tentative",
+            Certainty::Open => "item invited",
+            Certainty::Cancelled => "item cancelled",
         }
     }
 
     /// What colour says, for those who don't see it.
     fn remark(&self) -> Option<&'static str> {
-        match self.stand {
-            Stand::Own | Stand::Accepted | Stand::Imported(_) => None,
-            Stand::Tentative => Some("tentative"),
-            Stand::Invited { .. } => Some("not answered"),
-            Stand::Cancelled => Some("cancelled"),
+        match self.certainty {
+            Certainty::Sure => None,
+            Certainty::Tentative => Some("tentative"),
+            Certainty::Open => Some("not answered"),
+            Certainty::Cancelled => Some("cancelled"),
         }
     }
 
@@ -89,9 +113,9 @@ impl Item {
         html! {
             a class=(self.class()) href=(self.path) {
                 @if starts_here { span.at { (zone::time(self.start)) } " " }
-                span.what { (self.title) }
+                span.what { bdi { (self.title) } }
                 @if let Some(remark) = self.remark() { span.unseen { " (" (remark) ")" } }
-                @if with_place && let Some(place) = &self.place { span.where { " " (place) } }
+                @if with_place && let Some(place) = &self.place { span.where { " " bdi { (place) } } }
             }
         }
     }

@@ -19,6 +19,7 @@ mod grid;
 mod invitations;
 mod layout;
 mod limits;
+mod links;
 mod mail;
 mod meeting;
 mod month;

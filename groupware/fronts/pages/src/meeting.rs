@@ -3,7 +3,8 @@
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use groupware_calendar::{
-    self as calendar, Action, ActionBody, Answer, Attendee, Entry, Imported, State as Stand, Target,
+    self as calendar, Action, ActionBody, Answer, Attendee, Entry, Imported, State as Stand,
+    Status, Target,
 };
 use groupware_service::calendar::{change, read};
 use groupware_service::{ChangeError, Service};
@@ -11,13 +12,14 @@ use http::StatusCode;
 use jiff::civil::Time;
 use maud::{Markup, html};
 
-use crate::agenda;
+use crate::agenda::{self, Certainty};
 use crate::calendar_path::{OTHERS, month_path};
 use crate::edit::{directory_list, unknown};
 use crate::error::PageError;
 use crate::field::{Input, Wrong};
 use crate::form::{Fields, Sent};
 use crate::layout::{self, Here};
+use crate::links::links;
 use crate::notice::Notice;
 use crate::visitor::SignedIn;
 use crate::zone::{self, Zone};
@@ -75,6 +77,7 @@ fn render(service: &Service, visitor: &SignedIn, entry: &Entry, asked: &AnswerFo
     let path = agenda::path(entry);
     let start = visitor.zone.of_moment(&entry.event.details.start).date();
     let is_event = entry.imported().is_none_or(Imported::is_event);
+    let is_cancelled = Certainty::of(entry) == Certainty::Cancelled;
     let main = html! {
         p.way {
             @if is_event { a href=(month_path(start)) { "‹ " (zone::month_name(start)) " " (start.year()) } }
@@ -82,8 +85,9 @@ fn render(service: &Service, visitor: &SignedIn, entry: &Entry, asked: &AnswerFo
         }
         (asked.render())
         article.event {
-            h1 { (title) }
+            h1 { @if is_cancelled { s { bdi { (title) } } } @else { bdi { (title) } } }
             (stand(entry))
+            (status(entry))
             (facts(visitor, entry))
             @match entry.state {
                 Stand::Own => div.actions {
@@ -140,6 +144,16 @@ fn stand(entry: &Entry) -> Markup {
     html! { p.stand { (text) } }
 }
 
+/// Whether it takes place, if that isn't sure.
+fn status(entry: &Entry) -> Markup {
+    let text = match (entry.event.details.status, &entry.state) {
+        (_, Stand::Cancelled) | (Status::Confirmed, _) => return html! {},
+        (Status::Cancelled, _) => "Cancelled: it doesn't take place.",
+        (Status::Tentative, _) => "Tentative: it may not take place.",
+    };
+    html! { p.stand { (text) } }
+}
+
 /// What was imported as the file that it is, with what can't be shown of it.
 pub(crate) fn download(visitor: &SignedIn, entry: &Entry) -> Markup {
     let mut path = calendar::event_path(visitor.mailbox(), &entry.event.uid);
@@ -166,7 +180,7 @@ pub(crate) fn facts(visitor: &SignedIn, entry: &Entry) -> Markup {
                 dt { "When" }
                 dd { (when(entry, &visitor.zone)) }
             }
-            @if let Some(place) = text(&event.details.location) { dt { "Where" } dd { (place) } }
+            @if let Some(place) = text(&event.details.location) { dt { "Where" } dd { (links(&place)) } }
             @if event.is_meeting() {
                 dt { "Organizer" }
                 dd { (name(event.organizer.display_name.as_deref(), &event.organizer.email)) }
@@ -177,8 +191,12 @@ pub(crate) fn facts(visitor: &SignedIn, entry: &Entry) -> Markup {
                     }
                 } }
             }
+            @if let Some(url) = text(&event.details.url) { dt { "Link" } dd { (links(&url)) } }
+            @if !event.details.categories.is_empty() {
+                dt { "Labels" } dd { bdi { (event.details.categories.join(", ")) } }
+            }
             @if let Some(about) = text(&event.details.description) {
-                dt { "Notes" } dd.text { (about) }
+                dt { "Notes" } dd.text { (links(&about)) }
             }
         }
     }
@@ -213,8 +231,8 @@ pub(crate) fn when(entry: &Entry, zone: &Zone) -> String {
 fn name(display: Option<&str>, email: &str) -> Markup {
     html! {
         @match display.filter(|name| !name.trim().is_empty()) {
-            Some(name) => { (name) " " span.address { "<" (email) ">" } },
-            None => (email),
+            Some(name) => { bdi { (name) } " " span.address { "<" bdi { (email) } ">" } },
+            None => bdi { (email) },
         }
     }
 }
