@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use argon2::password_hash::{PasswordHash, SaltString};
 use argon2::{Argon2, PasswordHasher, PasswordVerifier};
+use groupware_net::Pool;
 use groupware_runtime::{Caller, random};
-use tokio::sync::Semaphore;
 
 /// Longest password that is looked at.
 pub const MAX_PASSWORD_BYTES: usize = 1024;
 /// Shortest password that may be set.
 pub const MIN_PASSWORD_BYTES: usize = 8;
-/// Most hashes that wait for their turn, beyond which sign-ins are put off.
-const WAITING: usize = 64;
+/// Most hashes that wait for their turn, beyond which those of the highest rank are put off.
+const WAITING: usize = 256;
 /// A verified password is remembered this long, so that Basic authentication needn't hash it for
 /// every request.
 const REMEMBER: Duration = Duration::from_secs(300);
@@ -41,8 +41,7 @@ pub(crate) enum Verdict {
 /// Hashes and verifies, with a bound on memory (19 MiB per hash at work) and on the queue.
 #[derive(Debug)]
 pub struct Passwords {
-    at_work: Arc<Semaphore>,
-    queue: Semaphore,
+    turns: Pool,
     /// The hash of a secret that nobody knows: what an unknown user's password is checked
     /// against, so that it takes as long as a known one's.
     nobody: Arc<str>,
@@ -53,8 +52,7 @@ impl Passwords {
     /// Lets so many be hashed at once.
     pub(crate) fn new(at_once: usize) -> Self {
         Self {
-            at_work: Arc::new(Semaphore::new(at_once)),
-            queue: Semaphore::new(at_once + WAITING),
+            turns: Pool::of_turns(at_once, WAITING),
             nobody: hash_now(&random::secret()).into(),
             memory: Memory::new(),
         }
@@ -65,16 +63,16 @@ impl Passwords {
     /// # Errors
     /// When too many wait.
     pub async fn hash(&self, caller: &Caller, password: String) -> Result<String, Busy> {
-        let hash = self.when_due(caller, || true, move || hash_now(&password));
+        let hash = self.when_due((caller, 0), || true, move || hash_now(&password));
         Ok(hash.await?.expect("hashing was allowed"))
     }
 
     /// Whether this is the user's password. `hash` is the user's, or `None` for a user who is
     /// unknown or has no password, who is refused after the same time. `allowed` is asked before
-    /// the password is looked at, once more after waiting for a turn.
+    /// the password is looked at, once more after waiting for a turn. A lower rank comes first.
     pub(crate) async fn verify(
         &self,
-        caller: &Caller,
+        (caller, rank): (&Caller, u32),
         (user, hash): (&str, Option<&str>),
         password: &str,
         now: Duration,
@@ -95,7 +93,9 @@ impl Passwords {
             String::new()
         };
         let verified = match self
-            .when_due(caller, allowed, move || verify_now(&known, &password))
+            .when_due((caller, rank), allowed, move || {
+                verify_now(&known, &password)
+            })
             .await
         {
             Err(Busy) => return Verdict::Busy,
@@ -116,22 +116,22 @@ impl Passwords {
     /// requests.
     async fn when_due<T: Send + 'static>(
         &self,
-        caller: &Caller,
+        (caller, rank): (&Caller, u32),
         allowed: impl Fn() -> bool,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<Option<T>, Busy> {
-        let _waiting = self.queue.try_acquire().map_err(|_| Busy)?;
+        let source = caller.source();
         caller
             .give_way(async {
-                let permit = Arc::clone(&self.at_work).acquire_owned().await;
-                let permit = permit.map_err(|_| Busy)?;
+                let turn = self.turns.take_ranked(&source, rank).await;
+                let turn = turn.ok_or(Busy)?;
                 if !allowed() {
                     return Ok(None);
                 }
-                // The thread works on when nobody waits any more, and so holds the permit.
+                // The thread works on when nobody waits any more, and so holds the turn.
                 let work = on_own_thread(move || {
                     let done = work();
-                    drop(permit);
+                    drop(turn);
                     done
                 });
                 Ok(Some(work.await))
@@ -231,7 +231,7 @@ mod tests {
                 .unwrap();
             assert!(hash.starts_with("$argon2id$"), "{hash}");
             let verify = |hash, password, now| {
-                passwords.verify(&caller, ("ada", hash), password, now, || true)
+                passwords.verify((&caller, 0), ("ada", hash), password, now, || true)
             };
             assert_eq!(
                 verify(Some(&hash), "wrong horse", early).await,
@@ -255,7 +255,7 @@ mod tests {
             );
             // Also what is remembered is refused: a guess must not be told from a known one.
             let refused = passwords.verify(
-                &caller,
+                (&caller, 0),
                 ("ada", Some(&hash)),
                 "correct horse",
                 early,
@@ -265,19 +265,44 @@ mod tests {
         });
     }
 
+    /// Guesses from many addresses wait behind a sign-in of an address that hasn't failed, and where too many
+    /// wait, they are put off.
     #[test]
-    fn a_full_queue_is_busy() {
-        let (passwords, caller) = (Passwords::new(1), Caller::internal());
+    fn many_who_guess_leave_others_their_turn() {
+        let (passwords, ada) = (Passwords::new(1), Caller::at([192, 0, 2, 1].into()));
+        let guesser =
+            |number: usize| Caller::at([198, 51, (number >> 8) as u8, number as u8].into());
         block_on(async {
-            let _all = passwords
-                .queue
-                .acquire_many(1 + WAITING as u32)
-                .await
-                .unwrap();
-            let verdict = passwords
-                .verify(&caller, ("ada", None), "x", Duration::ZERO, || true)
-                .await;
-            assert_eq!(verdict, Verdict::Busy);
+            let hash = passwords.hash(&ada, "correct horse".into()).await.unwrap();
+            let turn = passwords.turns.take(&ada.source(), 1).await;
+            let guessers: Vec<_> = (0..=WAITING).map(guesser).collect();
+            let mut guesses: Vec<_> = guessers
+                .iter()
+                .map(|guesser| {
+                    let guess =
+                        passwords.verify((guesser, 2), ("ada", None), "x", Duration::ZERO, || true);
+                    Box::pin(guess)
+                })
+                .collect();
+            let mut put_off = 0;
+            for guess in &mut guesses {
+                tokio::select! {
+                    biased;
+                    verdict = guess => put_off += usize::from(verdict == Verdict::Busy),
+                    () = std::future::ready(()) => {}
+                }
+            }
+            assert_eq!(put_off, 1);
+            let right = (("ada", Some(&*hash)), "correct horse");
+            let own = passwords.verify((&ada, 1), right.0, right.1, Duration::ZERO, || true);
+            let mut own = Box::pin(own);
+            tokio::select! {
+                biased;
+                _ = &mut own => panic!("it is nobody's turn yet"),
+                () = std::future::ready(()) => {}
+            }
+            drop(turn);
+            assert_eq!(own.await, Verdict::Right);
         });
     }
 }

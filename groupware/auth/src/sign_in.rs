@@ -94,8 +94,10 @@ impl Auth {
         if matches!(proven, Err(SignInError::Wrong)) && self.known.look_again(seen)? {
             proven = self.prove(caller, attempt, password).await;
         }
-        if matches!(proven, Err(SignInError::Wrong)) {
-            self.throttle.failed(attempt, self.clock.now());
+        match &proven {
+            Ok(_) => self.throttle.succeeded(attempt, self.clock.now()),
+            Err(SignInError::Wrong) => self.throttle.failed(attempt, self.clock.now()),
+            Err(_) => {}
         }
         proven
     }
@@ -126,9 +128,9 @@ impl Auth {
         let (now, throttle) = (self.clock.now(), &self.throttle);
         let allowed = || throttle.wait(attempt, now).is_none();
         let stored = known.as_ref().and_then(|known| known.password.as_deref());
-        let verify = self
-            .passwords
-            .verify(caller, (user, stored), password, now, allowed);
+        let rank = throttle.rank(attempt, now);
+        let verify =
+            (self.passwords).verify((caller, rank), (user, stored), password, now, allowed);
         match (verify.await, account.zip(known)) {
             (Verdict::Right, Some((account, known))) => Ok(Proven {
                 account,

@@ -1,7 +1,14 @@
-//! Slows down who guesses passwords: counts failed sign-ins, of known and unknown users alike, per
-//! user and client, so that a stranger locks nobody else out, and per client, so that trying many
-//! users gains little.
+//! Slows down guesses of passwords. It counts failed sign-ins, of known and unknown users alike:
+//!
+//! - per user and client, so that a stranger locks nobody else out;
+//! - per client, so that trying many users gains little;
+//! - per user over all clients from which the user has not signed in, so that guessing from many addresses gains
+//!   little, and the user's own addresses are not slowed down.
+//!
+//! Clients that have failed also wait behind those that haven't.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use groupware_runtime::{Client, Limiter, random};
@@ -9,6 +16,16 @@ use groupware_runtime::{Client, Limiter, random};
 /// A client may fail this many times as often as it may with one user, and is forgiven that much
 /// sooner: behind one address there may be many people.
 const USERS_PER_CLIENT: u32 = 10;
+/// All clients together from which a user has not signed in may fail this many times as often as one.
+const CLIENTS_PER_USER: u32 = 5;
+/// They are forgiven so many times sooner.
+const CLIENTS_FORGIVEN: u32 = 3;
+/// A failure counts so many times longer for a client's place among those that wait.
+const REMEMBERED: u32 = 10;
+/// Most failures that count for it.
+const SUSPICION: u32 = 8;
+/// Most clients on record from which users have signed in.
+const HOMES: usize = 16_384;
 
 /// Who tries to sign in.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +42,11 @@ pub(crate) struct Throttle {
     secret: [u8; 32],
     by_user: Limiter<Key>,
     by_client: Limiter<Key>,
+    /// By name alone.
+    by_name: Limiter<Key>,
+    suspects: Limiter<Key>,
+    /// Users and clients from which they have signed in, and when they did last.
+    homes: Mutex<HashMap<Key, Duration>>,
 }
 
 impl Throttle {
@@ -38,28 +60,93 @@ impl Throttle {
                 most.saturating_mul(USERS_PER_CLIENT),
                 forgiveness / USERS_PER_CLIENT,
             ),
+            by_name: Limiter::new(
+                most.saturating_mul(CLIENTS_PER_USER),
+                forgiveness / CLIENTS_FORGIVEN,
+            ),
+            suspects: Limiter::new(SUSPICION, forgiveness * REMEMBERED),
+            homes: Mutex::default(),
         }
     }
 
     /// How long to wait before the next password is looked at.
     pub(crate) fn wait(&self, attempt: Attempt<'_>, now: Duration) -> Option<Duration> {
-        let as_user = self
-            .by_user
-            .wait(&self.key(Some(attempt.user), attempt), now);
-        let as_client = || self.by_client.wait(&self.key(None, attempt), now);
+        let own = self.key(Some(attempt.user), attempt);
+        let as_user = self.by_user.wait(&own, now);
+        // A proxy's address says nothing about who is behind it.
+        if attempt.client.is_shared {
+            return as_user;
+        }
+        let as_client = self.by_client.wait(&self.key(None, attempt), now);
+        let by_name = match self.is_home(&own) {
+            true => None,
+            false => self.by_name.wait(&self.name(attempt.user), now),
+        };
+        as_user.max(as_client).max(by_name)
+    }
+
+    /// The place among those that wait for their password to be looked at; lower ones come first. Who has signed in
+    /// from there before comes before all others.
+    pub(crate) fn rank(&self, attempt: Attempt<'_>, now: Duration) -> u32 {
+        let own = self.key(Some(attempt.user), attempt);
         match attempt.client.is_shared {
-            true => as_user,
-            false => as_user.max(as_client()),
+            true => 1 + self.suspects.noted(&own, now),
+            false if self.is_home(&own) => 0,
+            false => 1 + self.suspects.noted(&self.site(attempt.client), now),
         }
     }
 
     /// Counts a failure.
     pub(crate) fn failed(&self, attempt: Attempt<'_>, now: Duration) {
-        self.by_user
-            .note(self.key(Some(attempt.user), attempt), now);
-        if !attempt.client.is_shared {
-            self.by_client.note(self.key(None, attempt), now);
+        let own = self.key(Some(attempt.user), attempt);
+        self.by_user.note(own, now);
+        if attempt.client.is_shared {
+            return self.suspects.note(own, now);
         }
+        self.by_client.note(self.key(None, attempt), now);
+        self.suspects.note(self.site(attempt.client), now);
+        if !self.is_home(&own) {
+            self.by_name.note(self.name(attempt.user), now);
+        }
+    }
+
+    /// A user has signed in from there.
+    pub(crate) fn succeeded(&self, attempt: Attempt<'_>, now: Duration) {
+        if attempt.client.is_shared {
+            return;
+        }
+        let own = self.key(Some(attempt.user), attempt);
+        let mut homes = self.homes.lock().unwrap_or_else(PoisonError::into_inner);
+        if homes.len() >= HOMES && !homes.contains_key(&own) {
+            let mut times: Vec<_> = homes.values().copied().collect();
+            let (_, middle, _) = times.select_nth_unstable(HOMES / 2);
+            let middle = *middle;
+            homes.retain(|_, at| *at > middle);
+        }
+        homes.insert(own, now);
+    }
+
+    fn is_home(&self, own: &Key) -> bool {
+        let homes = self.homes.lock().unwrap_or_else(PoisonError::into_inner);
+        homes.contains_key(own)
+    }
+
+    /// The site of a client: of IPv6, the 48 bits that one is given (RFC 6177), in which it has 65,536 networks.
+    fn site(&self, client: Client) -> Key {
+        let mut hasher = blake3::Hasher::new_keyed(&self.secret);
+        hasher.update(b"site ");
+        match client.address.to_canonical() {
+            std::net::IpAddr::V4(address) => hasher.update(&address.octets()),
+            std::net::IpAddr::V6(address) => hasher.update(&address.octets()[..6]),
+        };
+        short(&hasher)
+    }
+
+    fn name(&self, user: &str) -> Key {
+        let mut hasher = blake3::Hasher::new_keyed(&self.secret);
+        hasher.update(b"name ");
+        hasher.update(user.to_ascii_lowercase().as_bytes());
+        short(&hasher)
     }
 
     /// Names are kept hashed: people type passwords into the wrong field.
@@ -73,10 +160,14 @@ impl Throttle {
             hasher.update(b" ");
             hasher.update(user.to_ascii_lowercase().as_bytes());
         }
-        hasher.finalize().as_bytes()[..16]
-            .try_into()
-            .expect("a hash has more than 16 bytes")
+        short(&hasher)
     }
+}
+
+fn short(hasher: &blake3::Hasher) -> Key {
+    hasher.finalize().as_bytes()[..16]
+        .try_into()
+        .expect("a hash has more than 16 bytes")
 }
 
 type Key = [u8; 16];
@@ -118,11 +209,15 @@ mod tests {
     #[test]
     fn a_stranger_locks_out_only_the_stranger() {
         let throttle = Throttle::new(3, s(30));
-        for _ in 0..100 {
-            throttle.failed(attempt("ada", "192.0.2.66"), s(0));
+        let stranger = attempt("ada", "192.0.2.66");
+        // Also with as many guesses as are looked at.
+        for now in 0..1000 {
+            if throttle.wait(stranger, s(now)).is_none() {
+                throttle.failed(stranger, s(now));
+            }
         }
-        assert!(throttle.wait(attempt("ada", "192.0.2.66"), s(0)).is_some());
-        assert_eq!(throttle.wait(attempt("ada", "192.0.2.1"), s(0)), None);
+        assert!(throttle.wait(stranger, s(999)).is_some());
+        assert_eq!(throttle.wait(attempt("ada", "192.0.2.1"), s(999)), None);
     }
 
     #[test]
@@ -143,5 +238,60 @@ mod tests {
         assert_eq!(throttle.wait(attempt("eve", "192.0.2.1"), s(0)), None);
         // A proxy's address says nothing about who is behind it.
         assert_eq!(throttle.wait(eve(true), s(0)), None);
+    }
+
+    #[test]
+    fn guesses_from_many_addresses_are_slowed_down_but_not_the_users_own() {
+        let throttle = Throttle::new(3, s(30));
+        let own = attempt("ada", "203.0.113.1");
+        throttle.succeeded(own, s(0));
+        let addresses: Vec<_> = (0..200).map(|last| format!("192.0.2.{last}")).collect();
+        let is_looked_at = |address: &String, now| {
+            let guess = attempt("ADA", address);
+            let is_looked_at = throttle.wait(guess, now).is_none();
+            if is_looked_at {
+                throttle.failed(guess, now);
+            }
+            is_looked_at
+        };
+        let looked_at = addresses.iter().filter(|one| is_looked_at(one, s(0)));
+        assert_eq!(looked_at.count(), 15);
+        // One in ten seconds from there on.
+        let later = |now| {
+            addresses
+                .iter()
+                .filter(|one| is_looked_at(one, s(now)))
+                .count()
+        };
+        assert_eq!([5, 10, 11, 30].map(later), [0, 1, 0, 2]);
+        assert_eq!(throttle.wait(own, s(30)), None);
+        assert_eq!(throttle.wait(attempt("ben", "203.0.113.9"), s(30)), None);
+        assert_eq!(
+            (
+                throttle.rank(own, s(30)),
+                throttle.rank(attempt("ada", "203.0.113.9"), s(30))
+            ),
+            (0, 1)
+        );
+        assert!(throttle.rank(attempt("ben", "192.0.2.0"), s(30)) > 1);
+        // Networks of one site count together.
+        throttle.failed(attempt("eve", "2001:db8:1:2::"), s(30));
+        assert_eq!(throttle.rank(attempt("ben", "2001:db8:1:3::"), s(30)), 2);
+        assert_eq!(throttle.rank(attempt("ben", "2001:db8:2:3::"), s(30)), 1);
+        // A failure of the user's own counts for the user's own client alone.
+        throttle.failed(own, s(30));
+        assert_eq!(throttle.wait(own, s(30)), None);
+    }
+
+    #[test]
+    fn the_record_of_clients_is_bounded_and_keeps_the_latest() {
+        let throttle = Throttle::new(3, s(30));
+        for number in 0..=HOMES as u64 {
+            let name = number.to_string();
+            throttle.succeeded(attempt(&name, "192.0.2.1"), s(number));
+        }
+        assert!(throttle.homes.lock().unwrap().len() <= HOMES);
+        let rank = |number: usize| throttle.rank(attempt(&number.to_string(), "192.0.2.1"), s(0));
+        assert_eq!((rank(0), rank(HOMES)), (1, 0));
     }
 }

@@ -34,7 +34,7 @@ pub use hold::Hold;
 pub use objects::{Content, ContentReader, Objects, ReadAt};
 pub use pins::Pin;
 pub use spared::{Spared, SparedFile};
-pub use store::{ContentStore, Found};
+pub use store::{ContentStore, Found, unnamed_file};
 pub use sweep::{FolderSweep, Swept, UploadFile};
 pub use tail::{Slot, decode_slot};
 pub use upload::Upload;

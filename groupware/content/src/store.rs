@@ -477,6 +477,17 @@ pub(crate) fn has_room(file: &File, bytes: u64) -> io::Result<()> {
     }
 }
 
+/// A new file without a name, with room for so many bytes.
+///
+/// # Errors
+/// When the folder's disk hasn't so much room for content, or the file can't be made.
+pub fn unnamed_file(folder: &Path, bytes: u64) -> io::Result<File> {
+    let file = tempfile::tempfile_in(folder)?;
+    has_room(&file, bytes)?;
+    reserve(&file, 0, bytes)?;
+    Ok(file)
+}
+
 /// Takes room for the bytes of a file between these two. A file system that can't only notes the
 /// length.
 fn reserve(file: &File, from: u64, until: u64) -> io::Result<()> {

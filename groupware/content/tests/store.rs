@@ -5,7 +5,7 @@ use std::io::Read;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use groupware_content::{ContentError, ContentHash, ContentStore, Found, Upload};
+use groupware_content::{ContentError, ContentHash, ContentStore, Found, Upload, unnamed_file};
 use proptest::prelude::*;
 
 fn bytes(seed: u8, length: usize) -> Vec<u8> {
@@ -101,6 +101,18 @@ fn room_is_taken_as_content_comes_in() {
         Err(ContentError::Full)
     ));
     assert!(!uploads.join("w2").exists());
+}
+
+#[test]
+fn an_unnamed_file_leaves_the_reserve_of_the_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = unnamed_file(folder.path(), 70_000).unwrap();
+    assert!(file.metadata().unwrap().blocks() * 512 >= 70_000);
+    let disk = nix::sys::statvfs::statvfs(folder.path()).unwrap();
+    let available = disk.blocks_available() * disk.fragment_size();
+    let refused = unnamed_file(folder.path(), available).unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::StorageFull);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 #[test]

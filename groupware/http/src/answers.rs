@@ -4,10 +4,12 @@
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
+use groupware_content::unnamed_file;
 use groupware_net::{Gauge, Permit, Pool, Source};
 use groupware_runtime::Caller;
 use http::StatusCode;
@@ -27,6 +29,9 @@ const FILED_BYTES: [usize; 2] = [1 << 30, 2 << 30];
 /// Memory for those that are on their way into files, and the same of those who are trusted: where the disk is
 /// slow, they wait for it.
 const FILING_BYTES: [usize; 2] = [64 << 20, 256 << 20];
+
+/// Longest wait for room that others hold.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Where large answers wait for their clients.
 #[derive(Debug)]
@@ -90,20 +95,14 @@ impl Answers {
         source: &Source,
         bytes: Bytes,
     ) -> Result<FileBody, ApiError> {
-        let room = self.filed.try_take(source, units(bytes.len()));
-        let room = room.ok_or_else(no_room)?;
+        let room = taken(&self.filed, caller, units(bytes.len())).await?;
         // One that is larger than a share goes alone.
         let memory = units(bytes.len()).min(self.filing.most(source));
-        let memory = self.filing.try_take(source, memory).ok_or_else(no_room)?;
-        let name = match source {
-            Source::User(user) => user.to_string(),
-            Source::Client(address) => format!("@{address}"),
-            Source::Trusted => "@".to_owned(),
-        };
-        let slot = self.streams.slot(caller, &name).await?;
+        let memory = taken(&self.filing, caller, memory).await?;
+        let slot = self.streams.slot(caller, "").await?;
         let (folder, length) = (self.folder.clone(), bytes.len() as u64);
         let write = move || {
-            let mut file = tempfile::tempfile_in(folder)?;
+            let mut file = unnamed_file(&folder, length)?;
             file.write_all(&bytes)?;
             drop((bytes, memory));
             Ok::<_, std::io::Error>(file)
@@ -116,6 +115,17 @@ impl Answers {
             .map_err(|_| no_room())?;
         Ok(FileBody::new(Arc::clone(&self.streams), file, (0, length), slot).in_room(room))
     }
+}
+
+/// Units of a pool for the caller, whose connection is closed where it holds most of them and others wait.
+async fn taken(pool: &Pool, caller: &Caller, units: usize) -> Result<Permit, ApiError> {
+    let source = caller.source();
+    if !pool.has_share(&source, units) {
+        return Err(no_room());
+    }
+    let taken = pool.take_or_yield(&source, units, caller.ticket());
+    let taken = tokio::time::timeout(PATIENCE, taken).await;
+    taken.map_err(|_| no_room())
 }
 
 fn no_room() -> ApiError {

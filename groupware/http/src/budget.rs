@@ -1,6 +1,7 @@
 //! Bounds the memory that bodies of requests take, all together and for each source.
 
-use groupware_net::{Gauge, Permit, Pool, Source};
+use groupware_net::{Gauge, Permit, Pool};
+use groupware_runtime::Caller;
 
 /// Bodies up to this size have a budget of their own, so that large ones don't hold them up.
 pub(crate) const SMALL_BYTES: usize = 64 << 10;
@@ -32,33 +33,15 @@ impl BodyBudget {
         [self.small.gauge(), self.large.gauge()]
     }
 
-    /// Waits for the budget of a request's body of up to so many bytes. That of a large one, which only
-    /// those send who are known, is taken before any of it comes in; of a small one nothing is: it is
-    /// taken as it comes in, so that who sends little holds little.
-    pub(crate) async fn for_request(&self, source: &Source, bytes: usize) -> BodyPermit {
-        BodyPermit(match bytes <= SMALL_BYTES {
-            true => self.small.none(source),
-            false => self.large.take(source, units(bytes)).await,
-        })
-    }
-}
-
-/// The budget that a request's body has so far, until this goes.
-#[derive(Debug)]
-pub(crate) struct BodyPermit(Permit);
-
-impl BodyPermit {
-    /// Waits until it covers so many bytes. A large one has all that its source may have from the start.
-    pub(crate) async fn grow_to(&mut self, bytes: usize) {
-        if bytes > SMALL_BYTES {
-            return;
-        }
-        let missing = units(bytes).saturating_sub(self.0.units() as usize);
-        if missing > 0 {
-            self.0
-                .grow(u32::try_from(missing).unwrap_or(u32::MAX))
-                .await;
-        }
+    /// Waits for the budget of a request's body of up to so many bytes, before any of it is read: a request that
+    /// waits holds nothing. Where others wait, the connection of the source that holds most is closed.
+    pub(crate) async fn for_request(&self, caller: &Caller, bytes: usize) -> Permit {
+        let pool = match bytes <= SMALL_BYTES {
+            true => &self.small,
+            false => &self.large,
+        };
+        pool.take_or_yield(&caller.source(), units(bytes), caller.ticket())
+            .await
     }
 }
 
@@ -74,37 +57,44 @@ pub(crate) fn units(bytes: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::net::Ipv4Addr;
 
-    const STRANGER: Source = Source::Client(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
+    use super::*;
 
     #[tokio::test]
     async fn large_requests_leave_the_budget_of_small_ones() {
         let budget = BodyBudget::new();
-        let all = budget
-            .for_request(&Source::User("ada".into()), usize::MAX)
-            .await;
+        let [ada, stranger] = [1, 2].map(|last| Caller::at(Ipv4Addr::new(192, 0, 2, last).into()));
+        let all = budget.for_request(&ada, usize::MAX).await;
         let share = LARGE_BUDGET_BYTES[0] / UNIT_BYTES / 4;
         assert_eq!(
             LARGE_BUDGET_BYTES[0] / UNIT_BYTES - budget.large.free(),
             share
         );
-        let mut small = budget.for_request(&STRANGER, 1).await;
-        small.grow_to(1).await;
         let taken = || SMALL_BUDGET_BYTES[0] / UNIT_BYTES - budget.small.free();
-        assert_eq!(taken(), 1);
+        let small = budget.for_request(&stranger, 1025).await;
+        assert_eq!(taken(), 2);
         drop((all, small));
         assert_eq!(taken(), 0);
     }
 
+    /// Many who send slowly from one address: those that have room go on, and the others wait with nothing.
     #[tokio::test]
-    async fn small_requests_take_what_has_come_in() {
+    async fn a_body_has_all_its_budget_before_it_is_read() {
         let budget = BodyBudget::new();
-        let taken = || SMALL_BUDGET_BYTES[0] / UNIT_BYTES - budget.small.free();
-        let mut small = budget.for_request(&STRANGER, SMALL_BYTES).await;
-        for (bytes, units) in [(1, 1), (2, 1), (1024, 1), (1025, 2), (SMALL_BYTES, 64)] {
-            small.grow_to(bytes).await;
-            assert_eq!(taken(), units, "{bytes}");
+        let caller = Caller::at(Ipv4Addr::new(192, 0, 2, 1).into());
+        let most = budget.small.most(&caller.source());
+        let mut held = Vec::new();
+        for _ in 0..most / units(SMALL_BYTES) {
+            held.push(budget.for_request(&caller, SMALL_BYTES).await);
         }
+        let mut next = Box::pin(budget.for_request(&caller, SMALL_BYTES));
+        tokio::select! {
+            biased;
+            _ = next.as_mut() => panic!("its share is used up"),
+            () = std::future::ready(()) => {}
+        }
+        held.pop();
+        assert_eq!(next.await.units(), units(SMALL_BYTES));
     }
 }

@@ -10,22 +10,22 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::BoxError;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request};
 use axum::response::{IntoResponse, Response};
 use bytes::{Bytes, BytesMut};
+use groupware_net::Permit;
 use groupware_runtime::{Caller, Permits};
 use groupware_service::Service;
 use http::header::{CONTENT_LENGTH, HOST};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 use hyper::body::Body as _;
 use tower::{Layer, Service as Tower};
 
 use crate::admin::Admin;
 use crate::answers::Answers;
-use crate::budget::{BodyBudget, BodyPermit, SMALL_BYTES};
+use crate::budget::{BodyBudget, SMALL_BYTES};
 use crate::client::caller_of;
 use crate::error::ApiError;
 use crate::hosts::Hosts;
@@ -161,6 +161,7 @@ impl Gate {
         hosts: Hosts,
     ) -> Self {
         let (permits, budget) = (Permits::new(requests_at_once), BodyBudget::new());
+        let [slots, exports] = streams.gauges();
         let answers = Answers::new(streams, folder);
         let [small, large] = budget.gauges();
         let [held, filed, filing] = answers.gauges();
@@ -171,6 +172,8 @@ impl Gate {
             ("answers_kib", held),
             ("answer_files_kib", filed),
             ("answer_writes_kib", filing),
+            ("streams", slots),
+            ("archives", exports),
             ("reading_kib", service.memory_gauge()),
             ("long_reads", service.aside_gauge()),
             ("long_removals", service.clearing_gauge()),
@@ -387,29 +390,12 @@ impl<G: Guard> Shared<G> {
         caller: &Caller,
         request: Request,
         (most, within): (usize, Duration),
-    ) -> Result<(Request, Option<BodyPermit>), ApiError> {
+    ) -> Result<(Request, Option<Permit>), ApiError> {
         if request.body().is_end_stream() {
             return Ok((request, None));
         }
         let (parts, body) = request.into_parts();
-        let announced = content_length(&parts.headers);
-        let limit = self.limit(&parts, announced, most).await?;
-        if announced.is_some_and(|length| length > limit) {
-            return Err(too_large(limit));
-        }
-        let budget = &self.gate.0.budget;
-        let read = async {
-            let source = caller.source();
-            let mut permit = budget
-                .for_request(&source, announced.unwrap_or(limit))
-                .await;
-            let expected = announced.unwrap_or_default();
-            match collect(Limited::new(body, limit), expected, &mut permit).await {
-                Ok(bytes) => Ok((bytes, permit)),
-                Err(error) if error.is::<LengthLimitError>() => Err(too_large(limit)),
-                Err(_) => Err(ApiError::bad_request("The body could not be read.")),
-            }
-        };
+        let read = self.read(caller, &parts, body, most);
         let Ok(read) = tokio::time::timeout(within, read).await else {
             let message = "The body took too long to arrive.";
             return Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, message));
@@ -421,19 +407,53 @@ impl<G: Guard> Shared<G> {
         Ok((request, Some(permit)))
     }
 
-    /// The largest body of this sender. Only whom the guard admits sends more than a small one.
-    async fn limit(
+    /// Reads a body of up to `most` bytes. Only whom the guard admits sends more than a small one; a body that
+    /// doesn't announce its length is small until it isn't.
+    async fn read(
         &self,
+        caller: &Caller,
         parts: &Parts,
-        announced: Option<usize>,
+        body: axum::body::Body,
         most: usize,
-    ) -> Result<usize, ApiError> {
-        let small = self.gate.0.limits.most.min(SMALL_BYTES).min(most);
-        if !G::GUARDS_SMALL && announced.is_some_and(|length| length <= small) {
-            return Ok(small);
+    ) -> Result<(Bytes, Permit), ApiError> {
+        let (gate, announced) = (&*self.gate.0, content_length(&parts.headers));
+        let small = gate.limits.most.min(SMALL_BYTES).min(most);
+        let mut gathered = Gathered::new(body);
+        if !G::GUARDS_SMALL && announced.is_none_or(|length| length <= small) {
+            let expected = announced.unwrap_or(small);
+            let permit = gate.budget.for_request(caller, expected).await;
+            if gathered.is_whole_within(small).await? {
+                return Ok((gathered.into_bytes(), permit));
+            }
+            if small == most {
+                return Err(too_large(small));
+            }
+            // What came in stays counted until all of it is.
+            let large = self.admitted(caller, parts, (announced, most)).await?;
+            drop(permit);
+            return gathered.whole_within(most, large).await;
         }
+        let permit = self.admitted(caller, parts, (announced, most)).await?;
+        if announced.is_some_and(|length| length > SMALL_BYTES) {
+            // All of it is covered, and a large one isn't copied as it grows.
+            gathered.joined.reserve(announced.unwrap_or_default());
+        }
+        gathered.whole_within(most, permit).await
+    }
+
+    /// The budget of a body whose sender the guard admits.
+    async fn admitted(
+        &self,
+        caller: &Caller,
+        parts: &Parts,
+        (announced, most): (Option<usize>, usize),
+    ) -> Result<Permit, ApiError> {
         self.guard.admit(parts).await?;
-        Ok(most)
+        if announced.is_some_and(|length| length > most) {
+            return Err(too_large(most));
+        }
+        let budget = &self.gate.0.budget;
+        Ok(budget.for_request(caller, announced.unwrap_or(most)).await)
     }
 
     async fn work<S>(
@@ -461,38 +481,67 @@ impl<G: Guard> Shared<G> {
     }
 }
 
-/// All bytes of a body, which its permit covers as they come in. It is `expected` to have so many: no more than its
-/// limit.
-async fn collect(
-    mut body: Limited<axum::body::Body>,
-    expected: usize,
-    permit: &mut BodyPermit,
-) -> Result<Bytes, BoxError> {
-    let (mut whole, mut joined) = (Bytes::new(), BytesMut::new());
-    while let Some(frame) = body.frame().await {
-        // Trailers say nothing here.
-        let Ok(data) = frame?.into_data() else {
-            continue;
-        };
-        permit
-            .grow_to(whole.len() + joined.len() + data.len())
-            .await;
-        // Most come in one piece, which is handed on as it is.
-        if whole.is_empty() && joined.is_empty() {
-            whole = data;
-        } else {
-            if joined.is_empty() && expected > SMALL_BYTES {
-                // All of it is covered, and a large one isn't copied as it grows.
-                joined.reserve(expected);
-            }
-            joined.extend_from_slice(&std::mem::take(&mut whole));
-            joined.extend_from_slice(&data);
+/// A body as far as it has come in.
+struct Gathered {
+    body: axum::body::Body,
+    /// Most bodies come in one piece, which is handed on as it is.
+    whole: Bytes,
+    joined: BytesMut,
+}
+
+impl Gathered {
+    fn new(body: axum::body::Body) -> Self {
+        Self {
+            body,
+            whole: Bytes::new(),
+            joined: BytesMut::new(),
         }
     }
-    Ok(match joined.is_empty() {
-        true => whole,
-        false => joined.freeze(),
-    })
+
+    /// Reads the body up to its end, or until it is larger than so many bytes; whether it isn't.
+    async fn is_whole_within(&mut self, limit: usize) -> Result<bool, ApiError> {
+        while let Some(frame) = self.body.frame().await {
+            let frame = frame.map_err(|_| ApiError::bad_request("The body could not be read."))?;
+            // Trailers say nothing here.
+            if let Ok(data) = frame.into_data() {
+                self.add(data);
+            }
+            if self.whole.len() + self.joined.len() > limit {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// All bytes of the body.
+    async fn whole_within(
+        mut self,
+        limit: usize,
+        permit: Permit,
+    ) -> Result<(Bytes, Permit), ApiError> {
+        let fits = self.whole.len() + self.joined.len() <= limit;
+        match fits && self.is_whole_within(limit).await? {
+            true => Ok((self.into_bytes(), permit)),
+            false => Err(too_large(limit)),
+        }
+    }
+
+    fn add(&mut self, data: Bytes) {
+        if self.whole.is_empty() && self.joined.capacity() == 0 {
+            self.whole = data;
+        } else {
+            self.joined
+                .extend_from_slice(&std::mem::take(&mut self.whole));
+            self.joined.extend_from_slice(&data);
+        }
+    }
+
+    fn into_bytes(self) -> Bytes {
+        match self.joined.is_empty() {
+            true => self.whole,
+            false => self.joined.freeze(),
+        }
+    }
 }
 
 fn content_length(headers: &HeaderMap) -> Option<usize> {

@@ -13,13 +13,13 @@ pub use inflow::{Flow, Inflow};
 pub use outflow::{FileBody, Pieces};
 pub use written::WrittenBody;
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use groupware_net::{Gauge, Permit, Pool, Source};
 use groupware_runtime::Caller;
 use http::StatusCode;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::ApiError;
 
@@ -31,8 +31,10 @@ const IN_BYTES: usize = 24 << 20;
 const OUT_BYTES: usize = 12 << 20;
 /// Most bodies that are streamed at once; each has a file open.
 pub const STREAMS: usize = 256;
-/// Most of one user's.
-const STREAMS_OF_USER: usize = STREAMS / 2;
+/// Most bodies that threads write at once, a user's one.
+const EXPORTS: usize = 64;
+/// Most of these threads that work at once; the others wait for their clients.
+const EXPORTS_AT_WORK: usize = 8;
 /// Longest wait for one of them.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -40,11 +42,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, Copy)]
 pub struct Streamed;
 
-/// One of the bodies that may be streamed, and one of a user's.
+/// One of the bodies that may be streamed.
 #[derive(Debug)]
 pub struct StreamSlot {
-    _of_all: OwnedSemaphorePermit,
-    _of_user: OwnedSemaphorePermit,
+    _permit: Permit,
 }
 
 /// What streaming takes.
@@ -56,9 +57,10 @@ pub struct Streams {
     pub outgoing: Arc<Buffers>,
     /// The way to threads that may wait for the disk.
     pub disk: Disk,
-    slots: Arc<Semaphore>,
-    /// Of users with bodies under way.
-    slots_of_users: Mutex<HashMap<String, Arc<Semaphore>>>,
+    slots: Pool,
+    exports: Pool,
+    /// Turns of the threads that write bodies.
+    at_work: Pool,
     /// Whose bodies are being written.
     writers: Arc<Mutex<HashSet<String>>>,
 }
@@ -74,48 +76,44 @@ impl Streams {
             incoming: Arc::new(Buffers::new(IN_BYTES)),
             outgoing: Arc::new(Buffers::new(OUT_BYTES)),
             disk: Disk::new(),
-            slots: Arc::new(Semaphore::new(STREAMS)),
-            slots_of_users: Mutex::default(),
+            slots: Pool::new(STREAMS),
+            exports: Pool::new(EXPORTS),
+            at_work: Pool::of_turns(EXPORTS_AT_WORK, usize::MAX),
             writers: Arc::default(),
         }
     }
 
-    /// Waits for a slot, for a user who leaves some to others.
+    /// Look into the slots, and into the places of bodies that threads write.
+    pub fn gauges(&self) -> [Gauge; 2] {
+        [self.slots.gauge(), self.exports.gauge()]
+    }
+
+    /// Waits for a slot of a user's share, or of an address' where nobody has signed in. Where others wait, the
+    /// connection of the source that holds most slots is closed.
     ///
     /// # Errors
     /// 503 if there is none for long.
     pub async fn slot(&self, caller: &Caller, user: &str) -> Result<StreamSlot, ApiError> {
-        let of_user = self.slots_of(user);
-        let slot = async {
-            // Who waits for a slot of their own takes none of all meanwhile.
-            let of_user = of_user.acquire_owned().await?;
-            let of_all = Arc::clone(&self.slots).acquire_owned().await?;
-            Ok::<_, tokio::sync::AcquireError>(StreamSlot {
-                _of_all: of_all,
-                _of_user: of_user,
-            })
-        };
-        match caller.give_way(tokio::time::timeout(PATIENCE, slot)).await {
-            Ok(Ok(place)) => Ok(place),
-            Ok(Err(_)) | Err(_) => {
+        let permit = place(&self.slots, caller, user).await;
+        match permit {
+            Some(permit) => Ok(StreamSlot { _permit: permit }),
+            None => {
                 let message = "Too many uploads and downloads are under way.";
                 Err(ApiError::later(StatusCode::SERVICE_UNAVAILABLE, message, 5))
             }
         }
     }
+}
 
-    fn slots_of(&self, user: &str) -> Arc<Semaphore> {
-        let users = self.slots_of_users.lock();
-        let mut users = users.unwrap_or_else(PoisonError::into_inner);
-        if let Some(slots) = users.get(user) {
-            return Arc::clone(slots);
-        }
-        // Nobody holds or awaits a slot of those that only the table knows.
-        users.retain(|_, slots| Arc::strong_count(slots) > 1);
-        let slots = Arc::new(Semaphore::new(STREAMS_OF_USER));
-        users.insert(user.to_owned(), Arc::clone(&slots));
-        slots
-    }
+/// A place in a pool; `None` if there is none for long. Users whom a trusted program asks for have shares, too.
+async fn place(pool: &Pool, caller: &Caller, user: &str) -> Option<Permit> {
+    let source = match caller.source() {
+        Source::Trusted => Source::User(user.into()),
+        source => source,
+    };
+    let place = pool.take_or_yield(&source, 1, caller.ticket());
+    let place = tokio::time::timeout(PATIENCE, place);
+    caller.give_way(place).await.ok()
 }
 
 #[cfg(test)]
@@ -126,7 +124,7 @@ mod tests {
     async fn one_user_leaves_slots_to_others() {
         let (streams, caller) = (Streams::new(), Caller::internal());
         let mut held = Vec::new();
-        for _ in 0..STREAMS_OF_USER {
+        for _ in 0..STREAMS / 4 {
             held.push(streams.slot(&caller, "ada").await.unwrap());
         }
         {
@@ -142,7 +140,17 @@ mod tests {
         }
         drop(held);
         drop(streams.slot(&caller, "eve").await.unwrap());
-        assert_eq!(streams.slots_of_users.lock().unwrap().len(), 1);
-        assert_eq!(streams.slots.available_permits(), STREAMS);
+        assert_eq!(streams.slots.free(), STREAMS);
+    }
+
+    #[tokio::test]
+    async fn strangers_leave_half_of_the_slots_to_users() {
+        let (streams, mut held) = (Streams::new(), Vec::new());
+        for number in 0..STREAMS / 2 {
+            let caller = Caller::at([192, 0, 2, (number % 2) as u8].into());
+            held.push(streams.slot(&caller, "").await.unwrap());
+        }
+        assert_eq!(streams.slots.free(), STREAMS / 2);
+        assert!(streams.slot(&Caller::internal(), "ada").await.is_ok());
     }
 }

@@ -280,6 +280,11 @@ impl Ticket {
         self.client
     }
 
+    /// Has the connection end, so that others get what it holds.
+    pub fn displace(&self) {
+        self.displaced.notify_one();
+    }
+
     /// Waits until the connection has to make room.
     pub async fn displaced(&self) {
         self.displaced.notified().await;
@@ -288,7 +293,7 @@ impl Ticket {
 
 impl Slot {
     /// What is known of the connection.
-    pub fn ticket(&self) -> &Ticket {
+    pub fn ticket(&self) -> &Arc<Ticket> {
         &self.ticket
     }
 

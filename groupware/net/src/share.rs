@@ -1,20 +1,23 @@
-//! A pool of what requests use, such as bytes of memory or turns, shared so that nobody starves others.
+//! A pool of units that requests use, such as bytes of memory or turns, shared by max-min fairness.
 //!
-//! - Whom the server trusts takes from the whole pool, or from one apart.
-//! - Everybody else takes from a share first: a client's address has a quarter of the pool, and a user
-//!   has one. Whoever has used it up waits for the own share only, and holds nothing else meanwhile.
-//! - Clients that are nobody yet take from one half of the pool: the other half is left to users, however
-//!   many strangers come.
-//! - Within these bounds it is first come, first served.
+//! - A source is an address, a user, or the trusted programs together. A source has at most a quarter of
+//!   the pool, and all strangers (addresses on which nobody has signed in) together at most a half.
+//! - A request that doesn't fit waits. The next unit goes to the waiting source that holds least; sources that
+//!   hold as much take turns. A source that has used up its own share waits for itself and blocks nobody.
+//! - A permit may name its connection. Where a source waits because others hold all there is, the source that
+//!   holds most yields: the connection of its oldest permit is closed. A newcomer so gets its unit.
+//! - Trusted sources take from the whole pool, or from units of their own, and never yield.
 //!
 //! It doesn't know what is shared, nor who a user is.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::oneshot;
+
+use crate::admission::Ticket;
 
 /// Nothing is shared: everybody gets what they ask for. For a server that one is compared with, to find out what
 /// sharing costs (`bench/admission.sh`); no other is built so.
@@ -22,8 +25,8 @@ const IS_FREE: bool = cfg!(plimsoll_without_shares);
 
 /// A share is so much of a pool.
 const SHARES: usize = 4;
-/// Shares that nobody uses are forgotten at the latest when there are so many.
-const KEPT_SHARES: usize = 1024;
+/// Most units of a pool.
+const MOST_UNITS: usize = u32::MAX as usize;
 
 /// Who takes something.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -36,24 +39,71 @@ pub enum Source {
     User(Arc<str>),
 }
 
-/// What is shared, in units.
-#[derive(Debug)]
-pub struct Pool {
-    units: usize,
-    all: Arc<Semaphore>,
-    /// What those take from who are trusted, and how much that is.
-    trusted: (Arc<Semaphore>, usize),
-    /// The half that strangers take from.
-    open: Arc<Semaphore>,
-    shares: Mutex<Shares>,
-    short: Arc<Short>,
-}
+/// What is shared, in units. Clones are handles of the same.
+#[derive(Debug, Clone)]
+pub struct Pool(Arc<Inner>);
 
-/// How often there was not enough.
-#[derive(Debug, Default)]
-struct Short {
+#[derive(Debug)]
+struct Inner {
+    units: usize,
+    /// Units apart for those who are trusted.
+    trusted: Option<usize>,
+    /// Whether a source may hold all units while nobody else waits.
+    is_of_turns: bool,
+    /// Most requests that wait.
+    most_waiting: usize,
+    state: Mutex<State>,
     waits: AtomicU64,
     refusals: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Units taken; those of trusted sources among them, unless they have some apart.
+    taken: usize,
+    /// Units taken of those apart.
+    apart: usize,
+    /// Units that strangers have taken.
+    strangers: usize,
+    /// Units of permits whose connections are being closed.
+    yielding: usize,
+    /// The number of the last request or permit.
+    last: u64,
+    shares: HashMap<Source, Share>,
+    waiting: HashMap<Source, Queue>,
+}
+
+/// What a source holds.
+#[derive(Debug, Default)]
+struct Share {
+    held: usize,
+    /// Permits that can yield, the oldest first.
+    permits: BTreeMap<u64, Yielding>,
+}
+
+/// A permit that can yield.
+#[derive(Debug)]
+struct Yielding {
+    units: usize,
+    ticket: Arc<Ticket>,
+    /// Its connection is being closed.
+    is_ending: bool,
+}
+
+/// The requests of a source that wait.
+#[derive(Debug, Default)]
+struct Queue {
+    /// When the source was served last, or came.
+    turn: u64,
+    requests: VecDeque<Waiting>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    number: u64,
+    rank: u32,
+    units: usize,
+    granted: oneshot::Sender<()>,
 }
 
 /// What a pool holds now, and how often it was short of units since it began.
@@ -69,342 +119,590 @@ pub struct PoolStats {
     pub trusted: Option<(usize, usize)>,
     /// How often somebody had to wait.
     pub waits: u64,
-    /// How often somebody who doesn't wait got nothing.
+    /// How often somebody got nothing.
     pub refusals: u64,
 }
 
 /// Looks into a pool, wherever that is.
 #[derive(Debug, Clone)]
-pub struct Gauge {
-    units: usize,
-    trusted: (Arc<Semaphore>, usize),
-    all: Arc<Semaphore>,
-    open: Arc<Semaphore>,
-    short: Arc<Short>,
-}
+pub struct Gauge(Arc<Inner>);
 
 impl Gauge {
     /// What the pool holds and has done.
     pub fn read(&self) -> PoolStats {
-        let taken = |of: &Semaphore, units: usize| units.saturating_sub(of.available_permits());
-        let (apart, apart_units) = &self.trusted;
-        let is_apart = !Arc::ptr_eq(apart, &self.all);
+        let pool = &*self.0;
+        let state = pool.lock();
         PoolStats {
-            units: self.units,
-            taken: taken(&self.all, self.units),
-            strangers: taken(&self.open, open_units(self.units)),
-            trusted: is_apart.then(|| (*apart_units, taken(apart, *apart_units))),
-            waits: self.short.waits.load(Relaxed),
-            refusals: self.short.refusals.load(Relaxed),
+            units: pool.units,
+            taken: state.taken,
+            strangers: state.strangers,
+            trusted: pool.trusted.map(|units| (units, state.apart)),
+            waits: pool.waits.load(Relaxed),
+            refusals: pool.refusals.load(Relaxed),
         }
     }
-}
-
-/// The half that is for strangers.
-fn open_units(units: usize) -> usize {
-    (units / 2).max(1)
-}
-
-#[derive(Debug)]
-struct Shares {
-    by_source: HashMap<Source, Arc<Semaphore>>,
-    /// The number at which unused ones are looked for.
-    look_at: usize,
-}
-
-/// What is taken from before the pool itself, in this order: who waits for a share of the own holds
-/// nothing of the others'.
-#[derive(Debug)]
-struct Way {
-    share: Option<Arc<Semaphore>>,
-    open: Option<Arc<Semaphore>>,
-    all: Arc<Semaphore>,
-    short: Arc<Short>,
 }
 
 /// Units of a pool; dropping it gives them back.
 #[derive(Debug)]
 pub struct Permit {
-    way: Way,
-    units: u32,
-    held: Vec<OwnedSemaphorePermit>,
+    pool: Arc<Inner>,
+    source: Source,
+    units: usize,
+    /// Among the source's permits that can yield.
+    number: Option<u64>,
 }
 
 impl Pool {
     /// A pool of so many units.
     pub fn new(units: usize) -> Self {
-        let units = units.clamp(1, Semaphore::MAX_PERMITS);
-        let all = Arc::new(Semaphore::new(units));
-        Self {
-            units,
-            trusted: (Arc::clone(&all), units),
-            all,
-            open: Arc::new(Semaphore::new(open_units(units))),
-            short: Arc::default(),
-            shares: Mutex::new(Shares {
-                by_source: HashMap::new(),
-                look_at: KEPT_SHARES,
-            }),
-        }
+        Self::with(Inner {
+            units: units.clamp(1, MOST_UNITS),
+            trusted: None,
+            is_of_turns: false,
+            most_waiting: usize::MAX,
+            state: Mutex::default(),
+            waits: AtomicU64::default(),
+            refusals: AtomicU64::default(),
+        })
+    }
+
+    /// A pool of so many turns, each of which is short: a source may take all of them while nobody else waits. At
+    /// most so many requests wait.
+    pub fn of_turns(turns: usize, most_waiting: usize) -> Self {
+        Self::with(Inner {
+            is_of_turns: true,
+            most_waiting,
+            ..Self::new(turns).into_inner()
+        })
     }
 
     /// The same, and so many units apart for those who are trusted.
     #[must_use]
     pub fn with_trusted(self, units: usize) -> Self {
-        let units = units.clamp(1, Semaphore::MAX_PERMITS);
-        Self {
-            trusted: (Arc::new(Semaphore::new(units)), units),
-            ..self
+        Self::with(Inner {
+            trusted: Some(units.clamp(1, MOST_UNITS)),
+            ..self.into_inner()
+        })
+    }
+
+    fn with(inner: Inner) -> Self {
+        Self(Arc::new(inner))
+    }
+
+    /// The settings of a pool that nobody uses yet.
+    fn into_inner(self) -> Inner {
+        Inner {
+            units: self.0.units,
+            trusted: self.0.trusted,
+            is_of_turns: self.0.is_of_turns,
+            most_waiting: self.0.most_waiting,
+            state: Mutex::default(),
+            waits: AtomicU64::default(),
+            refusals: AtomicU64::default(),
         }
     }
 
     /// Looks into it from elsewhere.
     pub fn gauge(&self) -> Gauge {
-        Gauge {
-            units: self.units,
-            trusted: (Arc::clone(&self.trusted.0), self.trusted.1),
-            all: Arc::clone(&self.all),
-            open: Arc::clone(&self.open),
-            short: Arc::clone(&self.short),
-        }
+        Gauge(Arc::clone(&self.0))
     }
 
     /// The most that one source ever has at once. Who asks for more waits for so much, and is given it.
     pub fn most(&self, source: &Source) -> usize {
-        match source {
-            Source::Trusted => self.trusted.1,
-            _ => (self.units / SHARES).max(1),
-        }
+        self.0.most(source)
     }
 
     /// Waits for so many units, none of which may be missing.
     pub async fn take(&self, source: &Source, units: usize) -> Permit {
         let mut permit = self.none(source);
-        permit.grow(self.bounded(source, units)).await;
+        permit.grow(units.min(self.most(source))).await;
         permit
+    }
+
+    /// The same; where others wait for units, and this source holds most, its connection is closed.
+    pub async fn take_or_yield(
+        &self,
+        source: &Source,
+        units: usize,
+        ticket: Option<Arc<Ticket>>,
+    ) -> Permit {
+        let mut permit = self.take(source, units).await;
+        permit.can_yield(ticket);
+        permit
+    }
+
+    /// Waits for a unit. Requests of a lower rank come first; where too many wait, one of the highest rank gets
+    /// `None`.
+    pub async fn take_ranked(&self, source: &Source, rank: u32) -> Option<Permit> {
+        let mut permit = self.none(source);
+        let is_granted = permit.wait_for(1, rank).await;
+        is_granted.then_some(permit)
+    }
+
+    /// Whether a source's own share has so many units left.
+    pub fn has_share(&self, source: &Source, units: usize) -> bool {
+        IS_FREE || self.0.lock().held(source) + units <= self.most(source)
+    }
+
+    /// So many units if they are there at once. If others hold them, the source that holds most yields, so that
+    /// the next try succeeds.
+    pub fn try_take_or_yield(
+        &self,
+        source: &Source,
+        units: usize,
+        ticket: Option<Arc<Ticket>>,
+    ) -> Option<Permit> {
+        let Some(mut permit) = self.try_take(source, units) else {
+            self.0.make_room(&mut self.0.lock(), source, units);
+            return None;
+        };
+        permit.can_yield(ticket);
+        Some(permit)
     }
 
     /// So many units if they are there at once.
     pub fn try_take(&self, source: &Source, units: usize) -> Option<Permit> {
-        let mut permit = self.none(source);
-        let taken = u32::try_from(units).ok().and_then(|units| {
-            for semaphore in permit.way.semaphores() {
-                let taken = Arc::clone(semaphore).try_acquire_many_owned(units);
-                permit.held.push(taken.ok()?);
-            }
-            Some(units)
-        });
-        let Some(units) = taken else {
-            self.short.refusals.fetch_add(1, Relaxed);
+        let pool = &self.0;
+        let mut state = pool.lock();
+        if !pool.fits(&state, source, units) {
+            drop(state);
+            pool.refusals.fetch_add(1, Relaxed);
             return None;
-        };
+        }
+        pool.grant(&mut state, source, units);
+        drop(state);
+        let mut permit = self.none(source);
         permit.units = units;
         Some(permit)
     }
 
     /// A permit for nothing yet, which can grow.
     pub fn none(&self, source: &Source) -> Permit {
-        let is_stranger = matches!(source, Source::Client(_));
-        let all = match source {
-            Source::Trusted => &self.trusted.0,
-            _ => &self.all,
-        };
         Permit {
-            way: Way {
-                share: self.share(source),
-                open: is_stranger.then(|| Arc::clone(&self.open)),
-                all: Arc::clone(all),
-                short: Arc::clone(&self.short),
-            },
+            pool: Arc::clone(&self.0),
+            source: source.clone(),
             units: 0,
-            held: Vec::new(),
+            number: None,
         }
     }
 
     /// Units that nobody holds.
     pub fn free(&self) -> usize {
-        self.all.available_permits()
-    }
-
-    fn bounded(&self, source: &Source, units: usize) -> u32 {
-        u32::try_from(units.min(self.most(source))).unwrap_or(u32::MAX)
-    }
-
-    fn share(&self, source: &Source) -> Option<Arc<Semaphore>> {
-        if IS_FREE || *source == Source::Trusted {
-            return None;
-        }
-        let mut shares = self.lock();
-        if let Some(share) = shares.by_source.get(source) {
-            return Some(Arc::clone(share));
-        }
-        if shares.by_source.len() >= shares.look_at {
-            // Nobody holds or awaits a unit of those that only the table knows.
-            shares
-                .by_source
-                .retain(|_, share| Arc::strong_count(share) > 1);
-            shares.look_at = KEPT_SHARES.max(2 * shares.by_source.len());
-        }
-        let share = Arc::new(Semaphore::new(self.most(source)));
-        shares.by_source.insert(source.clone(), Arc::clone(&share));
-        Some(share)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Shares> {
-        self.shares.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.units.saturating_sub(self.0.lock().taken)
     }
 }
 
-impl Way {
-    fn semaphores(&self) -> impl Iterator<Item = &Arc<Semaphore>> {
-        let own = [self.share.as_ref(), self.open.as_ref()];
-        let all = own.into_iter().flatten().chain([&self.all]);
-        all.filter(|_| !IS_FREE)
+/// What keeps a request from its units.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Short {
+    /// The source's own share.
+    Own,
+    /// The half of strangers.
+    Strangers,
+    /// The pool.
+    All,
+}
+
+impl Inner {
+    fn most(&self, source: &Source) -> usize {
+        match source {
+            Source::Trusted => self.trusted.unwrap_or(self.units),
+            _ if self.is_of_turns => self.units,
+            _ => (self.units / SHARES).max(1),
+        }
+    }
+
+    /// What strangers have together.
+    fn most_of_strangers(&self) -> usize {
+        match self.is_of_turns {
+            true => self.units,
+            false => (self.units / 2).max(1),
+        }
+    }
+
+    /// Of the units, those that this source takes from: what there is, and what is taken.
+    fn room(&self, state: &State, source: &Source) -> usize {
+        match (source, self.trusted) {
+            (Source::Trusted, Some(units)) => units.saturating_sub(state.apart),
+            _ => self.units.saturating_sub(state.taken),
+        }
+    }
+
+    fn short(&self, state: &State, source: &Source, units: usize) -> Option<Short> {
+        let held = state.held(source);
+        let is_stranger = matches!(source, Source::Client(_));
+        if IS_FREE {
+            None
+        } else if held + units > self.most(source) {
+            Some(Short::Own)
+        } else if is_stranger && state.strangers + units > self.most_of_strangers() {
+            Some(Short::Strangers)
+        } else if units > self.room(state, source) {
+            Some(Short::All)
+        } else {
+            None
+        }
+    }
+
+    fn fits(&self, state: &State, source: &Source, units: usize) -> bool {
+        self.short(state, source, units).is_none()
+    }
+
+    fn grant(&self, state: &mut State, source: &Source, units: usize) {
+        match (source, self.trusted) {
+            (Source::Trusted, Some(_)) => state.apart += units,
+            _ => state.taken += units,
+        }
+        if matches!(source, Source::Client(_)) {
+            state.strangers += units;
+        }
+        match state.shares.get_mut(source) {
+            Some(share) => share.held += units,
+            None => {
+                let share = Share {
+                    held: units,
+                    permits: BTreeMap::new(),
+                };
+                state.shares.insert(source.clone(), share);
+            }
+        }
+    }
+
+    /// Takes units back, and serves requests that wait for them.
+    fn release(&self, source: &Source, units: usize, number: Option<u64>) {
+        let mut state = self.lock();
+        match (source, self.trusted) {
+            (Source::Trusted, Some(_)) => state.apart = state.apart.saturating_sub(units),
+            _ => state.taken = state.taken.saturating_sub(units),
+        }
+        if matches!(source, Source::Client(_)) {
+            state.strangers = state.strangers.saturating_sub(units);
+        }
+        let mut ended = None;
+        if let Some(share) = state.shares.get_mut(source) {
+            share.held = share.held.saturating_sub(units);
+            ended = number.and_then(|number| share.permits.remove(&number));
+            if share.held == 0 && share.permits.is_empty() {
+                state.shares.remove(source);
+            }
+        }
+        if let Some(ended) = ended.filter(|ended| ended.is_ending) {
+            state.yielding = state.yielding.saturating_sub(ended.units);
+        }
+        self.serve(&mut state);
+    }
+
+    /// Grants what fits to requests that wait, the source that holds least first.
+    fn serve(&self, state: &mut State) {
+        let mut are_strangers_short = false;
+        while !state.waiting.is_empty() {
+            let next = state.waiting.iter().filter_map(|(source, queue)| {
+                let at = queue.first()?;
+                let request = &queue.requests[at];
+                let short = self.short(state, source, request.units);
+                let waits_for_itself = short == Some(Short::Own);
+                let is_behind = are_strangers_short && matches!(source, Source::Client(_));
+                let order = (request.rank, state.held(source), queue.turn);
+                (!waits_for_itself && !is_behind).then_some((order, source, at, short))
+            });
+            let Some((_, source, at, short)) = next.min_by_key(|(order, ..)| *order) else {
+                return;
+            };
+            match short {
+                None => {}
+                Some(Short::Strangers) => {
+                    are_strangers_short = true;
+                    continue;
+                }
+                Some(_) => return,
+            }
+            let source = source.clone();
+            let Some(request) = state.unqueue(&source, at) else {
+                return;
+            };
+            self.grant(state, &source, request.units);
+            // The request is still there: it would have left the queue itself.
+            let _ = request.granted.send(());
+        }
+    }
+
+    /// Has the source that holds most yield to a request of another one that holds less.
+    fn make_room(&self, state: &mut State, source: &Source, units: usize) {
+        let short = self.short(state, source, units);
+        let room = match short {
+            Some(Short::Strangers) => self.most_of_strangers().saturating_sub(state.strangers),
+            Some(Short::All) if *source != Source::Trusted => self.room(state, source),
+            _ => return,
+        };
+        let (are_strangers, own) = (short == Some(Short::Strangers), state.held(source));
+        let takes_part = |source: &Source| match source {
+            Source::Trusted => false,
+            Source::User(_) => !are_strangers,
+            Source::Client(_) => true,
+        };
+        // What yields already is for those that hold as little and wait, too.
+        let mut missing = state.claimed(takes_part, own).max(units);
+        missing = missing.saturating_sub(room + state.yielding);
+        while missing > 0 {
+            let heaviest = state.heaviest(takes_part);
+            let Some((held, oldest, holder)) = heaviest.filter(|(.., holder)| holder != source)
+            else {
+                return;
+            };
+            // Among strangers, a source that holds as much as a newcomer asks for yields, too: else many addresses
+            // with a little each would keep all others out.
+            let is_newcomer = are_strangers && own == 0 && held >= units;
+            if held <= own + units && !is_newcomer {
+                return;
+            }
+            let freed = state.end(&holder, oldest);
+            missing = missing.saturating_sub(freed.max(1));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Queue {
+    /// The place of the request that comes first.
+    fn first(&self) -> Option<usize> {
+        let requests = self.requests.iter().enumerate();
+        let first = requests.min_by_key(|(_, request)| (request.rank, request.number));
+        first.map(|(at, _)| at)
+    }
+}
+
+impl State {
+    fn held(&self, source: &Source) -> usize {
+        self.shares.get(source).map_or(0, |share| share.held)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    fn queue(&mut self, source: &Source, request: Waiting) {
+        let number = request.number;
+        let queue = self.waiting.entry(source.clone()).or_default();
+        if queue.requests.is_empty() {
+            queue.turn = number;
+        }
+        queue.requests.push_back(request);
+    }
+
+    /// Takes a request out of its queue; the source's next one comes after all other sources' first ones.
+    fn unqueue(&mut self, source: &Source, at: usize) -> Option<Waiting> {
+        let turn = self.next();
+        let queue = self.waiting.get_mut(source)?;
+        let request = queue.requests.remove(at);
+        queue.turn = turn;
+        if queue.requests.is_empty() {
+            self.waiting.remove(source);
+        }
+        request
+    }
+
+    fn waiting(&self) -> usize {
+        let queues = self.waiting.values();
+        queues.map(|queue| queue.requests.len()).sum()
+    }
+
+    /// Units that the first requests ask for of the sources that hold no more than so many.
+    fn claimed(&self, takes_part: impl Fn(&Source) -> bool, held: usize) -> usize {
+        let queues = self.waiting.iter();
+        let queues = queues.filter(|(source, _)| takes_part(source) && self.held(source) <= held);
+        queues
+            .filter_map(|(_, queue)| queue.requests.front())
+            .map(|request| request.units)
+            .sum()
+    }
+
+    /// The source that holds most, how much that is without what it yields already, and its oldest permit that
+    /// can yield; of those that hold as much, the one with the oldest permit.
+    fn heaviest(&self, takes_part: impl Fn(&Source) -> bool) -> Option<(usize, u64, Source)> {
+        let holders = self.shares.iter().filter(|(source, _)| takes_part(source));
+        let holders = holders.filter_map(|(source, share)| {
+            let permits = || share.permits.iter();
+            let oldest = permits().find(|(_, permit)| !permit.is_ending)?;
+            let ending = permits().filter(|(_, permit)| permit.is_ending);
+            let ending: usize = ending.map(|(_, permit)| permit.units).sum();
+            Some((share.held.saturating_sub(ending), *oldest.0, source))
+        });
+        let heaviest = holders.max_by_key(|(held, oldest, _)| (*held, u64::MAX - oldest))?;
+        Some((heaviest.0, heaviest.1, heaviest.2.clone()))
+    }
+
+    /// Closes the connection of a permit; gives the units that this frees.
+    fn end(&mut self, holder: &Source, number: u64) -> usize {
+        let share = self.shares.get_mut(holder);
+        let Some(permit) = share.and_then(|share| share.permits.get_mut(&number)) else {
+            return 0;
+        };
+        permit.is_ending = true;
+        permit.ticket.displace();
+        self.yielding += permit.units;
+        permit.units
+    }
+
+    /// Refuses one of the requests that come last: the newest of the source that has most of them.
+    fn refuse_last(&mut self) {
+        let last = self.waiting.iter().filter_map(|(source, queue)| {
+            let requests = queue.requests.iter().enumerate();
+            let (at, last) = requests.max_by_key(|(_, request)| (request.rank, request.number))?;
+            let order = (last.rank, queue.requests.len(), last.number);
+            Some((order, source, at))
+        });
+        let last = last.max_by_key(|(order, ..)| *order);
+        if let Some((source, at)) = last.map(|(_, source, at)| (source.clone(), at))
+            && let Some(queue) = self.waiting.get_mut(&source)
+        {
+            queue.requests.remove(at);
+            if queue.requests.is_empty() {
+                self.waiting.remove(&source);
+            }
+        }
+    }
+}
+
+/// A request in its queue, which leaves it when nobody waits any more.
+struct Place<'a> {
+    pool: &'a Inner,
+    source: &'a Source,
+    number: u64,
+    units: usize,
+    granted: oneshot::Receiver<()>,
+    is_over: bool,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        let mut state = self.pool.lock();
+        let queue = state.waiting.get(self.source);
+        let at = queue.and_then(|queue| {
+            let mut requests = queue.requests.iter();
+            requests.position(|request| request.number == self.number)
+        });
+        match at {
+            Some(at) => {
+                state.unqueue(self.source, at);
+                // Others may have waited behind it.
+                self.pool.serve(&mut state);
+            }
+            // It was granted or refused, and nobody has noticed.
+            None => {
+                drop(state);
+                if self.granted.try_recv().is_ok() {
+                    self.pool.release(self.source, self.units, None);
+                }
+            }
+        }
     }
 }
 
 impl Permit {
     /// The units held.
-    pub fn units(&self) -> u32 {
+    pub fn units(&self) -> usize {
         self.units
     }
 
     /// Waits for so many more, which are held together with what there is.
-    pub async fn grow(&mut self, more: u32) {
-        let mut taken = Vec::with_capacity(3);
-        for semaphore in self.way.semaphores() {
-            // Who finds enough at once, as mostly, waits for nobody: those who wait are served first.
-            if let Ok(at_once) = Arc::clone(semaphore).try_acquire_many_owned(more) {
-                taken.push(at_once);
-                continue;
+    pub async fn grow(&mut self, more: usize) {
+        self.wait_for(more, 0).await;
+    }
+
+    /// Whether the units were granted.
+    async fn wait_for(&mut self, more: usize, rank: u32) -> bool {
+        let (granted, waits) = oneshot::channel();
+        let number = {
+            let pool = &*self.pool;
+            let mut state = pool.lock();
+            if state.waiting.is_empty() && pool.fits(&state, &self.source, more) {
+                pool.grant(&mut state, &self.source, more);
+                self.units += more;
+                return true;
             }
-            self.way.short.waits.fetch_add(1, Relaxed);
-            // No semaphore of a pool is ever closed.
-            taken.extend(Arc::clone(semaphore).acquire_many_owned(more).await.ok());
-        }
-        if self.held.is_empty() {
-            self.held = taken;
-        } else {
-            for (held, more) in self.held.iter_mut().zip(taken) {
-                held.merge(more);
+            let number = state.next();
+            let request = Waiting {
+                number,
+                rank,
+                units: more,
+                granted,
+            };
+            state.queue(&self.source, request);
+            pool.serve(&mut state);
+            let queue = state.waiting.get(&self.source);
+            let is_waiting =
+                queue.is_some_and(|queue| queue.requests.iter().any(|one| one.number == number));
+            if is_waiting {
+                pool.waits.fetch_add(1, Relaxed);
+                pool.make_room(&mut state, &self.source, more);
+                if state.waiting() > pool.most_waiting {
+                    pool.refusals.fetch_add(1, Relaxed);
+                    state.refuse_last();
+                }
             }
+            number
+        };
+        let mut place = Place {
+            pool: &self.pool,
+            source: &self.source,
+            number,
+            units: more,
+            granted: waits,
+            is_over: false,
+        };
+        let is_granted = (&mut place.granted).await.is_ok();
+        place.is_over = true;
+        drop(place);
+        if is_granted {
+            self.units += more;
         }
-        self.units += more;
+        is_granted
+    }
+
+    /// Where others wait for units, and this source holds most, this connection is closed.
+    fn can_yield(&mut self, ticket: Option<Arc<Ticket>>) {
+        let Some(ticket) = ticket.filter(|_| !IS_FREE && self.source != Source::Trusted) else {
+            return;
+        };
+        let mut state = self.pool.lock();
+        let number = state.next();
+        if let Some(share) = state.shares.get_mut(&self.source) {
+            let permit = Yielding {
+                units: self.units,
+                ticket,
+                is_ending: false,
+            };
+            share.permits.insert(number, permit);
+            self.number = Some(number);
+        }
     }
 
     /// Gives the units back until something is done, and then waits for as many again.
     pub async fn give_way<T>(&mut self, until: impl Future<Output = T>) -> T {
         let units = std::mem::take(&mut self.units);
-        self.held.clear();
+        self.pool.release(&self.source, units, self.number.take());
         let done = until.await;
         self.grow(units).await;
         done
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn client(last: u8) -> Source {
-        Source::Client([192, 0, 2, last].into())
-    }
-
-    fn user(name: &str) -> Source {
-        Source::User(name.into())
-    }
-
-    #[test]
-    fn strangers_leave_half_to_users_and_a_quarter_to_each_other() {
-        let pool = Pool::new(16);
-        let first: Vec<_> = (0..9).map_while(|_| pool.try_take(&client(1), 1)).collect();
-        assert_eq!(first.len(), 4);
-        let second: Vec<_> = (0..9).map_while(|_| pool.try_take(&client(2), 1)).collect();
-        assert_eq!(second.len(), 4);
-        assert!(pool.try_take(&client(3), 1).is_none());
-        let stats = pool.gauge().read();
-        assert_eq!((stats.units, stats.taken, stats.strangers), (16, 8, 8));
-        assert_eq!((stats.trusted, stats.refusals), (None, 3));
-        let ada: Vec<_> = (0..9)
-            .map_while(|_| pool.try_take(&user("ada"), 1))
-            .collect();
-        assert_eq!(ada.len(), 4);
-        let bob = pool.try_take(&user("bob"), 4);
-        assert!(bob.is_some() && pool.free() == 0);
-        drop(first);
-        assert!(pool.try_take(&client(3), 4).is_some());
-        assert!(pool.try_take(&Source::Trusted, 5).is_none());
-        drop((second, ada, bob));
-        assert!(pool.try_take(&Source::Trusted, 16).is_some());
-        assert_eq!(pool.free(), 16);
-    }
-
-    #[test]
-    fn what_is_apart_for_the_trusted_is_theirs_alone() {
-        let pool = Pool::new(4).with_trusted(100);
-        assert_eq!(
-            (pool.most(&Source::Trusted), pool.most(&client(1))),
-            (100, 1)
-        );
-        let trusted = pool.try_take(&Source::Trusted, 100);
-        assert!(trusted.is_some() && pool.free() == 4);
-        assert_eq!(pool.gauge().read().trusted, Some((100, 100)));
-        assert!(pool.try_take(&client(1), 1).is_some());
-        assert!(pool.try_take(&Source::Trusted, 1).is_none());
-    }
-
-    #[test]
-    fn the_smallest_pool_serves_everybody_in_turn() {
-        let pool = Pool::new(1);
-        for source in [Source::Trusted, client(1), user("ada")] {
-            assert!(pool.try_take(&source, 1).is_some(), "{source:?}");
+impl Drop for Permit {
+    fn drop(&mut self) {
+        if self.units > 0 || self.number.is_some() {
+            self.pool
+                .release(&self.source, self.units, self.number.take());
         }
-    }
-
-    #[tokio::test]
-    async fn who_waits_for_the_own_share_holds_up_nobody() {
-        let pool = Pool::new(8);
-        let held = pool.take(&user("ada"), 100).await;
-        assert_eq!(held.units(), 2);
-        {
-            let ada = user("ada");
-            let mut more = std::pin::pin!(pool.take(&ada, 1));
-            tokio::select! {
-                biased;
-                _ = more.as_mut() => panic!("that was all of hers"),
-                () = std::future::ready(()) => {}
-            }
-            assert_eq!((pool.free(), pool.gauge().read().waits), (6, 1));
-            drop(pool.take(&Source::Trusted, 6).await);
-            drop(held);
-            assert_eq!(more.await.units(), 1);
-        }
-        assert_eq!(pool.free(), 8);
-    }
-
-    #[tokio::test]
-    async fn a_permit_grows_and_gives_way() {
-        let pool = Pool::new(8);
-        let mut permit = pool.none(&client(1));
-        permit.grow(1).await;
-        permit.grow(1).await;
-        assert_eq!((permit.units(), pool.free()), (2, 6));
-        permit.give_way(async { assert_eq!(pool.free(), 8) }).await;
-        assert_eq!((permit.units(), pool.free()), (2, 6));
-        drop(permit);
-        assert_eq!(pool.free(), 8);
-    }
-
-    #[test]
-    fn shares_that_nobody_uses_are_forgotten() {
-        let pool = Pool::new(8);
-        let held = pool.try_take(&user("ada"), 1);
-        for number in 0..10_000_u32 {
-            let source = Source::Client(IpAddr::from(number.to_be_bytes()));
-            assert!(pool.try_take(&source, 1).is_some());
-        }
-        assert!(pool.lock().by_source.len() <= KEPT_SHARES);
-        assert!(pool.lock().by_source.contains_key(&user("ada")));
-        drop(held);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use groupware_net::{Connection, Gauge, Origin, Permit, Pool, Source, client_of};
+use groupware_net::{Connection, Gauge, Origin, Permit, Pool, Source, Ticket, client_of};
 use groupware_people::{Account, UserName};
 
 /// How a request came to the other end of its connection.
@@ -107,6 +107,12 @@ impl Caller {
             (false, Some(user)) => Source::User(Arc::clone(user.key())),
             (false, None) => Source::Client(client_of(self.0.peer)),
         }
+    }
+
+    /// What closes its connection, if that is one of those that are let in.
+    pub fn ticket(&self) -> Option<Arc<Ticket>> {
+        let connection = self.0.connection.as_ref()?;
+        Some(Arc::clone(connection.slot.ticket()))
     }
 
     /// Whether its share depends on who it is, and that isn't known yet.

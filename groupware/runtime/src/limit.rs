@@ -62,6 +62,12 @@ impl<K: Eq + Hash> Limiter<K> {
         room_at.checked_sub(now).filter(|wait| !wait.is_zero())
     }
 
+    /// How much is in a key's bucket.
+    pub fn noted(&self, key: &K, now: Duration) -> u32 {
+        let empty_at = self.lock().get(key).copied();
+        empty_at.map_or(0, |empty_at| self.count(empty_at, now))
+    }
+
     /// Puts one into a key's bucket, as long as it isn't full. Where the record is full of others,
     /// those go whose buckets are emptiest.
     pub fn note(&self, key: K, now: Duration) {
@@ -126,6 +132,8 @@ mod tests {
         for _ in 0..2 {
             limiter.note("one", s(100));
         }
+        let noted = [s(100), s(130), s(161)].map(|now| limiter.noted(&"one", now));
+        assert_eq!(noted, [2, 1, 0]);
         assert_eq!(limiter.wait(&"one", s(100)), None);
         for _ in 0..10 {
             limiter.note("one", s(100));

@@ -14,6 +14,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "groupware-auth",
         &[
             "groupware-mail",
+            "groupware-net",
             "groupware-people",
             "groupware-runtime",
             "groupware-store",
@@ -162,6 +163,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "groupware-http",
         &[
             "groupware-auth",
+            "groupware-content",
             "groupware-net",
             "groupware-people",
             "groupware-proto-http",

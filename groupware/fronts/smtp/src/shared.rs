@@ -161,10 +161,12 @@ impl Smtp {
         domain.eq_ignore_ascii_case(self.domain()).then_some(name)
     }
 
-    /// Memory for a part of a message, if the sender's share has some.
+    /// Memory for a part of a message, if the sender's share has some. If others hold all, the connection of the
+    /// source that holds most is closed, and the sender tries again later.
     pub(crate) fn memory(&self, caller: &Caller, bytes: usize) -> Option<Permit> {
         let units = bytes.div_ceil(UNIT_BYTES);
-        self.memory.try_take(&caller.source(), units)
+        self.memory
+            .try_take_or_yield(&caller.source(), units, caller.ticket())
     }
 
     /// Counts a message of a client; whether it may send it. This machine's own programs may send

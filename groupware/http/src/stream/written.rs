@@ -9,18 +9,19 @@ use std::task::{Context, Poll};
 
 use axum::response::Response;
 use bytes::Bytes;
+use groupware_net::{Permit, Pool, Source};
 use groupware_runtime::Caller;
 use http::StatusCode;
 use http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use hyper::body::{Body, Frame};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 
-use super::{StreamSlot, Streamed, Streams};
+use super::{StreamSlot, Streamed, Streams, place};
 use crate::error::ApiError;
 use crate::reply::with;
 
-/// Most bodies that are written at once: each has a thread, that mostly waits for its client.
-const AT_ONCE: usize = 8;
 /// What is sent at once.
 const PIECE_BYTES: usize = 64 << 10;
 /// Most pieces that wait for the client.
@@ -31,9 +32,10 @@ const PIECES: usize = 2;
 pub struct WrittenBody {
     pieces: mpsc::Receiver<io::Result<Bytes>>,
     _slot: StreamSlot,
+    _place: Permit,
 }
 
-/// The place of a writer among those that may be.
+/// The writer of a user's body, of which there is one.
 struct Writer {
     of: Arc<Mutex<HashSet<String>>>,
     user: String,
@@ -46,16 +48,34 @@ impl Drop for Writer {
     }
 }
 
-/// Where the thread writes to.
-struct Pieces(mpsc::Sender<io::Result<Bytes>>);
+/// Where the thread writes to, in its turn. While it waits for the client, the turn is others'.
+struct Pieces {
+    to: mpsc::Sender<io::Result<Bytes>>,
+    turns: Pool,
+    source: Source,
+    turn: Option<Permit>,
+}
 
 impl Write for Pieces {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.turn.is_none() {
+            let turn = self.turns.take(&self.source, 1);
+            self.turn = Some(Handle::current().block_on(turn));
+        }
         let bytes = &bytes[..bytes.len().min(PIECE_BYTES)];
-        let piece = Bytes::copy_from_slice(bytes);
-        let sent = self.0.blocking_send(Ok(piece));
-        sent.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
-        Ok(bytes.len())
+        let piece = Ok(Bytes::copy_from_slice(bytes));
+        let sent = match self.to.try_send(piece) {
+            Ok(()) => true,
+            Err(TrySendError::Closed(_)) => false,
+            Err(TrySendError::Full(piece)) => {
+                self.turn = None;
+                self.to.blocking_send(piece).is_ok()
+            }
+        };
+        match sent {
+            true => Ok(bytes.len()),
+            false => Err(io::ErrorKind::BrokenPipe.into()),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -68,7 +88,7 @@ impl Streams {
     /// sees that it isn't whole.
     ///
     /// # Errors
-    /// 503 if there is one for this user already, or if there are as many as there may be.
+    /// 503 if there is one for this user already, or if there are as many as there may be for long.
     pub async fn written(
         &self,
         caller: &Caller,
@@ -76,11 +96,23 @@ impl Streams {
         write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'static,
     ) -> Result<WrittenBody, ApiError> {
         let writer = self.writer(user)?;
+        let place = place(&self.exports, caller, user).await;
+        let place = place.ok_or_else(|| {
+            let message = "Too many archives are being made: try again later.";
+            ApiError::later(StatusCode::SERVICE_UNAVAILABLE, message, 30)
+        })?;
         let slot = self.slot(caller, user).await?;
         let (sender, pieces) = mpsc::channel(PIECES);
+        let (turns, source) = (self.at_work.clone(), caller.source());
         tokio::task::spawn_blocking(move || {
             let end = sender.clone();
-            let mut buffer = BufWriter::with_capacity(PIECE_BYTES, Pieces(sender));
+            let pieces = Pieces {
+                to: sender,
+                turns,
+                source,
+                turn: None,
+            };
+            let mut buffer = BufWriter::with_capacity(PIECE_BYTES, pieces);
             let written = write(&mut buffer).and_then(|()| buffer.flush());
             // Whoever sees the body's end may ask for the next one at once.
             drop((buffer, writer));
@@ -91,17 +123,19 @@ impl Streams {
         Ok(WrittenBody {
             pieces,
             _slot: slot,
+            _place: place,
         })
     }
 
     fn writer(&self, user: &str) -> Result<Writer, ApiError> {
-        let later = |message| ApiError::later(StatusCode::SERVICE_UNAVAILABLE, message, 30);
         let mut writers = self.writers.lock().unwrap_or_else(PoisonError::into_inner);
-        if writers.len() >= AT_ONCE {
-            return Err(later("Too many archives are being made: try again later."));
-        }
         if !writers.insert(user.to_owned()) {
-            return Err(later("An archive is being made already: wait for its end."));
+            let message = "An archive is being made already: wait for its end.";
+            return Err(ApiError::later(
+                StatusCode::SERVICE_UNAVAILABLE,
+                message,
+                30,
+            ));
         }
         Ok(Writer {
             of: Arc::clone(&self.writers),
@@ -172,6 +206,24 @@ mod tests {
             let body = next.await.unwrap().collect().await.unwrap();
             assert_eq!(body.to_bytes(), "x");
         }
+    }
+
+    #[tokio::test]
+    async fn slow_readers_hold_up_no_other_user() {
+        let streams = Streams::new();
+        let write = |to: &mut dyn Write| to.write_all(&bytes());
+        let mut held = Vec::new();
+        for number in 0..super::super::EXPORTS_AT_WORK * 2 {
+            let caller = Caller::internal();
+            let name = format!("user{number}");
+            let mut body = streams.written(&caller, &name, write).await.unwrap();
+            // The thread has begun, and waits for the client.
+            assert!(body.frame().await.unwrap().is_ok());
+            held.push(body);
+        }
+        let caller = Caller::internal();
+        let body = streams.written(&caller, "ada", write).await.unwrap();
+        assert!(body.collect().await.unwrap().to_bytes() == bytes());
     }
 
     #[tokio::test]
