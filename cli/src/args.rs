@@ -514,7 +514,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PLIMSOLL_SLOW_COMMIT", default_value = "250ms", value_parser = duration, value_name = "TIME")]
     pub(crate) slow_commit: Duration,
     /// Addresses, or networks as in 10.0.0.0/8, whose programs may use all that the server has; others
-    /// have a share each. This machine's own unless given; "none" for nobody
+    /// have a share each; "none" for nobody. Unless given, this machine's own, or nobody with `--host` or
+    /// `--expose-without-tls`: a proxy may be in front then
     #[arg(long, env = "PLIMSOLL_TRUST_CLIENT", value_name = "ADDRESS,...")]
     pub(crate) trust_client: Option<Networks>,
     /// Addresses, or networks, of proxies that are believed when they say for whom they ask

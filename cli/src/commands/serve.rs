@@ -247,8 +247,13 @@ fn config(args: &ServeArgs) -> Result<Config, Failure> {
     config.mail_auth = args.mail_auth;
     config.resolvers.clone_from(&args.resolver);
     config.submission_listen = args.submission_listen;
-    if let Some(trusted) = &args.trust_client {
-        config.trusted.clone_from(trusted);
+    match &args.trust_client {
+        Some(trusted) => config.trusted.clone_from(trusted),
+        // A proxy may pass on everybody's connections from an address of this machine.
+        None if args.expose_without_tls || !args.host.is_empty() => {
+            config.trusted = Networks::default();
+        }
+        None => {}
     }
     proxies(args, &mut config)?;
     config.parent_pid = args.parent_pid;

@@ -13,7 +13,6 @@ use std::time::Duration;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request};
 use axum::response::{IntoResponse, Response};
 use bytes::{Bytes, BytesMut};
-use groupware_net::Permit;
 use groupware_runtime::{Caller, Permits};
 use groupware_service::Service;
 use http::header::{CONTENT_LENGTH, HOST};
@@ -25,7 +24,7 @@ use tower::{Layer, Service as Tower};
 
 use crate::admin::Admin;
 use crate::answers::Answers;
-use crate::budget::{BodyBudget, SMALL_BYTES};
+use crate::budget::{BodyBudget, BodyPermit, SMALL_BYTES};
 use crate::client::caller_of;
 use crate::error::ApiError;
 use crate::hosts::Hosts;
@@ -390,7 +389,7 @@ impl<G: Guard> Shared<G> {
         caller: &Caller,
         request: Request,
         (most, within): (usize, Duration),
-    ) -> Result<(Request, Option<Permit>), ApiError> {
+    ) -> Result<(Request, Option<BodyPermit>), ApiError> {
         if request.body().is_end_stream() {
             return Ok((request, None));
         }
@@ -415,14 +414,14 @@ impl<G: Guard> Shared<G> {
         parts: &Parts,
         body: axum::body::Body,
         most: usize,
-    ) -> Result<(Bytes, Permit), ApiError> {
+    ) -> Result<(Bytes, BodyPermit), ApiError> {
         let (gate, announced) = (&*self.gate.0, content_length(&parts.headers));
         let small = gate.limits.most.min(SMALL_BYTES).min(most);
         let mut gathered = Gathered::new(body);
         if !G::GUARDS_SMALL && announced.is_none_or(|length| length <= small) {
             let expected = announced.unwrap_or(small);
-            let permit = gate.budget.for_request(caller, expected).await;
-            if gathered.is_whole_within(small).await? {
+            let mut permit = gate.budget.for_request(caller, expected).await;
+            if gathered.is_whole_within(small, &mut permit).await? {
                 return Ok((gathered.into_bytes(), permit));
             }
             if small == most {
@@ -447,7 +446,7 @@ impl<G: Guard> Shared<G> {
         caller: &Caller,
         parts: &Parts,
         (announced, most): (Option<usize>, usize),
-    ) -> Result<Permit, ApiError> {
+    ) -> Result<BodyPermit, ApiError> {
         self.guard.admit(parts).await?;
         if announced.is_some_and(|length| length > most) {
             return Err(too_large(most));
@@ -499,11 +498,18 @@ impl Gathered {
     }
 
     /// Reads the body up to its end, or until it is larger than so many bytes; whether it isn't.
-    async fn is_whole_within(&mut self, limit: usize) -> Result<bool, ApiError> {
+    async fn is_whole_within(
+        &mut self,
+        limit: usize,
+        permit: &mut BodyPermit,
+    ) -> Result<bool, ApiError> {
         while let Some(frame) = self.body.frame().await {
             let frame = frame.map_err(|_| ApiError::bad_request("The body could not be read."))?;
             // Trailers say nothing here.
             if let Ok(data) = frame.into_data() {
+                permit
+                    .grow_to(self.whole.len() + self.joined.len() + data.len())
+                    .await;
                 self.add(data);
             }
             if self.whole.len() + self.joined.len() > limit {
@@ -517,10 +523,10 @@ impl Gathered {
     async fn whole_within(
         mut self,
         limit: usize,
-        permit: Permit,
-    ) -> Result<(Bytes, Permit), ApiError> {
+        mut permit: BodyPermit,
+    ) -> Result<(Bytes, BodyPermit), ApiError> {
         let fits = self.whole.len() + self.joined.len() <= limit;
-        match fits && self.is_whole_within(limit).await? {
+        match fits && self.is_whole_within(limit, &mut permit).await? {
             true => Ok((self.into_bytes(), permit)),
             false => Err(too_large(limit)),
         }

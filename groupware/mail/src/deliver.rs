@@ -117,7 +117,8 @@ fn authors(message: &[u8], most: usize) -> (Vec<Person>, Vec<Person>) {
 const AUTHORS: usize = 100;
 
 /// Refuses a message from elsewhere that says that somebody of this domain wrote or sent it: those who
-/// did have signed in.
+/// did have signed in. An author without a domain, such as `boss` or `CN=boss/O=Acme`, would be read as one of
+/// this domain.
 ///
 /// # Errors
 /// [`Reason::ForeignSender`].
@@ -132,6 +133,13 @@ pub fn check_stranger(domain: &str, message: &[u8]) -> Result<(), MailError> {
         let of = person.email.rsplit_once('@').map(|(_, domain)| domain);
         of.is_some_and(|of| of.trim_end_matches('.').eq_ignore_ascii_case(domain))
     };
+    let has_no_domain = |person: &Person| {
+        let of = person.email.rsplit_once('@').map(|(_, domain)| domain);
+        of.is_none_or(|of| of.trim_end_matches('.').is_empty())
+    };
+    if from.iter().chain(&sender).any(has_no_domain) {
+        return refused("The addresses in the From and Sender fields need a domain.");
+    }
     // Others may read an address where this server's pages show none.
     let can_be_ours = |field| mime::names_domain(message, field, domain);
     let is_one =

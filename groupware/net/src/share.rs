@@ -536,6 +536,18 @@ impl State {
         Some((heaviest.0, heaviest.1, heaviest.2.clone()))
     }
 
+    /// A permit that can yield has so many units more.
+    fn grown(&mut self, (source, number): (&Source, Option<u64>), more: usize) {
+        let Some(number) = number else { return };
+        let share = self.shares.get_mut(source);
+        if let Some(permit) = share.and_then(|share| share.permits.get_mut(&number)) {
+            permit.units += more;
+            if permit.is_ending {
+                self.yielding += more;
+            }
+        }
+    }
+
     /// Closes the connection of a permit; gives the units that this frees.
     fn end(&mut self, holder: &Source, number: u64) -> usize {
         let share = self.shares.get_mut(holder);
@@ -625,6 +637,7 @@ impl Permit {
             let mut state = pool.lock();
             if state.waiting.is_empty() && pool.fits(&state, &self.source, more) {
                 pool.grant(&mut state, &self.source, more);
+                state.grown((&self.source, self.number), more);
                 self.units += more;
                 return true;
             }
@@ -663,6 +676,10 @@ impl Permit {
         drop(place);
         if is_granted {
             self.units += more;
+            if self.number.is_some() {
+                let of = (&self.source, self.number);
+                self.pool.lock().grown(of, more);
+            }
         }
         is_granted
     }

@@ -95,9 +95,10 @@ impl Caller {
         self.0.via
     }
 
-    /// Whether it is one of this machine's own programs, which asks for itself.
+    /// Whether it is one of this machine's own programs, which is trusted and asks for itself. Where a proxy
+    /// passes connections on, an address of this machine says nothing, and nobody is trusted by it.
     pub fn is_of_this_machine(&self) -> bool {
-        self.0.via == Via::Nobody && self.0.peer.to_canonical().is_loopback()
+        self.0.is_trusted && self.0.via == Via::Nobody && self.0.peer.to_canonical().is_loopback()
     }
 
     /// Whose share of what requests use it takes from.
@@ -272,6 +273,7 @@ mod tests {
         });
         let caller = Caller::of(Arc::clone(&connection), Via::Nobody);
         assert!(caller.may_block() && caller.source() == Source::Trusted);
+        assert!(caller.is_of_this_machine());
         connection.on_thread.store(2, Relaxed);
         assert!(!caller.may_block());
         // Whom a trusted proxy asks for is not trusted.
@@ -283,5 +285,16 @@ mod tests {
         assert_eq!(caller.source(), Source::Client(peer));
         assert!(!caller.is_of_this_machine());
         assert!(!Caller::at(peer).may_block());
+        // Where nobody is trusted, this machine's programs aren't either.
+        let nobody = Known::new(Networks::default(), Networks::default());
+        let connection = Arc::new(Connection {
+            peer,
+            origin: Origin::Peer,
+            slot: Arc::new(Admission::new(1, nobody))
+                .enter(peer, false)
+                .unwrap(),
+            on_thread: Arc::default(),
+        });
+        assert!(!Caller::of(connection, Via::Nobody).is_of_this_machine());
     }
 }

@@ -203,6 +203,13 @@ impl Config {
     }
 }
 
+impl Config {
+    /// Whether others than this machine may reach the server over HTTP, itself or through a proxy in front of it.
+    pub(crate) fn is_exposed(&self) -> bool {
+        !self.listen.ip().is_loopback() || self.allow_plain_exposed || !self.hosts.is_empty()
+    }
+}
+
 /// What the log says, and how. Faults of the server are always in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogSettings {

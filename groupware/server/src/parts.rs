@@ -136,7 +136,7 @@ impl Parts {
     pub(crate) fn lookup(&self, config: &Config) -> Lookup {
         Lookup::new(
             self.service.clone(),
-            Access::new(config.lookup, !config.listen.ip().is_loopback()),
+            Access::new(config.lookup, config.is_exposed()),
             config.lookup_layout,
             config.limits.lookup_per_s,
         )

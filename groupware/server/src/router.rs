@@ -82,7 +82,7 @@ fn own_routes(parts: &Parts, config: &Config, gate: &Gate) -> Router {
     let watched = Watched {
         service: parts.service.clone(),
         metrics: Arc::clone(&parts.metrics),
-        is_exposed: !config.listen.ip().is_loopback(),
+        is_exposed: config.is_exposed(),
         reads: Arc::new(Semaphore::new(1)),
         objects: parts.objects.clone(),
     };

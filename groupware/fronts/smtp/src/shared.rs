@@ -158,6 +158,8 @@ impl Smtp {
     /// The name in an address of this server's domain; whether there is such a user is not said.
     pub(crate) fn local_name<'a>(&self, address: &'a str) -> Option<&'a str> {
         let (name, domain) = address.rsplit_once('@')?;
+        // A dot at the end is the root's.
+        let domain = domain.strip_suffix('.').unwrap_or(domain);
         domain.eq_ignore_ascii_case(self.domain()).then_some(name)
     }
 
@@ -193,7 +195,8 @@ impl Smtp {
         self.wrong_names.wait(&client, now).is_some()
     }
 
-    /// Others than this machine's own programs have bounds, and don't speak for local users without signing in.
+    /// Others than this machine's own programs, as far as these are trusted, have bounds, and don't speak for local
+    /// users without signing in.
     pub(crate) fn is_stranger(&self, caller: &Caller) -> bool {
         self.limits.limits_this_machine || !caller.is_of_this_machine()
     }

@@ -205,6 +205,24 @@ async fn a_request_that_does_not_wait_finds_room_the_next_time() {
 }
 
 #[tokio::test]
+async fn a_permit_that_has_grown_yields_all_of_it() {
+    let pool = Pool::new(16);
+    let (eve, mal, ada) = (client(1), client(2), client(3));
+    let (first, second) = (ticket(), ticket());
+    let mut grows = pool.take_or_yield(&eve, 1, Some(Arc::clone(&first))).await;
+    grows.grow(3).await;
+    let other = pool.take_or_yield(&mal, 4, Some(Arc::clone(&second))).await;
+    let mut newcomer = Box::pin(pool.take(&ada, 3));
+    assert!(now(&mut newcomer).await.is_none());
+    assert!(has_to_end(&first).await && !has_to_end(&second).await);
+    assert_eq!(pool.0.lock().yielding, 4);
+    drop(grows);
+    assert!(now(&mut newcomer).await.is_some());
+    assert_eq!(pool.0.lock().yielding, 0);
+    drop(other);
+}
+
+#[tokio::test]
 async fn users_with_as_little_as_the_newcomer_go_on() {
     let pool = Pool::new(4);
     let mut held = Vec::new();

@@ -2,6 +2,7 @@
 //! has, bounded depth and attributes. Knows namespaces; knows no message.
 
 use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
 use quick_xml::Reader;
 use quick_xml::escape::resolve_xml_entity;
@@ -116,7 +117,18 @@ pub(crate) struct Walk<'a> {
     left: usize,
     reader: Reader<&'a [u8]>,
     declarations: Vec<Declaration<'a>>,
+    /// Places of the declarations in scope by prefix, the innermost last.
+    by_prefix: HashMap<&'a str, Vec<usize>>,
+    /// Prefixes that the last tag uses.
+    used: Vec<&'a str>,
     depth: usize,
+}
+
+/// Declarations that a block needs from outside, in the order in which it uses them.
+#[derive(Default)]
+struct Needed {
+    places: Vec<usize>,
+    known: HashSet<usize>,
 }
 
 /// What comes next within an element.
@@ -139,6 +151,8 @@ impl<'a> Walk<'a> {
             left: 2 * text.len() + COPIES_BYTES,
             reader,
             declarations: Vec::new(),
+            by_prefix: HashMap::new(),
+            used: Vec::new(),
             depth: 0,
         })
     }
@@ -212,14 +226,14 @@ impl<'a> Walk<'a> {
     pub(crate) fn raw(&mut self, element: &Element<'a>) -> Result<Raw, XmlError> {
         let (end, outer) = (self.depth, self.depth);
         let mut raw = Raw::default();
-        let mut needed: Vec<usize> = Vec::new();
-        self.need(self.tag_at(element.start), outer, &mut needed);
+        let mut needed = Needed::default();
+        self.need(outer, &mut needed);
         let (mut local, mut text, mut is_leaf) = (element.local, String::new(), true);
         while self.depth >= end {
             match self.next()? {
                 Next::Start(inner) => {
                     raw.has_elements = true;
-                    self.need(self.tag_at(inner.start), outer, &mut needed);
+                    self.need(outer, &mut needed);
                     (local, is_leaf) = (inner.local, true);
                     text.clear();
                 }
@@ -233,40 +247,24 @@ impl<'a> Walk<'a> {
                 Next::Text(more) => text.push_str(&more),
             }
         }
-        raw.xml = self.alone(element.start, &needed)?;
+        raw.xml = self.alone(element.start, &needed.places)?;
         Ok(raw)
     }
 
-    /// The tag at an offset, without its brackets.
-    fn tag_at(&self, start: usize) -> &'a str {
-        let tag = &self.text[start + 1..];
-        let end = tag.find('>').unwrap_or(tag.len());
-        tag[..end].trim_end_matches('/')
+    /// Where the innermost declaration of a prefix is.
+    fn declared(&self, prefix: &str) -> Option<usize> {
+        self.by_prefix.get(prefix)?.last().copied()
     }
 
-    /// Notes which declarations made outside an element its tag needs.
-    fn need(&self, tag: &str, outer: usize, needed: &mut Vec<usize>) {
-        let (name, attributes) = tag
-            .split_once(|c: char| c.is_ascii_whitespace())
-            .unwrap_or((tag, ""));
-        let mut one = |prefix: &str| {
-            let found = self
-                .declarations
-                .iter()
-                .rposition(|known| known.prefix == prefix);
-            if let Some(found) = found.filter(|at| self.declarations[*at].depth < outer)
-                && !needed.contains(&found)
+    /// Notes which declarations made outside an element the last tag needs.
+    fn need(&self, outer: usize, needed: &mut Needed) {
+        // An element's own prefix, which comes last here, is declared first.
+        for prefix in self.used.iter().rev() {
+            if let Some(found) = self.declared(prefix)
+                && self.declarations[found].depth < outer
+                && needed.known.insert(found)
             {
-                needed.push(found);
-            }
-        };
-        one(name.split_once(':').map_or("", |(prefix, _)| prefix));
-        // Whatever stands before a colon could be an attribute's prefix; one too many does no harm.
-        for part in attributes.split(|c: char| c.is_ascii_whitespace() || c == '"' || c == '\'') {
-            if let Some((prefix, rest)) = part.split_once(':')
-                && rest.ends_with('=')
-            {
-                one(prefix);
+                needed.places.push(found);
             }
         }
     }
@@ -325,12 +323,10 @@ impl<'a> Walk<'a> {
 
     fn end(&mut self) {
         let depth = self.depth;
-        while self
-            .declarations
-            .last()
-            .is_some_and(|last| last.depth >= depth)
-        {
-            self.declarations.pop();
+        while let Some(last) = self.declarations.pop_if(|last| last.depth >= depth) {
+            if let Some(places) = self.by_prefix.get_mut(last.prefix) {
+                places.pop();
+            }
         }
         self.depth = depth.saturating_sub(1);
     }
@@ -353,12 +349,8 @@ impl<'a> Walk<'a> {
             start,
         };
         self.attributes(tag, start, &mut element)?;
-        let known = self
-            .declarations
-            .iter()
-            .rev()
-            .find(|known| known.prefix == prefix);
-        element.namespace = match known {
+        self.used.push(prefix);
+        element.namespace = match self.declared(prefix).map(|at| &self.declarations[at]) {
             Some(known) => known.namespace,
             None if prefix.is_empty() => "",
             None => return Err(XmlError::Prefix(prefix.to_owned())),
@@ -376,20 +368,28 @@ impl<'a> Walk<'a> {
         if tag.attributes().with_checks(false).count() > ATTRIBUTES {
             return Err(XmlError::Attributes);
         }
+        self.used.clear();
         for attribute in tag.attributes() {
             let attribute = attribute.map_err(XmlError::syntax)?;
             let name = attribute.key.into_inner();
             let declared = match name.split_once(':') {
                 None if name == "xmlns" => Some(""),
                 Some(("xmlns", prefix)) => Some(prefix),
-                _ => None,
+                Some((prefix, _)) => {
+                    self.used.push(self.within(start, prefix));
+                    None
+                }
+                None => None,
             };
             if let Some(prefix) = declared {
-                self.declarations.push(Declaration {
+                let declaration = Declaration {
                     depth: self.depth,
                     prefix: self.within(start, prefix),
                     namespace: self.within(start, &attribute.value),
-                });
+                };
+                let places = self.by_prefix.entry(declaration.prefix).or_default();
+                places.push(self.declarations.len());
+                self.declarations.push(declaration);
                 continue;
             }
             let place = match name {
@@ -433,4 +433,78 @@ fn unescape(value: &str) -> Result<String, XmlError> {
     quick_xml::escape::unescape(value)
         .map(Cow::into_owned)
         .map_err(XmlError::syntax)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first block within the outermost element.
+    fn block(body: &str) -> String {
+        let mut walk = Walk::new(body.as_bytes()).unwrap();
+        walk.root().unwrap();
+        let child = walk.child().unwrap().unwrap();
+        let block = walk.raw(&child).unwrap().xml;
+        walk.finish().unwrap();
+        block
+    }
+
+    #[test]
+    fn a_block_declares_what_its_names_need_and_nothing_else() {
+        for (body, expected) in [
+            // Texts in values that look like prefixes need nothing.
+            (
+                r#"<r xmlns:a="u:a" xmlns:b="u:b"><a:x y=" b:= b:z= "/></r>"#,
+                r#"<a:x xmlns:a="u:a" y=" b:= b:z= "/>"#,
+            ),
+            // A value may hold the sign that ends a tag.
+            (
+                r#"<r xmlns:b="u:b"><x y=">" b:z="1"/></r>"#,
+                r#"<x xmlns:b="u:b" y=">" b:z="1"/>"#,
+            ),
+            // The innermost declaration counts, and ends with its element.
+            (
+                r#"<r xmlns:a="outer"><x><y xmlns:a="inner"><a:z/></y></x></r>"#,
+                r#"<x><y xmlns:a="inner"><a:z/></y></x>"#,
+            ),
+            (
+                r#"<r xmlns:a="outer"><x><y xmlns:a="inner"/><a:z/></x></r>"#,
+                r#"<x xmlns:a="outer"><y xmlns:a="inner"/><a:z/></x>"#,
+            ),
+            (
+                r#"<r xmlns="d" xmlns:a="u:a"><x><a:y/><a:y/></x></r>"#,
+                r#"<x xmlns="d" xmlns:a="u:a"><a:y/><a:y/></x>"#,
+            ),
+        ] {
+            assert_eq!(block(body), expected, "{body}");
+        }
+    }
+
+    /// Many declarations around many elements: each name is looked up once.
+    #[test]
+    fn declarations_in_scope_are_found_by_prefix() {
+        let mut body = String::new();
+        for depth in 0..20 {
+            body += &format!("<e{depth}");
+            for number in 0..30 {
+                body += &format!(" xmlns:p{depth}x{number}=\"u\"");
+            }
+            body += ">";
+        }
+        body += &"<p0x0:a/>".repeat(1000);
+        let mut walk = Walk::new(body.as_bytes()).unwrap();
+        walk.root().unwrap();
+        for _ in 1..20 {
+            walk.child().unwrap();
+        }
+        for _ in 0..1000 {
+            let child = walk.child().unwrap().unwrap();
+            assert_eq!(
+                (child.namespace, walk.used.as_slice()),
+                ("u", &["p0x0"][..])
+            );
+            assert_eq!(walk.child().unwrap().map(|child| child.start), None);
+        }
+        assert_eq!(walk.by_prefix.values().map(Vec::len).max(), Some(1));
+    }
 }

@@ -480,7 +480,8 @@ fn of_mail_from_elsewhere_it_is_found_out_who_sent_it() {
 
 #[test]
 fn strangers_do_not_write_as_local_users() {
-    let world = world_with(|config| config.smtp_limits.limits_this_machine = true);
+    // As behind a proxy that passes connections on from an address of this machine.
+    let world = world_with(|config| config.trusted = Default::default());
     let mut client = world.receiver();
     for (head, expected) in [
         ("From: x@example.com", "250"),
@@ -501,6 +502,12 @@ fn strangers_do_not_write_as_local_users() {
             "Sender: bob @ localhost (x)\r\nFrom: x@example.com",
             "550 5.7.1",
         ),
+        ("From: <bob>", "550 5.7.1"),
+        ("From: bob", "550 5.7.1"),
+        ("From: <CN=bob/O=Acme>", "550 5.7.1"),
+        ("From: <bob.nsf>", "550 5.7.1"),
+        ("From: x@example.com\r\nSender: <bob>", "550 5.7.1"),
+        ("From: x@example.com, <bob>", "550 5.7.1"),
         ("Subject: from nobody", "250"),
     ] {
         client.begin("x@example.com", "ann@localhost");
@@ -509,6 +516,9 @@ fn strangers_do_not_write_as_local_users() {
     assert_eq!(world.inbox(0).len(), 3);
     client.expect("EHLO there", "250");
     client.expect("MAIL FROM:<bob@localhost>", "530");
+    client.expect("MAIL FROM:<bob@localhost.>", "530");
+    client.expect("MAIL FROM:<bob>", "501");
+    client.expect("MAIL FROM:<>", "250");
 }
 
 #[test]
