@@ -247,14 +247,6 @@ fn config(args: &ServeArgs) -> Result<Config, Failure> {
     config.mail_auth = args.mail_auth;
     config.resolvers.clone_from(&args.resolver);
     config.submission_listen = args.submission_listen;
-    match &args.trust_client {
-        Some(trusted) => config.trusted.clone_from(trusted),
-        // A proxy may pass on everybody's connections from an address of this machine.
-        None if args.expose_without_tls || !args.host.is_empty() => {
-            config.trusted = Networks::default();
-        }
-        None => {}
-    }
     proxies(args, &mut config)?;
     config.parent_pid = args.parent_pid;
     config.log = LogSettings {
@@ -270,8 +262,16 @@ fn config(args: &ServeArgs) -> Result<Config, Failure> {
     Ok(config)
 }
 
-/// Who hands requests on, and on which listeners it says so ahead of them.
+/// Who is trusted, who hands requests on, and on which listeners it says so ahead of them.
 fn proxies(args: &ServeArgs, config: &mut Config) -> Result<(), Failure> {
+    match &args.trust_client {
+        Some(trusted) => config.trusted.clone_from(trusted),
+        // A proxy may pass on everybody's connections from an address of this machine.
+        None if args.expose_without_tls || !args.host.is_empty() => {
+            config.trusted = Networks::default();
+        }
+        None => {}
+    }
     config.proxies = args.proxy.clone().unwrap_or_default();
     if args.proxy.is_none() && !args.proxy_protocol.is_empty() {
         let words = "proxy-protocol says how proxies speak, and proxy names none";

@@ -1,5 +1,7 @@
 //! Who gets in, with what, and who doesn't.
 
+use std::io::Write;
+
 use crate::support::*;
 use groupware_server::{Networks, Server};
 use serde_json::json;
@@ -435,4 +437,20 @@ fn a_server_of_this_machine_is_reached_by_its_own_names() {
     }
     // Of two, programs in between take one or the other.
     assert_eq!(status("localhost\r\nhost: evil.example"), 400);
+}
+
+#[test]
+fn a_body_that_says_no_length_is_small_until_it_is_not() {
+    let server = start();
+    let password = register(&server, &["ada"]).remove(0);
+    let head = "POST /login HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/x-www-form-urlencoded\r\ntransfer-encoding: chunked\r\n\r\n";
+    let chunked = |body: &str| {
+        let mut stream = connect(server.address());
+        stream.write_all(head.as_bytes()).unwrap();
+        // The server may answer before it has read everything.
+        let _ = write!(stream, "{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
+        read_reply(stream).unwrap().status
+    };
+    assert_eq!(chunked(&format!("username=ada&password={password}")), 200);
+    assert_eq!(chunked(&"x".repeat(70_000)), 413);
 }
