@@ -64,6 +64,7 @@ fn take(admin: &Admin, to: &str, tally: &mut Tally, step: Step) -> Result<(), Fa
     match step {
         Step::Send(request) => tell(send(admin, to, tally, &request)?),
         Step::LeaveOut(why) => tell(tally.leave_out(&why)),
+        Step::Note(note) => tell([format!("note: {note}")]),
     }
     Ok(())
 }

@@ -4,6 +4,7 @@
 mod files;
 mod requests;
 mod tally;
+mod text;
 
 pub use files::{files, read};
 pub use requests::{Request, Step, each_step};

@@ -2,6 +2,8 @@
 
 use groupware_proto_ical::split;
 
+use crate::text;
+
 /// The largest object that a server takes.
 const OBJECT_BYTES: usize = 256 << 10;
 /// Most bytes and objects of one request.
@@ -15,6 +17,8 @@ pub enum Step {
     Send(Request),
     /// This is left out: where it is, and why.
     LeaveOut(String),
+    /// This is to be said of the file.
+    Note(String),
 }
 
 /// Objects to be sent to a server.
@@ -35,7 +39,13 @@ pub fn each_step<E>(
     bytes: &[u8],
     mut step: impl FnMut(Step) -> Result<(), E>,
 ) -> Result<(), E> {
-    let (objects, faults) = match split(bytes) {
+    let file = text::read(bytes);
+    if let Some(encoding) = file.encoding {
+        step(Step::Note(format!(
+            "{name}: it is not UTF-8, and was read as {encoding}"
+        )))?;
+    }
+    let (objects, faults) = match split(&file.bytes) {
         Ok(found) => found,
         Err(damage) => {
             let why = format!("{name}: {damage}; nothing of it was imported");
@@ -102,6 +112,7 @@ mod tests {
                     sent.push(objects.len());
                 }
                 Step::LeaveOut(why) => left_out.push(why),
+                Step::Note(note) => panic!("{note}"),
             }
             Ok(())
         });
@@ -111,5 +122,22 @@ mod tests {
             left_out[0].starts_with("f, line 10: it has 293 KiB"),
             "{left_out:?}"
         );
+    }
+
+    #[test]
+    fn a_file_in_another_encoding_is_sent_as_utf_8() {
+        let file =
+            b"BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:1\nSUMMARY:\xdcbung\nEND:VEVENT\nEND:VCALENDAR\n";
+        let mut steps = Vec::new();
+        let done: Result<(), ()> = each_step("f", file, |step| {
+            steps.push(step);
+            Ok(())
+        });
+        assert_eq!(done, Ok(()));
+        let [Step::Note(note), Step::Send(request)] = &steps[..] else {
+            panic!("{steps:?}");
+        };
+        assert!(note.contains("Windows-1252"), "{note}");
+        assert!(String::from_utf8_lossy(&request.body).contains("SUMMARY:Übung"));
     }
 }
