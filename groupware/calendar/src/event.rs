@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::source;
 use crate::time::Moment;
 
 /// An enumeration that is a lower-case word on the wire and in the store, and an upper-case one
@@ -228,6 +229,10 @@ pub struct Details {
     /// Alarms as the client sent them; they stay on the owner's copy.
     #[serde(rename = "al", default, skip_serializing_if = "Option::is_none")]
     pub alarm: Option<Value>,
+    /// Lines of iCalendar that came with it and that it has no members for, such as attachments and alarms; those of
+    /// alarms stay on the owner's copy.
+    #[serde(rename = "sr", default, skip_serializing_if = "Vec::is_empty")]
+    pub source: Vec<String>,
 }
 
 impl Details {
@@ -294,8 +299,10 @@ impl Event {
     /// The copy that goes to an attendee: the same event without the organizer's alarms.
     pub(crate) fn for_attendee(self: &Arc<Self>) -> Arc<Self> {
         let mut copy = Arc::clone(self);
-        if copy.details.alarm.is_some() {
-            Arc::make_mut(&mut copy).details.alarm = None;
+        if copy.details.alarm.is_some() || !copy.details.source.is_empty() {
+            let details = &mut Arc::make_mut(&mut copy).details;
+            details.alarm = None;
+            details.source = source::without_alarms(&details.source);
         }
         copy
     }

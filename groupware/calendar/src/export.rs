@@ -12,7 +12,7 @@ use calcard::icalendar::ICalendar;
 use groupware_proto_ical::split;
 
 use crate::Entry;
-use crate::icalendar::{event_component, root, write};
+use crate::icalendar::{event_lines, root, write};
 use crate::meaning::{Budget, Told, Zones};
 
 /// How a calendar ends.
@@ -135,16 +135,13 @@ impl<'e> Piece<'e> {
         let details = &entry.event.details;
         let named = [&details.start, &details.end].map(|moment| moment.tzid());
         let named: BTreeSet<&str> = named.into_iter().flatten().collect();
-        let component = ICalendar {
-            components: vec![event_component(entry)],
-        };
         Self {
             entry,
             zones: named
                 .into_iter()
                 .map(|name| (name.to_owned(), Told::Known))
                 .collect(),
-            lines: component.to_string(),
+            lines: event_lines(entry),
             reach: OnceCell::new(),
         }
     }

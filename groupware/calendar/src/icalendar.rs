@@ -1,5 +1,6 @@
 //! Reads and writes iCalendar (RFC 5545) by way of calcard. What can't be stored rightly is
-//! refused: recurrence, answers and cancellations of other calendars. Alarms are left out.
+//! refused: recurrence, answers and cancellations of other calendars. Lines that an event has no members for stay with
+//! it as they are.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +22,7 @@ use crate::{
     file_zones::FileZones,
     imported::readable::readable,
     json::{bare_address, check_uid, end_of, is_computed, recurrence_refused, word},
-    limits, time,
+    limits, source, time,
     values::{duration, integer, parameter, text},
     zones,
 };
@@ -51,11 +52,16 @@ pub fn parse_icalendar(body: &[u8]) -> Result<Vec<NewEvent>, CalendarError> {
     };
     refuse_method(&calendar)?;
     let known = FileZones::of(&calendar);
+    let mut unknown = source::unknown_lines(text).into_iter();
     calendar
         .components
         .iter()
         .filter(|component| component.component_type == Component::VEvent)
-        .map(|component| read_event(component, &known))
+        .map(|component| {
+            let mut event = read_event(component, &known)?;
+            event.details.source = unknown.next().unwrap_or_default();
+            Ok(event)
+        })
         .collect()
 }
 
@@ -128,7 +134,9 @@ fn read_event(
             url: owned(Property::Url),
             extra: extra(component),
             alarm: None,
+            source: Vec::new(),
         },
+        is_icalendar: true,
     })
 }
 
@@ -218,14 +226,28 @@ pub(crate) fn write<'a>(
     let mut calendar = ICalendar {
         components: vec![root(method)],
     };
-    let mut zones = BTreeSet::new();
+    let (mut zones, mut events) = (BTreeSet::new(), String::new());
     for entry in entries {
         add_zones(&mut calendar, &mut zones, &entry.event.details);
-        let at = u32::try_from(calendar.components.len()).unwrap_or(u32::MAX);
-        calendar.components.push(event_component(entry));
-        calendar.components[0].component_ids.push(at);
+        events.push_str(&event_lines(entry));
     }
-    calendar.to_string()
+    const END: &str = "END:VCALENDAR\r\n";
+    let mut text = calendar.to_string();
+    let head = text.strip_suffix(END).map_or(text.len(), str::len);
+    text.insert_str(head, &events);
+    text
+}
+
+/// The lines of an entry's event, those that it has no members for included.
+pub(crate) fn event_lines(entry: &Entry) -> String {
+    let component = ICalendar {
+        components: vec![event_component(entry)],
+    };
+    let lines = component.to_string();
+    match &entry.event.details.source[..] {
+        [] => lines,
+        unknown => source::merged(&lines, unknown),
+    }
 }
 
 /// What an object says of itself.
@@ -250,7 +272,7 @@ fn add_zones(calendar: &mut ICalendar, known: &mut BTreeSet<String>, details: &D
     }
 }
 
-pub(crate) fn event_component(entry: &Entry) -> ICalendarComponent {
+fn event_component(entry: &Entry) -> ICalendarComponent {
     let Event { details, .. } = &*entry.event;
     let mut component = ICalendarComponent::new(Component::VEvent);
     component.add_uid(&entry.event.uid);
@@ -348,6 +370,14 @@ fn attendee_parameters(attendee: &Attendee) -> Vec<ICalendarParameter> {
     parameters.extend(to.map(ICalendarParameter::delegated_to));
     let from = attendee.delegated_from.as_deref().map(mailto);
     parameters.extend(from.map(ICalendarParameter::delegated_from));
+    let can_write = |text: &&str| !text.contains(|it: char| it.is_control() || it == '"');
+    let member = attendee.member.as_deref().filter(can_write).map(mailto);
+    parameters.extend(member.map(ICalendarParameter::member));
+    let sent_by = attendee.sent_by.as_deref().filter(can_write).map(mailto);
+    parameters.extend(sent_by.map(ICalendarParameter::sent_by));
+    let dir = attendee.dir.as_deref().filter(can_write);
+    let dir = dir.map(|dir| Uri::Location(dir.to_owned()));
+    parameters.extend(dir.map(ICalendarParameter::dir));
     parameters
 }
 

@@ -32,6 +32,8 @@ pub struct NewEvent {
     pub attendees: Vec<NewAttendee>,
     /// What it says.
     pub details: Details,
+    /// Whether it came as iCalendar, with all that it says: alarms are in its lines then.
+    pub is_icalendar: bool,
 }
 
 /// Somebody to be invited, as the client names them.
@@ -226,7 +228,9 @@ impl WireEvent {
                 url: self.url.map(|url| single_line("url", url)).transpose()?,
                 extra: extra(self.extra)?,
                 alarm: self.alarm.map(|Bounded(value)| value),
+                source: Vec::new(),
             },
+            is_icalendar: false,
         })
     }
 

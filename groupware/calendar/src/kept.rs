@@ -19,13 +19,17 @@ use crate::read::refuse_kept;
 use crate::values::{integer, text};
 use crate::{
     CalendarError, Class, Context, Decision, Details, Event, NewEvent, Reason, Status,
-    Transparency, limits, time,
+    Transparency, limits, source, time,
 };
 
 /// Changes of components, by their numbers, time zones left out.
 type Edits = Vec<(usize, Vec<Edit>)>;
 
 const IMPOSSIBLE: &str = "This change can't be made in what came.";
+
+const OTHER_LINES: &str = "This event was brought from elsewhere: its alarms, attachments, and other \
+                           properties can't be changed here. Its summary, location, and description \
+                           can, and when it is.";
 
 /// Changes an event that was brought, whose next version has this number. Where it is literal, a missing description
 /// means none.
@@ -43,6 +47,13 @@ pub(crate) fn change(
     }
     let old = &held.entry.event;
     refuse_others(old, &new)?;
+    if new.is_icalendar {
+        let was = source::unknown_lines(imported.original());
+        let was = was.concat();
+        if source::adds(&was, &new.details.source) {
+            return Err(refused(OTHER_LINES));
+        }
+    }
     let calendar = view::parse(imported.original());
     let calendar = calendar.map_err(|_| refused("This can't be read to be changed."))?;
     let object = Object::of(&calendar, imported)?;

@@ -48,6 +48,7 @@ mod meaning;
 mod object;
 mod query;
 mod read;
+mod source;
 mod time;
 mod transitions;
 mod update;

@@ -9,6 +9,7 @@ use crate::{
     kept, limits,
     mailbox::{self, Changes},
     read::refuse_ghost,
+    source,
 };
 
 /// How a change is to be taken.
@@ -118,6 +119,14 @@ fn next_version(
     let mut details = new.details;
     if details.description.is_none() && !options.literally {
         details.description.clone_from(&old.details.description);
+    }
+    match new.is_icalendar {
+        // What iCalendar has no word for here stays.
+        true => details.alarm.clone_from(&old.details.alarm),
+        false => {
+            let was = &old.details;
+            details.source = source::unchanged(&was.source, &was.extra, &details.extra);
+        }
     }
     Ok(Event {
         uid: old.uid.clone(),

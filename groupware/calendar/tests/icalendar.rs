@@ -2,7 +2,8 @@
 
 use crate::support::{World, meeting, user};
 use groupware_calendar::{
-    EventQuery, Format, NewEvent, create, event, events, notice, parse_icalendar,
+    EventQuery, Format, NewEvent, Target, UpdateOptions, create, event, events, notice,
+    parse_icalendar, update,
 };
 use serde_json::json;
 
@@ -165,6 +166,104 @@ fn a_stored_event_is_written_and_read_back_alike() {
     read.details.end = again.details.end.clone();
     assert_eq!(read.details, again.details);
     assert_eq!(read.attendees, again.attendees);
+}
+
+#[test]
+fn what_an_event_has_no_member_for_stays_with_it() {
+    let mut world = World::new(3);
+    let extra = "LOCATION;ALTREP=\"http://q.example/map\";LANGUAGE=de:Kai 4\r\n\
+        ATTACH;FMTTYPE=text/plain;ENCODING=BASE64;VALUE=BINARY:SGVsbG8=\r\nGEO:53.5;9.9\r\nCONTACT:Ben\\, pier 4\r\n\
+        RESOURCES:projector,chairs\r\nRELATED-TO;RELTYPE=PARENT:p@q.example\r\nCOMMENT:one\r\nCOMMENT:two\r\n\
+        X-MANY;X-P=\"a;b\":1,2\r\nX-MANY:3\r\nX-ONE:text\r\nBEGIN:VALARM\r\nACTION:DISPLAY\r\nTRIGGER:-PT15M\r\n\
+        X-OF-ALARM:1\r\nEND:VALARM\r\n";
+    let people = format!(
+        "ORGANIZER:mailto:{0}@localhost\r\nATTENDEE:mailto:{0}@localhost\r\n\
+         ATTENDEE;CUTYPE=GROUP;MEMBER=\"mailto:all@q.example\";SENT-BY=\"mailto:s@q.example\";X-COLOUR=red:mailto:{1}@localhost\r\n",
+        user(0),
+        user(1)
+    );
+    let body = |summary: &str, rest: &str| {
+        format!(
+            "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VEVENT\r\nUID:rich\r\nDTSTART:20260105T090000Z\r\n\
+             DTEND:20260105T100000Z\r\nSUMMARY:{summary}\r\n{people}{rest}END:VEVENT\r\nEND:VCALENDAR\r\n"
+        )
+    };
+    let read = |world: &World, number| {
+        let owner = user(number);
+        let found = world
+            .store
+            .read(|snapshot| event(snapshot, &owner, "rich", Format::ICalendar));
+        String::from_utf8(found.unwrap().1)
+            .unwrap()
+            .replace("\r\n ", "")
+    };
+    let put = |world: &mut World, text: &str| {
+        let new = parse_icalendar(text.as_bytes()).unwrap().remove(0);
+        world
+            .change(&user(0), |context| {
+                update(context, "rich", new.clone(), UpdateOptions::default())
+            })
+            .unwrap();
+    };
+    let new = parse_icalendar(body("first", extra).as_bytes())
+        .unwrap()
+        .remove(0);
+    world
+        .change(&user(0), |context| create(context, new.clone(), true))
+        .unwrap();
+    let has_all = |text: &str, alarms: bool| {
+        let lines = extra.split_inclusive("\r\n");
+        let of_alarm = extra[extra.find("BEGIN:VALARM").unwrap()..].to_owned();
+        for line in lines {
+            let expected = !of_alarm.contains(line) || alarms;
+            assert_eq!(
+                text.matches(line).count(),
+                usize::from(expected),
+                "{line} in {text}"
+            );
+        }
+        assert!(text.contains("X-COLOUR=red"), "{text}");
+        for part in [
+            "CUTYPE=GROUP",
+            "MEMBER=\"mailto:all@q.example\"",
+            "SENT-BY=\"mailto:s@q.example\"",
+        ] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    };
+    has_all(&read(&world, 0), true);
+    // What is read, changed in one line, and sent back has all lines still.
+    let text = read(&world, 0).replace("SUMMARY:first", "SUMMARY:second");
+    put(&mut world, &text);
+    let text = read(&world, 0);
+    assert!(text.contains("SUMMARY:second"), "{text}");
+    has_all(&text, true);
+    // A change by JSON doesn't take them, and an alarm that JSON has set stays through iCalendar.
+    let mut json = world.event(0, "rich").unwrap();
+    json["summary"] = json!("third");
+    json["alarm"] = json!({"action": "display"});
+    world
+        .update(0, "rich", &json, UpdateOptions::default())
+        .unwrap();
+    let text = read(&world, 0);
+    assert!(text.contains("SUMMARY:third"), "{text}");
+    has_all(&text, true);
+    put(&mut world, &text.replace("SUMMARY:third", "SUMMARY:fourth"));
+    assert_eq!(world.event(0, "rich").unwrap()["alarm"], json["alarm"]);
+    // Who is invited has them, too, but for the alarms of somebody else.
+    let id = world.notice_ids(1).remove(0);
+    world
+        .act(1, Target::Notice(&id), "accept", &serde_json::Value::Null)
+        .unwrap();
+    has_all(&read(&world, 1), false);
+    has_all(&read(&world, 0), true);
+    // What is left out in iCalendar is gone.
+    put(&mut world, &body("fifth", "COMMENT:three\r\n"));
+    let text = read(&world, 0);
+    assert!(
+        text.contains("COMMENT:three") && !text.contains("VALARM") && !text.contains("ATTACH"),
+        "{text}"
+    );
 }
 
 #[test]

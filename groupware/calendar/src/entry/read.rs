@@ -218,6 +218,7 @@ fn details(rest: &mut Rest<'_>) -> Option<Details> {
         url: None,
         extra: Vec::new(),
         alarm: None,
+        source: Vec::new(),
     };
     rest.pass("}")?;
     Some(details)

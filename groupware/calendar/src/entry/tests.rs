@@ -106,6 +106,11 @@ fn details() -> impl Strategy<Value = Details> {
                 vec![("x-a".into(), json!({ "data": 1 }))]
             },
             alarm: (!is_usual).then(|| json!([{ "a": "\u{1}" }])),
+            source: if is_usual {
+                vec![]
+            } else {
+                vec!["ATTACH;X-A=\"b\":c".into()]
+            },
         },
     )
 }

@@ -95,6 +95,7 @@ fn push_details(to: &mut Vec<u8>, details: &Details) {
         url,
         extra,
         alarm,
+        source,
     } = details;
     let mut object = Object::begin(to);
     object.any_text("\"sm\":", summary.as_deref());
@@ -124,6 +125,9 @@ fn push_details(to: &mut Vec<u8>, details: &Details) {
     }
     if let Some(alarm) = alarm {
         object.value("\"al\":", alarm);
+    }
+    if !source.is_empty() {
+        object.value("\"sr\":", source);
     }
     object.end();
 }

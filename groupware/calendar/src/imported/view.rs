@@ -351,6 +351,7 @@ impl<'a> Series<'a> {
                 url: owned(Property::Url),
                 extra: extra(component),
                 alarm: None,
+                source: Vec::new(),
             },
         }
     }
@@ -393,6 +394,7 @@ pub(crate) fn name_alone(of: About<'_>, span: Option<Span>) -> Event {
             url: None,
             extra: Vec::new(),
             alarm: None,
+            source: Vec::new(),
         },
     }
 }

@@ -171,7 +171,7 @@ fn quoted(value: &str) -> String {
 }
 
 /// Writes a line in pieces of the length that lines have, none of which ends within a character.
-fn fold(line: &[u8], end: &[u8], to: &mut Vec<u8>) {
+pub fn fold(line: &[u8], end: &[u8], to: &mut Vec<u8>) {
     let (mut rest, mut room) = (line, LINE_BYTES);
     while rest.len() > room {
         let is_border = |at: &usize| rest[*at] & 0xC0 != 0x80;

@@ -9,7 +9,7 @@ mod line;
 mod object;
 mod split;
 
-pub use edit::{Edit, edited, escaped, with_zones};
+pub use edit::{Edit, edited, escaped, fold, with_zones};
 pub use line::{Line, Lines, Property};
 pub use object::Object;
 pub use split::{Damage, Fault, LEVELS, split};
