@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use self::read::Rest;
 use crate::{
-    CalendarError, Event, keys,
+    Answer, CalendarError, Event, keys,
     lean::{Lean, NoShortForm},
     limits,
     object::Imported,
@@ -279,6 +279,14 @@ impl Entry {
             State::Imported(imported) => Some(imported),
             _ => None,
         }
+    }
+
+    /// What the owner has answered to an invitation from elsewhere, as far as its lines say that.
+    pub fn own_answer(&self) -> Option<Answer> {
+        let owner = &self.imported()?.owner;
+        let mut all = self.event.attendees.iter();
+        let own = all.find(|attendee| attendee.email.eq_ignore_ascii_case(owner));
+        own.map(|attendee| attendee.status)
     }
 
     /// What this instance of a recurring event stands for: `20260105T090000Z`.

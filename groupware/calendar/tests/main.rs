@@ -7,6 +7,7 @@ mod foreign;
 mod hostile;
 mod icalendar;
 mod imported;
+mod invitation;
 mod lists;
 mod properties;
 mod scheduling;

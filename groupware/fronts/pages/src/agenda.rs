@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use groupware_calendar::{self as calendar, CalendarError, Entry, Reach, State as Stand, Status};
+use groupware_calendar::{
+    self as calendar, Answer, CalendarError, Entry, Reach, State as Stand, Status,
+};
 use groupware_service::Service;
 use groupware_store::Snapshot;
 use groupware_text::push_encoded;
@@ -50,6 +52,7 @@ impl Certainty {
             (Status::Cancelled, _) | (_, Stand::Cancelled) => Self::Cancelled,
             (_, Stand::Invited { .. }) => Self::Open,
             (Status::Tentative, _) | (_, Stand::Tentative) => Self::Tentative,
+            _ if entry.own_answer() == Some(Answer::Tentative) => Self::Tentative,
             (Status::Confirmed, Stand::Own | Stand::Accepted | Stand::Imported(_)) => Self::Sure,
         }
     }

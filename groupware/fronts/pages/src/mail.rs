@@ -3,6 +3,7 @@
 mod clean;
 mod draft;
 mod folders;
+mod invitation;
 mod list;
 mod message;
 mod origin;
@@ -25,6 +26,7 @@ pub(crate) fn routes() -> Router<Pages> {
     Router::new()
         .route("/box/{folder}", get(list::show).post(list::change))
         .route("/message/{id}", get(message::show).post(message::change))
+        .route("/message/{id}/invitation", post(invitation::answer))
         .route("/message/{id}/source", get(message::source))
         .route("/message/{id}/file/{name}", get(message::file))
         .route("/folders", get(folders::show).post(folders::create))

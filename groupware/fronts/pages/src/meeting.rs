@@ -138,7 +138,11 @@ fn stand(entry: &Entry) -> Markup {
         Stand::Imported(ref imported) => match imported.kind() {
             "task" => "A task that was imported.",
             "journal" => "A journal that was imported.",
-            _ => "Imported.",
+            _ => match entry.own_answer() {
+                Some(Answer::Accepted) => "You come.",
+                Some(Answer::Tentative) => "You may come.",
+                _ => "Imported.",
+            },
         },
     };
     html! { p.stand { (text) } }

@@ -45,6 +45,8 @@ notices! {
     Tentative = "tentative", "You may come: the meeting is in your calendar, marked as tentative.";
     Declined = "declined", "You have declined: the organizer is told.";
     Delegated = "delegated", "Somebody else is invited in your place: the organizer is told.";
+    MailAccepted = "mail-accepted", "The event is in your calendar.";
+    MailDeclined = "mail-declined", "You have declined: the event is not in your calendar.";
     MailSent = "mail-sent", "The mail is sent.";
     DraftSaved = "draft-saved", "The draft is saved.";
     MovedToTrash = "moved-to-trash", "Moved to the trash.";

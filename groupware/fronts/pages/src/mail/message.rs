@@ -3,6 +3,7 @@
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use bytes::Bytes;
+use groupware_calendar::MailInvitation;
 use groupware_http::reply;
 use groupware_mail::{
     self as mail, Findings, Folder, MailError, Part, Person, Stored, Unid, View, limits,
@@ -15,7 +16,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::text::{file_path, message_path, path, size_text};
-use super::{clean, list, origin, shape};
+use super::{clean, invitation, list, origin, shape};
 use crate::error::PageError;
 use crate::form::Sent;
 use crate::layout::{self, Here};
@@ -30,7 +31,7 @@ const TEXT_BYTES: usize = 1 << 20;
 /// Images that a mail may show: none that can hold a script.
 const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-fn unid(text: &str) -> Result<Unid, PageError> {
+pub(super) fn unid(text: &str) -> Result<Unid, PageError> {
     Unid::parse(text).ok_or(PageError::NotFound)
 }
 
@@ -109,10 +110,15 @@ pub(crate) async fn show(
     let as_text = asked.is_ok_and(|Query(asked)| asked.shape == "text");
     let (mail, caller) = (held.clone(), visitor.owner.caller());
     let server = service.auth.directory().domain().to_owned();
+    let (owner, now) = (service.auth.people().email(visitor.mailbox()), visitor.now);
     let seen = service.work(caller, is_long(&held), move || {
-        Seen::of((&bytes, &mail), &server, as_text)
+        Seen::of((&bytes, &mail), (&server, &owner, now), as_text)
     });
     let seen = seen.await;
+    let invitation = match &seen.invitation {
+        Some(it) => Some(invitation::panel(&service, &visitor, (unid, it))?),
+        None => None,
+    };
     let main = html! {
         (tools(&visitor, &held, &folders))
         article.message {
@@ -122,6 +128,7 @@ pub(crate) async fn show(
                 p.date { (list::signs(held.entry.marks)) (list::full_date(&visitor, held.entry.date_s)) }
                 (seen.origin)
             }
+            @if let Some(invitation) = invitation { (invitation) }
             (seen.body)
             (seen.files)
         }
@@ -147,11 +154,16 @@ struct Seen {
     origin: Markup,
     body: Markup,
     files: Markup,
+    invitation: Option<MailInvitation>,
 }
 
 impl Seen {
-    /// As the server of this name took it in.
-    fn of((bytes, held): (&Bytes, &Stored), server: &str, as_text: bool) -> Self {
+    /// As the server of this name took it in, for the user of an address.
+    fn of(
+        (bytes, held): (&Bytes, &Stored),
+        (server, owner, now): (&str, &str, i64),
+        as_text: bool,
+    ) -> Self {
         let view = View::of(bytes, &held.entry);
         let origin = Findings::of(bytes, server).and_then(|found| found.origin());
         Self {
@@ -160,6 +172,7 @@ impl Seen {
             origin: html! { @if let Some(origin) = &origin { (origin::words(origin)) } },
             body: body(held.unid, &view, as_text),
             files: files(held.unid, &view),
+            invitation: invitation::of(&view.parts, owner, now),
         }
     }
 }
