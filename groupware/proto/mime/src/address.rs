@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use mail_parser::Address;
+use mail_parser::{Addr, Address};
 use serde::{Deserialize, Serialize};
 
 use groupware_text::shortened;
@@ -80,32 +80,83 @@ pub fn check_text(what: &str, text: &str, most: usize) -> Result<(), MimeError> 
 
 /// The people of an address field, groups taken apart, at most so many.
 pub fn people(address: Option<&Address<'_>>, most: usize) -> Vec<Person> {
-    let all = address.into_iter().flat_map(Address::iter);
-    let all = all.map(|person| Person {
-        name: cut(
-            person.name.as_deref().unwrap_or_default(),
-            limits::NAME_BYTES,
-        )
-        .into_owned(),
-        email: cut(
-            person.address.as_deref().unwrap_or_default(),
-            limits::ADDRESS_BYTES,
-        )
-        .into_owned(),
-    });
-    all.filter(|person| *person != Person::default())
-        .take(most)
-        .collect()
+    let mut found = Vec::new();
+    match address {
+        None => {}
+        Some(Address::List(list)) => add(list, &mut found),
+        Some(Address::Group(groups)) => {
+            for group in groups {
+                add(&group.addresses, &mut found);
+            }
+        }
+    }
+    found.truncate(most);
+    found
 }
 
-/// A text of a head in one line, cut at a character.
+/// Adds the people of a list. What stands before a comma and is no address is the beginning of the next person's name,
+/// which should stand in quotes: `Quay, Ben <ben@q.example>`.
+fn add(list: &[Addr<'_>], found: &mut Vec<Person>) {
+    let mut names: Vec<Person> = Vec::new();
+    for person in list {
+        let mut person = Person {
+            name: cut(
+                person.name.as_deref().unwrap_or_default(),
+                limits::NAME_BYTES,
+            )
+            .into_owned(),
+            email: cut(
+                without_route(person.address.as_deref().unwrap_or_default()),
+                limits::ADDRESS_BYTES,
+            )
+            .into_owned(),
+        };
+        if person == Person::default() {
+            continue;
+        }
+        if person.email.is_empty() {
+            names.push(person);
+            continue;
+        }
+        if !person.name.is_empty() && !names.is_empty() {
+            let names = names.drain(..).map(|it| it.name).chain([person.name]);
+            let name = names.collect::<Vec<_>>().join(", ");
+            person.name = cut(&name, limits::NAME_BYTES).into_owned();
+        }
+        found.append(&mut names);
+        found.push(person);
+    }
+    found.append(&mut names);
+}
+
+/// An address without the servers that it should go by (RFC 5322, 4.4).
+fn without_route(address: &str) -> &str {
+    match address
+        .strip_prefix('@')
+        .and_then(|route| route.split_once(':'))
+    {
+        Some((_, address)) if address.contains('@') => address,
+        _ => address,
+    }
+}
+
+/// Returns true for the controls that change the order in which letters are shown. In a name or an address, they make one
+/// thing look like another.
+pub fn is_bidi_control(letter: char) -> bool {
+    matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A text of a head in one line without controls of its order, cut at a character.
 pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
-    let clean = text.len() <= most && !text.chars().any(char::is_control);
+    let clean = text.len() <= most
+        && !text
+            .chars()
+            .any(|it| it.is_control() || is_bidi_control(it));
     if clean {
         return Cow::Borrowed(text);
     }
     let mut kept = String::with_capacity(text.len().min(most));
-    for letter in text.chars() {
+    for letter in text.chars().filter(|letter| !is_bidi_control(*letter)) {
         let letter = if letter.is_control() { ' ' } else { letter };
         if kept.len() + letter.len_utf8() > most {
             break;
@@ -160,5 +211,59 @@ mod tests {
         assert_eq!(cut("aéé", 4), "aé");
         assert_eq!(cut("a\r\nb", 9), "a  b");
         assert_eq!(cut("plain", 9), "plain");
+    }
+
+    fn found(field: &str) -> String {
+        let message = format!("From: {field}\r\n\r\n");
+        let head = crate::Head::of(message.as_bytes());
+        let parsed = head.parse().unwrap();
+        let all = people(parsed.from(), 9);
+        let all = all.iter().map(|it| format!("{} <{}>", it.name, it.email));
+        all.collect::<Vec<_>>().join(" | ")
+    }
+
+    #[test]
+    fn names_with_commas_find_their_address() {
+        for (field, expected) in [
+            ("Quay, Ben <ben@q.example>", "Quay, Ben <ben@q.example>"),
+            (
+                "Quay, Ben, Dr. <ben@q.example>",
+                "Quay, Ben, Dr. <ben@q.example>",
+            ),
+            ("\"Quay, Ben\" <ben@q.example>", "Quay, Ben <ben@q.example>"),
+            (
+                "Quay, Ben <ben@q.example>, Pier, Ada <ada@p.example>",
+                "Quay, Ben <ben@q.example> | Pier, Ada <ada@p.example>",
+            ),
+            (
+                "ben@q.example, Ada <ada@p.example>",
+                " <ben@q.example> | Ada <ada@p.example>",
+            ),
+            ("Quay, ben@q.example", "Quay <> |  <ben@q.example>"),
+            ("Quay, Ben", "Quay <> | Ben <>"),
+            (
+                "crew: Quay, Ben <ben@q.example>;",
+                "Quay, Ben <ben@q.example>",
+            ),
+            (
+                "=?utf-8?Q?Quay=2C_Ben?= <ben@q.example>",
+                "Quay, Ben <ben@q.example>",
+            ),
+            ("Ben <@relay.example:ben@q.example>", "Ben <ben@q.example>"),
+            ("<@a.example,@b.example:ben@q.example>", " <ben@q.example>"),
+            (
+                "=?utf-8?B?4oCubW9jLmtuYWJAZWNpdnJlcw==?= <evil@bad.example>",
+                "moc.knab@ecivres <evil@bad.example>",
+            ),
+        ] {
+            assert_eq!(found(field), expected, "{field}");
+        }
+    }
+
+    #[test]
+    fn controls_of_the_order_are_taken_out() {
+        assert_eq!(cut("invoice \u{202e}gnp.exe", 99), "invoice gnp.exe");
+        assert_eq!(cut("a\u{2066}b\u{2069}c\u{200f}", 99), "abc");
+        assert_eq!(cut("שלום", 99), "שלום");
     }
 }

@@ -46,6 +46,19 @@ pub(crate) fn is_called(field: &[u8], wanted: &str) -> bool {
     name(field).is_some_and(|name| name.eq_ignore_ascii_case(wanted.as_bytes()))
 }
 
+/// What stands behind the colon of the first field of this name.
+pub(crate) fn value<'a>(head: &'a [u8], wanted: &str) -> Option<&'a [u8]> {
+    let field = fields(head).find(|field| is_called(field, wanted))?;
+    let colon = field.iter().position(|byte| *byte == b':')?;
+    Some(&field[colon + 1..])
+}
+
+/// Length of the fields before the first line that is none.
+pub(crate) fn fields_bytes(head: &[u8]) -> usize {
+    let is_field = |field: &&[u8]| name(field).is_some_and(|name| !name.contains(&b' '));
+    fields(head).take_while(is_field).map(<[u8]>::len).sum()
+}
+
 /// Whether these bytes have a field at all.
 pub(crate) fn is_head(head: &[u8]) -> bool {
     fields(head).any(|field| name(field).is_some())

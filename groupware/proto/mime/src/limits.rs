@@ -16,5 +16,9 @@ pub const ADDRESS_BYTES: usize = 320;
 pub const PART_LEVELS: usize = 16;
 /// Most parts of a message; the rest is left out of what is shown, not of what is stored.
 pub const PARTS: usize = 1000;
+/// Longest boundary of a multipart. RFC 2046, 5.1.1 allows 70.
+pub const BOUNDARY_BYTES: usize = 512;
+/// Longest address of a part by which HTML refers to it.
+pub const LOCATION_BYTES: usize = 2048;
 /// Longest name of an attachment, in bytes.
 pub const FILE_NAME_BYTES: usize = 200;

@@ -1,5 +1,4 @@
-//! The parts of a message. Multiparts are taken apart here, to a bounded depth and number; one
-//! part's head, and its encodings, are for `mail-parser`.
+//! The parts of a message. Multiparts are taken apart here, to a bounded depth and number.
 //!
 //! A message within a message is one part, as an attachment: it is never looked into, so that no
 //! depth of nesting costs anything.
@@ -7,14 +6,12 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use mail_parser::decoders::{
-    base64::base64_decode, charsets::map::charset_decoder,
-    quoted_printable::quoted_printable_decode,
-};
-use mail_parser::{ContentType, HeaderName, HeaderValue, Message, MessageParser};
-
 use crate::address::cut;
-use crate::{head, limits};
+use crate::flowed::unflow;
+use crate::names::safe_name;
+use crate::params::Field;
+use crate::transfer::Encoding;
+use crate::{charset, head, limits, uuencode};
 
 /// One part of a message.
 #[derive(Debug, Clone)]
@@ -27,23 +24,45 @@ pub struct Part<'a> {
     pub disposition: String,
     /// The `Content-ID` without its brackets.
     pub id: Option<String>,
+    /// The `Content-Location`: the address by which HTML beside it refers to it.
+    pub location: Option<String>,
     /// The boundary of a multipart, whose parts follow.
     pub boundary: Option<String>,
     /// The name under which the part can be had; unique within the message. Multiparts have none.
     pub name: String,
+    /// The message gives it a name.
+    pub is_named: bool,
+    /// How many parts are in it, those in them included. They follow it.
+    pub inner: usize,
     is_attachment: bool,
     charset: Option<String>,
+    flow: Flow,
     encoding: Encoding,
     /// The part's content as it stands in the message.
     content: &'a [u8],
 }
 
+/// What lines of a text mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Encoding {
-    Plain,
-    Base64,
-    QuotedPrintable,
+enum Flow {
+    Fixed,
+    Flowed { delsp: bool },
 }
+
+/// Texts that are files to people, not to be read in place.
+const FILES: [&str; 8] = [
+    "text/calendar",
+    "text/x-vcalendar",
+    "text/vcard",
+    "text/x-vcard",
+    "text/directory",
+    "text/rtf",
+    "text/csv",
+    "text/rfc822-headers",
+];
+
+/// Bytes of a file that say what kind of picture it is, as they stand in a message.
+const MAGIC_BYTES: usize = 256;
 
 impl Part<'_> {
     /// Whether it is only there to hold others.
@@ -51,9 +70,15 @@ impl Part<'_> {
         self.boundary.is_some()
     }
 
-    /// Whether it is text that is meant to be read in place.
+    /// Whether it is text that is meant to be read in place. Text of an unknown kind is plain text (RFC 2046, 4.1.4).
     pub fn is_text(&self) -> bool {
-        !self.is_attachment && matches!(self.kind.as_str(), "text/plain" | "text/html")
+        let is_file = self.is_attachment || FILES.contains(&self.kind.as_str());
+        !self.is_multipart() && !is_file && self.kind.starts_with("text/")
+    }
+
+    /// Whether its text has markup.
+    pub fn is_html(&self) -> bool {
+        self.kind == "text/html"
     }
 
     /// Whether it is neither text to be read in place nor a multipart.
@@ -61,122 +86,266 @@ impl Part<'_> {
         !self.is_multipart() && !self.is_text()
     }
 
+    /// Whether the message asks for it to be kept apart from what is read.
+    pub fn is_apart(&self) -> bool {
+        self.is_attachment
+    }
+
+    /// The kind of picture that it is by its content, of those that can hold no script. Programs write all sorts of
+    /// types for pictures.
+    pub fn picture(&self) -> Option<&'static str> {
+        let can_be = self.kind.starts_with("image/") || self.kind == "application/octet-stream";
+        if !can_be || self.is_multipart() {
+            return None;
+        }
+        let begin = &self.content[..self.content.len().min(MAGIC_BYTES)];
+        let (begin, _) = self.encoding.decode(begin);
+        picture_kind(&begin)
+    }
+
     /// The content, decoded. What can't be decoded is given as it stands.
     pub fn data(&self) -> Cow<'_, [u8]> {
-        let decoded = match self.encoding {
-            Encoding::Plain => None,
-            Encoding::Base64 => base64_decode(self.content),
-            Encoding::QuotedPrintable => quoted_printable_decode(self.content),
-        };
-        decoded.map_or(Cow::Borrowed(self.content), Cow::Owned)
+        let (data, footer) = self.encoding.decode(self.content);
+        match self.is_text() && !footer.trim_ascii().is_empty() {
+            true => Cow::Owned([&data, &b"\n"[..], footer.trim_ascii_start()].concat()),
+            false => data,
+        }
     }
 
     /// The content as text; what its character set doesn't know is replaced.
     pub fn text(&self) -> String {
-        let data = self.data();
-        let charset = self.charset.as_deref().unwrap_or("utf-8");
-        if !charset.eq_ignore_ascii_case("utf-8")
-            && let Some(decode) = charset_decoder(charset.to_ascii_lowercase().as_bytes())
-        {
-            return decode(&data);
+        let (data, label) = (self.data(), self.charset.as_deref());
+        if self.is_html() {
+            return charset::decode_html(&data, label);
         }
-        String::from_utf8_lossy(&data).into_owned()
+        let text = charset::decode(&data, label);
+        match self.flow {
+            Flow::Fixed => text,
+            Flow::Flowed { delsp } => unflow(&text, delsp),
+        }
     }
+}
+
+/// The kind of picture that begins so, of those that can hold no script.
+pub fn picture_kind(begin: &[u8]) -> Option<&'static str> {
+    Some(match begin {
+        [0x89, b'P', b'N', b'G', ..] => "image/png",
+        [0xff, 0xd8, 0xff, ..] => "image/jpeg",
+        [b'G', b'I', b'F', b'8', ..] => "image/gif",
+        [
+            b'R',
+            b'I',
+            b'F',
+            b'F',
+            _,
+            _,
+            _,
+            _,
+            b'W',
+            b'E',
+            b'B',
+            b'P',
+            ..,
+        ] => "image/webp",
+        _ => return None,
+    })
 }
 
 /// All parts in the order in which they stand, a multipart before those in it.
 pub fn parts(message: &[u8]) -> Vec<Part<'_>> {
     let mut found = Vec::new();
-    collect(message, limits::PART_LEVELS, false, &mut found);
+    collect(message, limits::PART_LEVELS, "", &mut found);
     name_all(&mut found);
     found
 }
 
-fn collect<'a>(bytes: &'a [u8], levels: usize, in_digest: bool, found: &mut Vec<Part<'a>>) {
+/// Collects the part of these bytes, which is in a part of this kind, and those in it.
+fn collect<'a>(bytes: &'a [u8], levels: usize, within: &str, found: &mut Vec<Part<'a>>) {
     if found.len() >= limits::PARTS {
         return;
     }
-    let part = read(bytes, levels, in_digest);
-    let inner = part.boundary.clone().map(|boundary| {
-        let is_digest = part.kind == "multipart/digest";
-        (boundary, is_digest, part.content)
-    });
-    found.push(part);
-    if let Some((boundary, is_digest, content)) = inner {
-        for piece in pieces(content, boundary.as_bytes()) {
-            collect(piece, levels - 1, is_digest, found);
+    let mut part = read(bytes, levels, within);
+    let Some(boundary) = part.boundary.take() else {
+        match part.kind == "text/plain" && part.is_text() && within != "multipart/alternative" {
+            true => split_files(part, found),
+            false => found.push(part),
         }
+        return;
+    };
+    let pieces = pieces(part.content, boundary.as_bytes());
+    if pieces.is_empty() {
+        // What stands there is to be read.
+        found.push(as_plain_text(part));
+        return;
+    }
+    part.boundary = Some(boundary);
+    let (at, kind) = (found.len(), part.kind.clone());
+    found.push(part);
+    for piece in pieces {
+        collect(piece, levels - 1, &kind, found);
+    }
+    found[at].inner = found.len() - at - 1;
+}
+
+fn as_plain_text(part: Part<'_>) -> Part<'_> {
+    Part {
+        kind: "text/plain".to_owned(),
+        content_type: "text/plain".to_owned(),
+        boundary: None,
+        is_attachment: false,
+        ..part
     }
 }
 
-fn read(bytes: &[u8], levels: usize, in_digest: bool) -> Part<'_> {
+/// Takes the files of `uuencode` out of a text.
+fn split_files<'a>(part: Part<'a>, found: &mut Vec<Part<'a>>) {
+    let (content, mut at) = (part.content, 0);
+    let push_text = |from: usize, to: usize, found: &mut Vec<Part<'a>>| {
+        let content = &content[from..to];
+        if !content.trim_ascii().is_empty() || (from, to) == (0, part.content.len()) {
+            found.push(Part {
+                content,
+                ..part.clone()
+            });
+        }
+    };
+    while part.encoding == Encoding::Plain
+        && found.len() < limits::PARTS
+        && let Some(file) = uuencode::find(content, at)
+    {
+        push_text(at, file.start, found);
+        found.push(Part {
+            kind: "application/octet-stream".to_owned(),
+            content_type: "application/octet-stream".to_owned(),
+            disposition: "attachment".to_owned(),
+            name: safe_name(&charset::decode(file.name, None)),
+            is_named: true,
+            is_attachment: true,
+            charset: None,
+            flow: Flow::Fixed,
+            encoding: Encoding::Uuencode,
+            content: &content[file.start..file.end],
+            id: None,
+            location: None,
+            boundary: None,
+            inner: 0,
+        });
+        at = file.end;
+    }
+    push_text(at, content.len(), found);
+}
+
+fn read<'a>(bytes: &'a [u8], levels: usize, within: &str) -> Part<'a> {
+    let (head, content) = split(bytes);
+    let field = |name| head::value(head, name).map(Field::parse);
+    let content_type = field("Content-Type").unwrap_or_default();
+    let disposition = field("Content-Disposition").unwrap_or_default();
+    let text = |name: &str| {
+        let value = head::value(head, name)?;
+        let text = charset::text_of_head(value.trim_ascii()).into_owned();
+        Some(text).filter(|text| !text.is_empty())
+    };
+    let kind = kind(&content_type.value, within);
+    let boundary = content_type
+        .param("boundary")
+        .filter(|_| kind.starts_with("multipart/") && levels > 0)
+        .map(|boundary| boundary.trim_end().to_owned())
+        .filter(|boundary| (1..=limits::BOUNDARY_BYTES).contains(&boundary.len()));
+    let file_name = disposition
+        .param("filename")
+        .or_else(|| content_type.param("name"))
+        .map(safe_name)
+        .filter(|name| !name.is_empty());
+    let is = |name: &str, value: &str| {
+        let said = content_type.word(name);
+        said.is_some_and(|said| said.eq_ignore_ascii_case(value))
+    };
+    let part = Part {
+        content_type: match content_type.value.is_empty() {
+            true => kind.clone(),
+            false => line(&content_type),
+        },
+        disposition: line(&disposition),
+        id: text("Content-ID").map(|id| cut(bare_id(&id), limits::NAME_BYTES).into_owned()),
+        location: text("Content-Location")
+            .map(|it| {
+                it.chars()
+                    .filter(|letter| !letter.is_whitespace())
+                    .collect()
+            })
+            .filter(|it: &String| it.len() <= limits::LOCATION_BYTES),
+        boundary,
+        is_named: file_name.is_some(),
+        name: file_name.unwrap_or_default(),
+        inner: 0,
+        is_attachment: disposition.value == "attachment",
+        charset: content_type.word("charset").map(str::to_owned),
+        flow: match kind == "text/plain" && is("format", "flowed") {
+            true => Flow::Flowed {
+                delsp: is("delsp", "yes"),
+            },
+            false => Flow::Fixed,
+        },
+        encoding: text("Content-Transfer-Encoding").map_or(Encoding::Plain, |it| Encoding::of(&it)),
+        content,
+        kind,
+    };
+    let is_bare_multipart =
+        part.kind.starts_with("multipart/") && levels > 0 && part.boundary.is_none();
+    if is_bare_multipart {
+        as_plain_text(part)
+    } else {
+        part
+    }
+}
+
+/// The head and the content of a part. What is no head is content.
+fn split(bytes: &[u8]) -> (&[u8], &[u8]) {
     let (head, content) = bytes.split_at(head::head_bytes(bytes));
     // A head that no message may have is none.
     let head = &head[..head.len().min(limits::HEAD_BYTES)];
-    let parsed = MessageParser::new().parse_headers(head);
-    let parsed = parsed.as_ref().filter(|_| head::is_head(head));
-    // Without a single field, what looked like a head is content.
-    let content = match parsed {
-        None if !head.trim_ascii().is_empty() => bytes,
-        _ => content,
-    };
-    let content_type = field(parsed, HeaderName::ContentType);
-    let disposition = field(parsed, HeaderName::ContentDisposition);
-    let text = |name: HeaderName<'static>| {
-        parsed
-            .and_then(|it| it.header(name))
-            .and_then(HeaderValue::as_text)
-    };
-    let kind = match content_type {
-        Some(kind) => format!("{}/{}", kind.ctype(), kind.subtype().unwrap_or("plain")),
-        None if in_digest => "message/rfc822".to_owned(),
-        None => "text/plain".to_owned(),
-    };
-    let kind = cut(&kind.to_ascii_lowercase(), limits::NAME_BYTES).into_owned();
-    let boundary = content_type
-        .filter(|_| kind.starts_with("multipart/") && levels > 0)
-        .and_then(|kind| kind.attribute("boundary"))
-        .filter(|boundary| (1..=70).contains(&boundary.len()));
-    let encoding = match text(HeaderName::ContentTransferEncoding).map(str::trim) {
-        Some(name) if name.eq_ignore_ascii_case("base64") => Encoding::Base64,
-        Some(name) if name.eq_ignore_ascii_case("quoted-printable") => Encoding::QuotedPrintable,
-        _ => Encoding::Plain,
-    };
-    let file_name = disposition
-        .and_then(|it| it.attribute("filename"))
-        .or_else(|| content_type.and_then(|it| it.attribute("name")));
-    Part {
-        content_type: rendered(content_type).unwrap_or_else(|| kind.clone()),
-        disposition: rendered(disposition).unwrap_or_default(),
-        id: text(HeaderName::ContentId).map(|id| cut(id, limits::NAME_BYTES).into_owned()),
-        boundary: boundary.map(str::to_owned),
-        name: file_name.map(safe_name).unwrap_or_default(),
-        is_attachment: disposition.is_some_and(ContentType::is_attachment),
-        charset: content_type
-            .and_then(|it| it.attribute("charset"))
-            .map(str::to_owned),
-        encoding,
-        content,
-        kind,
+    if !head::is_head(head) && !head.trim_ascii().is_empty() {
+        return (b"", bytes);
+    }
+    // Without the empty line, text that follows fields is content.
+    match content.is_empty() && !head.ends_with(b"\n\n") && !head.ends_with(b"\n\r\n") {
+        true => bytes.split_at(head::fields_bytes(head)),
+        false => (head, content),
     }
 }
 
-fn field<'a>(parsed: Option<&'a Message<'a>>, name: HeaderName<'a>) -> Option<&'a ContentType<'a>> {
-    parsed?.header(name)?.as_content_type()
+/// The kind of a part that says to be of this one.
+fn kind(said: &str, within: &str) -> String {
+    let default = match within == "multipart/digest" {
+        true => "message/rfc822",
+        false => "text/plain",
+    };
+    let is_token = |text: &str| {
+        let signs = b"!#$%&'*+-.^_`{|}~";
+        let is_one = |byte: u8| byte.is_ascii_alphanumeric() || signs.contains(&byte);
+        !text.is_empty() && text.bytes().all(is_one)
+    };
+    match said.split_once('/') {
+        Some((kind, subtype)) if is_token(kind) && is_token(subtype) => {
+            cut(said, limits::NAME_BYTES).into_owned()
+        }
+        None if said == "multipart" => "multipart/mixed".to_owned(),
+        None if said.is_empty() => default.to_owned(),
+        // What can't be read is plain text (RFC 2045, 5.2).
+        _ => "text/plain".to_owned(),
+    }
 }
 
-/// A field's value in one line, parameters quoted.
-fn rendered(field: Option<&ContentType<'_>>) -> Option<String> {
-    let field = field?;
-    let mut text = field.ctype().to_owned();
-    if let Some(subtype) = field.subtype() {
-        text = format!("{text}/{subtype}");
-    }
-    for attribute in field.attributes().unwrap_or_default() {
-        let value = attribute.value.replace(['"', '\\'], "_");
-        text += &format!("; {}=\"{value}\"", attribute.name);
-    }
-    Some(cut(&text, limits::SUBJECT_BYTES).into_owned())
+fn line(field: &Field) -> String {
+    cut(&field.rendered(), limits::SUBJECT_BYTES).into_owned()
+}
+
+fn bare_id(id: &str) -> &str {
+    let inner = id.split_once('<').map_or(id, |(_, inner)| inner);
+    inner
+        .split_once('>')
+        .map_or(inner, |(inner, _)| inner)
+        .trim()
 }
 
 /// The pieces between the boundary's lines (RFC 2046, 5.1.1). Without the last line, the last
@@ -211,20 +380,6 @@ fn without_line_end(piece: &[u8]) -> &[u8] {
     piece.strip_suffix(b"\r").unwrap_or(piece)
 }
 
-/// A file's name that is one, wherever it is saved to.
-fn safe_name(name: &str) -> String {
-    let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
-    let clean: String = last
-        .chars()
-        .map(|letter| if letter.is_control() { '_' } else { letter })
-        .collect();
-    cut(
-        clean.trim().trim_start_matches('.'),
-        limits::FILE_NAME_BYTES,
-    )
-    .into_owned()
-}
-
 /// Gives each part a name of its own.
 fn name_all(parts: &mut [Part<'_>]) {
     let mut taken = HashSet::new();
@@ -234,7 +389,7 @@ fn name_all(parts: &mut [Part<'_>]) {
             continue;
         }
         if part.name.is_empty() {
-            part.name = format!("part-{number}.{}", extension(&part.kind));
+            part.name = format!("part-{number}.{}", extension(part));
         }
         if taken.contains(&part.name) {
             part.name = format!("{number}-{}", part.name);
@@ -243,15 +398,19 @@ fn name_all(parts: &mut [Part<'_>]) {
     }
 }
 
-fn extension(kind: &str) -> &'static str {
-    match kind {
-        "text/plain" => "txt",
+fn extension(part: &Part<'_>) -> &'static str {
+    match part.picture().unwrap_or(&part.kind) {
         "text/html" => "html",
         "text/calendar" => "ics",
+        "text/vcard" | "text/x-vcard" => "vcf",
+        "text/csv" => "csv",
         "message/rfc822" => "eml",
         "image/png" => "png",
         "image/jpeg" => "jpg",
+        "image/gif" => "gif",
+        "image/webp" => "webp",
         "application/pdf" => "pdf",
+        kind if kind.starts_with("text/") => "txt",
         _ => "bin",
     }
 }
@@ -296,7 +455,7 @@ mod tests {
         );
         assert_eq!(
             shape("Content-Type: multipart/mixed\n\nno boundary"),
-            "multipart/mixed part-0.bin \"no boundary\""
+            "text/plain part-0.txt \"no boundary\""
         );
         assert_eq!(
             shape("Content-Transfer-Encoding: base64\n\n!!"),
@@ -334,5 +493,217 @@ mod tests {
             "--b\n\n".repeat(100_000)
         );
         assert!(parts(wide.as_bytes()).len() <= limits::PARTS + 1);
+    }
+
+    #[test]
+    fn multiparts_without_parts_are_text() {
+        let text = "text/plain part-0.txt";
+        for (kind, body, expected) in [
+            (
+                "multipart/mixed; boundary=bb",
+                "the pier",
+                format!("{text} \"the pier\""),
+            ),
+            (
+                "multipart/alternative; boundary=bb",
+                "--aa\n\nx\n--aa--",
+                format!("{text} \"--aa\\n\\nx\\n--aa--\""),
+            ),
+            (
+                "multipart/mixed; boundary=\"\"",
+                "the pier",
+                format!("{text} \"the pier\""),
+            ),
+            ("multipart", "the pier", format!("{text} \"the pier\"")),
+            (
+                "multipart/mixed; boundary=\"bb \"",
+                "--bb\n\nx\n--bb--",
+                "multipart/mixed\ntext/plain part-1.txt \"x\"".to_owned(),
+            ),
+            (
+                "multipart/mixed; boundary=bb",
+                "--bb \n\nx\n--bb-- ",
+                "multipart/mixed\ntext/plain part-1.txt \"x\"".to_owned(),
+            ),
+        ] {
+            assert_eq!(
+                shape(&format!("Content-Type: {kind}\n\n{body}")),
+                expected,
+                "{kind}"
+            );
+        }
+        let long = "x".repeat(200);
+        let message = format!(
+            "Content-Type: multipart/mixed; boundary={long}\n\n--{long}\n\nx\n--{long}--\n"
+        );
+        assert_eq!(
+            shape(&message),
+            "multipart/mixed\ntext/plain part-1.txt \"x\""
+        );
+    }
+
+    #[test]
+    fn texts_of_unknown_kinds_are_plain_text() {
+        for kind in [
+            "text/markdown",
+            "text/x-odd",
+            "charset=utf-8",
+            "text",
+            "text/",
+            "/plain",
+            "; x=y",
+            "a/b/c",
+            "no type",
+        ] {
+            let message = format!("Content-Type: {kind}\n\n# pier");
+            let parts = parts(message.as_bytes());
+            assert!(parts[0].is_text() && !parts[0].is_html(), "{kind}");
+            assert_eq!(parts[0].text(), "# pier", "{kind}");
+        }
+        for kind in [
+            "text/calendar",
+            "text/vcard",
+            "application/pdf",
+            "image/png",
+        ] {
+            let message = format!("Content-Type: {kind}\n\nx");
+            assert!(parts(message.as_bytes())[0].is_attachment(), "{kind}");
+        }
+    }
+
+    #[test]
+    fn text_behind_fields_without_an_empty_line_is_content() {
+        assert_eq!(
+            shape("just some text\r\nwithout any head\r\n"),
+            "text/plain part-0.txt \"just some text\\r\\nwithout any head\\r\\n\""
+        );
+        assert_eq!(
+            shape("Received: x\r\n (y)\r\njust some text\r\nmore: text\r\n"),
+            "text/plain part-0.txt \"just some text\\r\\nmore: text\\r\\n\""
+        );
+        assert_eq!(shape("Subject: x\r\n"), "text/plain part-0.txt \"\"");
+    }
+
+    #[test]
+    fn content_is_decoded_leniently() {
+        for (head, body, text) in [
+            ("Content-Transfer-Encoding: base64 (x)", "SGk=", "Hi"),
+            (
+                "Content-Transfer-Encoding: base64\nContent-Transfer-Encoding: 8bit",
+                "SGk=",
+                "Hi",
+            ),
+            (
+                "Content-Transfer-Encoding: base64",
+                "SGk=\n\n____\nPier list\n",
+                "Hi\n____\nPier list\n",
+            ),
+            (
+                "Content-Transfer-Encoding: quoted-printable",
+                "100 =% Gr=C3=BCn",
+                "100 =% Grün",
+            ),
+            (
+                "Content-Transfer-Encoding: x-uuencode",
+                "begin 644 a\n\"2&D \n`\nend\n",
+                "Hi",
+            ),
+            (
+                "Content-Type: text/plain; format=flowed",
+                "The pier \nis closed.\n",
+                "The pier is closed.\r\n",
+            ),
+            (
+                "Content-Type: text/plain; format=Flowed; DelSp=Yes",
+                "clo \nsed\n",
+                "closed\r\n",
+            ),
+            (
+                "Content-Type: text/html",
+                "<meta charset=koi8-r>x",
+                "<meta charset=koi8-r>x",
+            ),
+        ] {
+            let message = format!("{head}\n\n{body}");
+            assert_eq!(parts(message.as_bytes())[0].text(), text, "{head}");
+        }
+        let file = "Content-Type: application/zip\nContent-Transfer-Encoding: base64\n\nUEsDBA==\n\n____\nScanned\n";
+        assert_eq!(&*parts(file.as_bytes())[0].data(), b"PK\x03\x04");
+    }
+
+    #[test]
+    fn files_within_a_text_are_parts() {
+        let file = "begin 644 ../plan.txt\n\"2&D \n`\nend\n";
+        let message = format!("Subject: x\n\nSee the plan:\n\n{file}\nand this one:\n{file}");
+        assert_eq!(
+            shape(&message),
+            "text/plain part-0.txt \"See the plan:\\n\\n\"\napplication/octet-stream plan.txt \"Hi\"\n\
+             text/plain part-2.txt \"\\nand this one:\\n\"\napplication/octet-stream 3-plan.txt \"Hi\""
+        );
+        let many = format!("\n{}", file.repeat(5000));
+        assert!(parts(many.as_bytes()).len() <= limits::PARTS + 1);
+    }
+
+    #[test]
+    fn names_of_files_are_safe_and_keep_their_ends() {
+        for (name, expected) in [
+            ("../../etc/passwd", "passwd".to_owned()),
+            ("C:\\temp\\plan.pdf", "plan.pdf".to_owned()),
+            (".hidden", "hidden".to_owned()),
+            ("plan\u{202e}fdp.exe", "planfdp.exe".to_owned()),
+            ("a\u{2066}b\u{2069}\u{200f}\u{61c}.txt", "ab.txt".to_owned()),
+            ("a\r\nb\0.txt", "a__b_.txt".to_owned()),
+            (
+                &format!("{}.pdf", "y".repeat(300)),
+                format!("{}.pdf", "y".repeat(196)),
+            ),
+            (
+                &format!("{}.pdf", "ü".repeat(300)),
+                format!("{}.pdf", "ü".repeat(98)),
+            ),
+            (
+                &format!("a.{}", "y".repeat(300)),
+                format!("a.{}", "y".repeat(198)),
+            ),
+        ] {
+            assert_eq!(safe_name(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn pictures_are_known_by_their_content() {
+        let png = "Content-Transfer-Encoding: base64\n\niVBORw0KGgoAAAANSUhEUgAA";
+        for kind in [
+            "image/png",
+            "image/jpg",
+            "image/x-png",
+            "application/octet-stream",
+            "image/pjpeg",
+        ] {
+            let message = format!("Content-Type: {kind}\n{png}");
+            assert_eq!(
+                parts(message.as_bytes())[0].picture(),
+                Some("image/png"),
+                "{kind}"
+            );
+        }
+        for message in [
+            "Content-Type: image/svg+xml\n\n<svg/>",
+            "Content-Type: image/png\n\nx",
+            "Content-Type: image/gif\n\n",
+            &format!("Content-Type: text/html\n{png}"),
+        ] {
+            assert_eq!(parts(message.as_bytes())[0].picture(), None, "{message}");
+        }
+    }
+
+    #[test]
+    fn parts_know_how_many_are_in_them() {
+        let message = "Content-Type: multipart/mixed; boundary=a\n\n--a\nContent-Type: multipart/related; boundary=b\n\n--b\n\n1\n--b\n\n2\n--b--\n--a\n\n3\n--a--";
+        let inner: Vec<usize> = parts(message.as_bytes())
+            .iter()
+            .map(|part| part.inner)
+            .collect();
+        assert_eq!(inner, [4, 2, 0, 0, 0]);
     }
 }

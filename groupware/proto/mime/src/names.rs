@@ -1,0 +1,33 @@
+//! Names of files as messages give them, made harmless.
+
+use crate::address::is_bidi_control;
+use crate::limits;
+
+/// A file's name that is one, wherever it is saved to. A long one keeps its extension.
+pub(crate) fn safe_name(name: &str) -> String {
+    let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
+    let clean: String = last
+        .chars()
+        .filter(|letter| !is_bidi_control(*letter))
+        .map(|letter| if letter.is_control() { '_' } else { letter })
+        .collect();
+    shortened(
+        clean.trim().trim_start_matches('.'),
+        limits::FILE_NAME_BYTES,
+    )
+}
+
+fn shortened(name: &str, most: usize) -> String {
+    const EXTENSION_BYTES: usize = 20;
+    if name.len() <= most {
+        return name.to_owned();
+    }
+    let extension = name.rfind('.').map_or("", |at| &name[at..]);
+    let extension = if extension.len() <= EXTENSION_BYTES {
+        extension
+    } else {
+        ""
+    };
+    let begin = &name[..name.floor_char_boundary(most - extension.len())];
+    format!("{begin}{extension}")
+}
