@@ -24,7 +24,8 @@ pub(crate) fn run(data: &[u8]) {
         ] {
             assert_ne!(name, bad, "{html:?} {clean:?}");
         }
-        assert!(!tag.contains(" src=\""), "{html:?} {clean:?}");
+        let pictures = tag.replace(" src=\"data:image/", "");
+        assert!(!pictures.contains(" src=\""), "{html:?} {clean:?}");
         assert!(!tag.contains("href=\"javascript"), "{html:?} {clean:?}");
     }
 }

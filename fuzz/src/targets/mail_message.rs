@@ -3,18 +3,24 @@
 //! what only this server may say. What is known of its parts has a bound, whatever its size.
 
 use groupware_mail::{Entry, View};
-use groupware_proto_mime::{Findings, as_delivered, has_field, limits, names_domain, parts};
+use groupware_proto_mime::{Findings, as_delivered, date, has_field, limits, names_domain, parts};
 
 pub(crate) fn run(data: &[u8]) {
     let entry = Entry::of(data, 0);
     let view = View::of(data, &entry);
-    let _ = (view.text(), view.html(), view.attachments().count());
+    let reading = view.reading();
+    let read = reading.preferred().chain(reading.plain());
+    let _ = (read.count(), reading.files().count());
     let parts = parts(data);
     assert!(parts.len() <= limits::PARTS + 1);
     for part in &parts {
         assert!(part.data().len() <= data.len());
         let texts = part.kind.len() + part.content_type.len() + part.disposition.len();
         assert!(texts + part.name.len() <= 4 * limits::SUBJECT_BYTES);
+        let _ = (part.text(), part.picture());
+    }
+    if let Ok(text) = std::str::from_utf8(data) {
+        let _ = date::seconds(text);
     }
     let _ = names_domain(data, "From", "localhost");
     let seen = as_delivered(data, "localhost");

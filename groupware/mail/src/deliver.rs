@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use groupware_people::Directory;
-use groupware_proto_mime::{self as mime, head_bytes, people};
+use groupware_proto_mime::{self as mime, Head, people};
 use groupware_store::Snapshot;
 use groupware_text::shortened;
 use mail_builder::headers::date::Date;
-use mail_parser::{Address, MessageParser};
+use mail_parser::Address;
 
 use crate::mailbox::{self, Changes};
 use crate::{Context, Decision, Entry, Folder, MailError, Person, Reason, Unid, limits};
@@ -37,8 +37,8 @@ impl Parcel {
         message: Bytes,
     ) -> Result<Self, MailError> {
         mime::check(&message)?;
-        let head = &message[..head_bytes(&message)];
-        let parsed = MessageParser::new().parse_headers(head);
+        let head = Head::of(&message);
+        let parsed = head.parse();
         let parsed = parsed.ok_or_else(|| MailError::bad_request("The message has no head."))?;
         check_author(directory, owner, &message)?;
         let mut all = Vec::new();
@@ -105,7 +105,8 @@ pub fn check_author(
 
 /// The people in a message's From, at most so many, and in its Sender.
 fn authors(message: &[u8], most: usize) -> (Vec<Person>, Vec<Person>) {
-    let parsed = MessageParser::new().parse_headers(&message[..head_bytes(message)]);
+    let head = Head::of(message);
+    let parsed = head.parse();
     let parsed = parsed.as_ref();
     (
         people(parsed.and_then(|it| it.from()), most),

@@ -1,8 +1,8 @@
 //! The entry: what a mailbox knows of a message without looking into it; its stored form.
 
-use groupware_proto_mime::{cut, head_bytes, people};
+use groupware_proto_mime::{Head, cut, date, people};
 use jiff::Timestamp;
-use mail_parser::{HeaderName, HeaderValue, MessageParser};
+use mail_parser::{HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize};
 
 use crate::numbers::{self, Numbers};
@@ -93,15 +93,11 @@ pub struct Entry {
 impl Entry {
     /// The entry of a message that came at a moment.
     pub fn of(message: &[u8], now_us: i64) -> Self {
-        let head = &message[..head_bytes(message)];
-        let parsed = MessageParser::new().parse_headers(head);
+        let head = Head::of(message);
+        let parsed = head.parse();
         let parsed = parsed.as_ref();
-        let date = parsed
-            .and_then(|it| it.date())
-            .filter(|date| date.is_valid())
-            .map(|date| date.to_timestamp())
-            .filter(|seconds| Timestamp::from_second(*seconds).is_ok());
-        let date_s = date.unwrap_or(now_us / 1_000_000);
+        let date = parsed.and_then(|it| it.header_raw(HeaderName::Date));
+        let date_s = date.and_then(date::seconds).unwrap_or(now_us / 1_000_000);
         let author = people(parsed.and_then(|it| it.from()), 1).pop();
         let sender = || people(parsed.and_then(|it| it.sender()), 1).pop();
         let attachments = parsed

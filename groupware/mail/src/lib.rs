@@ -36,6 +36,7 @@ mod numbers;
 mod outgoing;
 mod own_folders;
 mod query;
+mod reading;
 pub mod restored;
 mod since;
 mod unid;
@@ -51,6 +52,7 @@ pub use folder::Folder;
 pub use groupware_ids::Ids;
 pub use groupware_proto_mime::{
     Findings, MimeError, Origin, Part, Person, check, count_fields, has_field, is_address, parts,
+    picture_kind,
 };
 pub use import::{Imported, folder_called, import, import_once};
 pub use json::{message_json, parse_outgoing};
@@ -63,6 +65,7 @@ pub use mailbox::{
 pub use numbers::{Numbers, State};
 pub use outgoing::{Attached, Outgoing};
 pub use query::{ListQuery, Sort};
+pub use reading::Reading;
 pub use since::{Since, Vanished, changes_since, changes_since_json, is_long_since};
 pub use unid::Unid;
 pub use view::View;

@@ -1,9 +1,10 @@
 //! A message as people read it: who, when, what; text, HTML, and files.
 
-use groupware_proto_mime::{cut, head_bytes, people};
-use mail_parser::{HeaderName, HeaderValue, Message, MessageParser};
+use groupware_proto_mime::{Head, cut, people};
+use mail_parser::{HeaderName, HeaderValue, Message};
 
 use crate::entry::Entry;
+use crate::reading::Reading;
 use crate::{Part, Person, limits, parts};
 
 /// Longest identifier or list of identifiers of messages that is told.
@@ -42,8 +43,8 @@ impl<'a> View<'a> {
     /// Takes a message apart. Whatever the bytes are, there is something to show.
     pub fn of(message: &'a [u8], entry: &Entry) -> Self {
         const SUBJECT_BYTES: usize = 16 << 10;
-        let head = &message[..head_bytes(message)];
-        let parsed = MessageParser::new().parse_headers(head);
+        let head = Head::of(message);
+        let parsed = head.parse();
         let parsed = parsed.as_ref();
         let field = |name: HeaderName<'static>| {
             let address = parsed
@@ -75,33 +76,9 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The text without markup, if there is one to be read in place.
-    pub fn text(&self) -> Option<String> {
-        self.first("text/plain")
-    }
-
-    /// The text with markup, as it came: it may do whatever HTML can.
-    pub fn html(&self) -> Option<String> {
-        self.first("text/html")
-    }
-
-    fn first(&self, kind: &str) -> Option<String> {
-        let mut parts = self.parts.iter();
-        let part = parts.find(|part| part.is_text() && part.kind == kind)?;
-        Some(part.text())
-    }
-
-    /// The files that came with it; and texts after the first of their kind.
-    pub fn attachments(&self) -> impl Iterator<Item = &Part<'a>> {
-        let mut seen = Vec::new();
-        self.parts.iter().filter(move |part| {
-            if !part.is_text() {
-                return part.is_attachment();
-            }
-            let is_first = !seen.contains(&part.kind);
-            seen.push(part.kind.clone());
-            !is_first
-        })
+    /// What of it is read in place, and what is a file.
+    pub fn reading(&self) -> Reading<'_, 'a> {
+        Reading::of(&self.parts)
     }
 }
 

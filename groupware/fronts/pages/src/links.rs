@@ -2,13 +2,16 @@
 
 use maud::{Markup, html};
 
+use crate::mail::text::{foreign, is_override, ordered};
+
 /// Makes what begins like a web address a link.
 pub(crate) fn links(text: &str) -> Markup {
     let mut rest = text;
     let mut pieces: Vec<(&str, bool)> = Vec::new();
     while let Some(at) = next_link(rest) {
         let (before, link) = rest.split_at(at);
-        let end = link.find(|c: char| c.is_whitespace() || "<>\"".contains(c));
+        let ends = |c: char| c.is_whitespace() || is_override(c) || "<>\"".contains(c);
+        let end = link.find(ends);
         let link = &link[..end.unwrap_or(link.len())];
         let link = link.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '\'']);
         pieces.push((before, false));
@@ -24,8 +27,8 @@ pub(crate) fn links(text: &str) -> Markup {
     html! {
         @for (piece, is_link) in pieces {
             @if is_link {
-                a href=(piece) target="_blank" rel="noopener noreferrer nofollow" { (piece) }
-            } @else { (piece) }
+                a href=(piece) target="_blank" rel="noopener noreferrer nofollow" { (foreign(piece)) }
+            } @else { (ordered(piece)) }
         }
     }
 }
@@ -48,10 +51,13 @@ mod tests {
     fn only_web_addresses_become_links() {
         let check = |text: &str, expected: &str| {
             let found = links(text).into_string();
-            let short = found.replace(
-                " target=\"_blank\" rel=\"noopener noreferrer nofollow\"",
-                "",
-            );
+            let short = found
+                .replace(
+                    " target=\"_blank\" rel=\"noopener noreferrer nofollow\"",
+                    "",
+                )
+                .replace("<bdi>", "")
+                .replace("</bdi>", "");
             assert_eq!(short, expected);
         };
         check(
@@ -63,6 +69,10 @@ mod tests {
             "See https://x.y/?a=1&b=\"2\", or http://z.",
             "See <a href=\"https://x.y/?a=1&amp;b=\">https://x.y/?a=1&amp;b=</a>&quot;2&quot;, or \
              <a href=\"http://z\">http://z</a>.",
+        );
+        check(
+            "Pay at https://bad.example/\u{202e}.moc.knab//:sptth now",
+            "Pay at <a href=\"https://bad.example/\">https://bad.example/</a>.moc.knab//:sptth now",
         );
         check(
             "javascript:alert(1) https://",

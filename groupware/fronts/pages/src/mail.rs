@@ -1,12 +1,14 @@
 //! Mails: lists, one to be read, one to be written, folders.
 
 mod clean;
+mod data;
 mod draft;
 mod folders;
 mod invitation;
 mod list;
 mod message;
 mod origin;
+mod prose;
 mod shape;
 pub(crate) mod text;
 mod write;

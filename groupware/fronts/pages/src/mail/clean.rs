@@ -2,20 +2,22 @@
 //! pass for this server.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
 use ammonia::{Builder, UrlRelative};
 use maud::{Markup, PreEscaped};
+use percent_encoding::percent_decode_str;
+
+use super::{data, shape, text};
 
 /// What text needs; no forms, frames, media, or styles.
-const TAGS: [&str; 49] = [
+const TAGS: [&str; 48] = [
     "a",
     "abbr",
     "address",
     "b",
     "bdi",
-    "bdo",
     "big",
     "blockquote",
     "br",
@@ -64,19 +66,39 @@ const MORE_TAGS: [&str; 9] = ["font", "h1", "h2", "tfoot", "thead", "tr", "tt", 
 /// What a link may lead to.
 const LINKS: [&str; 3] = ["http://", "https://", "mailto:"];
 
+/// A picture that came with a mail, and the names by which its HTML may refer to it.
+#[derive(Debug, Default)]
+pub(crate) struct Picture {
+    /// The `Content-ID` without brackets.
+    pub(crate) id: Option<String>,
+    /// The `Content-Location`.
+    pub(crate) location: Option<String>,
+    /// The name of its file.
+    pub(crate) name: String,
+    /// Where this server has it.
+    pub(crate) path: String,
+}
+
 /// A mail's HTML without what could do harm.
 pub(crate) struct Cleaned {
     pub(crate) markup: Markup,
     /// Images from elsewhere that were left out: loading them would tell their sender that, when,
     /// and where the mail is read.
     pub(crate) left_out: usize,
+    /// The paths of the pictures that are shown.
+    pub(crate) shown: HashSet<String>,
+    /// Pictures stand in the HTML itself.
+    pub(crate) has_data: bool,
 }
 
-/// Cleans a mail's HTML, whose [shape](super::shape) is modest. `images` are those that came with the mail: their `Content-ID`s without
-/// brackets, and their paths here.
-pub(crate) fn clean(html: &str, images: Vec<(String, String)>) -> Cleaned {
+/// Cleans a mail's HTML. `None` where it costs too much to take apart.
+pub(crate) fn clean(html: &str, pictures: Vec<Picture>) -> Option<Cleaned> {
+    let (html, data) = data::take(html);
+    let html = shape::modest(&html)?;
+    let has_data = !data.is_empty();
     let left_out = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&left_out);
+    let shown = Arc::new(Mutex::new(HashSet::new()));
+    let (counted, noted) = (Arc::clone(&left_out), Arc::clone(&shown));
     let cell = ["align", "colspan", "rowspan", "valign"];
     let attributes: HashMap<_, HashSet<_>> = [
         ("a", HashSet::from(["href"])),
@@ -93,16 +115,28 @@ pub(crate) fn clean(html: &str, images: Vec<(String, String)>) -> Cleaned {
         .tag_attributes(attributes)
         .generic_attributes(HashSet::from(["dir", "lang", "title"]))
         .set_tag_attribute_values(opens_elsewhere)
-        .url_schemes(HashSet::from(["http", "https", "mailto", "cid"]))
+        .url_schemes(HashSet::from([
+            "http",
+            "https",
+            "mailto",
+            "cid",
+            data::SCHEME,
+        ]))
         // Only what the filter has written is relative when this is asked.
         .url_relative(UrlRelative::PassThrough)
         .link_rel(Some("noopener noreferrer nofollow"))
         .attribute_filter(
             move |element, attribute, value| match (element, attribute) {
                 ("img", "src") => {
-                    let path = strip_scheme(value, "cid:").and_then(|id| path_of(&images, id));
-                    if path.is_none() {
-                        counted.fetch_add(1, Relaxed);
+                    if let Some(uri) = data::uri(&data, value) {
+                        return Some(uri.to_owned().into());
+                    }
+                    let path = path_of(&pictures, value);
+                    match &path {
+                        Some(path) => {
+                            drop(noted.lock().map(|mut shown| shown.insert(path.clone())))
+                        }
+                        None => drop(counted.fetch_add(1, Relaxed)),
                     }
                     path.map(Into::into)
                 }
@@ -113,27 +147,47 @@ pub(crate) fn clean(html: &str, images: Vec<(String, String)>) -> Cleaned {
                 _ => Some(value.into()),
             },
         )
-        .clean(html)
+        .clean(&html)
         .to_string();
-    Cleaned {
-        markup: PreEscaped(cleaned),
+    let shown = shown.lock().map(|mut shown| std::mem::take(&mut *shown));
+    Some(Cleaned {
+        markup: PreEscaped(text::ordered(&cleaned).into_owned()),
         left_out: left_out.load(Relaxed),
-    }
+        shown: shown.unwrap_or_default(),
+        has_data,
+    })
 }
 
 /// Cleans a mail's HTML of which no image came along; none is left of what costs too much.
 pub fn clean_html(html: &str) -> String {
-    match super::shape::is_modest(html) {
-        true => clean(html, Vec::new()).markup.into_string(),
-        false => String::new(),
-    }
+    let cleaned = clean(html, Vec::new());
+    cleaned.map_or_else(String::new, |cleaned| cleaned.markup.into_string())
 }
 
-/// The path of an image by its `Content-ID` as a link has it.
-fn path_of(images: &[(String, String)], id: &str) -> Option<String> {
-    let id = id.replace("%40", "@");
-    let found = images.iter().find(|(known, _)| *known == id);
-    found.map(|(_, path)| path.clone())
+/// The path of the picture that HTML refers to: by its `Content-ID` (RFC 2392), by its `Content-Location` (RFC 2557), or
+/// by a name alone.
+fn path_of(pictures: &[Picture], value: &str) -> Option<String> {
+    let value = value.trim();
+    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let is = |known: Option<&str>, wanted: &str| {
+        known.is_some_and(|known| known.eq_ignore_ascii_case(wanted))
+    };
+    let found = match strip_scheme(value, "cid:") {
+        Some(id) => {
+            let (id, raw) = (decoded(id), id);
+            let mut all = pictures.iter();
+            all.find(|it| is(it.id.as_deref(), &id) || is(it.id.as_deref(), raw))
+        }
+        None => {
+            let name = decoded(value);
+            let is_name = !name.is_empty() && !name.contains(':') && !name.starts_with('/');
+            pictures.iter().find(|it| {
+                it.location.as_deref() == Some(value)
+                    || (is_name && (is(it.id.as_deref(), &name) || it.name == name))
+            })
+        }
+    };
+    found.map(|picture| picture.path.clone())
 }
 
 fn strip_scheme<'v>(value: &'v str, scheme: &str) -> Option<&'v str> {
@@ -148,8 +202,22 @@ mod tests {
     use super::*;
 
     fn cleaned(html: &str) -> Cleaned {
-        let logo = ("logo".to_owned(), "/message/X/file/logo.png".to_owned());
-        clean(html, vec![logo])
+        let picture = |id: &str, location: Option<&str>, name: &str| Picture {
+            id: Some(id.to_owned()),
+            location: location.map(str::to_owned),
+            name: name.to_owned(),
+            path: format!("/message/X/file/{name}"),
+        };
+        let pictures = vec![
+            picture("logo", None, "logo.png"),
+            picture(
+                "a+b$c@pier.example",
+                Some("http://pier.example/p.png"),
+                "p.png",
+            ),
+            picture("image001.png", None, "part-3.png"),
+        ];
+        clean(html, pictures).unwrap()
     }
 
     #[test]
@@ -181,7 +249,7 @@ mod tests {
             "<img src=x onerror=alert(1)>",
             "<svg onload=alert(1)><script>alert(1)</script></svg>",
             "<math><mtext><table><mglyph><style><img src=x onerror=alert(1)>",
-            "<noscript><p title=\"</noscript><img src=x onerror=alert(1)>\">",
+            "<noscript><img src=x onerror=alert(1)></noscript>",
             "<a href='javascript:alert(1)'>x</a>",
             "<a href='java\nscript:alert(1)'>x</a>",
             "<a href=' &#1; javascript:alert(1)'>x</a>",
@@ -227,15 +295,112 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_in_an_attribute_stays_there() {
+        let html = "<noscript><p title=\"</noscript><img src=x onerror=alert(1)>\">x";
+        let text = cleaned(html).markup.into_string();
+        assert!(
+            text.starts_with("<p title=\"") && text.ends_with("\">x</p>"),
+            "{text}"
+        );
+        assert_eq!(
+            text.matches('<').count(),
+            text.matches("<p").count() + 1,
+            "{text}"
+        );
+    }
+
+    #[test]
     fn images_from_elsewhere_are_counted() {
         let html = "<img src=cid:logo><img src=cid:other><img src=https://a/b><img alt=x>";
         assert_eq!(cleaned(html).left_out, 2);
     }
 
     #[test]
+    fn pictures_of_the_mail_are_found_by_all_their_names() {
+        for (src, name) in [
+            ("cid:logo", "logo.png"),
+            ("CID:LOGO", "logo.png"),
+            ("cid:a+b$c@pier.example", "p.png"),
+            ("cid:a%2Bb%24c%40pier.example", "p.png"),
+            ("http://pier.example/p.png", "p.png"),
+            ("image001.png", "part-3.png"),
+            ("p.png", "p.png"),
+            (" logo.png ", "logo.png"),
+        ] {
+            let found = cleaned(&format!("<img src=\"{src}\">"));
+            assert_eq!(
+                found.markup.into_string(),
+                format!("<img src=\"/message/X/file/{name}\">"),
+                "{src}"
+            );
+            assert_eq!(found.left_out, 0);
+            assert!(found.shown.contains(&format!("/message/X/file/{name}")));
+        }
+        for src in [
+            "cid:",
+            "cid:p.png",
+            "https://pier.example/p.png",
+            "/logo.png",
+            "//logo.png",
+            "x.png",
+            "data:0",
+        ] {
+            let found = cleaned(&format!("<img src=\"{src}\">"));
+            assert_eq!(
+                (found.markup.into_string(), found.left_out),
+                ("<img>".to_owned(), 1),
+                "{src}"
+            );
+        }
+    }
+
+    #[test]
+    fn pictures_within_the_html_are_shown_if_they_are_pictures() {
+        const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+        for begin in [
+            "data:image/png;base64,",
+            "DATA:image/x-png;charset=x;BASE64,",
+            "data:;base64,",
+        ] {
+            let found = cleaned(&format!("<p>pier<img alt=dot src=\"{begin}{PNG}\">"));
+            let expected =
+                format!("<p>pier<img alt=\"dot\" src=\"data:image/png;base64,{PNG}\"></p>");
+            assert_eq!(found.markup.into_string(), expected);
+            assert!(found.has_data);
+        }
+        // More of it than any other attribute may have.
+        let large = format!("{PNG}{}", "A".repeat(600 << 10));
+        let found = cleaned(&format!(
+            "<b>pier</b><img src=data:image/png;base64,{large}>"
+        ));
+        assert!(found.markup.into_string().ends_with(&format!("{large}\">")));
+        for bad in [
+            "data:image/png,x",
+            "data:image/png;base64,PHN2Zz4=",
+            "data:image/svg+xml;base64,PHN2Zz4=",
+            "data:text/html;base64,PHNjcmlwdD4=",
+        ] {
+            let found = cleaned(&format!("<img src=\"{bad}\"><a href=\"{bad}\">x</a>"));
+            let text = found.markup.into_string();
+            assert!(!text.contains("data") && found.left_out == 1, "{text}");
+        }
+    }
+
+    #[test]
+    fn letters_are_in_the_order_that_they_are_shown_in() {
+        let found = cleaned(
+            "<a href=https://evil.example>\u{202e}moc.knab</a> &#x202e;x <bdo dir=rtl>abc</bdo>",
+        );
+        let text = found.markup.into_string();
+        assert!(
+            !text.contains('\u{202e}') && !text.contains("bdo"),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn deep_html_needs_no_deep_stack() {
         let html = "<div>".repeat(900) + &"<p><b id=1>".repeat(50);
-        assert!(super::super::shape::is_modest(&html));
         let thread = std::thread::Builder::new().stack_size(256 << 10);
         let cleaning = thread.spawn(move || cleaned(&html).markup.into_string().len());
         assert!(cleaning.unwrap().join().unwrap() > 900);

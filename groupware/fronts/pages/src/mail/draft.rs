@@ -2,10 +2,9 @@
 
 use groupware_mail::{Attached, Outgoing, Person, Stored, Unid, View, limits};
 use groupware_service::Service;
-use mail_parser::decoders::html::html_to_text;
 
-use super::text::written;
-use super::{list, message};
+use super::text::{ordered, written};
+use super::{list, message, prose};
 use crate::error::PageError;
 use crate::field::Wrong;
 use crate::form::Fields;
@@ -289,7 +288,10 @@ fn joined(people: &[Person]) -> String {
 }
 
 fn files(unid: Unid, view: &View<'_>) -> Vec<Kept> {
-    let files = view.attachments().map(|part| Kept {
+    let reading = view.reading();
+    // A picture that is read in place goes along as a file.
+    let pictures = reading.preferred().filter(|part| !part.is_text());
+    let files = reading.files().chain(pictures).map(|part| Kept {
         mail: unid,
         name: part.name.clone(),
         bytes: part.data().len() as u64,
@@ -297,11 +299,27 @@ fn files(unid: Unid, view: &View<'_>) -> Vec<Kept> {
     files.collect()
 }
 
+/// The texts of a mail, one after the other.
 fn text_of(view: &View<'_>) -> String {
-    let text = view
-        .text()
-        .or_else(|| view.html().map(|html| html_to_text(&html)));
-    text.unwrap_or_default().replace("\r\n", "\n")
+    let reading = view.reading();
+    let texts = reading.plain().filter(|part| part.is_text());
+    let texts = texts.map(|part| {
+        let text = part.text();
+        match part.is_html() {
+            true => prose::text_of(&text),
+            false => text,
+        }
+    });
+    let texts: Vec<String> = texts.collect();
+    let text = match &texts[..] {
+        [text] => text.clone(),
+        texts => texts
+            .iter()
+            .map(|text| text.trim_end())
+            .collect::<Vec<_>>()
+            .join("\n\n"),
+    };
+    ordered(&text.replace("\r\n", "\n")).into_owned()
 }
 
 fn prefixed(prefix: &str, subject: &str) -> String {

@@ -11,7 +11,7 @@ use groupware_service::mail::{change as commit, change_in_slices, read};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::text::{message_path, path, when};
+use super::text::{foreign, message_path, path, when};
 use crate::error::PageError;
 use crate::form::{Fields, Sent};
 use crate::layout::{self, Here};
@@ -218,10 +218,10 @@ impl List<'_> {
                 td.pick {
                     input type="checkbox" name="pick" value=(unid) aria-label={ "Select: " (subject) };
                 }
-                td.people { @if people.is_empty() { "(nobody)" } @else { (people) } }
+                td.people { @if people.is_empty() { "(nobody)" } @else { (foreign(&people)) } }
                 td.subject {
                     (signs(entry.marks))
-                    a href=(target) { (subject) @if !entry.read { span.unseen { " (unread)" } } }
+                    a href=(target) { (foreign(subject)) @if !entry.read { span.unseen { " (unread)" } } }
                     @if entry.attachments { (clip()) }
                 }
                 td.date { (date) }

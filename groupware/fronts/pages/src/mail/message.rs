@@ -1,5 +1,7 @@
 //! One mail to be read.
 
+use std::collections::HashSet;
+
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use bytes::Bytes;
@@ -11,12 +13,12 @@ use groupware_mail::{
 use groupware_people::Directory;
 use groupware_service::Service;
 use groupware_service::mail::{note_read, read};
-use mail_parser::decoders::html::html_to_text;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::text::{file_path, message_path, path, size_text};
-use super::{clean, invitation, list, origin, shape};
+use super::clean::{self, Picture};
+use super::text::{file_path, foreign, message_path, path, size_text};
+use super::{invitation, list, origin, prose};
 use crate::error::PageError;
 use crate::form::Sent;
 use crate::layout::{self, Here};
@@ -28,8 +30,6 @@ type Reply = Result<Response, PageError>;
 
 /// Most text that is shown.
 const TEXT_BYTES: usize = 1 << 20;
-/// Images that a mail may show: none that can hold a script.
-const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 pub(super) fn unid(text: &str) -> Result<Unid, PageError> {
     Unid::parse(text).ok_or(PageError::NotFound)
@@ -123,7 +123,7 @@ pub(crate) async fn show(
         (tools(&visitor, &held, &folders))
         article.message {
             header {
-                h1 { (seen.subject) }
+                h1 { (foreign(&seen.subject)) }
                 (seen.people)
                 p.date { (list::signs(held.entry.marks)) (list::full_date(&visitor, held.entry.date_s)) }
                 (seen.origin)
@@ -134,7 +134,11 @@ pub(crate) async fn show(
         }
     };
     let here = Here::Mail(Some(held.folder));
-    layout::page(&service, &visitor, here, &seen.subject, &main)
+    let mut page = layout::page(&service, &visitor, here, &seen.subject, &main)?;
+    if seen.has_data {
+        layout::allow_data(&mut page);
+    }
+    Ok(page)
 }
 
 /// Whether taking a mail apart takes so long that others should not have to wait for it.
@@ -155,6 +159,8 @@ struct Seen {
     body: Markup,
     files: Markup,
     invitation: Option<MailInvitation>,
+    /// Pictures stand in its HTML.
+    has_data: bool,
 }
 
 impl Seen {
@@ -166,13 +172,15 @@ impl Seen {
     ) -> Self {
         let view = View::of(bytes, &held.entry);
         let origin = Findings::of(bytes, server).and_then(|found| found.origin());
+        let body = Body::of(held.unid, &view, as_text);
         Self {
             subject: list::subject(&view.subject).to_owned(),
             people: people(&view),
             origin: html! { @if let Some(origin) = &origin { (origin::words(origin)) } },
-            body: body(held.unid, &view, as_text),
-            files: files(held.unid, &view),
             invitation: invitation::of(&view.parts, owner, now),
+            files: files(held.unid, &body.files),
+            body: body.markup,
+            has_data: body.has_data,
         }
     }
 }
@@ -239,50 +247,98 @@ fn people(view: &View<'_>) -> Markup {
 /// A name is whatever its author says; the address beside it is what counts.
 fn person(person: &Person) -> Markup {
     html! {
-        @if person.name.trim().is_empty() { (person.email) }
-        @else { (person.name) " " span.address { "<" (person.email) ">" } }
+        @if person.name.trim().is_empty() { (foreign(&person.email)) }
+        @else { (foreign(&person.name)) " " span.address { "<" (foreign(&person.email)) ">" } }
     }
 }
 
-fn body(unid: Unid, view: &View<'_>, as_text: bool) -> Markup {
-    let (text, markup) = (view.text(), view.html());
-    match (markup, text) {
-        (Some(markup), text) if !shape::is_modest(&markup) => html! {
-            p.left-out { "The formatting of this mail is too intricate to be shown. This is its text." }
-            (plain(&text.unwrap_or_else(|| html_to_text(&markup))))
-        },
-        (Some(markup), text) if !as_text || text.is_none() => {
-            html_body(unid, view, &markup, text.is_some())
+/// The texts and pictures of a mail in their order, and the files beside them.
+struct Body<'v> {
+    markup: Markup,
+    files: Vec<&'v Part<'v>>,
+    has_data: bool,
+}
+
+impl<'v> Body<'v> {
+    fn of(unid: Unid, view: &'v View<'v>, as_text: bool) -> Self {
+        let reading = view.reading();
+        let (mut shown, mut left_out, mut has_data) = (HashSet::new(), 0, false);
+        let parts: Vec<&Part<'_>> = match as_text {
+            true => reading.plain().collect(),
+            false => reading.preferred().collect(),
+        };
+        let mut texts = Vec::new();
+        for part in &parts {
+            texts.push(match part.is_text() {
+                false => picture(unid, part),
+                true if !part.is_html() => plain(&part.text()),
+                true => {
+                    let html = part.text();
+                    match clean::clean(&html, pictures(unid, view)) {
+                        Some(cleaned) => {
+                            shown.extend(cleaned.shown);
+                            left_out += cleaned.left_out;
+                            has_data |= cleaned.has_data;
+                            html! { div.html-mail { (cleaned.markup) } }
+                        }
+                        None => too_intricate(&html),
+                    }
+                }
+            });
         }
-        (markup, Some(text)) => html! {
-            (plain(&text))
-            @if markup.is_some() {
-                p.hint { a href=(message_path(unid)) { "Show it with its formatting" } }
+        let files = reading.files();
+        let files = files.filter(|part| !shown.contains(&file_path(unid, &part.name)));
+        let markup = html! {
+            (from_elsewhere(left_out))
+            @for text in &texts { (text) }
+            @if parts.is_empty() { p.hint { "This mail has no text." } }
+            @if reading.has_plain() {
+                p.hint {
+                    @if as_text { a href=(message_path(unid)) { "Show it with its formatting" } }
+                    @else { a href={ (message_path(unid)) "?as=text" } { "Show it as plain text" } }
+                }
             }
-        },
-        _ => html! { p.hint { "This mail has no text." } },
+        };
+        Self {
+            markup,
+            files: files.collect(),
+            has_data,
+        }
     }
 }
 
-fn html_body(unid: Unid, view: &View<'_>, markup: &str, has_text: bool) -> Markup {
-    let images: Vec<(String, String)> = view
-        .parts
-        .iter()
-        .filter(|part| IMAGES.contains(&part.kind.as_str()))
-        .filter_map(|part| Some((part.id.clone()?, file_path(unid, &part.name))))
-        .collect();
-    let cleaned = clean::clean(markup, images);
+/// A picture between texts.
+fn picture(unid: Unid, part: &Part<'_>) -> Markup {
+    html! { div.html-mail { img src=(file_path(unid, &part.name)) alt=(part.name); } }
+}
+
+/// The pictures that HTML may refer to.
+fn pictures(unid: Unid, view: &View<'_>) -> Vec<Picture> {
+    let pictures = view.parts.iter().filter(|part| part.picture().is_some());
+    let pictures = pictures.map(|part| Picture {
+        id: part.id.clone(),
+        location: part.location.clone(),
+        name: part.name.clone(),
+        path: file_path(unid, &part.name),
+    });
+    pictures.collect()
+}
+
+fn too_intricate(html: &str) -> Markup {
     html! {
-        @if cleaned.left_out > 0 {
+        p.left-out { "The formatting of this mail is too intricate to be shown. This is its text." }
+        (plain(&prose::text_of(html)))
+    }
+}
+
+fn from_elsewhere(left_out: usize) -> Markup {
+    html! {
+        @if left_out > 0 {
             p.left-out {
-                (cleaned.left_out) " "
-                (if cleaned.left_out == 1 { "image" } else { "images" })
+                (left_out) " "
+                (if left_out == 1 { "image" } else { "images" })
                 " from elsewhere left out: loading them would tell the sender when and where you read this."
             }
-        }
-        div.html-mail { (cleaned.markup) }
-        @if has_text {
-            p.hint { a href={ (message_path(unid)) "?as=text" } { "Show it as plain text" } }
         }
     }
 }
@@ -315,13 +371,7 @@ fn plain(text: &str) -> Markup {
     }
 }
 
-fn files(unid: Unid, view: &View<'_>) -> Markup {
-    let markup = view.html().unwrap_or_default();
-    let is_shown = |part: &Part<'_>| {
-        let id = part.id.as_deref().map(|id| format!("cid:{id}"));
-        IMAGES.contains(&part.kind.as_str()) && id.is_some_and(|id| markup.contains(&id))
-    };
-    let files: Vec<&Part<'_>> = view.attachments().filter(|part| !is_shown(part)).collect();
+fn files(unid: Unid, files: &[&Part<'_>]) -> Markup {
     html! {
         @if !files.is_empty() {
             section.files aria-labelledby="files" {
@@ -329,7 +379,7 @@ fn files(unid: Unid, view: &View<'_>) -> Markup {
                 ul {
                     @for part in files {
                         li {
-                            a href=(file_path(unid, &part.name)) download { (part.name) }
+                            a href=(file_path(unid, &part.name)) download { (foreign(&part.name)) }
                             " " span.address { (size_text(part.data().len() as u64)) }
                         }
                     }
@@ -367,11 +417,8 @@ pub(crate) async fn file(
         let parts = mail::parts(&bytes);
         let mut files = parts.iter().filter(|part| !part.is_multipart());
         let part = files.find(|part| part.name == name)?;
-        Some(reply::file(
-            &part.name,
-            &part.kind,
-            part.data().into_owned(),
-        ))
+        let kind = part.picture().unwrap_or(&part.kind);
+        Some(reply::file(&part.name, kind, part.data().into_owned()))
     });
     found.await.ok_or(PageError::NotFound)
 }

@@ -2,8 +2,8 @@
 //!
 //! The rules for broken HTML make parsers copy every element of style that was left open into
 //! each block that follows, and look through all that is open again and again: a hundred kilobytes
-//! can ask for gigabytes. A tokenizer, which has no such rules, counts what they would do. What
-//! would hide tags from it, drawings and lists to choose from, counts as too much at once.
+//! can ask for gigabytes. A tokenizer, which has no such rules, counts what they would do. It writes
+//! the HTML anew, without what would hide tags from it: drawings, and lists to choose from.
 
 use std::cell::{Cell, RefCell};
 
@@ -40,15 +40,93 @@ const SHORT: [&str; 20] = [
     "area", "base", "br", "col", "dd", "dt", "embed", "hr", "img", "input", "li", "link", "meta",
     "option", "p", "tbody", "td", "th", "tr", "wbr",
 ];
-/// Elements within which tags follow other rules.
-const FOREIGN: [&str; 4] = ["frameset", "math", "select", "svg"];
+/// Elements in which nothing is.
+const VOID: [&str; 13] = [
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track",
+    "wbr",
+];
+/// Elements of which nothing is shown, with what is in them: drawings, and lists to choose from. Within them, tags follow
+/// other rules, which would hide some from the tokenizer.
+const LEFT_OUT: [&str; 2] = ["select", "svg"];
+/// Elements whose tags are left out for the same reason. Their text stays.
+const UNWRAPPED: [&str; 5] = ["frame", "frameset", "math", "noscript", "textarea"];
+/// What may be in a list to choose from.
+const OPTIONS: [&str; 4] = ["hr", "optgroup", "option", "script"];
+/// Behind one of these, a drawing is over (HTML, 13.2.6.5).
+const BREAKS_OUT: [&str; 44] = [
+    "b",
+    "big",
+    "blockquote",
+    "body",
+    "br",
+    "center",
+    "code",
+    "dd",
+    "div",
+    "dl",
+    "dt",
+    "em",
+    "embed",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "head",
+    "hr",
+    "i",
+    "img",
+    "li",
+    "listing",
+    "menu",
+    "meta",
+    "nobr",
+    "ol",
+    "p",
+    "pre",
+    "ruby",
+    "s",
+    "small",
+    "span",
+    "strong",
+    "strike",
+    "sub",
+    "sup",
+    "table",
+    "tt",
+    "u",
+    "ul",
+    "var",
+];
+/// Elements whose content is no text to be read.
+const UNREAD: [&str; 6] = ["iframe", "noembed", "noframes", "script", "style", "title"];
 
-/// Whether the HTML costs little to take apart.
-pub(crate) fn is_modest(html: &str) -> bool {
-    if html.len() > BYTES {
-        return false;
+/// The HTML without what hides tags from a tokenizer, and without what its styles hide. `None` where it costs too much to
+/// take apart.
+pub(crate) fn modest(html: &str) -> Option<String> {
+    let mut shape = tokenize(html, Shape::new(true))?;
+    let open = shape.skipped.take();
+    if open.is_some_and(|open| open.why == Why::Style) {
+        // What has no end hides nothing.
+        shape = tokenize(html, Shape::new(false))?;
     }
-    let tokenizer = Tokenizer::new(Shape::default(), TokenizerOpts::default());
+    let modest = shape.modest.into_inner();
+    (modest.len() <= 4 * BYTES).then_some(modest)
+}
+
+/// A receiver of tokens that may have enough of them.
+pub(super) trait Sink: TokenSink<Handle = ()> {
+    /// Tokens so far, or `None` if it takes no more.
+    fn tokens(&self) -> Option<usize>;
+}
+
+/// Feeds HTML to a tokenizer. `None` where that costs too much.
+pub(super) fn tokenize<S: Sink>(html: &str, sink: S) -> Option<S> {
+    if html.len() > BYTES {
+        return None;
+    }
+    let tokenizer = Tokenizer::new(sink, TokenizerOpts::default());
     let input = BufferQueue::default();
     let (mut rest, mut seen, mut pieces) = (html, 0, 0);
     while !rest.is_empty() {
@@ -59,20 +137,51 @@ pub(crate) fn is_modest(html: &str) -> bool {
         while !input.is_empty() {
             let _ = tokenizer.feed(&input);
         }
-        let shape = &tokenizer.sink;
-        pieces = match shape.tokens.get() == seen {
+        let tokens = tokenizer.sink.tokens()?;
+        pieces = match tokens == seen {
             true => pieces + 1,
             false => 0,
         };
-        seen = shape.tokens.get();
-        if shape.is_too_much.get() || pieces > PIECES_OF_A_TOKEN {
-            return false;
+        seen = tokens;
+        if pieces > PIECES_OF_A_TOKEN {
+            return None;
         }
     }
-    true
+    tokenizer.end();
+    tokenizer.sink.tokens()?;
+    Some(tokenizer.sink)
 }
 
-#[derive(Default)]
+/// How the tokenizer goes on behind a tag.
+pub(super) fn state_behind(tag: &Tag) -> TokenSinkResult<()> {
+    match (tag.kind, &*tag.name) {
+        (TagKind::EndTag, _) => TokenSinkResult::Continue,
+        (_, "script") => TokenSinkResult::RawData(RawKind::ScriptData),
+        (_, "style" | "xmp" | "iframe" | "noembed" | "noframes") => {
+            TokenSinkResult::RawData(RawKind::Rawtext)
+        }
+        (_, "title" | "textarea") => TokenSinkResult::RawData(RawKind::Rcdata),
+        (_, "plaintext") => TokenSinkResult::Plaintext,
+        _ => TokenSinkResult::Continue,
+    }
+}
+
+/// An element that is left out, while it is open.
+struct Skipped {
+    name: LocalName,
+    /// How many of its name are open.
+    depth: usize,
+    why: Why,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Why {
+    /// [`LEFT_OUT`] or [`UNREAD`].
+    Kind,
+    /// Its style hides it.
+    Style,
+}
+
 struct Shape {
     tokens: Cell<usize>,
     starts: Cell<usize>,
@@ -82,9 +191,28 @@ struct Shape {
     styles: RefCell<Vec<LocalName>>,
     /// How many of the styles are behind a fence.
     fenced: Cell<usize>,
+    /// Elements that styles hide are left out.
+    hides: bool,
+    skipped: RefCell<Option<Skipped>>,
+    modest: RefCell<String>,
 }
 
 impl Shape {
+    fn new(hides: bool) -> Self {
+        Self {
+            tokens: Cell::default(),
+            starts: Cell::default(),
+            copies: Cell::default(),
+            is_too_much: Cell::default(),
+            open: RefCell::default(),
+            styles: RefCell::default(),
+            fenced: Cell::default(),
+            hides,
+            skipped: RefCell::default(),
+            modest: RefCell::default(),
+        }
+    }
+
     fn start(&self, tag: &Tag) {
         let (name, is) = (&tag.name, |names: &[&str]| names.contains(&&*tag.name));
         let (mut open, mut styles) = (self.open.borrow_mut(), self.styles.borrow_mut());
@@ -99,10 +227,8 @@ impl Shape {
         if !is(&SHORT) {
             open.push(name.clone());
         }
-        let is_too_much = self.starts.get() > STARTS
-            || self.copies.get() > COPIES
-            || open.len() > LEVELS
-            || is(&FOREIGN);
+        let is_too_much =
+            self.starts.get() > STARTS || self.copies.get() > COPIES || open.len() > LEVELS;
         self.is_too_much.set(self.is_too_much.get() || is_too_much);
     }
 
@@ -116,6 +242,130 @@ impl Shape {
             styles.remove(at);
         }
     }
+
+    /// Returns true for a tag of what is left out.
+    fn is_skipped(&self, tag: &Tag) -> bool {
+        let mut skipped = self.skipped.borrow_mut();
+        let Some(open) = &mut *skipped else {
+            *skipped = self.skip(tag);
+            return skipped.is_some();
+        };
+        let is_start = tag.kind == TagKind::StartTag;
+        let breaks_out = is_start
+            && open.why == Why::Kind
+            && match &*open.name {
+                "select" => !OPTIONS.contains(&&*tag.name),
+                "svg" => BREAKS_OUT.contains(&&*tag.name),
+                _ => false,
+            };
+        if breaks_out {
+            *skipped = self.skip(tag);
+            return skipped.is_some();
+        }
+        if tag.name == open.name {
+            match is_start {
+                true if tag.self_closing => {}
+                true => open.depth += 1,
+                false => open.depth -= 1,
+            }
+        }
+        if open.depth == 0 {
+            *skipped = None;
+        }
+        true
+    }
+
+    /// What a tag begins that is left out.
+    fn skip(&self, tag: &Tag) -> Option<Skipped> {
+        let is_kind = LEFT_OUT.contains(&&*tag.name) || UNREAD.contains(&&*tag.name);
+        let why = match is_kind {
+            true => Why::Kind,
+            false if self.hides && is_hidden(tag) && !VOID.contains(&&*tag.name) => Why::Style,
+            false => return None,
+        };
+        let is_one = tag.kind == TagKind::StartTag && !(tag.self_closing && &*tag.name == "svg");
+        is_one.then(|| Skipped {
+            name: tag.name.clone(),
+            depth: 1,
+            why,
+        })
+    }
+
+    /// Writes a tag, for which every parser of HTML finds the same.
+    fn write(&self, tag: &Tag) {
+        let is_name = |name: &str| {
+            !name.is_empty()
+                && name
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+        };
+        let left_out = ["plaintext", "xmp", "listing"];
+        let is_left_out = [&LEFT_OUT[..], &UNWRAPPED, &UNREAD, &left_out]
+            .iter()
+            .any(|names| names.contains(&&*tag.name));
+        if !is_name(&tag.name) || is_left_out {
+            return;
+        }
+        let mut modest = self.modest.borrow_mut();
+        modest.push('<');
+        if tag.kind == TagKind::EndTag {
+            modest.push('/');
+        }
+        modest.push_str(&tag.name);
+        let attributes = tag.attrs.iter().filter(|_| tag.kind == TagKind::StartTag);
+        for attribute in attributes.filter(|attribute| is_name(&attribute.name.local)) {
+            modest.push(' ');
+            modest.push_str(&attribute.name.local);
+            modest.push_str("=\"");
+            escape(&attribute.value, &mut modest);
+            modest.push('"');
+        }
+        modest.push('>');
+        drop(modest);
+        match tag.kind {
+            TagKind::StartTag => self.start(tag),
+            TagKind::EndTag => self.end(&tag.name),
+        }
+    }
+}
+
+fn escape(text: &str, to: &mut String) {
+    for letter in text.chars() {
+        match letter {
+            '&' => to.push_str("&amp;"),
+            '<' => to.push_str("&lt;"),
+            '>' => to.push_str("&gt;"),
+            '"' => to.push_str("&quot;"),
+            '\0' => {}
+            _ => to.push(letter),
+        }
+    }
+}
+
+/// Returns true if the style of an element hides it, as that of a line which only lists of mails should show.
+fn is_hidden(tag: &Tag) -> bool {
+    let style = tag.attrs.iter().find(|it| &*it.name.local == "style");
+    style.is_some_and(|style| {
+        let style: String = style
+            .value
+            .chars()
+            .filter(|letter| !letter.is_whitespace())
+            .map(|letter| letter.to_ascii_lowercase())
+            .collect();
+        let mut rules = style.split(';');
+        rules.any(|rule| {
+            matches!(
+                rule.trim_end_matches("!important"),
+                "display:none" | "visibility:hidden"
+            )
+        })
+    })
+}
+
+impl Sink for Shape {
+    fn tokens(&self) -> Option<usize> {
+        (!self.is_too_much.get()).then(|| self.tokens.get())
+    }
 }
 
 impl TokenSink for Shape {
@@ -123,24 +373,21 @@ impl TokenSink for Shape {
 
     fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
         self.tokens.set(self.tokens.get() + 1);
-        let Token::TagToken(tag) = token else {
-            return TokenSinkResult::Continue;
-        };
-        if tag.kind == TagKind::EndTag {
-            self.end(&tag.name);
-            return TokenSinkResult::Continue;
-        }
         // Once it is too much, nothing more is counted.
-        if !self.is_too_much.get() {
-            self.start(&tag);
+        if self.is_too_much.get() {
+            return TokenSinkResult::Continue;
         }
-        match &*tag.name {
-            "script" => TokenSinkResult::RawData(RawKind::ScriptData),
-            "style" | "xmp" | "iframe" | "noembed" | "noframes" => {
-                TokenSinkResult::RawData(RawKind::Rawtext)
+        match token {
+            Token::TagToken(tag) => {
+                if !self.is_skipped(&tag) {
+                    self.write(&tag);
+                }
+                state_behind(&tag)
             }
-            "title" | "textarea" => TokenSinkResult::RawData(RawKind::Rcdata),
-            "plaintext" => TokenSinkResult::Plaintext,
+            Token::CharacterTokens(text) if self.skipped.borrow().is_none() => {
+                escape(&text, &mut self.modest.borrow_mut());
+                TokenSinkResult::Continue
+            }
             _ => TokenSinkResult::Continue,
         }
     }
@@ -160,8 +407,10 @@ mod tests {
             row.repeat(1000),
             "<li>x".repeat(1000)
         );
-        assert!(is_modest(&letter));
-        assert!(is_modest("") && is_modest("plain &amp; simple") && is_modest("<"));
+        assert!(modest(&letter).is_some());
+        for text in ["", "plain &amp; simple", "&lt;"] {
+            assert_eq!(modest(text).as_deref(), Some(text));
+        }
     }
 
     #[test]
@@ -183,11 +432,9 @@ mod tests {
             repeat("<table><td>", 5000),
             repeat("<p>", 30_000),
             format!("<i {attributes}>"),
-            "<svg><style><div>".to_owned(),
-            "<select><style></select>".to_owned(),
             repeat("x", 600 << 10),
         ] {
-            assert!(!is_modest(&html), "{:.60}", html);
+            assert!(modest(&html).is_none(), "{html:.60}");
         }
     }
 
@@ -196,6 +443,75 @@ mod tests {
         let open: String = (0..2000)
             .map(|id| format!("<b id={id}><style></b></style><i title='</b>'></i><!--</b>-->"))
             .collect();
-        assert!(!is_modest(&(open + &"<p>x".repeat(2000))));
+        assert!(modest(&(open + &"<p>x".repeat(2000))).is_none());
+    }
+
+    #[test]
+    fn what_can_t_be_counted_is_left_out_alone() {
+        for (html, expected) in [
+            (
+                "<p>Dear <b>crew</b></p><svg width=1><circle r=4 /><text>x</text></svg><p>pier",
+                "<p>Dear <b>crew</b></p><p>pier",
+            ),
+            (
+                "<p>pier</p><select><option>a<option>b</select> on",
+                "<p>pier</p> on",
+            ),
+            ("<select><option>a<p>text</p>", "<p>text</p>"),
+            ("<svg><g><div>text</div>", "<div>text</div>"),
+            ("<svg><svg></svg>x</svg>y", "y"),
+            ("<svg/>y", "y"),
+            ("a<svg><style><p></style></svg>b", "ab"),
+            (
+                "<math><mi>x</mi><mo>=</mo><mn>5</mn></math>!",
+                "<mi>x</mi><mo>=</mo><mn>5</mn>!",
+            ),
+            ("<frameset><frame src=x></frameset>text", "text"),
+            ("<textarea><b>x</textarea>y", "&lt;b&gt;xy"),
+            ("<xmp><b>x</xmp>y", "&lt;b&gt;xy"),
+            (
+                "<script>alert('<p>')</script>y<style>p{}</style>z<title>t</title>",
+                "yz",
+            ),
+            (
+                "<svg><foreignObject><p>text</p></foreignObject></svg>y",
+                "<p>text</p></foreignobject>y",
+            ),
+            (
+                "<a href='x&quot;y' onclick=z \"q=1>t</a>",
+                "<a href=\"x&quot;y\" onclick=\"z\">t</a>",
+            ),
+            ("x<!-- <p> --><!doctype html>y", "xy"),
+        ] {
+            assert_eq!(modest(html).as_deref(), Some(expected), "{html}");
+        }
+    }
+
+    #[test]
+    fn what_styles_hide_is_hidden() {
+        for (html, expected) in [
+            (
+                "<div style='display: none; x:y'>preview <div>x</div></div><p>letter",
+                "<p>letter",
+            ),
+            (
+                "<span style=\"DISPLAY:NONE !important\">preview</span>letter",
+                "letter",
+            ),
+            (
+                "<div style='display:none'>no end<p>letter",
+                "<div style=\"display:none\">no end<p>letter",
+            ),
+            (
+                "<div style='display:block'>letter</div>",
+                "<div style=\"display:block\">letter</div>",
+            ),
+            (
+                "<img style='display:none' src=x>letter",
+                "<img style=\"display:none\" src=\"x\">letter",
+            ),
+        ] {
+            assert_eq!(modest(html).as_deref(), Some(expected), "{html}");
+        }
     }
 }

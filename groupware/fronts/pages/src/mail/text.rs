@@ -1,8 +1,11 @@
 //! What mails are called in paths and on pages.
 
+use std::borrow::Cow;
+
 use groupware_mail::{Folder, Person, Unid};
 use groupware_text::push_encoded;
 use jiff::civil::Date;
+use maud::{Markup, html};
 
 use crate::zone::{self, Zone};
 
@@ -22,6 +25,25 @@ pub(crate) fn file_path(unid: Unid, name: &str) -> String {
     let mut path = format!("/message/{unid}/file/");
     push_encoded(&mut path, name, b"");
     path
+}
+
+/// Text of somebody else's within a line, which can't change the order of what stands beside it.
+pub(crate) fn foreign(text: &str) -> Markup {
+    html! { bdi { (text) } }
+}
+
+/// Returns true for the controls that make letters be shown in another order than they stand in. No language needs them:
+/// the letters say in which direction they are read.
+pub(crate) fn is_override(letter: char) -> bool {
+    matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A text without such controls.
+pub(crate) fn ordered(text: &str) -> Cow<'_, str> {
+    match text.contains(is_override) {
+        true => Cow::Owned(text.replace(is_override, "")),
+        false => Cow::Borrowed(text),
+    }
 }
 
 /// `1.2 MB`, as people read sizes.

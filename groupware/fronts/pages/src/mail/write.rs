@@ -18,7 +18,7 @@ use serde::Deserialize;
 
 use super::draft::{Draft, Kept};
 use super::message;
-use super::text::{path, size_text};
+use super::text::{foreign, path, size_text};
 use crate::edit::directory_list;
 use crate::error::PageError;
 use crate::field::{Input, Wrong, area};
@@ -354,7 +354,7 @@ fn files(draft: &Draft) -> Markup {
                         input type="checkbox" id={ "keep-" (number) } name="keep" checked
                             value={ (file.mail) "/" (file.name) };
                         label for={ "keep-" (number) } {
-                            (file.name) " " span.address { (size_text(file.bytes)) }
+                            (foreign(&file.name)) " " span.address { (size_text(file.bytes)) }
                         }
                     }
                 }
