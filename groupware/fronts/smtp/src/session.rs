@@ -11,11 +11,11 @@ use groupware_mail::{self as mail, MailError, Parcel, Reason, limits};
 use groupware_mailauth::{Came, body_hashes};
 use groupware_net::{Line, NoLine, Permit};
 use groupware_people::Account;
-use groupware_proto_smtp::{Command, Flaw, Mechanism, Text, Trace, command};
+use groupware_proto_smtp::{Command, Flaw, Mechanism, POSTMASTER, Text, Trace, command};
 use groupware_runtime::{Caller, Client};
 use groupware_service::ChangeError;
 use groupware_service::mail::{change_with_message, has_room};
-use groupware_store::CommitError;
+use groupware_store::{CommitError, StoreError};
 use tokio::sync::watch;
 
 use crate::shared::{Role, Smtp};
@@ -200,6 +200,7 @@ impl<'a> Session<'a> {
         }
         wire.reply("250-PIPELINING");
         wire.reply("250-8BITMIME");
+        wire.reply("250-SMTPUTF8");
         wire.reply("250-ENHANCEDSTATUSCODES");
         wire.reply(&format!("250 SIZE {}", limits::MESSAGE_BYTES - TRACE_BYTES));
     }
@@ -323,12 +324,13 @@ impl<'a> Session<'a> {
         if size.is_some_and(|size| size > limits::MESSAGE_BYTES - TRACE_BYTES) {
             return "552 5.3.4 The message is too large";
         }
-        let local = self.shared.local_name(&from);
+        let local = self.local_name(&from);
         match (self.role, &self.user) {
             (Role::Submission, None) => return "530 5.7.0 Sign in first",
             (Role::Submission, Some(user)) => {
                 let is_own = local.is_some_and(|name| name.eq_ignore_ascii_case(user.name.key()));
-                if !is_own {
+                // Nobody answers a report, such as that a mail was read (RFC 8098, 3).
+                if !is_own && !from.is_empty() {
                     return "553 5.7.1 You can't send as somebody else";
                 }
             }
@@ -350,13 +352,13 @@ impl<'a> Session<'a> {
     }
 
     fn rcpt(&mut self, to: String) -> &'static str {
-        let Some(envelope) = &mut self.envelope else {
+        let Some(envelope) = &self.envelope else {
             return "503 5.5.1 Say MAIL first";
         };
         if envelope.to.len() >= limits::RECIPIENTS {
             return "452 4.5.3 Too many recipients";
         }
-        let Some(name) = self.shared.local_name(&to) else {
+        let Some(name) = self.local_name(&to) else {
             self.errors += 1;
             return "550 5.7.1 Mail to other servers is not passed on";
         };
@@ -365,7 +367,7 @@ impl<'a> Session<'a> {
         if !is_known && self.shared.tries_names(&self.caller) {
             return "450 4.7.1 Too many names that nobody has here: try again later";
         }
-        let account = match self.shared.service.auth.find(name) {
+        let account = match self.find(name) {
             Ok(Some(account)) => account,
             Ok(None) => {
                 self.errors += 1;
@@ -377,6 +379,9 @@ impl<'a> Session<'a> {
             Err(_) => return "451 4.3.0 Not now: try again later",
         };
         let mailbox = account.name.key();
+        let Some(envelope) = &mut self.envelope else {
+            return "503 5.5.1 Say MAIL first";
+        };
         if !envelope.users.contains(&**mailbox) {
             // Told of the message as a whole, the others would not get it either. Whoever asks often learns how much
             // room there is, as by sending.
@@ -390,6 +395,30 @@ impl<'a> Session<'a> {
         }
         envelope.to.push(to);
         "250 2.1.5 Go on"
+    }
+
+    /// The name in an address of this server: of its domain, of the machine that its listener is on, or the postmaster's
+    /// (RFC 5321, 4.1.3 and 4.5.1).
+    fn local_name<'t>(&self, address: &'t str) -> Option<&'t str> {
+        let of_this_machine = || {
+            let (name, host) = address.rsplit_once('@').filter(|_| self.is_local)?;
+            let is_loopback = ["[127.0.0.1]", "[IPv6:::1]"]
+                .iter()
+                .any(|known| host.eq_ignore_ascii_case(known));
+            is_loopback.then_some(name)
+        };
+        let postmaster = || (address == POSTMASTER).then_some(address);
+        let of_domain = self.shared.local_name(address);
+        of_domain.or_else(of_this_machine).or_else(postmaster)
+    }
+
+    /// The account of a name, or of what stands before a `+` in it: what follows is for its owner to sort by (RFC 5233).
+    fn find(&self, name: &str) -> Result<Option<Arc<Account>>, StoreError> {
+        let auth = &self.shared.service.auth;
+        match (auth.find(name)?, name.split_once('+')) {
+            (None, Some((name, _))) if !name.is_empty() => auth.find(name),
+            (found, _) => Ok(found),
+        }
     }
 
     async fn data(&mut self, wire: &mut Line) -> Result<String, NoLine> {
@@ -420,7 +449,6 @@ impl<'a> Session<'a> {
         match text.finish() {
             Err(_) if is_short => Ok("452 4.3.1 No room just now: try again later".to_owned()),
             Err(Flaw::TooLarge) => Ok("552 5.3.4 The message is too large".to_owned()),
-            Err(Flaw::LongLine) => Ok("554 5.6.0 A line is too long".to_owned()),
             Err(Flaw::BareLineEnd) => {
                 self.errors = ERRORS + 1;
                 Ok("550 5.6.0 Lines end with CR LF, both".to_owned())

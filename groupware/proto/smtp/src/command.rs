@@ -1,9 +1,9 @@
-//! One line of a client, read. The grammar is `smtp-proto`'s; what this server does not do is not
-//! told apart.
+//! One line of a client, read. The grammar is `smtp-proto`'s, but for what it has no form for: addresses with the
+//! number of a host, and the postmaster without a domain. What this server does not do is not told apart.
 
-use smtp_proto::{
-    AUTH_LOGIN, AUTH_PLAIN, Error, MAIL_BODY_BINARYMIME, MAIL_REQUIRETLS, MAIL_SMTPUTF8, Request,
-};
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use smtp_proto::{AUTH_LOGIN, AUTH_PLAIN, Error, MAIL_BODY_BINARYMIME, MAIL_REQUIRETLS, Request};
 
 /// What a client asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,11 +63,49 @@ pub fn command(line: &[u8]) -> Option<Command> {
     if text.iter().any(|byte| *byte < b' ' || *byte == 0x7F) {
         return None;
     }
-    match Request::parse(&mut line.iter()) {
-        Ok(request) => Some(known(request)),
-        Err(Error::UnknownCommand) => Some(Command::Other),
-        Err(_) => None,
+    if is_to_postmaster(text) {
+        return Some(Command::Rcpt(POSTMASTER.to_owned()));
     }
+    let (line, literal) = match literal(line) {
+        Some((before, literal, after)) => ([before, HOST, after].concat(), Some(literal)),
+        None => (line.to_vec(), None),
+    };
+    let mut command = match Request::parse(&mut line.iter()) {
+        Ok(request) => known(request),
+        Err(Error::UnknownCommand) => Command::Other,
+        Err(_) => return None,
+    };
+    if let (Some(literal), Command::Mail { from: address, .. } | Command::Rcpt(address)) =
+        (literal, &mut command)
+    {
+        let local = address.strip_suffix("literal")?.to_owned();
+        *address = local + literal;
+    }
+    Some(command)
+}
+
+/// Whom every server has (RFC 5321, 4.5.1).
+pub const POSTMASTER: &str = "postmaster";
+/// What stands for the number of a host while the rest of a line is parsed.
+const HOST: &[u8] = b"literal";
+
+/// Returns true for a recipient that needs no domain.
+fn is_to_postmaster(text: &[u8]) -> bool {
+    let wanted = b"RCPT TO:<postmaster>";
+    text.trim_ascii_end().eq_ignore_ascii_case(wanted)
+}
+
+/// The number of a host in a line, with its brackets, and what stands before and behind it (RFC 5321, 4.1.3).
+fn literal(line: &[u8]) -> Option<(&[u8], &str, &[u8])> {
+    let line_text = std::str::from_utf8(line).ok()?;
+    let at = line_text.find("@[")? + 1;
+    let end = at + line_text[at..].find("]>")? + 1;
+    let number = &line_text[at + 1..end - 1];
+    let is_number = match number.get(..5) {
+        Some(tag) if tag.eq_ignore_ascii_case("IPv6:") => number[5..].parse::<Ipv6Addr>().is_ok(),
+        _ => number.parse::<Ipv4Addr>().is_ok(),
+    };
+    is_number.then(|| (&line[..at], &line_text[at..end], &line[end..]))
 }
 
 fn known<T: AsRef<str> + Into<String>>(request: Request<T>) -> Command {
@@ -76,8 +114,7 @@ fn known<T: AsRef<str> + Into<String>>(request: Request<T>) -> Command {
         Request::Helo { host } => Command::Helo(host.into()),
         Request::Mail { from } => Command::Mail {
             size: Some(from.size).filter(|size| *size > 0),
-            asks_too_much: from.flags & (MAIL_BODY_BINARYMIME | MAIL_REQUIRETLS | MAIL_SMTPUTF8)
-                != 0,
+            asks_too_much: from.flags & (MAIL_BODY_BINARYMIME | MAIL_REQUIRETLS) != 0,
             from: from.address.into(),
         },
         Request::Rcpt { to } => Command::Rcpt(to.address.into()),
@@ -139,6 +176,52 @@ mod tests {
         }
         assert_eq!(command(b"QUIT\n"), None);
         assert_eq!(command(b"NOOP\rQUIT\r\n"), None);
+    }
+
+    #[test]
+    fn addresses_of_all_forms_are_read() {
+        for (line, address) in [
+            ("MAIL FROM:<bob@[192.0.2.1]>", "bob@[192.0.2.1]"),
+            (
+                "MAIL FROM:<bob@[IPv6:2001:db8::1]> SIZE=5",
+                "bob@[IPv6:2001:db8::1]",
+            ),
+            ("RCPT TO:<ada@[127.0.0.1]>", "ada@[127.0.0.1]"),
+            ("RCPT TO:<postmaster>", "postmaster"),
+            ("rcpt to:<PostMaster> ", "postmaster"),
+            (
+                "RCPT TO:<postmaster@here.example>",
+                "postmaster@here.example",
+            ),
+            ("RCPT TO:<ada+lists@here.example>", "ada+lists@here.example"),
+            ("RCPT TO:<>", ""),
+            (
+                "MAIL FROM:<bj\u{f6}rn@k\u{f8}benhavn.example> SMTPUTF8",
+                "bj\u{f6}rn@k\u{f8}benhavn.example",
+            ),
+        ] {
+            let found = match read(line) {
+                Some(
+                    Command::Mail {
+                        from,
+                        asks_too_much: false,
+                        ..
+                    }
+                    | Command::Rcpt(from),
+                ) => from,
+                other => panic!("{line}: {other:?}"),
+            };
+            assert_eq!(found, address, "{line}");
+        }
+        for bad in [
+            "MAIL FROM:<bob@[192.0.2]>",
+            "MAIL FROM:<bob@[x]>",
+            "MAIL FROM:<@[192.0.2.1]>",
+            "MAIL FROM:<bob@[IPv6:192.0.2.1]>",
+            "RCPT TO:<bob@[192.0.2.1]",
+        ] {
+            assert_eq!(read(bad), None, "{bad}");
+        }
     }
 
     proptest! {

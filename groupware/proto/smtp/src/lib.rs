@@ -5,6 +5,6 @@ mod command;
 mod data;
 mod trace;
 
-pub use command::{Command, Mechanism, command};
+pub use command::{Command, Mechanism, POSTMASTER, command};
 pub use data::{Flaw, Text};
 pub use trace::Trace;

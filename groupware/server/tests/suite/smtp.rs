@@ -224,6 +224,49 @@ fn it_is_no_open_relay() {
 }
 
 #[test]
+fn addresses_of_all_forms_are_taken() {
+    let world = world();
+    let mut client = world.receiver();
+    let offer = client.expect("EHLO x", "250");
+    assert!(offer.contains("SMTPUTF8"), "{offer}");
+    for from in [
+        "bob@[192.0.2.1]",
+        "bob@[IPv6:2001:db8::1]",
+        "bj\u{f6}rn@k\u{f8}benhavn.example",
+    ] {
+        client.expect(&format!("MAIL FROM:<{from}> SMTPUTF8"), "250");
+        client.expect("RSET", "250");
+    }
+    client.expect("MAIL FROM:<x@example.com>", "250");
+    for to in [
+        "ann+lists@localhost",
+        "ann+@localhost",
+        "ann@[127.0.0.1]",
+        "ann@[IPv6:::1]",
+    ] {
+        client.expect(&format!("RCPT TO:<{to}>"), "250");
+    }
+    for (to, reply) in [
+        ("eve+lists@localhost", "550 5.1.1"),
+        ("+ann@localhost", "550 5.1.1"),
+        ("ann@[192.0.2.1]", "550 5.7.1"),
+        ("ann@[127.0.0]", "501"),
+        // Whom nobody has made.
+        ("postmaster", "550 5.1.1"),
+    ] {
+        client.expect(&format!("RCPT TO:<{to}>"), reply);
+    }
+    client.expect("DATA", "354");
+    client.expect("Subject: to a tag\r\n\r\nhi\r\n.", "250");
+    assert!(world.newest(0).contains("to a tag"));
+    // Whoever is signed in may report, such as that a mail was read.
+    let mut client = world.submission();
+    client.expect("EHLO x", "250");
+    client.expect(&world.plain(0), "235");
+    client.expect("MAIL FROM:<>", "250");
+}
+
+#[test]
 fn users_sign_in_to_hand_in_mail_and_write_in_their_own_name() {
     let world = world();
     let mut client = world.submission();
@@ -306,7 +349,7 @@ fn what_is_too_much_is_refused() {
     let mut client = world.receiver();
     client.expect("EHLO x", "250");
     client.expect("MAIL FROM:<a@b> SIZE=99999999", "552");
-    client.expect("MAIL FROM:<a@b> SMTPUTF8", "555");
+    client.expect("MAIL FROM:<a@b> REQUIRETLS", "555");
     client.begin("a@b", "ann@localhost");
     let block = "x".repeat(998) + "\r\n";
     for _ in 0..(17 << 20) / block.len() {
@@ -322,8 +365,8 @@ fn what_is_too_much_is_refused() {
     client.begin("a@b", "ann@localhost");
     assert!(
         client
-            .say(&("x".repeat(20_000) + "\r\n."))
-            .starts_with("554")
+            .say(&("\r\n".to_owned() + &"x".repeat(20_000) + "\r\n."))
+            .starts_with("250")
     );
     client.begin("a@b", "ann@localhost");
     assert!(

@@ -296,7 +296,7 @@ fn commands_out_of_their_order() {
         "MAIL FROM:<a@b> FROB=1",
         "MAIL FROM:<a@b> SIZE=x",
         "MAIL FROM:<a@b> BODY=BINARYMIME",
-        "MAIL FROM:<a@b> SMTPUTF8",
+        "MAIL FROM:<a@b> REQUIRETLS",
         "MAIL FROM:<a@b> REQUIRETLS",
     ]);
     assert_snapshot!(client.take());
@@ -310,7 +310,10 @@ fn messages_that_are_refused() {
     let line = "x".repeat(998) + "\r\n";
     for (what, text) in [
         ("a head that is too large", "X: y\r\n".repeat(3000)),
-        ("a line that is too long", "x".repeat(20_000) + "\r\n"),
+        (
+            "a long line",
+            "X: y\r\n\r\n".to_owned() + &"x".repeat(20_000) + "\r\n",
+        ),
         ("a circle", "Received: x\r\n".repeat(101)),
         (
             "a mailbox that has room",
@@ -379,6 +382,7 @@ fn mail_of_users() {
         "MAIL FROM:<bob@localhost>",
         "MAIL FROM:<x@example.com>",
         "MAIL FROM:<>",
+        "RSET",
     ]);
     for text in [
         "From: bob@localhost\r\n\r\n.",
