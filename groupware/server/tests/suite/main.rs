@@ -12,6 +12,7 @@ mod mail_since;
 mod owner;
 mod pages;
 mod pages_mail;
+mod pages_mail_as_written;
 mod pages_users;
 mod people;
 mod proxies;

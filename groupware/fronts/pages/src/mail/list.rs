@@ -205,12 +205,11 @@ impl List<'_> {
             _ => message_path(unid),
         };
         let people = match self.shows_recipients() {
-            true => {
-                let names: Vec<_> = entry.summary.to.iter().map(mail::Person::shown).collect();
-                names.join(", ")
-            }
-            false => entry.summary.from.shown().to_owned(),
+            true => entry.summary.to.as_slice(),
+            false => std::slice::from_ref(&entry.summary.from),
         };
+        let people: Vec<&str> = people.iter().map(mail::Person::shown).collect();
+        let is_nobody = people.iter().all(|name| name.is_empty());
         let date = when(&self.visitor.zone, self.visitor.today, entry.date_s);
         let subject = subject(&entry.summary.subject);
         html! {
@@ -218,7 +217,14 @@ impl List<'_> {
                 td.pick {
                     input type="checkbox" name="pick" value=(unid) aria-label={ "Select: " (subject) };
                 }
-                td.people { @if people.is_empty() { "(nobody)" } @else { (foreign(&people)) } }
+                td.people {
+                    @if is_nobody { "(nobody)" } @else {
+                        @for (number, name) in people.iter().enumerate() {
+                            @if number > 0 { ", " }
+                            (foreign(name))
+                        }
+                    }
+                }
                 td.subject {
                     (signs(entry.marks))
                     a href=(target) { (foreign(subject)) @if !entry.read { span.unseen { " (unread)" } } }
