@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use groupware_recurrence::UnknownZone;
 use groupware_store::{ReadError, StoreError};
 use groupware_text::shortened;
 
@@ -27,6 +28,12 @@ pub enum CalendarError {
 impl From<StoreError> for CalendarError {
     fn from(error: StoreError) -> Self {
         Self::Unreadable(error.into())
+    }
+}
+
+impl From<UnknownZone> for CalendarError {
+    fn from(error: UnknownZone) -> Self {
+        Self::bad_request(error.to_string())
     }
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::source;
-use crate::time::Moment;
+use groupware_recurrence::Moment;
 
 /// An enumeration that is a lower-case word on the wire and in the store, and an upper-case one
 /// in iCalendar.

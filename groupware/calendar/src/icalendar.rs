@@ -13,14 +13,13 @@ use calcard::{
         ICalendarProperty as Property, ICalendarValue, ICalendarValueType, Uri,
     },
 };
+use groupware_recurrence::{FileZones, readable};
 use groupware_text::shortened;
 use serde_json::{Value, json};
 
 use crate::{
     Attendee, CalendarError, Class, Details, Entry, Event, Moment, NewAttendee, NewEvent, Reason,
     Role, State, Status, Transparency, UserType,
-    file_zones::FileZones,
-    imported::readable::readable,
     json::{bare_address, check_uid, end_of, is_computed, recurrence_refused, word},
     limits, source, time,
     values::{duration, integer, parameter, text},
@@ -100,7 +99,8 @@ fn read_event(
     let start = moment(component, &Property::Dtstart, zones)?
         .ok_or_else(|| invalid("an event has no DTSTART"))?;
     let end = moment(component, &Property::Dtend, zones)?;
-    let end = end_of(&start, end, duration(component)?)?;
+    let lasts = duration(component).map_err(invalid)?;
+    let end = end_of(&start, end, lasts)?;
     let organizer = component.property(&Property::Organizer);
     let owned = |property| text(component, &property).map(str::to_owned);
     Ok(NewEvent {

@@ -3,8 +3,6 @@
 
 mod notes;
 mod occurrences;
-pub(crate) mod readable;
-pub(crate) mod recurrence;
 pub(crate) mod view;
 
 use std::ops::Range;

@@ -9,11 +9,11 @@ use crate::imported::view;
 use crate::json::bare_address;
 use crate::mailbox::{self, Changes, HeldEntry};
 use crate::object::Imported;
-use crate::values::text;
 use crate::{
     Action, ActionBody, CalendarError, Context, Decision, Entry, Reason, State, Target, answer,
     limits,
 };
+use groupware_recurrence::values::text;
 
 /// An event that a mail brings, for the calendar of whoever got it.
 #[derive(Debug, Clone)]

@@ -269,7 +269,7 @@ impl WireMoment {
                 "A time has either utc or tzid, not both.",
             )),
             (true, None) => Ok(Moment::Utc(local)),
-            (false, Some(tzid)) => Moment::zoned(local, &tzid),
+            (false, Some(tzid)) => Ok(Moment::zoned(local, &tzid)?),
             (false, None) => Ok(Moment::Floating(local)),
         }
     }

@@ -16,11 +16,11 @@ use crate::imported::view::{self, Series};
 use crate::mailbox::{Changes, HeldEntry};
 use crate::object::Imported;
 use crate::read::refuse_kept;
-use crate::values::{integer, text};
 use crate::{
     CalendarError, Class, Context, Decision, Details, Event, NewEvent, Reason, Status,
     Transparency, limits, source, time,
 };
+use groupware_recurrence::values::{integer, text};
 
 /// Changes of components, by their numbers, time zones left out.
 type Edits = Vec<(usize, Vec<Edit>)>;

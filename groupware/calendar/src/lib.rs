@@ -31,7 +31,6 @@ mod error;
 mod event;
 mod export;
 mod extend;
-mod file_zones;
 mod icalendar;
 mod import;
 mod imported;
@@ -50,13 +49,12 @@ mod object;
 mod query;
 mod read;
 mod source;
-mod time;
-mod transitions;
 mod update;
-mod values;
 mod version;
 mod written;
 mod zones;
+
+use groupware_recurrence::{time, values};
 
 pub use answer::{Action, ActionBody, Target, answer};
 pub use context::{Context, Decision};
@@ -71,6 +69,7 @@ pub use event::{
 pub use export::{ICalendarParts, write_icalendar};
 pub use extend::{Extension, extend};
 pub use groupware_ids::Ids;
+pub use groupware_recurrence::Moment;
 pub use icalendar::parse_icalendar;
 pub use import::{Outcome, Ready, import, ready};
 pub use instances::instances;
@@ -85,6 +84,5 @@ pub use look::{
 pub use object::Imported;
 pub use query::{EventQuery, Format, InvitationQuery};
 pub use read::{event, notice};
-pub use time::Moment;
 pub use update::{UpdateOptions, update};
 pub use version::{Version, require_seen};

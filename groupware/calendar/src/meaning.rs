@@ -9,8 +9,8 @@ use std::ops::Range;
 use calcard::common::timezone::Tz;
 
 use crate::imported::view;
-use crate::transitions::{Transitions, YEAR_S};
 use crate::zones;
+use groupware_recurrence::{Transitions, YEAR_S};
 
 /// Most bytes of descriptions in a calendar: they are in memory while it is written.
 const BYTES: usize = 4 << 20;

@@ -37,6 +37,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "groupware-ids",
             "groupware-people",
             "groupware-proto-ical",
+            "groupware-recurrence",
             "groupware-store",
             "groupware-text",
         ],
@@ -219,6 +220,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ("groupware-proto-mime", &["groupware-text"]),
     ("groupware-proto-proxy", &[]),
     ("groupware-proto-smtp", &[]),
+    (
+        "groupware-recurrence",
+        &["groupware-proto-ical", "groupware-text"],
+    ),
     ("groupware-runtime", &["groupware-net", "groupware-people"]),
     (
         "groupware-server",

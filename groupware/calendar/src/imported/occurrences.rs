@@ -9,9 +9,9 @@ use calcard::icalendar::{
     ICalendarComponent, ICalendarDuration, ICalendarPeriod, ICalendarProperty as Property,
     ICalendarRecurrenceRule as Rule, ICalendarValue,
 };
+use groupware_recurrence::rules as recurrence;
 use jiff::civil::{Date, DateTime, Time};
 
-use super::recurrence;
 use super::view::{Series, Times, local};
 use crate::object::Span;
 use crate::{Moment, limits, time, values};

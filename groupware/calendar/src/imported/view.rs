@@ -11,16 +11,16 @@ use calcard::icalendar::{
 use calcard::{Entry as Parsed, Parser};
 use jiff::civil::{DateTime, Time};
 
-use super::readable::readable;
-use crate::file_zones::FileZones;
 use crate::icalendar::extra;
 use crate::json::bare_address;
 use crate::object::{Kind, Span};
-use crate::values::{duration, integer, parameter, text};
 use crate::{
     Answer, Attendee, Class, Details, Event, Moment, Organizer, Role, Status, Transparency,
     UserType, limits, time,
 };
+use groupware_recurrence::FileZones;
+use groupware_recurrence::readable;
+use groupware_recurrence::values::{duration, integer, parameter, text};
 
 /// Parses an object.
 ///

@@ -6,9 +6,9 @@ use calcard::icalendar::{ICalendar, ICalendarComponent, ICalendarProperty as Pro
 use groupware_proto_ical::Edit;
 use jiff::civil::DateTime;
 
-use crate::file_zones::FileZones;
-use crate::values::{duration, text};
 use crate::{Details, Moment, time, zones};
+use groupware_recurrence::FileZones;
+use groupware_recurrence::values::{duration, text};
 
 /// Whether two moments are the same to people: a day, by the clock wherever they are, or an instant.
 pub(super) fn is_same(one: &Moment, other: &Moment) -> bool {

@@ -9,18 +9,18 @@ use calcard::icalendar::{
 };
 use jiff::civil::DateTime;
 
-use crate::imported::recurrence;
+use crate::rules;
 use crate::time;
 use crate::values::{self, plain_time};
 
 /// A year, by whole days.
-pub(crate) const YEAR_S: i64 = 366 * 86_400;
+pub const YEAR_S: i64 = 366 * 86_400;
 /// Most onsets of a description that is expanded.
 const ONSETS: usize = 20_000;
 
 /// Offsets from UTC in seconds, each with the moment from which it holds; the first holds from the beginning.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Transitions(Vec<(i64, i64)>);
+pub struct Transitions(Vec<(i64, i64)>);
 
 /// The start of one of a zone's times.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,7 +33,7 @@ struct Onset {
 impl Transitions {
     /// Expands a description in a range of seconds since 1970; `None` if it can't be read, or if it has too many
     /// onsets. `takes` is asked for each rule before it is expanded.
-    pub(crate) fn of(
+    pub fn of(
         calendar: &ICalendar,
         described: &ICalendarComponent,
         range: &Range<i64>,
@@ -67,12 +67,12 @@ impl Transitions {
     }
 
     /// One offset at all times.
-    pub(crate) fn fixed(offset: i64) -> Self {
+    pub fn fixed(offset: i64) -> Self {
         Self(vec![(i64::MIN, offset)])
     }
 
     /// The offset that never changes, if there is one.
-    pub(crate) fn only(&self) -> Option<i64> {
+    pub fn only(&self) -> Option<i64> {
         match self.0[..] {
             [(_, offset)] => Some(offset),
             _ => None,
@@ -80,7 +80,7 @@ impl Transitions {
     }
 
     /// The moment of a wall clock. In a gap and in a fold, the offset before the change counts: RFC 5545 §3.3.5.
-    pub(crate) fn instant(&self, local: DateTime) -> i64 {
+    pub fn instant(&self, local: DateTime) -> i64 {
         let clock = time::seconds(local);
         let mut before = self.0.first().map_or(0, |(_, offset)| *offset);
         for (at, (start, offset)) in self.0.iter().enumerate() {
@@ -98,14 +98,14 @@ impl Transitions {
     }
 
     /// The wall clock of a moment.
-    pub(crate) fn local(&self, second: i64) -> DateTime {
+    pub fn local(&self, second: i64) -> DateTime {
         let holds = self.0.iter().rfind(|(at, _)| *at <= second);
         let holds = holds.or_else(|| self.0.first());
         time::utc(second.saturating_add(holds.map_or(0, |(_, offset)| *offset)))
     }
 
     /// Whether a zone of the database has the same offsets in a range.
-    pub(crate) fn is_of(&self, zone: Tz, range: &Range<i64>) -> bool {
+    pub fn is_of(&self, zone: Tz, range: &Range<i64>) -> bool {
         const STEP_S: i64 = 28 * 86_400;
         let is_alike = |second: i64| time::local_in(second, zone) == Some(self.local(second));
         // Both sides of each change are compared first: they tell most zones apart at once.
@@ -163,7 +163,7 @@ fn add_onsets(
         let last = until.map_or(range.start, |until| time::seconds(until).min(range.start));
         let from = time::utc(last.saturating_sub(3 * YEAR_S));
         let around = from..time::utc(range.end.saturating_add(YEAR_S));
-        let starts = recurrence::starts(rule, first, until, &around)?;
+        let starts = rules::starts(rule, first, until, &around)?;
         // Those of all rules together: a description may have thousands.
         if starts.is_cut || starts.at.len() > left {
             return None;

@@ -24,17 +24,17 @@ const NUMBERS: usize = 1_000;
 
 /// What a rule comes to.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Starts {
+pub struct Starts {
     /// In their order.
-    pub(crate) at: Vec<DateTime>,
+    pub at: Vec<DateTime>,
     /// Whether there are more in the range.
-    pub(crate) is_cut: bool,
+    pub is_cut: bool,
 }
 
 /// When the rule has an event begin whose first beginning is `first`, from the range's start on or earlier, and
 /// before its end; none after `until`. `None` for rules that are not followed: by minutes and seconds, with more
 /// than 24 times a day, or of another calendar than the Gregorian.
-pub(crate) fn starts(
+pub fn starts(
     rule: &Rule,
     first: DateTime,
     until: Option<DateTime>,

@@ -8,39 +8,39 @@ use calcard::icalendar::{
 use jiff::Span;
 use jiff::civil::{Date, DateTime, Time};
 
-use crate::{CalendarError, Reason};
-
 /// The first text of a property.
-pub(crate) fn text<'a>(component: &'a ICalendarComponent, property: &Property) -> Option<&'a str> {
+pub fn text<'a>(component: &'a ICalendarComponent, property: &Property) -> Option<&'a str> {
     component.property(property)?.values.first()?.as_text()
 }
 
-pub(crate) fn parameter(entry: &ICalendarEntry, name: &Parameter) -> Option<String> {
+/// A parameter's text.
+pub fn parameter(entry: &ICalendarEntry, name: &Parameter) -> Option<String> {
     entry.parameter(name)?.as_text().map(str::to_owned)
 }
 
-pub(crate) fn integer(component: &ICalendarComponent, property: &Property) -> Option<u32> {
+/// A number of a property that isn't negative.
+pub fn integer(component: &ICalendarComponent, property: &Property) -> Option<u32> {
     let number = component.property(property)?.values.first()?.as_integer()?;
     u32::try_from(number).ok()
 }
 
-pub(crate) fn duration(component: &ICalendarComponent) -> Result<Option<Span>, CalendarError> {
+/// How long a component lasts by its DURATION.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn duration(component: &ICalendarComponent) -> Result<Option<Span>, &'static str> {
     let Some(entry) = component.property(&Property::Duration) else {
         return Ok(None);
     };
-    let wrong = |what: &str| {
-        let message = format!("Invalid iCalendar: DURATION {what}.");
-        CalendarError::refused(Reason::InvalidICalendar, message)
-    };
     let Some(ICalendarValue::Duration(duration)) = entry.values.first() else {
-        return Err(wrong("is none"));
+        return Err("DURATION is none");
     };
-    let span = span(duration).ok_or_else(|| wrong("is out of range"))?;
+    let span = span(duration).ok_or("DURATION is out of range")?;
     Ok(Some(span))
 }
 
 /// A duration that isn't negative.
-pub(crate) fn span(duration: &ICalendarDuration) -> Option<Span> {
+pub fn span(duration: &ICalendarDuration) -> Option<Span> {
     let days = i64::from(duration.weeks) * 7 + i64::from(duration.days);
     let span = Span::new()
         .try_days(days)
@@ -51,7 +51,7 @@ pub(crate) fn span(duration: &ICalendarDuration) -> Option<Span> {
 }
 
 /// The date of a value, of the years 1 to 9999.
-pub(crate) fn civil_date(value: &PartialDateTime) -> Option<Date> {
+pub fn civil_date(value: &PartialDateTime) -> Option<Date> {
     let year = i16::try_from(value.year?).ok().filter(|year| *year >= 1)?;
     let month = i8::try_from(value.month?).ok()?;
     let day = i8::try_from(value.day?).ok()?;
@@ -59,7 +59,7 @@ pub(crate) fn civil_date(value: &PartialDateTime) -> Option<Date> {
 }
 
 /// The wall clock of a value, whatever zone it is in; of a date, midnight.
-pub(crate) fn plain_time(value: &PartialDateTime) -> Option<DateTime> {
+pub fn plain_time(value: &PartialDateTime) -> Option<DateTime> {
     let date = civil_date(value)?;
     let Some(hour) = value.hour else {
         return Some(date.to_datetime(Time::midnight()));
@@ -72,7 +72,7 @@ pub(crate) fn plain_time(value: &PartialDateTime) -> Option<DateTime> {
 }
 
 /// Seconds east of UTC that a value says.
-pub(crate) fn offset(value: &PartialDateTime) -> Option<i64> {
+pub fn offset(value: &PartialDateTime) -> Option<i64> {
     let minutes = i64::from(value.tz_minute.unwrap_or(0));
     let seconds = i64::from(value.tz_hour?) * 3600 + minutes * 60;
     Some(if value.tz_minus { -seconds } else { seconds })

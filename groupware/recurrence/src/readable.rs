@@ -24,7 +24,7 @@ const DATES: [&str; 10] = [
 ];
 
 /// The text as it is to be parsed.
-pub(crate) fn readable(original: &str) -> Cow<'_, str> {
+pub fn readable(original: &str) -> Cow<'_, str> {
     let mut written = String::new();
     let mut copied = 0;
     let mut at = original.len() - original.trim_start_matches('\u{feff}').len();
@@ -93,7 +93,7 @@ fn plain_dates(value: &str) -> Option<String> {
 }
 
 /// Whether a text is a recurrence rule: RFC 5545 §3.3.10, RFC 7529 §4. Parts of other names are no fault.
-pub(crate) fn is_rule(text: &str) -> bool {
+pub fn is_rule(text: &str) -> bool {
     let mut has_frequency = false;
     for part in text.split(';').map(str::trim) {
         if part.is_empty() {

@@ -18,9 +18,9 @@ use calcard::icalendar::{
 use jiff::Span;
 use jiff::civil::DateTime;
 
+use crate::time::{self, Moment, UnknownZone};
 use crate::transitions::{Transitions, YEAR_S};
 use crate::values::{self, plain_time, text};
-use crate::{CalendarError, Moment, time};
 
 /// Most rules of descriptions that are expanded for an object.
 const RULES: usize = 200;
@@ -105,9 +105,9 @@ const PLACES: [&str; 73] = [
 
 /// A time zone as an object means it.
 #[derive(Debug, Clone)]
-pub(crate) struct FileZone {
+pub struct FileZone {
     /// The name that it goes by everywhere; none, if nobody has one for it.
-    pub(crate) name: Option<String>,
+    pub name: Option<String>,
     rules: Rules,
 }
 
@@ -155,7 +155,7 @@ impl FileZone {
 }
 
 /// The time zones of an object, each found out when it is asked for.
-pub(crate) struct FileZones<'a> {
+pub struct FileZones<'a> {
     calendar: &'a ICalendar,
     /// When the object takes place, as far as its zones matter.
     range: OnceCell<Range<i64>>,
@@ -164,7 +164,8 @@ pub(crate) struct FileZones<'a> {
 }
 
 impl<'a> FileZones<'a> {
-    pub(crate) fn of(calendar: &'a ICalendar) -> Self {
+    /// Those that a calendar names.
+    pub fn of(calendar: &'a ICalendar) -> Self {
         Self {
             calendar,
             range: OnceCell::new(),
@@ -174,7 +175,7 @@ impl<'a> FileZones<'a> {
     }
 
     /// The zone of a name; `None` if nobody knows it.
-    pub(crate) fn get(&self, name: &str) -> Option<FileZone> {
+    pub fn get(&self, name: &str) -> Option<FileZone> {
         if let Some(zone) = self.found.borrow().get(name) {
             return zone.clone();
         }
@@ -185,11 +186,11 @@ impl<'a> FileZones<'a> {
     }
 
     /// The moment that a value says in the zone of its property; `None` if it says none.
-    pub(crate) fn moment(
+    pub fn moment(
         &self,
         value: &PartialDateTime,
         zone: Option<&str>,
-    ) -> Option<Result<Moment, CalendarError>> {
+    ) -> Option<Result<Moment, UnknownZone>> {
         let clock = plain_time(value)?;
         if value.hour.is_none() {
             return Some(Ok(Moment::Day(clock.date())));
@@ -202,10 +203,13 @@ impl<'a> FileZones<'a> {
     }
 
     /// A wall clock in a zone. Of a zone that has no name elsewhere, the moment has the name in the file.
-    pub(crate) fn zoned(&self, local: DateTime, name: &str) -> Result<Moment, CalendarError> {
-        let zone = self.get(name).ok_or_else(|| time::unknown_zone(name))?;
+    ///
+    /// # Errors
+    /// If nobody knows the zone.
+    pub fn zoned(&self, local: DateTime, name: &str) -> Result<Moment, UnknownZone> {
+        let zone = self.get(name).ok_or_else(|| UnknownZone::named(name))?;
         let instant = zone.instant(local);
-        let instant = instant.ok_or_else(|| time::unknown_zone(name))?;
+        let instant = instant.ok_or_else(|| UnknownZone::named(name))?;
         Ok(Moment::Zoned {
             local,
             tzid: zone.name.unwrap_or_else(|| name.to_owned()),
@@ -214,7 +218,7 @@ impl<'a> FileZones<'a> {
     }
 
     /// The same moment as others can understand it: in UTC, if its zone has no name elsewhere.
-    pub(crate) fn shown(&self, moment: Moment) -> Moment {
+    pub fn shown(&self, moment: Moment) -> Moment {
         let has_name = |zone: &str| self.get(zone).is_none_or(|zone| zone.name.is_some());
         match &moment {
             Moment::Zoned { tzid, instant, .. } if !has_name(tzid) => {
@@ -225,7 +229,7 @@ impl<'a> FileZones<'a> {
     }
 
     /// A moment of the same kind and zone at a second since 1970.
-    pub(crate) fn at(&self, moment: &Moment, second: i64) -> Option<Moment> {
+    pub fn at(&self, moment: &Moment, second: i64) -> Option<Moment> {
         let clock = match moment {
             Moment::Zoned { tzid, .. } => self.get(tzid)?.local(second)?,
             _ => time::utc(second),
@@ -241,7 +245,7 @@ impl<'a> FileZones<'a> {
     }
 
     /// A moment of the same kind and zone with another wall clock.
-    pub(crate) fn with_local(&self, moment: &Moment, clock: DateTime) -> Option<Moment> {
+    pub fn with_local(&self, moment: &Moment, clock: DateTime) -> Option<Moment> {
         Some(match moment {
             Moment::Day(_) => Moment::Day(clock.date()),
             Moment::Utc(_) => Moment::Utc(clock),
@@ -251,7 +255,7 @@ impl<'a> FileZones<'a> {
     }
 
     /// The moment that is later by days of the calendar and by exact hours, minutes, and seconds: RFC 5545 §3.3.6.
-    pub(crate) fn plus(&self, moment: &Moment, span: Span) -> Option<Moment> {
+    pub fn plus(&self, moment: &Moment, span: Span) -> Option<Moment> {
         let Moment::Zoned { local, .. } = moment else {
             return moment.plus(span);
         };
@@ -355,7 +359,7 @@ fn by_name_of_place(name: &str) -> Option<FileZone> {
 }
 
 /// The zone that a name means on its own: of the database, of Windows, or an offset.
-pub(crate) fn by_name(name: &str) -> Option<FileZone> {
+fn by_name(name: &str) -> Option<FileZone> {
     const EXCHANGE: &str = "tzone://Microsoft/";
     let bare = name.trim().trim_matches('"');
     let bare = bare.strip_prefix(EXCHANGE).unwrap_or(bare);
