@@ -90,6 +90,20 @@ impl Users {
         names
     }
 
+    /// The users who manage others, in order of their names, and at most so many.
+    pub fn administrators(&self, most: usize) -> Vec<Arc<Account>> {
+        let users = self.users.read().unwrap_or_else(PoisonError::into_inner);
+        let mut found: Vec<_> = users
+            .values()
+            .filter(|account| account.credentials().admin)
+            .cloned()
+            .collect();
+        drop(users);
+        found.sort_unstable_by(|a, b| a.name.key().cmp(b.name.key()));
+        found.truncate(most);
+        found
+    }
+
     /// The users after this name, or from the first on, in order of their names, and at most so many.
     pub fn after(&self, name: &str, most: usize) -> Vec<Arc<Account>> {
         let users = self.users.read().unwrap_or_else(PoisonError::into_inner);

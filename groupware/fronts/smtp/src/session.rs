@@ -367,31 +367,50 @@ impl<'a> Session<'a> {
         if !is_known && self.shared.tries_names(&self.caller) {
             return "450 4.7.1 Too many names that nobody has here: try again later";
         }
-        let account = match self.find(name) {
-            Ok(Some(account)) => account,
-            Ok(None) => {
-                self.errors += 1;
-                if !is_known {
-                    self.shared.note_wrong_name(&self.caller);
-                }
-                return "550 5.1.1 No such user here";
-            }
+        let is_postmaster = name.eq_ignore_ascii_case(POSTMASTER);
+        if is_postmaster && envelope.to.iter().any(|known| *known == to) {
+            return "250 2.1.5 Go on";
+        }
+        let accounts = match self.find(name) {
+            Ok(Some(account)) => vec![account],
+            Ok(None) if is_postmaster => self.shared.postmasters(),
+            Ok(None) => Vec::new(),
             Err(_) => return "451 4.3.0 Not now: try again later",
         };
-        let mailbox = account.name.key();
+        if accounts.is_empty() {
+            self.errors += 1;
+            if !is_known {
+                self.shared.note_wrong_name(&self.caller);
+            }
+            return "550 5.1.1 No such user here";
+        }
+        self.take_recipients(&accounts, to)
+    }
+
+    /// Takes the recipients behind an address, as many as have room.
+    fn take_recipients(&mut self, accounts: &[Arc<Account>], to: String) -> &'static str {
         let Some(envelope) = &mut self.envelope else {
             return "503 5.5.1 Say MAIL first";
         };
-        if !envelope.users.contains(&**mailbox) {
+        let before = envelope.users.len();
+        let mut is_there = false;
+        for account in accounts {
+            let mailbox = account.name.key();
+            if envelope.users.contains(&**mailbox) {
+                is_there = true;
+                continue;
+            }
             // Told of the message as a whole, the others would not get it either. Whoever asks often learns how much
             // room there is, as by sending.
             let message = (mailbox, envelope.size.max(1));
             match has_room(&self.shared.service, &self.caller, message) {
-                Ok(true) => {}
-                Ok(false) => return "452 4.2.2 The mailbox is full",
+                Ok(true) => drop(envelope.users.insert(mailbox.to_string())),
+                Ok(false) => {}
                 Err(_) => return "451 4.3.0 Not now: try again later",
             }
-            envelope.users.insert(mailbox.to_string());
+        }
+        if envelope.users.len() == before && !is_there {
+            return "452 4.2.2 The mailbox is full";
         }
         envelope.to.push(to);
         "250 2.1.5 Go on"

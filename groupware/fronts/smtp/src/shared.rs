@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use groupware_mailauth::MailAuth;
 use groupware_net::{Admission, Gauge, Known, Permit, Pool};
-use groupware_people::Directory;
+use groupware_people::{Account, Directory};
 use groupware_runtime::{Caller, Client, Limiter};
 use groupware_service::Service;
 use tokio_rustls::TlsAcceptor;
@@ -169,6 +169,12 @@ impl Smtp {
         let units = bytes.div_ceil(UNIT_BYTES);
         self.memory
             .try_take_or_yield(&caller.source(), units, caller.ticket())
+    }
+
+    /// Whom mail to the postmaster goes to where no user is called so: those who manage users.
+    pub(crate) fn postmasters(&self) -> Vec<Arc<Account>> {
+        const MOST: usize = 8;
+        self.service.auth.directory().administrators(MOST)
     }
 
     /// Counts a message of a client; whether it may send it. This machine's own programs may send

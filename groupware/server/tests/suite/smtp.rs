@@ -267,6 +267,34 @@ fn addresses_of_all_forms_are_taken() {
 }
 
 #[test]
+fn mail_to_the_postmaster_goes_to_whoever_manages_users() {
+    let world = world();
+    let made = admin(&world.server, "PUT", "/admin/users/bob/admin", Value::Null);
+    assert!(made.status < 300, "{made:?}");
+    let mut client = world.receiver();
+    client.expect("EHLO x", "250");
+    client.expect("MAIL FROM:<x@example.com>", "250");
+    for to in [
+        "postmaster",
+        "Postmaster",
+        "postmaster@localhost",
+        "bob@localhost",
+    ] {
+        client.expect(&format!("RCPT TO:<{to}>"), "250");
+    }
+    client.expect("DATA", "354");
+    client.expect("Subject: to the postmaster\r\n\r\nhi\r\n.", "250");
+    assert_eq!((world.inbox(0).len(), world.inbox(1).len()), (0, 1));
+    // A user of that name comes first.
+    register(&world.server, &["postmaster"]);
+    client.expect("MAIL FROM:<x@example.com>", "250");
+    client.expect("RCPT TO:<postmaster>", "250");
+    client.expect("DATA", "354");
+    client.expect("Subject: to the user\r\n\r\nhi\r\n.", "250");
+    assert_eq!((world.inbox(0).len(), world.inbox(1).len()), (0, 1));
+}
+
+#[test]
 fn users_sign_in_to_hand_in_mail_and_write_in_their_own_name() {
     let world = world();
     let mut client = world.submission();

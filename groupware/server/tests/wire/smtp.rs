@@ -248,7 +248,7 @@ fn recipients_that_are_refused() {
         "ann%example.com@localhost",
         "@example.com:ann",
         "\"ann@localhost\"@example.com",
-        "ann@localhost.",
+        "ann@localhost..",
     ] {
         client.say(&[&format!("RCPT TO:<{to}>")]);
     }
