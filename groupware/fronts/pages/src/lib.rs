@@ -43,7 +43,7 @@ use groupware_http::Gate;
 
 pub use failure::{are_asked_for, dressed};
 pub use front::Pages;
-pub use mail::clean_html;
+pub use mail::{clean_html, html_text};
 
 use limits::FORM_BYTES;
 

@@ -14,6 +14,7 @@ pub(crate) mod text;
 mod write;
 
 pub use clean::clean_html;
+pub use prose::text_of as html_text;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;

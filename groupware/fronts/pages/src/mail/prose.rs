@@ -31,7 +31,7 @@ const BLOCKS: [&str; 11] = [
 const UNREAD: [&str; 6] = ["iframe", "noembed", "noframes", "script", "style", "title"];
 
 /// The text of a mail's HTML.
-pub(crate) fn text_of(html: &str) -> String {
+pub fn text_of(html: &str) -> String {
     match tokenize(html, Prose::default()) {
         Some(prose) => prose.text.into_inner().trim().to_owned(),
         // What costs too much to read well.
