@@ -14,6 +14,7 @@ pub mod exchange;
 pub mod exponential;
 pub mod family;
 pub mod histogram;
+pub mod interference;
 pub mod interval;
 pub mod isotonic;
 pub mod little;

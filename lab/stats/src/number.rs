@@ -5,3 +5,9 @@
 pub(crate) fn count(n: usize) -> f64 {
     n as f64
 }
+
+/// A count of samples, for arithmetic.
+#[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
+pub(crate) fn count_u64(n: u64) -> f64 {
+    n as f64
+}

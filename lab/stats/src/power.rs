@@ -9,6 +9,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::number::count;
 use crate::paired::sign_flip_p;
+use crate::student::t_of;
 use crate::verdict::{ALPHA, LEAST_BLOCKS};
 
 /// The power that is usually asked for (Cohen, *Statistical Power Analysis*, 2nd ed., section 2.4).
@@ -125,6 +126,22 @@ pub(crate) fn needed(sought: &Sought, enough: &dyn Fn(usize) -> bool) -> Option<
     Some(many)
 }
 
+/// The fewest blocks of a duet in which two equals are shown not to differ by `margin` to the worse in `wanted` of
+/// the studies, where the log ratio of a pair spreads by `spread`; `None` where [`MOST_BLOCKS`] aren't enough.
+///
+/// By Student's t, which the exchange of labels comes near (Lehmann, *Nonparametrics*, 1975, section 4.3): the bound
+/// is t(0.95) standard errors above the estimate, which lies t(`wanted`) of them above 0 at most, with two groups'
+/// degrees of freedom.
+#[must_use]
+pub fn not_worse_blocks(margin: f64, spread: f64, wanted: f64) -> Option<usize> {
+    let enough = |blocks: &usize| {
+        let freedom = count(*blocks) - 2.0;
+        let needed = t_of(2.0 * ALPHA, freedom) + t_of(2.0 * (1.0 - wanted), freedom);
+        margin.ln_1p() / (spread / count(*blocks).sqrt()) >= needed
+    };
+    (crate::duet::LEAST_BLOCKS..=MOST_BLOCKS).find(enough)
+}
+
 /// The spread of a pair's log ratio over blocks, from the values of several cells (rows) in the same
 /// blocks (columns): what is left of their logs without the effects of cell and block, times √2. A
 /// missing or not positive value leaves its block out. `None` with fewer than two cells or blocks.
@@ -201,6 +218,32 @@ mod tests {
     }
 
     /// With six blocks only a difference of one sign in all of them is shown: Φ(effect ÷ spread)^6.
+    /// What is said beside what the exchange of labels does.
+    #[test]
+    fn equals_are_shown_not_to_be_worse_as_often_as_said() {
+        use crate::duet::{Block, interval};
+        let (margin, spread) = (0.05, 0.06);
+        let blocks = not_worse_blocks(margin, spread, USUAL_POWER).unwrap();
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
+        let studies = 400;
+        let shown = (0..studies).filter(|_| {
+            let block = |at: usize| Block {
+                difference: spread * normal(&mut random),
+                swapped: at % 2 == 1,
+            };
+            let study: Vec<Block> = (0..blocks).map(block).collect();
+            interval(&study, 2.0 * ALPHA, 1).high < margin.ln_1p()
+        });
+        let part = f64::from(u32::try_from(shown.count()).unwrap()) / f64::from(studies);
+        println!("seed 7, {blocks} blocks: {part:.2} shown, {USUAL_POWER} said");
+        assert!((part - USUAL_POWER).abs() < 0.08, "{part}");
+        assert_eq!(
+            not_worse_blocks(0.02, 0.001, 0.8),
+            Some(crate::duet::LEAST_BLOCKS)
+        );
+        assert_eq!(not_worse_blocks(0.02, 0.5, 0.8), None);
+    }
+
     #[test]
     fn six_blocks_show_what_the_formula_says() {
         let cumulative = [

@@ -4,6 +4,7 @@
 mod between;
 mod change;
 mod duet;
+mod interference;
 mod laws;
 mod line;
 mod noise;
