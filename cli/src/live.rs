@@ -5,6 +5,7 @@ use std::io::{IsTerminal, stderr};
 use std::net::{AddrParseError, Ipv4Addr, SocketAddr};
 
 use clap::Args;
+use lab_live::Token;
 
 use crate::history::ANY_PORT;
 
@@ -27,6 +28,10 @@ pub(crate) struct LiveArgs {
         value_parser = asked
     )]
     live: Option<PageFlag>,
+    /// The token in the page's address, drawn unless given: then Prometheus can be told beforehand to scrape
+    /// `ADDR/TOKEN/metrics`. 16 letters, digits, `-`, or `_` at least
+    #[arg(long, env = "PLIMSOLL_LIVE_TOKEN", value_name = "TOKEN", value_parser = token, hide_env_values = true)]
+    live_token: Option<Token>,
     /// Serve no page; `PLIMSOLL_LIVE=off` says so for good
     #[arg(long, overrides_with = "live")]
     no_live: bool,
@@ -56,6 +61,11 @@ impl LiveArgs {
         self.page_where(stderr().is_terminal() && has_browser(says))
     }
 
+    /// What is to stand in its address.
+    pub(crate) fn token(&self) -> Option<Token> {
+        self.live_token.clone()
+    }
+
     fn page_where(&self, is_seen: bool) -> Page {
         match (self.no_live, self.live) {
             (true, _) | (_, Some(PageFlag::Off)) => Page::None,
@@ -72,6 +82,11 @@ fn has_browser(says: impl Fn(&str) -> Option<String>) -> bool {
     let is_pipeline = says("CI").is_some_and(|text| !matches!(text.as_str(), "false" | "0"));
     let is_plain = says("TERM").is_none_or(|term| term == "dumb");
     !is_pipeline && !is_plain && says("SSH_CONNECTION").is_none()
+}
+
+fn token(text: &str) -> Result<Token, String> {
+    let wanted = || "16 letters, digits, `-`, or `_` at least, 128 at most".to_owned();
+    Token::given(text).ok_or_else(wanted)
 }
 
 fn asked(text: &str) -> Result<PageFlag, AddrParseError> {

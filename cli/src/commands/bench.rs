@@ -37,7 +37,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
         trial: Duration::ZERO,
         run: Duration::ZERO,
     };
-    let outcome = conduct(&request, Page::None)?;
+    let outcome = conduct(&request, (Page::None, None))?;
     if outcome.completed == 0 {
         say(format_args!("interrupted: nothing was measured"));
         return Ok(Exit::Interrupted);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lab_archive::Run;
 use lab_conduct::RunRequest;
-use lab_live::{Analyse, Controls, Live, LiveError};
+use lab_live::{Analyse, Controls, Live, LiveError, Token};
 
 use crate::args::WatchArgs;
 use crate::commands::{print, report};
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Exit, Failure> {
             .hint("name the folder that `plimsoll run` printed as its archive"));
     }
     let interrupt = interrupt()?;
-    let live = start(args.listen, &args.run, None)?;
+    let live = start((args.listen, None), &args.run, None)?;
     print(&format!("live page: {}\n", live.url()))?;
     say(format_args!("Ctrl-C ends it; the run goes on by itself"));
     until_interrupted(&interrupt);
@@ -42,34 +42,47 @@ pub(crate) fn until_interrupted(interrupt: &Interrupt) {
 
 /// The live page of a run that this process conducts. One that nobody asked for is done without where it can't be.
 pub(crate) fn of_run(
-    page: Page,
+    (page, token): (Page, Option<Token>),
     request: &RunRequest,
     interrupt: &Interrupt,
 ) -> Result<Option<Live>, Failure> {
     match page {
         Page::None => Ok(None),
-        Page::Asked(listen) => serve(listen, request, interrupt).map(Some),
-        Page::Offered(listen) => Ok(serve(listen, request, interrupt)
+        Page::Asked(listen) => serve((listen, token), request, interrupt).map(Some),
+        Page::Offered(listen) => Ok(serve((listen, token), request, interrupt)
             .inspect_err(|failure| say(format_args!("no live page: {}", failure.report)))
             .ok()),
     }
 }
 
-fn serve(listen: SocketAddr, request: &RunRequest, interrupt: &Interrupt) -> Result<Live, Failure> {
+fn serve(
+    at: (SocketAddr, Option<Token>),
+    request: &RunRequest,
+    interrupt: &Interrupt,
+) -> Result<Live, Failure> {
     let controls = Controls {
         stop: Interrupt::clone(interrupt),
         pause: request.control.pause.clone(),
         skip: request.control.skip.clone(),
         may_skip: request.plan.search.is_none(),
     };
-    let live = start(listen, &request.out, Some(controls))?;
+    let live = start(at, &request.out, Some(controls))?;
     say(format_args!("live page: {}", live.url()));
     Ok(live)
 }
 
-fn start(listen: SocketAddr, dir: &Path, controls: Option<Controls>) -> Result<Live, Failure> {
+fn start(
+    (listen, token): (SocketAddr, Option<Token>),
+    dir: &Path,
+    controls: Option<Controls>,
+) -> Result<Live, Failure> {
     warn_if_open(listen, "steer the run");
-    Live::start(listen, dir.to_path_buf(), analyse(), controls).map_err(|error| failure(&error))
+    let dir = dir.to_path_buf();
+    let live = match token {
+        None => Live::start(listen, dir, analyse(), controls),
+        Some(token) => Live::start_with(token, listen, (dir, analyse(), controls)),
+    };
+    live.map_err(|error| failure(&error))
 }
 
 pub(crate) fn warn_if_open(listen: SocketAddr, may: &str) {

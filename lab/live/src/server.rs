@@ -68,8 +68,21 @@ impl Live {
         analyse: Analyse,
         controls: Option<Controls>,
     ) -> Result<Self, LiveError> {
+        let token = Token::new().map_err(LiveError::Start)?;
+        Self::start_with(token, address, (dir, analyse, controls))
+    }
+
+    /// The same with a token that is known beforehand, so that a scraper can have the address of its metrics.
+    ///
+    /// # Errors
+    /// [`LiveError`].
+    pub fn start_with(
+        token: Token,
+        address: SocketAddr,
+        (dir, analyse, controls): (PathBuf, Analyse, Option<Controls>),
+    ) -> Result<Self, LiveError> {
         let source = Source::new(dir, analyse, controls);
-        Self::serve(address, |token, ended| {
+        Self::serve(token, address, |token, ended| {
             answer::router(Arc::new(Shared::new(token, source, ended)))
         })
     }
@@ -79,14 +92,15 @@ impl Live {
     /// # Errors
     /// [`LiveError`].
     pub fn reports(address: SocketAddr, pages: Box<dyn Reports>) -> Result<Self, LiveError> {
-        Self::serve(address, |token, _| reports::router(token, pages))
+        let token = Token::new().map_err(LiveError::Start)?;
+        Self::serve(token, address, |token, _| reports::router(token, pages))
     }
 
     fn serve(
+        token: Token,
         address: SocketAddr,
         router: impl FnOnce(Token, signal::Receiver<bool>) -> Router,
     ) -> Result<Self, LiveError> {
-        let token = Token::new().map_err(LiveError::Start)?;
         let listen = |address| {
             let listener = TcpListener::bind(address)?;
             listener.set_nonblocking(true)?;

@@ -9,7 +9,12 @@ use subtle::ConstantTimeEq as _;
 /// Says where a request comes from; sent by every browser of today, and by no page's script.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// What is in the address of the page: 128 random bits.
+/// The fewest characters of a token that is given: 16 of these have 95 bits.
+const LEAST: usize = 16;
+/// The most.
+const MOST: usize = 128;
+
+/// What is in the address of the page: 128 random bits, or what somebody chose.
 #[derive(Debug, Clone)]
 pub struct Token(String);
 
@@ -20,7 +25,15 @@ impl Token {
         Ok(Self(hex::encode(bits)))
     }
 
-    /// In hex.
+    /// One that is given: letters, digits, `-`, and `_`, 16 of them at least. `None` of any other text.
+    #[must_use]
+    pub fn given(text: &str) -> Option<Self> {
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        let is_long = (LEAST..=MOST).contains(&text.len());
+        (is_long && text.bytes().all(fits)).then(|| Self(text.to_owned()))
+    }
+
+    /// As it stands in the address.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.0
