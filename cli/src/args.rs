@@ -251,6 +251,10 @@ pub(crate) struct ReportArgs {
     /// What to print; `terminal` also writes the report files into the archive again
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     pub(crate) format: Format,
+    /// End with the run's exit code. The terminal's format always does; all others end with 0 once they are
+    /// written
+    #[arg(long)]
+    pub(crate) exit_code: bool,
     #[command(flatten)]
     pub(crate) gate: GateArgs,
 }

@@ -388,7 +388,7 @@ fn expected(asked: &Asked) -> String {
             let names: Vec<String> = asked.expect.iter().map(called).collect();
             names.join(", ")
         }
-        Some(_) => "no refusal".to_owned(),
+        Some(_) => "any answer that is not an error".to_owned(),
     }];
     parts.extend(asked.answer.iter().map(|one| match one {
         Expectation::Json { path, value } => format!("{} = {}", path.as_str(), value.source()),

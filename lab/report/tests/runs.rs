@@ -364,6 +364,9 @@ fn junit_of_a_run() {
     made.study = made.study.replace("p(95) < 300ms", "p(95) < 10ms");
     made.shapes[1].delivered = 0.8;
     let xml = junit(&made.analysis());
+    // A few cases a trial and a comparison, whatever number of checks a trial has.
+    let cases = xml.matches("<testcase").count();
+    assert!((4..=24).contains(&cases), "{cases}: {xml}");
     insta::assert_snapshot!(xml);
     let hostile = "a<b>&\"c\"'\u{1b}\u{0}\u{ffff}";
     let mut analysis = made.analysis();

@@ -10,7 +10,7 @@ use super::words::which;
 use crate::Analysis;
 use crate::document::{Block, Cell, Column, Group, Heading, Kind, Role, Row, Section, Table};
 use crate::format::{NONE, figure, list, plural, ratio};
-use crate::model::{CheckOutcome, Exploratory, Range, Reason, Seen, TrialAnalysis};
+use crate::model::{CheckOutcome, Exploratory, Range, Reason, Seen, Times, TrialAnalysis, Verdict};
 
 /// Reasons beyond these are counted.
 const MOST_REASONS: usize = 6;
@@ -62,7 +62,7 @@ pub(super) fn reasons(reasons: &[&Reason], most: usize, analysis: &Analysis) -> 
     let more = reasons.len().saturating_sub(most);
     lines.extend((more > 0).then(|| {
         format!(
-            "{} in the checks of each trial",
+            "{} failed, too: see the checks of each trial",
             plural(more, "further check")
         )
     }));
@@ -175,13 +175,60 @@ pub(super) fn seen(analysis: &Analysis) -> Option<Section> {
     };
     let lead =
         format!("Counted in invalid trials, least to most; neither compared nor judged.{more}");
+    let mut blocks = vec![Block::Paragraph(lead), Block::Table(table)];
+    blocks.extend(times_seen(analysis, &shown).map(Block::Table));
     Some(Section {
         role: Role::Apart("seen, not measured"),
-        ..Section::new(
-            "Seen, not measured",
-            vec![Block::Paragraph(lead), Block::Table(table)],
-        )
+        ..Section::new("Seen, not measured", blocks)
     })
+}
+
+/// Response times by step in invalid trials: a hint, as of a `bench` that was disturbed.
+fn times_seen(analysis: &Analysis, shown: &[&Seen]) -> Option<Table> {
+    let columns = [
+        ("cell", Kind::Text),
+        ("step", Kind::Text),
+        ("answers", Kind::Number),
+        ("mean, ms", Kind::Number),
+        ("p50, ms", Kind::Number),
+        ("p95, ms", Kind::Number),
+        ("p99, ms", Kind::Number),
+    ];
+    let mut rows = Vec::new();
+    for seen in shown.iter().take(MOST_CELLS) {
+        let invalid = analysis
+            .trials
+            .iter()
+            .filter(|trial| trial.label == seen.label && trial.verdict == Verdict::Invalid);
+        let invalid: Vec<&TrialAnalysis> = invalid.collect();
+        for (at, step) in analysis.study.steps.iter().enumerate() {
+            let times = invalid.iter().filter_map(|trial| trial.steps.get(at));
+            let times: Vec<Times> = times.map(|step| step.response_ms).collect();
+            let of = |value: fn(&Times) -> Option<f64>, show: fn(f64) -> String| {
+                let found = Range::of(times.iter().filter_map(value));
+                found.map_or_else(|| NONE.to_owned(), |found| range(found, show))
+            };
+            if times.iter().all(|times| times.count == 0) {
+                continue;
+            }
+            let cells = [
+                seen.label.clone(),
+                step.clone(),
+                of(
+                    |times| u32::try_from(times.count).ok().map(f64::from),
+                    whole,
+                ),
+                of(|times| times.mean, figure),
+                of(|times| times.p50, figure),
+                of(|times| times.p95, figure),
+                of(|times| times.p99, figure),
+            ];
+            rows.push(Row::new(cells.into_iter().map(Cell::text).collect()));
+        }
+    }
+    let columns = columns.map(|(head, kind)| Column::new(head, kind)).to_vec();
+    let name = "Response times seen, least to most: a hint, not a measurement";
+    (!rows.is_empty()).then(|| Table::new(name, "step", columns, rows))
 }
 
 /// The verdict on CPU per transaction where only times were spoiled.

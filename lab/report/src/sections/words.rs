@@ -277,14 +277,8 @@ pub(crate) fn verdict(analysis: &Analysis) -> String {
     };
     let thresholds = match (summary.thresholds, summary.thresholds_failed) {
         (0, _) => String::new(),
-        (all, 0) => format!(
-            "; {} hold",
-            if all == 1 {
-                "the threshold".into()
-            } else {
-                format!("all {all} thresholds")
-            }
-        ),
+        (1, 0) => "; the threshold holds".to_owned(),
+        (all, 0) => format!("; all {all} thresholds hold"),
         (all, failed) => format!("; {failed} of {} failed", plural(all, "threshold")),
     };
     let missing = match summary.planned.saturating_sub(summary.complete) {

@@ -1,4 +1,5 @@
-//! `junit.xml`: what a build server shows as tests. A case per trial, check, threshold, comparison.
+//! `junit.xml`: what a build server shows as tests. A case per trial, with the checks that it failed, per threshold of a
+//! cell, and per comparison that decides or shows a difference: tens of cases, not hundreds.
 //!
 //! An *error* is a measurement that is none or that leaves open what was asked, a *failure* is a server
 //! that missed what was asked, and what can't be judged and nobody asked for is *skipped*: the three
@@ -13,7 +14,8 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use crate::Analysis;
 use crate::format::plain;
 use crate::model::{
-    Answer, Check, CheckOutcome, Comparison, Decision, Difference, TrialAnalysis, Verdict,
+    Answer, Check, CheckOutcome, Comparison, Decision, Difference, ThresholdResult, TrialAnalysis,
+    Verdict,
 };
 use crate::sections::{outcome, texts, threshold_value, threshold_words};
 
@@ -34,6 +36,7 @@ enum Came {
 pub fn junit(analysis: &Analysis) -> String {
     let study = &analysis.study;
     let pairs = analysis.comparisons.iter().chain(&analysis.main_effects);
+    let pairs = pairs.filter(|one| one.decides || one.is_shown());
     let weight = |one: &Comparison| Weight::of(one, analysis.answer.as_ref());
     let pairs = pairs.map(|one| comparison(&format!("{} → {}", one.a, one.b), one, weight(one)));
     let lines = analysis.load_lines.iter().map(|line| {
@@ -60,6 +63,7 @@ pub fn junit(analysis: &Analysis) -> String {
 #[must_use]
 pub fn junit_of_runs(runs: &RunComparison) -> String {
     let comparisons = runs.comparisons.iter();
+    let comparisons = comparisons.filter(|one| one.decides || one.is_shown());
     let weight = |one: &Comparison| Weight::of(one, runs.answer.as_ref());
     let cases = comparisons.map(|one| comparison(&one.factor, one, weight(one)));
     let lines = runs.load_lines.iter().map(|one| {
@@ -99,52 +103,66 @@ fn trial(trial: &TrialAnalysis) -> TestCase {
     made
 }
 
+/// Those of the run as a whole that did not pass. Those of a trial are told with it.
 fn checks(analysis: &Analysis) -> Vec<TestCase> {
-    let of = |class: &str, check: &Check, is_repeated: bool| {
+    let of = |check: &Check| {
         let advice = check.advice.as_deref().unwrap_or_default();
         let text = format!("{}: {}. {advice}", outcome(check.outcome), check.evidence);
         let text = text.trim_end().to_owned();
         let came = match check.outcome {
-            CheckOutcome::Pass | CheckOutcome::Warn => Passed(text),
-            CheckOutcome::NotJudged => Skipped(text),
-            CheckOutcome::Invalid if is_repeated => Skipped(text),
+            CheckOutcome::Pass | CheckOutcome::NotJudged => return None,
+            CheckOutcome::Warn => Passed(text),
             CheckOutcome::Invalid => Broken(text),
         };
-        case(class, check.id.title(), came)
+        Some(case("the run", check.id.title(), came))
     };
-    let run = analysis
-        .checks
-        .iter()
-        .map(|check| of("the run", check, false));
-    let of_trials = analysis.trials.iter().flat_map(|trial| {
-        let class = format!("trial {}, {}", trial.name(), trial.label);
-        let is_repeated = trial.repeated_by.is_some();
-        let checks = trial.checks.iter();
-        checks.map(move |check| of(&class, check, is_repeated))
-    });
-    run.chain(of_trials).collect()
+    analysis.checks.iter().filter_map(of).collect()
 }
 
+/// A case for each threshold of a cell, over its trials.
 fn thresholds(analysis: &Analysis) -> Vec<TestCase> {
-    let of_trial = |trial: &TrialAnalysis| {
-        let class = format!("trial {}, {}", trial.id, trial.label);
-        let thresholds = trial.thresholds.iter();
-        let cases = thresholds.map(|threshold| {
-            let text = match &threshold.reason {
-                Some(reason) => reason.clone(),
-                None => format!("measured {}", threshold_value(threshold)),
+    let mut cells: Vec<(&str, String, Vec<OfTrial<'_>>)> = Vec::new();
+    for trial in &analysis.trials {
+        for threshold in &trial.thresholds {
+            let words = threshold_words(threshold);
+            let same = |(label, of, _): &&mut (&str, String, Vec<_>)| {
+                *label == trial.label && *of == words
             };
-            let came = match (trial.verdict, threshold.holds) {
-                (Verdict::Invalid, _) => Skipped(text),
-                (Verdict::Valid, true) => Passed(text),
-                (Verdict::Valid, false) => Failed(text),
-            };
-            case(&class, &threshold_words(threshold), came)
-        });
-        cases.collect::<Vec<_>>()
-    };
-    analysis.trials.iter().flat_map(of_trial).collect()
+            match cells.iter_mut().find(same) {
+                Some((.., each)) => each.push((trial, threshold)),
+                None => cells.push((&trial.label, words, vec![(trial, threshold)])),
+            }
+        }
+    }
+    let cases = cells.iter().map(|(label, words, each)| {
+        let valid = || {
+            each.iter()
+                .filter(|(trial, _)| trial.verdict == Verdict::Valid)
+        };
+        let failed = |(_, threshold): &&OfTrial<'_>| !threshold.holds;
+        let told = |of: Vec<&OfTrial<'_>>| {
+            let texts = of.iter().map(|(trial, threshold)| {
+                let measured = match &threshold.reason {
+                    Some(reason) => reason.clone(),
+                    None => format!("measured {}", threshold_value(threshold)),
+                };
+                format!("trial {}: {measured}", trial.id)
+            });
+            texts.collect::<Vec<_>>().join("; ")
+        };
+        let missed: Vec<_> = valid().filter(failed).collect();
+        let came = match (valid().count(), missed.is_empty()) {
+            (0, _) => Skipped("no trial is valid".to_owned()),
+            (_, true) => Passed(told(valid().collect())),
+            (_, false) => Failed(told(missed)),
+        };
+        case(label, words, came)
+    });
+    cases.collect()
 }
+
+/// A threshold as a trial met it.
+type OfTrial<'a> = (&'a TrialAnalysis, &'a ThresholdResult);
 
 /// What was asked, answered.
 fn answer(class: &str, answer: Option<&Answer>) -> Vec<TestCase> {
