@@ -5,6 +5,7 @@ use lab_plan::checks::{Cause, Limits};
 use lab_plan::{Plan, Trial};
 use lab_stats::search::Judgement;
 
+use crate::as_f64;
 use crate::error::ReportError;
 use crate::model::{Check, CheckOutcome, TrialAnalysis, Verdict};
 use crate::source::{self, step_names};
@@ -25,6 +26,8 @@ pub struct TrialJudgement {
     pub before_load: bool,
     /// As a search takes it in.
     pub judgement: Judgement,
+    /// Of a duet: the part of the CPU of the cores shared by both trials that this trial and its generator used.
+    pub cpu: Option<f64>,
 }
 
 impl TrialAnalysis {
@@ -74,6 +77,32 @@ pub fn judge_trial(run: &Run, id: u32) -> Result<TrialJudgement, ReportError> {
         system_failed: trial.system_failure.is_some(),
         before_load: trial.before_load,
         judgement: trial.judgement(),
+        cpu: used_of_shared(&trial).and_then(|used| lab_stats::ratio(used.cores, used.of)),
+    })
+}
+
+/// CPU time used, in cores.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Used {
+    /// Cores used on average.
+    pub cores: f64,
+    /// Cores available.
+    pub of: f64,
+}
+
+/// The CPU that a trial of a duet and its generator used of the cores shared by both trials. `None` of other
+/// trials, where each variant had its own half, and where the kernel reports nothing.
+#[must_use]
+pub fn used_of_shared(trial: &TrialAnalysis) -> Option<Used> {
+    let duet = trial.duet.as_ref().filter(|duet| duet.together)?;
+    let mut cores = [&duet.pinning.generator[..], &duet.pinning.system].concat();
+    cores.sort_unstable();
+    cores.dedup();
+    let system = (*trial.system.get("cpu_percent")?)? / 100.0;
+    let generator = &trial.generator.health;
+    Some(Used {
+        cores: system + generator.cpu_fraction? * f64::from(generator.workers),
+        of: as_f64(cores.len() as u64),
     })
 }
 

@@ -32,9 +32,11 @@ mod warmup;
 
 pub use cores::cores_of_trial;
 pub use error::ReportError;
-pub use judgement::{TrialJudgement, failed, judge_trial, planned, suspects};
+pub use judgement::{
+    TrialJudgement, Used, failed, judge_trial, planned, suspects, used_of_shared,
+};
 pub use number::as_f64;
 pub use source::{plan, step_names};
 pub use transfer::kib_per_whole_ms;
-pub use trial::{Input, Judged, alone, answers_by_part, figures, judge};
+pub use trial::{Input, Judged, alone, answers_by_part, figures, judge, own_time};
 pub use warmup::{Batch, Warmup, warmup};

@@ -133,6 +133,17 @@ pub fn answers_by_part(
     sums::answers_by_part(&names(input), input.data, &hold, parts).map_err(merge(input))
 }
 
+/// An upper bound on the mean time of requests without interference, µs, over the hold after `cut_ms`.
+///
+/// # Errors
+/// [`ReportError::Merge`].
+pub fn own_time(input: &Input<'_>, cut_ms: f64) -> Result<Option<f64>, ReportError> {
+    let mut hold = hold(input.data, input.planned.load.kind);
+    hold.start_ms += cut_ms.min(hold.length_ms());
+    let sums = sum_over(&names(input), input.data, hold).map_err(merge(input))?;
+    Ok(lab_stats::interference::own_time(sums.steps.values()))
+}
+
 /// What the figures of a trial are taken from.
 struct Measured<'a> {
     input: &'a Input<'a>,
@@ -602,7 +613,11 @@ fn slowest(input: &Input<'_>, names: &Names<'_>, sums: &Sums) -> Vec<SlowRequest
 }
 
 fn series(input: &Input<'_>, names: &Names<'_>) -> Result<Series, MergeError> {
-    let grouped = Groups::new(&input.data.windows);
+    let answers = input.data.windows.iter().map(|window| {
+        let (ok, errors) = names.answers(window);
+        ok + errors
+    });
+    let grouped = Groups::new(&input.data.windows, answers.sum());
     let p95_us = p95_by_group(names, input.data, &grouped)?;
     let mut groups: BTreeMap<usize, Group> = BTreeMap::new();
     for window in &input.data.windows {
