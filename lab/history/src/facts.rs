@@ -7,6 +7,7 @@ use lab_analysis::sample::{CellSample, Consumer, Counts, Side};
 use lab_archive::model::Environment;
 use lab_plan::Decides;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 /// A run as its result tells it.
 #[derive(Debug, Clone)]
@@ -75,6 +76,8 @@ pub(crate) struct Facts {
     pub(crate) comparisons: Vec<Comparison>,
     #[serde(default)]
     pub(crate) load_lines: Vec<Line>,
+    /// Present in results of a duet, of which only ratios are comparable between runs.
+    pub(crate) duet: Option<IgnoredAny>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -124,6 +127,7 @@ pub(crate) struct Cell {
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Comparison {
+    pub(crate) a: String,
     pub(crate) b: String,
     pub(crate) metric: Measure,
     pub(crate) ratio: f64,
@@ -156,11 +160,30 @@ impl Facts {
     /// them is no figure of the build.
     pub(crate) fn value(&self, label: &str, measure: Measure) -> Option<Estimate> {
         let cell = self.cells.iter().find(|cell| cell.label == label)?;
+        cell.value(measure).filter(|_| self.is_complete(label))
+    }
+
+    /// The ratio of a cell's measure to that of its baseline in a duet; `None` where trials of either are missing
+    /// whose figures would have been others.
+    pub(crate) fn ratio(&self, label: &str, measure: Measure) -> Option<Estimate> {
+        let mut comparisons = self.comparisons.iter();
+        let one = comparisons.find(|one| one.b == label && one.metric == measure)?;
+        let bound = |of: fn((f64, f64)) -> f64| one.interval.map(of);
+        let complete = self.is_complete(&one.a) && self.is_complete(&one.b);
+        complete.then(|| Estimate {
+            mean: one.ratio,
+            low: bound(|(low, _)| low),
+            high: bound(|(_, high)| high),
+        })
+    }
+
+    /// Whether the valid trials of a cell speak for the build.
+    fn is_complete(&self, label: &str) -> bool {
         let sample = self.samples.iter().find(|one| one.label == label);
         let counts = sample.map(|one| one.counts(Side::Candidate, Consumer::History));
         match counts {
-            None | Some(Counts::Included | Counts::Repeat) => cell.value(measure),
-            Some(Counts::NoAnswer | Counts::Worse) => None,
+            None | Some(Counts::Included | Counts::Repeat) => true,
+            Some(Counts::NoAnswer | Counts::Worse) => false,
         }
     }
 

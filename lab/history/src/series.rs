@@ -64,13 +64,15 @@ pub struct Change {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Of {
     Measure(Measure),
+    /// The ratio of the variants of a duet, *b* ÷ *a*: their own times depend on what else ran on the machine.
+    Ratio(Measure),
     LoadLine,
 }
 
 impl Of {
     fn name(self) -> &'static str {
         match self {
-            Self::Measure(measure) => measure.name(),
+            Self::Measure(measure) | Self::Ratio(measure) => measure.name(),
             Self::LoadLine => "load line",
         }
     }
@@ -78,13 +80,14 @@ impl Of {
     fn unit(self) -> &'static str {
         match self {
             Self::Measure(measure) => measure.unit(),
+            Self::Ratio(_) => "ratio of the variants",
             Self::LoadLine => "users",
         }
     }
 
     fn is_better(self, ratio: f64) -> bool {
         let higher = match self {
-            Self::Measure(measure) => measure.better() == Better::Higher,
+            Self::Measure(measure) | Self::Ratio(measure) => measure.better() == Better::Higher,
             Self::LoadLine => true,
         };
         (ratio > 1.0) == higher
@@ -93,6 +96,7 @@ impl Of {
     fn value(self, run: &Facts, label: &str) -> Option<Estimate> {
         match self {
             Self::Measure(measure) => run.value(label, measure),
+            Self::Ratio(measure) => run.ratio(label, measure),
             Self::LoadLine => {
                 let line = run.load_lines.iter().find(|line| line.label == label)?;
                 Some(Estimate {
@@ -116,8 +120,12 @@ pub(crate) fn series(runs: &[(usize, &Facts)]) -> Vec<Series> {
     let measures = latest.measures();
     // Levels of a search are tried as it goes: what its runs have in common are their lines.
     let cells = latest.cells.iter().filter(|_| latest.load_lines.is_empty());
+    let of: fn(Measure) -> Of = match latest.duet {
+        Some(_) => Of::Ratio,
+        None => Of::Measure,
+    };
     let cells = cells.flat_map(|cell| {
-        let of = measures.iter().map(|one| Of::Measure(*one));
+        let of = measures.iter().map(|one| of(*one));
         of.map(|of| (of, cell.label.as_str()))
     });
     let all: Vec<(Of, &str)> = lines.chain(cells).take(MOST_SERIES).collect();

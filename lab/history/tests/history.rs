@@ -76,6 +76,54 @@ fn a_run_whose_system_failed_has_no_point() {
     }
 }
 
+/// A run of a duet: its times are those of a machine that others use, its ratio is given.
+fn duet(day: usize, load: f64, ratio: f64) -> Value {
+    let mut result = run(day, load);
+    result["duet"] = json!({});
+    for one in result["comparisons"].as_array_mut().unwrap() {
+        one["ratio"] = json!(ratio);
+    }
+    result
+}
+
+#[test]
+fn trend_of_duet_follows_the_ratio_and_not_the_times() {
+    let spread = [1.01, 0.99, 1.0, 1.02, 0.985, 1.005];
+    let results = |ratio: &dyn Fn(usize) -> f64| -> Vec<Value> {
+        let load = |at: usize| if at < 6 { 1.0 } else { 2.0 };
+        let each = (0..12).map(|at| duet(at + 1, load(at), spread[at % 6] * ratio(at)));
+        each.collect()
+    };
+    let changes = |results: &[Value]| -> Vec<(String, usize)> {
+        let series = of(results).series;
+        assert!(series.iter().all(|one| one.unit == "ratio of the variants"));
+        assert!(series.iter().all(|one| one.cell == "bytes 20000"));
+        let found = series.iter().filter(|one| one.measure == "p95 response");
+        let each = found.flat_map(|one| one.changes.iter().map(|c| (one.cell.clone(), c.run)));
+        each.collect()
+    };
+    assert_eq!(changes(&results(&|_| 1.1)), []);
+    let slower = results(&|at| if at < 6 { 1.1 } else { 1.3 });
+    assert_eq!(changes(&slower), [("bytes 20000".to_owned(), 6)]);
+}
+
+/// A ratio needs both: what is left of either after failures is no figure of it.
+#[test]
+fn duet_whose_baseline_or_candidate_failed_has_no_point() {
+    for label in ["bytes 100", "bytes 20000"] {
+        let mut results: Vec<Value> = (1..=4).map(|day| duet(day, 1.0, 1.1)).collect();
+        results[2]["samples"] = json!([{
+            "cell": {}, "label": label, "users": 8, "fates": { "valid": 5, "died": 1 },
+        }]);
+        let series = of(&results).series;
+        assert!(!series.is_empty());
+        for one in series {
+            let runs: Vec<usize> = one.points.iter().map(|point| point.run).collect();
+            assert_eq!(runs, [0, 1, 3], "{label}: {}", one.measure);
+        }
+    }
+}
+
 #[test]
 fn a_change_stands_at_its_run_in_its_figure_alone() {
     let mut results = slower();
