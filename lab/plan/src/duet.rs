@@ -11,6 +11,18 @@ pub struct Duet {
     pub side: Side,
 }
 
+/// The fewest blocks with which a duet can have a verdict.
+pub const MIN_DUET_BLOCKS: usize = lab_stats::duet::LEAST_BLOCKS;
+
+/// How the two variants of a study run, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pairing {
+    /// True if `duet: auto` decided, false if the study sets it.
+    pub auto: bool,
+    /// The reason, as the end of a sentence that states how they run.
+    pub why: String,
+}
+
 /// A half of the machine's cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

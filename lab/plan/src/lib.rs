@@ -15,7 +15,7 @@ mod threshold;
 
 pub use abort::Abort;
 pub use decides::{Decides, UnknownMeasure};
-pub use duet::{Duet, Side};
+pub use duet::{Duet, MIN_DUET_BLOCKS, Pairing, Side};
 pub use lab_counts::{Aggregate, Metric, Scope};
 pub use lab_workload::{
     Arrivals, Level, LoadKind, LoadSpec, Need, Population, PopulationPrediction, Prediction, Range,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::abort::Abort;
 use crate::checks::Limits;
 use crate::decides::Decides;
+use crate::duet::Pairing;
 use crate::threshold::Threshold;
 
 /// The name of the factor whose levels are the variants of a study.
@@ -70,6 +71,10 @@ pub struct Question {
     /// of both.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub apart: bool,
+    /// The reason for running the two variants side by side or in sequence; `None` without two variants, and in
+    /// older plans.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pairing: Option<Pairing>,
     /// The smallest relative difference that matters to whoever asks; a fraction.
     pub smallest_difference: f64,
     /// The measure that comparisons are decided by; `None` leaves it to the usual ones.

@@ -144,3 +144,121 @@ fn what_runs_alone_is_no_duet() {
         snapshot(STUDY, ports, read)
     ));
 }
+
+/// Two variants and nothing else.
+const TWO: &str = "\
+study: pages
+title: Two variants
+workload: pages
+variants:
+  old: { command: { start: [server, \"{{ port }}\"] } }
+  new: { command: { start: [server, \"{{ port }}\", --new] } }
+load: { users: 10, ramp: 10s, hold: 4 cycles }
+trials: 8
+";
+
+#[test]
+fn auto_is_a_duet_where_two_variants_are_all_that_is_compared() {
+    let of = |text: &str| load(text.as_bytes(), WORKLOAD.as_bytes()).unwrap().study;
+    let both = "  old: { command: { start: [server], port: 8080 } }\n  new: { command: { start: [server, --new], port: 8080 } }\n";
+    let own_ports = both.replacen("8080", "8081", 1);
+    let variants = &VARIANTS["variants:\n".len()..];
+    // What of the study is another text, whether it is a duet then, and a part of the reason.
+    let cases: &[(&str, &str, bool, &str)] = &[
+        ("", "", true, "nothing in the study keeps them"),
+        (
+            "trials: 8",
+            "trials: 8\nduet: auto",
+            true,
+            "nothing in the study keeps them",
+        ),
+        (
+            "trials: 8",
+            "trials: 8\nthresholds: { error_rate: [\"rate < 1%\"] }",
+            true,
+            "nothing",
+        ),
+        (variants, &own_ports, true, "nothing"),
+        (
+            "trials: 8",
+            "trials: 7",
+            false,
+            "needs 8 blocks, and the study has 7 blocks",
+        ),
+        ("trials: 8\n", "", false, "1 block"),
+        (
+            variants,
+            both,
+            false,
+            "both systems of a duet listen on port 8080",
+        ),
+        (
+            "trials: 8",
+            "trials: 8\nthresholds: { response_time: [\"p(95) < 1s\"] }",
+            false,
+            "p(95) < 1s",
+        ),
+        (
+            "trials: 8",
+            "trials: 8\nabort_on: [\"response_time p(95) > 2s for 5s\"]",
+            false,
+            "`abort_on`",
+        ),
+        (
+            "trials: 8",
+            "trials: 8\nabort_on: [\"error_rate rate > 20% for 5s\"]",
+            true,
+            "nothing",
+        ),
+        ("users: 10,", "users: \"{{ n }}\",", false, "levels of `n`"),
+        (
+            "trials: 8",
+            "trials: 8\ncontrol: true",
+            false,
+            "no control beside it",
+        ),
+        (
+            "--new] } }",
+            "--new] }, kernel: { vm.swappiness: 10 } }",
+            false,
+            "kernel",
+        ),
+        (
+            "trials: 8",
+            "trials: 8\nduet: false",
+            false,
+            "the study says `duet: false`",
+        ),
+    ];
+    for (from, to, expected, why) in cases {
+        let mut text = TWO.replacen(from, to, usize::from(!from.is_empty()));
+        if to.contains("{{ n }}") {
+            text.push_str("matrix: { n: [1, 2] }\n");
+        }
+        let study = of(&text);
+        let pairing = study.pairing.as_ref().expect("two variants");
+        assert_eq!(study.duet, *expected, "{text}\n{pairing:?}");
+        assert!(pairing.why.contains(why), "{text}\n{pairing:?}");
+        assert_eq!(pairing.auto, !to.contains("duet: false"), "{text}");
+        let plan = plan(&study, &PlanOptions::default()).unwrap();
+        assert_eq!(plan.question.pairing, study.pairing);
+        assert_eq!(
+            plan.trials.iter().all(|trial| trial.duet.is_some()),
+            *expected
+        );
+    }
+    // Three variants, or one system, leave nothing to choose.
+    let third = format!("{variants}  third: {{ groupware: {{}} }}\n");
+    let three = of(&TWO.replacen(variants, &third, 1));
+    assert!(!three.duet && three.pairing.is_none());
+}
+
+#[test]
+fn a_study_put_in_sequence_has_the_same_trials_one_by_one() {
+    let mut study = load(TWO.as_bytes(), WORKLOAD.as_bytes()).unwrap().study;
+    study.put_in_sequence("there is one core".to_owned());
+    let plan = plan(&study, &PlanOptions::default()).unwrap();
+    assert!(!plan.question.duet && plan.trials.len() == 16);
+    assert!(plan.trials.iter().all(|trial| trial.duet.is_none()));
+    assert!(plan.question.pairing.is_some_and(|pairing| pairing.auto));
+}

@@ -124,9 +124,10 @@ pub(crate) struct StudyFile {
     /// Both may use the same cores, so that one which is taken away slows both; a load should leave some
     /// of them free. `apart` keeps each on a half of the cores, the halves swapped by block: for loads
     /// that take all the CPU there is. A comparison needs at least 8 `trials`; figures are those of half a
-    /// machine.
+    /// machine. `auto`, which is the default, does so where exactly two variants are all that the study
+    /// compares and both fit on this machine at once; `false` runs them one after the other.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<serde_json::Value>", extend("enum" = [true, false, "apart", null]))]
+    #[schemars(with = "Option<serde_json::Value>", extend("enum" = [true, false, "auto", "apart", null]))]
     pub(crate) duet: Option<At<Scalar>>,
     /// `true` has each trial also write what its sessions carry straight to the disk that holds the
     /// system's data, chunk by chunk, each synced: reports then tell how close the system comes to

@@ -7,8 +7,8 @@ mod study;
 
 pub use lab_plan::checks;
 pub use lab_plan::{
-    Abort, Aggregate, Cell, Comparison, Decides, Factor, Find, Metric, Order, Published, Threshold,
-    VARIANT,
+    Abort, Aggregate, Cell, Comparison, Decides, Factor, Find, Metric, Order, Pairing, Published,
+    Threshold, VARIANT,
 };
 pub use lab_workload::{DEFAULT_DATES_FROM, Level, Step, Transfer, Workload};
 pub use study::{Requires, Study, StudyWorkload};

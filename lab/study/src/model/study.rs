@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::civil::Date;
 use lab_language::{Agents, WorkloadFile};
+use lab_plan::Pairing;
 use lab_plan::checks::Limits;
 
 use super::{Cell, Decides, Factor, Find, Order, Published, Threshold, Workload};
@@ -78,6 +79,8 @@ pub struct Study {
     pub duet: bool,
     /// Whether each stays on a half of the machine then.
     pub apart: bool,
+    /// The reason for running the variants side by side or in sequence; `None` without two variants.
+    pub pairing: Option<Pairing>,
     /// Whether each trial also measures what the disk alone does with what its sessions carry.
     pub raw_baseline: bool,
     /// The search for the load line, instead of given numbers of users.
@@ -91,6 +94,12 @@ pub struct Study {
 }
 
 impl Study {
+    /// Runs the variants one after the other where `duet: auto` would have them side by side.
+    pub fn put_in_sequence(&mut self, why: String) {
+        (self.duet, self.apart) = (false, false);
+        self.pairing = Some(Pairing { auto: true, why });
+    }
+
     /// The agents that drive its load, where it has them.
     #[must_use]
     pub fn agents(&self) -> Option<&Agents> {

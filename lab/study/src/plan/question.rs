@@ -24,6 +24,7 @@ pub(crate) fn question(study: &Study, speed: f64) -> Result<Question, String> {
         control: study.control,
         duet: study.duet,
         apart: study.apart,
+        pairing: study.pairing.clone(),
         smallest_difference: study.smallest_difference,
         decides: study.decides,
         thresholds: study.thresholds.clone(),

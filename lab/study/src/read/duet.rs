@@ -1,11 +1,12 @@
-//! `duet: true` and `duet: apart`, and what can't run at the same time as another.
+//! `duet`: the value in the file, how `auto` is resolved, and which variants can't run at the same time.
 
 use lab_language::host::HostSpec;
 use lab_language::{Problems, Scalar};
+use lab_plan::Pairing;
 
 use crate::cell::{CellTemplate, are_partners};
 use crate::file::StudyFile;
-use crate::model::Cell;
+use crate::model::{Cell, Metric, Study, Threshold, VARIANT};
 use crate::system::SystemSpec;
 
 /// Why, and what to do about it.
@@ -13,38 +14,129 @@ type Refusal = (String, &'static str);
 
 /// Keeps each variant on a half of the machine.
 const APART: &str = "apart";
+/// Leaves it to the lab.
+const AUTO: &str = "auto";
 
-/// Whether the study runs its variants two at a time, and whether it keeps them apart then.
-pub(super) fn duet(
-    file: &StudyFile,
-    cells: &[Cell],
-    template: &CellTemplate,
-    problems: &mut Problems,
-) -> (bool, bool) {
-    let apart = match file.duet.as_ref().map(|at| (&at.value, &at.span)) {
-        None | Some((Scalar::Bool(false), _)) => return (false, false),
-        Some((Scalar::Bool(true), _)) => false,
-        Some((Scalar::Text(text), _)) if text == APART => true,
-        Some((other, span)) => {
-            let message = format!("`{other}` is none of true, {APART}, and false");
-            problems.push(span.first_line().problem(message, "here"));
-            return (false, false);
+/// What a study asks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Auto,
+    No,
+    Together,
+    Apart,
+}
+
+/// The study with its variants two at a time where `duet` asks for that, or where `auto` comes to it.
+pub(super) fn paired(study: Study, file: &StudyFile, problems: &mut Problems) -> Study {
+    let Some(asked) = asked(file, problems) else {
+        return study;
+    };
+    let refusal = of_study(file).or_else(|| of_cells(&study.cells, &study.cell_template));
+    let (duet, auto, why) = match (asked, refusal) {
+        (Asked::Auto, refusal) => {
+            let obstacle = refusal.map(|(message, _)| message);
+            let obstacle = obstacle.or_else(|| asks_more(&study, file));
+            let none = || {
+                "two variants are compared, and nothing in the study keeps them from running at once"
+            };
+            let is_duet = obstacle.is_none();
+            (is_duet, true, obstacle.unwrap_or_else(|| none().to_owned()))
         }
+        (Asked::Together | Asked::Apart, Some((message, help))) => {
+            if let Some(at) = &file.duet {
+                problems.push(at.span.first_line().problem(message, "here").help(help));
+            }
+            return study;
+        }
+        (Asked::No, _) => (false, false, of_file("false")),
+        (Asked::Together, None) => (true, false, of_file("true")),
+        (Asked::Apart, None) => (true, false, of_file(APART)),
     };
-    let Some((message, help)) = of_study(file).or_else(|| of_cells(cells, template)) else {
-        return (true, apart);
-    };
-    if let Some(at) = &file.duet {
-        problems.push(at.span.first_line().problem(message, "here").help(help));
+    Study {
+        duet,
+        apart: duet && asked == Asked::Apart,
+        pairing: has_two(file).then_some(Pairing { auto, why }),
+        ..study
     }
-    (false, false)
+}
+
+fn of_file(value: &str) -> String {
+    format!("the study says `duet: {value}`")
+}
+
+fn asked(file: &StudyFile, problems: &mut Problems) -> Option<Asked> {
+    let Some(at) = &file.duet else {
+        return Some(Asked::Auto);
+    };
+    match &at.value {
+        Scalar::Bool(false) => Some(Asked::No),
+        Scalar::Bool(true) => Some(Asked::Together),
+        Scalar::Text(text) if text == APART => Some(Asked::Apart),
+        Scalar::Text(text) if text == AUTO => Some(Asked::Auto),
+        other => {
+            let message = format!("`{other}` is none of {AUTO}, true, {APART}, and false");
+            problems.push(at.span.first_line().problem(message, "here"));
+            None
+        }
+    }
+}
+
+/// The first part of a study, as a reason, that needs the figures of a whole machine: a duet has none. The
+/// machine and the first blocks are looked at later (`lab_conduct::settle`).
+fn asks_more(study: &Study, file: &StudyFile) -> Option<String> {
+    let is_absolute = |one: &&Threshold| one.metric.is_time() || one.metric == Metric::Throughput;
+    let least = lab_plan::MIN_DUET_BLOCKS;
+    if (study.trials as usize) < least {
+        let blocks = if study.trials == 1 { "block" } else { "blocks" };
+        return Some(format!(
+            "a verdict on a duet needs {least} blocks, and the study has {} {blocks}",
+            study.trials
+        ));
+    }
+    if let Some(one) = study.thresholds.iter().find(is_absolute) {
+        return Some(format!(
+            "the threshold `{}` is about a variant that has the machine to itself",
+            one.text
+        ));
+    }
+    let mut aborts = study.abort_on.iter().map(|(when, _)| when);
+    if let Some(one) = aborts.find(is_absolute) {
+        return Some(format!(
+            "`abort_on` `{}` is about a variant that has the machine to itself",
+            one.text
+        ));
+    }
+    if let Some(factor) =
+        (study.matrix.iter()).find(|one| one.name != VARIANT && one.levels.len() > 1)
+    {
+        return Some(format!("the levels of `{}` are compared, too", factor.name));
+    }
+    if study.raw_baseline {
+        return Some("`raw_baseline` measures the disk without anything beside it".to_owned());
+    }
+    if file.published.is_some() {
+        return Some("published figures are of a whole machine".to_owned());
+    }
+    let hosts = |cell: &Cell| study.cell_template.system.of(cell).host(cell).ok();
+    let hosts: Vec<HostSpec> = study.cells.iter().filter_map(hosts).collect();
+    if hosts.iter().any(|host| !host.kernel.is_empty()) {
+        return Some("kernel settings are those of the whole machine".to_owned());
+    }
+    if hosts.iter().any(|host| host.on.is_some()) {
+        return Some("the systems are on another machine".to_owned());
+    }
+    None
+}
+
+fn has_two(file: &StudyFile) -> bool {
+    let variants = file.variants.as_ref();
+    variants.is_some_and(|table| table.value.iter().count() == 2)
 }
 
 /// What can be told from the file.
 fn of_study(file: &StudyFile) -> Option<Refusal> {
-    let variants = file.variants.as_ref();
     let load = &file.load.value;
-    let (message, help) = if variants.is_none_or(|table| table.value.iter().count() != 2) {
+    let (message, help) = if !has_two(file) {
         (
             "a duet is of two variants",
             "write two systems, each with a name, under `variants`",
@@ -120,8 +212,9 @@ fn of_cells(cells: &[Cell], template: &CellTemplate) -> Option<Refusal> {
                 "write the same `on` for both, or leave `duet` out",
             ));
         }
-        let port = fixed_port(&system)?;
-        (fixed_port(&other_system) == Some(port)).then(|| {
+        let of_other = fixed_ports(&other_system);
+        let mut own = fixed_ports(&system).into_iter();
+        own.find(|port| of_other.contains(port)).map(|port| {
             (
                 format!("both systems of a duet listen on port {port}"),
                 "leave `port` out, and write `{{ port }}` where the system is told its port",
@@ -135,9 +228,12 @@ fn settings(cell: &Cell, template: &CellTemplate) -> Option<(SystemSpec, HostSpe
     Some((of_cell.system(cell).ok()?, of_cell.host(cell).ok()?))
 }
 
-fn fixed_port(system: &SystemSpec) -> Option<u16> {
-    match system {
-        SystemSpec::Command(spec) if !spec.writes_port() => spec.port,
-        _ => None,
-    }
+/// Ports that the processes of a system listen on without being given one.
+fn fixed_ports(system: &SystemSpec) -> Vec<u16> {
+    let SystemSpec::Command(spec) = system else {
+        return Vec::new();
+    };
+    let others = spec.before.iter().map(|(_, spec)| spec);
+    let all = others.chain([spec]).filter(|spec| !spec.writes_port());
+    all.filter_map(|spec| spec.port).collect()
 }

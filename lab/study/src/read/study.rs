@@ -241,9 +241,8 @@ fn validate(
     let cell_template = cell_template(file, &matrix, own, problems)?;
     let all = (&workload, &*written, &populations[..]);
     check_cells(file, &cells, &cell_template, all, problems);
-    let (duet, apart) = duet::duet(file, &cells, &cell_template, problems);
     let requires = requires::requires(file.requires.as_ref(), problems);
-    Some(Study {
+    let study = Study {
         name: file.study.text(),
         title: file.title.text(),
         about: about(file),
@@ -264,14 +263,16 @@ fn validate(
         smallest_difference,
         decides,
         control,
-        duet,
-        apart,
+        duet: false,
+        apart: false,
+        pairing: None,
         raw_baseline,
         find,
         cell_template,
         workload_sha256: read.sha256(),
         workload_file: written,
-    })
+    };
+    Some(duet::paired(study, file, problems))
 }
 
 fn about(file: &StudyFile) -> String {
