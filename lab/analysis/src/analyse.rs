@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::duet::{self, Duets};
 use crate::model::{
-    Analysis, Answer, Check, CheckOutcome, Decision, LineDifference, LoadLine, Outcome,
+    Analysis, Answer, Check, CheckOutcome, Decision, HowPaired, LineDifference, LoadLine, Outcome,
     RESULT_SCHEMA, StudyFacts, Summary, TrialAnalysis, Verdict,
 };
 use crate::published::tables;
@@ -188,6 +188,11 @@ fn facts(run: &Run, plan: &Plan, steps: Vec<String>) -> StudyFacts {
         overrides: run.manifest.overrides.clone(),
         decides: question.decides,
         fixed_rate: plan.fixes_rate(),
+        pairing: question.pairing.as_ref().map(|pairing| HowPaired {
+            duet: question.duet,
+            auto: pairing.auto,
+            why: pairing.why.clone(),
+        }),
         limits_set: limits_set::words(&question.checks),
         factors: question
             .matrix
@@ -235,9 +240,11 @@ fn findings_of(
     lines: &[LineDifference],
 ) -> Vec<String> {
     let limits = limits_set::sentence(&found.study.limits_set).into_iter();
+    let paired = found.study.pairing.as_ref().map(HowPaired::sentence);
     let half = is_duet.then(|| HALF.to_owned());
     let lines = lines.iter().map(line::difference_sentence);
     let figures = findings::findings(found);
+    let limits = limits.chain(paired);
     limits.chain(half).chain(lines).chain(figures).collect()
 }
 

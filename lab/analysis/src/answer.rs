@@ -12,6 +12,7 @@ use lab_trial::format::{list, plural, times};
 
 use crate::model::{
     Analysis, Answer, Comparison, Decision, Difference, Measure, TrialAnalysis, Verdict,
+    WorseAtMost,
 };
 use crate::sample::Standing;
 
@@ -75,9 +76,17 @@ impl Deciding {
         let has_all = |measure: Measure| valid().all(|trial| measure.of(trial).is_some());
         let has_any = |measure: Measure| valid().any(|trial| measure.of(trial).is_some());
         let is_planned = fixed_rate && valid().all(|trial| trial.part_of_load().is_none());
-        let decides = |measure: &Measure| *measure != Measure::Throughput || !is_planned;
+        // Of a duet the mean as well: beside interference a bound can be shown for it alone.
+        let is_duet = trials().any(|trial| trial.duet.is_some());
+        let mean = is_duet.then_some(Measure::Mean);
+        let decides = |measure: &Measure| match measure {
+            Measure::Throughput => !is_planned,
+            // The mean stands in for a p95 that is missing.
+            Measure::P95 => !is_duet || has_all(Measure::P95),
+            _ => true,
+        };
         let usual = Measure::DECIDING.into_iter().filter(decides);
-        let usual = usual.map(|measure| match measure {
+        let usual = mean.into_iter().chain(usual).map(|measure| match measure {
             Measure::P95 if !has_all(Measure::P95) => Measure::Mean,
             Measure::Throughput if has_any(Measure::Transfer) => Measure::Transfer,
             usual => usual,
@@ -96,6 +105,15 @@ impl Deciding {
         let (named, others): (Vec<Measure>, Vec<Measure>) =
             Measure::ALL.into_iter().partition(is_named);
         named.into_iter().chain(others).collect()
+    }
+
+    /// Drops measures of which no comparison decides any more.
+    pub(crate) fn keep(&mut self, comparisons: &[Comparison]) {
+        let is_open = |measure: &Measure| {
+            let of_measure = || comparisons.iter().filter(|one| one.metric == *measure);
+            of_measure().next().is_none() || of_measure().any(|one| one.decides)
+        };
+        self.measures.retain(is_open);
     }
 
     /// Whether it is one of them.
@@ -382,7 +400,24 @@ fn figures(one: &Comparison) -> String {
             format!("95 % sure: {low} to {high}")
         },
     );
-    format!("{name} {} ({sure})", one.metric.change(one.ratio))
+    let at_most = one.worse_at_most.map(|bound| at_most(bound, one));
+    let at_most = at_most.unwrap_or_default();
+    format!("{name} {} ({sure}{at_most})", one.metric.change(one.ratio))
+}
+
+/// `; at most 3.1 % worse, with what interference hides`: the bound that is shown.
+fn at_most(bound: WorseAtMost, one: &Comparison) -> String {
+    let part = bound.part.max(0.0) * 100.0;
+    let unit = if one.metric.is_rate() {
+        " points"
+    } else {
+        " %"
+    };
+    let hidden = match bound.stretch > 1.0 {
+        true => ", with what interference may hide",
+        false => "",
+    };
+    format!("; at most {part:.1}{unit} worse{hidden}")
 }
 
 /// The smallest difference that matters: `2 %`, of a rate `0.1 points`.

@@ -16,6 +16,7 @@ use crate::answer::{self, AskedPair, Deciding};
 use crate::duet::Duets;
 use crate::model::{
     Answer, CellSummary, Claim, Comparison, Difference, Inference, Measure, TrialAnalysis, Verdict,
+    WorseAtMost,
 };
 use crate::sample::{CellSample, Consumer, Standing};
 
@@ -62,7 +63,7 @@ pub(crate) fn compare(
     let mut pairs = pairs(plan, cells);
     let pairs_left_out = pairs.len().saturating_sub(MOST_PAIRS);
     pairs.truncate(MOST_PAIRS);
-    let deciding = Deciding::of(study.decides, plan.fixes_rate(), trials);
+    let mut deciding = Deciding::of(study.decides, plan.fixes_rate(), trials);
     let has_variants = pairs.iter().any(|pair| pair.factor.name == VARIANT);
     let decides = |draft: &Draft| {
         (!has_variants || draft.names.factor == VARIANT) && deciding.has(draft.measure)
@@ -76,12 +77,16 @@ pub(crate) fn compare(
     let of_cells = pairs.iter().flat_map(of_pair).collect();
     let mut comparisons = judge(of_cells, &margins, &decides, test);
     if let Some(duets) = duets {
-        duets.withhold(&mut comparisons);
+        duets.withhold(&mut comparisons, test, deciding.named);
+        deciding.keep(&comparisons);
     }
     let standings: Vec<Standing> = pairs.iter().map(|pair| pair.standing(samples)).collect();
     bar(&mut comparisons, &pairs, &standings);
     let drafts = main_effects(plan, cells, &all);
     let mut main_effects = judge(drafts, &margins, &|_| false, test);
+    if let Some(duets) = duets {
+        duets.withhold(&mut main_effects, test, deciding.named);
+    }
     bar_levels(&mut main_effects, &pairs, &standings);
     let judged = || comparisons.iter().filter(|c| c.p.is_some());
     let asked = asked(&pairs, &standings, has_variants, &all);
@@ -524,14 +529,16 @@ fn comparison(
     let blocks = draft.blocks();
     let log_ratio = test.centre(&draft.by_block);
     let bounds = test.interval(&draft.by_block, ALPHA);
+    let one_sided = test.interval(&draft.by_block, 2.0 * ALPHA);
     let judged = p.map(|(joint, _)| {
         let compared = Compared {
             log_ratio,
-            one_sided: test.interval(&draft.by_block, 2.0 * ALPHA),
+            one_sided,
             p: joint,
             blocks,
         };
-        word(&compared, draft.measure.better(), margins)
+        let verdict = word(&compared, draft.measure.better(), margins);
+        Difference::of(verdict, draft.measure)
     });
     let n = as_f64(blocks as u64);
     let (mean_a, mean_b) = (draft.sums.0 / n, draft.sums.1 / n);
@@ -556,7 +563,8 @@ fn comparison(
         matters: margins.matters,
         decides: false,
         run_spread: None,
-        verdict: judged.map(|verdict| Difference::of(verdict, draft.measure)),
+        verdict: judged,
+        worse_at_most: WorseAtMost::of(judged, draft.measure, one_sided),
         reason: judged.is_none().then(|| too_few(test, blocks)),
     };
     if let Some(why) = &draft.missing {

@@ -10,14 +10,18 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use lab_plan::{Level, Plan, Side, VARIANT};
 use lab_stats::duet::{Block, Windows, effects, windows};
+use lab_stats::exchange::Exchange;
 use lab_stats::histogram::mean;
+use lab_stats::interference::stretch;
+use lab_stats::verdict::ALPHA;
 use lab_stats::{Merger, quantile};
 use lab_trial::checks::partner_is_none;
-use lab_trial::{Input, ReportError, answers_by_part, as_f64};
+use lab_trial::{Input, ReportError, answers_by_part, as_f64, own_time, used_of_shared};
 
 use crate::answer::Deciding;
 use crate::model::{
     Comparison, Difference, Duet, DuetBlock, Measure, SideEffect, TrialAnalysis, Verdict,
+    WorseAtMost,
 };
 
 /// Into how many windows a hold is cut: as many of these as there are answers enough for, on both sides.
@@ -37,13 +41,15 @@ const BY_WINDOW: [Measure; 5] = [
 
 /// Of the CPU of cores that both may use: beyond this part they wait for each other.
 const CROWDED: f64 = 0.7;
+/// Measures of which [`lab_stats::interference`] bounds what a disturbance hides; there is no bound for quantiles.
+const BOUNDED: [Measure; 2] = [Measure::Mean, Measure::Throughput];
 
 /// The pairs of a run that count.
 pub(crate) struct Duets {
     /// By block: whether the second variant was on the left.
     pub(crate) swapped: Vec<bool>,
     /// By trial of the first variant and of the second.
-    pairs: BTreeMap<(u32, u32), Vec<(Measure, Windows)>>,
+    pairs: BTreeMap<(u32, u32), Pair>,
     /// How many of them were disturbed so much that they would be no measurements by themselves.
     disturbed: usize,
     /// In how many both together took most of the cores that they shared.
@@ -54,6 +60,20 @@ pub(crate) struct Duets {
     elsewhere: bool,
     /// In how many of these the generators could not be moved.
     stayed: usize,
+}
+
+/// Two trials that ran at the same time.
+struct Pair {
+    block: u32,
+    /// Of *a* and *b*.
+    labels: [String; 2],
+    windows: Vec<(Measure, Windows)>,
+    /// Mean response of the slower trial, after the warm-up.
+    mean_us: Option<f64>,
+    /// An upper bound on the mean response without interference.
+    own_us: Option<f64>,
+    /// CPU that both used ÷ CPU that other programs left to them.
+    crowding: f64,
 }
 
 /// A trial without its partner is no measurement: its figures are those of a machine that nobody else
@@ -96,13 +116,15 @@ impl Duets {
             let input = |id: u32| inputs.iter().find(|input| input.data.record.id == id);
             if let Some((of_a, of_b)) = input(a.id).zip(input(b.id)) {
                 let cut_ms = a.warmup_cut_ms.max(b.warmup_cut_ms);
-                let compared = compare(of_a, of_b, cut_ms)?;
-                pairs.insert((a.id, b.id), compared);
                 disturbed += usize::from(a.disturbed || b.disturbed);
                 let there = of_a.data.record.circumstances.system_host.as_ref();
                 let there = there.map(|host| host.system_cores);
                 elsewhere |= there.is_some();
-                crowded += usize::from(used((a, b), there).is_some_and(|part| part > CROWDED));
+                let used = used((a, b), there);
+                crowded += usize::from(used.is_some_and(|used| used.part() > CROWDED));
+                let crowding = used.map_or(0.0, |used| used.part_of_free(of_a));
+                let pair = pair((a, of_a), (b, of_b), (cut_ms, crowding))?;
+                pairs.insert((a.id, b.id), pair);
                 let duet = a.duet.as_ref();
                 stayed +=
                     usize::from(duet.is_some_and(|duet| duet.together && duet.exchanges == 0));
@@ -121,18 +143,58 @@ impl Duets {
         }))
     }
 
-    /// A disturbance adds to the times of both and so hides a part of their difference, as does waiting for
-    /// each other: what is shown beside it is there, but equality isn't shown.
-    pub(crate) fn withhold(&self, comparisons: &mut [Comparison]) {
-        if self.disturbed.max(self.crowded) * 10 <= self.pairs.len() {
+    /// Corrects the verdicts where interference or crowding hides a part of a difference in more than one pair in
+    /// ten. A difference that is shown stays. Nothing is called equal. Beside interference the mean and throughput
+    /// may be not worse, by a bound that allows for what is hidden. Quantiles have no such bound: unless the study
+    /// names one, they decide nothing that they don't show.
+    pub(crate) fn withhold(&self, comparisons: &mut [Comparison], test: Exchange<'_>, named: bool) {
+        let is_often = |count: usize| count * 10 > self.pairs.len();
+        let (crowded, disturbed) = (is_often(self.crowded), is_often(self.disturbed));
+        if !(crowded || disturbed) {
             return;
         }
         let of_windows = |one: &&mut Comparison| BY_WINDOW.contains(&one.metric);
         for one in comparisons.iter_mut().filter(of_windows) {
-            if matches!(one.verdict, Some(Difference::Equal | Difference::NotWorse)) {
-                one.verdict = Some(Difference::CouldNotTell);
+            let is_shown = one.verdict.is_some_and(Difference::is_shown);
+            // A reason bars all that is good: figures are missing.
+            if one.verdict.is_none() || is_shown || one.reason.is_some() {
+                continue;
             }
+            let bound = self.bound(one, test).filter(|_| !crowded);
+            one.verdict = match bound {
+                Some(bound) if bound.part < one.matters => Some(Difference::NotWorse),
+                _ => Some(Difference::CouldNotTell),
+            };
+            one.worse_at_most = bound;
+            one.decides &= named || crowded || BOUNDED.contains(&one.metric);
         }
+    }
+
+    /// The one-sided bound on how much worse *b* is, whatever interference hides; 95 % confidence.
+    fn bound(&self, one: &Comparison, test: Exchange<'_>) -> Option<WorseAtMost> {
+        if !BOUNDED.contains(&one.metric) {
+            return None;
+        }
+        let of_cells = |pair: &&Pair| pair.labels[0] == one.a && pair.labels[1] == one.b;
+        let pairs: Vec<&Pair> = self.pairs.values().filter(of_cells).collect();
+        let own = pairs.iter().map(|pair| pair.own_us).reduce(|x, y| {
+            let (x, y) = (x?, y?);
+            Some(x.min(y))
+        });
+        let own = own.flatten()?;
+        let mut by_block = vec![None; self.swapped.len()];
+        let mut stretches = Vec::new();
+        for pair in pairs {
+            let stretch = stretch(pair.mean_us?, own, pair.crowding)?;
+            let found = pair.windows.iter().find(|(m, _)| *m == one.metric)?;
+            *by_block.get_mut(pair.block as usize)? = Some(found.1.difference * stretch);
+            stretches.push(stretch);
+        }
+        let bounds = test.interval(&by_block, 2.0 * ALPHA);
+        Some(WorseAtMost {
+            part: one.metric.worsening(bounds)?,
+            stretch: stretches.iter().sum::<f64>() / as_f64(stretches.len() as u64),
+        })
     }
 
     /// What *b* has more than *a*, on the measure's scale; `None` where no window tells.
@@ -144,7 +206,7 @@ impl Duets {
     ) -> Option<f64> {
         let paired = self.pairs.get(&(a.id, b.id))?;
         if BY_WINDOW.contains(&measure) {
-            let mut paired = paired.iter();
+            let mut paired = paired.windows.iter();
             return paired
                 .find(|(one, _)| *one == measure)
                 .map(|(_, windows)| windows.difference);
@@ -156,9 +218,9 @@ impl Duets {
     pub(crate) fn told(&self, trials: &[TrialAnalysis], plan: &Plan) -> Duet {
         let deciding = Deciding::of(plan.question.decides, plan.fixes_rate(), trials);
         let trial = |id: u32| trials.iter().find(|trial| trial.id == id);
-        let known = self.pairs.iter().filter_map(|((a, b), windows)| {
+        let known = self.pairs.iter().filter_map(|((a, b), pair)| {
             let (a, b) = (trial(*a)?, trial(*b)?);
-            Some((a, b, windows))
+            Some((a, b, &pair.windows))
         });
         let known: Vec<_> = known.collect();
         let measure = deciding.measures.iter().find(|one| BY_WINDOW.contains(one));
@@ -204,23 +266,54 @@ impl Duets {
     }
 }
 
+/// CPU used by both trials of a pair, in cores.
+#[derive(Clone, Copy)]
+struct Used {
+    cores: f64,
+    /// Cores available to both.
+    of: f64,
+    /// True if the systems are on another machine than the generators.
+    elsewhere: bool,
+}
+
+impl Used {
+    fn part(self) -> f64 {
+        lab_stats::ratio(self.cores, self.of).unwrap_or_default()
+    }
+
+    /// The part of the CPU that other programs left.
+    fn part_of_free(self, input: &Input<'_>) -> f64 {
+        let around = &input.data.record.circumstances;
+        let others = match (&around.system_host, self.elsewhere) {
+            (Some(host), true) => &host.others_during,
+            _ => &around.others_during,
+        };
+        let others: f64 = others.iter().map(|one| one.cpu_percent / 100.0).sum();
+        match self.of - others {
+            free if free > 0.0 => self.cores / free,
+            _ => 1.0,
+        }
+    }
+}
+
 /// What two trials took of the CPU of the cores that both could use, with their generators: on another machine, which has
 /// so many for them, without. `None` where each had its half, or the kernel tells nothing.
-fn used((a, b): (&TrialAnalysis, &TrialAnalysis), there: Option<u32>) -> Option<f64> {
-    let duet = a.duet.as_ref().filter(|duet| duet.together)?;
+fn used((a, b): (&TrialAnalysis, &TrialAnalysis), there: Option<u32>) -> Option<Used> {
+    a.duet.as_ref().filter(|duet| duet.together)?;
     if let Some(cores) = there {
         let system = |trial: &TrialAnalysis| Some((*trial.system.get("cpu_percent")?)? / 100.0);
-        return lab_stats::ratio(system(a)? + system(b)?, f64::from(cores));
+        return Some(Used {
+            cores: system(a)? + system(b)?,
+            of: f64::from(cores),
+            elsewhere: true,
+        });
     }
-    let mut cores = [&duet.pinning.generator[..], &duet.pinning.system].concat();
-    cores.sort_unstable();
-    cores.dedup();
-    let of = |trial: &TrialAnalysis| {
-        let system = (*trial.system.get("cpu_percent")?)? / 100.0;
-        let generator = &trial.generator.health;
-        Some(system + generator.cpu_fraction? * f64::from(generator.workers))
-    };
-    lab_stats::ratio(of(a)? + of(b)?, as_f64(cores.len() as u64))
+    let (of_a, of_b) = (used_of_shared(a)?, used_of_shared(b)?);
+    Some(Used {
+        cores: of_a.cores + of_b.cores,
+        of: of_a.of,
+        elsewhere: false,
+    })
 }
 
 /// Whether a trial is of the variant that the other is compared with.
@@ -247,21 +340,41 @@ fn swapped(plan: &Plan) -> Vec<bool> {
 }
 
 /// Both trials, window by window, after this part of the hold.
-fn compare(
-    a: &Input<'_>,
-    b: &Input<'_>,
-    cut_ms: f64,
-) -> Result<Vec<(Measure, Windows)>, ReportError> {
+fn pair(
+    (a, of_a): (&TrialAnalysis, &Input<'_>),
+    (b, of_b): (&TrialAnalysis, &Input<'_>),
+    (cut_ms, crowding): (f64, f64),
+) -> Result<Pair, ReportError> {
     let finest = [
-        answers_by_part(a, cut_ms, CUTS[0])?,
-        answers_by_part(b, cut_ms, CUTS[0])?,
+        answers_by_part(of_a, cut_ms, CUTS[0])?,
+        answers_by_part(of_b, cut_ms, CUTS[0])?,
     ];
     let found = BY_WINDOW.into_iter().filter_map(|measure| {
         let mut cuts = CUTS.iter();
         let cut = cuts.find_map(|parts| by_parts(&finest, *parts, measure));
         Some((measure, cut?))
     });
-    Ok(found.collect())
+    let means = finest.each_ref().map(|side| mean_of(side));
+    let both = |[a, b]: [Option<f64>; 2], of: fn(f64, f64) -> f64| Some(of(a?, b?));
+    Ok(Pair {
+        block: a.block,
+        labels: [a.label.clone(), b.label.clone()],
+        windows: found.collect(),
+        mean_us: both(means, f64::max),
+        own_us: both([own_time(of_a, cut_ms)?, own_time(of_b, cut_ms)?], f64::min),
+        crowding,
+    })
+}
+
+/// The mean of all windows' answers.
+fn mean_of(windows: &[Histogram<u64>]) -> Option<f64> {
+    let (mut sum, mut count) = (0.0, 0.0);
+    for window in windows {
+        let n = as_f64(window.len());
+        sum += mean(window).unwrap_or_default() * n;
+        count += n;
+    }
+    lab_stats::ratio(sum, count)
 }
 
 /// A measure in so many windows; `None` where too many of them have no figure.

@@ -187,6 +187,7 @@ mod tests {
             p: None,
             p_single: None,
             verdict: None,
+            worse_at_most: None,
             reason: Some("three blocks are too few".to_owned()),
         }
     }

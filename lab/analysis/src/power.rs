@@ -7,9 +7,12 @@ use std::collections::BTreeMap;
 use lab_plan::{Cell, Decides, Factor, Question, VARIANT};
 use lab_stats::exchange::Exchange;
 use lab_stats::family::{Member, family_blocks, family_power};
-use lab_stats::power::{MOST_BLOCKS, Sought, USUAL_POWER, needed_blocks, paired_spread};
+use lab_stats::power::{
+    MOST_BLOCKS, Sought, USUAL_POWER, needed_blocks, not_worse_blocks, paired_spread,
+};
 use lab_stats::unpaired::least_p;
 use lab_stats::verdict::ALPHA;
+use lab_trial::as_f64;
 
 use crate::compare::{MOST_PAIRS, baseline};
 use crate::model::{Analysis, Measure, Verdict};
@@ -43,6 +46,15 @@ pub struct Design {
     pub duet: bool,
 }
 
+impl Design {
+    /// Blocks in which an unchanged build is shown not to be worse, by how far pairs spread.
+    #[must_use]
+    pub fn unchanged(&self, spread: f64) -> Needed {
+        let found = not_worse_blocks(self.relevant, spread, USUAL_POWER);
+        found.map_or(Needed::MoreThan(MOST_BLOCKS), Needed::Blocks)
+    }
+}
+
 /// The comparisons that the answer of a study hangs on: every cell with its baseline, along the variants
 /// where there are any, in each measure that decides. `users` tells how many users a cell has: throughput
 /// follows them.
@@ -63,7 +75,8 @@ pub fn family(question: &Question, users: &dyn Fn(&Cell) -> Option<u32>) -> Vec<
     let of_pair = |(a, b): (usize, usize)| {
         let same_users = users(&cells[a]) == users(&cells[b]);
         let measures = match question.decides {
-            None if same_users => Measure::DECIDING.len(),
+            // The mean as well; see `Deciding`.
+            None if same_users => Measure::DECIDING.len() + usize::from(question.duet),
             _ => 1,
         };
         (0..measures).map(move |measure| Member { a, b, measure })
@@ -146,6 +159,8 @@ pub enum Needed {
 pub struct Spreads {
     /// The standard deviation of a pair's log ratio over blocks by measure, where the run tells.
     pub by_measure: Vec<(Measure, Option<f64>)>,
+    /// Of a duet: the same of pairs that ran at once, window by window, in what decides.
+    pub of_duet: Option<f64>,
     /// Whether they are of the very cells that were asked for.
     pub same_cells: bool,
 }
@@ -272,9 +287,26 @@ impl Spreads {
                 .chain(MEASURES)
                 .map(spread)
                 .collect(),
+            of_duet: of_duet(analysis),
             same_cells,
         }
     }
+}
+
+/// How far the pairs of a duet spread within each of both ways to take the places.
+fn of_duet(analysis: &Analysis) -> Option<f64> {
+    let blocks = &analysis.duet.as_ref()?.blocks;
+    let (mut squares, mut freedom) = (0.0, 0.0);
+    for side in [false, true] {
+        let of_side = blocks.iter().filter(|block| block.a_is_left == side);
+        let logs: Vec<f64> = of_side
+            .filter_map(|block| Some(block.ratio?.ln()))
+            .collect();
+        let mean = lab_stats::paired::mean(&logs)?;
+        squares += logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>();
+        freedom += as_f64(logs.len() as u64) - 1.0;
+    }
+    lab_stats::ratio(squares, freedom).map(f64::sqrt)
 }
 
 /// Places of a cell's valid trials, by block.
@@ -353,6 +385,7 @@ mod tests {
     fn what_the_earlier_run_does_not_tell_has_no_figures() {
         let spreads = Spreads {
             by_measure: vec![(Measure::P95, Some(3.0)), (Measure::Cpu, None)],
+            of_duet: None,
             same_cells: true,
         };
         let NeededBlocks::ByRun(rows) = Power::of(&DESIGN, Some(&spreads)).needed else {

@@ -21,8 +21,12 @@ duet: true
 type Takes<'a> = &'a dyn Fn(u32, bool, Side) -> Shape;
 
 fn run(takes: Takes<'_>) -> Analysis {
+    run_of(STUDY, takes)
+}
+
+fn run_of(study: &str, takes: Takes<'_>) -> Analysis {
     let mut made = Made {
-        study: STUDY.to_owned(),
+        study: study.to_owned(),
         ..Made::default()
     };
     let shape = |trial: &lab_study::plan::Trial| {
@@ -110,9 +114,10 @@ fn a_slower_variant_is_found_beside_noise_that_both_share() {
     assert_eq!(analysis.inference.least_blocks, 8);
 }
 
-/// A disturbance hides a part of a difference: one that shows is there, equality doesn't show.
+/// A disturbance hides a part of a difference: one that shows is there, equality doesn't show, and of the mean
+/// there is a bound.
 #[test]
-fn beside_others_a_difference_is_shown_and_equality_is_not() {
+fn beside_others_a_difference_and_a_bound_are_shown_and_equality_is_not() {
     let slower = run(&disturbed(0.05));
     assert!(
         slower
@@ -124,9 +129,35 @@ fn beside_others_a_difference_is_shown_and_equality_is_not() {
     assert_eq!(p95.verdict, Some(Difference::Slower));
     let alike = run(&disturbed(0.0));
     let p95 = of(&alike, Measure::P95);
-    assert_eq!(p95.verdict, Some(Difference::CouldNotTell));
-    assert_eq!(alike.summary.outcome, Outcome::CouldNotTell);
+    assert_eq!(
+        (p95.verdict, p95.decides),
+        (Some(Difference::CouldNotTell), false)
+    );
+    let mean = of(&alike, Measure::Mean);
+    assert_eq!(
+        (mean.verdict, mean.decides),
+        (Some(Difference::NotWorse), true)
+    );
+    let bound = mean.worse_at_most.expect("shown");
+    assert!(bound.part < 0.02 && bound.stretch > 1.0, "{bound:?}");
+    assert_eq!(alike.summary.outcome, Outcome::Ok, "{}", alike.headline);
+    let answer = alike.answer.expect("asked for");
+    assert!(answer.sentence.contains("at most"), "{}", answer.sentence);
+    assert!(!answer.decided_by.contains(&Measure::P95));
     assert_eq!(alike.duet.map(|duet| duet.disturbed), Some(8));
+}
+
+/// A quantile that the study names stays open: nothing bounds what interference hides of it.
+#[test]
+fn beside_others_a_named_quantile_could_not_be_told() {
+    let study = format!("{STUDY}decides: response_time.p95\n");
+    let alike = run_of(&study, &disturbed(0.0));
+    let p95 = of(&alike, Measure::P95);
+    assert_eq!(
+        (p95.verdict, p95.decides),
+        (Some(Difference::CouldNotTell), true)
+    );
+    assert_eq!(alike.summary.outcome, Outcome::CouldNotTell);
 }
 
 /// Both together take more of the cores that they share than leaves room for both; on halves, the same CPU is

@@ -7,7 +7,7 @@
 use lab_analysis::answer::Deciding;
 use lab_analysis::format::{plural, times};
 use lab_analysis::margins;
-use lab_analysis::model::{Claim, Comparison, Difference, RunSpread, SpreadBasis};
+use lab_analysis::model::{Claim, Comparison, Difference, RunSpread, SpreadBasis, WorseAtMost};
 use lab_stats::between::{Basis, Between, holm};
 use lab_stats::paired::{self, Adjusted, Bounds};
 use lab_stats::unpaired::{self, Row, least_p, least_units};
@@ -128,10 +128,11 @@ fn comparison(tested: &Tested, rule: &Rule<'_>) -> Comparison {
     };
     let bounds = interval(ALPHA);
     let trials = a.len().min(b.len());
+    let one_sided = interval(2.0 * ALPHA);
     let judged = tested.p.map(|(joint, _)| {
         let compared = Compared {
             log_ratio,
-            one_sided: interval(2.0 * ALPHA),
+            one_sided,
             p: joint,
             blocks: trials,
         };
@@ -159,6 +160,7 @@ fn comparison(tested: &Tested, rule: &Rule<'_>) -> Comparison {
         p: tested.p.map(|p| p.0),
         p_single: tested.p.map(|p| p.1),
         verdict: judged,
+        worse_at_most: WorseAtMost::of(judged, measure, one_sided),
         reason: judged.is_none().then(|| too_few(a.len(), b.len())),
     };
     if let Some(why) = &draft.missing {

@@ -2,6 +2,7 @@
 
 use lab_counts::ErrorClass;
 use lab_plan::Decides;
+use lab_stats::paired::Bounds;
 use lab_stats::verdict::Better;
 use lab_trial::as_f64;
 use lab_trial::model::{Attempt, TrialAnalysis};
@@ -78,8 +79,30 @@ pub struct Comparison {
     pub p_single: Option<f64>,
     /// What it comes to; `None` with too few blocks.
     pub verdict: Option<Difference>,
+    /// The one-sided bound: of "not worse", and beside interference of every verdict that shows no difference.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worse_at_most: Option<WorseAtMost>,
     /// The reason for a missing verdict, or for one that is open despite the figures.
     pub reason: Option<String>,
+}
+
+/// The most by which *b* may be worse than *a*: a one-sided bound of 95 % confidence.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct WorseAtMost {
+    /// As a part: 0.03 is 3 % slower, or 3 % less throughput. 0 or less where *b* is better.
+    pub part: f64,
+    /// Mean factor by which differences were stretched for what interference hides; 1 without interference.
+    pub stretch: f64,
+}
+
+impl WorseAtMost {
+    /// Of an interval of differences as measured, where it has shown that *b* is not worse.
+    #[must_use]
+    pub fn of(verdict: Option<Difference>, measure: Measure, one_sided: Bounds) -> Option<Self> {
+        let part = measure.worsening(one_sided);
+        let part = part.filter(|_| verdict == Some(Difference::NotWorse))?;
+        Some(Self { part, stretch: 1.0 })
+    }
 }
 
 /// What runs of one build have to themselves.
@@ -114,6 +137,7 @@ impl Comparison {
     /// Takes a verdict that is good for *b*: `why` trials or figures are missing. One that speaks against it
     /// stays.
     pub fn bar(&mut self, why: &str) {
+        self.worse_at_most = None;
         if self.verdict.is_some_and(Difference::is_good) {
             self.verdict = Some(Difference::CouldNotTell);
             self.reason = Some(why.to_owned());
@@ -375,6 +399,17 @@ impl Measure {
         // An interval's end that is hundredths of a point is no zero.
         let sign = if points < -0.005 { "−" } else { "+" };
         format!("{sign}{:.2} points", points.abs())
+    }
+
+    /// The worse end of an interval on that scale, as a part by which *b* is worse; `None` where it is
+    /// unbounded.
+    #[must_use]
+    pub fn worsening(self, bounds: Bounds) -> Option<f64> {
+        let part = match self.better() {
+            Better::Lower => self.ratio(bounds.high) - 1.0,
+            Better::Higher => 1.0 / self.ratio(bounds.low) - 1.0,
+        };
+        part.is_finite().then_some(part)
     }
 
     /// Which way it is better.

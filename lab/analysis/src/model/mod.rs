@@ -19,13 +19,15 @@ pub use cells::{
     CellSummary, MeasureSummary, PopulationSummary, StageSummary, StepSummary, TagSummary,
     TimesSummary,
 };
-pub use comparison::{Claim, Comparison, Difference, Inference, Measure, RunSpread, SpreadBasis};
+pub use comparison::{
+    Claim, Comparison, Difference, Inference, Measure, RunSpread, SpreadBasis, WorseAtMost,
+};
 pub use duet::{Duet, DuetBlock, SideEffect};
 pub use figures::Estimate;
 pub use lab_trial::model::*;
 pub use line::{LineDifference, LineLevel, LoadLine, LowerBound, SafeLine, Scaling, UslPoint};
 pub use published::{AsIs, Entry, PublishedTable};
-pub use run::{Analysis, Outcome, RESULT_SCHEMA, StudyFacts, Summary};
+pub use run::{Analysis, HowPaired, Outcome, RESULT_SCHEMA, StudyFacts, Summary};
 pub use transfer::{PublishedTransfer, TransferSummary};
 pub use unmeasured::{Beyond, Demand, Exploratory, Range, Reason, Seen};
 

@@ -124,6 +124,9 @@ pub struct StudyFacts {
     /// Whether the plan fixes how much is sent: throughput is the plan's then, and decides nothing by itself.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub fixed_rate: bool,
+    /// How its two variants ran, and why; `None` without two variants, and of older runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pairing: Option<HowPaired>,
     /// Limits of checks that the study sets itself, each in words: `other_programs 40 % (20 % unless
     /// set)`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -132,6 +135,30 @@ pub struct StudyFacts {
     pub factors: Vec<String>,
     /// Names of the session's steps, in session order, each once.
     pub steps: Vec<String>,
+}
+
+/// How two variants ran, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct HowPaired {
+    /// Whether they ran at the same time.
+    pub duet: bool,
+    /// Whether `duet: auto` chose that.
+    pub auto: bool,
+    /// The reason.
+    pub why: String,
+}
+
+impl HowPaired {
+    /// `Both variants ran at the same time (\`duet: auto\`): …`.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let how = match self.duet {
+            true => "Both variants ran at the same time, as a duet",
+            false => "The variants ran one after the other, not as a duet",
+        };
+        let auto = if self.auto { " (`duet: auto`)" } else { "" };
+        format!("{how}{auto}: {}.", self.why)
+    }
 }
 
 /// How many trials there are, and how they ended.

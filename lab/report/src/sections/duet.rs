@@ -57,9 +57,11 @@ fn disturbed(duet: &Duet) -> Option<String> {
     (duet.disturbed > 0).then(|| {
         format!(
             "In {} of {} something outside competed with both so much that neither trial would be a \
-             measurement by itself. That adds to the times of both and hides a part of their \
-             difference: one that is shown is there, and rather larger; where more than one pair in ten \
-             was so disturbed, nothing is called equal.",
+             measurement by itself. That inflates both times and hides a part of their difference: any \
+             difference shown is real, and may be larger. Where more than one pair in ten was so \
+             disturbed, nothing is called equal; mean response and throughput can be shown to be not \
+             worse, with a bound that allows for what is hidden, and a quantile that the study doesn't \
+             name decides nothing but a regression that it shows.",
             duet.disturbed,
             plural(duet.blocks.len(), "pair"),
         )
@@ -100,7 +102,8 @@ fn sides(duet: &Duet) -> Option<String> {
     let found: Vec<String> = duet.sides.iter().map(of_measure).collect();
     (!found.is_empty()).then(|| {
         format!(
-            "The left place beside the right one, whichever variant was there: {}. That is in no comparison.",
+            "Left place against right place, whichever variant ran there: {}. The comparisons are balanced for \
+             this.",
             list(&found)
         )
     })
