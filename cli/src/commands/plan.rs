@@ -16,22 +16,23 @@ use crate::files::Disk;
 
 pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
     let (loaded, plan) = load::study(&args.study, &Disk)?;
+    let request = request::new(&args.study, (loaded, plan), PathBuf::from(RUNS), false)?;
+    let (loaded, plan) = (&request.loaded, &request.plan);
     let earlier = match &args.from {
-        Some(dir) => Some(earlier_run(dir, &plan)?),
+        Some(dir) => Some(earlier_run(dir, plan)?),
         None => None,
     };
     let own = (loaded.study.populations.is_empty()).then_some(&loaded.study.workload);
     let of_populations = loaded.study.populations.iter().map(|one| &one.workload);
     for workload in own.into_iter().chain(of_populations) {
-        print(&rows(workload, &plan))?;
+        print(&rows(workload, plan))?;
     }
     let waits = waits(Patience::default());
-    print(&schedule(&loaded.study, &plan, disk_needed(&plan), waits))?;
-    print(&warnings(&loaded, &plan))?;
-    let runs = history(args, &loaded, &plan)?;
-    print(&power(&loaded.study, &plan, earlier.as_ref()))?;
-    print(&between_runs(&loaded.study, &plan, &runs))?;
-    let request = request::new(&args.study, (loaded, plan), PathBuf::from(RUNS), false)?;
+    print(&schedule(&loaded.study, plan, disk_needed(plan), waits))?;
+    print(&warnings(loaded, plan))?;
+    let runs = history(args, loaded, plan)?;
+    print(&power(&loaded.study, plan, earlier.as_ref()))?;
+    print(&between_runs(&loaded.study, plan, &runs))?;
     preflight(&request).map_err(|error| failure(&error))?;
     print(&room(&request))
 }

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         }
         Format::K6 => drop(print(&write::k6(&analysis).map_err(internal)?)?),
     }
-    // A file that was written is a success of its own: a script goes on to upload it.
+    // A written file is a success of its own: a script goes on to upload it.
     match args.format == Format::Terminal || args.exit_code {
         true => Ok(exit(&analysis, args.gate)),
         false => Ok(Exit::Success),

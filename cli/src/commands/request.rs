@@ -18,7 +18,7 @@ pub(crate) fn new(
     resume: bool,
 ) -> Result<RunRequest, Failure> {
     let program = std::env::current_exe().map_err(|error| Failure::new(Exit::Internal, &error))?;
-    Ok(RunRequest {
+    let mut request = RunRequest {
         loaded,
         plan,
         out,
@@ -30,5 +30,12 @@ pub(crate) fn new(
         control: Control::default(),
         elsewhere: None,
         machines: Machines::new(),
-    })
+    };
+    settle(&mut request)?;
+    Ok(request)
+}
+
+/// Decides what `duet: auto` comes to here, again where something else drives the load.
+pub(crate) fn settle(request: &mut RunRequest) -> Result<(), Failure> {
+    lab_conduct::settle(request).map_err(|error| Failure::new(Exit::BadInput, &error))
 }

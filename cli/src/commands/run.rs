@@ -3,10 +3,12 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use lab_archive::Run;
-use lab_conduct::{FailedCheck, Judged, Outcome, RunRequest, disk_needed, preflight};
+use lab_conduct::{FailedCheck, Judged, Outcome, Patience, RunRequest, disk_needed, preflight};
 use lab_estimate::{schedule, warnings};
+use lab_live::Token;
 use lab_plan::checks::Cause;
 use lab_study::{Files, Secrets};
 use lab_trial::{TrialJudgement, judge_trial};
@@ -37,18 +39,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     };
     let warnings = warnings(&loaded, &plan);
     if args.dry_run {
-        let text = schedule(
-            &loaded.study,
-            &plan,
-            disk_needed(&plan),
-            waits(args.patience),
-        ) + &warnings;
         let out = args
             .out
             .clone()
             .unwrap_or_else(|| Path::new(RUNS).join("dry-run"));
         let request = request::new(&args.study, (loaded, plan), out, false)?;
-        print(&text)?;
+        let (study, plan) = (&request.loaded.study, &request.plan);
+        let text = schedule(study, plan, disk_needed(plan), waits(args.patience));
+        print(&(text + &warnings))?;
         print(&fleet::planned(&args.agents, &request.loaded.study)?)?;
         print(&fleet::planned_machines(&args.agents, &request.plan)?)?;
         preflight(&request).map_err(|error| failure(&error))?;
@@ -63,15 +61,19 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     // They may be no others'; who drives may be anybody.
     request.machines = fleet::machines(&args.agents, &request.plan)?;
     request.elsewhere = fleet::crew(&args.agents, &request.loaded.study)?;
+    request::settle(&mut request)?;
     let sending = export::begin(&send, &request.out)?;
-    let exit = conduct(&request, args.live.page())
+    let exit = conduct(&request, (args.live.page(), args.live.token()))
         .and_then(|outcome| finish(args, &outcome, &request.loaded.secrets));
     sending.end();
     exit
 }
 
 /// Runs the trials with the progress display on stderr.
-pub(crate) fn conduct(request: &RunRequest, page: Page) -> Result<Outcome, Failure> {
+pub(crate) fn conduct(
+    request: &RunRequest,
+    page: (Page, Option<Token>),
+) -> Result<Outcome, Failure> {
     let interrupt = interrupt()?;
     // Until the run is over, and reported if it can't go on.
     let _live = watch::of_run(page, request, &interrupt)?;
@@ -118,6 +120,7 @@ fn told(judgement: TrialJudgement) -> Judged {
         system_failed: judgement.system_failed,
         before_load: judgement.before_load,
         judgement: judgement.judgement,
+        cpu: judgement.cpu,
     }
 }
 
@@ -154,7 +157,10 @@ fn finish(args: &RunArgs, outcome: &Outcome, secrets: &Secrets) -> Result<Exit, 
     let resume = format!(
         "plimsoll run {} {}--resume --out {}",
         args.study.study.display(),
-        quick::again(&args.quick) + &again(&args.study, secrets) + &fleet::again(&args.agents),
+        quick::again(&args.quick)
+            + &again(&args.study, secrets)
+            + &waits_again(args.patience)
+            + &fleet::again(&args.agents),
         outcome.dir.display()
     );
     if !outcome.interrupted && outcome.disturbed > 0 {
@@ -192,6 +198,22 @@ fn again(args: &StudyArgs, secrets: &Secrets) -> String {
         flags.push_str(&format!("--seed {seed} "));
     }
     flags
+}
+
+/// How long it waits for a quiet machine, unless as long as usual.
+fn waits_again(patience: Patience) -> String {
+    let seconds = |time: Duration| match time.is_zero() {
+        true => "0".to_owned(),
+        false => format!("{}s", time.as_secs()),
+    };
+    match patience == Patience::default() {
+        true => String::new(),
+        false => format!(
+            "--patience {},{} ",
+            seconds(patience.trial),
+            seconds(patience.run)
+        ),
+    }
 }
 
 /// The archive's folder: the one named, the newest of this study to resume, or a new one.

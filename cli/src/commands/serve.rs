@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use groupware_server::{
-    CheckError, Checked, Config, Data, DataError, DatabaseError, LogSettings, ObjectPlace,
-    ObjectsError, Retention, ServeError, SmtpRole, Surroundings, TlsFiles,
+    CheckError, Checked, Config, Data, DataError, DatabaseError, LogSettings, Networks,
+    ObjectPlace, ObjectsError, Retention, ServeError, SmtpRole, Surroundings, TlsFiles,
 };
 use serde_json::json;
 

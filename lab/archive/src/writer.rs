@@ -51,6 +51,42 @@ impl RunWriter {
                 path: dir.to_path_buf(),
             });
         }
+        let writer = Self {
+            dir: dir.to_path_buf(),
+            _lock: lock,
+        };
+        writer.write_head(manifest, plan, files)?;
+        Ok(writer)
+    }
+
+    /// Removes all trials and writes another plan of the same study: for trials that can't run as they were
+    /// planned.
+    ///
+    /// # Errors
+    /// As of [`RunWriter::create`], without those of its folder.
+    pub fn begin_again(
+        &self,
+        manifest: &Manifest,
+        plan: &Value,
+        files: &[(String, Vec<u8>)],
+    ) -> Result<(), ArchiveError> {
+        for (id, partial) in self.folders()? {
+            sink::remove_folder(&match partial {
+                true => names::partial_folder(&self.dir, id),
+                false => names::trial_folder(&self.dir, id),
+            })?;
+        }
+        self.write_head(manifest, plan, files)
+    }
+
+    /// All but the trials; the manifest comes last.
+    fn write_head(
+        &self,
+        manifest: &Manifest,
+        plan: &Value,
+        files: &[(String, Vec<u8>)],
+    ) -> Result<(), ArchiveError> {
+        let dir = &self.dir;
         let mut sizes = Sizes::new();
         for (name, bytes) in files {
             keep_file(dir, name, bytes)?;
@@ -74,11 +110,7 @@ impl RunWriter {
                 file_bytes: sizes,
             },
         )?;
-        sink::publish(&path, &bytes)?;
-        Ok(Self {
-            dir: dir.to_path_buf(),
-            _lock: lock,
-        })
+        sink::publish(&path, &bytes)
     }
 
     /// Goes on with the archive in `dir`, made from the same study, seed, speed, plan, and files.

@@ -22,7 +22,7 @@ const STEP: Series = Series::Step {
     kind: Kind::Response,
 };
 
-fn manifest() -> Manifest {
+pub(crate) fn manifest() -> Manifest {
     Manifest {
         schema: lab_archive::ARCHIVE_SCHEMA.to_owned(),
         study: "calendar-load".to_owned(),
@@ -56,7 +56,7 @@ fn manifest() -> Manifest {
     }
 }
 
-fn files() -> Vec<(String, Vec<u8>)> {
+pub(crate) fn files() -> Vec<(String, Vec<u8>)> {
     let file = |name: &str, text: &str| (name.to_owned(), text.as_bytes().to_vec());
     vec![
         file("study.yaml", "study: calendar-load\n"),
@@ -170,7 +170,7 @@ fn histogram(values: &[u64]) -> Histogram<u64> {
     histogram
 }
 
-fn create(dir: &Path) -> RunWriter {
+pub(crate) fn create(dir: &Path) -> RunWriter {
     RunWriter::create(dir, &manifest(), &json!({"trials": [{"id": 1}]}), &files()).unwrap()
 }
 
@@ -178,7 +178,7 @@ fn resume(dir: &Path) -> Result<RunWriter, ArchiveError> {
     RunWriter::open_for_resume(dir, &manifest(), &json!({"trials": [{"id": 1}]}), &files())
 }
 
-fn fill(mut trial: TrialWriter, id: u32) {
+pub(crate) fn fill(mut trial: TrialWriter, id: u32) {
     trial
         .monitor_header(&["host.cpu_percent".to_owned(), "odd, \"name\"".to_owned()])
         .unwrap();

@@ -1,4 +1,5 @@
 //! Archives as they are written, read, and followed. One program, since each would be linked by itself.
 
+mod again;
 mod archive;
 mod follow;

@@ -88,10 +88,17 @@ pub(crate) fn together([left, right]: [Judged; 2]) -> Judged {
         .filter(|one| failed(one))
         .all(|one| one.is_outside);
     let system_failed = left.system_failed || right.system_failed;
+    let cpu = left.cpu.zip(right.cpu).map(|(left, right)| left + right);
+    let before_load = [&left, &right]
+        .into_iter()
+        .filter(|one| failed(one))
+        .all(|one| one.before_load);
     let first = if failed(&left) { left } else { right };
     Judged {
         is_outside: is_outside && failed(&first),
         system_failed,
+        before_load: before_load && failed(&first),
+        cpu,
         ..first
     }
 }
@@ -293,6 +300,30 @@ mod tests {
                 !judged.is_valid() && !judged.may_be_repeated(),
                 "{judged:?}"
             );
+        }
+    }
+
+    #[test]
+    fn pair_ends_before_its_load_only_where_no_side_failed_later() {
+        let unstarted = || Judged {
+            system_failed: true,
+            before_load: true,
+            ..own()
+        };
+        let died = || Judged {
+            system_failed: true,
+            ..own()
+        };
+        let table = [
+            ([unstarted(), Judged::default()], true),
+            ([Judged::default(), unstarted()], true),
+            ([unstarted(), unstarted()], true),
+            ([unstarted(), died()], false),
+            ([died(), unstarted()], false),
+            ([Judged::default(), Judged::default()], false),
+        ];
+        for (both, expected) in table {
+            assert_eq!(together(both.clone()).before_load, expected, "{both:?}");
         }
     }
 

@@ -15,7 +15,7 @@ const STREAK: u32 = 3;
 const UNSTARTED: u32 = 2;
 
 /// What a trial came to. The default is a measurement.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
     /// The checks that make it no measurement, what explains the others first; empty of a measurement.
     pub failed: Vec<FailedCheck>,
@@ -27,6 +27,8 @@ pub struct Judged {
     pub before_load: bool,
     /// As a search takes it in.
     pub judgement: Judgement,
+    /// Of a trial of a duet, the part that it used of the CPU of the cores shared by both; of a pair, the sum.
+    pub cpu: Option<f64>,
 }
 
 impl Default for Judged {
@@ -37,6 +39,7 @@ impl Default for Judged {
             system_failed: false,
             before_load: false,
             judgement: Judgement::NotCarried,
+            cpu: None,
         }
     }
 }

@@ -1,8 +1,10 @@
 //! A whole run: the archive, and one trial after the other. It judges nothing
 //! itself.
 
+mod begin;
 mod pairs;
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -15,7 +17,6 @@ use lab_driver::remote::Elsewhere;
 use lab_host::HostError;
 use lab_host::clock::pause;
 use lab_host::cores::{self, Allotment, Pinned};
-use lab_host::journal::{Gone, restore};
 use lab_host::kernel::{self, Kernel};
 use lab_host::{disk, machine};
 use lab_machine::programs;
@@ -23,6 +24,7 @@ use lab_machine::scratch::{self, Scratch, Work};
 use lab_study::plan::{HowEnded, Plan, Trial};
 use lab_study::{Loaded, Secrets, Workload};
 
+use self::begin::{head, open, placed, put_back, shown, work, written};
 use crate::control::Control;
 use crate::course::Conductor;
 use crate::duet;
@@ -30,8 +32,8 @@ use crate::event::Event;
 use crate::far::{self, Machines};
 use crate::judged::{Judge, Judged, Streak, Unstarted};
 use crate::logged::Logged;
-use crate::manifest::manifest;
 use crate::measuring::LOOK;
+use crate::pairing::{self, FirstBlocks};
 use crate::preflight::{self as limits, Problem};
 use crate::quiet::{self, Patience};
 use crate::repeats::Repeats;
@@ -41,7 +43,7 @@ use crate::trial::Done;
 use crate::{ConductError, attach, masked, reach, system};
 
 /// What to run, and where to keep it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct RunRequest {
     /// The study, with the files that it was made from; the study's file comes first.
     pub loaded: Loaded,
@@ -161,8 +163,47 @@ pub fn run(
 ) -> Result<Outcome, ConductError> {
     let secrets = request.plan.secrets(&request.loaded.secrets);
     let mut told = |event| events(masked::event(&secrets, event));
-    run_all(request, &secrets, &mut told, judge, interrupt)
-        .map_err(|error| masked::error(&secrets, error))
+    let ended = in_pairs_or_in_sequence(request, |request| {
+        run_all(request, &secrets, &mut told, judge, interrupt)
+    });
+    ended.map_err(|error| masked::error(&secrets, error))
+}
+
+/// Runs a request, and again in sequence where the first pairs of its trials show that they don't fit.
+fn in_pairs_or_in_sequence(
+    request: &RunRequest,
+    mut run: impl FnMut(&RunRequest) -> Result<Ended, ConductError>,
+) -> Result<Outcome, ConductError> {
+    let mut request = pairing::resumed(request)?;
+    loop {
+        match run(&request)? {
+            Ended::With(outcome) => return Ok(outcome),
+            Ended::NoDuet(in_sequence) => request = Cow::Owned(*in_sequence),
+        }
+    }
+}
+
+/// How a request ended.
+enum Ended {
+    With(Outcome),
+    /// Two trials at once don't fit; this request has them in sequence.
+    NoDuet(Box<RunRequest>),
+}
+
+/// Whether the run was interrupted; `None` where it goes on in sequence.
+fn ended(trials: &Result<Trials, ConductError>) -> Option<bool> {
+    match trials {
+        Ok(Trials::NoDuet(_)) => None,
+        Ok(Trials::Done(outcome)) => Some(outcome.interrupted),
+        Err(_) => Some(true),
+    }
+}
+
+/// How the trials of a plan ended.
+enum Trials {
+    Done(Outcome),
+    /// Two at once don't fit, for this reason.
+    NoDuet(String),
 }
 
 fn run_all(
@@ -171,7 +212,7 @@ fn run_all(
     events: &mut dyn FnMut(Event),
     judge: Judge<'_>,
     interrupt: &AtomicBool,
-) -> Result<Outcome, ConductError> {
+) -> Result<Ended, ConductError> {
     put_back(request, events)?;
     preflight(request)?;
     far::allowed(&request.plan, &request.machines, interrupt)?;
@@ -182,15 +223,7 @@ fn run_all(
     machine::raise_open_files().map_err(HostError::OpenFiles)?;
     let cores = cores::allowed().map_err(HostError::Cores)?;
     let here = far::plan_here(&request.plan);
-    let allotment = Allotment::new(&cores, &here);
-    let halves = cores::halves(&cores, &cores::siblings).filter(|_| request.plan.question.duet);
-    let mut pinning = match &halves {
-        Some(halves) => cores::both(halves),
-        None => allotment.pinning(None),
-    };
-    if request.plan.every_trial().all(system::is_elsewhere) {
-        not_pinned(&mut pinning);
-    }
+    let (allotment, halves, pinning) = placed(request, &cores, &here);
     let archive = open(request, secrets, &shown(&pinning, request))?;
     let _on_generator_cores = Pinned::to(&pinning.generator).map_err(HostError::Cores)?;
     let work = work(request, &here)?;
@@ -216,81 +249,30 @@ fn run_all(
         log.take(&event);
         events(event);
     };
-    let outcome = match Searching::of(&request.plan) {
-        Some(searching) => run.search(searching, judge, &mut told),
+    let trials = match Searching::of(&request.plan) {
+        Some(searching) => run.search(searching, judge, &mut told).map(Trials::Done),
         None => run.all(judge, &mut told),
     };
-    log.put(Happening::RunEnded {
-        interrupted: outcome.as_ref().map_or(true, |outcome| outcome.interrupted),
-    });
-    let put_back = run.kernel.finish();
-    put_back.map_err(ConductError::from).and(outcome)
-}
-
-/// Puts back what a killed run left.
-fn put_back(request: &RunRequest, events: &mut dyn FnMut(Event)) -> Result<(), ConductError> {
-    let left = restore(&request.state, Gone::Keep)?;
-    for restored in left.restored {
-        events(Event::Restored(restored));
+    if let Some(interrupted) = ended(&trials) {
+        log.put(Happening::RunEnded { interrupted });
     }
-    for (path, pid) in left.cleared {
-        events(Event::Cleared { path, pid });
-    }
-    for (path, value) in left.gone {
-        events(Event::Gone { path, value });
-    }
-    Ok(())
-}
-
-/// A folder for trials in each storage of the plan.
-fn work(request: &RunRequest, here: &Plan) -> Result<BTreeMap<Option<String>, Work>, ConductError> {
-    let mut work = BTreeMap::new();
-    for trial in here.every_trial() {
-        let storage = &trial.host.storage;
-        if work.contains_key(storage) {
-            continue;
+    let put_back = run.kernel.finish().map_err(ConductError::from);
+    match put_back.and(trials)? {
+        Trials::Done(outcome) => Ok(Ended::With(outcome)),
+        Trials::NoDuet(why) => {
+            let note =
+                format!("The run begins again, with its variants one after the other: {why}.");
+            let note = masked::event(secrets, Event::Note(note));
+            log.take(&note);
+            events(note);
+            let again = pairing::again(request, why)?;
+            let (_, _, pinning) = placed(&again, &cores, &here);
+            let (manifest, plan) = head(&again, secrets, &shown(&pinning, &again))?;
+            run.archive
+                .begin_again(&manifest, &plan, &again.loaded.files)?;
+            Ok(Ended::NoDuet(Box::new(again)))
         }
-        let made = match storage {
-            Some(folder) => Work::in_storage(folder, &request.out)?,
-            None => Work::in_run(&request.out)?,
-        };
-        work.insert(storage.clone(), made);
     }
-    Ok(work)
-}
-
-fn open(
-    request: &RunRequest,
-    secrets: &Secrets,
-    pinning: &Pinning,
-) -> Result<RunWriter, ConductError> {
-    let mut manifest = manifest(&request.loaded, &request.plan, &request.out, pinning);
-    manifest.overrides = secrets.shown_overrides(&request.overrides);
-    let plan = written(secrets, &request.plan)?;
-    let files = &request.loaded.files;
-    let open = if request.resume {
-        RunWriter::open_for_resume
-    } else {
-        RunWriter::create
-    };
-    Ok(open(&request.out, &manifest, &plan, files)?)
-}
-
-/// The cores that the archive tells of: agents have theirs elsewhere.
-fn shown(pinning: &Pinning, request: &RunRequest) -> Pinning {
-    let mut shown = pinning.clone();
-    if request.elsewhere.is_some() {
-        shown.generator.clear();
-        shown.shared = false;
-    }
-    shown
-}
-
-/// A plan as the archive keeps it.
-fn written(secrets: &Secrets, plan: &Plan) -> Result<serde_json::Value, ConductError> {
-    let mut value = serde_json::to_value(plan).map_err(ConductError::Plan)?;
-    secrets.mask_plan(&mut value);
-    Ok(value)
 }
 
 /// A run under way.
@@ -314,26 +296,15 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// The trials of the plan, block by block, each block with the repeats that it needs.
-    fn all(
-        &self,
-        judge: Judge<'_>,
-        events: &mut dyn FnMut(Event),
-    ) -> Result<Outcome, ConductError> {
+    fn all(&self, judge: Judge<'_>, events: &mut dyn FnMut(Event)) -> Result<Trials, ConductError> {
         let plan = &self.request.plan;
         let units = duet::units(plan);
         let mut repeats = duet::repeats(plan, &units);
         let archived = self.archived(judge)?;
         repeats.recall(&archived);
         repeats.owe(&duet::unfinished(&archived));
-        let outstanding = |repeats: &Repeats| -> (u32, Duration) {
-            let of_unit = |at: usize| (count(units[at].len()), length(&units[at][0]));
-            let lengths = repeats.outstanding().map(of_unit);
-            lengths.fold((0, Duration::ZERO), |(n, sum), (trials, one)| {
-                (n + trials, sum + one)
-            })
-        };
         let trials = count(plan.trials.len());
-        let (left, planned) = outstanding(&repeats);
+        let (left, planned) = outstanding(&units, &repeats);
         events(Event::RunStarted {
             dir: self.archive.dir().to_path_buf(),
             trials,
@@ -342,9 +313,11 @@ impl Run<'_> {
         });
         let (mut interrupted, mut left_out) = (false, false);
         let (mut streak, mut unstarted) = (Streak::default(), Unstarted::default());
+        let mut first = FirstBlocks::of(plan, &archived);
         while let Some(next) = repeats.next() {
             let unit = units[next.at];
-            let after = outstanding(&repeats).1.saturating_sub(length(&unit[0]));
+            let after = outstanding(&units, &repeats).1;
+            let after = after.saturating_sub(length(&unit[0]));
             let place = Standing {
                 of: trials,
                 after,
@@ -370,6 +343,9 @@ impl Run<'_> {
                 events(Event::Note(SKIPPED.to_owned()));
                 continue;
             };
+            if let Some(why) = first.learn(&judged) {
+                return Ok(Trials::NoDuet(why));
+            }
             let gave_up = repeats.learn(next, &judged, self.waited_in_vain.get());
             let told = gave_up.then(|| NOT_REPEATED.to_owned());
             let end = unstarted.learn(&unit[0].cell, &judged);
@@ -382,6 +358,7 @@ impl Run<'_> {
         }
         let disturbed = count(repeats.disturbed());
         self.outcome(trials, disturbed, interrupted || left_out)
+            .map(Trials::Done)
     }
 
     /// What the trials came to that are in the archive already, by trial of the plan.
@@ -641,6 +618,15 @@ impl Run<'_> {
         });
         judged
     }
+}
+
+/// Trials that are still to run, and their ramps and holds together: those of a duet run at once.
+fn outstanding(units: &[&[Trial]], repeats: &Repeats) -> (u32, Duration) {
+    let of_unit = |at: usize| (count(units[at].len()), length(&units[at][0]));
+    let each = repeats.outstanding().map(of_unit);
+    each.fold((0, Duration::ZERO), |(n, sum), (trials, one)| {
+        (n + trials, sum + one)
+    })
 }
 
 fn started(trial: &Trial, place: Standing) -> Event {

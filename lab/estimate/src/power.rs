@@ -77,6 +77,9 @@ pub fn power(study: &Study, plan: &Plan, earlier: Option<&Earlier>) -> String {
         (NeededBlocks::ByRun(_), None) => {}
     }
     text.push_str(&shown(&power, design.blocks));
+    if study.duet {
+        text.push_str(&unchanged(&design, earlier, per_block));
+    }
     let _ = writeln!(
         text,
         "  one block takes {}; differences within {} are called none;\n  {}",
@@ -141,6 +144,30 @@ pub fn between_runs(study: &Study, plan: &Plan, earlier: &[Analysis]) -> String 
     format!(
         "  in how many of 100 comparisons two such runs show a difference\n    ({by}):\n    {}\n",
         parts.join(", ")
+    )
+}
+
+/// Blocks in which an unchanged build is shown not to be worse, alone and beside others.
+fn unchanged(design: &Design, earlier: Option<&Earlier>, per_block: Duration) -> String {
+    let known = earlier.and_then(|earlier| earlier.spreads.of_duet);
+    let spread = known.unwrap_or(SPREADS[1]);
+    let blocks = |stretch: f64| {
+        let needed = design.unchanged(spread * stretch);
+        match needed {
+            Needed::Blocks(blocks) => {
+                let time = per_block * u32::try_from(blocks).unwrap_or(u32::MAX);
+                format!("{blocks} ({})", duration(time))
+            }
+            Needed::MoreThan(_) | Needed::Irrelevant => number(needed),
+        }
+    };
+    format!(
+        "  blocks for an unchanged build to be shown not worse by {} in 4 of 5 studies,\n    where the mean \
+         response of two spreads {}: {};\n    beside others that double response times: {}\n",
+        percent(design.relevant),
+        percent(spread),
+        blocks(1.0),
+        blocks(2.0)
     )
 }
 
@@ -370,6 +397,7 @@ mod tests {
                     (Measure::P95, Some(0.31)),
                     (Measure::Cpu, None),
                 ],
+                of_duet: None,
                 same_cells: false,
             },
         };

@@ -37,6 +37,7 @@ pub fn schedule(study: &Study, plan: &Plan, disk_bytes: u64, waits: Waits) -> St
         let _ = write!(text, "\n{}", limits(plan));
         return text;
     }
+    text.push_str(&pairing(plan));
     text.push_str(&table(plan));
     text.push_str(&recording(plan));
     text.push_str(&populations(plan));
@@ -63,6 +64,24 @@ pub fn schedule(study: &Study, plan: &Plan, disk_bytes: u64, waits: Waits) -> St
     text.push_str(&worst(plan, lengths, waits));
     let _ = write!(text, "\n{}", limits(plan));
     text
+}
+
+/// How two variants run, and why, in lines of 80 columns.
+fn pairing(plan: &Plan) -> String {
+    let Some(pairing) = &plan.question.pairing else {
+        return String::new();
+    };
+    let how = match plan.question.duet {
+        true => "variants run two at a time, as a duet",
+        false => "variants run one after the other, not as a duet",
+    };
+    let advice = match plan.question.duet && pairing.auto {
+        true => "; `duet: false` where both use one folder or database",
+        false => "",
+    };
+    let auto = if pairing.auto { " (duet: auto)" } else { "" };
+    let text = format!("{how}{auto}: {}{advice}", pairing.why);
+    format!("{}\n\n", textwrap::fill(&text, 80))
 }
 
 /// What repeats of disturbed trials may take, and the waits for an idle machine.
