@@ -15,8 +15,8 @@ use crate::model::{
 use crate::published::tables;
 use crate::sample::{CellSample, Fate};
 use crate::{
-    capacity, cells, checks, compare, effects, findings, limits_set, line, repeated, sample,
-    unmeasured,
+    capacity, cells, checks, compare, effects, findings, left_out, limits_set, line, repeated,
+    sample, unmeasured,
 };
 
 /// What a reader of a duet's figures must know.
@@ -35,11 +35,13 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
     let inputs = inputs(run, &plan, &steps)?;
     let mut trials = analyse_trials(&inputs, plan.search.is_some())?;
     let samples = sample::samples(&plan, &trials);
+    let left_out = left_out::left_out(&plan, &trials);
     duet::couple(&mut trials);
     repeated::choose(&mut trials);
     let cells = cells::summarise(study, &steps, &trials);
     let duets = Duets::of(&plan, &inputs, &trials)?;
-    let differences = compare::compare(&plan, &trials, (&cells, &samples), duets.as_ref());
+    let mut differences = compare::compare(&plan, &trials, (&cells, &samples), duets.as_ref());
+    left_out::add_to(&mut differences.answer, &left_out, &plan);
     let demand = unmeasured::demand(&plan, &cells, &trials, &differences.comparisons);
     let exploratory = unmeasured::exploratory(&plan, &cells, &trials);
     let usl = capacity::scaling(study, &trials);
@@ -83,7 +85,7 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
         main_effects: differences.main_effects,
         control: differences.control,
         inference: differences.inference,
-        duet: duets.map(|duets| duets.told(&trials, &plan)),
+        duet: duets.map(|duets| duets.told(&trials, &plan, left_out)),
         trials,
         load_line: load_lines.first().cloned(),
         load_lines,

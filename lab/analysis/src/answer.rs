@@ -30,6 +30,8 @@ pub struct Deciding {
     pub measures: Vec<Measure>,
     /// Whether a study, or whoever asks, names them.
     pub named: bool,
+    /// Measures that would decide, and of which interference leaves nothing to say.
+    pub open: Vec<Measure>,
 }
 
 impl Deciding {
@@ -64,6 +66,7 @@ impl Deciding {
         Self {
             measures: std::iter::once(named).chain(guard).collect(),
             named: true,
+            open: Vec::new(),
         }
     }
 
@@ -95,6 +98,7 @@ impl Deciding {
         Self {
             measures: usual.chain(guard).collect(),
             named: false,
+            open: Vec::new(),
         }
     }
 
@@ -107,13 +111,25 @@ impl Deciding {
         named.into_iter().chain(others).collect()
     }
 
-    /// Drops measures of which no comparison decides any more.
+    /// Sets measures apart of which no comparison decides any more.
     pub(crate) fn keep(&mut self, comparisons: &[Comparison]) {
-        let is_open = |measure: &Measure| {
+        let decides = |measure: &Measure| {
             let of_measure = || comparisons.iter().filter(|one| one.metric == *measure);
             of_measure().next().is_none() || of_measure().any(|one| one.decides)
         };
-        self.measures.retain(is_open);
+        let measures = std::mem::take(&mut self.measures);
+        (self.measures, self.open) = measures.into_iter().partition(decides);
+    }
+
+    /// The sentence on the measures that are set apart; empty without any.
+    fn left_open(&self) -> String {
+        match self.open.is_empty() {
+            true => String::new(),
+            false => format!(
+                " Other programs leave {} open, which so decides nothing.",
+                list(&names(&self.open))
+            ),
+        }
     }
 
     /// Whether it is one of them.
@@ -184,6 +200,7 @@ pub(crate) fn of_run(
     let mut sentence = sentence(decision, &decide, &between_cells);
     if has_variants {
         sentence.push_str(&besides(deciding, comparisons, &between_cells));
+        sentence.push_str(&deciding.left_open());
     }
     Some(deciding.answer(decision, sentence, has_variants))
 }
@@ -400,7 +417,9 @@ fn figures(one: &Comparison) -> String {
             format!("95 % sure: {low} to {high}")
         },
     );
-    let at_most = one.worse_at_most.map(|bound| at_most(bound, one));
+    // A bound beyond twice the time says nothing.
+    let bound = one.worse_at_most.filter(|bound| bound.part < 1.0);
+    let at_most = bound.map(|bound| at_most(bound, one));
     let at_most = at_most.unwrap_or_default();
     format!("{name} {} ({sure}{at_most})", one.metric.change(one.ratio))
 }

@@ -6,6 +6,9 @@
 //! deciding measures, along the variants where there are any) are tested together, and so are all
 //! others, and all main effects: the p of each of these families are joint.
 
+#[cfg(test)]
+mod simulations;
+
 use lab_plan::{Cell, Factor, Level, Plan, VARIANT};
 use lab_stats::exchange::Exchange;
 use lab_stats::verdict::{ALPHA, Compared, Margins, word};
@@ -60,9 +63,7 @@ pub(crate) fn compare(
     );
     let claims = claims(smallest, &control);
     let margins = |measure| margins(&claims, smallest, measure);
-    let mut pairs = pairs(plan, cells);
-    let pairs_left_out = pairs.len().saturating_sub(MOST_PAIRS);
-    pairs.truncate(MOST_PAIRS);
+    let (pairs, pairs_left_out) = compared_pairs(plan, cells);
     let mut deciding = Deciding::of(study.decides, plan.fixes_rate(), trials);
     let has_variants = pairs.iter().any(|pair| pair.factor.name == VARIANT);
     let decides = |draft: &Draft| {
@@ -84,9 +85,7 @@ pub(crate) fn compare(
     bar(&mut comparisons, &pairs, &standings);
     let drafts = main_effects(plan, cells, &all);
     let mut main_effects = judge(drafts, &margins, &|_| false, test);
-    if let Some(duets) = duets {
-        duets.withhold(&mut main_effects, test, deciding.named);
-    }
+    duets.inspect(|duets| duets.withhold(&mut main_effects, test, deciding.named));
     bar_levels(&mut main_effects, &pairs, &standings);
     let judged = || comparisons.iter().filter(|c| c.p.is_some());
     let asked = asked(&pairs, &standings, has_variants, &all);
@@ -108,6 +107,14 @@ pub(crate) fn compare(
         inference,
         answer,
     }
+}
+
+/// The pairs that are compared, and the number of those beyond the most.
+fn compared_pairs<'a>(plan: &'a Plan, cells: &'a [CellSummary]) -> (Vec<Pair<'a>>, usize) {
+    let mut pairs = pairs(plan, cells);
+    let left_out = pairs.len().saturating_sub(MOST_PAIRS);
+    pairs.truncate(MOST_PAIRS);
+    (pairs, left_out)
 }
 
 /// The pairs that the answer hangs on: those of variants, where there are any.

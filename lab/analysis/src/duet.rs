@@ -12,7 +12,7 @@ use lab_plan::{Level, Plan, Side, VARIANT};
 use lab_stats::duet::{Block, Windows, effects, windows};
 use lab_stats::exchange::Exchange;
 use lab_stats::histogram::mean;
-use lab_stats::interference::stretch;
+use lab_stats::interference::{stretch, worse_at_most};
 use lab_stats::verdict::ALPHA;
 use lab_stats::{Merger, quantile};
 use lab_trial::checks::partner_is_none;
@@ -20,7 +20,7 @@ use lab_trial::{Input, ReportError, answers_by_part, as_f64, own_time, used_of_s
 
 use crate::answer::Deciding;
 use crate::model::{
-    Comparison, Difference, Duet, DuetBlock, Measure, SideEffect, TrialAnalysis, Verdict,
+    Comparison, Difference, Duet, DuetBlock, LeftOut, Measure, SideEffect, TrialAnalysis, Verdict,
     WorseAtMost,
 };
 
@@ -183,18 +183,16 @@ impl Duets {
         });
         let own = own.flatten()?;
         let mut by_block = vec![None; self.swapped.len()];
-        let mut stretches = Vec::new();
-        for pair in pairs {
-            let stretch = stretch(pair.mean_us?, own, pair.crowding)?;
+        let mut sum = 0.0;
+        for pair in &pairs {
             let found = pair.windows.iter().find(|(m, _)| *m == one.metric)?;
-            *by_block.get_mut(pair.block as usize)? = Some(found.1.difference * stretch);
-            stretches.push(stretch);
+            *by_block.get_mut(pair.block as usize)? = Some(found.1.difference);
+            sum += stretch(pair.mean_us?, own, pair.crowding)?;
         }
-        let bounds = test.interval(&by_block, 2.0 * ALPHA);
-        Some(WorseAtMost {
-            part: one.metric.worsening(bounds)?,
-            stretch: stretches.iter().sum::<f64>() / as_f64(stretches.len() as u64),
-        })
+        let stretch = sum / as_f64(pairs.len() as u64);
+        let worse = one.metric.worse_end(test.interval(&by_block, 2.0 * ALPHA));
+        let part = worse_at_most(worse, stretch).exp_m1();
+        part.is_finite().then_some(WorseAtMost { part, stretch })
     }
 
     /// What *b* has more than *a*, on the measure's scale; `None` where no window tells.
@@ -215,7 +213,12 @@ impl Duets {
     }
 
     /// What a report tells of them: of the measures that decide.
-    pub(crate) fn told(&self, trials: &[TrialAnalysis], plan: &Plan) -> Duet {
+    pub(crate) fn told(
+        &self,
+        trials: &[TrialAnalysis],
+        plan: &Plan,
+        left_out: Vec<LeftOut>,
+    ) -> Duet {
         let deciding = Deciding::of(plan.question.decides, plan.fixes_rate(), trials);
         let trial = |id: u32| trials.iter().find(|trial| trial.id == id);
         let known = self.pairs.iter().filter_map(|((a, b), pair)| {
@@ -261,6 +264,7 @@ impl Duets {
             crowded: self.crowded,
             stayed: self.stayed,
             blocks: known.iter().map(block).collect(),
+            left_out,
             sides: deciding.measures.iter().filter_map(side).collect(),
         }
     }

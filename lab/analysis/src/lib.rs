@@ -18,6 +18,7 @@ mod duet;
 mod effects;
 mod findings;
 mod fitness;
+mod left_out;
 mod limits_set;
 mod line;
 pub mod model;

@@ -81,6 +81,20 @@ impl Fate {
         }
     }
 
+    /// In words, as a remark on one trial or pair.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Valid => "valid",
+            Self::Disturbed => "disturbed from outside",
+            Self::Invalid => "invalid",
+            Self::NotStarted => "the system did not start",
+            Self::Died => "the system failed",
+            Self::Aborted => "ended by `abort_on`",
+            Self::NotRun => "not run",
+        }
+    }
+
     /// With how many of all trials it befell: `the system failed in 2 of 8 trials`.
     fn words(self, of: &str) -> String {
         match self {

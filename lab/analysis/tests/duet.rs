@@ -3,7 +3,8 @@
 
 use crate::support::{Made, Shape};
 use lab_analysis::Analysis;
-use lab_analysis::model::{Comparison, Difference, Measure, Outcome, Verdict};
+use lab_analysis::model::{Comparison, Decision, Difference, Measure, Outcome, Verdict};
+use lab_analysis::sample::Fate;
 use lab_archive::{Circumstances, Clocks, OtherProgram, TrialEnd};
 use lab_plan::Side;
 
@@ -136,7 +137,8 @@ fn beside_others_a_difference_and_a_bound_are_shown_and_equality_is_not() {
     let mean = of(&alike, Measure::Mean);
     assert_eq!(
         (mean.verdict, mean.decides),
-        (Some(Difference::NotWorse), true)
+        (Some(Difference::NotWorse), true),
+        "{mean:?}"
     );
     let bound = mean.worse_at_most.expect("shown");
     assert!(bound.part < 0.02 && bound.stretch > 1.0, "{bound:?}");
@@ -144,6 +146,8 @@ fn beside_others_a_difference_and_a_bound_are_shown_and_equality_is_not() {
     let answer = alike.answer.expect("asked for");
     assert!(answer.sentence.contains("at most"), "{}", answer.sentence);
     assert!(!answer.decided_by.contains(&Measure::P95));
+    let open = "Other programs leave p95 response open";
+    assert!(answer.sentence.contains(open), "{}", answer.sentence);
     assert_eq!(alike.duet.map(|duet| duet.disturbed), Some(8));
 }
 
@@ -188,6 +192,50 @@ fn where_both_get_in_each_others_way_equality_is_not_shown() {
             _ => Difference::CouldNotTell,
         };
         assert_eq!(p95, Some(expected), "{system_cpu} {together}");
+    }
+}
+
+/// Every way in which one side of a block can be missing: a failure of the system counts for or against it, a
+/// disturbance leaves the block out on both sides, and all else takes the answer away. Each is counted and shown.
+#[test]
+fn missing_side_of_a_block_counts_by_its_reason() {
+    let message = || "gone".to_owned();
+    let died = || TrialEnd::SystemFailed { message: message() };
+    let aborted = || TrialEnd::Aborted { message: message() };
+    let lost = || TrialEnd::AgentLost { message: message() };
+    let generator = || TrialEnd::GeneratorFailed { message: message() };
+    let table = [
+        (true, died(), Decision::Worse, Fate::Died),
+        (false, died(), Decision::NotAnswered, Fate::Died),
+        (true, aborted(), Decision::Worse, Fate::Aborted),
+        (false, aborted(), Decision::NotAnswered, Fate::Aborted),
+        (true, lost(), Decision::Equal, Fate::Disturbed),
+        (false, lost(), Decision::Equal, Fate::Disturbed),
+        (true, generator(), Decision::NotAnswered, Fate::Invalid),
+        (false, generator(), Decision::NotAnswered, Fate::Invalid),
+    ];
+    let study = STUDY.replace("trials: 8", "trials: 9");
+    for (of_candidate, end, decision, fate) in table {
+        let analysis = run_of(&study, &|block, is_b, side| Shape {
+            response_us: us(block, is_b, side, 0.0),
+            end: match block == 2 && is_b == of_candidate {
+                true => end.clone(),
+                false => TrialEnd::Complete,
+            },
+            ..Shape::default()
+        });
+        let case = format!("candidate {of_candidate}: {end:?}");
+        let answer = analysis.answer.as_ref().expect("asked for");
+        assert_eq!(answer.decision, decision, "{case}: {}", answer.sentence);
+        assert_eq!(of(&analysis, Measure::Mean).blocks, 8, "{case}");
+        let said = format!("1 of 9 pairs count on neither side: 1 {}", fate.name());
+        assert!(answer.sentence.contains(&said), "{}", answer.sentence);
+        let duet = analysis.duet.as_ref().expect("a duet");
+        let [left_out] = &duet.left_out[..] else {
+            panic!("{case}: {:?}", duet.left_out);
+        };
+        assert_eq!((left_out.block, left_out.fate), (2, fate), "{case}");
+        assert!(left_out.why.contains("gone"), "{case}: {}", left_out.why);
     }
 }
 

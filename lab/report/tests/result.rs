@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use lab_analysis::Analysis;
+use lab_archive::{Circumstances, Clocks, OtherProgram, TrialEnd};
 use lab_history::Recorded;
 use lab_report::write::{json, result_schema};
 use serde_json::Value;
@@ -50,7 +51,6 @@ const WITHOUT_EXAMPLE: &[&str] = &[
     "TrialAnalysis.aborted",
     "TrialAnalysis.attempt_of",
     "TrialAnalysis.connections",
-    "TrialAnalysis.disturbed",
     "TrialAnalysis.parts",
     "TrialAnalysis.repeated_by",
 ];
@@ -85,14 +85,33 @@ fn levels() -> Made {
     }
 }
 
-/// Pairs of trials at the same time.
+/// Pairs of trials at the same time, beside other programs. One lacks a side.
 fn duet() -> Made {
     let study = "study: tiny\ntitle: Two variants at once\nworkload: tiny\n\
                  variants: { a: { groupware: { http_threads: 2 } }, b: { groupware: { http_threads: 3 } } }\n\
-                 load: { users: 100, ramp: 6s, hold: 4 cycles }\ntrials: 8\nduet: true\n";
+                 load: { users: 100, ramp: 6s, hold: 4 cycles }\ntrials: 9\nduet: true\n";
+    let shape = Shape {
+        circumstances: Circumstances {
+            clocks: Some(Clocks {
+                wall_start_ms: 0,
+                wall_end_ms: 30_000,
+                monotonic_ms: 30_000.0,
+            }),
+            others_during: vec![OtherProgram {
+                name: "rustc".to_owned(),
+                cpu_percent: 100.0,
+            }],
+            ..Circumstances::default()
+        },
+        ..Shape::default()
+    };
+    let mut shapes = vec![shape; 18];
+    shapes[2].end = TrialEnd::AgentLost {
+        message: "it stopped answering".to_owned(),
+    };
     Made {
         study: study.to_owned(),
-        shapes: vec![Shape::default(); 16],
+        shapes,
         ..Made::default()
     }
 }

@@ -5,7 +5,7 @@ use crate::faults::{Fault, WORKLOAD, load, snapshot};
 use lab_plan::Side;
 use lab_study::model::{Level, VARIANT};
 use lab_study::plan::{Plan, PlanOptions, Trial, plan};
-use lab_study::{Files, load_study};
+use lab_study::{Files, Study, load_study};
 
 const STUDY: &str = "\
 study: pages
@@ -157,9 +157,24 @@ load: { users: 10, ramp: 10s, hold: 4 cycles }
 trials: 8
 ";
 
+struct Text<'a>(&'a str);
+
+impl Files for Text<'_> {
+    fn read(&self, path: &str) -> Result<Vec<u8>, std::io::Error> {
+        Ok(match path.ends_with(".study.yaml") {
+            true => self.0.as_bytes().to_vec(),
+            false => WORKLOAD.as_bytes().to_vec(),
+        })
+    }
+}
+
+fn study_of(text: &str) -> Study {
+    load_study("s.study.yaml", &Text(text), &[]).unwrap().study
+}
+
 #[test]
 fn auto_is_a_duet_where_two_variants_are_all_that_is_compared() {
-    let of = |text: &str| load(text.as_bytes(), WORKLOAD.as_bytes()).unwrap().study;
+    let of = study_of;
     let both = "  old: { command: { start: [server], port: 8080 } }\n  new: { command: { start: [server, --new], port: 8080 } }\n";
     let own_ports = both.replacen("8080", "8081", 1);
     let variants = &VARIANTS["variants:\n".len()..];
@@ -200,13 +215,13 @@ fn auto_is_a_duet_where_two_variants_are_all_that_is_compared() {
         ),
         (
             "trials: 8",
-            "trials: 8\nabort_on: [\"response_time p(95) > 2s for 5s\"]",
+            "trials: 8\nabort_on: [response_time p(95) > 2s]",
             false,
             "`abort_on`",
         ),
         (
             "trials: 8",
-            "trials: 8\nabort_on: [\"error_rate rate > 20% for 5s\"]",
+            "trials: 8\nabort_on: [error_rate > 20%]",
             true,
             "nothing",
         ),
@@ -255,7 +270,7 @@ fn auto_is_a_duet_where_two_variants_are_all_that_is_compared() {
 
 #[test]
 fn a_study_put_in_sequence_has_the_same_trials_one_by_one() {
-    let mut study = load(TWO.as_bytes(), WORKLOAD.as_bytes()).unwrap().study;
+    let mut study = study_of(TWO);
     study.put_in_sequence("there is one core".to_owned());
     let plan = plan(&study, &PlanOptions::default()).unwrap();
     assert!(!plan.question.duet && plan.trials.len() == 16);

@@ -13,6 +13,7 @@ mod cores;
 mod counters;
 mod error;
 pub mod format;
+mod groups;
 mod judgement;
 mod measures;
 pub mod model;
@@ -32,9 +33,7 @@ mod warmup;
 
 pub use cores::cores_of_trial;
 pub use error::ReportError;
-pub use judgement::{
-    TrialJudgement, Used, failed, judge_trial, planned, suspects, used_of_shared,
-};
+pub use judgement::{TrialJudgement, Used, failed, judge_trial, planned, suspects, used_of_shared};
 pub use number::as_f64;
 pub use source::{plan, step_names};
 pub use transfer::kib_per_whole_ms;

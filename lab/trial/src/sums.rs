@@ -14,6 +14,7 @@ use lab_plan::LoadKind;
 use lab_stats::histogram::MergeError;
 use lab_stats::{Merger, Sparse, WeightedMean, quantile};
 
+use crate::groups::Groups;
 use crate::model::ErrorCounts;
 
 /// The hold on the trial's clock, in whole ms.
@@ -303,53 +304,6 @@ fn merge_all<'a>(
         merger.add(one)?;
     }
     Ok(merger.into_merged())
-}
-
-/// Neighbouring windows grouped, so that a chart of an hour has as many points as one of a minute.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Groups {
-    /// Starts of the windows, in whole ms, ascending.
-    starts: Vec<u64>,
-    /// Windows of a group.
-    size: usize,
-}
-
-impl Groups {
-    /// More points than this don't show at the width of a chart.
-    const MOST: usize = 160;
-    /// Fewer points than this show no trend.
-    const MIN: usize = 8;
-    /// Answers that a group needs for a p95 and for a rate that isn't mostly chance.
-    const ANSWERS: u64 = 80;
-
-    /// Of windows in which so many requests were answered.
-    pub(crate) fn new(windows: &[WindowLine], answers: u64) -> Self {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "`as` saturates; times are positive milliseconds"
-        )]
-        let mut starts: Vec<u64> = windows.iter().map(|w| w.start_ms.round() as u64).collect();
-        starts.sort_unstable();
-        // Where answers are few, groups are wide.
-        let count = windows.len() as u64;
-        let wide = (count * Self::ANSWERS).div_ceil(answers.max(1));
-        let wide = usize::try_from(wide).unwrap_or(usize::MAX);
-        let widest = (windows.len() / Self::MIN).max(1);
-        let size = windows.len().div_ceil(Self::MOST).max(1);
-        Self {
-            size: size.max(wide.min(widest)),
-            starts,
-        }
-    }
-
-    /// The group of the window that began at `start_ms`.
-    pub(crate) fn of(&self, start_ms: u64) -> usize {
-        self.starts
-            .partition_point(|start| *start <= start_ms)
-            .saturating_sub(1)
-            / self.size
-    }
 }
 
 /// Which tag is which step, and which requests failed.
@@ -708,19 +662,5 @@ mod tests {
             !hold.contains(59_904.0, 60_096.0),
             "it ended after the hold"
         );
-    }
-
-    #[test]
-    fn groups_are_wide_where_answers_are_few() {
-        let window = |n: u32| WindowLine {
-            start_ms: f64::from(n) * 100.0,
-            ..WindowLine::default()
-        };
-        let windows: Vec<WindowLine> = (0..120).map(window).collect();
-        let groups = |answers: u64| 1 + Groups::new(&windows, answers).of(11_900);
-        // 52 a second: a group has 80 of them or a little more, not a tenth of a second.
-        assert_eq!(groups(624), 8);
-        assert_eq!(groups(4_800), 60);
-        assert_eq!((groups(1_000_000), groups(0)), (120, 8));
     }
 }

@@ -13,6 +13,7 @@ use lab_stats::histogram::MergeError;
 use crate::attempts::{self, Limits, attempts};
 use crate::error::ReportError;
 use crate::format::{cell_label, plural_count};
+use crate::groups::Groups;
 use crate::measures::measures;
 use crate::model::{
     Arrivals, Bound, Check, CheckOutcome, Connections, Counters, ErrorExamples, Generator,
@@ -23,7 +24,7 @@ use crate::number::as_f64;
 use crate::populations::{OfPopulation, populations};
 use crate::predicted::{self, Predicted, mean_wait_ms};
 use crate::stages::{Stage, stages};
-use crate::sums::{self, Groups, Names, StepSum, Sums, hold, p95_by_group, sum_over};
+use crate::sums::{self, Names, StepSum, Sums, hold, p95_by_group, sum_over};
 use crate::tags::{OfTag, tags};
 use crate::warmup::{Batch, Warmup, batches, warmup};
 use crate::{checks, counters, notes, notesmark, thresholds, transfer};

@@ -99,9 +99,9 @@ impl WorseAtMost {
     /// Of an interval of differences as measured, where it has shown that *b* is not worse.
     #[must_use]
     pub fn of(verdict: Option<Difference>, measure: Measure, one_sided: Bounds) -> Option<Self> {
-        let part = measure.worsening(one_sided);
-        let part = part.filter(|_| verdict == Some(Difference::NotWorse))?;
-        Some(Self { part, stretch: 1.0 })
+        let part = measure.ratio(measure.worse_end(one_sided)) - 1.0;
+        let is_shown = verdict == Some(Difference::NotWorse) && part.is_finite();
+        is_shown.then_some(Self { part, stretch: 1.0 })
     }
 }
 
@@ -401,15 +401,13 @@ impl Measure {
         format!("{sign}{:.2} points", points.abs())
     }
 
-    /// The worse end of an interval on that scale, as a part by which *b* is worse; `None` where it is
-    /// unbounded.
+    /// The end of an interval on that scale at which *b* is worse, positive where it is.
     #[must_use]
-    pub fn worsening(self, bounds: Bounds) -> Option<f64> {
-        let part = match self.better() {
-            Better::Lower => self.ratio(bounds.high) - 1.0,
-            Better::Higher => 1.0 / self.ratio(bounds.low) - 1.0,
-        };
-        part.is_finite().then_some(part)
+    pub fn worse_end(self, bounds: Bounds) -> f64 {
+        match self.better() {
+            Better::Lower => bounds.high,
+            Better::Higher => -bounds.low,
+        }
     }
 
     /// Which way it is better.

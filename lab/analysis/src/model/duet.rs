@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::comparison::Measure;
+use crate::sample::Fate;
 
 /// The duets of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -26,8 +27,24 @@ pub struct Duet {
     pub stayed: usize,
     /// Pairs of trials that are both measurements, in the order they ran.
     pub blocks: Vec<DuetBlock>,
+    /// Pairs of the plan that count on neither side.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
     /// By measure that decides, what the sides differ in.
     pub sides: Vec<SideEffect>,
+}
+
+/// A pair of the plan that counts on neither side of a comparison.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct LeftOut {
+    /// From 0.
+    pub block: u32,
+    /// The cell of its left trial, in words.
+    pub label: String,
+    /// The fate of the trial that is the reason.
+    pub fate: Fate,
+    /// That trial and what is wrong with it.
+    pub why: String,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]

@@ -22,7 +22,7 @@ pub use cells::{
 pub use comparison::{
     Claim, Comparison, Difference, Inference, Measure, RunSpread, SpreadBasis, WorseAtMost,
 };
-pub use duet::{Duet, DuetBlock, SideEffect};
+pub use duet::{Duet, DuetBlock, LeftOut, SideEffect};
 pub use figures::Estimate;
 pub use lab_trial::model::*;
 pub use line::{LineDifference, LineLevel, LoadLine, LowerBound, SafeLine, Scaling, UslPoint};

@@ -31,6 +31,9 @@ const NOT_SAID: [&str; 3] = [
      their difference seems smaller than it would be with each alone.",
 ];
 
+/// Pairs beyond these are counted.
+const MOST_LEFT_OUT: usize = 6;
+
 /// The section, where the study asks for duets.
 pub(super) fn duet(analysis: &Analysis) -> Option<Section> {
     let duet = analysis.duet.as_ref()?;
@@ -44,6 +47,7 @@ pub(super) fn duet(analysis: &Analysis) -> Option<Section> {
     blocks.extend(stayed(duet).map(Block::Paragraph));
     blocks.extend(crowded(duet).map(Block::Paragraph));
     blocks.extend(disturbed(duet).map(Block::Paragraph));
+    blocks.extend(left_out(duet));
     blocks.extend(sides(duet).map(Block::Paragraph));
     if !duet.blocks.is_empty() {
         blocks.push(Block::Table(table(duet)));
@@ -66,6 +70,27 @@ fn disturbed(duet: &Duet) -> Option<String> {
             plural(duet.blocks.len(), "pair"),
         )
     })
+}
+
+/// Pairs that count on neither side, with their reasons.
+fn left_out(duet: &Duet) -> Vec<Block> {
+    if duet.left_out.is_empty() {
+        return Vec::new();
+    }
+    let all = duet.blocks.len() + duet.left_out.len();
+    let lead = format!(
+        "{} of {} count on neither side. What the environment did to one side says nothing of the variants. A \
+         system that failed counts against its variant in the answer, not in the figures.",
+        duet.left_out.len(),
+        plural(all, "pair")
+    );
+    let shown = duet.left_out.iter().take(MOST_LEFT_OUT);
+    let mut lines: Vec<String> = shown
+        .map(|one| format!("block {}: {}", one.block + 1, one.why))
+        .collect();
+    let more = duet.left_out.len().saturating_sub(MOST_LEFT_OUT);
+    lines.extend((more > 0).then(|| format!("and {more} more")));
+    vec![Block::Paragraph(lead), Block::List(lines)]
 }
 
 /// What did not happen that is said to.

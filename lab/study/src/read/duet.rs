@@ -36,9 +36,7 @@ pub(super) fn paired(study: Study, file: &StudyFile, problems: &mut Problems) ->
         (Asked::Auto, refusal) => {
             let obstacle = refusal.map(|(message, _)| message);
             let obstacle = obstacle.or_else(|| asks_more(&study, file));
-            let none = || {
-                "two variants are compared, and nothing in the study keeps them from running at once"
-            };
+            let none = || "two variants are compared, and nothing in the study keeps them from running at once";
             let is_duet = obstacle.is_none();
             (is_duet, true, obstacle.unwrap_or_else(|| none().to_owned()))
         }
