@@ -14,7 +14,8 @@ use lab_study::plan::Trial;
 
 use crate::course::Conductor;
 use crate::event::{Event, Phase};
-use crate::run::{RunRequest, preflight, reached, workloads};
+use crate::request::RunRequest;
+use crate::run::{preflight, reached, workloads};
 use crate::snapshot::Snapshots;
 use crate::stop::{Stop, with_end};
 use crate::{ConductError, far, masked, system};

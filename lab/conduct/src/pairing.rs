@@ -11,7 +11,7 @@ use lab_study::plan::{Plan, PlanError, PlanOptions, plan};
 use crate::ConductError;
 use crate::judged::Judged;
 use crate::preflight;
-use crate::run::RunRequest;
+use crate::request::RunRequest;
 
 /// The plan of an archive.
 const PLAN: &str = "plan.json";

@@ -13,7 +13,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lab_archive::{Happening, Pinning, QuietGate, RunWriter};
-use lab_driver::remote::Elsewhere;
 use lab_host::HostError;
 use lab_host::clock::pause;
 use lab_host::cores::{self, Allotment, Pinned};
@@ -22,53 +21,25 @@ use lab_host::{disk, machine};
 use lab_machine::programs;
 use lab_machine::scratch::{self, Scratch, Work};
 use lab_study::plan::{HowEnded, Plan, Trial};
-use lab_study::{Loaded, Secrets, Workload};
+use lab_study::{Secrets, Workload};
 
-use self::begin::{head, open, placed, put_back, shown, work, written};
-use crate::control::Control;
+use self::begin::{head, not_pinned, open, placed, put_back, shown, work, written};
 use crate::course::Conductor;
 use crate::duet;
 use crate::event::Event;
-use crate::far::{self, Machines};
+use crate::far;
 use crate::judged::{Judge, Judged, Streak, Unstarted};
 use crate::logged::Logged;
 use crate::measuring::LOOK;
 use crate::pairing::{self, FirstBlocks};
 use crate::preflight::{self as limits, Problem};
-use crate::quiet::{self, Patience};
+use crate::quiet;
 use crate::repeats::Repeats;
+use crate::request::RunRequest;
 use crate::search::{self, Searching};
 use crate::snapshot::Snapshots;
 use crate::trial::Done;
 use crate::{ConductError, attach, masked, reach, system};
-
-/// What to run, and where to keep it.
-#[derive(Debug, Clone)]
-pub struct RunRequest {
-    /// The study, with the files that it was made from; the study's file comes first.
-    pub loaded: Loaded,
-    /// Its plan.
-    pub plan: Plan,
-    /// The archive's folder: empty or absent, or the one to resume.
-    pub out: PathBuf,
-    /// Goes on with the trials that are missing in `out`.
-    pub resume: bool,
-    /// `--set` overrides, as given.
-    pub overrides: Vec<(String, String)>,
-    /// The `plimsoll` binary, whose `serve` is the system under test.
-    pub program: PathBuf,
-    /// The folder of the journal of changed kernel settings: the same for all runs of a user, so
-    /// that one finds what another left.
-    pub state: PathBuf,
-    /// How long to wait for a quiet machine.
-    pub patience: Patience,
-    /// What may be asked of it while it goes on.
-    pub control: Control,
-    /// Who drives the load in the place of this machine.
-    pub elsewhere: Option<Arc<dyn Elsewhere>>,
-    /// Who has the systems of the trials that a study has `on` other machines.
-    pub machines: Machines,
-}
 
 /// What a run came to. The figures are in the archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -650,12 +621,6 @@ const NOT_REPEATED: &str = "The machine got quiet in none of the last three wait
 
 /// The wait for a quiet machine was.
 struct Interrupted;
-
-/// An attached system is on whatever cores it is.
-fn not_pinned(pinning: &mut Pinning) {
-    pinning.system.clear();
-    pinning.shared = false;
-}
 
 /// Where in the run a trial stands.
 #[derive(Debug, Clone, Copy)]

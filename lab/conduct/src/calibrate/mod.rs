@@ -23,7 +23,8 @@ use crate::control::Control;
 use crate::event::Event;
 use crate::judged::Judged;
 use crate::quiet::Patience;
-use crate::run::{RunRequest, run};
+use crate::request::RunRequest;
+use crate::run::run;
 
 /// Measures: two runs, one after the other, whose events go to `events`; the archive of the second, in
 /// which users mostly wait, goes to `waited` to be judged.

@@ -9,9 +9,9 @@ use lab_machine::scratch::Work;
 use lab_study::Secrets;
 use lab_study::plan::Plan;
 
-use super::{RunRequest, not_pinned};
 use crate::event::Event;
 use crate::manifest::manifest;
+use crate::request::RunRequest;
 use crate::{ConductError, system};
 
 /// The cores of single trials, of the halves of duets, and of the run as a whole.
@@ -111,4 +111,10 @@ pub(super) fn written(secrets: &Secrets, plan: &Plan) -> Result<serde_json::Valu
     let mut value = serde_json::to_value(plan).map_err(ConductError::Plan)?;
     secrets.mask_plan(&mut value);
     Ok(value)
+}
+
+/// An attached system is on whatever cores it is.
+pub(super) fn not_pinned(pinning: &mut Pinning) {
+    pinning.system.clear();
+    pinning.shared = false;
 }

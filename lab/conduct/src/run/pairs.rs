@@ -5,7 +5,8 @@ use lab_host::cores;
 use lab_machine::scratch::{Scratch, Work};
 use lab_study::plan::Trial;
 
-use super::{Run, Standing, not_pinned, started, workloads};
+use super::begin::not_pinned;
+use super::{Run, Standing, started, workloads};
 use crate::duet::{self, Came, Shared, Side};
 use crate::event::Event;
 use crate::judged::{Judge, Judged};
