@@ -46,8 +46,11 @@ pub(crate) fn decode(content: &[u8]) -> Option<Vec<u8>> {
     let mut decoded = Vec::with_capacity(content.len() / 4 * 3);
     for line in lines().skip(from) {
         match data_bytes(line) {
-            Some(0) | None => break,
-            Some(bytes) => push(&mut decoded, &line[1..], bytes),
+            // Spaces at the ends of lines may be gone, but not most of a file.
+            Some(bytes) if bytes > 0 && decoded.len() + bytes <= content.len() => {
+                push(&mut decoded, &line[1..], bytes);
+            }
+            _ => break,
         }
     }
     (!decoded.is_empty() || has_begin).then_some(decoded)
@@ -120,6 +123,13 @@ mod tests {
                 assert_eq!(String::from_utf8_lossy(&file), "The pier is closed.\n");
             }
         }
+    }
+
+    #[test]
+    fn no_file_is_larger_than_its_lines() {
+        // Each line says that it has 45 bytes.
+        let text = format!("begin 644 x\n{}`\nend\n", "M\n".repeat(1000));
+        assert!(decode(text.as_bytes()).unwrap().len() <= text.len());
     }
 
     #[test]
