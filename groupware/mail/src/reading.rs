@@ -4,7 +4,7 @@
 //! place, one after the other, and the pictures between them (RFC 2046, 5.1). A text with a name behind another one is a
 //! file.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mail_parser::decoders::html::html_to_text;
 
@@ -35,6 +35,7 @@ impl<'v, 'a> Reading<'v, 'a> {
         let mut walk = Walk {
             parts,
             others: BTreeSet::new(),
+            blank: BTreeMap::new(),
         };
         let preferred = walk.all(0..parts.len(), Form::Preferred);
         let plain = walk.all(0..parts.len(), Form::Plain);
@@ -76,6 +77,8 @@ impl<'v, 'a> Reading<'v, 'a> {
 struct Walk<'v, 'a> {
     parts: &'v [Part<'a>],
     others: BTreeSet<usize>,
+    /// Of which texts nothing can be seen. Each is decoded once, however deep it lies.
+    blank: BTreeMap<usize, bool>,
 }
 
 impl Walk<'_, '_> {
@@ -115,17 +118,22 @@ impl Walk<'_, '_> {
             "multipart/alternative" => self.alternative(inner, form),
             // What follows the text is shown where it refers to it.
             "multipart/related" => {
-                let first = self.beside(inner.clone()).into_iter().next();
-                let read = first
-                    .map(|at| self.one(at, form, has_text))
-                    .unwrap_or_default();
+                let Some(first) = self.beside(inner.clone()).into_iter().next() else {
+                    return Vec::new();
+                };
+                let read = self.one(first, form, has_text);
                 match read.is_empty() {
-                    true => self.all(inner, form),
+                    true => self.all(first + 1 + self.parts[first].inner..inner.end, form),
                     false => read,
                 }
             }
             _ => self.all(inner, form),
         }
+    }
+
+    fn is_blank(&mut self, at: usize) -> bool {
+        let part = &self.parts[at];
+        *self.blank.entry(at).or_insert_with(|| is_blank(part))
     }
 
     fn alternative(&mut self, inner: std::ops::Range<usize>, form: Form) -> Vec<usize> {
@@ -143,7 +151,14 @@ impl Walk<'_, '_> {
             kinds.any(|kind| matches!(kind, "text/plain" | "text/html"))
         };
         let has_markup = |read: &&Vec<usize>| read.iter().any(|at| parts[*at].is_html());
-        let is_blank = |read: &&Vec<usize>| read.iter().all(|at| is_blank(&parts[*at]));
+        let mut blank = Vec::new();
+        for read in &forms {
+            blank.push(read.iter().all(|at| self.is_blank(*at)));
+        }
+        let is_blank = |read: &Vec<usize>| {
+            let at = forms.iter().position(|known| known == read);
+            at.is_some_and(|at| blank[at])
+        };
         let known = || forms.iter().filter(is_known);
         let preferred = || known().rev().find(|read| !is_blank(read));
         let found = match form {
@@ -395,5 +410,19 @@ mod tests {
             &[""],
             &[],
         );
+    }
+
+    #[test]
+    fn nested_parts_are_looked_at_once() {
+        // Where each level looked at the next one twice, this would take hours.
+        for kind in ["related", "alternative", "mixed"] {
+            let mut tree = Multi(kind, (0..500).map(|_| Leaf(PDF, "x")).collect());
+            for _ in 0..14 {
+                tree = Multi(kind, vec![tree]);
+            }
+            let message = tree.message(0);
+            let parts = parts(message.as_bytes());
+            assert_eq!(Reading::of(&parts).files().count(), 500, "{kind}");
+        }
     }
 }
