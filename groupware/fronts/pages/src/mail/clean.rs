@@ -92,7 +92,7 @@ pub(crate) struct Cleaned {
 }
 
 /// Cleans a mail's HTML. `None` where it costs too much to take apart.
-pub(crate) fn clean(html: &str, pictures: Vec<Picture>) -> Option<Cleaned> {
+pub(crate) fn clean(html: &str, pictures: Arc<[Picture]>) -> Option<Cleaned> {
     let (html, data) = data::take(html);
     let html = shape::modest(&html)?;
     let has_data = !data.is_empty();
@@ -160,7 +160,7 @@ pub(crate) fn clean(html: &str, pictures: Vec<Picture>) -> Option<Cleaned> {
 
 /// Cleans a mail's HTML of which no image came along; none is left of what costs too much.
 pub fn clean_html(html: &str) -> String {
-    let cleaned = clean(html, Vec::new());
+    let cleaned = clean(html, Arc::default());
     cleaned.map_or_else(String::new, |cleaned| cleaned.markup.into_string())
 }
 
@@ -217,7 +217,7 @@ mod tests {
             ),
             picture("image001.png", None, "part-3.png"),
         ];
-        clean(html, pictures).unwrap()
+        clean(html, pictures.into()).unwrap()
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! One mail to be read.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -30,6 +31,8 @@ type Reply = Result<Response, PageError>;
 
 /// Most text that is shown.
 const TEXT_BYTES: usize = 1 << 20;
+/// Most of that which one text with formatting counts for: pictures in it don't count.
+const HTML_BYTES: usize = 512 << 10;
 
 pub(super) fn unid(text: &str) -> Result<Unid, PageError> {
     Unid::parse(text).ok_or(PageError::NotFound)
@@ -267,14 +270,25 @@ impl<'v> Body<'v> {
             true => reading.plain().collect(),
             false => reading.preferred().collect(),
         };
-        let mut texts = Vec::new();
+        let pictures: Arc<[Picture]> = pictures(unid, view).into();
+        let (mut texts, mut room) = (Vec::new(), TEXT_BYTES);
         for part in &parts {
+            if room == 0 {
+                texts.push(too_long());
+                break;
+            }
             texts.push(match part.is_text() {
                 false => picture(unid, part),
-                true if !part.is_html() => plain(&part.text()),
+                true if !part.is_html() => {
+                    let text = part.text();
+                    let shown = plain(&text, room);
+                    room -= text.len().min(room);
+                    shown
+                }
                 true => {
                     let html = part.text();
-                    match clean::clean(&html, pictures(unid, view)) {
+                    room -= html.len().min(HTML_BYTES).min(room);
+                    match clean::clean(&html, Arc::clone(&pictures)) {
                         Some(cleaned) => {
                             shown.extend(cleaned.shown);
                             left_out += cleaned.left_out;
@@ -327,7 +341,7 @@ fn pictures(unid: Unid, view: &View<'_>) -> Vec<Picture> {
 fn too_intricate(html: &str) -> Markup {
     html! {
         p.left-out { "The formatting of this mail is too intricate to be shown. This is its text." }
-        (plain(&prose::text_of(html)))
+        (plain(&prose::text_of(html), TEXT_BYTES))
     }
 }
 
@@ -344,8 +358,8 @@ fn from_elsewhere(left_out: usize) -> Markup {
 }
 
 /// Text as it is, what it quotes paler. Of a very long one, the start: each link takes ten times its text.
-fn plain(text: &str) -> Markup {
-    let shown = &text[..text.floor_char_boundary(TEXT_BYTES)];
+fn plain(text: &str, most: usize) -> Markup {
+    let shown = &text[..text.floor_char_boundary(most)];
     let is_cut = shown.len() < text.len();
     let text = shown;
     let mut blocks: Vec<(bool, String)> = Vec::new();
@@ -365,9 +379,13 @@ fn plain(text: &str) -> Markup {
                 @if *is_quote { blockquote { (links(block)) } } @else { div { (links(block.trim_end())) } }
             }
         }
-        @if is_cut {
-            p.left-out { "This text is too long to be shown here. Save the mail as a file to read the rest." }
-        }
+        @if is_cut { (too_long()) }
+    }
+}
+
+fn too_long() -> Markup {
+    html! {
+        p.left-out { "This text is too long to be shown here. Save the mail as a file to read the rest." }
     }
 }
 
@@ -441,10 +459,10 @@ mod tests {
     #[test]
     fn of_a_very_long_text_the_start_is_shown() {
         let text = "é".repeat(TEXT_BYTES);
-        let shown = plain(&text).into_string();
+        let shown = plain(&text, TEXT_BYTES).into_string();
         assert!(shown.contains("too long") && shown.len() < TEXT_BYTES + 1000);
         assert!(
-            !plain(&text[..TEXT_BYTES])
+            !plain(&text[..TEXT_BYTES], TEXT_BYTES)
                 .into_string()
                 .contains("too long")
         );
