@@ -238,15 +238,11 @@ fn addresses_of_all_forms_are_taken() {
         client.expect("RSET", "250");
     }
     client.expect("MAIL FROM:<x@example.com>", "250");
-    for to in [
-        "ann+lists@localhost",
-        "ann+@localhost",
-        "ann@[127.0.0.1]",
-        "ann@[IPv6:::1]",
-    ] {
-        client.expect(&format!("RCPT TO:<{to}>"), "250");
-    }
     for (to, reply) in [
+        ("ann+lists@localhost", "250"),
+        ("ann+@localhost", "250"),
+        ("ann@[127.0.0.1]", "250"),
+        ("ann@[IPv6:::1]", "250"),
         ("eve+lists@localhost", "550 5.1.1"),
         ("+ann@localhost", "550 5.1.1"),
         ("ann@[192.0.2.1]", "550 5.7.1"),
