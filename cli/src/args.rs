@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use groupware_server::{LookupAccess, Networks, Reached};
 use lab_conduct::Patience;
@@ -244,7 +243,8 @@ pub(crate) struct PlanArgs {
 Examples:
   plimsoll report runs/calendar-load-20261121-081500
   plimsoll report runs/calendar-load-20261121-081500 --format csv > steps.csv
-  plimsoll report runs/calendar-load-20261121-081500 --format github >> \"$GITHUB_STEP_SUMMARY\"")]
+  plimsoll report runs/calendar-load-20261121-081500 --format github >> \"$GITHUB_STEP_SUMMARY\"
+  plimsoll report runs/calendar-load-20261121-081500 --decides 'response_time{step:Log in}.p50'")]
 pub(crate) struct ReportArgs {
     /// The archive of a run
     pub(crate) run: PathBuf,
@@ -255,6 +255,9 @@ pub(crate) struct ReportArgs {
     /// written
     #[arg(long)]
     pub(crate) exit_code: bool,
+    /// The measure whose verdict alone is the answer, whatever the study says
+    #[arg(long, value_name = "MEASURE")]
+    pub(crate) decides: Option<Decides>,
     #[command(flatten)]
     pub(crate) gate: GateArgs,
 }
@@ -266,6 +269,7 @@ Examples:
   plimsoll compare baseline new --format junit > junit.xml      exit 121 on a regression
   plimsoll compare base base2 base3 -- new new2 new3            several runs of each
   plimsoll compare baseline new --decides response_time.p95     by this alone
+  plimsoll compare baseline new --decides 'response_time{step:Log in}.p50'
 
 Exit codes: 0 the second run is shown to be better, equal within the smallest
 relevant difference, or not worse by as much; 104 the runs can't be compared;
@@ -290,7 +294,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     pub(crate) format: Format,
     /// The measure whose verdict alone is the answer, whatever the studies say
-    #[arg(long, value_name = "MEASURE", value_parser = measures())]
+    #[arg(long, value_name = "MEASURE")]
     pub(crate) decides: Option<Decides>,
     /// Compare although the machines or loads differ in what matters
     #[arg(long)]
@@ -617,10 +621,6 @@ fn patience(text: &str) -> Result<Patience, String> {
             run: usual.run.max(trial),
         }),
     }
-}
-
-fn measures() -> impl TypedValueParser<Value = Decides> {
-    PossibleValuesParser::new(Decides::names()).try_map(|name| name.parse::<Decides>())
 }
 
 fn speed(text: &str) -> Result<f64, String> {

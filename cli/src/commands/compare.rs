@@ -1,9 +1,11 @@
 //! `plimsoll compare`: two runs of one workload, from their archives alone.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use lab_analysis::Analysis;
 use lab_comparison::{RunComparison, RunOutcome, Runs};
+use lab_plan::Decides;
 use lab_report::write;
 
 use crate::args::{CompareArgs, Format};
@@ -16,13 +18,14 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     let (a, b) = sides(args)?;
     earlier::each_once(a)?;
     earlier::each_once(b)?;
+    let named = named(args.decides, a, b);
     let earlier = match args.no_history {
         true => Vec::new(),
-        false => earlier::runs(args.history.as_deref(), a, b)?,
+        false => earlier::runs(args.history.as_deref(), a, b, named)?,
     };
     let runs = Runs {
-        a: &read_all(a)?,
-        b: &read_all(b)?,
+        a: &read_all(a, named)?,
+        b: &read_all(b, named)?,
         earlier: &earlier,
         decides: args.decides,
     };
@@ -83,10 +86,25 @@ fn sides(args: &CompareArgs) -> Result<(&[PathBuf], &[PathBuf]), Failure> {
     }
 }
 
-fn read_all(dirs: &[PathBuf]) -> Result<Vec<Analysis>, Failure> {
+/// The measure with parts that decides, by which all runs are read: the one asked for, else that of a study of `b`, or
+/// of `a`.
+fn named(asked: Option<Decides>, a: &[PathBuf], b: &[PathBuf]) -> Option<Decides> {
+    let mut studies = b.iter().chain(a);
+    let decides = asked.or_else(|| studies.find_map(|dir| by_study(dir)));
+    decides.filter(|one| matches!(one, Decides::Named(_)))
+}
+
+/// The measure that a study names. What is wrong with an archive shows when it is read.
+fn by_study(archive: &Path) -> Option<Decides> {
+    let text = fs::read(archive.join("plan.json")).ok()?;
+    let plan: serde_json::Value = serde_json::from_slice(&text).ok()?;
+    plan.pointer("/question/decides")?.as_str()?.parse().ok()
+}
+
+fn read_all(dirs: &[PathBuf], by: Option<Decides>) -> Result<Vec<Analysis>, Failure> {
     let read = |dir: &PathBuf| {
         let _shown = report::Reading::begin(dir);
-        report::read(dir)
+        report::read_by(dir, by)
     };
     dirs.iter().map(read).collect()
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use lab_analysis::Analysis;
 use lab_archive::{Manifest, Run};
+use lab_plan::Decides;
 
 use crate::commands::{RUNS, report};
 use crate::exit::{Exit, Failure};
@@ -19,6 +20,7 @@ pub(crate) fn runs(
     folder: Option<&Path>,
     a: &[PathBuf],
     b: &[PathBuf],
+    decides: Option<Decides>,
 ) -> Result<Vec<Analysis>, Failure> {
     let Some(first) = a.first() else {
         return Ok(Vec::new());
@@ -52,10 +54,11 @@ pub(crate) fn runs(
         overrides: &wanted.overrides,
         speed: wanted.speed,
     };
-    Ok(latest(entries, &|run| {
+    let is_wanted = |run: &Manifest| {
         let is_earlier = first.as_ref().is_none_or(|first| run.started < *first);
         planned.is_of(run) && is_earlier && !compared.contains(&run.started)
-    }))
+    };
+    Ok(latest(entries, &is_wanted, decides))
 }
 
 /// The latest runs in `folder`, or in `runs`, of the study that is planned.
@@ -70,7 +73,7 @@ pub(crate) fn of_plan(
             Err(_) => return Ok(Vec::new()),
         },
     };
-    Ok(latest(entries, &|run| wanted.is_of(run)))
+    Ok(latest(entries, &|run| wanted.is_of(run), None))
 }
 
 /// A study as it runs.
@@ -97,7 +100,11 @@ fn listed(folder: &Path) -> Result<fs::ReadDir, Failure> {
     })
 }
 
-fn latest(entries: fs::ReadDir, is_wanted: &dyn Fn(&Manifest) -> bool) -> Vec<Analysis> {
+fn latest(
+    entries: fs::ReadDir,
+    is_wanted: &dyn Fn(&Manifest) -> bool,
+    decides: Option<Decides>,
+) -> Vec<Analysis> {
     let dirs = entries.filter_map(|entry| entry.ok()?.path().canonicalize().ok());
     let runs = dirs.filter_map(|dir| Some((manifest(&dir)?, dir)));
     let runs = runs.filter(|(run, _)| is_wanted(run));
@@ -114,7 +121,9 @@ fn latest(entries: fs::ReadDir, is_wanted: &dyn Fn(&Manifest) -> bool) -> Vec<An
         ));
     }
     // One that is damaged tells nothing.
-    let read = latest.iter().filter_map(|(_, dir)| report::read(dir).ok());
+    let read = latest
+        .iter()
+        .filter_map(|(_, dir)| report::read_by(dir, decides).ok());
     read.collect()
 }
 

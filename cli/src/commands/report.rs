@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use lab_analysis::model::{Decision, Outcome};
-use lab_analysis::{Analysis, analyse};
+use lab_analysis::{Analysis, analyse_by};
 use lab_archive::Run;
+use lab_plan::Decides;
 use lab_report::write;
 use lab_study::{ArchivedError, present_plan};
 
@@ -19,7 +20,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let shown = Reading::begin(&args.run);
     let run = open(&args.run)?;
     let study_file = study_file(&run);
-    let analysis = analysed(run)?;
+    let analysis = analysed_by(run, args.decides)?;
     drop(shown);
     match args.format {
         Format::Terminal => {
@@ -81,6 +82,11 @@ pub(crate) fn read(dir: &Path) -> Result<Analysis, Failure> {
     analysed(open(dir)?)
 }
 
+/// The same, as if the study named this measure as the one that decides.
+pub(crate) fn read_by(dir: &Path, decides: Option<Decides>) -> Result<Analysis, Failure> {
+    analysed_by(open(dir)?, decides)
+}
+
 pub(crate) fn open(dir: &Path) -> Result<Run, Failure> {
     Run::open(dir).map_err(|error| Failure::new(Exit::BadInput, &error))
 }
@@ -94,8 +100,12 @@ pub(crate) fn study_file(run: &Run) -> String {
 
 /// Analyses an archive of any version.
 pub(crate) fn analysed(run: Run) -> Result<Analysis, Failure> {
+    analysed_by(run, None)
+}
+
+fn analysed_by(run: Run, decides: Option<Decides>) -> Result<Analysis, Failure> {
     let run = present(run).map_err(|error| Failure::new(Exit::BadInput, &error))?;
-    analyse(&run).map_err(|error| Failure::new(Exit::BadInput, &error))
+    analyse_by(&run, decides).map_err(|error| Failure::new(Exit::BadInput, &error))
 }
 
 /// An archive of any version, with its plan in the form that judging reads.

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use lab_archive::{Run, TrialData};
-use lab_plan::{HowEnded, Plan};
+use lab_counts::Scope;
+use lab_plan::{Decides, HowEnded, Plan};
 use lab_trial::{Input, ReportError, Warmup, step_names};
 use sha2::{Digest, Sha256};
 
@@ -29,7 +30,18 @@ const HALF: &str = "A duet: two variants ran at the same time, each with its own
 /// # Errors
 /// See [`ReportError`]: the archive's own study, plan, or histograms can't be used.
 pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
-    let plan = lab_trial::plan(run)?;
+    analyse_by(run, None)
+}
+
+/// Analyses an archive as if its study named this measure as the one that decides; `None` leaves it as it is.
+///
+/// # Errors
+/// See [`ReportError`]: the archive's own study, plan, or histograms can't be used, or the measure is of a step that
+/// the study doesn't have.
+pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, ReportError> {
+    let mut plan = lab_trial::plan(run)?;
+    plan.question.decides = decides.or(plan.question.decides);
+    known_part(&plan)?;
     let study = &plan.question;
     let steps = step_names(study);
     let inputs = inputs(run, &plan, &steps)?;
@@ -96,6 +108,44 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
         demand,
         exploratory,
         reasons,
+    })
+}
+
+/// Checks that the study has the part of the load that the deciding measure names.
+fn known_part(plan: &Plan) -> Result<(), ReportError> {
+    let Some(Decides::Named(named)) = plan.question.decides else {
+        return Ok(());
+    };
+    let outline = &plan.question.workload;
+    let names: Vec<&str> = match named.scope() {
+        Scope::All => return Ok(()),
+        Scope::Step(_) => outline.steps.iter().map(String::as_str).collect(),
+        Scope::Population(_) => outline
+            .populations
+            .iter()
+            .map(|one| one.name.as_str())
+            .collect(),
+        Scope::Tag(_) => outline.tags.iter().map(|one| one.name.as_str()).collect(),
+        Scope::Stage(_) => {
+            let stages = plan.trials.iter().flat_map(|trial| &trial.load.stages);
+            let unique: BTreeSet<&str> = stages.map(|stage| stage.name.as_str()).collect();
+            unique.into_iter().collect()
+        }
+    };
+    let Some((kind, name)) = named.scope().named() else {
+        return Ok(());
+    };
+    if names.contains(&name) {
+        return Ok(());
+    }
+    Err(ReportError::UnknownPart {
+        measure: named.text(),
+        kind,
+        name: name.to_owned(),
+        known: match names.is_empty() {
+            true => format!("it has no {kind}s"),
+            false => format!("its {kind}s are {}", names.join(", ")),
+        },
     })
 }
 

@@ -105,10 +105,9 @@ impl Deciding {
     /// All measures, the one that is named first.
     #[must_use]
     pub fn in_order(&self) -> Vec<Measure> {
-        let is_named = |one: &Measure| self.named && self.measures.first() == Some(one);
-        let (named, others): (Vec<Measure>, Vec<Measure>) =
-            Measure::ALL.into_iter().partition(is_named);
-        named.into_iter().chain(others).collect()
+        let named = self.measures.first().filter(|_| self.named);
+        let others = Measure::ALL.into_iter().filter(|one| Some(one) != named);
+        named.copied().into_iter().chain(others).collect()
     }
 
     /// Sets measures apart of which no comparison decides any more.

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lab_plan::{Cell, Level, Question};
+use lab_plan::{Cell, Decides, Level, Question};
 use lab_stats::WeightedMean;
 use lab_trial::as_f64;
 
 use crate::model::{
-    Arrivals, Attempt, Attempts, Bound, CellSummary, Counters, Estimate, MeasureAnalysis,
+    Arrivals, Attempt, Attempts, Bound, CellSummary, Counters, Estimate, Measure, MeasureAnalysis,
     MeasureSummary, PopulationAnalysis, PopulationSummary, ProbeCounts, StageAnalysis,
     StageSummary, StepAnalysis, StepSummary, TagAnalysis, TagSummary, Times, TimesSummary,
     TrialAnalysis, Verdict,
@@ -36,7 +36,10 @@ pub(crate) fn summarise(
                 trial.cell == *cell && trial.users == users && !trial.control
             };
             let all: Vec<&TrialAnalysis> = trials.iter().filter(of_cell).collect();
-            cell_summary(cell, steps, &all)
+            CellSummary {
+                deciding: deciding(study, &all),
+                ..cell_summary(cell, steps, &all)
+            }
         })
         .collect()
 }
@@ -53,6 +56,15 @@ fn position(study: &Question, cell: &Cell) -> Vec<usize> {
                 .unwrap_or(usize::MAX)
         })
         .collect()
+}
+
+/// The figure with parts that the study names, over the valid trials.
+fn deciding(study: &Question, all: &[&TrialAnalysis]) -> Option<Estimate> {
+    let Some(Decides::Named(named)) = study.decides else {
+        return None;
+    };
+    let valid = all.iter().filter(|trial| trial.verdict == Verdict::Valid);
+    Estimate::of(valid.map(|trial| Measure::Named(named).of(trial)))
 }
 
 fn cell_summary(cell: &Cell, steps: &[String], all: &[&TrialAnalysis]) -> CellSummary {
@@ -80,6 +92,7 @@ fn cell_summary(cell: &Cell, steps: &[String], all: &[&TrialAnalysis]) -> CellSu
         errors_per_trial: mean_of(valid.iter().map(|trial| trial.errors)),
         skipped_per_trial: mean_of(valid.iter().map(|trial| trial.skipped)),
         throughput_per_s: Estimate::of(valid.iter().map(|trial| trial.throughput_per_s)),
+        deciding: None,
         notesmark_per_min: Estimate::of(valid.iter().map(|trial| trial.notesmark_per_min)),
         response_ms: times(valid.iter().map(|trial| trial.response_ms)),
         response_with_failures_ms: with_failures(&valid),

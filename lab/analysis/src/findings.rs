@@ -8,7 +8,7 @@ use lab_trial::checks::first_line;
 use lab_trial::failed;
 use lab_trial::format::{
     ONLY_CELL, at_cell, bound, count, figure, list, ms, part_of_load, percent, plural,
-    plural_count, ratio as ratio_text, scope, threshold, times as times_text,
+    plural_count, ratio as ratio_text, threshold, times as times_text,
 };
 
 use crate::capacity;
@@ -116,7 +116,7 @@ fn worst_threshold(trials: &[TrialAnalysis]) -> Option<String> {
         }
     };
     let (trial, worst) = failed.max_by(|a, b| beyond(a.1).total_cmp(&beyond(b.1)))?;
-    let narrowed = scope(&worst.scope);
+    let narrowed = worst.scope.words();
     let measured = match (&worst.reason, worst.value) {
         (Some(reason), _) => reason.clone(),
         (None, None) => "nothing was measured".to_owned(),

@@ -28,7 +28,7 @@ mod repeated;
 pub mod sample;
 mod unmeasured;
 
-pub use analyse::analyse;
+pub use analyse::{analyse, analyse_by};
 pub use compare::margins;
 pub use findings::most_loaded;
 pub use fitness::{Fitness, fitness};

@@ -112,7 +112,7 @@ fn safe(tried: &[Tried], wanted: f64) -> Option<SafeLine> {
 /// `response time p(95) < 100ms`, with its step.
 fn words(threshold: &lab_plan::Threshold) -> String {
     let text = lab_trial::format::threshold(threshold.metric, &threshold.text);
-    let of = lab_trial::format::scope(&threshold.scope);
+    let of = threshold.scope.words();
     format!("{text}{of}")
 }
 

@@ -37,6 +37,18 @@ impl Scope {
         }
     }
 
+    /// Behind what it is a part of: ` in “Log in”`, ` of population “readers”`; empty for all.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self {
+            Self::All => String::new(),
+            Self::Step(step) => format!(" in “{step}”"),
+            Self::Stage(stage) => format!(" in stage “{stage}”"),
+            Self::Population(population) => format!(" of population “{population}”"),
+            Self::Tag(tag) => format!(" of steps tagged “{tag}”"),
+        }
+    }
+
     /// The step, if it is one.
     #[must_use]
     pub fn step(&self) -> Option<&str> {

@@ -421,7 +421,7 @@ fn limits(plan: &Plan) -> String {
 
 fn limit(threshold: &Threshold) -> String {
     let words = format::threshold(threshold.metric, &threshold.text);
-    let of = format::scope(&threshold.scope);
+    let of = threshold.scope.words();
     let implied = if threshold.implied {
         " (unless the study says otherwise)"
     } else {

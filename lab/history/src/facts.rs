@@ -120,6 +120,8 @@ pub(crate) struct Cell {
     pub(crate) throughput_per_s: Option<Estimate>,
     pub(crate) response_ms: TimesSummary,
     response_with_failures_ms: Option<TimesSummary>,
+    #[serde(default)]
+    deciding: Option<Estimate>,
     pub(crate) probe_ms: Option<TimesSummary>,
     #[serde(default)]
     pub(crate) system: BTreeMap<String, Option<f64>>,
@@ -160,7 +162,13 @@ impl Facts {
     /// them is no figure of the build.
     pub(crate) fn value(&self, label: &str, measure: Measure) -> Option<Estimate> {
         let cell = self.cells.iter().find(|cell| cell.label == label)?;
-        cell.value(measure).filter(|_| self.is_complete(label))
+        // A cell keeps one figure with parts: that of the measure that its own study names.
+        let is_other = match measure {
+            Measure::Named(named) => self.study.decides != Some(Decides::Named(named)),
+            _ => false,
+        };
+        let value = cell.value(measure).filter(|_| !is_other);
+        value.filter(|_| self.is_complete(label))
     }
 
     /// The ratio of a cell's measure to that of its baseline in a duet; `None` where trials of either are missing
@@ -213,6 +221,7 @@ impl Cell {
             Measure::P50 => times.p50,
             Measure::P95 => times.p95,
             Measure::P99 => times.p99,
+            Measure::Named(_) => self.deciding,
             Measure::Probe => self.probe_ms?.mean,
             Measure::Cpu => counter("cpu_ms_per_transaction"),
             Measure::Memory => counter("rss_mb_max"),

@@ -1,10 +1,14 @@
 //! The measure that decides a study's comparisons, as its file and the command line name it.
 
+mod named;
+
 use std::fmt;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use named::Named;
 
 /// A measure that a study can name as the one that its answer hangs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -34,6 +38,8 @@ pub enum Decides {
     Timeouts,
     /// The part of the requests that were sent again.
     Resends,
+    /// A figure of a part of the load, or another quantile: `response_time{step:Log in}.p99.9`.
+    Named(Named),
 }
 
 /// No measure has this name.
@@ -47,9 +53,10 @@ impl fmt::Display for UnknownMeasure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "there is no measure `{}`; the measures are {}",
+            "there is no measure `{}`; the measures are {}, and such as {}",
             self.0,
-            Decides::names().join(", ")
+            Decides::names().join(", "),
+            Named::EXAMPLES.join(", ")
         )
     }
 }
@@ -57,7 +64,7 @@ impl fmt::Display for UnknownMeasure {
 impl std::error::Error for UnknownMeasure {}
 
 impl Decides {
-    /// All, in the order in which they are told.
+    /// All that have no parts, in the order of messages.
     pub const ALL: [Self; 12] = [
         Self::ResponseMean,
         Self::ResponseP50,
@@ -95,6 +102,7 @@ impl Decides {
             Self::ErrorRate => "error_rate",
             Self::Timeouts => "timeouts",
             Self::Resends => "resends",
+            Self::Named(named) => named.text(),
         }
     }
 }
@@ -104,7 +112,9 @@ impl FromStr for Decides {
 
     fn from_str(text: &str) -> Result<Self, UnknownMeasure> {
         let mut all = Self::ALL.into_iter();
-        all.find(|one| one.name() == text)
+        let simple = all.find(|one| one.name() == text);
+        simple
+            .or_else(|| Named::parse(text).map(Self::Named))
             .ok_or_else(|| UnknownMeasure(text.to_owned()))
     }
 }
@@ -131,6 +141,11 @@ mod tests {
     fn every_name_is_read_again() {
         for one in Decides::ALL {
             assert_eq!(one.name().parse(), Ok(one));
+        }
+        for text in Named::EXAMPLES {
+            let named: Decides = text.parse().unwrap();
+            assert!(matches!(named, Decides::Named(_)), "{text}");
+            assert_eq!((named.name(), text.parse()), (text, Ok(named)));
         }
         let error = "p95".parse::<Decides>().unwrap_err().to_string();
         assert!(error.starts_with("there is no measure `p95`"), "{error}");

@@ -14,7 +14,7 @@ mod search_end;
 mod threshold;
 
 pub use abort::Abort;
-pub use decides::{Decides, UnknownMeasure};
+pub use decides::{Decides, Named, UnknownMeasure};
 pub use duet::{Duet, MIN_DUET_BLOCKS, Pairing, Side};
 pub use lab_counts::{Aggregate, Metric, Scope};
 pub use lab_workload::{

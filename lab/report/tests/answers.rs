@@ -38,6 +38,51 @@ fn decision(of: &Analysis) -> Option<Decision> {
     of.answer.as_ref().map(|answer| answer.decision)
 }
 
+/// Two variants that are compared by `measure`; each nth request fails, but for those of the first block.
+pub(crate) fn decided_by(measure: &str, fails_every: u64) -> Made {
+    let study = format!("{VARIANTS}decides: {measure}\n");
+    let mut made = made(&study, 6, 1.2, 0.01);
+    for shape in made.shapes.iter_mut().skip(2) {
+        shape.fails_every = fails_every;
+    }
+    made
+}
+
+#[test]
+fn a_step_decides_by_a_quantile_of_its_own() {
+    let named = "response_time{step:Write}.p90";
+    let analysis = decided_by(named, 0).analysis();
+    assert_eq!(decision(&analysis), Some(Decision::Worse));
+    let answer = analysis.answer.as_ref().unwrap();
+    assert_eq!(answer.decided_by[0].name(), "p90 response in “Write”");
+    let text = serde_json::to_value(answer).unwrap();
+    assert_eq!(text["decided_by"], serde_json::json!([named]));
+    // The figure is the step's own, which each trial has besides.
+    let own = |trial: &lab_analysis::model::TrialAnalysis| {
+        let mut steps = trial.steps.iter();
+        steps
+            .find(|step| step.name == "Write")
+            .unwrap()
+            .response_ms
+            .p90
+    };
+    for trial in &analysis.trials {
+        assert_eq!(trial.deciding.as_ref().unwrap().value, own(trial));
+    }
+    // Where every eighth request fails, a failure stands at p90, and half of all are still answered.
+    let failing = |measure| {
+        decided_by(measure, 8).analysis().trials[2]
+            .deciding
+            .clone()
+            .unwrap()
+    };
+    let beyond = failing(named);
+    assert!(beyond.beyond && beyond.value.is_none(), "{beyond:?}");
+    assert!(failing("response_time{step:Write}.p50").value.is_some());
+    let rate = failing("error_rate{step:Write}").value.unwrap();
+    assert!((rate - 0.125).abs() < 0.05, "{rate}");
+}
+
 #[test]
 fn a_variant_that_is_worse_is_a_regression() {
     let analysis = made(VARIANTS, 6, 1.2, 0.01).analysis();

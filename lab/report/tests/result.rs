@@ -131,6 +131,7 @@ fn examples() -> Vec<Analysis> {
         parts::tagged(),
         unmeasured::spoiled(6, 2, 1.1),
         answers::made(answers::VARIANTS, 6, 1.2, 0.01),
+        answers::decided_by("response_time{step:Write}.p90", 8),
         duet(),
         eventful(),
         levels(),

@@ -12,6 +12,18 @@ pub enum ReportError {
     /// A trial that the plan doesn't know.
     #[error("trial {0} is in the archive but not in its plan")]
     UnknownTrial(u32),
+    /// The measure that decides is of a part that the study's load doesn't have.
+    #[error("`{measure}`: the study has no {kind} `{name}`; {known}")]
+    UnknownPart {
+        /// The measure, as written.
+        measure: &'static str,
+        /// The kind of the part.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+        /// The names that there are, in words.
+        known: String,
+    },
     /// A histogram that can't be merged.
     #[error("trial {trial}: histograms can't be merged")]
     Merge {

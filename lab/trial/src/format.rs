@@ -1,7 +1,7 @@
 //! Numbers and names as people read them. It knows no layout.
 
 use lab_plan::checks::Unit;
-use lab_plan::{Cell, Level, Metric, Question, Scope};
+use lab_plan::{Cell, Level, Metric, Question};
 
 use crate::model::Bound;
 
@@ -194,18 +194,6 @@ pub fn still_unanswered(n: u64, oldest_ms: f64) -> String {
         "{} request{s} {were} still unanswered, the oldest for {oldest}",
         count(n)
     )
-}
-
-/// The scope of a judgement, behind its words: ` in “Log in”`, ` of population “readers”`; empty for all.
-#[must_use]
-pub fn scope(scope: &Scope) -> String {
-    match scope {
-        Scope::All => String::new(),
-        Scope::Step(step) => format!(" in “{step}”"),
-        Scope::Stage(stage) => format!(" in stage “{stage}”"),
-        Scope::Population(population) => format!(" of population “{population}”"),
-        Scope::Tag(tag) => format!(" of steps tagged “{tag}”"),
-    }
 }
 
 /// A threshold in words: `response time p(95) < 300ms`, `error rate < 0.1%`.

@@ -1,20 +1,18 @@
 //! Thresholds: judgements on the server, per trial. An empty metric fails (k6#4283).
 
-use lab_counts::{Attempts, NoFigure, Value};
+use lab_counts::{Aggregate, Attempts, Metric, NoFigure, Value};
 use lab_plan::Threshold;
 
 use crate::format::{count, duration, plural_count};
-use crate::model::{BEYOND, ThresholdResult};
+use crate::model::{BEYOND, Measured, ThresholdResult};
 
 /// Holds a threshold against the attempts within its scope.
 pub(crate) fn judge(threshold: &Threshold, of: &Attempts) -> ThresholdResult {
-    let figure = of.figure(threshold.metric, threshold.aggregate);
-    let (value, beyond, reason) = match figure {
-        Ok(Value::Known(value)) => (Some(value), false, None),
-        // What requests without a response will take isn't known: no limit on it is known to hold.
-        Ok(Value::Beyond | Value::AtLeast(_)) => (None, true, Some(beyond_words(threshold, of))),
-        Err(why) => (None, false, Some(no_figure_words(why))),
-    };
+    let Measured {
+        value,
+        beyond,
+        reason,
+    } = measured(threshold.metric, threshold.aggregate, of);
     let held = if beyond { Some(f64::INFINITY) } else { value };
     ThresholdResult {
         text: threshold.text.clone(),
@@ -29,9 +27,23 @@ pub(crate) fn judge(threshold: &Threshold, of: &Attempts) -> ThresholdResult {
     }
 }
 
+/// A figure of the attempts within a scope.
+pub(crate) fn measured(metric: Metric, aggregate: Aggregate, of: &Attempts) -> Measured {
+    let (value, beyond, reason) = match of.figure(metric, aggregate) {
+        Ok(Value::Known(value)) => (Some(value), false, None),
+        // What requests without a response will take isn't known: no limit on it is known to hold.
+        Ok(Value::Beyond | Value::AtLeast(_)) => (None, true, Some(beyond_words(metric, of))),
+        Err(why) => (None, false, Some(no_figure_words(why))),
+    };
+    Measured {
+        value,
+        beyond,
+        reason,
+    }
+}
+
 /// Which attempts are slower than any limit: `beyond any limit: 10 of 100 attempts failed, 3 have no response`.
-fn beyond_words(threshold: &Threshold, of: &Attempts) -> String {
-    let metric = threshold.metric;
+fn beyond_words(metric: Metric, of: &Attempts) -> String {
     let all = plural_count(of.count(metric) + of.unanswered.len(), "attempt");
     let failed = of.failed(metric) - of.hold.turned_away;
     let mut parts = Vec::new();

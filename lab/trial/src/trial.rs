@@ -7,7 +7,7 @@ use lab_archive::TrialData;
 use lab_archive::model::{Manifest, TrialEnd, TrialRecord, WindowLine};
 use lab_counts::{Attempts, ErrorClass, Scope};
 use lab_plan::checks::{Cause, CheckId};
-use lab_plan::{Find, LoadKind, Prediction, Question, Threshold, Trial};
+use lab_plan::{Decides, Find, LoadKind, Prediction, Question, Threshold, Trial};
 use lab_stats::histogram::MergeError;
 
 use crate::attempts::{self, Limits, attempts};
@@ -263,7 +263,16 @@ impl<'a> Measured<'a> {
             }
         }
         let judge = |one: &Threshold| thresholds::judge(one, &by_scope[&one.scope]);
+        let deciding = match self.input.study.decides {
+            Some(Decides::Named(named)) => {
+                let of = self.attempts(named.scope())?;
+                let measured = thresholds::measured(named.metric(), named.aggregate(), &of);
+                Some(measured)
+            }
+            _ => None,
+        };
         Ok(Thresholds {
+            deciding,
             thresholds: limits.iter().map(judge).collect(),
             carried: subject_to.map(|limits| limits.iter().all(|one| judge(one).holds)),
             all: attempts::summary(&by_scope[&Scope::All]),
@@ -311,6 +320,7 @@ impl<'a> Measured<'a> {
             aborted: matches!(record.end, TrialEnd::Aborted { .. }),
             held_while_disturbed: Self::held_while_disturbed(&checks, &judged),
             thresholds: judged.thresholds,
+            deciding: judged.deciding,
             carried: of_valid(judged.carried, &checks),
             checks,
             users: input.planned.load.users,
@@ -375,6 +385,8 @@ fn throughput_per_s(sums: &Sums) -> Option<f64> {
 /// What a trial's attempts come to.
 struct Thresholds {
     thresholds: Vec<ThresholdResult>,
+    /// The figure that decides, if the study names one with parts.
+    deciding: Option<crate::model::Measured>,
     /// Of a search: whether the thresholds that it is subject to hold.
     carried: Option<bool>,
     /// Figures of all attempts.

@@ -44,6 +44,10 @@ pub struct CellSummary {
     /// any limit. `None` where none failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_with_failures_ms: Option<TimesSummary>,
+    /// The figure that decides, if the study names one of a part of the load or of another quantile: in ms, per s, or
+    /// of a rate in %.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deciding: Option<Estimate>,
     /// The same from the actual send; `None` where there is no plan to be late by.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_ms: Option<TimesSummary>,

@@ -1,7 +1,7 @@
 //! What is said of two cells, or of two levels of a factor: one measure of *b* beside that of *a*.
 
-use lab_counts::ErrorClass;
-use lab_plan::Decides;
+use lab_counts::{ErrorClass, Metric};
+use lab_plan::{Decides, Named};
 use lab_stats::paired::Bounds;
 use lab_stats::verdict::Better;
 use lab_trial::as_f64;
@@ -272,6 +272,9 @@ pub enum Measure {
     /// Requests sent again because the server had closed the connection, % of all.
     #[serde(rename = "resends_percent")]
     Resends,
+    /// The one that a study names with its parts.
+    #[serde(untagged)]
+    Named(Named),
 }
 
 impl From<Decides> for Measure {
@@ -289,6 +292,7 @@ impl From<Decides> for Measure {
             Decides::ErrorRate => Self::ErrorRate,
             Decides::Timeouts => Self::Timeouts,
             Decides::Resends => Self::Resends,
+            Decides::Named(named) => Self::Named(named),
         }
     }
 }
@@ -298,7 +302,7 @@ impl From<Decides> for Measure {
 const RATE_MATTERS: f64 = 0.001;
 
 impl Measure {
-    /// All, in the order that reports show.
+    /// All that have no parts, in the order that reports show.
     pub const ALL: [Self; 12] = [
         Self::Throughput,
         Self::Mean,
@@ -334,6 +338,7 @@ impl Measure {
             Self::ErrorRate => "error rate",
             Self::Timeouts => "timeouts",
             Self::Resends => "resends",
+            Self::Named(named) => named.words(),
         }
     }
 
@@ -342,6 +347,11 @@ impl Measure {
     pub fn unit(self) -> &'static str {
         match self {
             Self::Throughput => "per s",
+            Self::Named(named) => match named.metric() {
+                Metric::Throughput => "per s",
+                Metric::ErrorRate | Metric::Resends => "%",
+                _ => "ms",
+            },
             Self::Mean | Self::P50 | Self::P95 | Self::P99 | Self::Probe | Self::Cpu => "ms",
             Self::Transfer => "MB/s",
             Self::Memory => "MB",
@@ -358,7 +368,11 @@ impl Measure {
     /// Whether it is a rate that may be 0: its differences are in percentage points.
     #[must_use]
     pub fn is_rate(self) -> bool {
-        matches!(self, Self::ErrorRate | Self::Timeouts | Self::Resends)
+        match self {
+            Self::ErrorRate | Self::Timeouts | Self::Resends => true,
+            Self::Named(named) => matches!(named.metric(), Metric::ErrorRate | Metric::Resends),
+            _ => false,
+        }
     }
 
     /// A value on the scale on which differences are judged: its logarithm, or of a rate its part of
@@ -415,6 +429,7 @@ impl Measure {
     pub fn better(self) -> Better {
         match self {
             Self::Throughput | Self::Transfer => Better::Higher,
+            Self::Named(named) if named.metric() == Metric::Throughput => Better::Higher,
             _ => Better::Lower,
         }
     }
@@ -423,7 +438,11 @@ impl Measure {
     /// what is left of it would be that of the quick ones.
     #[must_use]
     pub fn is_cut(self, trial: &TrialAnalysis) -> bool {
-        let is_time = matches!(self, Self::Mean | Self::P50 | Self::P95 | Self::P99);
+        let is_time = match self {
+            Self::Mean | Self::P50 | Self::P95 | Self::P99 => true,
+            Self::Named(named) => named.metric().is_time(),
+            _ => false,
+        };
         is_time && trial.steps.iter().any(|step| step.bound.is_some())
     }
 
@@ -435,6 +454,7 @@ impl Measure {
             Self::P50 => all.p50 == Attempt::Beyond,
             Self::P95 => all.p95 == Attempt::Beyond,
             Self::P99 => all.p99 == Attempt::Beyond,
+            Self::Named(_) => trial.deciding.as_ref().is_some_and(|one| one.beyond),
             _ => false,
         }
     }
@@ -469,6 +489,10 @@ impl Measure {
             Self::ErrorRate => percent(trial.errors),
             Self::Timeouts => percent(class(ErrorClass::Timeout)),
             Self::Resends => percent(trial.stale_retries),
+            Self::Named(_) => {
+                let value = trial.deciding.as_ref()?.value?;
+                Some(if self.is_rate() { 100.0 * value } else { value })
+            }
         }
     }
 }

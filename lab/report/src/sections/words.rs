@@ -114,7 +114,7 @@ pub(crate) fn threshold_words(threshold: &ThresholdResult) -> String {
     if threshold.implied {
         words.push_str(" (unless said otherwise)");
     }
-    words.push_str(&crate::format::scope(&threshold.scope));
+    words.push_str(&threshold.scope.words());
     words
 }
 

@@ -1,10 +1,12 @@
 //! A study file as written.
 
+use std::borrow::Cow;
+
 use lab_language::{
     At, Decode, Fields, Limit, OneOrMany, Problems, Scalar, Span, Table, node::Node,
 };
-use lab_plan::Decides;
-use schemars::JsonSchema;
+use lab_plan::{Decides, Named};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
 use super::abort::AbortFile;
@@ -109,10 +111,12 @@ pub(crate) struct StudyFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) smallest_difference: Option<At<Scalar>>,
     /// The measure that comparisons are decided by, such as `response_time.p95`: its verdict alone is
-    /// the answer, of the run and of `plimsoll compare`. All others are exploratory then, and turn
-    /// nothing. Unless said, p95 response and throughput decide together.
+    /// the answer, of the run and of `plimsoll compare`. A part of the load or another quantile is named
+    /// as `response_time{step:Log in}.p99.9`, `service_time{tag:checkout}.mean`, or
+    /// `error_rate{population:readers}`. All others are exploratory then, and turn nothing. Unless said,
+    /// p95 response and throughput decide together.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>", extend("enum" = decides_choices()))]
+    #[schemars(with = "Option<DecidesText>")]
     pub(crate) decides: Option<At<Scalar>>,
     /// `true` runs the first cell of the study a second time in each block, as a control: what
     /// differs between two runs of the same cell is noise.
@@ -157,13 +161,26 @@ enum OrderName {
     Listed,
 }
 
-/// What the schema lets a study name, or nothing.
-fn decides_choices() -> Vec<Option<&'static str>> {
-    Decides::names()
-        .into_iter()
-        .map(Some)
-        .chain([None])
-        .collect()
+/// What the schema lets a study name.
+struct DecidesText;
+
+impl JsonSchema for DecidesText {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Decides".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "anyOf": [
+                { "enum": Decides::names() },
+                { "type": "string", "pattern": Named::PATTERN },
+            ]
+        })
+    }
 }
 
 impl Decode for StudyFile {

@@ -229,7 +229,7 @@ fn validate(
     let abort_on = abort::aborts(file.abort_on.as_ref(), problems);
     let checks = checks::limits(&file.checks.clone().unwrap_or_default(), problems);
     let smallest_difference = smallest_difference(file.smallest_difference.as_ref(), problems);
-    let decides = decides::decides(file, &workload, problems);
+    let decides = decides::decides(file, &workload, &parts, problems);
     let control = switch(file.control.as_ref(), problems);
     let raw_baseline = raw_baseline(file, &workload, problems);
     let matrix = matrix?;

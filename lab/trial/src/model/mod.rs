@@ -10,7 +10,7 @@ pub use figures::{Counters, ErrorCounts, ErrorExamples};
 pub use transfer::Transfer;
 pub use trial::{
     Arrivals, Bound, Check, CheckOutcome, Connections, Figure, Generator, Lateness,
-    MeasureAnalysis, PartCounters, Point, PopulationAnalysis, PopulationPlan, ProbeCounts, Sample,
-    Series, SlowRequest, StageAnalysis, StagePlan, StepAnalysis, TagAnalysis, ThresholdResult,
-    Times, TrialAnalysis, Verdict,
+    MeasureAnalysis, Measured, PartCounters, Point, PopulationAnalysis, PopulationPlan,
+    ProbeCounts, Sample, Series, SlowRequest, StageAnalysis, StagePlan, StepAnalysis, TagAnalysis,
+    ThresholdResult, Times, TrialAnalysis, Verdict,
 };

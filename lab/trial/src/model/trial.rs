@@ -63,6 +63,9 @@ pub struct TrialAnalysis {
     pub checks: Vec<Check>,
     /// Judgements on the server.
     pub thresholds: Vec<ThresholdResult>,
+    /// The figure that decides, if the study names one of a part of the load or of another quantile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deciding: Option<Measured>,
     /// Of a search for the load line: whether the system carried this level.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub carried: Option<bool>,
@@ -434,6 +437,19 @@ pub struct ThresholdResult {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub implied: bool,
     /// Why it could not be judged.
+    pub reason: Option<String>,
+}
+
+/// The figure of the measure that decides, where it is of a part of the load or a quantile beside the usual ones.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Measured {
+    /// In ms, per s, or of a rate the part; `None` if there was nothing to measure.
+    pub value: Option<f64>,
+    /// Whether a failed attempt stands there: slower than any limit.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub beyond: bool,
+    /// Why there is no value.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
