@@ -38,11 +38,11 @@ fn decision(of: &Analysis) -> Option<Decision> {
     of.answer.as_ref().map(|answer| answer.decision)
 }
 
-/// Two variants that are compared by `measure`; each nth request fails, but for those of the first block.
+/// Two variants that are compared by `measure`; of the second one each nth request fails after the first block.
 pub(crate) fn decided_by(measure: &str, fails_every: u64) -> Made {
     let study = format!("{VARIANTS}decides: {measure}\n");
     let mut made = made(&study, 6, 1.2, 0.01);
-    for shape in made.shapes.iter_mut().skip(2) {
+    for shape in made.shapes.iter_mut().skip(3).step_by(2) {
         shape.fails_every = fails_every;
     }
     made
@@ -71,7 +71,7 @@ fn a_step_decides_by_a_quantile_of_its_own() {
     }
     // Where every eighth request fails, a failure stands at p90, and half of all are still answered.
     let failing = |measure| {
-        decided_by(measure, 8).analysis().trials[2]
+        decided_by(measure, 8).analysis().trials[3]
             .deciding
             .clone()
             .unwrap()
