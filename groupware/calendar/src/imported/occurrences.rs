@@ -10,6 +10,7 @@ use calcard::icalendar::{
     ICalendarRecurrenceRule as Rule, ICalendarValue,
 };
 use groupware_recurrence::rules as recurrence;
+use jiff::Span as Duration;
 use jiff::civil::{Date, DateTime, Time};
 
 use super::view::{Series, Times, local};
@@ -23,6 +24,19 @@ const LOOKED_BACK_S: i64 = 31 * 86_400;
 
 /// Instances by the moment that each stands for: when each begins and ends.
 type Instances = BTreeMap<i64, (i64, i64)>;
+
+/// When the first instance begins, and how long each lasts.
+struct Pattern {
+    start: Moment,
+    lasts: Lasts,
+}
+
+enum Lasts {
+    /// So many seconds.
+    Exactly(i64),
+    /// By the calendar and the clock.
+    By(Duration),
+}
 
 impl<'a> Series<'a> {
     /// The instances in a range, in the order of their starts, and whether some are left out.
@@ -67,6 +81,7 @@ impl<'a> Series<'a> {
         range: &Range<i64>,
         all: &mut Instances,
     ) -> bool {
+        let pattern = self.pattern(main, times);
         // Wall clocks are at most a day from the moments that they stand for, and some are moved.
         let slack = 86_400_i64.saturating_add(self.most_moved());
         let from = range.start.saturating_sub(slack);
@@ -80,13 +95,13 @@ impl<'a> Series<'a> {
             };
             is_cut |= found.is_cut;
             let found = found.at.into_iter();
-            let found = found.filter_map(|at| self.beginning_at(main, times, at));
+            let found = found.filter_map(|at| self.beginning_at(&pattern, at));
             all.extend(found.map(|times| (times.0, times)));
         }
         // The first one is there, whether its rule gives it or not, as other calendars have it.
         let own = (times.0.instant(), times.1.instant());
         all.insert(own.0, own);
-        self.add_dates(main, times, all);
+        self.add_dates(main, &pattern, all);
         self.leave_out(main, &times.0, all);
         is_cut
     }
@@ -119,18 +134,25 @@ impl<'a> Series<'a> {
         at.unwrap_or_else(|| Moment::Utc(time::utc(second)))
     }
 
-    /// The times of an instance that begins at a wall clock. One with an end lasts exactly as long as the first (RFC
-    /// 5545 §3.8.5.3), one with a duration by days of the calendar and exact hours.
-    fn beginning_at(
-        &self,
-        component: &ICalendarComponent,
-        times: &Times,
-        clock: DateTime,
-    ) -> Option<(i64, i64)> {
-        let start = self.zones.with_local(&times.0, clock)?;
-        let end = match self.said_end(component, &times.0) {
-            Some(_) => start.instant().saturating_add(length(times)),
-            None => self.lasting(component, &start)?.instant(),
+    /// What all instances of a component have of it. One with an end lasts exactly as long as the first (RFC 5545
+    /// §3.8.5.3), one with a duration by days of the calendar and exact hours.
+    fn pattern(&self, component: &ICalendarComponent, times: &Times) -> Pattern {
+        let lasts = match self.said_end(component, &times.0) {
+            Some(_) => None,
+            None => Some(self.lasts(component, &times.0)),
+        };
+        Pattern {
+            start: times.0.clone(),
+            lasts: lasts.map_or_else(|| Lasts::Exactly(length(times)), Lasts::By),
+        }
+    }
+
+    /// The times of an instance that begins at a wall clock.
+    fn beginning_at(&self, pattern: &Pattern, clock: DateTime) -> Option<(i64, i64)> {
+        let start = self.zones.with_local(&pattern.start, clock)?;
+        let end = match pattern.lasts {
+            Lasts::Exactly(seconds) => start.instant().saturating_add(seconds),
+            Lasts::By(span) => self.zones.plus(&start, span)?.instant(),
         };
         Some((start.instant(), end.max(start.instant())))
     }
@@ -140,17 +162,19 @@ impl<'a> Series<'a> {
         let Some((_, Some(first))) = &self.master else {
             return;
         };
+        let moves = self.ranges.iter().filter_map(|(from, component)| {
+            let times = self.times(component)?;
+            let clock = |moment: &Moment| time::seconds(local(moment));
+            let by = clock(&times.0).checked_sub(clock(&self.at_or(first, *from)))?;
+            Some((*from, (self.pattern(component, &times), by)))
+        });
+        let moves: BTreeMap<i64, (Pattern, i64)> = moves.collect();
         for (id, instance) in all.iter_mut() {
-            let Some((from, component)) = self.ranges.range(..=*id).next_back() else {
-                continue;
-            };
-            let moved = self.times(component).and_then(|times| {
-                let by = time::seconds(local(&times.0))
-                    .checked_sub(time::seconds(local(&self.at_or(first, *from))))?;
+            if let Some((_, (pattern, by))) = moves.range(..=*id).next_back() {
                 let clock = time::seconds(local(&self.at_or(first, *id)));
-                self.beginning_at(component, &times, time::utc(clock.checked_add(by)?))
-            });
-            *instance = moved.unwrap_or(*instance);
+                let moved = time::utc(clock.saturating_add(*by));
+                *instance = self.beginning_at(pattern, moved).unwrap_or(*instance);
+            }
         }
     }
 
@@ -163,7 +187,7 @@ impl<'a> Series<'a> {
         moved.max().unwrap_or(0)
     }
 
-    fn add_dates(&self, main: &ICalendarComponent, times: &Times, all: &mut Instances) {
+    fn add_dates(&self, main: &ICalendarComponent, pattern: &Pattern, all: &mut Instances) {
         for entry in main.properties(&Property::Rdate) {
             for value in &entry.values {
                 let moment = |at| Some(self.as_in_series(self.value(entry, at)?));
@@ -183,8 +207,8 @@ impl<'a> Series<'a> {
                 let id = start.instant();
                 let own = || {
                     // By the clock of the series, in whatever zone the date is.
-                    let start = self.zones.at(&times.0, id)?;
-                    Some(self.beginning_at(main, times, local(&start))?.1)
+                    let start = self.zones.at(&pattern.start, id)?;
+                    Some(self.beginning_at(pattern, local(&start))?.1)
                 };
                 let end = end.map(|end| end.instant()).or_else(own).unwrap_or(id);
                 all.insert(id, (id, end.max(id)));

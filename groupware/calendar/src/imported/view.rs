@@ -268,16 +268,18 @@ impl<'a> Series<'a> {
         end.filter(|end| end.is_day() == start.is_day() && end.instant() >= start.instant())
     }
 
-    /// The end of what begins then by how long a component lasts, or as RFC 5545 §3.6.1 has it for those that don't
-    /// say it.
-    pub(super) fn lasting(&self, component: &ICalendarComponent, start: &Moment) -> Option<Moment> {
+    /// The end of what begins then by how long a component lasts.
+    fn lasting(&self, component: &ICalendarComponent, start: &Moment) -> Option<Moment> {
+        self.zones.plus(start, self.lasts(component, start))
+    }
+
+    /// How long a component lasts by its duration, or as RFC 5545 §3.6.1 has it for those that don't say it.
+    pub(super) fn lasts(&self, component: &ICalendarComponent, start: &Moment) -> jiff::Span {
         let usual = jiff::Span::new().days(i64::from(start.is_day()));
         let lasts = duration(component).ok().flatten();
-        let end = self.zones.plus(start, lasts.unwrap_or(usual))?;
-        match end.instant() >= start.instant() {
-            true => Some(end),
-            false => self.zones.plus(start, usual),
-        }
+        // Of what lasts past the end of time, too.
+        let lasts = lasts.filter(|lasts| self.zones.plus(start, *lasts).is_some());
+        lasts.unwrap_or(usual)
     }
 
     /// The component that says what an instance is: its own, or one for it and all later ones.
