@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use crate::{
     Attendee, CalendarError, Class, Details, Entry, Event, Moment, NewAttendee, NewEvent, Reason,
     Role, State, Status, Transparency, UserType,
-    json::{bare_address, check_uid, end_of, is_computed, recurrence_refused, word},
+    json::{bare_address, check_uid, end_of, recurrence_refused, word},
     limits, source, time,
     values::{duration, integer, parameter, text},
     zones,
@@ -205,7 +205,7 @@ pub(crate) fn extra(component: &ICalendarComponent) -> Vec<(String, Value)> {
             Property::Other(name) => {
                 let name = name.to_ascii_lowercase();
                 let data = entry.values.first()?.as_text()?;
-                let kept = name.starts_with("x-") && !is_computed(&name);
+                let kept = name.starts_with("x-") && !source::is_computed(&name);
                 kept.then(|| (name, json!({ "data": data })))
             }
             _ => None,

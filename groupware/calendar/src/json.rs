@@ -14,7 +14,7 @@ use groupware_text::shortened;
 
 use crate::{
     CalendarError, Class, Details, Moment, Reason, Role, Status, Transparency, UserType,
-    bounded::Bounded, limits, time,
+    bounded::Bounded, limits, source, time,
 };
 
 /// An event as a client describes it; nobody's yet.
@@ -404,19 +404,11 @@ fn wrong(name: &str, text: &str) -> CalendarError {
     CalendarError::bad_request(format!("Invalid {name}: {}", shortened(text)))
 }
 
-/// The properties that the server itself answers for, whatever a client says.
-const COMPUTED: [&str; 4] = [
-    "x-lotus-appttype",
-    "x-lotus-noticetype",
-    "x-lotus-organizer",
-    "x-lotus-summarydataonly",
-];
-
 /// Keeps the `x-…` properties: objects with `data`, computed ones left out.
 fn extra(Extra(members): Extra) -> Result<Vec<(String, Value)>, CalendarError> {
     let mut kept = Vec::new();
     for (name, value) in members {
-        if is_computed(&name) {
+        if source::is_computed(&name) {
             continue;
         }
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
@@ -432,11 +424,6 @@ fn extra(Extra(members): Extra) -> Result<Vec<(String, Value)>, CalendarError> {
         kept.push((name, value));
     }
     Ok(kept)
-}
-
-/// Whether the server answers for this property itself.
-pub(crate) fn is_computed(name: &str) -> bool {
-    COMPUTED.contains(&name)
 }
 
 #[cfg(test)]

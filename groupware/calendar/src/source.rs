@@ -4,7 +4,13 @@
 use groupware_proto_ical::{Line, Lines, Property, fold};
 use serde_json::Value;
 
-use crate::json::is_computed;
+/// The properties that the server itself answers for, whatever a client says.
+const COMPUTED: [&str; 4] = [
+    "x-lotus-appttype",
+    "x-lotus-noticetype",
+    "x-lotus-organizer",
+    "x-lotus-summarydataonly",
+];
 
 /// Properties that an event has members for, each with the parameters that these have.
 const KNOWN: [(&str, &[&str]); 17] = [
@@ -39,6 +45,11 @@ const ATTENDEE: [&str; 10] = [
     "DELEGATED-TO",
     "DELEGATED-FROM",
 ];
+
+/// Whether the server answers for this property itself.
+pub(crate) fn is_computed(name: &str) -> bool {
+    COMPUTED.contains(&name)
+}
 
 /// The parameters that there are members for; none, if there is none for the property itself.
 fn known(name: &str) -> Option<&'static [&'static str]> {

@@ -1,5 +1,6 @@
 //! Mails: lists, one to be read, one to be written, folders.
 
+mod answer;
 mod clean;
 mod data;
 mod draft;
@@ -29,7 +30,7 @@ pub(crate) fn routes() -> Router<Pages> {
     Router::new()
         .route("/box/{folder}", get(list::show).post(list::change))
         .route("/message/{id}", get(message::show).post(message::change))
-        .route("/message/{id}/invitation", post(invitation::answer))
+        .route("/message/{id}/invitation", post(answer::submit))
         .route("/message/{id}/source", get(message::source))
         .route("/message/{id}/file/{name}", get(message::file))
         .route("/folders", get(folders::show).post(folders::create))

@@ -1,24 +1,17 @@
-//! The invitation that a mail brings: what it says, and its answer.
+//! The invitation that a mail brings: what it says, and the buttons for an answer.
 
-use axum::extract::{Path, State};
-use axum::response::Response;
-use groupware_calendar::{
-    self as calendar, Action, CalendarError, Entry, MailInvitation, State as Stand,
-};
+use groupware_calendar::{self as calendar, CalendarError, Entry, MailInvitation, State as Stand};
 use groupware_mail::Part;
 use groupware_service::Service;
-use groupware_service::calendar::{change, read};
+use groupware_service::calendar::read;
 use groupware_store::Snapshot;
 use maud::{Markup, html};
 
-use super::message::{find, is_long, take, unid};
 use super::text::message_path;
 use crate::agenda;
 use crate::error::PageError;
-use crate::form::Sent;
 use crate::layout;
 use crate::meeting::facts;
-use crate::notice::Notice;
 use crate::visitor::SignedIn;
 
 /// The largest part that is read.
@@ -93,31 +86,4 @@ pub(super) fn panel(
             }
         }
     })
-}
-
-pub(crate) async fn answer(
-    State(service): State<Service>,
-    Path(id): Path<String>,
-    sent: Sent,
-) -> Result<Response, PageError> {
-    let Sent { visitor, fields } = sent;
-    let unid = unid(&id)?;
-    let (action, notice) = match fields.get("answer") {
-        "accept" => (Action::Accept, Notice::MailAccepted),
-        "tentative" => (Action::Tentative, Notice::Tentative),
-        "decline" => (Action::Decline, Notice::MailDeclined),
-        _ => return Err(PageError::Unreadable),
-    };
-    let held = find(&service, &visitor, unid)?;
-    let bytes = take(&service, &visitor, &held).await?;
-    let (owner, now) = (service.auth.people().email(visitor.mailbox()), visitor.now);
-    let found = service.work(visitor.owner.caller(), is_long(&held), move || {
-        of(&groupware_mail::parts(&bytes), &owner, now)
-    });
-    let invitation = found.await.ok_or(PageError::NotFound)?;
-    change(&service, &visitor.owner, |context| {
-        calendar::answer_mail(context, &invitation, action)
-    })
-    .await?;
-    Ok(layout::done(&message_path(unid), notice))
 }
