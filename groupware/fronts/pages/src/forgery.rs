@@ -4,7 +4,7 @@
 //! `SameSite=Lax`, so that other sites' forms don't carry it; the request must say that it comes
 //! from a page of this server; and it must carry a token that only such a page shows. The token
 //! is the user's, not the session's: who was signed out while writing signs in again and sends
-//! the same form.
+//! the same form. A new password, and another user of the same name, have another token.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -17,8 +17,11 @@ pub(crate) const FIELD: &str = "proof";
 
 /// The token of a user's forms, the same at all servers over one store.
 pub(crate) fn token(key: &[u8; 32], account: &Account) -> String {
-    let hash = blake3::keyed_hash(key, account.name.key().as_bytes());
-    URL_SAFE_NO_PAD.encode(&hash.as_bytes()[..24])
+    let mut hasher = blake3::Hasher::new_keyed(key);
+    hasher.update(&account.created.to_le_bytes());
+    hasher.update(&account.credentials().stamp.to_le_bytes());
+    hasher.update(account.name.key().as_bytes());
+    URL_SAFE_NO_PAD.encode(&hasher.finalize().as_bytes()[..24])
 }
 
 /// Whether a form carries its user's token.
@@ -34,7 +37,24 @@ pub(crate) fn comes_from_here(headers: &HeaderMap) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use groupware_people::{Credentials, UserName};
+
     use super::*;
+
+    #[test]
+    fn a_token_is_of_one_user_with_one_password() {
+        let name = || UserName::parse("ada").unwrap();
+        let with = |created, stamp| {
+            let credentials = Credentials {
+                stamp,
+                ..Credentials::default()
+            };
+            token(&[7; 32], &Account::new(name(), created, credentials))
+        };
+        assert_eq!(with(1, 2), with(1, 2));
+        assert_ne!(with(1, 2), with(1, 3));
+        assert_ne!(with(1, 2), with(2, 2));
+    }
 
     #[test]
     fn tokens_are_compared_whole() {
