@@ -38,10 +38,15 @@ pub fn save(context: &Context<'_>, message: &Bytes) -> Result<Decision, MailErro
 /// Puts another text in a draft's place. What the draft is marked with stays, as its keywords do.
 ///
 /// # Errors
-/// A refusal if there is no such draft, the message is too large, or the mailbox is full.
-pub fn rewrite(context: &Context<'_>, unid: Unid, message: &Bytes) -> Result<Decision, MailError> {
+/// A refusal if there is no such draft, it is another version than the one that was `seen`, the message is too large, or
+/// the mailbox is full.
+pub fn rewrite(
+    context: &Context<'_>,
+    (unid, seen): (Unid, Option<u64>),
+    message: &Bytes,
+) -> Result<Decision, MailError> {
     groupware_proto_mime::check(message)?;
-    let held = require(context, unid)?;
+    let held = require_seen(context, unid, seen)?;
     check_room(
         context,
         message.len().saturating_sub(usize_of(held.entry.size)),
@@ -63,9 +68,13 @@ pub fn rewrite(context: &Context<'_>, unid: Unid, message: &Bytes) -> Result<Dec
 /// that it is sent once, however often that is asked for.
 ///
 /// # Errors
-/// A refusal if there is no such draft, or a mailbox is full.
-pub fn send(context: &Context<'_>, unid: Unid, parcel: &Parcel) -> Result<Decision, MailError> {
-    let held = require(context, unid)?;
+/// A refusal if there is no such draft, it is another version than the one that was `seen`, or a mailbox is full.
+pub fn send(
+    context: &Context<'_>,
+    (unid, seen): (Unid, Option<u64>),
+    parcel: &Parcel,
+) -> Result<Decision, MailError> {
+    let held = require_seen(context, unid, seen)?;
     let mut changes = Changes::new(context.snapshot, context.now_us);
     changes.remove(&context.mailbox.into(), &held);
     let made = put_sent(context, &mut changes, parcel)?;
@@ -87,6 +96,18 @@ pub fn require(context: &Context<'_>, unid: Unid) -> Result<Stored, MailError> {
         _ => Err(MailError::refused(
             Reason::Conflict,
             "Only a draft can be changed.",
+        )),
+    }
+}
+
+/// A draft of the revision that was seen, where one is named.
+fn require_seen(context: &Context<'_>, unid: Unid, seen: Option<u64>) -> Result<Stored, MailError> {
+    let held = require(context, unid)?;
+    match seen.is_none_or(|seen| seen == held.revision) {
+        true => Ok(held),
+        false => Err(MailError::refused(
+            Reason::Conflict,
+            "The draft was changed elsewhere meanwhile.",
         )),
     }
 }

@@ -22,10 +22,18 @@ pub fn create(context: &Context<'_>, name: &str) -> Result<Decision, MailError> 
         return Err(MailError::refused(Reason::Conflict, message));
     }
     let name = check_name(&there, name)?;
-    let mut ids = context.ids;
-    let unid = Unid::new(context.now_us, ids.take());
     let mut batch = Batch::new();
-    change_list(context, &mut batch)?;
+    // Each folder has a second of its own, also one that is made in the place of another at once: its UIDVALIDITY.
+    let made_s = change_list(context, &mut batch, |last_s| {
+        let live = there
+            .iter()
+            .map(|folder| seconds(folder.unid.received_us()));
+        let last_s = live.fold(last_s, i64::max);
+        seconds(context.now_us).max(last_s.saturating_add(1))
+    })?;
+    let made_us = context.now_us.max(made_s.saturating_mul(1_000_000));
+    let mut ids = context.ids;
+    let unid = Unid::new(made_us, ids.take());
     batch.put(context.mailbox, keys::folder(unid), stored(name));
     Ok(Decision {
         batch,
@@ -44,7 +52,7 @@ pub fn rename(context: &Context<'_>, unid: Unid, name: &str) -> Result<Decision,
     there.swap_remove(at);
     let name = check_name(&there, name)?;
     let mut batch = Batch::new();
-    change_list(context, &mut batch)?;
+    change_list(context, &mut batch, |last_s| last_s)?;
     batch
         .assert_exists(context.mailbox, keys::folder(unid))
         .put(context.mailbox, keys::folder(unid), stored(name));
@@ -92,15 +100,28 @@ pub fn delete(context: &Context<'_>, unid: Unid) -> Result<Decision, MailError> 
 }
 
 /// Has the batch fail if somebody else changes the list of own folders meanwhile: names are there once,
-/// and there are so many.
-fn change_list(context: &Context<'_>, batch: &mut Batch) -> Result<(), MailError> {
+/// and there are so many. The list holds the second of the last folder that was made, also if that is gone; `next` is
+/// the one that it holds from here on.
+fn change_list(
+    context: &Context<'_>,
+    batch: &mut Batch,
+    next: impl FnOnce(i64) -> i64,
+) -> Result<i64, MailError> {
     let (mailbox, key) = (context.mailbox, keys::FOLDER_LIST);
-    match context.snapshot.get(mailbox, key)? {
+    let record = context.snapshot.get(mailbox, key)?;
+    match &record {
         Some(record) => batch.assert_revision(mailbox, key, record.revision),
         None => batch.assert_absent(mailbox, key),
     };
-    batch.put(mailbox, key, "");
-    Ok(())
+    // Earlier programs kept nothing there.
+    let last_s = record.and_then(|record| <[u8; 8]>::try_from(&*record.value).ok());
+    let next_s = next(last_s.map_or(0, i64::from_le_bytes));
+    batch.put(mailbox, key, next_s.to_le_bytes().to_vec());
+    Ok(next_s)
+}
+
+fn seconds(us: i64) -> i64 {
+    us / 1_000_000
 }
 
 /// Refuses an own folder that is not there, and has the batch fail if it goes meanwhile.

@@ -383,7 +383,12 @@ pub struct FolderLine {
 /// # Errors
 /// The store's.
 pub fn all_folders(snapshot: &dyn Snapshot, mailbox: &str) -> Result<Vec<FolderLine>, MailError> {
+    let counted = Folder::BUILT_IN.into_iter().map(keys::counts);
+    let counted = counted.chain([keys::HEAD.to_vec()]);
+    mailbox::prefetch(snapshot, mailbox, counted, true)?;
     let mut own = folders::own(snapshot, mailbox)?;
+    let counted = own.iter().map(|own| keys::counts(Folder::Own(own.unid)));
+    mailbox::prefetch(snapshot, mailbox, counted, false)?;
     own.sort_by_key(|folder| folder.name.to_lowercase());
     let built_in = Folder::BUILT_IN.into_iter();
     let built_in = built_in.filter_map(|folder| Some((folder, folder.title()?.to_owned())));

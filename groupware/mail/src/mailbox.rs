@@ -24,7 +24,8 @@ pub struct Stored {
     pub folder: Folder,
     /// What is known of it.
     pub entry: Entry,
-    pub(crate) revision: u64,
+    /// Tells its versions apart.
+    pub revision: u64,
 }
 
 /// Where the bytes stand among a folder's counters, behind messages and unread ones.
@@ -122,17 +123,56 @@ pub fn find(
     mailbox: &str,
     unid: Unid,
 ) -> Result<Option<Stored>, MailError> {
+    let built_in = Folder::BUILT_IN.into_iter();
+    prefetch(
+        snapshot,
+        mailbox,
+        built_in.map(|it| keys::entry(it, unid)),
+        true,
+    )?;
     for folder in Folder::BUILT_IN {
         if let Some(held) = find_in(snapshot, mailbox, folder, unid)? {
             return Ok(Some(held));
         }
     }
-    for own in own_folders::own(snapshot, mailbox)? {
+    let own = own_folders::own(snapshot, mailbox)?;
+    let entries = own
+        .iter()
+        .map(|own| keys::entry(Folder::Own(own.unid), unid));
+    prefetch(snapshot, mailbox, entries, false)?;
+    for own in own {
         if let Some(held) = find_in(snapshot, mailbox, Folder::Own(own.unid), unid)? {
             return Ok(Some(held));
         }
     }
     Ok(None)
+}
+
+/// Has records of a mailbox fetched at once, where that pays; with the list of its own folders, if that is read, too.
+///
+/// # Errors
+/// The store's.
+pub(crate) fn prefetch(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    keys_of_records: impl Iterator<Item = Vec<u8>>,
+    with_folders: bool,
+) -> Result<(), StoreError> {
+    if !snapshot.is_far() {
+        return Ok(());
+    }
+    let (mut soon, mailbox) = (Soon::default(), Arc::<str>::from(mailbox));
+    for key in keys_of_records {
+        soon.key(Arc::clone(&mailbox), key);
+    }
+    if with_folders {
+        let (from, to) = keys::FOLDERS;
+        soon.range(mailbox, from, to);
+    }
+    match soon == Soon::default() {
+        true => Ok(()),
+        false => snapshot.prefetch(&soon),
+    }
 }
 
 pub(crate) fn find_in(
@@ -164,16 +204,22 @@ pub fn require(snapshot: &dyn Snapshot, mailbox: &str, unid: Unid) -> Result<Sto
 /// The bytes of a message.
 ///
 /// # Errors
-/// The store's; [`MailError::Unreadable`] if they are gone.
+/// A refusal if the message was removed since it was found; the store's; [`MailError::Unreadable`] if the bytes alone are
+/// gone.
 pub fn bytes(snapshot: &dyn Snapshot, mailbox: &str, held: &Stored) -> Result<Bytes, MailError> {
     let (partition, key) = match held.entry.shared {
         Some(body) => (keys::SHARED, keys::shared_body(body)),
         None => (mailbox, keys::body(held.unid)),
     };
-    let record = snapshot.get(partition, &key)?;
-    record
-        .map(|record| record.value)
-        .ok_or_else(|| MailError::corrupt(&key, "a message without its bytes"))
+    if let Some(record) = snapshot.get(partition, &key)? {
+        return Ok(record.value);
+    }
+    let there = require(snapshot, mailbox, held.unid)?;
+    match there.entry.shared == held.entry.shared {
+        true => Err(MailError::corrupt(&key, "a message without its bytes")),
+        // Its bytes lie elsewhere now.
+        false => bytes(snapshot, mailbox, &there),
+    }
 }
 
 /// Visits a folder's entries in a range of keys, the newest first, until the visitor breaks.

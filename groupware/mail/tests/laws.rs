@@ -181,13 +181,17 @@ fn decide(
         Deed::Save { is_large } => drafts::save(context, &message(found.owner, *is_large, false)),
         Deed::Rewrite { draft, is_large } => {
             let message = message(found.owner, *is_large, false);
-            drafts::rewrite(context, found.draft(*draft)?, &message)
+            drafts::rewrite(context, (found.draft(*draft)?, None), &message)
         }
         Deed::SendDraft {
             draft,
             to,
             is_large,
-        } => drafts::send(context, found.draft(*draft)?, &parcel(to, *is_large, false)),
+        } => drafts::send(
+            context,
+            (found.draft(*draft)?, None),
+            &parcel(to, *is_large, false),
+        ),
         Deed::Mark { picks, read } => mark(context, &found.picked(picks), *read),
         Deed::MarkAs {
             picks,
@@ -397,7 +401,7 @@ fn a_move_gives_another_uid_and_takes_the_old_one_away() {
     // The same bytes keep their UID, others get another one.
     for (is_rewritten, uid) in [(false, 1), (true, 2), (false, 2)] {
         let changed = world.change(owner, |context| match is_rewritten {
-            true => drafts::rewrite(context, unid, &text),
+            true => drafts::rewrite(context, (unid, None), &text),
             false => mark(context, &[unid], false),
         });
         changed.unwrap();
@@ -526,7 +530,7 @@ proptest! {
         let parcel = Parcel { message: text, to: names(&to) };
         let mut decided = Vec::new();
         for _ in 0..attempts {
-            decided.push(world.decide(owner, |context| drafts::send(context, draft, &parcel)).unwrap());
+            decided.push(world.decide(owner, |context| drafts::send(context, (draft, None), &parcel)).unwrap());
         }
         // Whichever comes first.
         decided.rotate_left(first % attempts);
@@ -537,7 +541,7 @@ proptest! {
         }).collect();
         prop_assert_eq!(passed.iter().filter(|passed| **passed).count(), 1);
         prop_assert!(passed[0]);
-        let again = world.decide(owner, |context| drafts::send(context, draft, &parcel));
+        let again = world.decide(owner, |context| drafts::send(context, (draft, None), &parcel));
         prop_assert_eq!(again.unwrap_err().reason(), Some(Reason::NotFound));
         prop_assert!(world.unids(owner, Folder::Drafts).is_empty());
         prop_assert_eq!(world.unids(owner, Folder::Sent).len(), 1);
@@ -556,9 +560,9 @@ proptest! {
         let text = message(owner, is_large, false);
         let draft = world.change(owner, |context| drafts::save(context, &text)).unwrap().unwrap();
         let parcel = Parcel { message: text.clone(), to: names(&to) };
-        let sent = world.decide(owner, |context| drafts::send(context, draft, &parcel)).unwrap();
+        let sent = world.decide(owner, |context| drafts::send(context, (draft, None), &parcel)).unwrap();
         let others = [
-            world.decide(owner, |context| drafts::rewrite(context, draft, &text)).unwrap(),
+            world.decide(owner, |context| drafts::rewrite(context, (draft, None), &text)).unwrap(),
             world.decide(owner, |context| mark(context, &[draft], false)).unwrap(),
             world.decide(owner, |context| delete(context, &[draft], false)).unwrap(),
             world.decide(owner, |context| delete(context, &[draft], true)).unwrap(),

@@ -253,3 +253,23 @@ fn who_knew_a_folder_that_another_version_changed_begins_anew() {
     assert!(now.uid_next > before.uid_next && now.uid_validity == before.uid_validity);
     assert!(since(now.modseq).unwrap().messages.is_empty());
 }
+
+/// Clients would show the messages of the earlier folder otherwise: its UIDs begin at 1 again.
+#[test]
+fn a_folder_that_is_made_again_within_a_second_has_another_uid_validity() {
+    let mut world = world();
+    let mut known = Vec::new();
+    for _ in 0..5 {
+        let made = world.change(OWNER, |context| folders::create(context, "again"));
+        let unid = made.unwrap().unwrap();
+        let state = world
+            .store
+            .read(|snapshot| State::of(snapshot, OWNER, Folder::Own(unid)));
+        known.push(state.unwrap().uid_validity.unwrap());
+        world.now_us -= 1_000_000;
+        let gone = world.change(OWNER, |context| folders::delete(context, unid));
+        gone.unwrap();
+        world.now_us -= 1_000_000;
+    }
+    assert!(known.is_sorted_by(|one, next| one < next), "{known:?}");
+}

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::support::{USERS, World, found_wrong};
 use bytes::Bytes;
 use groupware_mail::{
-    Folder, MailError, Marking, Marks, Parcel, Stored, Unid, add_and_remove, and_mark, bytes,
-    delete, drafts, empty, find, import_once, keywords, keywords_of, limits, mark_as, message_json,
-    move_to, receive, send,
+    Folder, MailError, Marking, Marks, Parcel, Reason, Stored, Unid, add_and_remove, and_mark,
+    bytes, delete, drafts, empty, find, import_once, keywords, keywords_of, limits, mark_as,
+    message_json, move_to, receive, send,
 };
 use groupware_store::{Batch, Snapshot};
 use proptest::prelude::*;
@@ -204,7 +204,7 @@ fn what_is_answered_is_marked_with_the_answer() {
     let answer = |world: &mut World, draft: Option<Unid>, answered| {
         let sent = world.change(owner, |context| {
             let sent = match draft {
-                Some(draft) => drafts::send(context, draft, &parcel)?,
+                Some(draft) => drafts::send(context, (draft, None), &parcel)?,
                 None => send(context, &parcel)?,
             };
             and_mark(context, sent, (answered, &marking))
@@ -240,7 +240,9 @@ fn a_draft_that_is_rewritten_keeps_its_marks_and_keywords() {
     marked.unwrap();
     let before = held(&world, owner, draft).0.entry;
     let text = Bytes::from_static(b"Subject: another draft\r\n\r\n");
-    let again = world.change(owner, |context| drafts::rewrite(context, draft, &text));
+    let again = world.change(owner, |context| {
+        drafts::rewrite(context, (draft, None), &text)
+    });
     assert_eq!(again.unwrap(), Some(draft));
     let (after, bytes) = held(&world, owner, draft);
     assert_eq!(bytes, text);
@@ -250,6 +252,83 @@ fn a_draft_that_is_rewritten_keeps_its_marks_and_keywords() {
     let read = |snapshot: &dyn Snapshot| keywords(snapshot, owner, draft);
     assert_eq!(world.store.read(read).unwrap(), words);
     world.check();
+}
+
+/// Two windows with the same draft: the older one neither sends its text nor overwrites the newer one's.
+#[test]
+fn a_draft_that_was_changed_elsewhere_is_not_overwritten() {
+    let mut world = World::new();
+    let owner = USERS[0];
+    let text = Bytes::from_static(b"To: u1\r\nSubject: draft\r\n\r\n");
+    let draft = world.change(owner, |context| drafts::save(context, &text));
+    let draft = draft.unwrap().unwrap();
+    let seen = Some(held(&world, owner, draft).0.revision);
+    let newer = Bytes::from_static(b"To: u1\r\nSubject: newer\r\n\r\n");
+    let rewrite = |world: &mut World, text: &Bytes| {
+        world.change(owner, |context| {
+            drafts::rewrite(context, (draft, seen), text)
+        })
+    };
+    rewrite(&mut world, &newer).unwrap();
+    let refused = rewrite(&mut world, &text).unwrap_err();
+    assert!(is_conflict(&refused), "{refused:?}");
+    let parcel = Parcel {
+        message: text.clone(),
+        to: [USERS[1].to_owned()].into(),
+    };
+    let sent = world.change(owner, |context| {
+        drafts::send(context, (draft, seen), &parcel)
+    });
+    let refused = sent.unwrap_err();
+    assert!(is_conflict(&refused), "{refused:?}");
+    let (now, bytes) = held(&world, owner, draft);
+    assert_eq!(bytes, newer);
+    let sent = world.change(owner, |context| {
+        drafts::send(context, (draft, Some(now.revision)), &parcel)
+    });
+    assert!(sent.is_ok());
+    world.check();
+}
+
+fn is_conflict(error: &MailError) -> bool {
+    matches!(
+        error,
+        MailError::Refused {
+            reason: Reason::Conflict,
+            ..
+        }
+    )
+}
+
+/// A message that goes between finding it and reading its bytes was removed: nothing is wrong with the store.
+#[test]
+fn a_message_that_is_removed_while_it_is_read_is_not_found() {
+    let mut world = World::new();
+    let owner = USERS[0];
+    let text = Bytes::from_static(b"Subject: draft\r\n\r\n");
+    let draft = world.change(owner, |context| drafts::save(context, &text));
+    let draft = draft.unwrap().unwrap();
+    let (found, _) = held(&world, owner, draft);
+    let parcel = Parcel {
+        message: text,
+        to: [USERS[1].to_owned()].into(),
+    };
+    let sent = world.change(owner, |context| {
+        drafts::send(context, (draft, None), &parcel)
+    });
+    sent.unwrap();
+    let read = world
+        .store
+        .read(|snapshot| groupware_mail::bytes(snapshot, owner, &found));
+    let refused = read.unwrap_err();
+    let is_missing = matches!(
+        refused,
+        MailError::Refused {
+            reason: Reason::NotFound,
+            ..
+        }
+    );
+    assert!(is_missing, "{refused:?}");
 }
 
 /// Messages of other folders that came between those of a page are not read with it.

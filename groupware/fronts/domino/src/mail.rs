@@ -300,8 +300,8 @@ async fn change_message(
             let bytes = body.len();
             let message = written(&service, &owner, media, body).await?;
             change_with_message(&service, at(&owner), bytes, move |context| match is_sent {
-                true => drafts::send(context, unid, &message.parcel(context)?),
-                false => drafts::rewrite(context, unid, &message.message(context)?),
+                true => drafts::send(context, (unid, None), &message.parcel(context)?),
+                false => drafts::rewrite(context, (unid, None), &message.message(context)?),
             })
             .await?
         }
@@ -333,7 +333,7 @@ async fn send_kept(
     service.make_room(owner.caller(), bytes * COPIES).await;
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     change_with_message(service, at(owner), bytes, move |context| {
-        drafts::send(context, unid, &kept_draft(context, unid)?)
+        drafts::send(context, (unid, None), &kept_draft(context, unid)?)
     })
     .await
 }

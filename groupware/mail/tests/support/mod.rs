@@ -32,7 +32,7 @@ impl Directory for Users {
 
 pub(crate) struct World {
     pub(crate) store: Store,
-    now_us: i64,
+    pub(crate) now_us: i64,
     seed: u128,
 }
 

@@ -307,6 +307,53 @@ fn drafts_are_kept_changed_and_thrown_away() {
     assert_eq!(ada.ask(&path).status, 404);
 }
 
+/// The same draft in two windows: the older one neither sends nor saves over what the newer one has kept.
+#[test]
+fn an_old_window_does_not_overwrite_a_draft() {
+    let server = start();
+    let (ada, _) = two_users(&server);
+    let text_of = |name: &str| format!("the text of the {name} window");
+    let fields = [
+        ("to", "ben"),
+        ("subject", "a"),
+        ("text", "b"),
+        ("do", "save"),
+    ];
+    assert_eq!(write(&ada, &fields, &[]).status, 303);
+    let path = newest(&ada, "drafts");
+    let draft = path.strip_prefix("/write?draft=").unwrap();
+    let seen = || {
+        let page = ada.get(&path);
+        let (_, rest) = page.split_once("name=\"seen\" value=\"").unwrap();
+        rest.split('"').next().unwrap().to_owned()
+    };
+    let first = seen();
+    let submit = |name: &str, seen: &str, what: &str| {
+        let typed = text_of(name);
+        let fields = [
+            ("to", "ben"),
+            ("subject", "a"),
+            ("text", typed.as_str()),
+            ("draft", draft),
+            ("seen", seen),
+            ("do", what),
+        ];
+        write(&ada, &fields, &[])
+    };
+    assert_eq!(submit("newer", &first, "save").status, 303);
+    for what in ["save", "send"] {
+        let refused = submit("older", &first, what);
+        let page = text(&refused);
+        assert_eq!(refused.status, 409, "{page}");
+        assert!(page.contains(&text_of("newer")) && page.contains(&text_of("older")));
+        assert!(page.contains(&format!("name=\"seen\" value=\"{}\"", seen())));
+    }
+    assert!(ada.get(&path).contains(&text_of("newer")));
+    // Whoever has seen both decides.
+    assert_eq!(submit("older", &seen(), "send").status, 303);
+    assert_eq!(ada.ask(&path).status, 404);
+}
+
 #[test]
 fn a_hostile_mail_is_harmless() {
     let server = start();

@@ -24,6 +24,8 @@ pub(crate) struct Draft {
     pub(crate) text: String,
     /// The draft that is being written.
     pub(crate) unid: Option<Unid>,
+    /// The version of that draft that the writer saw.
+    pub(crate) seen: Option<u64>,
     /// The mail that is answered.
     pub(crate) answers: Option<Unid>,
     /// Files of a draft or of a mail that is passed on.
@@ -57,6 +59,7 @@ impl Draft {
             subject: text("subject"),
             text: fields.get("text").replace("\r\n", "\n"),
             unid: Unid::parse(fields.get("draft")),
+            seen: fields.get("seen").parse().ok(),
             answers: Unid::parse(fields.get("answers")),
             kept: kept.collect(),
         }
@@ -71,6 +74,7 @@ impl Draft {
             subject: view.subject.clone(),
             text: text_of(view),
             unid: Some(held.unid),
+            seen: Some(held.revision),
             answers: None,
             kept: files(held.unid, view),
         }

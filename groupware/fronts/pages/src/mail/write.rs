@@ -85,6 +85,8 @@ async fn begin(
 struct Trouble {
     wrong: Wrong,
     refused: Option<(u16, String)>,
+    /// The draft as it is kept, where it isn't the one that the writer saw.
+    other: Option<Draft>,
     /// The mail was kept as a draft meanwhile, with its files, which a form can't bring back.
     files_are_kept: bool,
 }
@@ -98,6 +100,33 @@ impl Trouble {
             (None, true) => StatusCode::OK,
             (None, false) => StatusCode::UNPROCESSABLE_ENTITY,
         }
+    }
+}
+
+impl Trouble {
+    /// Where the draft was changed elsewhere, shows what is kept now beside what was written; whoever sends the form
+    /// again has seen both.
+    async fn beside_other(
+        &mut self,
+        service: &Service,
+        visitor: &SignedIn,
+        mut draft: Draft,
+    ) -> Draft {
+        let is_conflict = matches!(self.refused, Some((409, _)));
+        if let Some(unid) = draft.unid.filter(|_| is_conflict)
+            && let Ok(held) = message::find(service, visitor, unid)
+            && held.folder == Folder::Drafts
+            && draft.seen.is_some_and(|seen| seen != held.revision)
+            && let Ok(bytes) = message::take(service, visitor, &held).await
+        {
+            let other = service.work(visitor.owner.caller(), message::is_long(&held), move || {
+                Draft::kept(&held, &View::of(&bytes, &held.entry))
+            });
+            let other = other.await;
+            draft.seen = other.seen;
+            self.other = Some(other);
+        }
+        draft
     }
 }
 
@@ -119,6 +148,7 @@ pub(crate) async fn submit(State(service): State<Service>, sent: SentFiles) -> R
             Ok(_) => Ok(layout::done(&path(Folder::Drafts), Notice::DraftSaved)),
             Err(failure) => {
                 trouble.refused = Some(refusal(failure)?);
+                let draft = trouble.beside_other(&service, &visitor, draft).await;
                 form(&service, &visitor, &draft, &trouble)
             }
         },
@@ -132,6 +162,8 @@ pub(crate) async fn submit(State(service): State<Service>, sent: SentFiles) -> R
                     Err(failure) => trouble.refused = Some(refusal(failure)?),
                 }
             }
+            let draft = trouble.beside_other(&service, &visitor, draft).await;
+            let has_new_files = has_new_files && trouble.other.is_none();
             let draft = keep(&service, &visitor, draft, &outgoing, has_new_files).await;
             trouble.files_are_kept = has_new_files && draft.unid.is_some();
             form(&service, &visitor, &draft, &trouble)
@@ -179,6 +211,8 @@ async fn keep(
     let mut kept = None;
     if has_new_files && let Ok(Some(unid)) = save(service, visitor, &draft, outgoing).await {
         draft.unid = Some(unid);
+        let saved = message::find(service, visitor, unid);
+        draft.seen = saved.ok().map(|held| held.revision);
         kept = Some(unid);
     }
     let read = draft.read_bytes(service, visitor).unwrap_or_default();
@@ -230,12 +264,12 @@ async fn save(
     draft: &Draft,
     outgoing: &Arc<Outgoing>,
 ) -> Result<Option<Unid>, ChangeError<MailError>> {
-    let (unid, outgoing) = (draft.unid, Arc::clone(outgoing));
+    let (unid, seen, outgoing) = (draft.unid, draft.seen, Arc::clone(outgoing));
     let at = (visitor.owner.caller(), visitor.mailbox());
     change_with_message(service, at, bytes_of(&outgoing), move |context| {
         let message = Bytes::from(outgoing.build(context)?);
         match unid {
-            Some(unid) => drafts::rewrite(context, unid, &message),
+            Some(unid) => drafts::rewrite(context, (unid, seen), &message),
             None => drafts::save(context, &message),
         }
     })
@@ -248,13 +282,14 @@ async fn send(
     draft: &Draft,
     outgoing: &Arc<Outgoing>,
 ) -> Result<Option<Unid>, ChangeError<MailError>> {
-    let (unid, answers, outgoing) = (draft.unid, draft.answers, Arc::clone(outgoing));
+    let (unid, seen, answers) = (draft.unid, draft.seen, draft.answers);
+    let outgoing = Arc::clone(outgoing);
     let at = (visitor.owner.caller(), visitor.mailbox());
     change_with_message(service, at, bytes_of(&outgoing), move |context| {
         let message = outgoing.build(context)?.into();
         let parcel = Parcel::from_head(context.directory, context.mailbox, message)?;
         let sent = match unid {
-            Some(unid) => drafts::send(context, unid, &parcel),
+            Some(unid) => drafts::send(context, (unid, seen), &parcel),
             None => mail::send(context, &parcel),
         }?;
         let marking = Marking {
@@ -296,12 +331,21 @@ fn form(service: &Service, visitor: &SignedIn, draft: &Draft, trouble: &Trouble)
         h1 { (title) }
         @if let Some((_, text)) = &trouble.refused { p.wrong-summary role="alert" { (text) } }
         (trouble.wrong.summary())
+        @if let Some(other) = &trouble.other {
+            section.other {
+                h2 { "The draft as it is kept" }
+                p { strong { (other.subject) } }
+                pre { (other.text) }
+                p.hint { "Your text is below. “Send” and “Save draft” put it in the place of this one." }
+            }
+        }
         @if trouble.files_are_kept {
             p.hint role="status" { "The mail is kept in your drafts with its files, so that you need not choose them again." }
         }
         form.sheet method="post" action=(super::text::WRITE) enctype="multipart/form-data" {
             (layout::proof(visitor))
             @if let Some(unid) = draft.unid { input type="hidden" name="draft" value=(unid); }
+            @if let Some(seen) = draft.seen { input type="hidden" name="seen" value=(seen); }
             @if let Some(unid) = draft.answers { input type="hidden" name="answers" value=(unid); }
             (fields(service, visitor, draft, &trouble.wrong))
             div.actions {

@@ -1,0 +1,117 @@
+//! How often a look into a mailbox asks a store on another machine.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use crate::support::{USERS, World};
+use groupware_mail::{Folder, Parcel, all_folders, find, folders, move_to, send};
+use groupware_store::{Record, Snapshot, Soon, StoreError, Walk};
+
+/// A snapshot that counts what would be an exchange with another machine.
+struct Far<'a> {
+    near: &'a dyn Snapshot,
+    keys: RefCell<BTreeSet<Vec<u8>>>,
+    ranges: RefCell<BTreeSet<Vec<u8>>>,
+    exchanges: Cell<usize>,
+}
+
+impl Far<'_> {
+    fn asks(&self, is_there: bool) {
+        self.exchanges
+            .set(self.exchanges.get() + usize::from(!is_there));
+    }
+}
+
+impl Snapshot for Far<'_> {
+    fn is_far(&self) -> bool {
+        true
+    }
+
+    fn prefetch(&self, soon: &Soon) -> Result<(), StoreError> {
+        self.asks(false);
+        let keys = soon.keys.iter().map(|(_, key)| key.clone());
+        self.keys.borrow_mut().extend(keys);
+        let ranges = soon.ranges.iter().map(|(_, from, _)| from.clone());
+        self.ranges.borrow_mut().extend(ranges);
+        Ok(())
+    }
+
+    fn walk(
+        &self,
+        after: Option<(&str, &[u8])>,
+        limit: usize,
+        visit: Walk<'_>,
+    ) -> Result<(), StoreError> {
+        self.asks(false);
+        self.near.walk(after, limit, visit)
+    }
+
+    fn get(&self, partition: &str, key: &[u8]) -> Result<Option<Record>, StoreError> {
+        self.asks(self.keys.borrow().contains(key));
+        self.near.get(partition, key)
+    }
+
+    fn scan(
+        &self,
+        partition: &str,
+        from: &[u8],
+        to: Option<&[u8]>,
+        limit: usize,
+        visit: &mut dyn FnMut(&[u8], Record) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.asks(self.ranges.borrow().contains(from));
+        self.near.scan(partition, from, to, limit, visit)
+    }
+}
+
+#[test]
+fn a_mailbox_of_many_folders_takes_two_exchanges() {
+    let mut world = World::new();
+    let owner = USERS[0];
+    let mut last = None;
+    for number in 0..50 {
+        let name = format!("folder {number}");
+        let made = world.change(owner, |context| folders::create(context, &name));
+        last = made.unwrap();
+    }
+    let parcel = Parcel {
+        message: "Subject: Plan\r\n\r\ntext\r\n".into(),
+        to: BTreeSet::from([owner.to_owned()]),
+    };
+    let sent = world.change(owner, |context| send(context, &parcel));
+    sent.unwrap();
+    let unid = world.unids(owner, Folder::Inbox)[0];
+    let exchanges = |look: &dyn Fn(&dyn Snapshot)| {
+        let count: Result<usize, StoreError> = world.store.read(|snapshot| {
+            let far = Far {
+                near: snapshot,
+                keys: RefCell::default(),
+                ranges: RefCell::default(),
+                exchanges: Cell::default(),
+            };
+            look(&far);
+            Ok(far.exchanges.get())
+        });
+        count.unwrap()
+    };
+    let lists = |snapshot: &dyn Snapshot| {
+        assert_eq!(all_folders(snapshot, owner).unwrap().len(), 55);
+    };
+    let finds = |snapshot: &dyn Snapshot| assert!(find(snapshot, owner, unid).unwrap().is_some());
+    assert_eq!((exchanges(&lists), exchanges(&finds)), (2, 1));
+    let folder = Folder::Own(last.unwrap());
+    let moved = world.change(owner, |context| move_to(context, &[unid], folder));
+    moved.unwrap();
+    let in_own = world.store.read(|snapshot| {
+        let far = Far {
+            near: snapshot,
+            keys: RefCell::default(),
+            ranges: RefCell::default(),
+            exchanges: Cell::default(),
+        };
+        assert!(find(&far, owner, unid).unwrap().is_some());
+        Ok::<_, StoreError>(far.exchanges.get())
+    });
+    assert_eq!(in_own.unwrap(), 2);
+}
