@@ -94,6 +94,12 @@ async fn create(State(front): State<Tus>, owner: Owner, params: Params, request:
     let path = format!("/tus/{}/{id}", owner.mailbox());
     let response = with(status(StatusCode::CREATED), LOCATION, &path);
     if let Some(Concat::Final(names)) = concat {
+        if headers.contains_key(LENGTH) || headers.contains_key(DEFER_LENGTH) {
+            // tus 1.0.0, Concatenation: a final upload has the length of its parts.
+            let message =
+                "A final upload has the length of its parts: it is sent without Upload-Length.";
+            return Err(ApiError::bad_request(message).into());
+        }
         let whole = asked_for(headers, (&params, &id), (0, None))?;
         let length = join(&front, &owner, (&id, bits, whole), &names).await?;
         return Ok(progress(&front, response, (length, Some(length)), 0));

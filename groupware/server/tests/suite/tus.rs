@@ -406,6 +406,9 @@ fn checksums_are_checked_and_what_does_not_fit_is_forgotten() {
         let mut wrong = chunk.to_vec();
         wrong[299_999] ^= 1;
         assert_eq!(ada.patch(&path, at, &sum, &wrong).status, 460);
+        let short = format!("{name} {}", BASE64_STANDARD.encode("abc"));
+        let sum_too_short = [("upload-checksum", &*short)];
+        assert_eq!(ada.patch(&path, at, &sum_too_short, chunk).status, 460);
         assert_eq!(ada.offset(&path), at);
         assert_eq!(ada.patch(&path, at, &sum, chunk).status, 204);
     }

@@ -50,6 +50,19 @@ fn with_quota(bytes: u64) -> Config {
 }
 
 #[test]
+fn a_joined_file_says_no_length_of_its_own() {
+    let server = start();
+    let ada = User::new(&server);
+    let part = ada.part(b"part");
+    let concat = format!("final;{part}");
+    for length in [("upload-length", "4"), ("upload-defer-length", "1")] {
+        let refused = ada.begin(&[("upload-concat", &concat), length], b"");
+        assert_eq!(refused.status, 400, "{refused:?}");
+    }
+    assert_eq!(ada.join(&[&part]).status, 201);
+}
+
+#[test]
 fn a_length_can_be_told_with_the_last_chunk() {
     let server = start();
     let ada = User::new(&server);
