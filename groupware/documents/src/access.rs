@@ -357,11 +357,11 @@ mod tests {
                     database,
                 )
             }),
-            bob(&|context| crate::replace(context, at, fields, None)),
-            bob(&|context| crate::patch(context, at, fields, None)),
+            bob(&|context| crate::replace(context, at, fields, &crate::Seen::default())),
+            bob(&|context| crate::patch(context, at, fields, &crate::Seen::default())),
             bob(&|context| attach(context, database, file)),
-            bob(&|context| crate::detach(context, &place, &file.name)),
-            bob(&|context| crate::delete(context, at, None)),
+            bob(&|context| crate::detach(context, &place, &file.name, &crate::Seen::default())),
+            bob(&|context| crate::delete(context, at, &crate::Seen::default())),
         ]
     }
 
@@ -380,7 +380,12 @@ mod tests {
         file: &NewAttachment,
     ) -> Result<Decision<()>, DocumentError> {
         let at = (database, &Unid::from_bits(7));
-        let made = crate::attach(context, at, std::slice::from_ref(file))?;
+        let made = crate::attach(
+            context,
+            at,
+            std::slice::from_ref(file),
+            &crate::Seen::default(),
+        )?;
         let (batch, outcome) = (made.batch, ());
         Ok(Decision { batch, outcome })
     }

@@ -7,7 +7,7 @@ use crate::mailbox::{self, Changes};
 use crate::write::require_changeable;
 use crate::{
     Attachment, Context, DatabaseName, Decision, Document, DocumentError, FileName, ItemName,
-    ItemPath, Reason, Unid, Who, access, limits, objects,
+    ItemPath, Reason, Seen, Unid, Who, access, limits, objects,
 };
 
 /// A file whose content is in its place.
@@ -32,16 +32,20 @@ pub struct NewAttachment {
 ///
 /// # Errors
 /// 403 if the user may not; 404 if there is no such document; 400 if it has too many attachments; 507 if the owner's share is
-/// used up; 503 if content that was put in an object was removed meanwhile.
+/// used up; 412 if a file takes the place of one that the client didn't see; 503 if content that was put in an object was
+/// removed meanwhile.
 pub fn attach(
     context: &Context<'_>,
     (database, unid): (&DatabaseName, &Unid),
     files: &[NewAttachment],
+    seen: &Seen,
 ) -> Result<Decision<bool>, DocumentError> {
     let held = require_changeable(context.snapshot, context.who, (database, unid))?;
     let mut document = held.document.clone();
     let mut all_new = true;
     for file in files {
+        let before = document.position(&file.item, &file.name);
+        check(before.map(|at| &document.attachments[at]), seen)?;
         all_new &= put(&mut document, file, context.now)?;
     }
     let mut changes = Changes::in_database(context, database)?;
@@ -62,6 +66,13 @@ pub fn attach(
         batch,
         outcome: all_new,
     })
+}
+
+/// Refuses a change where the attachment is none that the client saw.
+fn check(attachment: Option<&Attachment>, seen: &Seen) -> Result<(), DocumentError> {
+    let tag = attachment.map(Attachment::tag);
+    let current = tag.as_deref().zip(attachment.map(|it| it.modified));
+    seen.check(current)
 }
 
 /// Puts a file among a document's; whether it is new.
@@ -125,11 +136,12 @@ pub fn attachment(
 /// Takes an attachment off its document.
 ///
 /// # Errors
-/// 403 if the user may not; 404 if there is no such document or attachment.
+/// 403 if the user may not; 404 if there is no such document or attachment; 412 if it is none that the client saw.
 pub fn detach(
     context: &Context<'_>,
     place: &ItemPath,
     name: &FileName,
+    seen: &Seen,
 ) -> Result<Decision<()>, DocumentError> {
     let (database, unid) = (&place.database, &place.unid);
     let held = require_changeable(context.snapshot, context.who, (database, unid))?;
@@ -137,6 +149,7 @@ pub fn detach(
         .document
         .position(&place.item, name)
         .ok_or_else(missing)?;
+    check(held.document.attachments.get(at), seen)?;
     let mut document = held.document.clone();
     document.attachments.remove(at);
     document.modified = context.now;
@@ -152,16 +165,18 @@ pub fn detach(
 ///
 /// # Errors
 /// 403 if the user may not; 404 if there is no such document or attachment; 409 if another
-/// attachment of the item has the name.
+/// attachment of the item has the name; 412 if it is none that the client saw.
 pub fn rename(
     context: &Context<'_>,
     place: &ItemPath,
     (name, to): (&FileName, &FileName),
+    seen: &Seen,
 ) -> Result<Decision<()>, DocumentError> {
     let (database, unid) = (&place.database, &place.unid);
     let held = require_changeable(context.snapshot, context.who, (database, unid))?;
     let position = |name| held.document.position(&place.item, name);
     let at = position(name).ok_or_else(missing)?;
+    check(held.document.attachments.get(at), seen)?;
     if position(to).is_some_and(|taken| taken != at) {
         let message = "There is an attachment of this name.";
         return Err(DocumentError::refused(Reason::Conflict, message));

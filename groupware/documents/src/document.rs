@@ -55,6 +55,13 @@ pub struct Attachment {
     pub modified: i64,
 }
 
+impl Attachment {
+    /// The entity tag: that of its content.
+    pub fn tag(&self) -> String {
+        format!("\"{}\"", self.hash)
+    }
+}
+
 fn write_hash<S: Serializer>(hash: &ContentHash, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(hash)
 }

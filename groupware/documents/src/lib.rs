@@ -35,6 +35,7 @@ mod paths;
 mod time;
 mod upload;
 mod usage;
+mod version;
 mod walk;
 mod who;
 mod write;
@@ -58,6 +59,7 @@ pub use objects::{
 pub use paths::{attachment_path, document_path};
 pub use upload::{NewUpload, Upload, begin, extend, finish, give_up, join, upload, uploads};
 pub use usage::{Usage, room, stored_bytes, stored_bytes_after};
+pub use version::{Seen, Version};
 pub use walk::{At, documents_after, find};
 pub use who::Who;
 pub use write::{check_change, create, delete, document, patch, replace};

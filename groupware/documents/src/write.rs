@@ -4,8 +4,8 @@ use groupware_store::Snapshot;
 
 use crate::mailbox::{self, Changes, HeldDocument};
 use crate::{
-    Context, DatabaseName, Decision, Document, DocumentError, Fields, Reason, Unid, Who, access,
-    domino,
+    Context, DatabaseName, Decision, Document, DocumentError, Fields, Seen, Unid, Version, Who,
+    access, domino,
 };
 
 /// Makes a document.
@@ -35,7 +35,7 @@ pub fn create(
     })
 }
 
-/// A document as JSON, and when it was last changed. `only` names the fields wanted.
+/// A document as JSON, and its version. `only` names the fields wanted.
 ///
 /// # Errors
 /// 403 if the user may not read the database; 404 if there is no such document.
@@ -44,11 +44,11 @@ pub fn document(
     who: Who<'_>,
     (database, unid): (&DatabaseName, &Unid),
     only: Option<&[String]>,
-) -> Result<(Vec<u8>, i64), DocumentError> {
+) -> Result<(Vec<u8>, Version), DocumentError> {
     access::may_read(snapshot, who, database)?;
     let held = mailbox::require(snapshot, who.mailbox, database, unid)?;
     let body = domino::document(&held.document, (who.mailbox, database, unid), only);
-    Ok((body, held.document.modified))
+    Ok((body, Version::of(&held)))
 }
 
 /// Passes those who may change a document, before they send what may be large.
@@ -71,9 +71,9 @@ pub fn replace(
     context: &Context<'_>,
     place: (&DatabaseName, &Unid),
     fields: &Fields,
-    unmodified_since: Option<i64>,
+    seen: &Seen,
 ) -> Result<Decision<()>, DocumentError> {
-    change(context, place, unmodified_since, |document| {
+    change(context, place, seen, |document| {
         document.fields = fields.clone();
         Ok(())
     })
@@ -87,9 +87,9 @@ pub fn patch(
     context: &Context<'_>,
     place: (&DatabaseName, &Unid),
     fields: &Fields,
-    unmodified_since: Option<i64>,
+    seen: &Seen,
 ) -> Result<Decision<()>, DocumentError> {
-    change(context, place, unmodified_since, |document| {
+    change(context, place, seen, |document| {
         document.fields.merge(fields.clone())
     })
 }
@@ -101,10 +101,10 @@ pub fn patch(
 pub fn delete(
     context: &Context<'_>,
     place: (&DatabaseName, &Unid),
-    unmodified_since: Option<i64>,
+    seen: &Seen,
 ) -> Result<Decision<()>, DocumentError> {
     let held = require_changeable(context.snapshot, context.who, place)?;
-    check_unmodified(&held, unmodified_since)?;
+    check(&held, seen)?;
     let mut changes = Changes::in_database(context, place.0)?;
     changes.replace(place, Some(&held), None)?;
     Ok(Decision {
@@ -116,11 +116,11 @@ pub fn delete(
 fn change(
     context: &Context<'_>,
     place: (&DatabaseName, &Unid),
-    unmodified_since: Option<i64>,
+    seen: &Seen,
     edit: impl FnOnce(&mut Document) -> Result<(), DocumentError>,
 ) -> Result<Decision<()>, DocumentError> {
     let held = require_changeable(context.snapshot, context.who, place)?;
-    check_unmodified(&held, unmodified_since)?;
+    check(&held, seen)?;
     let mut document = held.document.clone();
     edit(&mut document)?;
     document.modified = context.now;
@@ -144,12 +144,7 @@ pub(crate) fn require_changeable(
     Ok(held)
 }
 
-fn check_unmodified(held: &HeldDocument, since: Option<i64>) -> Result<(), DocumentError> {
-    match since {
-        Some(since) if held.document.modified > since => Err(DocumentError::refused(
-            Reason::Changed,
-            "The document was changed meanwhile.",
-        )),
-        _ => Ok(()),
-    }
+fn check(held: &HeldDocument, seen: &Seen) -> Result<(), DocumentError> {
+    let version = Version::of(held);
+    seen.check(Some((&version.tag(), version.modified)))
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use groupware_documents::{
     Access, Context, DatabaseName, Decision, DocumentError, Fields, FileName, ItemName, ItemPath,
-    ListQuery, NewAttachment, NewUpload, Unid, Who, access, attach, begin, create, databases,
+    ListQuery, NewAttachment, NewUpload, Seen, Unid, Who, access, attach, begin, create, databases,
     document, finish, grant, list, uploads,
 };
 use groupware_ids::{ContentHash, Placed};
@@ -91,7 +91,9 @@ fn world() -> World {
         placed: Placed::InFile,
     };
     let place = (&database(), &first);
-    world.change("ada", |context| attach(context, place, &[file]));
+    world.change("ada", |context| {
+        attach(context, place, &[file], &Seen::default())
+    });
     world.change("ada", |context| {
         begin(context, &upload(&first, "under way"))
     });
@@ -151,8 +153,8 @@ fn what_was_stored_is_read() {
         let query = ListQuery::parse([])?;
         read += &text(list(snapshot, owner, &database(), &query)?.body);
         for unid in &unids {
-            let (body, modified) = document(snapshot, owner, (&database(), unid), None)?;
-            read += &format!("{modified} {}", text(body));
+            let (body, version) = document(snapshot, owner, (&database(), unid), None)?;
+            read += &format!("{} {}", version.modified, text(body));
         }
         uploads(snapshot, "ada", &mut |id, upload| {
             read += &format!("{id} {upload:?}\n");

@@ -109,7 +109,12 @@ impl World {
             placed,
         };
         self.change(bits, |context| {
-            documents::attach(context, (&database, &unid), &[file])
+            documents::attach(
+                context,
+                (&database, &unid),
+                &[file],
+                &documents::Seen::default(),
+            )
         });
     }
 

@@ -9,6 +9,7 @@ mod connections;
 mod contents;
 mod mails;
 mod neighbour;
+mod shares;
 mod stage;
 mod stored;
 
@@ -129,6 +130,7 @@ fn rows() -> Vec<Row> {
         bodies::rows(),
         contents::rows(),
         mails::rows(),
+        shares::rows(),
         stored::rows(),
     ];
     all.into_iter().flatten().collect()

@@ -12,12 +12,13 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::routing::get;
 use groupware_documents::{
-    self as documents, Context, DatabaseName, Decision, DocumentError, Fields, ListQuery, Unid,
+    self as documents, Context, DatabaseName, Decision, DocumentError, Fields, ListQuery, Seen,
+    Unid,
 };
-use groupware_http::reply::{json, nothing};
+use groupware_http::reply::{json, nothing, status};
 use groupware_http::{ApiError, Gate, MethodOverride, Owner, Query, media_type};
 use groupware_store::Snapshot;
-use http::header::{IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE};
+use http::header::IF_MODIFIED_SINCE;
 use http::{HeaderMap, Method, StatusCode};
 
 use self::params::DocumentParams;
@@ -102,15 +103,23 @@ async fn read(
     let only = query.last("fields").map(|list| -> Vec<String> {
         list.split(',').map(|name| name.trim().to_owned()).collect()
     });
-    let (body, modified) = domino.service.store().read(|snapshot| {
+    let (body, version) = domino.service.store().read(|snapshot| {
         let place = (&database, &unid);
         documents::document(snapshot, user.who(), place, only.as_deref())
     })?;
-    let since = params::date(&headers, IF_MODIFIED_SINCE);
-    if since.is_some_and(|since| modified <= since) {
-        return Ok(reply::not_modified(modified));
-    }
-    Ok(reply::modified(json(body), modified))
+    let (tag, seen) = (version.tag(), params::seen(&headers)?);
+    // A date doesn't count where tags do (RFC 9110, 13.1.3).
+    let since = params::date(&headers, IF_MODIFIED_SINCE).filter(|_| seen.if_none_match.is_none());
+    let is_known = seen.has(&tag) || since.is_some_and(|since| version.modified <= since);
+    let response = match is_known {
+        true => status(StatusCode::NOT_MODIFIED),
+        false => json(body),
+    };
+    Ok(reply::versioned(
+        response,
+        &tag,
+        (version.modified, domino.service.now_s()),
+    ))
 }
 
 async fn replace(
@@ -134,12 +143,8 @@ async fn patch(
 }
 
 /// A rule by which fields that are sent change a document.
-type Rule = fn(
-    &Context<'_>,
-    (&DatabaseName, &Unid),
-    &Fields,
-    Option<i64>,
-) -> Result<Decision<()>, DocumentError>;
+type Rule =
+    fn(&Context<'_>, (&DatabaseName, &Unid), &Fields, &Seen) -> Result<Decision<()>, DocumentError>;
 
 async fn write(
     (domino, user, params): (Domino, DatabaseUser, DocumentParams),
@@ -148,9 +153,9 @@ async fn write(
 ) -> Reply {
     let (database, unid) = (params.database()?, params.unid()?);
     may_write(&domino, &user, &database)?;
-    let (fields, since) = (fields(&headers, &body)?, unmodified_since(&headers)?);
+    let (fields, seen) = (fields(&headers, &body)?, params::seen(&headers)?);
     change(&domino, &user, |context| {
-        rule(context, (&database, &unid), &fields, since)
+        rule(context, (&database, &unid), &fields, &seen)
     })
     .await?;
     Ok(nothing())
@@ -163,9 +168,9 @@ async fn delete(
     headers: HeaderMap,
 ) -> Reply {
     let (database, unid) = (params.database()?, params.unid()?);
-    let since = unmodified_since(&headers)?;
+    let seen = params::seen(&headers)?;
     change(&domino, &user, |context| {
-        documents::delete(context, (&database, &unid), since)
+        documents::delete(context, (&database, &unid), &seen)
     })
     .await?;
     Ok(nothing())
@@ -216,14 +221,4 @@ fn fields(headers: &HeaderMap, body: &[u8]) -> Result<Fields, DominoFailure> {
         .into());
     }
     Ok(Fields::parse(body)?)
-}
-
-/// A date that can't be read is no permission to overwrite.
-fn unmodified_since(headers: &HeaderMap) -> Result<Option<i64>, DominoFailure> {
-    match params::date(headers, IF_UNMODIFIED_SINCE) {
-        None if headers.contains_key(IF_UNMODIFIED_SINCE) => {
-            Err(ApiError::bad_request("If-Unmodified-Since can't be read.").into())
-        }
-        date => Ok(date),
-    }
 }

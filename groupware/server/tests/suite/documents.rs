@@ -110,7 +110,16 @@ fn dates_guard_against_lost_updates_and_needless_answers() {
     let server = start();
     let ada = User::new(&server, "ada");
     let path = ada.document();
-    let modified = ada.get(&path).header("last-modified").unwrap().to_owned();
+    // A second that isn't over names no version.
+    let last_modified = || {
+        let mut date = None;
+        wait_for("the second is over", || {
+            date = ada.get(&path).header("last-modified").map(str::to_owned);
+            date.is_some()
+        });
+        date.unwrap()
+    };
+    let modified = last_modified();
     let early = "Sun, 06 Nov 1994 08:49:37 GMT";
     let change = |since: &str| {
         let headers = [
@@ -126,12 +135,64 @@ fn dates_guard_against_lost_updates_and_needless_answers() {
         412,
     );
     assert_eq!(change(&modified).status, 200);
+    assert_error(&change(&modified), 412);
     let read = |since: &str| ada.send("GET", &path, &[("if-modified-since", since)], b"");
-    let fresh = ada.get(&path).header("last-modified").unwrap().to_owned();
-    let reply = read(&fresh);
+    let reply = read(&last_modified());
     assert!(reply.status == 304 && reply.body.is_empty(), "{reply:?}");
     assert_eq!(read(early).status, 200);
     assert_eq!(read("yesterday").status, 200);
+}
+
+#[test]
+fn tags_tell_versions_of_one_second_apart() {
+    let server = start();
+    let ada = User::new(&server, "ada");
+    let path = ada.document();
+    let tag = || ada.get(&path).header("etag").unwrap().to_owned();
+    let change = |method: &str, header: &str, tag: &str, body: &[u8]| {
+        let headers = [("content-type", "application/json"), (header, tag)];
+        ada.send(method, &path, &headers, body)
+    };
+    let first = tag();
+    assert_eq!(change("PUT", "if-match", &first, b"{\"a\":1}").status, 200);
+    // As fast as it may come, the second change of the same version is refused.
+    for method in ["PUT", "PATCH", "DELETE"] {
+        assert_error(&change(method, "if-match", &first, b"{\"a\":2}"), 412);
+    }
+    assert_error(&change("PUT", "if-none-match", "*", b"{}"), 412);
+    assert_eq!(ada.get(&path).json()["a"], 1);
+    let second = tag();
+    assert_ne!(first, second);
+    let read = |tag: &str| {
+        ada.send("GET", &path, &[("if-none-match", tag)], b"")
+            .status
+    };
+    assert_eq!((read(&first), read(&second), read("*")), (200, 304, 304));
+    assert_eq!(change("DELETE", "if-match", &second, b"").status, 200);
+    assert_error(&change("PUT", "if-match", "*", b"{}"), 404);
+}
+
+#[test]
+fn tags_guard_attachments() {
+    let server = start();
+    let ada = User::new(&server, "ada");
+    let path = format!("{}/Body/a.txt", ada.document());
+    let send = |method: &str, header: &str, tag: &str, body: &[u8]| {
+        let headers = [("content-type", "text/plain"), (header, tag)];
+        ada.send(method, &path, &headers, body)
+    };
+    assert_error(&send("PUT", "if-match", "*", b"one"), 412);
+    assert_eq!(send("PUT", "if-none-match", "*", b"one").status, 201);
+    assert_error(&send("PUT", "if-none-match", "*", b"two"), 412);
+    let first = ada.get(&path).header("etag").unwrap().to_owned();
+    assert_eq!(send("PUT", "if-match", &first, b"two").status, 200);
+    assert_error(&send("PUT", "if-match", &first, b"three"), 412);
+    assert_error(&send("PATCH", "if-match", &first, b"{\"name\":\"b\"}"), 412);
+    assert_error(&send("DELETE", "if-match", &first, b""), 412);
+    assert_eq!(ada.get(&path).body, b"two");
+    let second = ada.get(&path).header("etag").unwrap().to_owned();
+    assert_eq!(send("GET", "if-none-match", &second, b"").status, 304);
+    assert_eq!(send("DELETE", "if-match", &second, b"").status, 200);
 }
 
 #[test]

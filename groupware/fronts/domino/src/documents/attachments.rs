@@ -9,8 +9,8 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::{self as method, get};
 use groupware_content::{Content, Pin, ReadAt, Whole};
-use groupware_documents::{self as documents, Attachment, FileName, ItemPath, NewAttachment};
-use groupware_http::reply::{nothing, with};
+use groupware_documents::{self as documents, Attachment, FileName, ItemPath, NewAttachment, Seen};
+use groupware_http::reply::{nothing, status, with};
 use groupware_http::{
     ApiError, Buffer, FileBody, Flow, Gate, Inflow, Pieces, StreamSlot, Streamed,
     header_text as text,
@@ -19,11 +19,11 @@ use groupware_proto_http::{ByteRange, Event, Multipart, PartHead, Ranged, bounda
 use groupware_service::documents::room;
 use http::header::{
     ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY,
-    CONTENT_TYPE, ETAG, IF_NONE_MATCH, IF_RANGE, LOCATION, RANGE, X_CONTENT_TYPE_OPTIONS,
+    CONTENT_TYPE, IF_RANGE, LOCATION, RANGE, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderMap, StatusCode};
 
-use super::params::DocumentParams;
+use super::params::{self, DocumentParams};
 use super::reply;
 use super::user::{DatabaseUser, change};
 use crate::failure::{DominoFailure, Reply};
@@ -78,7 +78,8 @@ async fn put(
         }
     }
     inbox.end_file().await?;
-    let (path, all_new) = inbox.attach_all(&user, &place).await?;
+    let seen = params::seen(&parts.headers)?;
+    let (path, all_new) = inbox.attach_all(&user, &place, &seen).await?;
     Ok(match all_new {
         true => reply::created(&path),
         false => nothing(),
@@ -111,7 +112,8 @@ async fn attach_form(
     if inbox.files.is_empty() {
         return Err(ApiError::bad_request("The form has no file.").into());
     }
-    let (path, _) = inbox.attach_all(&user, &place).await?;
+    let seen = Seen::default();
+    let (path, _) = inbox.attach_all(&user, &place, &seen).await?;
     Ok(reply::created(&path))
 }
 
@@ -127,14 +129,16 @@ async fn rename(
     State(domino): State<Domino>,
     user: DatabaseUser,
     params: DocumentParams,
+    headers: HeaderMap,
     body: Bytes,
 ) -> Reply {
     let (place, name) = (params.place()?, params.file()?);
+    let seen = params::seen(&headers)?;
     let Renaming { name: to } = serde_json::from_slice(&body)
         .map_err(|error| ApiError::bad_request(format!("The body can't be read: {error}.")))?;
     let to = FileName::parse(&to)?;
     change(&domino, &user, |context| {
-        documents::rename(context, &place, (&name, &to))
+        documents::rename(context, &place, (&name, &to), &seen)
     })
     .await?;
     let path = documents::attachment_path(user.mailbox(), &place, Some(&to));
@@ -307,12 +311,13 @@ impl Inbox {
         self,
         user: &DatabaseUser,
         place: &ItemPath,
+        seen: &Seen,
     ) -> Result<(String, bool), DominoFailure> {
         // The pins hold until the commit is through.
         let (files, _pins): (Vec<_>, Vec<_>) = self.files.into_iter().unzip();
         let at = (&place.database, &place.unid);
         let all_new = change(&self.domino, user, |context| {
-            documents::attach(context, at, &files)
+            documents::attach(context, at, &files, seen)
         })
         .await?;
         let first = files.first().map(|file| &file.name);
@@ -327,10 +332,16 @@ fn media_type(head: &PartHead) -> String {
     head.media_type.clone().unwrap_or_else(|| BYTES.to_owned())
 }
 
-async fn remove(State(domino): State<Domino>, user: DatabaseUser, params: DocumentParams) -> Reply {
+async fn remove(
+    State(domino): State<Domino>,
+    user: DatabaseUser,
+    params: DocumentParams,
+    headers: HeaderMap,
+) -> Reply {
     let (place, name) = (params.place()?, params.file()?);
+    let seen = params::seen(&headers)?;
     change(&domino, &user, |context| {
-        documents::detach(context, &place, &name)
+        documents::detach(context, &place, &name, &seen)
     })
     .await?;
     Ok(nothing())
@@ -349,12 +360,13 @@ async fn read(
         .service
         .store()
         .read(|snapshot| documents::attachment(snapshot, user.who(), &place, &name))?;
-    let tag = format!("\"{}\"", attachment.hash);
-    let has_it = text(&headers, IF_NONE_MATCH)
-        .is_some_and(|tags| tags.trim() == "*" || tags.split(',').any(|it| it.trim() == tag));
-    if has_it {
-        let response = reply::not_modified(attachment.modified);
-        return Ok(with(response, ETAG, &tag));
+    let (tag, at) = (
+        attachment.tag(),
+        (attachment.modified, domino.service.now_s()),
+    );
+    if params::seen(&headers)?.has(&tag) {
+        let response = status(StatusCode::NOT_MODIFIED);
+        return Ok(reply::versioned(response, &tag, at));
     }
     // A part is of use to who has the rest of the same content.
     let is_same = text(&headers, IF_RANGE).is_none_or(|it| it.trim() == tag);
@@ -376,7 +388,11 @@ async fn read(
         Ranged::All => None,
     };
     let body = open(&domino, &user, &attachment, part).await?;
-    Ok(describe(body, &attachment, part, &tag))
+    Ok(reply::versioned(
+        describe(body, &attachment, part),
+        &tag,
+        at,
+    ))
 }
 
 async fn open(
@@ -411,12 +427,7 @@ impl Pieces for Opened {
     }
 }
 
-fn describe(
-    body: FileBody,
-    attachment: &Attachment,
-    part: Option<ByteRange>,
-    tag: &str,
-) -> Response {
+fn describe(body: FileBody, attachment: &Attachment, part: Option<ByteRange>) -> Response {
     let mut response = Response::new(Body::new(body));
     response.extensions_mut().insert(Streamed);
     if let Some(part) = part {
@@ -432,11 +443,10 @@ fn describe(
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (CONTENT_SECURITY_POLICY, "sandbox"),
         (ACCEPT_RANGES, "bytes"),
-        (ETAG, tag),
     ] {
         response = with(response, header, value);
     }
-    reply::modified(response, attachment.modified)
+    response
 }
 
 fn broken(flow: Flow) -> ApiError {

@@ -1,11 +1,11 @@
 //! What the path and the headers of a request about documents say.
 
 use axum::extract::FromRequestParts;
-use groupware_documents::{DatabaseName, DocumentError, FileName, ItemName, ItemPath, Unid};
+use groupware_documents::{DatabaseName, DocumentError, FileName, ItemName, ItemPath, Seen, Unid};
 use groupware_http::{ApiError, Params, header_text};
 use groupware_proto_http::parse_http_date;
 use http::HeaderMap;
-use http::header::HeaderName;
+use http::header::{HeaderName, IF_MATCH, IF_NONE_MATCH, IF_UNMODIFIED_SINCE};
 use http::request::Parts;
 
 /// The names in the path, decoded and not yet validated.
@@ -44,4 +44,28 @@ impl DocumentParams {
 /// A date in a header; one that can't be read counts as not sent.
 pub(crate) fn date(headers: &HeaderMap, name: HeaderName) -> Option<i64> {
     parse_http_date(header_text(headers, name)?)
+}
+
+/// The versions that the client saw.
+///
+/// # Errors
+/// 400 for a date that can't be read: it is no permission to overwrite.
+pub(crate) fn seen(headers: &HeaderMap) -> Result<Seen, ApiError> {
+    let tags = |name| {
+        let values = headers.get_all(name).iter();
+        // What is no text names nothing.
+        let values = values.map(|value| value.to_str().unwrap_or_default());
+        values
+            .map(str::to_owned)
+            .reduce(|all, one| all + "," + &one)
+    };
+    let unmodified_since = date(headers, IF_UNMODIFIED_SINCE);
+    if unmodified_since.is_none() && headers.contains_key(IF_UNMODIFIED_SINCE) {
+        return Err(ApiError::bad_request("If-Unmodified-Since can't be read."));
+    }
+    Ok(Seen {
+        if_match: tags(IF_MATCH),
+        if_none_match: tags(IF_NONE_MATCH),
+        unmodified_since,
+    })
 }

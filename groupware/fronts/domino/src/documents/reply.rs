@@ -5,7 +5,7 @@ use groupware_documents::{Page, Unid};
 use groupware_http::reply::{json, status, with};
 use groupware_proto_http::http_date;
 use http::StatusCode;
-use http::header::{CONTENT_RANGE, LAST_MODIFIED, LOCATION};
+use http::header::{CONTENT_RANGE, ETAG, LAST_MODIFIED, LOCATION};
 
 /// 200 with a page of a list and where in the list it lies.
 pub(crate) fn page(page: Page) -> Response {
@@ -25,12 +25,11 @@ pub(crate) fn created_document(path: &str, unid: &Unid) -> Response {
     response
 }
 
-/// Tells when it was last changed.
-pub(crate) fn modified(response: Response, modified: i64) -> Response {
-    with(response, LAST_MODIFIED, &http_date(modified))
-}
-
-/// 304: the client has it as it is.
-pub(crate) fn not_modified(at: i64) -> Response {
-    modified(status(StatusCode::NOT_MODIFIED), at)
+/// The same with its tag, and when it was last changed. A second that isn't over names no version, and is left out.
+pub(crate) fn versioned(response: Response, tag: &str, (modified, now): (i64, i64)) -> Response {
+    let response = with(response, ETAG, tag);
+    match modified < now {
+        true => with(response, LAST_MODIFIED, &http_date(modified)),
+        false => response,
+    }
 }
