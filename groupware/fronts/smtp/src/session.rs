@@ -324,7 +324,8 @@ impl<'a> Session<'a> {
         if size.is_some_and(|size| size > limits::MESSAGE_BYTES - TRACE_BYTES) {
             return "552 5.3.4 The message is too large";
         }
-        let local = self.local_name(&from);
+        // A dot at the end is the root's.
+        let local = self.local_name(from.trim_end_matches('.'));
         match (self.role, &self.user) {
             (Role::Submission, None) => return "530 5.7.0 Sign in first",
             (Role::Submission, Some(user)) => {

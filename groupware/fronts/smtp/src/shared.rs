@@ -158,8 +158,6 @@ impl Smtp {
     /// The name in an address of this server's domain; whether there is such a user is not said.
     pub(crate) fn local_name<'a>(&self, address: &'a str) -> Option<&'a str> {
         let (name, domain) = address.rsplit_once('@')?;
-        // A dot at the end is the root's.
-        let domain = domain.strip_suffix('.').unwrap_or(domain);
         domain.eq_ignore_ascii_case(self.domain()).then_some(name)
     }
 

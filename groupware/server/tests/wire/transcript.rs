@@ -199,6 +199,10 @@ pub(crate) fn reply_text(reply: &Reply) -> String {
         match name.as_str() {
             // Seconds from now on.
             "retry-after" => text += &format!("{name}: **\n"),
+            // It is left out as long as its second lasts.
+            "last-modified" => {}
+            // A revision and the second of a change.
+            "etag" if value.contains('-') => text += &format!("{name}: \"*-*\"\n"),
             _ => text += &format!("{name}: {value}\n"),
         }
     }
@@ -217,6 +221,7 @@ pub(crate) fn starred(text: &str) -> String {
     for (before, after) in [
         ("plimsoll_session=", ";"),
         ("name=\"proof\" value=\"", "\""),
+        ("name=\"seen\" value=\"", "\""),
         ("\"app_password\":\"", "\""),
         ("id=\"message.", "\""),
         ("%3Freply%3D", "\n"),
