@@ -2,8 +2,8 @@
 //!
 //! - per user and client, so that a stranger locks nobody else out;
 //! - per client, so that trying many users gains little;
-//! - per user over all clients from which the user has not signed in, so that guessing from many addresses gains
-//!   little, and the user's own addresses are not slowed down.
+//! - per user over all clients that have failed and from which the user has not signed in, so that guessing from many
+//!   addresses gains little, and the user is locked out neither at known addresses nor at new ones.
 //!
 //! Clients that have failed also wait behind those that haven't.
 
@@ -78,9 +78,11 @@ impl Throttle {
             return as_user;
         }
         let as_client = self.by_client.wait(&self.key(None, attempt), now);
-        let by_name = match self.is_home(&own) {
-            true => None,
-            false => self.by_name.wait(&self.name(attempt.user), now),
+        // The first attempt of a client is looked at in any case: the user may be at a new address.
+        let has_failed = || self.suspects.noted(&self.site(attempt.client), now) > 0;
+        let by_name = match !self.is_home(&own) && has_failed() {
+            true => self.by_name.wait(&self.name(attempt.user), now),
+            false => None,
         };
         as_user.max(as_client).max(by_name)
     }
@@ -254,9 +256,10 @@ mod tests {
             }
             is_looked_at
         };
+        // One from each.
         let looked_at = addresses.iter().filter(|one| is_looked_at(one, s(0)));
-        assert_eq!(looked_at.count(), 15);
-        // One in ten seconds from there on.
+        assert_eq!(looked_at.count(), 200);
+        // One in ten seconds from all of them from there on.
         let later = |now| {
             addresses
                 .iter()
@@ -266,6 +269,8 @@ mod tests {
         assert_eq!([5, 10, 11, 30].map(later), [0, 1, 0, 2]);
         assert_eq!(throttle.wait(own, s(30)), None);
         assert_eq!(throttle.wait(attempt("ben", "203.0.113.9"), s(30)), None);
+        // The user at a new address is not locked out.
+        assert_eq!(throttle.wait(attempt("ada", "203.0.113.9"), s(30)), None);
         assert_eq!(
             (
                 throttle.rank(own, s(30)),

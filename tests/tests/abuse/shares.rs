@@ -104,7 +104,8 @@ fn small_bodies(stage: &Stage) {
         .collect();
     stage.let_the_neighbour_work();
     for number in 0..stage.size(20, 200) {
-        let answered = answer(stage, newcomer(number), &log_in("nobody", "wrong"));
+        let name = format!("nobody{number}");
+        let answered = answer(stage, newcomer(number), &log_in(&name, "wrong"));
         assert!(answered.starts_with("HTTP/1.1 401"), "{number}: {answered}");
     }
     drop(held);
