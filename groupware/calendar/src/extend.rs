@@ -48,22 +48,18 @@ pub fn extend(
         bytes += record.value.len();
         count += 1;
         let uid = String::from_utf8_lossy(key.get(uid_at..).unwrap_or_default()).into_owned();
-        match Imported::decode(key, &record.value) {
-            Ok(Some(imported)) => {
-                if let Some(anew) = imported.listed_anew(&uid, &imported.owner, now)
-                    && let Some(entry) = imported.entry(&uid, None)
-                {
-                    let held = HeldEntry {
-                        entry,
-                        revision: record.revision,
-                        bytes: record.value.len(),
-                    };
-                    changes.replace(mailbox, &uid, Some(&held), Some(&anew));
-                    extension.count += 1;
-                }
-            }
-            // What can't be read is the check's to report.
-            Ok(None) | Err(_) => {}
+        // The check reports records that can't be read.
+        if let Ok(Some(imported)) = Imported::decode(key, &record.value)
+            && let Some(anew) = imported.listed_anew(&uid, &imported.owner, now)
+            && let Some(entry) = imported.entry(&uid, None)
+        {
+            let held = HeldEntry {
+                entry,
+                revision: record.revision,
+                bytes: record.value.len(),
+            };
+            changes.replace(mailbox, &uid, Some(&held), Some(&anew));
+            extension.count += 1;
         }
         extension.last = Some(uid);
         match bytes >= BYTES || changes.is_full() {

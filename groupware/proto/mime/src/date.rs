@@ -56,8 +56,7 @@ impl Reading {
             self.offset_s = offset;
             return Some(());
         }
-        let is_month = |name: &&str| is_name(word, name);
-        if let Some(at) = MONTHS.iter().position(|name| is_month(&name)) {
+        if let Some(at) = MONTHS.iter().position(|name| is_name(word, name)) {
             self.month = i8::try_from(at + 1).ok();
             return Some(());
         }
