@@ -195,7 +195,7 @@ mod tests {
             Judged::made_up("waits", false),
             Judged::made_up("other", true),
         );
-        assert!(why(&[own.clone()]).unwrap().contains("waits"));
+        assert!(why(std::slice::from_ref(&own)).unwrap().contains("waits"));
         assert!(why(&[failed(true)]).unwrap().contains("a system failed"));
         assert_eq!(why(&[outside.clone(), outside.clone(), outside]), None);
         // Later blocks are no first ones.

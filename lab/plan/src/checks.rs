@@ -6,63 +6,10 @@ mod table;
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use limits::*;
-pub use table::{Check, CheckId};
-
-/// Where the cause of a failed check lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Cause {
-    /// Neither in the system nor in the generator: other programs, a hypervisor, a clock that was set.
-    Outside,
-    /// In the load generator, or in its records.
-    Generator,
-    /// In the system under test, or in what it shares with others so that they can't be told apart.
-    System,
-    /// In what the study or the workload asks for.
-    Study,
-}
-
-impl Cause {
-    /// As tables and results have it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Outside => "outside",
-            Self::Generator => "generator",
-            Self::System => "system",
-            Self::Study => "study",
-        }
-    }
-}
-
-/// What a limit is counted in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Unit {
-    /// Per cent; 100 is all of it.
-    Percent,
-    /// Milliseconds.
-    Milliseconds,
-}
-
-/// A limit of a check. A figure beyond it warns, or makes the trial no measurement.
-#[derive(Debug, PartialEq)]
-pub struct Limit {
-    /// Its name under `checks:` of a study.
-    pub key: &'static str,
-    /// What is held against it.
-    pub figure: &'static str,
-    /// Of the figure and of both limits.
-    pub unit: Unit,
-    /// Beyond this the check warns, unless a study says otherwise.
-    pub warn: Option<f64>,
-    /// Beyond this the trial is no measurement, unless a study says otherwise.
-    pub invalid: Option<f64>,
-}
+pub use table::{Cause, Check, CheckId};
 
 /// Limits that a study sets itself, by [`Limit::key`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

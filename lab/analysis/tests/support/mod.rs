@@ -2,11 +2,11 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 #[path = "../../../trial/tests/support/mod.rs"]
-mod made;
+mod written;
 
 use lab_analysis::{Analysis, analyse};
 
-pub(crate) use made::*;
+pub(crate) use written::*;
 
 impl Made {
     pub(crate) fn analysis(&self) -> Analysis {

@@ -1,6 +1,32 @@
 //! The numeric limits of checks, and the keys of those that are no longer judged.
 
-use super::{Limit, Unit};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a limit is counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Per cent; 100 is all of it.
+    Percent,
+    /// Milliseconds.
+    Milliseconds,
+}
+
+/// A limit of a check. A figure beyond it warns, or makes the trial no measurement.
+#[derive(Debug, PartialEq)]
+pub struct Limit {
+    /// Its name under `checks:` of a study.
+    pub key: &'static str,
+    /// What is held against it.
+    pub figure: &'static str,
+    /// Of the figure and of both limits.
+    pub unit: Unit,
+    /// Beyond this the check warns, unless a study says otherwise.
+    pub warn: Option<f64>,
+    /// Beyond this the trial is no measurement, unless a study says otherwise.
+    pub invalid: Option<f64>,
+}
 
 /// Keys that studies may still have and that nothing judges any more, each with the reason.
 pub const RETIRED: &[(&str, &str)] = &[

@@ -4,16 +4,42 @@
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::limits::{
     AGENT_CLOCK_BOUND, AGENT_CLOCK_STEP, ARRIVALS, CLOCK_JUMPS, DELIVERED_LOAD, ELAPSED,
     GENERATOR_CPU, GENERATOR_THROTTLED, HELD_UP, LATENESS, LATENESS_OF_SERVICE, LATENESS_TAIL,
-    LIMITS_NEAR, LOOP_LAG, LOOP_LAG_TAIL, MEMORY_PRESSURE, MIX_OF_STEPS, OTHER_PROGRAMS,
+    LIMITS_NEAR, LOOP_LAG, LOOP_LAG_TAIL, Limit, MEMORY_PRESSURE, MIX_OF_STEPS, OTHER_PROGRAMS,
     POPULATION_LOAD, REQUESTS, RESENT, RUN_QUEUE_DELAY, SKIPPED_STEPS, STAGE_LOAD, STARTING_STATE,
     STOLEN_CPU, UNANSWERED, UNSAMPLED, WAITS, WINDOW_GAPS,
 };
-use super::{Cause, Limit};
+
+/// Where the cause of a failed check lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// Neither in the system nor in the generator: other programs, a hypervisor, a clock that was set.
+    Outside,
+    /// In the load generator, or in its records.
+    Generator,
+    /// In the system under test, or in what it shares with others so that they can't be told apart.
+    System,
+    /// In what the study or the workload asks for.
+    Study,
+}
+
+impl Cause {
+    /// As tables and results have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Outside => "outside",
+            Self::Generator => "generator",
+            Self::System => "system",
+            Self::Study => "study",
+        }
+    }
+}
 
 /// A row of the table.
 #[derive(Debug)]

@@ -495,7 +495,8 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
         let slower_us = if start < ramp { shape.ramp.1 } else { 0 };
         let risen = (end as f64 / ramp as f64).min(1.0);
         let held = end.saturating_sub(ramp) as f64 / hold as f64;
-        let users = (under_way(trial) * risen * (1.0 + (shape.piles_up - 1.0) * held)) as u32;
+        let users =
+            (stages::under_way(trial) * risen * (1.0 + (shape.piles_up - 1.0) * held)) as u32;
         // The hold has four cycles.
         let begun = cycles.round();
         cycles += f64::from(users) * span / (hold as f64 / 4.0);
@@ -529,7 +530,7 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
             }),
             ..WindowLine::default()
         };
-        let planned = planned_sessions(trial, start < ramp);
+        let planned = stages::planned_sessions(trial, start < ramp);
         let of_part = span / if start < ramp { ramp } else { hold } as f64;
         let before = began.round();
         began += planned * shape.began * of_part;
@@ -639,31 +640,6 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
             out.window(&line).unwrap();
         }
         start = end;
-    }
-}
-
-/// Users, or sessions under way at once where they arrive: as many as come while one thinks.
-fn under_way(trial: &Trial) -> f64 {
-    let LoadKind::Arrival { rate_per_s, .. } = trial.load.kind else {
-        return f64::from(trial.load.users);
-    };
-    let steps = trial.prediction.iter().flat_map(|plan| &plan.steps);
-    rate_per_s * steps.map(|step| step.mean_wait_ms).sum::<f64>() / 1e3
-}
-
-/// Sessions that the plan begins in the ramp or in the hold.
-fn planned_sessions(trial: &Trial, in_ramp: bool) -> f64 {
-    match (trial.load.kind, in_ramp) {
-        (LoadKind::Sequence { .. }, true) | (LoadKind::Users, _) => 0.0,
-        (LoadKind::Sequence { sessions }, false) => f64::from(sessions),
-        (LoadKind::Arrival { rate_per_s, .. }, true) => {
-            rate_per_s / 2.0 * trial.load.ramp_ms as f64 / 1e3
-        }
-        (LoadKind::Arrival { rate_per_s, .. }, false) => {
-            let drawn = trial.prediction.as_ref().and_then(|plan| plan.arrivals);
-            let mean = rate_per_s * trial.load.hold_ms as f64 / 1e3;
-            drawn.map_or(mean, |drawn| drawn.hold)
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! How the requests of a load of stages are spread over its windows, and what steps had of theirs.
 
-use lab_study::plan::Trial;
+use lab_study::plan::{LoadKind, Trial};
 
 use super::Shape;
 
@@ -32,4 +32,29 @@ pub(super) fn part_of_step(shape: &Shape, at: usize) -> f64 {
     let short = shape.short_steps.as_ref();
     let short = short.filter(|(steps, _)| steps.contains(&at));
     first * short.map_or(1.0, |(_, part)| *part)
+}
+
+/// Users, or sessions under way at once where they arrive: as many as come while one thinks.
+pub(super) fn under_way(trial: &Trial) -> f64 {
+    let LoadKind::Arrival { rate_per_s, .. } = trial.load.kind else {
+        return f64::from(trial.load.users);
+    };
+    let steps = trial.prediction.iter().flat_map(|plan| &plan.steps);
+    rate_per_s * steps.map(|step| step.mean_wait_ms).sum::<f64>() / 1e3
+}
+
+/// Sessions that the plan begins in the ramp or in the hold.
+pub(super) fn planned_sessions(trial: &Trial, in_ramp: bool) -> f64 {
+    match (trial.load.kind, in_ramp) {
+        (LoadKind::Sequence { .. }, true) | (LoadKind::Users, _) => 0.0,
+        (LoadKind::Sequence { sessions }, false) => f64::from(sessions),
+        (LoadKind::Arrival { rate_per_s, .. }, true) => {
+            rate_per_s / 2.0 * trial.load.ramp_ms as f64 / 1e3
+        }
+        (LoadKind::Arrival { rate_per_s, .. }, false) => {
+            let drawn = trial.prediction.as_ref().and_then(|plan| plan.arrivals);
+            let mean = rate_per_s * trial.load.hold_ms as f64 / 1e3;
+            drawn.map_or(mean, |drawn| drawn.hold)
+        }
+    }
 }
