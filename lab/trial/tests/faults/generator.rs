@@ -245,7 +245,7 @@ impl Simulation<'_> {
 
     /// When its answer is read; `None` where the trial ends before.
     fn request(&mut self, user: u32, step: usize, send: f64) -> Option<f64> {
-        let is_each = |every: usize| self.sends % every == 0;
+        let is_each = |every: usize| self.sends.is_multiple_of(every);
         let Faults {
             drops_every,
             doubles_every,
@@ -438,7 +438,6 @@ fn record(trial: &Trial, unanswered: Unanswered) -> TrialRecord {
         generator_open_files: Some(Used {
             most: 120,
             limit: 1024,
-            ..Used::default()
         }),
         ..LimitsReached::default()
     };
