@@ -369,7 +369,7 @@ impl<'a> Session<'a> {
             return "450 4.7.1 Too many names that nobody has here: try again later";
         }
         let is_postmaster = name.eq_ignore_ascii_case(POSTMASTER);
-        if is_postmaster && envelope.to.iter().any(|known| *known == to) {
+        if is_postmaster && envelope.to.contains(&to) {
             return "250 2.1.5 Go on";
         }
         let accounts = match self.find(name) {
