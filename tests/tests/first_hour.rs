@@ -359,8 +359,8 @@ fn block<'a>(page: &'a str, opening: &str) -> (&'a str, &'a str) {
 fn what_the_readme_says_to_save_and_to_type_works() {
     let readme = fs::read_to_string(repository().join("README.md")).expect("it is there");
     let folder = tempfile::tempdir().expect("a folder");
-    let (workload, _) = block(&readme, "yaml workload");
-    let (study, rest) = block(&readme, "yaml study");
+    let (workload, rest) = block(&readme, "yaml workload");
+    let (study, rest) = block(rest, "yaml study");
     for (name, text) in [("workload", workload), ("study", study)] {
         let path = folder.path().join(format!("hello.{name}.yaml"));
         fs::write(path, text).expect("written");
