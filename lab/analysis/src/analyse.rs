@@ -39,9 +39,7 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
 /// See [`ReportError`]: the archive's own study, plan, or histograms can't be used, or the measure is of a step that
 /// the study doesn't have.
 pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, ReportError> {
-    let mut plan = lab_trial::plan(run)?;
-    plan.question.decides = decides.or(plan.question.decides);
-    known_part(&plan)?;
+    let plan = plan_by(run, decides)?;
     let study = &plan.question;
     let steps = step_names(study);
     let inputs = inputs(run, &plan, &steps)?;
@@ -109,6 +107,14 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
         exploratory,
         reasons,
     })
+}
+
+/// The plan of a run, with another measure that decides if there is one.
+fn plan_by(run: &Run, decides: Option<Decides>) -> Result<Plan, ReportError> {
+    let mut plan = lab_trial::plan(run)?;
+    plan.question.decides = decides.or(plan.question.decides);
+    known_part(&plan)?;
+    Ok(plan)
 }
 
 /// Checks that the study has the part of the load that the deciding measure names.

@@ -71,7 +71,7 @@ fn event(site: &Site<'_>, title: &str) -> String {
 
 fn event_of(page: &str, title: &str) -> String {
     // A month shows not all of a day.
-    let found = page.split_once(&format!("<span class=\"what\">{title}"));
+    let found = page.split_once(&format!("<span class=\"what\"><bdi>{title}"));
     let (before, _) = found.unwrap_or_else(|| panic!("no {title}: {page}"));
     let link = before.rsplit("href=\"").next().unwrap();
     link.split('"').next().unwrap().to_owned()

@@ -179,10 +179,10 @@ impl From<Named> for &'static str {
 }
 
 impl TryFrom<String> for Named {
-    type Error = super::UnknownMeasure;
+    type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        Self::parse(&text).ok_or(super::UnknownMeasure(text))
+        Self::parse(&text).ok_or("no measure has this name")
     }
 }
 

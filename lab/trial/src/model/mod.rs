@@ -5,12 +5,12 @@ mod figures;
 mod transfer;
 mod trial;
 
-pub use attempts::{Attempt, Attempts, BEYOND};
+pub use attempts::{Attempt, Attempts, BEYOND, Measured};
 pub use figures::{Counters, ErrorCounts, ErrorExamples};
 pub use transfer::Transfer;
 pub use trial::{
     Arrivals, Bound, Check, CheckOutcome, Connections, Figure, Generator, Lateness,
-    MeasureAnalysis, Measured, PartCounters, Point, PopulationAnalysis, PopulationPlan,
-    ProbeCounts, Sample, Series, SlowRequest, StageAnalysis, StagePlan, StepAnalysis, TagAnalysis,
-    ThresholdResult, Times, TrialAnalysis, Verdict,
+    MeasureAnalysis, PartCounters, Point, PopulationAnalysis, PopulationPlan, ProbeCounts, Sample,
+    Series, SlowRequest, StageAnalysis, StagePlan, StepAnalysis, TagAnalysis, ThresholdResult,
+    Times, TrialAnalysis, Verdict,
 };

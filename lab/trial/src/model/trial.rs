@@ -11,7 +11,7 @@ use lab_stats::quantile;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::attempts::Attempts;
+use super::attempts::{Attempts, Measured};
 use super::figures::{Counters, ErrorCounts, ErrorExamples};
 use super::transfer::Transfer;
 
@@ -437,19 +437,6 @@ pub struct ThresholdResult {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub implied: bool,
     /// Why it could not be judged.
-    pub reason: Option<String>,
-}
-
-/// The figure of the measure that decides, where it is of a part of the load or a quantile beside the usual ones.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Measured {
-    /// In ms, per s, or of a rate the part; `None` if there was nothing to measure.
-    pub value: Option<f64>,
-    /// Whether a failed attempt stands there: slower than any limit.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub beyond: bool,
-    /// Why there is no value.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
