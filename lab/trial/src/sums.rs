@@ -263,6 +263,11 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
+    /// Times from the actual send.
+    pub(crate) fn service_times(&self) -> &Histogram<u64> {
+        self.service.as_ref().unwrap_or(&self.response)
+    }
+
     /// The ages of all requests without a response.
     ///
     /// # Errors

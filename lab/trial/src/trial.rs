@@ -345,7 +345,7 @@ impl<'a> Measured<'a> {
             offered_per_s: self.prediction().map(|plan| plan.offered_per_s),
             response_ms: Times::of(&sums.response).under(self.over_all()),
             response_with_failures_ms: judged.all,
-            service_ms: service_times(sums).under(self.over_all()),
+            service_ms: Times::of(sums.service_times()).under(self.over_all()),
             steps: steps(input.steps, sums, &self.predicted, &self.bounds),
             stages: self.stages.iter().map(Stage::analysis).collect(),
             populations: of_each(&self.populations),
@@ -369,11 +369,6 @@ impl<'a> Measured<'a> {
             series: self.series,
         }
     }
-}
-
-/// Times from the actual send.
-fn service_times(sums: &Sums) -> Times {
-    Times::of(sums.service.as_ref().unwrap_or(&sums.response))
 }
 
 /// The judgement, if the trial is valid.
