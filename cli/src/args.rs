@@ -255,7 +255,7 @@ pub(crate) struct ReportArgs {
     /// written
     #[arg(long)]
     pub(crate) exit_code: bool,
-    /// The measure whose verdict alone is the answer, whatever the study says
+    /// Decide by this measure alone, in place of the one that the study names
     #[arg(long, value_name = "MEASURE")]
     pub(crate) decides: Option<Decides>,
     #[command(flatten)]
@@ -293,7 +293,7 @@ pub(crate) struct CompareArgs {
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     pub(crate) format: Format,
-    /// The measure whose verdict alone is the answer, whatever the studies say
+    /// Decide by this measure alone, in place of the one that the studies name
     #[arg(long, value_name = "MEASURE")]
     pub(crate) decides: Option<Decides>,
     /// Compare although the machines or loads differ in what matters

@@ -28,8 +28,8 @@ pub(crate) struct LiveArgs {
         value_parser = asked
     )]
     live: Option<PageFlag>,
-    /// The token in the page's address, drawn unless given: then Prometheus can be told beforehand to scrape
-    /// `ADDR/TOKEN/metrics`. 16 letters, digits, `-`, or `_` at least
+    /// The token in the page's address; random unless given. A Prometheus configuration can then name
+    /// `ADDR/TOKEN/metrics` before the run. 16 letters, digits, `-`, or `_` at least
     #[arg(long, env = "PLIMSOLL_LIVE_TOKEN", value_name = "TOKEN", value_parser = token, hide_env_values = true)]
     live_token: Option<Token>,
     /// Serve no page; `PLIMSOLL_LIVE=off` says so for good

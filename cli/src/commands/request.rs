@@ -35,7 +35,7 @@ pub(crate) fn new(
     Ok(request)
 }
 
-/// Decides what `duet: auto` comes to here, again where something else drives the load.
+/// Resolves `duet: auto` for this machine, and anew if agents drive the load.
 pub(crate) fn settle(request: &mut RunRequest) -> Result<(), Failure> {
     lab_conduct::settle(request).map_err(|error| Failure::new(Exit::BadInput, &error))
 }

@@ -262,7 +262,7 @@ fn config(args: &ServeArgs) -> Result<Config, Failure> {
     Ok(config)
 }
 
-/// Who is trusted, who hands requests on, and on which listeners it says so ahead of them.
+/// Sets the trusted clients, the proxies, and the listeners that expect the PROXY protocol.
 fn proxies(args: &ServeArgs, config: &mut Config) -> Result<(), Failure> {
     match &args.trust_client {
         Some(trusted) => config.trusted.clone_from(trusted),
