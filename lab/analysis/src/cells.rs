@@ -36,10 +36,7 @@ pub(crate) fn summarise(
                 trial.cell == *cell && trial.users == users && !trial.control
             };
             let all: Vec<&TrialAnalysis> = trials.iter().filter(of_cell).collect();
-            CellSummary {
-                deciding: deciding(study, &all),
-                ..cell_summary(cell, steps, &all)
-            }
+            cell_summary(study, cell, steps, &all)
         })
         .collect()
 }
@@ -59,15 +56,19 @@ fn position(study: &Question, cell: &Cell) -> Vec<usize> {
 }
 
 /// The figure with parts that the study names, over the valid trials.
-fn deciding(study: &Question, all: &[&TrialAnalysis]) -> Option<Estimate> {
-    let Some(Decides::Named(named)) = study.decides else {
+fn deciding(named: Option<Decides>, valid: &[&TrialAnalysis]) -> Option<Estimate> {
+    let Some(Decides::Named(named)) = named else {
         return None;
     };
-    let valid = all.iter().filter(|trial| trial.verdict == Verdict::Valid);
-    Estimate::of(valid.map(|trial| Measure::Named(named).of(trial)))
+    Estimate::of(valid.iter().map(|trial| Measure::Named(named).of(trial)))
 }
 
-fn cell_summary(cell: &Cell, steps: &[String], all: &[&TrialAnalysis]) -> CellSummary {
+fn cell_summary(
+    study: &Question,
+    cell: &Cell,
+    steps: &[String],
+    all: &[&TrialAnalysis],
+) -> CellSummary {
     let valid: Vec<&TrialAnalysis> = all
         .iter()
         .copied()
@@ -92,7 +93,7 @@ fn cell_summary(cell: &Cell, steps: &[String], all: &[&TrialAnalysis]) -> CellSu
         errors_per_trial: mean_of(valid.iter().map(|trial| trial.errors)),
         skipped_per_trial: mean_of(valid.iter().map(|trial| trial.skipped)),
         throughput_per_s: Estimate::of(valid.iter().map(|trial| trial.throughput_per_s)),
-        deciding: None,
+        deciding: deciding(study.decides, &valid),
         notesmark_per_min: Estimate::of(valid.iter().map(|trial| trial.notesmark_per_min)),
         response_ms: times(valid.iter().map(|trial| trial.response_ms)),
         response_with_failures_ms: with_failures(&valid),
