@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// Schemes: whether they mean TLS, and the port where none is said.
 const SCHEMES: [(&str, bool, Option<u16>); 16] = [
     ("grpc", false, None),
@@ -25,7 +27,8 @@ const SCHEMES: [(&str, bool, Option<u16>); 16] = [
 ];
 
 /// Scheme, host, and port of a server.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct BaseUrl {
     /// Whether HTTP is spoken there.
     pub http: bool,
@@ -165,6 +168,20 @@ fn split_authority(authority: &str) -> Option<(&str, Option<&str>)> {
         Some((_, port)) if port.contains(':') => None,
         Some((host, port)) => Some((host, Some(port))),
         None => Some((authority, None)),
+    }
+}
+
+impl From<BaseUrl> for String {
+    fn from(url: BaseUrl) -> Self {
+        url.to_string()
+    }
+}
+
+impl TryFrom<String> for BaseUrl {
+    type Error = BaseUrlError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
     }
 }
 

@@ -12,14 +12,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::part::Part;
 
-/// One trial's worth of driving; of a [`crate::Mix`], one of its populations.
-#[derive(Debug, Clone)]
+/// More users than any machine has ports for.
+const MAX_USERS: u32 = 10_000_000;
+
+/// One trial's worth of driving; of a [`crate::Mix`], one of its populations. A generator that is another process is
+/// sent this type itself.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Drive {
     /// Its population's name, which stands before those of its steps; empty where there is but one.
     pub population: String,
     /// Users of the populations before it: its own are numbered on from there.
     pub first: u32,
     /// What the users do, already at the plan's speed.
+    #[serde(with = "workload")]
     pub workload: Arc<Workload>,
     /// The server.
     pub base: BaseUrl,
@@ -70,6 +75,43 @@ pub struct Drive {
 }
 
 impl Drive {
+    /// The drive of a generator that has this part of the users and these cores, with the further variables of its own
+    /// users alone.
+    pub(crate) fn for_generator(&self, part: Part, cores: &[usize], own_cores: bool) -> Self {
+        let mut user_extra = vec![Vec::new(); self.user_extra.len()];
+        for user in part.users(self.users) {
+            if let Some(extra) = self.user_extra.get(user as usize) {
+                user_extra[user as usize].clone_from(extra);
+            }
+        }
+        Self {
+            user_extra,
+            part,
+            cores: cores.to_vec(),
+            own_cores,
+            workload: Arc::clone(&self.workload),
+            population: self.population.clone(),
+            base: self.base.clone(),
+            tls: self.tls.clone(),
+            resolve: self.resolve.clone(),
+            sources: self.sources.clone(),
+            stages: self.stages.clone(),
+            timeline: self.timeline.clone(),
+            limits: self.limits.clone(),
+            ..*self
+        }
+    }
+
+    /// Why a drive from another process can't be driven; `None` where it can.
+    pub(crate) fn nonsense(&self) -> Option<String> {
+        if !self.part.is_sound() || self.users > MAX_USERS {
+            return Some(format!("{} users, {:?}", self.users, self.part));
+        }
+        let known = self.user_extra.len();
+        (known > 0 && known != self.users as usize)
+            .then(|| "variables for another number of users".to_owned())
+    }
+
     /// Worker threads: one per core, but one in all for a sequence, which has but one user.
     pub(crate) fn workers(&self) -> usize {
         match self.kind {
@@ -104,6 +146,23 @@ impl Drive {
             ..self.protocol
         };
         of_program.of_worker(number as u32, self.workers() as u32)
+    }
+}
+
+/// A workload as it travels: its templates as text.
+mod workload {
+    use super::*;
+    use lab_workload::Message;
+    use serde::{Deserializer, Serializer, de, ser};
+
+    pub(super) fn serialize<S: Serializer>(of: &Arc<Workload>, to: S) -> Result<S::Ok, S::Error> {
+        let message = Message::new(of).map_err(ser::Error::custom)?;
+        message.serialize(to)
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Arc<Workload>, D::Error> {
+        let workload = Message::deserialize(from)?.workload();
+        workload.map(Arc::new).map_err(de::Error::custom)
     }
 }
 

@@ -21,7 +21,4 @@ pub enum MessageError {
     /// It is one, and says what can't be.
     #[error("a message makes no sense: {0}")]
     Nonsense(String),
-    /// Its workload can't be used.
-    #[error(transparent)]
-    Workload(#[from] lab_workload::MessageError),
 }

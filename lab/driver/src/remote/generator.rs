@@ -6,20 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::channel::{FrameSink, FrameSource};
 use super::content;
 use super::error::MessageError;
-use super::message::{FromGenerator, ToGenerator, WireDrive, hear, tell};
+use super::message::{FromGenerator, ToGenerator, hear, tell};
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::control::{Control, Order};
 use crate::crew::{self, Crew, Make, Speaking, spawn, validate};
-use crate::drive::Drive;
 use crate::error::DriverError;
 use crate::event::Window;
 use crate::mix::Mix;
-use crate::part::Part;
 use crate::report::{QUEUE, Queue, Report, queue};
-
-/// More users than any machine has ports for.
-const MAX_USERS: u32 = 10_000_000;
 
 /// Why a generator could not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -188,65 +183,6 @@ fn forward(
         }
     }
     Ok(())
-}
-
-impl WireDrive {
-    /// The drive, with the variables of its own users alone.
-    pub(crate) fn into_drive(self) -> Result<Drive, MessageError> {
-        let nonsense = |text: String| Err(MessageError::Nonsense(text));
-        if !self.part.is_sound() || self.users > MAX_USERS {
-            return nonsense(format!("{} users, {:?}", self.users, self.part));
-        }
-        let user_extra = of_own_users(&self.part, self.users, self.user_extra)?;
-        Ok(Drive {
-            population: self.population,
-            first: self.first,
-            workload: Arc::new(self.workload.workload()?),
-            base: match self.base.parse() {
-                Ok(base) => base,
-                Err(error) => return nonsense(format!("{error}")),
-            },
-            tls: self.tls,
-            resolve: self.resolve,
-            sources: self.sources,
-            protocol: self.protocol,
-            kind: self.kind,
-            users: self.users,
-            part: self.part,
-            user_extra,
-            seed: self.seed,
-            block: self.block,
-            base_date: self.base_date,
-            cores: self.cores,
-            own_cores: self.own_cores,
-            ramp: self.ramp,
-            hold: self.hold,
-            stages: self.stages,
-            timeline: self.timeline,
-            window: self.window,
-            limits: self.limits,
-        })
-    }
-}
-
-/// The variables of a part's users, each in its place among all users.
-fn of_own_users(
-    part: &Part,
-    users: u32,
-    extra: Vec<Vec<(String, String)>>,
-) -> Result<Vec<Vec<(String, String)>>, MessageError> {
-    if extra.is_empty() {
-        return Ok(extra);
-    }
-    if extra.len() != part.users(users).count() {
-        let text = "variables for another number of users".to_owned();
-        return Err(MessageError::Nonsense(text));
-    }
-    let mut all = vec![Vec::new(); users as usize];
-    for (user, extra) in part.users(users).zip(extra) {
-        all[user as usize] = extra;
-    }
-    Ok(all)
 }
 
 /// An error and its sources, in one line.

@@ -10,14 +10,14 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use lab_workload::{LoadKind, Message};
+use lab_workload::LoadKind;
 use tokio::sync::watch;
 
 use super::channel::{FrameSink, FrameSource};
 use super::content;
 use super::error::MessageError;
 use super::inbox::Inbox;
-use super::message::{FromGenerator, Start, ToGenerator, WireDrive, WireOrder, hear, tell};
+use super::message::{FromGenerator, Start, ToGenerator, WireOrder, hear, tell};
 use super::peer::{End, Peer, Place};
 use crate::clock::Clock;
 use crate::control::{Control, Order};
@@ -81,23 +81,16 @@ impl Links {
         let weights: Vec<u32> = peers.iter().map(|peer| peer.weight).collect();
         let parts = Part::by_weights(&weights);
         let parts = parts.ok_or(DriverError::Drive("its generators have no parts"))?;
-        let messages = common
-            .mix
-            .drives()
-            .map(|drive| Message::new(&drive.workload));
-        let messages: Vec<Message> = messages
-            .collect::<Result<_, _>>()
-            .map_err(|e| unsendable(e.into()))?;
         let mut links = Self {
             links: Vec::new(),
             ready_within: ready_within(common.mix),
         };
         let mut first = 0;
         for (peer, part) in peers.into_iter().zip(parts) {
-            let drives = common.mix.drives().zip(&messages);
-            let wire =
-                drives.map(|(drive, workload)| part_of(drive, workload, part.clone(), &peer));
-            let start = Start::new(&wire.collect::<Vec<_>>()).map_err(unsendable)?;
+            let drives = common.mix.drives();
+            let drives =
+                drives.map(|drive| drive.for_generator(part.clone(), &peer.cores, peer.own_cores));
+            let start = Start::new(&drives.collect::<Vec<_>>()).map_err(unsendable)?;
             let drive = common.mix.first();
             let workers = workers(drive, &peer);
             let inbox = Inbox::new(drive, common.outline, (first, workers), common.queue);
@@ -202,37 +195,6 @@ fn workers(drive: &Drive, peer: &Peer) -> usize {
     match drive.kind {
         LoadKind::Sequence { .. } => 1,
         LoadKind::Users | LoadKind::Arrival { .. } => peer.cores.len().max(1),
-    }
-}
-
-/// What a generator is told to drive.
-fn part_of(drive: &Drive, workload: &Message, part: Part, peer: &Peer) -> WireDrive {
-    let extra = part.users(drive.users);
-    let extra = extra.filter_map(|user| drive.user_extra.get(user as usize).cloned());
-    WireDrive {
-        population: drive.population.clone(),
-        first: drive.first,
-        workload: workload.clone(),
-        base: drive.base.to_string(),
-        tls: drive.tls.clone(),
-        resolve: drive.resolve.clone(),
-        sources: drive.sources.clone(),
-        protocol: drive.protocol,
-        kind: drive.kind,
-        users: drive.users,
-        user_extra: extra.collect(),
-        part,
-        seed: drive.seed,
-        block: drive.block,
-        base_date: drive.base_date,
-        cores: peer.cores.clone(),
-        own_cores: peer.own_cores,
-        ramp: drive.ramp,
-        hold: drive.hold,
-        stages: drive.stages.clone(),
-        timeline: drive.timeline.clone(),
-        window: drive.window,
-        limits: drive.limits.clone(),
     }
 }
 

@@ -1,10 +1,6 @@
 //! What a generator and its conductor say to each other: a JSON text a frame.
 
-use std::net::IpAddr;
-use std::time::Duration;
-
-use jiff::civil::Date;
-use lab_workload::{LoadKind, MAX_POPULATIONS, Message, Stage, Timeline};
+use lab_workload::MAX_POPULATIONS;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -12,14 +8,12 @@ use serde_json::value::RawValue;
 use super::channel::{FrameSink, FrameSource, Piped};
 use super::content;
 use super::error::MessageError;
-use crate::drive::Limits;
+use crate::drive::Drive;
 use crate::mix::Mix;
-use crate::part::Part;
 use crate::report::Report;
-use lab_client::{Protocol, TlsOptions};
 
 /// The version of the messages; a generator of another one refuses.
-pub(crate) const PROTOCOL: u32 = 13;
+pub(crate) const PROTOCOL: u32 = 14;
 
 /// From the conductor.
 #[derive(Debug, Serialize, Deserialize)]
@@ -35,14 +29,14 @@ pub(crate) enum ToGenerator {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Start {
     protocol: u32,
-    /// A [`WireDrive`] for each population, read only when the version is known.
+    /// A [`Drive`] for each population, read only when the version is known.
     #[serde(default)]
     drives: Option<Box<RawValue>>,
 }
 
 impl Start {
     /// What these populations are told by.
-    pub(crate) fn new(drives: &[WireDrive]) -> Result<Self, MessageError> {
+    pub(crate) fn new(drives: &[Drive]) -> Result<Self, MessageError> {
         Ok(Self {
             protocol: PROTOCOL,
             drives: Some(serde_json::value::to_raw_value(drives)?),
@@ -58,47 +52,20 @@ impl Start {
             )));
         }
         let text = self.drives.as_ref().map_or("null", |drives| drives.get());
-        let drives: Vec<WireDrive> = serde_json::from_str(text)?;
+        let drives: Vec<Drive> = serde_json::from_str(text)?;
+        if let Some(nonsense) = drives.iter().find_map(Drive::nonsense) {
+            return Err(MessageError::Nonsense(nonsense));
+        }
         if drives.len() > MAX_POPULATIONS {
             let text = format!("more than {MAX_POPULATIONS} populations");
             return Err(MessageError::Nonsense(text));
         }
-        let mut drives = drives.into_iter().map(WireDrive::into_drive);
+        let mut drives = drives.into_iter();
         let Some(first) = drives.next() else {
             return Err(MessageError::Nonsense("nothing to drive".to_owned()));
         };
-        drives.try_fold(Mix::from(first?), |mix, drive| Ok(mix.and(drive?)))
+        Ok(drives.fold(Mix::from(first), Mix::and))
     }
-}
-
-/// A [`crate::Drive`] as it travels.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct WireDrive {
-    pub(crate) population: String,
-    pub(crate) first: u32,
-    /// What the users do, at the plan's speed; it has a version of its own.
-    pub(crate) workload: Message,
-    pub(crate) base: String,
-    pub(crate) tls: TlsOptions,
-    pub(crate) resolve: Vec<(String, IpAddr)>,
-    pub(crate) sources: Vec<IpAddr>,
-    pub(crate) protocol: Protocol,
-    pub(crate) kind: LoadKind,
-    pub(crate) users: u32,
-    pub(crate) part: Part,
-    /// Those of the users of this part, in order; or none.
-    pub(crate) user_extra: Vec<Vec<(String, String)>>,
-    pub(crate) seed: u64,
-    pub(crate) block: u32,
-    pub(crate) base_date: Date,
-    pub(crate) cores: Vec<usize>,
-    pub(crate) own_cores: bool,
-    pub(crate) ramp: Duration,
-    pub(crate) hold: Duration,
-    pub(crate) stages: Vec<Stage>,
-    pub(crate) timeline: Option<Timeline>,
-    pub(crate) window: Duration,
-    pub(crate) limits: Limits,
 }
 
 /// An order as it travels.

@@ -58,13 +58,13 @@ fn another_version_is_refused_in_words() {
         assert!(error.contains(expected), "{error}");
     };
     let two = r#"{"start":{"protocol":2,"workload":{"text":"workload: w"},"users":1}}"#;
-    check(two, "version 2 of the messages, and this program knows 13");
-    let newer = r#"{"start":{"protocol":14,"drives":["of another form"]}}"#;
+    check(two, "version 2 of the messages, and this program knows 14");
+    let newer = r#"{"start":{"protocol":15,"drives":["of another form"]}}"#;
     check(
         newer,
-        "version 14 of the messages, and this program knows 13",
+        "version 15 of the messages, and this program knows 14",
     );
-    check(r#"{"start":{"protocol":13}}"#, "not understood");
+    check(r#"{"start":{"protocol":14}}"#, "not understood");
 }
 
 proptest! {
