@@ -92,29 +92,42 @@ impl Beside<'_> {
     }
 }
 
-/// What is learned on the way.
+/// What is learned on the way: what each phase that was reached left, and what all of them add to.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
-    pub(crate) started: Option<String>,
+    /// How long provisioning took so far.
     pub(crate) provision: Duration,
-    pub(crate) setup: Duration,
-    pub(crate) setup_transactions: u64,
-    pub(crate) setup_errors: u64,
-    pub(crate) error_examples: Vec<ErrorExample>,
-    pub(crate) start_data_bytes: u64,
-    /// Kernel settings in force on the system's machine, where that is another one.
-    pub(crate) kernel: BTreeMap<String, String>,
-    /// What is told of file systems that were made on other machines.
-    pub(crate) storage: BTreeMap<String, String>,
-    pub(crate) circumstances: Circumstances,
-    /// Of this process, before the driver's.
-    pub(crate) files_before: usize,
+    /// The driver's.
     pub(crate) workers: usize,
-    pub(crate) measured: Measured,
+    pub(crate) set_up: Option<SetUp>,
+    pub(crate) begun: Option<Begun>,
+    pub(crate) measured: Option<Measured>,
+    pub(crate) circumstances: Circumstances,
+    pub(crate) error_examples: Vec<ErrorExample>,
     pub(crate) raw: Option<RawBaseline>,
     pub(crate) noted: Vec<Noted>,
     /// Sentences of those who had the system.
     pub(crate) notes: Vec<String>,
+}
+
+/// The users have done their setup.
+#[derive(Debug, Default)]
+pub(crate) struct SetUp {
+    pub(crate) took: Duration,
+    pub(crate) transactions: u64,
+    pub(crate) errors: u64,
+}
+
+/// The state that the load began in.
+#[derive(Debug, Default)]
+pub(crate) struct Begun {
+    /// When, once it began.
+    pub(crate) started: Option<String>,
+    pub(crate) data_bytes: u64,
+    /// Kernel settings in force on the system's machine, where that is another one.
+    pub(crate) kernel: BTreeMap<String, String>,
+    /// What is told of file systems that were made on other machines.
+    pub(crate) storage: BTreeMap<String, String>,
 }
 
 impl Conductor<'_> {

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use lab_archive::{Noted, PreparationCause, RawBaseline, TrialWriter};
+use lab_archive::{Circumstances, Noted, PreparationCause, RawBaseline, TrialWriter};
 use lab_driver::{Background, Clock, Driver, DriverEvent, WorkerThread};
 use lab_host::clock::{Stopwatch, calendar};
 use lab_host::cores;
@@ -15,7 +15,7 @@ use lab_monitor::{Monitor, MonitorSpec, Roots};
 use lab_study::plan::LoadKind;
 
 use crate::abort::Watch;
-use crate::course::{Conductor, Facts, Input};
+use crate::course::{Begun, Conductor, Facts, Input, SetUp};
 use crate::event::{Event, Phase};
 use crate::measuring::{LOOK, Measuring, Spans};
 use crate::scrape::{Exporter, Scraper};
@@ -35,7 +35,7 @@ impl Conductor<'_> {
         events: &Receiver<DriverEvent>,
         system: &mut System,
         facts: &mut Facts,
-    ) -> Result<(), Stop> {
+    ) -> Result<SetUp, Stop> {
         let mut heard = (Stopwatch::start(), 0);
         loop {
             match self.select(events, system, LOOK)? {
@@ -45,10 +45,11 @@ impl Conductor<'_> {
                     elapsed,
                     ..
                 }) => {
-                    facts.setup = elapsed;
-                    facts.setup_transactions = transactions;
-                    facts.setup_errors = errors;
-                    return Ok(());
+                    return Ok(SetUp {
+                        took: elapsed,
+                        transactions,
+                        errors,
+                    });
                 }
                 Input::Driver(DriverEvent::SetupProgress {
                     step,
@@ -91,9 +92,11 @@ impl Conductor<'_> {
         events: &Receiver<DriverEvent>,
         system: &mut System,
         writer: &mut TrialWriter,
+        files_before: usize,
         facts: &mut Facts,
     ) -> Result<(), Stop> {
-        self.begins_with(system, facts)?;
+        let begun = self.begins_with(system, &mut facts.circumstances)?;
+        let begun = facts.begun.insert(begun);
         let moved = system.keep_on(&self.pinning.system);
         if moved > 0 {
             facts.noted.push(Noted::PutBack {
@@ -108,14 +111,14 @@ impl Conductor<'_> {
             self.monitor(system, threads.first().copied()),
             threads,
             steps,
-            facts.files_before,
+            files_before,
             spans,
         );
         match self.elsewhere {
             Some(elsewhere) => measuring.workers_at(elsewhere),
             None => measuring.pinned_to(self.pinning.generator.len()),
         }
-        facts.started = Some(calendar());
+        begun.started = Some(calendar());
         self.meet(driver)?;
         let clock = driver.begin().map_err(driver_stop)?;
         if let Some(beside) = &self.beside {
@@ -144,7 +147,7 @@ impl Conductor<'_> {
         facts.noted.extend(measuring.missed_by_exporter());
         measuring.came(system.rows(), writer)?;
         measuring.flush(writer)?;
-        facts.measured = measuring.finish();
+        facts.measured = Some(measuring.finish());
         result
     }
 
@@ -171,7 +174,7 @@ impl Conductor<'_> {
     }
 
     /// Notes the state that the trial begins in, on each machine of its system.
-    fn begins_with(&self, system: &mut System, facts: &mut Facts) -> Result<(), Stop> {
+    fn begins_with(&self, system: &mut System, around: &mut Circumstances) -> Result<Begun, Stop> {
         let touched = surroundings::touched(self.plan);
         let state = system.state(&self.scratch.data(), &touched)?;
         let state = surroundings::starting_state(state, &self.trial.system, self.secrets);
@@ -179,13 +182,16 @@ impl Conductor<'_> {
             let part = self.trial.parts.iter().find(|part| part.name() == name);
             let spec = part.map(|part| &part.spec);
             let state = surroundings::starting_state(state, &spec, self.secrets);
-            facts.circumstances.part(&name).starting_state = Some(state);
+            around.part(&name).starting_state = Some(state);
         }
-        facts.kernel = system.kernel();
-        facts.storage = system.storage();
-        facts.start_data_bytes = state.data_bytes;
-        facts.circumstances.starting_state = Some(state);
-        Ok(())
+        let begun = Begun {
+            started: None,
+            data_bytes: state.data_bytes,
+            kernel: system.kernel(),
+            storage: system.storage(),
+        };
+        around.starting_state = Some(state);
+        Ok(begun)
     }
 
     fn spans(&self) -> Spans {

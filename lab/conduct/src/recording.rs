@@ -18,12 +18,15 @@ use crate::system;
 impl Conductor<'_> {
     pub(crate) fn record(&self, facts: Facts, end: TrialEnd) -> TrialRecord {
         let ramp = Duration::from_millis(self.trial.load.ramp_ms);
-        let held = facts.measured.elapsed.saturating_sub(ramp);
-        let (generator, unread) = facts.measured.health.summary(facts.workers, held);
+        let set_up = facts.set_up.unwrap_or_default();
+        let begun = facts.begun.unwrap_or_default();
+        let measured = facts.measured.unwrap_or_default();
+        let held = measured.elapsed.saturating_sub(ramp);
+        let (generator, unread) = measured.health.summary(facts.workers, held);
         let mut system_settings = self.settings();
-        let kernel = facts.kernel.into_iter();
+        let kernel = begun.kernel.into_iter();
         system_settings.extend(kernel.map(|(name, value)| (format!("kernel {name}"), value)));
-        system_settings.extend(facts.storage);
+        system_settings.extend(begun.storage);
         let there = facts.circumstances.system_host.as_ref();
         system_settings.extend(there.map(|there| ("cpus".to_owned(), self.cores_there(there))));
         let parts = facts.circumstances.parts.iter();
@@ -34,7 +37,7 @@ impl Conductor<'_> {
         let complete = matches!(end, TrialEnd::Complete);
         let mut noted = facts.noted;
         noted.extend(unread.filter(|_| complete));
-        noted.extend(self.noted(facts.measured.sessions));
+        noted.extend(self.noted(measured.sessions));
         let mut notes = facts.notes;
         notes.extend_from_slice(system::notes(&self.trial.system));
         TrialRecord {
@@ -42,20 +45,20 @@ impl Conductor<'_> {
             id: self.trial.id,
             attempt_of: self.attempt_of,
             duet: self.duet(),
-            started: facts.started.unwrap_or_else(calendar),
+            started: begun.started.unwrap_or_else(calendar),
             end,
             ramp_ms: self.trial.load.ramp_ms,
             hold_ms: self.trial.load.hold_ms,
-            elapsed_ms: whole_ms(facts.measured.elapsed),
+            elapsed_ms: whole_ms(measured.elapsed),
             provision_ms: whole_ms(facts.provision),
-            setup_ms: whole_ms(facts.setup),
-            setup_transactions: facts.setup_transactions,
-            setup_errors: facts.setup_errors,
+            setup_ms: whole_ms(set_up.took),
+            setup_transactions: set_up.transactions,
+            setup_errors: set_up.errors,
             error_examples: facts.error_examples,
-            unanswered: facts.measured.unanswered,
+            unanswered: measured.unanswered,
             raw: facts.raw,
             generator,
-            start_data_bytes: facts.start_data_bytes,
+            start_data_bytes: begun.data_bytes,
             circumstances: facts.circumstances,
             system_settings,
             noted,

@@ -75,7 +75,8 @@ impl Conductor<'_> {
                 })?;
             facts.notes.extend(note);
         }
-        let (transactions, errors) = (facts.measured.transactions, facts.measured.errors);
+        let measured = facts.measured.as_ref();
+        let (transactions, errors) = measured.map_or((0, 0), |one| (one.transactions, one.errors));
         let mut record = self.record(facts, end.clone());
         masked::record(self.secrets, &mut record);
         writer.finish(&record)?;
@@ -225,7 +226,7 @@ impl Conductor<'_> {
         }
         let (sender, events) = sync_channel(QUEUE);
         // In a duet the generator is a process of its own.
-        facts.files_before = match self.beside {
+        let files_before = match self.beside {
             Some(_) => 0,
             None => machine::own_open_files(),
         };
@@ -235,19 +236,17 @@ impl Conductor<'_> {
             Some(elsewhere) => away::workers(&**elsewhere),
             None => driver.worker_threads().len(),
         };
-        let result = self.setup(&events, system, facts).and_then(|()| {
+        let result = self.setup(&events, system, facts).and_then(|set_up| {
+            facts.set_up = Some(set_up);
             self.raw_pass(facts)?;
             let around = Around::begin(before, system)?;
-            let result = self.measure(&driver, &events, system, writer, facts);
+            let result = self.measure(&driver, &events, system, writer, files_before, facts);
             // Each address that connections come from has its own.
             let sources = reach::sources(&self.trial.reach).count().max(1) as u64;
             let ports = machine::ports().unwrap_or(u64::MAX).saturating_mul(sources);
-            around.end(
-                system,
-                &facts.measured.peaks,
-                ports,
-                &mut facts.circumstances,
-            );
+            let peaks = facts.measured.as_ref().map(|one| one.peaks);
+            let peaks = peaks.unwrap_or_default();
+            around.end(system, &peaks, ports, &mut facts.circumstances);
             let record = &mut facts.circumstances;
             result.and_then(|()| surroundings::there(system, record))?;
             self.raw_pass(facts)
