@@ -38,6 +38,9 @@ pub struct WindowCounts {
     /// processed them.
     #[serde(skip_serializing_if = "is_zero")]
     pub stale_retries: u64,
+    /// Cookies that users lost because a server set more than they keep.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub evicted_cookies: u64,
 }
 
 impl AddAssign for WindowCounts {
@@ -54,6 +57,7 @@ impl AddAssign for WindowCounts {
             connects,
             http2_connects,
             stale_retries,
+            evicted_cookies,
         } = other;
         self.users += users;
         self.cycles += cycles;
@@ -65,5 +69,6 @@ impl AddAssign for WindowCounts {
         self.connects += connects;
         self.http2_connects += http2_connects;
         self.stale_retries += stale_retries;
+        self.evicted_cookies += evicted_cookies;
     }
 }

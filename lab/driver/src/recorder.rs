@@ -398,6 +398,7 @@ impl Recorder {
         self.current.counts.connects += counts.connects;
         self.current.counts.http2_connects += counts.http2_connects;
         self.current.counts.stale_retries += counts.stale_retries;
+        self.current.counts.evicted_cookies += counts.evicted_cookies;
         while self.window_end <= now && self.window_end < self.end {
             self.hand_over(self.window_end, now);
         }

@@ -113,6 +113,8 @@ pub(crate) struct Counts {
     /// Requests sent again because the server had closed their idle connection, or had done nothing
     /// with them.
     pub(crate) stale_retries: u64,
+    /// Cookies that users lost because the server set more than they keep.
+    pub(crate) evicted_cookies: u64,
     /// Connections opened, and those of them that speak HTTP/2.
     pub(crate) connects: u64,
     pub(crate) http2_connects: u64,
@@ -139,6 +141,7 @@ impl Counts {
         self.cycles += head.cycles;
         self.overruns += head.overruns;
         self.stale_retries += head.stale_retries;
+        self.evicted_cookies += head.evicted_cookies;
         self.connects += head.connects;
         self.http2_connects += head.http2_connects;
         for (step, line) in &window.steps {

@@ -180,6 +180,13 @@ pub(super) fn errors(facts: &Facts<'_>) -> Check {
         0 => over,
         n => format!("; {} sent again{over}", count(n)),
     };
+    let stale = match whole.evicted_cookies {
+        0 => stale,
+        n => format!(
+            "{stale}; {} lost because the server set more than a user keeps",
+            plural_count(n, "cookie")
+        ),
+    };
     let stale = match whole.sent_again() {
         0 => stale,
         n => format!("; {} sent by `retry`{stale}", count(n)),
