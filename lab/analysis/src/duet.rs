@@ -8,7 +8,8 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
-use lab_plan::{Level, Plan, Side, VARIANT};
+use lab_counts::{Aggregate, Metric, Scope};
+use lab_plan::{Decides, Level, Named, Plan, Side, VARIANT};
 use lab_stats::duet::{Block, Windows, effects, windows};
 use lab_stats::exchange::Exchange;
 use lab_stats::histogram::mean;
@@ -30,7 +31,7 @@ const CUTS: [usize; 6] = [48, 24, 12, 6, 3, 1];
 const LEAST_ANSWERS: u64 = 20;
 /// The part of the windows that must have their figure on both sides.
 const MOST: f64 = 0.9;
-/// What is compared window by window; all else, trial by trial.
+/// What is compared window by window, beside a named figure of a stretch that is not a stage; all else, trial by trial.
 const BY_WINDOW: [Measure; 5] = [
     Measure::Throughput,
     Measure::Mean,
@@ -123,7 +124,8 @@ impl Duets {
                 let used = used((a, b), there);
                 crowded += usize::from(used.is_some_and(|used| used.part() > CROWDED));
                 let crowding = used.map_or(0.0, |used| used.part_of_free(of_a));
-                let pair = pair((a, of_a), (b, of_b), (cut_ms, crowding))?;
+                let named = named_by_window(plan);
+                let pair = pair((a, of_a), (b, of_b), (cut_ms, crowding), named)?;
                 pairs.insert((a.id, b.id), pair);
                 let duet = a.duet.as_ref();
                 stayed +=
@@ -153,8 +155,8 @@ impl Duets {
         if !(crowded || disturbed) {
             return;
         }
-        let of_windows = |one: &&mut Comparison| BY_WINDOW.contains(&one.metric);
-        for one in comparisons.iter_mut().filter(of_windows) {
+        let depends = |one: &&mut Comparison| depends_on_the_machine(one.metric);
+        for one in comparisons.iter_mut().filter(depends) {
             let is_shown = one.verdict.is_some_and(Difference::is_shown);
             // A reason bars all that is good: figures are missing.
             if one.verdict.is_none() || is_shown || one.reason.is_some() {
@@ -203,7 +205,7 @@ impl Duets {
         measure: Measure,
     ) -> Option<f64> {
         let paired = self.pairs.get(&(a.id, b.id))?;
-        if BY_WINDOW.contains(&measure) {
+        if is_by_window(measure) {
             let mut paired = paired.windows.iter();
             return paired
                 .find(|(one, _)| *one == measure)
@@ -226,7 +228,7 @@ impl Duets {
             Some((a, b, &pair.windows))
         });
         let known: Vec<_> = known.collect();
-        let measure = deciding.measures.iter().find(|one| BY_WINDOW.contains(one));
+        let measure = deciding.measures.iter().find(|one| is_by_window(**one));
         let measure = measure.copied().unwrap_or(Measure::Mean);
         let block =
             |(a, b, windows): &(&TrialAnalysis, &TrialAnalysis, &Vec<(Measure, Windows)>)| {
@@ -343,27 +345,63 @@ fn swapped(plan: &Plan) -> Vec<bool> {
     (0..plan.question.trials).map(is_swapped).collect()
 }
 
+/// Whether a measure is compared window by window.
+fn is_by_window(measure: Measure) -> bool {
+    match measure {
+        Measure::Named(named) => {
+            let is_of_answers = matches!(named.metric(), Metric::ResponseTime | Metric::Throughput);
+            is_of_answers && !matches!(named.scope(), Scope::Stage(_))
+        }
+        _ => BY_WINDOW.contains(&measure),
+    }
+}
+
+/// Whether a disturbance of the machine may hide a difference in it.
+fn depends_on_the_machine(measure: Measure) -> bool {
+    match measure {
+        Measure::Named(named) => named.metric().is_time() || named.metric() == Metric::Throughput,
+        _ => BY_WINDOW.contains(&measure),
+    }
+}
+
+/// The named figure that decides, where it is compared window by window.
+fn named_by_window(plan: &Plan) -> Option<Named> {
+    match plan.question.decides {
+        Some(Decides::Named(named)) => Some(named).filter(|one| is_by_window(Measure::Named(*one))),
+        _ => None,
+    }
+}
+
 /// Both trials, window by window, after this part of the hold.
 fn pair(
     (a, of_a): (&TrialAnalysis, &Input<'_>),
     (b, of_b): (&TrialAnalysis, &Input<'_>),
     (cut_ms, crowding): (f64, f64),
+    named: Option<Named>,
 ) -> Result<Pair, ReportError> {
-    let finest = [
-        answers_by_part(of_a, cut_ms, CUTS[0])?,
-        answers_by_part(of_b, cut_ms, CUTS[0])?,
-    ];
-    let found = BY_WINDOW.into_iter().filter_map(|measure| {
+    let of_both = |scope: &Scope| -> Result<_, ReportError> {
+        let of_a = answers_by_part(of_a, cut_ms, CUTS[0], scope)?;
+        Ok([of_a, answers_by_part(of_b, cut_ms, CUTS[0], scope)?])
+    };
+    let in_windows = |finest: &_, measure| {
         let mut cuts = CUTS.iter();
-        let cut = cuts.find_map(|parts| by_parts(&finest, *parts, measure));
-        Some((measure, cut?))
-    });
+        let found = cuts.find_map(|parts| by_parts(finest, *parts, measure));
+        found.map(|found| (measure, found))
+    };
+    let finest = of_both(&Scope::All)?;
+    let found = BY_WINDOW.into_iter();
+    let mut found: Vec<_> = found
+        .filter_map(|measure| in_windows(&finest, measure))
+        .collect();
+    if let Some(named) = named {
+        found.extend(in_windows(&of_both(named.scope())?, Measure::Named(named)));
+    }
     let means = finest.each_ref().map(|side| mean_of(side));
     let both = |[a, b]: [Option<f64>; 2], of: fn(f64, f64) -> f64| Some(of(a?, b?));
     Ok(Pair {
         block: a.block,
         labels: [a.label.clone(), b.label.clone()],
-        windows: found.collect(),
+        windows: found,
         mean_us: both(means, f64::max),
         own_us: both([own_time(of_a, cut_ms)?, own_time(of_b, cut_ms)?], f64::min),
         crowding,
@@ -408,6 +446,13 @@ fn value(part: &[Histogram<u64>], measure: Measure) -> Option<f64> {
         Measure::P50 => quantile(&all, 0.50).filter(|_| enough).map(as_f64),
         Measure::P95 => quantile(&all, 0.95).map(as_f64),
         Measure::P99 => quantile(&all, 0.99).map(as_f64),
+        Measure::Named(named) => match (named.metric(), named.aggregate()) {
+            (Metric::Throughput, _) => enough.then(|| as_f64(all.len())),
+            (_, Aggregate::Percentile(percent)) => quantile(&all, percent / 100.0).map(as_f64),
+            (_, Aggregate::Mean) => mean(&all),
+            _ => None,
+        }
+        .filter(|_| enough),
         _ => None,
     };
     measure.scaled(value?)

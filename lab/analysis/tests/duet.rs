@@ -164,6 +164,27 @@ fn beside_others_a_named_quantile_could_not_be_told() {
     assert_eq!(alike.summary.outcome, Outcome::CouldNotTell);
 }
 
+/// A named figure of one step is compared window by window as well, and stays open beside other programs.
+#[test]
+fn figure_of_one_step_is_compared_window_by_window() {
+    let study = format!("{STUDY}decides: response_time{{step:Read}}.mean\n");
+    let slower = run_of(&study, &plain(0.05));
+    let mut all = slower.comparisons.iter();
+    let found = all.find(|one| matches!(one.metric, Measure::Named(_)));
+    let found = found.expect("compared");
+    let measure = found.metric;
+    assert_eq!(found.verdict, Some(Difference::Slower), "{found:?}");
+    let duet = slower.duet.as_ref().expect("told");
+    assert_eq!(duet.metric, measure);
+    assert!(
+        duet.blocks.iter().all(|block| block.windows > 1),
+        "{duet:?}"
+    );
+    let alike = run_of(&study, &disturbed(0.0));
+    let found = of(&alike, measure);
+    assert_eq!(found.verdict, Some(Difference::CouldNotTell), "{found:?}");
+}
+
 /// Both together take more of the cores that they share than leaves room for both; on halves, the same CPU is
 /// each one's own.
 #[test]

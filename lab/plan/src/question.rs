@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use lab_counts::Scope;
 use lab_workload::{Level, Need, Transfer};
 use serde::{Deserialize, Serialize};
 
@@ -125,6 +126,21 @@ pub struct WorkloadOutline {
 
 fn is_zero(n: &u32) -> bool {
     *n == 0
+}
+
+impl WorkloadOutline {
+    /// Names of the steps that a scope narrows the load to; `None` where it has all of them.
+    #[must_use]
+    pub fn steps_of<'a>(&'a self, scope: &'a Scope) -> Option<&'a [String]> {
+        let population = |name: &String| self.populations.iter().find(|one| one.name == *name);
+        let tag = |name: &String| self.tags.iter().find(|one| one.name == *name);
+        match scope {
+            Scope::All | Scope::Stage(_) => None,
+            Scope::Step(name) => Some(std::slice::from_ref(name)),
+            Scope::Population(name) => Some(population(name).map_or(&[], |one| &one.steps)),
+            Scope::Tag(name) => Some(tag(name).map_or(&[], |one| &one.steps)),
+        }
+    }
 }
 
 /// What a population does.

@@ -366,14 +366,14 @@ impl<'a> Names<'a> {
         })
     }
 
-    /// Whether it has the times of a step's answers.
-    fn is_answer(&self, series: Series) -> bool {
+    /// Whether it has the times of the answers of one of these steps.
+    fn is_answer(&self, series: Series, of: &impl Fn(&str) -> bool) -> bool {
         match series {
             Series::Step {
                 step,
                 outcome: Outcome::Ok,
                 kind: Kind::Response,
-            } => self.step(step).is_some(),
+            } => self.step(step).is_some_and(of),
             _ => false,
         }
     }
@@ -455,7 +455,11 @@ pub(crate) fn p95_by_group(
     data: &TrialData,
     groups: &Groups,
 ) -> Result<BTreeMap<usize, Option<u64>>, MergeError> {
-    let answers = data.hlog.iter().filter(|one| names.is_answer(one.series));
+    let of_all = |_: &str| true;
+    let answers = data
+        .hlog
+        .iter()
+        .filter(|one| names.is_answer(one.series, &of_all));
     let mut answers: Vec<_> = answers.map(|one| (groups.of(one.start_ms), one)).collect();
     // In order of time they are in order of their groups already.
     answers.sort_by_key(|(group, _)| *group);
@@ -484,11 +488,16 @@ pub(crate) fn answers_by_part(
     data: &TrialData,
     hold: &Hold,
     parts: usize,
+    of: &impl Fn(&str) -> bool,
 ) -> Result<Vec<Histogram<u64>>, MergeError> {
     let mut mergers: Vec<Merger> = (0..parts).map(|_| Merger::default()).collect();
     let part_ms = hold.length_ms() / parts.max(1) as f64;
     let mut times = Sparse::default();
-    for interval in data.hlog.iter().filter(|one| names.is_answer(one.series)) {
+    for interval in data
+        .hlog
+        .iter()
+        .filter(|one| names.is_answer(one.series, of))
+    {
         let (start_ms, end_ms) = (interval.start_ms as f64, interval.end_ms as f64);
         let at = (f64::midpoint(start_ms, end_ms) - hold.start_ms) / part_ms;
         if hold.contains(start_ms, end_ms)

@@ -120,7 +120,7 @@ pub fn judge(input: &Input<'_>) -> Result<Judged, ReportError> {
     })
 }
 
-/// Times of the answers in so many equal parts of the hold, after this much of it.
+/// Times of a scope's answers in so many equal parts of the hold, after this much of it. A stage's are those of all.
 ///
 /// # Errors
 /// [`ReportError::Merge`].
@@ -128,10 +128,13 @@ pub fn answers_by_part(
     input: &Input<'_>,
     cut_ms: f64,
     parts: usize,
+    scope: &Scope,
 ) -> Result<Vec<Histogram<u64>>, ReportError> {
+    let steps = input.study.workload.steps_of(scope);
+    let of = |step: &str| steps.is_none_or(|steps| steps.iter().any(|one| one == step));
     let mut hold = hold(input.data, input.planned.load.kind);
     hold.start_ms += cut_ms.min(hold.length_ms());
-    sums::answers_by_part(&names(input), input.data, &hold, parts).map_err(merge(input))
+    sums::answers_by_part(&names(input), input.data, &hold, parts, &of).map_err(merge(input))
 }
 
 /// An upper bound on the mean time of requests without interference, µs, over the hold after `cut_ms`.
