@@ -6,8 +6,7 @@ use std::io::{Read, stdin};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lab_conduct::Machines;
-use lab_driver::remote::Elsewhere;
+use lab_conduct::{LoadGenerators, Machines, SystemMachine};
 use lab_fleet::{
     AgentEvent, AgentOptions, Conductor, Crew, FleetError, Hello, Hub, HubEvent, Name, Role,
     Systems, Token, Wanted, own_cores, run_agent, run_hub,
@@ -264,7 +263,7 @@ pub(crate) fn machines(args: &RunAgentsArgs, plan: &Plan) -> Result<Machines, Fa
             "the system runs on {on}, by {}",
             names.join(", ")
         ));
-        machines.insert(on.clone(), Arc::new(crew));
+        machines.insert(on.clone(), SystemMachine::new(Arc::new(crew)));
     }
     Ok(machines)
 }
@@ -342,10 +341,7 @@ pub(crate) fn planned(args: &RunAgentsArgs, study: &Study) -> Result<String, Fai
 }
 
 /// The agents that a run wants, if it wants any.
-pub(crate) fn crew(
-    args: &RunAgentsArgs,
-    study: &Study,
-) -> Result<Option<Arc<dyn Elsewhere>>, Failure> {
+pub(crate) fn crew(args: &RunAgentsArgs, study: &Study) -> Result<Option<LoadGenerators>, Failure> {
     let Some((wanted, weights)) = order(args, study)? else {
         return Ok(None);
     };
@@ -357,7 +353,7 @@ pub(crate) fn crew(
         "the load is driven by {}",
         lab_analysis::format::first_few(&names)
     ));
-    Ok(Some(Arc::new(crew)))
+    Ok(Some(LoadGenerators::new(Arc::new(crew))))
 }
 
 /// The flags that a resumed run needs again, each followed by a space.

@@ -28,7 +28,7 @@ pub(crate) fn new(
         state: state::folder(args.state.as_deref())?,
         patience: Patience::default(),
         control: Control::default(),
-        elsewhere: None,
+        generators: None,
         machines: Machines::new(),
     };
     settle(&mut request)?;

@@ -60,7 +60,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     request.patience = args.patience;
     // They may be no others'; who drives may be anybody.
     request.machines = fleet::machines(&args.agents, &request.plan)?;
-    request.elsewhere = fleet::crew(&args.agents, &request.loaded.study)?;
+    request.generators = fleet::crew(&args.agents, &request.loaded.study)?;
     request::settle(&mut request)?;
     let sending = export::begin(&send, &request.out)?;
     let exit = conduct(&request, (args.live.page(), args.live.token()))

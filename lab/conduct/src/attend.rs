@@ -95,7 +95,7 @@ pub fn attend(
         secrets: &secrets,
         control: &request.control,
         goes_beyond: false,
-        elsewhere: None,
+        generators: None,
         machines: &request.machines,
         events: &mut told,
         interrupt,

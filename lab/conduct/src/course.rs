@@ -8,7 +8,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use lab_archive::{Circumstances, ErrorExample, Noted, Pinning, QuietGate, RawBaseline};
-use lab_driver::remote::Elsewhere;
 use lab_driver::{DriverEvent, WorkerThread};
 use lab_machine::scratch::{Scratch, Work};
 use lab_study::Secrets;
@@ -18,6 +17,7 @@ use lab_workload::{User, Workload, seed_of};
 use crate::control::Control;
 use crate::event::Event;
 use crate::far::Machines;
+use crate::generators::LoadGenerators;
 use crate::measuring::Measured;
 use crate::meeting::Seat;
 use crate::provision::{Group, Users};
@@ -57,7 +57,7 @@ pub(crate) struct Conductor<'a> {
     /// Of a search: whether fewer users are carried already, so that these may be too many.
     pub(crate) goes_beyond: bool,
     /// Who drives the load in the place of this machine.
-    pub(crate) elsewhere: Option<&'a Arc<dyn Elsewhere>>,
+    pub(crate) generators: Option<&'a LoadGenerators>,
     /// Who has the systems of trials in the place of this machine.
     pub(crate) machines: &'a Machines,
 }

@@ -253,7 +253,7 @@ impl Side<'_> {
             secrets: self.run.secrets,
             after: self.after,
             quiet: self.quiet,
-            elsewhere: None,
+            generators: None,
             machines: &self.machines,
             beside: Some(Beside {
                 partner: self.partner,

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use lab_archive::Noted;
-use lab_driver::remote::Elsewhere;
+use lab_driver::DriverError;
+use lab_driver::remote::{Elsewhere, Peer, Seen};
 use lab_machine::{Afar, Beside, Hand, Setup};
 use lab_study::plan::{LoadKind, Plan, Trial};
 use lab_study::{HostSpec, PartSpec, SystemSpec};
@@ -16,7 +17,29 @@ use crate::ConductError;
 use crate::stop::{Stop, driver_stop, stopped};
 
 /// The machines of systems, by what a study calls them.
-pub type Machines = BTreeMap<String, Arc<dyn Elsewhere>>;
+pub type Machines = BTreeMap<String, SystemMachine>;
+
+/// The machine of a system under test, or of a part of one, which an agent has.
+#[derive(Debug, Clone)]
+pub struct SystemMachine(Arc<dyn Elsewhere>);
+
+impl SystemMachine {
+    /// The one that this agent has.
+    #[must_use]
+    pub fn new(agent: Arc<dyn Elsewhere>) -> Self {
+        Self(agent)
+    }
+
+    /// The way to it for the next trial.
+    pub(crate) fn open(&self) -> Result<Vec<Peer>, DriverError> {
+        self.0.open()
+    }
+
+    /// What was seen of its agent since the last trial was opened.
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        self.0.seen()
+    }
+}
 
 /// Whether another machine than this one has the trial's system.
 pub(crate) fn is_far(trial: &Trial) -> bool {
@@ -105,7 +128,7 @@ pub(crate) fn allowed(
         if setups.is_empty() {
             continue;
         }
-        let refused = open(&**machine, None, PathBuf::new())
+        let refused = open(machine, None, PathBuf::new())
             .and_then(|mut afar| afar.check(&setups, interrupt).map_err(stopped));
         match refused {
             Ok(refused) => {
@@ -199,7 +222,7 @@ fn setup(trial: &Trial) -> Option<Setup> {
 
 /// The machine of a trial's system, with the file that its output goes to.
 pub(crate) fn machine(
-    elsewhere: &dyn Elsewhere,
+    host: &SystemMachine,
     (trial, beside): (&Trial, Option<(Hand, Beside)>),
     output: PathBuf,
 ) -> Result<Afar, Stop> {
@@ -209,7 +232,7 @@ pub(crate) fn machine(
     })?;
     let (hand, beside) = beside.unzip();
     let setup = Setup { beside, ..setup };
-    open_for(elsewhere, hand.unwrap_or(Hand::Left), Some(setup), output)
+    open_for(host, hand.unwrap_or(Hand::Left), Some(setup), output)
 }
 
 /// The machine of a part of a trial's system, with the file that its output goes to.
@@ -223,31 +246,31 @@ pub(crate) fn part(
         let what = format!("no agent has {} on {on}", part.name());
         Stop::Fatal(ConductError::Unsupported(what))
     })?;
-    open(&**machine, Some(setup_of_part(trial, part)), output)
+    open(machine, Some(setup_of_part(trial, part)), output)
 }
 
 /// The machine of a system that runs there already, whose agent looks after it; that it finds none, where it does.
 pub(crate) fn watching(
-    elsewhere: &dyn Elsewhere,
+    host: &SystemMachine,
     (port, pid): (u16, Option<u32>),
     interrupt: &AtomicBool,
 ) -> Result<(Afar, Option<Noted>), Stop> {
-    let mut afar = open(elsewhere, None, PathBuf::new())?;
+    let mut afar = open(host, None, PathBuf::new())?;
     let found = afar.watch(port, pid, interrupt).map_err(stopped)?;
     Ok((afar, (!found).then_some(Noted::NotWatched { port })))
 }
 
-fn open(elsewhere: &dyn Elsewhere, setup: Option<Setup>, output: PathBuf) -> Result<Afar, Stop> {
-    open_for(elsewhere, Hand::Left, setup, output)
+fn open(host: &SystemMachine, setup: Option<Setup>, output: PathBuf) -> Result<Afar, Stop> {
+    open_for(host, Hand::Left, setup, output)
 }
 
 fn open_for(
-    elsewhere: &dyn Elsewhere,
+    host: &SystemMachine,
     hand: Hand,
     setup: Option<Setup>,
     output: PathBuf,
 ) -> Result<Afar, Stop> {
-    let peers = elsewhere.open().map_err(driver_stop)?;
+    let peers = host.open().map_err(driver_stop)?;
     let peer = peers.into_iter().next();
     let peer = peer.ok_or(Stop::Fatal(ConductError::DriverEnded))?;
     let afar = Afar::new((peer, hand), setup, output);

@@ -22,7 +22,6 @@
 mod abort;
 mod attach;
 mod attend;
-mod away;
 mod calibrate;
 mod control;
 mod course;
@@ -30,6 +29,7 @@ mod duet;
 mod error;
 mod event;
 mod far;
+mod generators;
 mod health;
 mod judged;
 mod logged;
@@ -71,7 +71,8 @@ pub use calibrate::{
 pub use control::Control;
 pub use error::ConductError;
 pub use event::{Event, Phase, Progress};
-pub use far::Machines;
+pub use far::{Machines, SystemMachine};
+pub use generators::LoadGenerators;
 pub use judged::{FailedCheck, Judge, Judged};
 pub use manifest::file_hash;
 pub use pairing::settle;

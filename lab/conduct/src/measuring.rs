@@ -3,17 +3,15 @@
 //! nothing.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Duration;
 
 use lab_archive::{ArchiveError, Noted, TrialWriter};
-use lab_driver::remote::Elsewhere;
 use lab_driver::{Window, WorkerThread};
 use lab_machine::{Row, next_due};
 use lab_monitor::{FilesUsed, Monitor};
 
-use crate::away;
 use crate::event::{Event, Phase};
+use crate::generators::{self, LoadGenerators};
 use crate::health::{Health, nice, thread_times};
 use crate::progress::Rolling;
 use crate::record;
@@ -49,7 +47,7 @@ pub(crate) struct Measuring {
     pending: Option<(Duration, Vec<Option<f64>>)>,
     scraper: Option<Scraper>,
     /// Who has the workers in the place of this machine.
-    elsewhere: Option<Arc<dyn Elsewhere>>,
+    generators: Option<LoadGenerators>,
     columns: Columns,
     /// Files that the generator had open before its load.
     files_before: f64,
@@ -207,7 +205,7 @@ impl Measuring {
             pending: None,
             monitor,
             scraper: None,
-            elsewhere: None,
+            generators: None,
             files_before: files_before as f64,
             peaks: Peaks::default(),
             threads,
@@ -231,8 +229,8 @@ impl Measuring {
     }
 
     /// The generator's workers are on other machines, each on a core of its own.
-    pub(crate) fn workers_at(&mut self, elsewhere: &Arc<dyn Elsewhere>) {
-        self.elsewhere = Some(Arc::clone(elsewhere));
+    pub(crate) fn workers_at(&mut self, generators: &LoadGenerators) {
+        self.generators = Some(generators.clone());
     }
 
     /// Another machine's counters come from here.
@@ -385,11 +383,11 @@ impl Measuring {
     }
 
     fn read_health(&mut self, now: Duration) {
-        if let Some(elsewhere) = &self.elsewhere {
-            let seen = elsewhere.seen();
+        if let Some(generators) = &self.generators {
+            let seen = generators.seen();
             let rss_kb: u64 = seen.iter().map(|one| one.rss_kb).sum();
             self.health.resident(rss_kb as f64 / 1024.0);
-            return self.health.add(now, away::times(&seen));
+            return self.health.add(now, generators::times(&seen));
         }
         let times = self.threads.iter().map(|tid| thread_times(*tid)).collect();
         self.health.add(now, times);

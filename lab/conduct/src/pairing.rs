@@ -43,7 +43,7 @@ pub fn settle(request: &mut RunRequest) -> Result<(), PlanError> {
 
 /// The reason why both can't run at once here.
 fn obstacle(request: &RunRequest) -> Option<String> {
-    if request.elsewhere.is_some() {
+    if request.generators.is_some() {
         return Some("agents drive the load".to_owned());
     }
     let cores = cores::allowed().unwrap_or_default();

@@ -17,11 +17,12 @@ use lab_study::plan::LoadKind;
 use crate::abort::Watch;
 use crate::course::{Begun, Conductor, Facts, Input, SetUp};
 use crate::event::{Event, Phase};
+use crate::generators::write_clocks;
 use crate::measuring::{LOOK, Measuring, Spans};
 use crate::scrape::{Exporter, Scraper};
 use crate::start::System;
 use crate::stop::{DRIVER_GRACE, Stop, driver_stop};
-use crate::{ConductError, away, far, raw, record, surroundings, system};
+use crate::{ConductError, far, raw, record, surroundings, system};
 
 /// A setup that gets no answer for so long has failed.
 const SETUP_SILENCE: Duration = Duration::from_secs(300);
@@ -114,8 +115,8 @@ impl Conductor<'_> {
             files_before,
             spans,
         );
-        match self.elsewhere {
-            Some(elsewhere) => measuring.workers_at(elsewhere),
+        match self.generators {
+            Some(generators) => measuring.workers_at(generators),
             None => measuring.pinned_to(self.pinning.generator.len()),
         }
         begun.started = Some(calendar());
@@ -138,11 +139,11 @@ impl Conductor<'_> {
         if let Some(beside) = &self.beside {
             beside.change_places(None);
         }
-        if let Some(elsewhere) = self.elsewhere {
-            away::write_clocks(&**elsewhere, clock.shared_zero(), writer)?;
+        if let Some(generators) = self.generators {
+            write_clocks(&generators.seen(), clock.shared_zero(), writer)?;
         }
         for far in self.agents_of_system() {
-            away::write_clocks(far, clock.shared_zero(), writer)?;
+            write_clocks(&far.seen(), clock.shared_zero(), writer)?;
         }
         facts.noted.extend(measuring.missed_by_exporter());
         measuring.came(system.rows(), writer)?;

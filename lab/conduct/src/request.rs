@@ -1,14 +1,13 @@
 //! The request for a run: what to run, where to keep it, and who drives it. It knows nothing of how a run goes.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use lab_driver::remote::Elsewhere;
 use lab_study::Loaded;
 use lab_study::plan::Plan;
 
 use crate::control::Control;
 use crate::far::Machines;
+use crate::generators::LoadGenerators;
 use crate::quiet::Patience;
 
 /// What to run, and where to keep it.
@@ -34,7 +33,7 @@ pub struct RunRequest {
     /// What may be asked of it while it goes on.
     pub control: Control,
     /// Who drives the load in the place of this machine.
-    pub elsewhere: Option<Arc<dyn Elsewhere>>,
+    pub generators: Option<LoadGenerators>,
     /// Who has the systems of the trials that a study has `on` other machines.
     pub machines: Machines,
 }

@@ -72,7 +72,7 @@ pub fn preflight(request: &RunRequest) -> Result<(), ConductError> {
     problems.extend(far::problems(&request.plan));
     let cores = cores::allowed().map_err(HostError::Cores)?;
     problems.extend(cores::check(&here, &cores));
-    let away = request.elsewhere.is_some() || request.loaded.study.agents().is_some();
+    let away = request.generators.is_some() || request.loaded.study.agents().is_some();
     if away && request.plan.question.duet {
         let both =
             "a duet drives both of its sides from this machine: leave out the agents, or `duet`";
@@ -549,7 +549,7 @@ impl Run<'_> {
             interrupt: self.interrupt,
             control: &self.request.control,
             goes_beyond: place.goes_beyond,
-            elsewhere: self.request.elsewhere.as_ref(),
+            generators: self.request.generators.as_ref(),
             machines: &self.request.machines,
         };
         let done = conductor.conduct(writer);

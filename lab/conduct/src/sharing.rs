@@ -7,19 +7,22 @@ use lab_driver::DriverError;
 use lab_driver::remote::{Elsewhere, Peer, Seen};
 use lab_machine::Hand;
 
-use crate::far::Machines;
+use crate::far::{Machines, SystemMachine};
 
 /// The machines of both trials of a duet, as each of them sees them.
 pub(crate) fn of_both(machines: &Machines) -> [Machines; 2] {
     let mut both = [Machines::new(), Machines::new()];
     for (on, agent) in machines {
         let shared = Arc::new(Shared {
-            agent: Arc::clone(agent),
+            agent: agent.clone(),
             ways: Mutex::default(),
         });
         for (hand, of) in Hand::BOTH.into_iter().zip(&mut both) {
             let shared = Arc::clone(&shared);
-            of.insert(on.clone(), Arc::new(Half { shared, hand }));
+            of.insert(
+                on.clone(),
+                SystemMachine::new(Arc::new(Half { shared, hand })),
+            );
         }
     }
     both
@@ -28,7 +31,7 @@ pub(crate) fn of_both(machines: &Machines) -> [Machines; 2] {
 /// An agent that both trials reach.
 #[derive(Debug)]
 struct Shared {
-    agent: Arc<dyn Elsewhere>,
+    agent: SystemMachine,
     /// Opened for both by who comes first.
     ways: Mutex<[Option<Peer>; 2]>,
 }

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lab_archive::{Noted, StartingState, SystemHost};
-use lab_driver::remote::Elsewhere;
 use lab_driver::{BaseUrl, Clock};
 use lab_machine::scratch::Scratch;
 use lab_machine::{
@@ -16,7 +15,7 @@ use lab_machine::{
 use lab_study::plan::Trial;
 use lab_study::{KernelSetting, ReachSpec, SystemSpec};
 
-use crate::far::Machines;
+use crate::far::{Machines, SystemMachine};
 use crate::parts::Parts;
 use crate::reach::Reach;
 use crate::stop::{Stop, stopped};
@@ -38,7 +37,7 @@ pub(crate) struct SystemStart<'a> {
     pub(crate) cores: &'a [u32],
     pub(crate) scratch: &'a Scratch,
     /// The agent of its machine, where that is another one.
-    pub(crate) far: Option<&'a dyn Elsewhere>,
+    pub(crate) far: Option<&'a SystemMachine>,
     /// Which of two it is there, and how it is beside the other one, in a duet.
     pub(crate) beside: Option<(Hand, Beside)>,
     /// Those of its parts on other machines.

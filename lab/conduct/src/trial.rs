@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lab_archive::{Noted, PreparationCause, TrialEnd, TrialWriter};
 use lab_client::Protocol;
-use lab_driver::remote::{Elsewhere, Generators};
+use lab_driver::remote::Generators;
 use lab_driver::{Drive, DriveSummary, Driver, DriverEvent, Mix, Part};
 use lab_host::clock::Stopwatch;
 use lab_host::machine;
@@ -19,12 +19,14 @@ use lab_study::plan::LoadKind;
 
 use crate::course::{Conductor, Crowd, Facts};
 use crate::event::{Event, Phase};
+use crate::far::SystemMachine;
+use crate::generators::agent;
 use crate::measuring::LOOK;
 use crate::provision::Preparing;
 use crate::start::{Process, System, SystemStart, UserExtra};
 use crate::stop::{DRIVER_GRACE, Stop, driver_stop, stopped, with_end};
 use crate::surroundings::Around;
-use crate::{ConductError, away, far, masked, parts, reach, state, surroundings, system};
+use crate::{ConductError, far, masked, parts, reach, state, surroundings, system};
 
 /// Events that may wait for the conductor.
 const QUEUE: usize = 64;
@@ -106,9 +108,8 @@ impl Conductor<'_> {
     }
 
     /// The agent that has the system's machine.
-    pub(crate) fn far(&self) -> Option<&dyn Elsewhere> {
-        let machine = self.machines.get(self.trial.host.on.as_ref()?)?;
-        Some(&**machine)
+    pub(crate) fn far(&self) -> Option<&SystemMachine> {
+        self.machines.get(self.trial.host.on.as_ref()?)
     }
 
     /// Which of a duet's trials it is.
@@ -126,7 +127,7 @@ impl Conductor<'_> {
         let parts = self.trial.parts.iter();
         for (name, on) in parts.filter_map(|part| Some((part.name(), part.host.on.as_ref()?))) {
             let machine = self.machines.get(on);
-            let agent = machine.and_then(|machine| away::agents(&**machine).into_iter().next());
+            let agent = machine.and_then(|machine| machine.seen().first().map(agent));
             if agent.is_some() {
                 let part = Some(name.to_owned());
                 facts.noted.push(Noted::RanElsewhere { part });
@@ -134,16 +135,16 @@ impl Conductor<'_> {
             around.part(name).agent = agent;
         }
         let Some(far) = self.far() else { return };
-        around.system_agent = away::agents(far).into_iter().next();
+        around.system_agent = far.seen().first().map(agent);
         if around.system_agent.is_some() {
             facts.noted.push(Noted::RanElsewhere { part: None });
         }
     }
 
     /// All agents that have a part of the system, by machine.
-    pub(crate) fn agents_of_system(&self) -> impl Iterator<Item = &dyn Elsewhere> {
+    pub(crate) fn agents_of_system(&self) -> impl Iterator<Item = &SystemMachine> {
         let machines = self.trial.machines();
-        machines.filter_map(|on| Some(&**self.machines.get(on)?))
+        machines.filter_map(|on| self.machines.get(on))
     }
 
     pub(crate) fn system<'s>(&'s self, scratch: &'s Scratch, output: PathBuf) -> SystemStart<'s> {
@@ -232,8 +233,8 @@ impl Conductor<'_> {
         };
         let mix = self.mix(system, user_extra)?;
         let driver = self.driver(mix, sender)?;
-        facts.workers = match self.elsewhere {
-            Some(elsewhere) => away::workers(&**elsewhere),
+        facts.workers = match self.generators {
+            Some(generators) => generators.workers(),
             None => driver.worker_threads().len(),
         };
         let result = self.setup(&events, system, facts).and_then(|set_up| {
@@ -251,8 +252,8 @@ impl Conductor<'_> {
             result.and_then(|()| surroundings::there(system, record))?;
             self.raw_pass(facts)
         });
-        if let Some(elsewhere) = self.elsewhere {
-            facts.circumstances.agents = away::agents(&**elsewhere);
+        if let Some(generators) = self.generators {
+            facts.circumstances.agents = generators.seen().iter().map(agent).collect();
             facts.noted.push(Noted::DrivenByAgents);
         }
         if result.is_err() {
@@ -266,9 +267,9 @@ impl Conductor<'_> {
     fn driver(&self, mix: Mix, events: SyncSender<DriverEvent>) -> Result<Driver, Stop> {
         let load = &self.trial.load;
         let is_spread = load.generators > 1 && !matches!(load.kind, LoadKind::Sequence { .. });
-        let driver = if let Some(elsewhere) = self.elsewhere {
-            away::reaches(&**elsewhere, mix.first())?;
-            away::start(&**elsewhere, mix, events)
+        let driver = if let Some(generators) = self.generators {
+            generators.reach(mix.first())?;
+            generators.start(mix, events)
         } else if is_spread || self.beside.is_some() {
             let generators = Generators {
                 program: self.program.to_path_buf(),

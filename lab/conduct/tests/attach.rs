@@ -123,7 +123,7 @@ impl Stage {
             state: self.dir.path().join("state"),
             patience: Patience::NONE,
             control: Control::default(),
-            elsewhere: None,
+            generators: None,
             machines: Default::default(),
         }
     }

@@ -124,7 +124,7 @@ fn another_server_is_provisioned_filled_and_kept() {
         state: dir.path().join("lab"),
         patience: Patience::NONE,
         control: Control::default(),
-        elsewhere: None,
+        generators: None,
         machines: Default::default(),
     };
     let never = AtomicBool::new(false);

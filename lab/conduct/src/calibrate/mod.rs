@@ -70,7 +70,7 @@ fn measure(
         state: folder.join("state"),
         patience: Patience::NONE,
         control: Control::default(),
-        elsewhere: None,
+        generators: None,
         machines: crate::Machines::new(),
     };
     let mut nothing_to_judge = |_: &Path, _| Judged::default();

@@ -99,7 +99,7 @@ pub(super) fn head(
 /// The cores that the archive tells of: agents have theirs elsewhere.
 pub(super) fn shown(pinning: &Pinning, request: &RunRequest) -> Pinning {
     let mut shown = pinning.clone();
-    if request.elsewhere.is_some() {
+    if request.generators.is_some() {
         shown.generator.clear();
         shown.shared = false;
     }

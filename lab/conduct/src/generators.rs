@@ -1,6 +1,7 @@
 //! Generators on other machines, as a trial has them: started, watched, and written down. It judges
 //! nothing.
 
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
@@ -14,39 +15,56 @@ use crate::ConductError;
 use crate::health::ThreadTimes;
 use crate::stop::Stop;
 
-/// Starts a driver whose workers are elsewhere. A sequence has one user, and one generator.
-pub(crate) fn start(
-    elsewhere: &dyn Elsewhere,
-    mix: Mix,
-    events: SyncSender<DriverEvent>,
-) -> Result<Driver, DriverError> {
-    let mut peers = elsewhere.open()?;
-    if matches!(mix.first().kind, LoadKind::Sequence { .. }) {
-        peers.truncate(1);
-    }
-    Driver::start_peers(mix, peers, events)
-}
+/// The load generators on other machines that drive the load of a run.
+#[derive(Debug, Clone)]
+pub struct LoadGenerators(Arc<dyn Elsewhere>);
 
-/// Refuses a system that generators on other machines can't reach.
-pub(crate) fn reaches(elsewhere: &dyn Elsewhere, drive: &Drive) -> Result<(), Stop> {
-    let own = boot_id().unwrap_or_default();
-    let away = elsewhere.seen().into_iter().find(|one| one.boot_id != own);
-    let host = drive.base.host.as_str();
-    let here = host == "localhost" || host.starts_with("127.") || host.contains("::1");
-    match away {
-        Some(agent) if here => Err(Stop::Fatal(ConductError::Unsupported(format!(
-            "agent {} on {} can't reach the system at {}, an address of this machine for itself: attach \
-             one that runs already, by an address that all machines reach, or have an agent start it (`on`)",
-            agent.name, agent.host, drive.base
-        )))),
-        _ => Ok(()),
+impl LoadGenerators {
+    /// Those that these agents are.
+    #[must_use]
+    pub fn new(agents: Arc<dyn Elsewhere>) -> Self {
+        Self(agents)
     }
-}
 
-/// Workers over all of them.
-pub(crate) fn workers(elsewhere: &dyn Elsewhere) -> usize {
-    let seen = elsewhere.seen();
-    seen.iter().map(|one| one.workers as usize).sum()
+    /// Starts a driver whose workers they have. A sequence has one user, and one generator.
+    pub(crate) fn start(
+        &self,
+        mix: Mix,
+        events: SyncSender<DriverEvent>,
+    ) -> Result<Driver, DriverError> {
+        let mut peers = self.0.open()?;
+        if matches!(mix.first().kind, LoadKind::Sequence { .. }) {
+            peers.truncate(1);
+        }
+        Driver::start_peers(mix, peers, events)
+    }
+
+    /// Refuses a system that they can't reach.
+    pub(crate) fn reach(&self, drive: &Drive) -> Result<(), Stop> {
+        let own = boot_id().unwrap_or_default();
+        let away = self.seen().into_iter().find(|one| one.boot_id != own);
+        let host = drive.base.host.as_str();
+        let here = host == "localhost" || host.starts_with("127.") || host.contains("::1");
+        match away {
+            Some(agent) if here => Err(Stop::Fatal(ConductError::Unsupported(format!(
+                "agent {} on {} can't reach the system at {}, an address of this machine for itself: attach \
+                 one that runs already, by an address that all machines reach, or have an agent start it (`on`)",
+                agent.name, agent.host, drive.base
+            )))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Workers over all of them.
+    pub(crate) fn workers(&self) -> usize {
+        let seen = self.seen();
+        seen.iter().map(|one| one.workers as usize).sum()
+    }
+
+    /// What was seen of each since the last trial was opened.
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        self.0.seen()
+    }
 }
 
 /// What their workers used so far; nothing while one has not told.
@@ -61,11 +79,7 @@ pub(crate) fn times(seen: &[Seen]) -> Option<Vec<ThreadTimes>> {
 }
 
 /// For the record of the trial.
-pub(crate) fn agents(elsewhere: &dyn Elsewhere) -> Vec<Agent> {
-    elsewhere.seen().iter().map(agent).collect()
-}
-
-fn agent(seen: &Seen) -> Agent {
+pub(crate) fn agent(seen: &Seen) -> Agent {
     let best = seen.offsets.iter().min_by_key(|one| one.bound);
     Agent {
         name: seen.name.clone(),
@@ -123,11 +137,11 @@ fn ms(nanos: u64) -> f64 {
 
 /// Writes what the clocks were known to be off; `zero` is the trial's 0 in ns of the monotonic clock.
 pub(crate) fn write_clocks(
-    elsewhere: &dyn Elsewhere,
+    agents: &[Seen],
     zero: u64,
     writer: &mut TrialWriter,
 ) -> Result<(), ArchiveError> {
-    for seen in elsewhere.seen() {
+    for seen in agents {
         for one in &seen.offsets {
             writer.clock(&ClockLine {
                 t_ms: (i128::from(one.at) - i128::from(zero)) as f64 / 1e6,
