@@ -112,7 +112,7 @@ impl FileName {
             letter.is_control()
                 || matches!(letter, '/' | '\\')
                 // Changes the direction of what follows: `exe.txt` looks like `txt.exe`.
-                || matches!(letter, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+                || groupware_text::is_bidi_override(letter)
         };
         let is_fine = (1..=limits::FILE_NAME_BYTES).contains(&text.len())
             && !text.contains(misleads)

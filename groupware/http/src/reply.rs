@@ -70,8 +70,10 @@ pub fn file(name: &str, kind: &str, data: impl Into<Body>) -> Response {
     with(response, CONTENT_DISPOSITION, &disposition(name))
 }
 
-/// RFC 6266: the name in ASCII, and in UTF-8 for those who read that.
+/// RFC 6266: the name in ASCII, and in UTF-8 for those who read that. Browsers show it without escapes, so it has no
+/// deceptive characters.
 fn disposition(name: &str) -> String {
+    let name = name.replace(groupware_text::is_deceptive, "");
     let plain: String = name
         .chars()
         .map(|letter| match letter {
@@ -80,7 +82,7 @@ fn disposition(name: &str) -> String {
             _ => '_',
         })
         .collect();
-    let encoded = groupware_text::encoded(name);
+    let encoded = groupware_text::encoded(&name);
     format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{encoded}")
 }
 
@@ -93,6 +95,10 @@ mod tests {
         assert_eq!(
             disposition("é\"\r\n.pdf"),
             "attachment; filename=\"____.pdf\"; filename*=UTF-8''%C3%A9%22%0D%0A.pdf"
+        );
+        assert_eq!(
+            disposition("plan\u{202e}fdp\u{200b}.exe"),
+            "attachment; filename=\"planfdp.exe\"; filename*=UTF-8''planfdp.exe"
         );
     }
 }

@@ -51,6 +51,22 @@ pub fn encoded(text: &str) -> String {
     encoded
 }
 
+/// Returns true for the controls that reorder the text around them: embeddings, overrides, and isolates. No language needs
+/// them, since letters carry their own direction.
+pub fn is_bidi_override(letter: char) -> bool {
+    matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Returns true for characters by which one name passes for another: they reorder its letters or take no room at all.
+/// Joiners between letters are none of these, since scripts and emoji need them.
+pub fn is_deceptive(letter: char) -> bool {
+    is_bidi_override(letter)
+        || matches!(
+            letter,
+            '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}'
+        )
+}
+
 /// At most 80 characters of what a client sent, so that an error is never longer than its cause.
 pub fn shortened(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(QUOTED) {
@@ -94,6 +110,18 @@ mod tests {
         let mut path = "/mail/".to_owned();
         push_encoded(&mut path, "ann@x", b"@");
         assert_eq!(path, "/mail/ann@x");
+    }
+
+    #[test]
+    fn controls_of_the_order_are_known() {
+        let overrides = "\u{202a}\u{202e}\u{2066}\u{2069}";
+        assert!(overrides.chars().all(is_bidi_override));
+        assert!(overrides.chars().all(is_deceptive));
+        let others = "\u{61c}\u{200b}\u{200e}\u{200f}\u{2060}\u{feff}";
+        assert!(!others.chars().any(is_bidi_override));
+        assert!(others.chars().all(is_deceptive));
+        // Joiners, a soft hyphen, a letter read from the right.
+        assert!(!"\u{200c}\u{200d}\u{ad}ש".chars().any(is_deceptive));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Web addresses in texts of others as links.
 
+use groupware_text::is_bidi_override;
 use maud::{Markup, html};
 
-use crate::mail::text::{foreign, is_override, ordered};
+use crate::mail::text::{foreign, ordered};
 
 /// Makes what begins like a web address a link.
 pub(crate) fn links(text: &str) -> Markup {
@@ -10,7 +11,7 @@ pub(crate) fn links(text: &str) -> Markup {
     let mut pieces: Vec<(&str, bool)> = Vec::new();
     while let Some(at) = next_link(rest) {
         let (before, link) = rest.split_at(at);
-        let ends = |c: char| c.is_whitespace() || is_override(c) || "<>\"".contains(c);
+        let ends = |c: char| c.is_whitespace() || is_bidi_override(c) || "<>\"".contains(c);
         let end = link.find(ends);
         let link = &link[..end.unwrap_or(link.len())];
         let link = link.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '\'']);

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use mail_parser::{Addr, Address};
 use serde::{Deserialize, Serialize};
 
-use groupware_text::shortened;
+use groupware_text::{is_deceptive, shortened};
 
 use crate::{MimeError, limits};
 
@@ -140,23 +140,17 @@ fn without_route(address: &str) -> &str {
     }
 }
 
-/// Returns true for the controls that change the order in which letters are shown. In a name or an address, they make one
-/// thing look like another.
-pub fn is_bidi_control(letter: char) -> bool {
-    matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// A text of a head in one line without controls of its order, cut at a character.
+/// A text of a head in one line without deceptive characters, cut at a character.
 pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     let clean = text.len() <= most
         && !text
             .chars()
-            .any(|it| it.is_control() || is_bidi_control(it));
+            .any(|it| it.is_control() || is_deceptive(it));
     if clean {
         return Cow::Borrowed(text);
     }
     let mut kept = String::with_capacity(text.len().min(most));
-    for letter in text.chars().filter(|letter| !is_bidi_control(*letter)) {
+    for letter in text.chars().filter(|letter| !is_deceptive(*letter)) {
         let letter = if letter.is_control() { ' ' } else { letter };
         if kept.len() + letter.len_utf8() > most {
             break;
@@ -264,6 +258,7 @@ mod tests {
     fn controls_of_the_order_are_taken_out() {
         assert_eq!(cut("invoice \u{202e}gnp.exe", 99), "invoice gnp.exe");
         assert_eq!(cut("a\u{2066}b\u{2069}c\u{200f}", 99), "abc");
+        assert_eq!(cut("Bo\u{200b}ss\u{feff}", 99), "Boss");
         assert_eq!(cut("שלום", 99), "שלום");
     }
 }

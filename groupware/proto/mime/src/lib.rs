@@ -23,7 +23,7 @@ mod transfer;
 mod uuencode;
 mod words;
 
-pub use address::{Person, check_text, cut, is_address, is_bidi_control, people};
+pub use address::{Person, check_text, cut, is_address, people};
 pub use claim::names_domain;
 pub use delivered::as_delivered;
 pub use findings::{Finding, Findings, Origin, Outcome};

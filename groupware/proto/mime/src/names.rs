@@ -1,6 +1,7 @@
 //! Names of files as messages give them, made harmless.
 
-use crate::address::is_bidi_control;
+use groupware_text::is_deceptive;
+
 use crate::limits;
 
 /// A file's name that is one, wherever it is saved to. A long one keeps its extension.
@@ -8,7 +9,7 @@ pub(crate) fn safe_name(name: &str) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let clean: String = last
         .chars()
-        .filter(|letter| !is_bidi_control(*letter))
+        .filter(|letter| !is_deceptive(*letter))
         .map(|letter| if letter.is_control() { '_' } else { letter })
         .collect();
     shortened(

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use groupware_mail::{Folder, Person, Unid};
-use groupware_text::push_encoded;
+use groupware_text::{is_bidi_override, push_encoded};
 use jiff::civil::Date;
 use maud::{Markup, html};
 
@@ -32,16 +32,10 @@ pub(crate) fn foreign(text: &str) -> Markup {
     html! { bdi { (text) } }
 }
 
-/// Returns true for the controls that make letters be shown in another order than they stand in. No language needs them:
-/// the letters say in which direction they are read.
-pub(crate) fn is_override(letter: char) -> bool {
-    matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// A text without such controls.
+/// A text without controls that reorder what stands around them.
 pub(crate) fn ordered(text: &str) -> Cow<'_, str> {
-    match text.contains(is_override) {
-        true => Cow::Owned(text.replace(is_override, "")),
+    match text.contains(is_bidi_override) {
+        true => Cow::Owned(text.replace(is_bidi_override, "")),
         false => Cow::Borrowed(text),
     }
 }

@@ -234,6 +234,7 @@ fn names_of_files_are_safe_and_keep_their_ends() {
         (".hidden", "hidden".to_owned()),
         ("plan\u{202e}fdp.exe", "planfdp.exe".to_owned()),
         ("a\u{2066}b\u{2069}\u{200f}\u{61c}.txt", "ab.txt".to_owned()),
+        ("a\u{200b}b\u{2060}c\u{feff}.txt", "abc.txt".to_owned()),
         ("a\r\nb\0.txt", "a__b_.txt".to_owned()),
         (
             &format!("{}.pdf", "y".repeat(300)),
