@@ -1,11 +1,15 @@
 //! The mails of a folder: pages of them, a search, and what is done to several at once.
 
+use std::borrow::Cow;
+
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use groupware_mail::{
-    self as mail, Folder, FolderLine, ListQuery, Listed, MailError, Marking, Marks, Page, Unid,
+    self as mail, Folder, FolderLine, ListQuery, Listed, MailError, Marking, Marks, Page, Person,
+    Unid,
 };
+use groupware_people::Directory;
 use groupware_service::Service;
 use groupware_service::mail::{change as commit, change_in_slices, read};
 use maud::{Markup, html};
@@ -85,6 +89,7 @@ pub(crate) async fn show(
         folders: &folders,
         asked: &asked,
         page: &page,
+        domain: service.auth.directory().domain(),
     };
     let main = html! {
         div.head {
@@ -107,6 +112,8 @@ struct List<'a> {
     folders: &'a [FolderLine],
     asked: &'a PageQuery,
     page: &'a Page<Listed>,
+    /// The domain of this server's users.
+    domain: &'a str,
 }
 
 impl List<'_> {
@@ -208,8 +215,7 @@ impl List<'_> {
             true => entry.summary.to.as_slice(),
             false => std::slice::from_ref(&entry.summary.from),
         };
-        let people: Vec<&str> = people.iter().map(mail::Person::shown).collect();
-        let is_nobody = people.iter().all(|name| name.is_empty());
+        let is_nobody = people.iter().all(|person| person.shown().is_empty());
         let date = when(&self.visitor.zone, self.visitor.today, entry.date_s);
         let subject = subject(&entry.summary.subject);
         html! {
@@ -219,9 +225,9 @@ impl List<'_> {
                 }
                 td.people {
                     @if is_nobody { "(nobody)" } @else {
-                        @for (number, name) in people.iter().enumerate() {
+                        @for (number, one) in people.iter().enumerate() {
                             @if number > 0 { ", " }
-                            (foreign(name))
+                            (person(one, self.domain))
                         }
                     }
                 }
@@ -249,6 +255,31 @@ impl List<'_> {
                 }
             }
         }
+    }
+}
+
+/// A person in a list. The name is whatever its author says, so the domain stands beside it where it isn't this server's.
+fn person(person: &Person, server: &str) -> Markup {
+    let shown = person.shown();
+    let domain = person.email.rsplit_once('@').map(|(_, domain)| domain);
+    let is_from_here = |it: &str| it.trim_end_matches('.').eq_ignore_ascii_case(server);
+    let elsewhere = domain.filter(|it| shown != person.email && !is_from_here(it));
+    html! {
+        @match elsewhere {
+            None => (foreign(shown)),
+            Some(domain) => span.stranger {
+                (foreign(shown)) " " span.address { "<" (foreign(&end_of(domain))) ">" }
+            },
+        }
+    }
+}
+
+/// A domain, of a long one the end: its owner chooses what stands before.
+fn end_of(domain: &str) -> Cow<'_, str> {
+    const MOST: usize = 20;
+    match domain.char_indices().rev().nth(MOST - 1) {
+        Some((at, _)) if at > 0 => Cow::Owned(format!("…{}", &domain[at..])),
+        _ => Cow::Borrowed(domain),
     }
 }
 
@@ -456,4 +487,47 @@ pub(crate) fn full_date(visitor: &SignedIn, second: i64) -> String {
         zone::time(clock),
         visitor.zone.place()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strangers_have_their_domain_beside_their_name() {
+        let check = |name: &str, email: &str, expected: &str| {
+            let one = Person {
+                name: name.to_owned(),
+                email: email.to_owned(),
+            };
+            let shown = person(&one, "pier.example").into_string();
+            assert_eq!(shown, expected, "{name} {email}");
+        };
+        let stranger = |name: &str, domain: &str| {
+            format!(
+                "<span class=\"stranger\"><bdi>{name}</bdi> \
+                 <span class=\"address\">&lt;<bdi>{domain}</bdi>&gt;</span></span>"
+            )
+        };
+        check("Boss", "boss@pier.example", "<bdi>Boss</bdi>");
+        check("Boss", "boss@PIER.example.", "<bdi>Boss</bdi>");
+        check("Boss", "boss", "<bdi>Boss</bdi>");
+        check("", "x@evil.example", "<bdi>x@evil.example</bdi>");
+        check(
+            "boss@pier.example",
+            "x@evil.example",
+            "<bdi>x@evil.example</bdi>",
+        );
+        check("Boss", "x@evil.example", &stranger("Boss", "evil.example"));
+        check(
+            "Boss",
+            "pier.example@evil.example",
+            &stranger("Boss", "evil.example"),
+        );
+        check(
+            "Boss",
+            "x@pier.example.of.a.very.evil.example",
+            &stranger("Boss", "….a.very.evil.example"),
+        );
+    }
 }
