@@ -92,7 +92,7 @@ pub(crate) struct Cleaned {
 }
 
 /// Cleans a mail's HTML. `None` where it costs too much to take apart.
-pub(crate) fn clean(html: &str, pictures: Arc<[Picture]>) -> Option<Cleaned> {
+pub(crate) fn clean(html: &str, pictures: Arc<Pictures>) -> Option<Cleaned> {
     let (html, data) = data::take(html);
     let html = shape::modest(&html)?;
     let has_data = !data.is_empty();
@@ -131,7 +131,7 @@ pub(crate) fn clean(html: &str, pictures: Arc<[Picture]>) -> Option<Cleaned> {
                     if let Some(uri) = data::uri(&data, value) {
                         return Some(uri.to_owned().into());
                     }
-                    let path = path_of(&pictures, value);
+                    let path = pictures.path_of(value).map(str::to_owned);
                     match &path {
                         Some(path) => {
                             drop(noted.lock().map(|mut shown| shown.insert(path.clone())))
@@ -164,30 +164,52 @@ pub fn clean_html(html: &str) -> String {
     cleaned.map_or_else(String::new, |cleaned| cleaned.markup.into_string())
 }
 
-/// The path of the picture that HTML refers to: by its `Content-ID` (RFC 2392), by its `Content-Location` (RFC 2557), or
-/// by a name alone.
-fn path_of(pictures: &[Picture], value: &str) -> Option<String> {
-    let value = value.trim();
-    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
-    let is = |known: Option<&str>, wanted: &str| {
-        known.is_some_and(|known| known.eq_ignore_ascii_case(wanted))
-    };
-    let found = match strip_scheme(value, "cid:") {
-        Some(id) => {
-            let (id, raw) = (decoded(id), id);
-            let mut all = pictures.iter();
-            all.find(|it| is(it.id.as_deref(), &id) || is(it.id.as_deref(), raw))
+/// The pictures of a mail by each of their names. HTML may refer to thousands of pictures, and a mail may bring a thousand.
+#[derive(Debug, Default)]
+pub(crate) struct Pictures {
+    paths: Vec<String>,
+    /// By `Content-ID` in lower case (RFC 2392).
+    ids: HashMap<String, usize>,
+    /// By `Content-Location` (RFC 2557).
+    locations: HashMap<String, usize>,
+    names: HashMap<String, usize>,
+}
+
+impl Pictures {
+    /// Of several pictures with one name, the first is found.
+    pub(crate) fn new(pictures: impl IntoIterator<Item = Picture>) -> Self {
+        let mut all = Self::default();
+        for picture in pictures {
+            let at = all.paths.len();
+            if let Some(id) = picture.id {
+                all.ids.entry(id.to_ascii_lowercase()).or_insert(at);
+            }
+            if let Some(location) = picture.location {
+                all.locations.entry(location).or_insert(at);
+            }
+            all.names.entry(picture.name).or_insert(at);
+            all.paths.push(picture.path);
         }
-        None => {
-            let name = decoded(value);
-            let is_name = !name.is_empty() && !name.contains(':') && !name.starts_with('/');
-            pictures.iter().find(|it| {
-                it.location.as_deref() == Some(value)
-                    || (is_name && (is(it.id.as_deref(), &name) || it.name == name))
-            })
-        }
-    };
-    found.map(|picture| picture.path.clone())
+        all
+    }
+
+    /// The path of the picture that HTML refers to by its id, its location, or a name alone.
+    fn path_of(&self, value: &str) -> Option<&str> {
+        let value = value.trim();
+        let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        let by_id = |id: &str| self.ids.get(&id.to_ascii_lowercase());
+        let found = match strip_scheme(value, "cid:") {
+            Some(id) => [by_id(&decoded(id)), by_id(id)].into_iter().flatten().min(),
+            None => {
+                let name = decoded(value);
+                let is_name = !name.is_empty() && !name.contains(':') && !name.starts_with('/');
+                let named = is_name.then(|| [by_id(&name), self.names.get(&name)]);
+                let located = self.locations.get(value);
+                named.into_iter().flatten().flatten().chain(located).min()
+            }
+        };
+        found.map(|at| self.paths[*at].as_str())
+    }
 }
 
 fn strip_scheme<'v>(value: &'v str, scheme: &str) -> Option<&'v str> {
@@ -217,7 +239,7 @@ mod tests {
             ),
             picture("image001.png", None, "part-3.png"),
         ];
-        clean(html, pictures.into()).unwrap()
+        clean(html, Arc::new(Pictures::new(pictures))).unwrap()
     }
 
     #[test]
@@ -313,6 +335,33 @@ mod tests {
     fn images_from_elsewhere_are_counted() {
         let html = "<img src=cid:logo><img src=cid:other><img src=https://a/b><img alt=x>";
         assert_eq!(cleaned(html).left_out, 2);
+    }
+
+    #[test]
+    fn of_pictures_with_one_name_the_first_is_shown() {
+        let picture = |id: &str, location: &str, name: &str, path: &str| Picture {
+            id: Some(id.to_owned()),
+            location: Some(location.to_owned()),
+            name: name.to_owned(),
+            path: path.to_owned(),
+        };
+        let pictures = Pictures::new([
+            picture("Pier", "http://pier.example/1", "a.png", "/1"),
+            picture("pier", "http://pier.example/2", "pier", "/2"),
+            picture("quay", "http://pier.example/1", "a.png", "/3"),
+        ]);
+        for (value, path) in [
+            ("cid:PIER", Some("/1")),
+            ("pier", Some("/1")),
+            ("cid:quay", Some("/3")),
+            ("a.png", Some("/1")),
+            ("http://pier.example/1", Some("/1")),
+            ("http://pier.example/2", Some("/2")),
+            ("http://pier.example/3", None),
+            ("cid:a.png", None),
+        ] {
+            assert_eq!(pictures.path_of(value), path, "{value}");
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ use groupware_service::mail::{note_read, read};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::clean::{self, Picture};
+use super::clean::{self, Picture, Pictures};
 use super::text::{file_path, foreign, message_path, path, size_text};
 use super::{invitation, list, origin, prose};
 use crate::error::PageError;
@@ -270,7 +270,7 @@ impl<'v> Body<'v> {
             true => reading.plain().collect(),
             false => reading.preferred().collect(),
         };
-        let pictures: Arc<[Picture]> = pictures(unid, view).into();
+        let pictures = Arc::new(pictures(unid, view));
         let (mut texts, mut room) = (Vec::new(), TEXT_BYTES);
         for part in &parts {
             if room == 0 {
@@ -327,15 +327,14 @@ fn picture(unid: Unid, part: &Part<'_>) -> Markup {
 }
 
 /// The pictures that HTML may refer to.
-fn pictures(unid: Unid, view: &View<'_>) -> Vec<Picture> {
+fn pictures(unid: Unid, view: &View<'_>) -> Pictures {
     let pictures = view.parts.iter().filter(|part| part.picture().is_some());
-    let pictures = pictures.map(|part| Picture {
+    Pictures::new(pictures.map(|part| Picture {
         id: part.id.clone(),
         location: part.location.clone(),
         name: part.name.clone(),
         path: file_path(unid, &part.name),
-    });
-    pictures.collect()
+    }))
 }
 
 fn too_intricate(html: &str) -> Markup {
