@@ -421,6 +421,9 @@ pub(crate) struct ServeArgs {
         value_name = "DOMAIN"
     )]
     pub(crate) domain: String,
+    /// Organization of the users' canonical names, as in CN=ada/O=ORGANIZATION; recipients with another one are unknown
+    #[arg(long, env = "PLIMSOLL_ORGANIZATION", value_name = "ORGANIZATION")]
+    pub(crate) organization: Option<String>,
     /// Who may register with the lookup service: everybody who can reach the server (open), users,
     /// or nobody (off); open if only this machine can reach it, users otherwise, unless given
     #[arg(long, env = "PLIMSOLL_LOOKUP", value_name = "open|users|off")]

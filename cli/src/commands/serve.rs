@@ -217,6 +217,7 @@ fn config(args: &ServeArgs) -> Result<Config, Failure> {
         }
     };
     config.domain.clone_from(&args.domain);
+    config.organization.clone_from(&args.organization);
     config.port_file.clone_from(&args.port_file);
     config.admin_token_file.clone_from(&args.admin_token_file);
     config.first_admin.clone_from(&args.first_admin);

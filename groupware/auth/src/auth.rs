@@ -20,6 +20,8 @@ use crate::throttle::Throttle;
 pub struct Settings {
     /// The domain of the users' addresses.
     pub domain: String,
+    /// The organization that canonical names of users may have (`CN=ada/O=Acme`).
+    pub organization: Option<String>,
     /// Most users.
     pub users: usize,
     /// Most passwords that are hashed at once.
@@ -43,6 +45,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             domain: "localhost".into(),
+            organization: None,
             users: 1000,
             hashes_at_once: 1,
             sessions: 1000,
@@ -81,7 +84,8 @@ impl Auth {
     /// When they can't be read.
     pub fn start(store: &Store, settings: &Settings) -> Result<Self, AccountsError> {
         let cache = Cache::new(settings.sessions);
-        let known = Known::load(store.clone(), &settings.domain, cache, settings.is_shared)?;
+        let nobody = Users::new(&settings.domain).with_organization(settings.organization.clone());
+        let known = Known::load(store.clone(), nobody, cache, settings.is_shared)?;
         let known = Arc::new(known);
         let lifetime = settings.session_lifetime;
         Ok(Self {

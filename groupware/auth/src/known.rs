@@ -74,16 +74,16 @@ impl<T> Decided<T> {
 }
 
 impl Known {
-    /// Reads all users. Other servers may change the store if it `is_shared`.
+    /// Reads all users into a directory of nobody. Other servers may change the store if it `is_shared`.
     pub(crate) fn load(
         store: Store,
-        domain: &str,
+        nobody: Users,
         sessions: Cache,
         is_shared: bool,
     ) -> Result<Self, AccountError> {
         let clock = Clock::start();
         let (users, seen) = store.read(|snapshot| {
-            let users = people::load(snapshot, domain)?;
+            let users = people::load(snapshot, nobody)?;
             Ok::<_, AccountError>((users, Position::last(snapshot)?))
         })?;
         Ok(Self {
@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn who_could_not_look_a_moment_ago_is_not_ready() {
         let store = Store::memory(StoreOptions::default()).unwrap();
-        let known = Known::load(store, "example.org", Cache::new(1), true).unwrap();
+        let known = Known::load(store, Users::new("example.org"), Cache::new(1), true).unwrap();
         assert!(known.ensure_ready().is_ok());
 
         // A moment ago for as long as the test takes: what is remembered counts still, and whoever looks is refused.

@@ -86,7 +86,7 @@ impl Auth {
         password: &str,
     ) -> Result<Proven, SignInError> {
         // By whichever of the user's names: failures count for the user.
-        let user = self.directory().local_name(user).unwrap_or(user);
+        let user = self.directory().login_name(user).unwrap_or(user);
         let attempt = Attempt { user, client };
         self.known.ensure()?;
         let seen = self.known.seen();
@@ -150,7 +150,7 @@ impl Auth {
     /// can't be guessed, and looking at one costs little.
     pub fn recognise(&self, user: &str, password: &str) -> Option<Arc<Account>> {
         self.known.ensure().ok()?;
-        let user = self.directory().local_name(user).unwrap_or(user);
+        let user = self.directory().login_name(user).unwrap_or(user);
         let account = self.directory().find(user)?;
         let known = account.credentials();
         let is_known = !known.disabled && known.has_app_password(&hash_secret(password));

@@ -174,7 +174,9 @@ pub(crate) fn visit_with_records(
     if is_to_be_checked && let Some(wrong) = store.integrity()?.into_iter().next() {
         return Err(BackupError::Damaged(wrong));
     }
-    let users = store.read(|snapshot| groupware_people::load(snapshot, "localhost"));
+    let users = store.read(|snapshot| {
+        groupware_people::load(snapshot, groupware_people::Users::new("localhost"))
+    });
     let users = users.map_err(|error| BackupError::Damaged(error.to_string()))?;
     let mut referenced = Referenced::default();
     for user in users.keys() {

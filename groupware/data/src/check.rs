@@ -115,7 +115,9 @@ pub fn check_data(data: &Data, place: Option<&ObjectPlace>) -> Result<Checked, C
     let place = place.filter(|_| is_set_up);
     let (content, _) = objects::attach(&store, ContentStore::open(folder)?, place)
         .map_err(|error| CheckError::Objects(Box::new(error)))?;
-    let directory = store.read(|snapshot| groupware_people::load(snapshot, "localhost"));
+    let directory = store.read(|snapshot| {
+        groupware_people::load(snapshot, groupware_people::Users::new("localhost"))
+    });
     let directory = directory.map_err(|error| CheckError::Accounts(error.to_string()))?;
     let mut checked = Checked {
         wrong: store.integrity()?,

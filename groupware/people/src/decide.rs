@@ -74,12 +74,11 @@ pub struct Change {
     credentials: Credentials,
 }
 
-/// Reads all accounts into a new directory.
+/// Reads all accounts into an empty directory.
 ///
 /// # Errors
 /// The store's, and [`AccountError::Damaged`].
-pub fn load(snapshot: &dyn Snapshot, domain: &str) -> Result<Users, AccountError> {
-    let directory = Users::new(domain);
+pub fn load(snapshot: &dyn Snapshot, directory: Users) -> Result<Users, AccountError> {
     directory.insert(read_all(snapshot)?.into_iter().map(Arc::new));
     Ok(directory)
 }

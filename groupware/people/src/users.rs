@@ -12,6 +12,7 @@ use crate::{Account, Credentials, Directory};
 #[derive(Debug)]
 pub struct Users {
     domain: String,
+    organization: Option<String>,
     users: RwLock<HashMap<Arc<str>, Arc<Account>>>,
 }
 
@@ -20,7 +21,17 @@ impl Users {
     pub fn new(domain: &str) -> Self {
         Self {
             domain: domain.to_ascii_lowercase(),
+            organization: None,
             users: RwLock::default(),
+        }
+    }
+
+    /// The same, with an organization of which canonical names may be.
+    #[must_use]
+    pub fn with_organization(self, organization: Option<String>) -> Self {
+        Self {
+            organization,
+            ..self
         }
     }
 
@@ -34,7 +45,7 @@ impl Users {
     }
 
     /// The local user behind a name, an address (`name@domain`, with or without `mailto:`), or a
-    /// canonical name (`CN=name/O=organisation`), of which the first part counts.
+    /// canonical name (`CN=name/O=organization`), in which only this server's organization can stand.
     pub fn resolve(&self, address: &str) -> Option<Arc<Account>> {
         self.find(self.local_name(address)?)
     }
@@ -43,12 +54,32 @@ impl Users {
     pub fn local_name<'a>(&self, address: &'a str) -> Option<&'a str> {
         let address = without_prefix(address, "mailto:").unwrap_or(address);
         if let Some(canonical) = without_prefix(address, "cn=") {
-            return canonical.split('/').next();
+            let (name, rest) = canonical.split_once('/').unwrap_or((canonical, ""));
+            return self.is_of_organization(rest).then_some(name);
         }
         match address.rsplit_once('@') {
             Some((name, domain)) if domain.eq_ignore_ascii_case(&self.domain) => Some(name),
             Some(_) => None,
             None => Some(without_nsf(address)),
+        }
+    }
+
+    /// The name that a user signs in by. Of a canonical name the first part counts, whatever its organization: the
+    /// password says who it is.
+    pub fn login_name<'a>(&self, user: &'a str) -> Option<&'a str> {
+        match without_prefix(user, "cn=") {
+            Some(canonical) => canonical.split('/').next(),
+            None => self.local_name(user),
+        }
+    }
+
+    /// Whether the units and the organization of a canonical name are this server's. A name without any is local.
+    fn is_of_organization(&self, rest: &str) -> bool {
+        let organization = rest.split('/').find_map(|part| without_prefix(part, "o="));
+        match (rest.is_empty(), organization, &self.organization) {
+            (true, ..) => true,
+            (_, Some(of), Some(known)) => of.eq_ignore_ascii_case(known),
+            _ => false,
         }
     }
 
@@ -199,7 +230,7 @@ mod tests {
 
     #[test]
     fn users_are_found_by_name_and_address() {
-        let directory = Users::new("Example.org");
+        let directory = Users::new("Example.org").with_organization(Some("Acme".to_owned()));
         let name = UserName::parse("Ada").unwrap();
         directory.insert([Arc::new(Account::new(name, 0, Credentials::default()))]);
         let found = |text| {
@@ -227,6 +258,10 @@ mod tests {
             "@example.org",
             "eve",
             "CN=eve/O=Acme",
+            "CN=ada/O=Elsewhere",
+            "CN=ada/O=Acme Elsewhere",
+            "CN=ada/OU=Acme",
+            "CN=ada/C=DE",
             "CN=/O=ada",
             "O=ada",
             "ada/O=Acme",
@@ -234,5 +269,18 @@ mod tests {
         ] {
             assert_eq!(found(bad), None, "{bad}");
         }
+    }
+    #[test]
+    fn without_an_organization_no_canonical_name_of_one_is_local() {
+        let directory = Users::new("example.org");
+        let name = UserName::parse("ada").unwrap();
+        directory.insert([Arc::new(Account::new(name, 0, Credentials::default()))]);
+        assert!(directory.resolve("CN=ada").is_some());
+        for foreign in ["CN=ada/O=Elsewhere", "cn=ada/ou=x/o=y", "CN=ada/C=DE"] {
+            assert!(directory.resolve(foreign).is_none(), "{foreign}");
+            assert_eq!(directory.login_name(foreign), Some("ada"), "{foreign}");
+        }
+        assert_eq!(directory.login_name("ada@example.org"), Some("ada"));
+        assert_eq!(directory.login_name("ada@elsewhere.org"), None);
     }
 }

@@ -133,6 +133,9 @@ pub struct Config {
     pub lookup_layout: LookupLayout,
     /// The domain of the users' addresses.
     pub domain: String,
+    /// The organization that canonical names of users may have (`CN=ada/O=Acme`); with another one, or where there is
+    /// none, they are names of nobody here.
+    pub organization: Option<String>,
     /// Where mail for local users is taken in over SMTP, if anywhere. Clients can go over to TLS
     /// where [`Config::tls`] is given.
     pub smtp_listen: Option<SocketAddr>,
@@ -190,6 +193,7 @@ impl Config {
             lookup: None,
             lookup_layout: LookupLayout::default(),
             domain: "localhost".into(),
+            organization: None,
             smtp_listen: None,
             submission_listen: None,
             trusted: Networks::loopback(),

@@ -187,6 +187,7 @@ fn settings(config: &Config, admin_token: &str, cores: usize) -> Settings {
     let limits = &config.limits;
     let auth = groupware_auth::Settings {
         domain: config.domain.clone(),
+        organization: config.organization.clone(),
         users: limits.users,
         // The rest of the machine serves the others.
         hashes_at_once: (cores / 2).max(1),

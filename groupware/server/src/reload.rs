@@ -49,6 +49,7 @@ impl Reloaded {
                 ("first-admin", old.first_admin != new.first_admin),
                 ("keep-changes", old.keep_changes != new.keep_changes),
                 ("domain", old.domain != new.domain),
+                ("organization", old.organization != new.organization),
                 ("lookup", old.lookup != new.lookup),
                 ("lookup-layout", old.lookup_layout != new.lookup_layout),
                 ("smtp-listen", old.smtp_listen != new.smtp_listen),

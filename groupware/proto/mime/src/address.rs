@@ -142,10 +142,7 @@ fn without_route(address: &str) -> &str {
 
 /// A text of a head in one line without deceptive characters, cut at a character.
 pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
-    let clean = text.len() <= most
-        && !text
-            .chars()
-            .any(|it| it.is_control() || is_deceptive(it));
+    let clean = text.len() <= most && !text.chars().any(|it| it.is_control() || is_deceptive(it));
     if clean {
         return Cow::Borrowed(text);
     }

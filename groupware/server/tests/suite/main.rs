@@ -3,6 +3,7 @@
 #[path = "../browser/mod.rs"]
 mod browser;
 mod calendar;
+mod delivery;
 mod documents;
 mod full_disk;
 mod full_share;
