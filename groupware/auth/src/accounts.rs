@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use groupware_mail::remove_shared;
 use groupware_people::{
     self as people, Account, Change, HeldSession, NewUser, News, Registered, Session,
 };
@@ -424,13 +425,26 @@ impl Accounts {
         Ok(emptying.done().await?)
     }
 
-    /// Removes every user's data, filler apart. Returns the number of users.
+    /// Removes every user's data, filler apart, but for what comes in meanwhile. Returns the number of users.
     ///
     /// # Errors
     /// The store's.
     pub async fn reset_all(&self) -> Result<usize, AccountsError> {
+        // First: whoever holds one of these bodies is a user by now.
+        let shared = self.store.read(remove_shared)?;
         self.known.look_again(self.known.seen())?;
         let keys = self.known.users.keys();
+        self.clear(&keys).await?;
+        // Bodies that a message brought meanwhile stay: some of its copies may be there. What is left without a copy
+        // goes with the next reset.
+        for batch in shared {
+            self.store.commit(batch).await?;
+        }
+        Ok(keys.len())
+    }
+
+    /// Removes the data of users, filler apart.
+    async fn clear(&self, keys: &[Arc<str>]) -> Result<(), AccountsError> {
         for keys in keys.chunks(RESET_AT_ONCE) {
             let mut batch = Batch::new();
             for key in keys {
@@ -438,11 +452,7 @@ impl Accounts {
             }
             self.store.commit(batch).await?;
         }
-        // Last: what is left without holders by a crash before this goes with the next reset.
-        let mut batch = Batch::new();
-        batch.delete_partition(groupware_mail::keys::SHARED);
-        self.store.commit(batch).await?;
-        Ok(keys.len())
+        Ok(())
     }
 }
 
@@ -497,6 +507,7 @@ impl From<StoreError> for AccountsError {
 
 #[cfg(test)]
 mod tests {
+    use groupware_mail::{Context, Found, Ids, MailError};
     use groupware_store::StoreOptions;
 
     use super::*;
@@ -517,6 +528,65 @@ mod tests {
     fn has_data(store: &Store) -> bool {
         let found = store.read(|snapshot| snapshot.get("ada", b"m/x"));
         found.map_err(|error: StoreError| error).unwrap().is_some()
+    }
+
+    /// Delivers a message to ada and ben that is kept once.
+    async fn deliver(store: &Store, auth: &Auth, seed: u128) {
+        let to = ["ada", "ben"].map(str::to_owned).into();
+        let message = format!("Subject: {seed}\r\n\r\n{}", "x".repeat(200_000));
+        let batch = store.read(|snapshot| {
+            let context = Context {
+                snapshot,
+                directory: auth.people(),
+                mailbox: "",
+                now_us: 1_000_000,
+                ids: Ids::from_random(seed),
+                quota_bytes: None,
+            };
+            let decision = groupware_mail::receive(&context, &to, "", message.as_bytes())?;
+            Ok::<_, MailError>(decision.batch)
+        });
+        store.commit(batch.unwrap()).await.unwrap();
+    }
+
+    fn check(store: &Store, mails: u64, bodies: usize) {
+        let mut found = Found::default();
+        let left = store.read(|snapshot| {
+            found.look(snapshot, "ada")?;
+            found.look(snapshot, "ben")?;
+            found.look_at_shared(snapshot)?;
+            Ok::<_, MailError>(remove_shared(snapshot)?)
+        });
+        assert_eq!(found.wrong, Vec::<String>::new());
+        let left: usize = left.unwrap().iter().map(|batch| batch.ops.len()).sum();
+        assert_eq!((found.messages, left), (mails, 2 * bodies));
+    }
+
+    #[tokio::test]
+    async fn a_reset_leaves_alone_what_comes_in_meanwhile() {
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        let auth = start(&store);
+        let accounts = &auth.accounts;
+        accounts.register(new_user(), 0).await.unwrap();
+        let mut ben = new_user();
+        ben[0].name = UserName::parse("ben").unwrap();
+        accounts.register(ben, 0).await.unwrap();
+        deliver(&store, &auth, 1).await;
+        check(&store, 2, 1);
+
+        let shared = store.read(remove_shared).unwrap();
+        // One message is delivered between the two users, and one after both.
+        accounts.clear(&["ada".into()]).await.unwrap();
+        deliver(&store, &auth, 2).await;
+        accounts.clear(&["ben".into()]).await.unwrap();
+        deliver(&store, &auth, 3).await;
+        for batch in shared {
+            store.commit(batch).await.unwrap();
+        }
+        check(&store, 3, 2);
+
+        assert_eq!(accounts.reset_all().await.unwrap(), 2);
+        check(&store, 0, 0);
     }
 
     #[tokio::test]

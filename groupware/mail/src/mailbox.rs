@@ -593,6 +593,43 @@ pub fn release_shared(
     Ok((changes.into_batch()?, more))
 }
 
+/// Bodies of so many bytes, and so many of them, are removed in one batch.
+const REMOVED_BYTES: u64 = 16 << 20;
+const REMOVED_AT_ONCE: usize = 1_000;
+
+/// Batches that remove all shared bodies of a snapshot. A body is shared when it is delivered and never again, so these
+/// batches are for later, when the mailboxes that there were at the snapshot are empty: bodies that came meanwhile stay.
+///
+/// # Errors
+/// The store's.
+pub fn remove_shared(snapshot: &dyn Snapshot) -> Result<Vec<Batch>, StoreError> {
+    let (from, to) = keys::SHARED_BODIES;
+    let (mut batches, mut bytes, mut count) = (Vec::new(), 0, 0);
+    let mut batch = Batch::new();
+    snapshot.measure(
+        keys::SHARED,
+        from,
+        Some(to),
+        usize::MAX,
+        &mut |key, size| {
+            batch.delete(keys::SHARED, key);
+            if let Some(body) = keys::unid_of(key) {
+                batch.delete(keys::SHARED, keys::holders(body));
+            }
+            (bytes, count) = (bytes + size, count + 1);
+            if bytes >= REMOVED_BYTES || count == REMOVED_AT_ONCE {
+                batches.push(std::mem::take(&mut batch));
+                (bytes, count) = (0, 0);
+            }
+            ControlFlow::Continue(())
+        },
+    )?;
+    if count > 0 {
+        batches.push(batch);
+    }
+    Ok(batches)
+}
+
 /// How large a shared body is.
 fn shared_bytes(snapshot: &dyn Snapshot, body: Unid) -> Result<u64, StoreError> {
     let (key, mut bytes) = (keys::shared_body(body), 0);
