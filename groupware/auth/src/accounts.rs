@@ -507,6 +507,8 @@ impl From<StoreError> for AccountsError {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use groupware_mail::{Context, Found, Ids, MailError};
     use groupware_store::StoreOptions;
 
@@ -542,6 +544,7 @@ mod tests {
                 now_us: 1_000_000,
                 ids: Ids::from_random(seed),
                 quota_bytes: None,
+                full: &BTreeSet::new(),
             };
             let decision = groupware_mail::receive(&context, &to, "", message.as_bytes())?;
             Ok::<_, MailError>(decision.batch)

@@ -1,5 +1,8 @@
 //! What a decision is given besides the request, and what it gives back.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use groupware_ids::Ids;
 use groupware_people::Directory;
 use groupware_store::{Batch, Snapshot};
@@ -23,6 +26,9 @@ pub struct Context<'a> {
     /// Most bytes that the messages of one mailbox may have, if there is a limit. Deliveries that
     /// are decided at the same moment may together pass it by what they bring.
     pub quota_bytes: Option<u64>,
+    /// Other users who were found to have no room for what this decision would bring them: the owner's message goes to
+    /// the others.
+    pub full: &'a BTreeSet<Arc<str>>,
 }
 
 /// What is to be committed, and which message comes of it.

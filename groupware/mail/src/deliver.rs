@@ -14,6 +14,7 @@ use mail_builder::headers::date::Date;
 use mail_parser::Address;
 
 use crate::mailbox::{self, Changes};
+use crate::undelivered;
 use crate::{Context, Decision, Entry, Folder, MailError, Person, Reason, Unid, limits};
 
 /// A message on its way, and for whom.
@@ -191,10 +192,11 @@ pub fn resolve(
     Err(MailError::refused(Reason::UnknownRecipient, message))
 }
 
-/// Sends a message of the owner's: the copies of the recipients have no `Bcc`.
+/// Sends a message of the owner's: the copies of the recipients have no `Bcc`. Where some recipients have no room for it,
+/// the others get it, and the owner a report.
 ///
 /// # Errors
-/// A refusal if a mailbox is full; the store's.
+/// A refusal if the owner's mailbox is full, or those of all recipients; the store's.
 pub fn send(context: &Context<'_>, parcel: &Parcel) -> Result<Decision, MailError> {
     let mut changes = Changes::new(context.snapshot, context.now_us);
     let made = put_sent(context, &mut changes, parcel)?;
@@ -219,19 +221,30 @@ pub(crate) fn put_sent(
         folder: Folder::Sent,
         unid: made,
     };
-    let copies = copies(&parcel.to, context.now_us, &mut ids);
     let (delivered, is_same) = match mime::as_delivered(&parcel.message, context.directory.domain())
     {
         Cow::Borrowed(_) => (parcel.message.clone(), true),
         Cow::Owned(stripped) => (stripped.into(), false),
     };
     let room = MailboxRoom::of(context);
+    room.prefetch(&parcel.to)?;
+    room.check(context.mailbox, parcel.message.len() as u64)?;
+    let (to, full) = room.divide(&parcel.to, delivered.len() as u64)?;
+    let copies = copies(to, context.now_us, &mut ids);
     if is_same {
         let all: Vec<_> = std::iter::once(owner).chain(copies).collect();
-        put(changes, &all, &delivered, room, &mut ids)?;
+        put(changes, &all, &delivered, context.now_us, &mut ids);
     } else {
-        put(changes, &[owner], &parcel.message, room, &mut ids)?;
-        put(changes, &copies, &delivered, room, &mut ids)?;
+        put(changes, &[owner], &parcel.message, context.now_us, &mut ids);
+        put(changes, &copies, &delivered, context.now_us, &mut ids);
+    }
+    if !full.is_empty() {
+        let unid = Unid::new(context.now_us, ids.take());
+        let report = undelivered::report(context, unid, &delivered, &full);
+        let entry = Entry::of(&report, context.now_us);
+        changes.insert(&context.mailbox.into(), Folder::Inbox, unid, &entry, &report);
+        let own_bytes = parcel.message.len() + report.len();
+        room.check(context.mailbox, own_bytes as u64)?;
     }
     Ok(made)
 }
@@ -253,15 +266,14 @@ pub fn receive(
     traced.extend_from_slice(trace.as_bytes());
     traced.extend_from_slice(&message);
     let mut ids = context.ids;
+    let room = MailboxRoom::of(context);
+    room.prefetch(to)?;
+    for mailbox in to {
+        room.check(mailbox, traced.len() as u64)?;
+    }
     let copies = copies(to, context.now_us, &mut ids);
     let mut changes = Changes::new(context.snapshot, context.now_us);
-    put(
-        &mut changes,
-        &copies,
-        &traced.into(),
-        MailboxRoom::of(context),
-        &mut ids,
-    )?;
+    put(&mut changes, &copies, &traced.into(), context.now_us, &mut ids);
     Ok(Decision {
         batch: changes.into_batch()?,
         made: copies.first().map(|copy| copy.unid),
@@ -276,8 +288,12 @@ struct Copy {
     unid: Unid,
 }
 
-fn copies(to: &BTreeSet<String>, now_us: i64, ids: &mut crate::Ids) -> Vec<Copy> {
-    let copies = to.iter().map(|user| Copy {
+fn copies<'u>(
+    to: impl IntoIterator<Item = &'u String>,
+    now_us: i64,
+    ids: &mut crate::Ids,
+) -> Vec<Copy> {
+    let copies = to.into_iter().map(|user| Copy {
         mailbox: user.as_str().into(),
         folder: Folder::Inbox,
         unid: Unid::new(now_us, ids.take()),
@@ -289,33 +305,78 @@ fn copies(to: &BTreeSet<String>, now_us: i64, ids: &mut crate::Ids) -> Vec<Copy>
 #[derive(Clone, Copy)]
 struct MailboxRoom<'a> {
     snapshot: &'a dyn Snapshot,
-    now_us: i64,
     owner: &'a str,
     quota_bytes: Option<u64>,
+    full: &'a BTreeSet<Arc<str>>,
 }
 
 impl<'a> MailboxRoom<'a> {
     fn of(context: &Context<'a>) -> Self {
         Self {
             snapshot: context.snapshot,
-            now_us: context.now_us,
             owner: context.mailbox,
             quota_bytes: context.quota_bytes,
+            full: context.full,
         }
     }
 
-    fn check(&self, mailbox: &str, bytes: u64) -> Result<(), MailError> {
-        let Some(quota) = self.quota_bytes else {
-            return Ok(());
-        };
-        if mailbox::used_bytes(self.snapshot, mailbox)?.saturating_add(bytes) <= quota {
-            return Ok(());
+    /// Has the counters of several mailboxes read at once.
+    fn prefetch(&self, mailboxes: &BTreeSet<String>) -> Result<(), MailError> {
+        if self.quota_bytes.is_some() && mailboxes.len() > 1 {
+            let own = std::iter::once(self.owner).filter(|own| !own.is_empty());
+            let all = own.chain(mailboxes.iter().map(String::as_str));
+            mailbox::prefetch_used(self.snapshot, all)?;
         }
+        Ok(())
+    }
+
+    /// The recipients who have room for so many bytes, and those who don't.
+    ///
+    /// # Errors
+    /// A refusal if nobody has room; the store's.
+    fn divide<'t>(
+        &self,
+        to: &'t BTreeSet<String>,
+        bytes: u64,
+    ) -> Result<(Vec<&'t String>, Vec<&'t String>), MailError> {
+        let (mut fit, mut full) = (Vec::with_capacity(to.len()), Vec::new());
+        for user in to {
+            // The owner learns of a full mailbox at once.
+            match *user == self.owner || self.has_room(user, bytes)? {
+                true => fit.push(user),
+                false => full.push(user),
+            }
+        }
+        match full.first() {
+            Some(user) if fit.is_empty() => Err(self.refusal(user)),
+            _ => Ok((fit, full)),
+        }
+    }
+
+    fn has_room(&self, mailbox: &str, bytes: u64) -> Result<bool, MailError> {
+        if self.full.contains(mailbox) {
+            return Ok(false);
+        }
+        let Some(quota) = self.quota_bytes else {
+            return Ok(true);
+        };
+        let used = mailbox::used_bytes(self.snapshot, mailbox)?;
+        Ok(used.saturating_add(bytes) <= quota)
+    }
+
+    fn check(&self, mailbox: &str, bytes: u64) -> Result<(), MailError> {
+        match self.has_room(mailbox, bytes)? {
+            true => Ok(()),
+            false => Err(self.refusal(mailbox)),
+        }
+    }
+
+    fn refusal(&self, mailbox: &str) -> MailError {
         let message = match mailbox == self.owner {
             true => "Your mailbox is full.".to_owned(),
             false => format!("The mailbox of {mailbox} is full."),
         };
-        Err(MailError::refused(Reason::OverQuota, message))
+        MailError::refused(Reason::OverQuota, message)
     }
 }
 
@@ -329,23 +390,17 @@ fn put(
     changes: &mut Changes<'_>,
     copies: &[Copy],
     message: &Bytes,
-    room: MailboxRoom<'_>,
+    now_us: i64,
     ids: &mut crate::Ids,
-) -> Result<(), MailError> {
-    let mut entry = Entry::of(message, room.now_us);
+) {
+    let mut entry = Entry::of(message, now_us);
     if copies.len() > 1 && message.len() >= limits::SHARED_BYTES {
-        let body = Unid::new(room.now_us, ids.take());
+        let body = Unid::new(now_us, ids.take());
         changes.share(body, message.clone(), copies.len());
         entry.shared = Some(body);
     }
-    if room.quota_bytes.is_some() && copies.len() > 1 {
-        let mailboxes = copies.iter().map(|copy| &copy.mailbox);
-        mailbox::prefetch_used(room.snapshot, mailboxes)?;
-    }
     for copy in copies {
-        room.check(&copy.mailbox, entry.size)?;
         entry.read = copy.folder == Folder::Sent;
         changes.insert(&copy.mailbox, copy.folder, copy.unid, &entry, message);
     }
-    Ok(())
 }

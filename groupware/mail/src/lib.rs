@@ -39,6 +39,7 @@ mod query;
 mod reading;
 pub mod restored;
 mod since;
+mod undelivered;
 mod unid;
 mod view;
 

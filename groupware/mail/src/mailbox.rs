@@ -65,14 +65,14 @@ pub fn used_bytes(snapshot: &dyn Snapshot, mailbox: &str) -> Result<u64, MailErr
 /// The store's.
 pub(crate) fn prefetch_used<'a>(
     snapshot: &dyn Snapshot,
-    mailboxes: impl Iterator<Item = &'a Arc<str>>,
+    mailboxes: impl Iterator<Item = &'a str>,
 ) -> Result<(), StoreError> {
     if !snapshot.is_far() {
         return Ok(());
     }
     let (mut soon, (from, to)) = (Soon::default(), keys::COUNTS);
     for mailbox in mailboxes {
-        soon.range(Arc::clone(mailbox), from, to);
+        soon.range(mailbox, from, to);
     }
     snapshot.prefetch(&soon)
 }

@@ -55,6 +55,7 @@ impl World {
                 now_us: NOW_US + i64::from(self.changes) * 1_000_000,
                 ids: Ids::from_random(u128::from(self.changes) << 8),
                 quota_bytes: None,
+                full: &BTreeSet::new(),
             })
         });
         let decision = decided.unwrap();

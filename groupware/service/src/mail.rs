@@ -1,6 +1,7 @@
 //! Mail's decisions on the way to the store.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use groupware_mail::numbering::{self, Unnumbered};
@@ -241,6 +242,8 @@ struct Round {
     now_us: i64,
     ids: Ids,
     look: Look,
+    /// Others whose shares have no room for what is decided.
+    full: Mutex<BTreeSet<Arc<str>>>,
 }
 
 impl Round {
@@ -249,6 +252,7 @@ impl Round {
             now_us,
             ids: Ids::from_random(service.random_bits()),
             look: Look::new(uptime),
+            full: Mutex::default(),
         }
     }
 
@@ -260,19 +264,32 @@ impl Round {
         snapshot: &dyn Snapshot,
         decide: impl Fn(&Context<'_>) -> Result<Decision, MailError>,
     ) -> Result<(Batch, (Option<Unid>, bool)), MailError> {
-        let decision = decide(&Context {
-            snapshot,
-            directory: service.auth.people(),
-            mailbox,
-            now_us: self.now_us,
-            ids: self.ids,
-            quota_bytes: service.mail_quota_bytes(),
-        })?;
-        let of = (caller, mailbox);
-        self.look
-            .at(&service.quotas, of, snapshot, &decision.batch)?
-            .map_err(|full| refusal(&full, mailbox))?;
-        Ok((decision.batch, (decision.made, decision.more)))
+        let mut full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let decision = decide(&Context {
+                snapshot,
+                directory: service.auth.people(),
+                mailbox,
+                now_us: self.now_us,
+                ids: self.ids,
+                quota_bytes: service.mail_quota_bytes(),
+                full: &full,
+            })?;
+            let of = (caller, mailbox);
+            let checked = self
+                .look
+                .at(&service.quotas, of, snapshot, &decision.batch)?;
+            match checked {
+                Ok(()) => return Ok((decision.batch, (decision.made, decision.more))),
+                // Those who are known already were not left out: the decision is not of a kind that does.
+                Err(NoRoom::Full(others))
+                    if !others.contains(mailbox) && !others.is_subset(&full) =>
+                {
+                    full.extend(others);
+                }
+                Err(reason) => return Err(refusal(&reason, mailbox)),
+            }
+        }
     }
 }
 

@@ -8,7 +8,7 @@
 //! share. Whoever is trusted, as a study's generator is, is not counted. On a disk that is nearly full nobody stores
 //! more than there was.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -38,8 +38,8 @@ const DELIVERED_WITHIN: Duration = Duration::from_secs(3600);
 /// Why something isn't stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NoRoom {
-    /// The share of this mailbox's owner is used up.
-    Full(Arc<str>),
+    /// The shares of the owners of these mailboxes are used up.
+    Full(BTreeSet<Arc<str>>),
     /// The sender has put so much into others' mailboxes that it has to wait.
     TooMuch(Duration),
     /// The disk is nearly full.
@@ -50,10 +50,12 @@ impl NoRoom {
     /// A sentence for the user with this mailbox.
     pub(crate) fn message(&self, own: &str) -> String {
         match self {
-            Self::Full(mailbox) if **mailbox == *own => {
-                "This would take more than your share of the disk.".to_owned()
-            }
-            Self::Full(mailbox) => format!("The mailbox of {mailbox} is full."),
+            Self::Full(mailboxes) => match mailboxes.first() {
+                Some(other) if !mailboxes.contains(own) => {
+                    format!("The mailbox of {other} is full.")
+                }
+                _ => "This would take more than your share of the disk.".to_owned(),
+            },
             Self::TooMuch(wait) => {
                 let seconds = wait.as_secs() + 1;
                 format!("You have sent very much. Try again in {seconds} seconds.")
@@ -161,10 +163,14 @@ impl Quotas {
             return Ok(Ok(()));
         }
         let mut added = added(snapshot, batch, own)?;
+        let mut full = BTreeSet::new();
         for (mailbox, added) in &mut added {
             if !self.has_room(snapshot, batch, (mailbox, added), now)? {
-                return Ok(Err(NoRoom::Full(Arc::clone(mailbox))));
+                full.insert(Arc::clone(mailbox));
             }
+        }
+        if !full.is_empty() {
+            return Ok(Err(NoRoom::Full(full)));
         }
         let delivered = bytes_elsewhere(batch, own);
         if delivered > 0
@@ -490,7 +496,7 @@ mod tests {
         store.commit(mail).await.unwrap();
         let more = |bytes| new("ada", "c/e/2", bytes);
         assert_eq!(check(&store, &quotas, &more(9_000), START), Ok(()));
-        let full = Err(NoRoom::Full("ada".into()));
+        let full = Err(NoRoom::Full(["ada".into()].into()));
         assert_eq!(check(&store, &quotas, &more(1_000), START), full);
         // Whoever removes something needs no room for the note of it, which takes an older one's place.
         let place = Numbered::new("m/l/").number(("m/h".into(), 0), 0, Form::Ring(9));
@@ -536,7 +542,7 @@ mod tests {
             .add("ada", "m/c/inbox", [-1, 0, -500])
             .add("ada", "m/c/trash", [1, 0, 500]);
         assert_eq!(check(&store, &quotas, &moved, START), Ok(()));
-        let full = |mailbox: &str| Err(NoRoom::Full(mailbox.into()));
+        let full = |mailbox: &str| Err(NoRoom::Full([mailbox.into()].into()));
         let may = |batch: &Batch| check(&store, &quotas, batch, START);
         // Far beyond the share nothing may become larger.
         assert_eq!(may(&put("ada", "c/e/1", 19_000)), Ok(()));
@@ -592,7 +598,7 @@ mod tests {
         full.put("ada", "d/q", usage(2000));
         full.add("ada", "m/c/inbox", [1, 1, 8000]);
         store.commit(full).await.unwrap();
-        let full = Err(NoRoom::Full("ada".into()));
+        let full = Err(NoRoom::Full(["ada".into()].into()));
         let changed = |bytes, counted| {
             let mut batch = put("ada", "d/d/x/1", bytes);
             batch.put("ada", "d/q", usage(counted));

@@ -65,6 +65,7 @@ impl World {
                 now_us: self.now_us,
                 ids,
                 quota_bytes: None,
+                full: &BTreeSet::new(),
             })
         })
     }
