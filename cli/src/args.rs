@@ -449,11 +449,12 @@ pub(crate) struct ServeArgs {
         value_delimiter = ','
     )]
     pub(crate) resolver: Vec<SocketAddr>,
-    /// Most bytes of the messages of one mailbox, whoever sends them
+    /// Most bytes of the messages of one mailbox, whoever sends them; "none" for no bound
     #[arg(
         long,
         env = "PLIMSOLL_MAIL_QUOTA",
         default_value_t = 2 << 30,
+        value_parser = quota,
         value_name = "BYTES"
     )]
     pub(crate) mail_quota: u64,
@@ -466,11 +467,12 @@ pub(crate) struct ServeArgs {
     )]
     pub(crate) mailbox_pad: u64,
     /// Most bytes that a user stores: messages, meetings, documents, attachments, and uploads under way
-    /// together. What trusted clients send is held against it for documents alone
+    /// together; "none" for no bound
     #[arg(
         long,
         env = "PLIMSOLL_QUOTA",
         default_value_t = 2 << 30,
+        value_parser = quota,
         value_name = "BYTES"
     )]
     pub(crate) quota: u64,
@@ -589,6 +591,16 @@ fn duration(text: &str) -> Result<Duration, String> {
         .parse()
         .map_err(|_| "a time, such as 250ms or 2s".to_owned())?;
     Duration::try_from(signed).map_err(|_| "a time that isn't negative".to_owned())
+}
+
+/// A number of bytes, or none at all.
+fn quota(text: &str) -> Result<u64, String> {
+    match text {
+        "none" => Ok(u64::MAX),
+        number => number
+            .parse()
+            .map_err(|_| "a number of bytes, or none".to_owned()),
+    }
 }
 
 /// A time that may be given in days.

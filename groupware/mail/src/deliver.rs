@@ -242,7 +242,13 @@ pub(crate) fn put_sent(
         let unid = Unid::new(context.now_us, ids.take());
         let report = undelivered::report(context, unid, &delivered, &full);
         let entry = Entry::of(&report, context.now_us);
-        changes.insert(&context.mailbox.into(), Folder::Inbox, unid, &entry, &report);
+        changes.insert(
+            &context.mailbox.into(),
+            Folder::Inbox,
+            unid,
+            &entry,
+            &report,
+        );
         let own_bytes = parcel.message.len() + report.len();
         room.check(context.mailbox, own_bytes as u64)?;
     }
@@ -273,7 +279,13 @@ pub fn receive(
     }
     let copies = copies(to, context.now_us, &mut ids);
     let mut changes = Changes::new(context.snapshot, context.now_us);
-    put(&mut changes, &copies, &traced.into(), context.now_us, &mut ids);
+    put(
+        &mut changes,
+        &copies,
+        &traced.into(),
+        context.now_us,
+        &mut ids,
+    );
     Ok(Decision {
         batch: changes.into_batch()?,
         made: copies.first().map(|copy| copy.unid),

@@ -31,7 +31,10 @@ pub(crate) fn report(
     let addresses: Vec<String> = users.iter().map(|user| directory.email(user)).collect();
     let head = Head::of(message);
     let parsed = head.parse();
-    let subject = parsed.as_ref().and_then(|it| it.subject()).unwrap_or_default();
+    let subject = parsed
+        .as_ref()
+        .and_then(|it| it.subject())
+        .unwrap_or_default();
     let mut builder = MessageBuilder::new()
         .date(Date::new(context.now_us / 1_000_000))
         .from(Address::new_address(
@@ -44,10 +47,7 @@ pub(crate) fn report(
         ))
         .message_id(MessageId::new(format!("{unid}@{domain}")))
         // RFC 3834, 5: programs don't answer it.
-        .header(
-            "Auto-Submitted",
-            HeaderType::Raw(Raw::new("auto-replied")),
-        )
+        .header("Auto-Submitted", HeaderType::Raw(Raw::new("auto-replied")))
         .subject(Text::new(format!("Not delivered to all: {subject}")));
     if let Some(id) = parsed.as_ref().and_then(|it| it.message_id()) {
         builder = builder.in_reply_to(MessageId::new(id.to_owned()));
@@ -99,8 +99,16 @@ fn head_bytes(message: &[u8]) -> usize {
     let most = &message[..message.len().min(HEAD_BYTES)];
     let ends = most.windows(4).position(|it| it == b"\r\n\r\n");
     let ends = ends.map(|at| at + 2);
-    let ends = ends.or_else(|| most.windows(2).position(|it| it == b"\n\n").map(|at| at + 1));
-    let last_line = || most.iter().rposition(|byte| *byte == b'\n').map(|at| at + 1);
+    let ends = ends.or_else(|| {
+        most.windows(2)
+            .position(|it| it == b"\n\n")
+            .map(|at| at + 1)
+    });
+    let last_line = || {
+        most.iter()
+            .rposition(|byte| *byte == b'\n')
+            .map(|at| at + 1)
+    };
     ends.or_else(last_line).unwrap_or_default()
 }
 

@@ -1,9 +1,8 @@
 //! Decisions about documents on the way to the store.
 
-use groupware_documents::{self as documents, Context, Decision, DocumentError, Reason, Who};
-
-use groupware_net::Source;
+use groupware_documents::{Context, Decision, DocumentError, Reason, Who};
 use groupware_runtime::Caller;
+use groupware_store::Snapshot;
 
 use crate::change::{self, ChangeError};
 use crate::quotas::{Look, NoRoom};
@@ -56,16 +55,8 @@ fn refusal(full: &NoRoom, mailbox: &str) -> DocumentError {
 ///
 /// # Errors
 /// The store's.
-pub fn room(service: &Service, caller: &Caller, mailbox: &str) -> Result<u64, DocumentError> {
-    let store = service.store();
-    match caller.source() {
-        Source::Trusted => {
-            let quota_bytes = service.quota_bytes();
-            store.read(|snapshot| documents::room(snapshot, mailbox, quota_bytes))
-        }
-        _ => {
-            let now = service.uptime();
-            store.read(|snapshot| Ok(service.quotas.room(snapshot, mailbox, now)?))
-        }
-    }
+pub fn room(service: &Service, mailbox: &str) -> Result<u64, DocumentError> {
+    let now = service.uptime();
+    let room = |snapshot: &dyn Snapshot| service.quotas.room(snapshot, mailbox, now);
+    Ok(service.store().read(room)?)
 }

@@ -154,16 +154,11 @@ pub async fn note_read(
     }
 }
 
-/// Whether a message of so many bytes from a caller has room in a mailbox, as far as that is known before it is
-/// there.
+/// Whether a message of so many bytes has room in a mailbox, as far as that is known before it is there.
 ///
 /// # Errors
 /// The store's.
-pub fn has_room(
-    service: &Service,
-    caller: &Caller,
-    (mailbox, bytes): (&Arc<str>, u64),
-) -> Result<bool, StoreError> {
+pub fn has_room(service: &Service, (mailbox, bytes): (&Arc<str>, u64)) -> Result<bool, StoreError> {
     let now = service.uptime();
     service.store().read(|snapshot| {
         if let Some(most) = service.mail_quota_bytes()
@@ -172,7 +167,7 @@ pub fn has_room(
             return Ok(false);
         }
         let message = (mailbox, bytes);
-        service.quotas.may_take(caller, snapshot, message, now)
+        service.quotas.may_take(snapshot, message, now)
     })
 }
 

@@ -5,8 +5,8 @@
 //! What a mailbox holds is counted when it grows first and then kept up to date by what is added; it is
 //! counted anew where the share seems to be used up, and now and then. Whose share is used up can still read,
 //! mark, move, and remove; and what is there, as a meeting that others change, may take a little more than the
-//! share. Whoever is trusted, as a study's generator is, is not counted. On a disk that is nearly full nobody stores
-//! more than there was.
+//! share. That holds for every client: quotas don't depend on addresses. What trusted programs, such as a study's
+//! generator, put into others' mailboxes has no rate. On a disk that is nearly full nobody stores more than there was.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -30,6 +30,8 @@ const FULL_FOR: Duration = Duration::from_secs(10);
 const MORE_PART: u64 = 8;
 /// By how much records may grow on a disk that is nearly full: more than by an answer to a meeting of many, or a name.
 const LITTLE_BYTES: i64 = 4 << 10;
+/// From so many bytes on a quota is none: the greatest number that a configuration file can have.
+const UNBOUNDED: u64 = i64::MAX.unsigned_abs();
 /// KiB that one source may put into others' mailboxes at once: 256 MiB, …
 const DELIVERED_KIB: u32 = 256 << 10;
 /// … and again in an hour.
@@ -114,6 +116,8 @@ pub(crate) struct Quotas {
 struct Count {
     bytes: u64,
     counted: Duration,
+    /// Something was removed since, so that it pays to count again.
+    is_less: bool,
 }
 
 impl Quotas {
@@ -131,6 +135,8 @@ impl Quotas {
 
     /// Has other quotas hold from now on.
     pub(crate) fn set(&self, (bytes, mail_bytes): (u64, Option<u64>)) {
+        // Without a quota, what is added is not counted.
+        self.lock().clear();
         self.bytes.store(bytes, Relaxed);
         self.mail_bytes
             .store(mail_bytes.unwrap_or(u64::MAX), Relaxed);
@@ -141,9 +147,14 @@ impl Quotas {
         self.bytes.load(Relaxed)
     }
 
+    /// Whether there is such a bound.
+    fn is_bounded(&self) -> bool {
+        self.bytes() < UNBOUNDED
+    }
+
     /// Most bytes that the messages of one mailbox may have.
     pub(crate) fn mail_bytes(&self) -> Option<u64> {
-        Some(self.mail_bytes.load(Relaxed)).filter(|bytes| *bytes < u64::MAX)
+        Some(self.mail_bytes.load(Relaxed)).filter(|bytes| *bytes < UNBOUNDED)
     }
 
     /// Looks whether a caller's batch may be stored: whether those whose mailboxes grow by it have room,
@@ -158,11 +169,13 @@ impl Quotas {
         if self.store.is_short_of_room() && grows(snapshot, batch, own)? {
             return Ok(Err(NoRoom::Disk));
         }
-        let source = caller.source();
-        if source == Source::Trusted {
-            return Ok(Ok(()));
+        let mut added = match self.is_bounded() {
+            true => added(snapshot, batch, own)?,
+            false => HashMap::new(),
+        };
+        if self.is_bounded() {
+            self.note_removals(batch);
         }
-        let mut added = added(snapshot, batch, own)?;
         let mut full = BTreeSet::new();
         for (mailbox, added) in &mut added {
             if !self.has_room(snapshot, batch, (mailbox, added), now)? {
@@ -224,19 +237,15 @@ impl Quotas {
         self.delivered.admit(source, kib, now)
     }
 
-    /// Whether so many bytes that a caller sends have room in a mailbox, as far as that is known before they
+    /// Whether so many bytes that somebody sends have room in a mailbox, as far as that is known before they
     /// are there.
     pub(crate) fn may_take(
         &self,
-        caller: &Caller,
         snapshot: &dyn Snapshot,
         (mailbox, bytes): (&Arc<str>, u64),
         now: Duration,
     ) -> Result<bool, StoreError> {
-        match caller.source() {
-            Source::Trusted => Ok(true),
-            _ => self.fits(snapshot, (mailbox, bytes), self.bytes(), now),
-        }
+        Ok(!self.is_bounded() || self.fits(snapshot, (mailbox, bytes), self.bytes(), now)?)
     }
 
     /// The bytes that a user may still store.
@@ -246,6 +255,9 @@ impl Quotas {
         mailbox: &str,
         now: Duration,
     ) -> Result<u64, StoreError> {
+        if !self.is_bounded() {
+            return Ok(u64::MAX);
+        }
         let used = self.used_bytes(snapshot, mailbox, now)?;
         Ok(self.bytes().saturating_sub(used))
     }
@@ -276,13 +288,17 @@ impl Quotas {
             if count.bytes.saturating_add(added) <= most {
                 return Ok(true);
             }
-            if now < count.counted + FULL_FOR {
+            if !count.is_less && now < count.counted + FULL_FOR {
                 return Ok(false);
             }
         }
         let bytes = self.used_bytes(snapshot, mailbox, now)?;
-        let counted = now;
-        self.note(mailbox, Count { bytes, counted });
+        let count = Count {
+            bytes,
+            counted: now,
+            is_less: false,
+        };
+        self.note(mailbox, count);
         Ok(bytes.saturating_add(added) <= most)
     }
 
@@ -292,6 +308,18 @@ impl Quotas {
             counts.clear();
         }
         counts.insert(Arc::clone(mailbox), count);
+    }
+
+    /// Mailboxes from which a batch removes something may have room again.
+    fn note_removals(&self, batch: &Batch) {
+        let mut counts = self.lock();
+        for op in &batch.ops {
+            if let Op::Delete { partition, .. } | Op::DeleteRange { partition, .. } = op
+                && let Some(count) = counts.get_mut(partition)
+            {
+                count.is_less = true;
+            }
+        }
     }
 
     /// So many bytes are to be added to what a mailbox holds.
@@ -507,18 +535,26 @@ mod tests {
             Numbered::new(vec![7; 200]),
         );
         assert_eq!(check(&store, &quotas, &removal, START), Ok(()));
-        // What wasn't stored after all, and what was removed, is noticed after a while.
+        // What wasn't stored after all is noticed after a while, what is removed at once.
         let later = START + FULL_FOR;
         assert_eq!(check(&store, &quotas, &more(1_000), later), Ok(()));
         let mut removal = Batch::new();
         removal.delete("ada", "c/e/1");
+        assert_eq!(check(&store, &quotas, &more(60_000), later), full);
+        assert_eq!(check(&store, &quotas, &removal, later), Ok(()));
         store.commit(removal).await.unwrap();
-        let later = later + FULL_FOR;
         assert_eq!(check(&store, &quotas, &more(60_000), later), Ok(()));
+        // Whoever sends it, and unless there is no quota.
         let trusted = Caller::internal();
         let huge = more(200_000);
-        let checked = store.read(|snapshot| quotas.check((&trusted, ""), snapshot, &huge, later));
-        assert_eq!(checked.unwrap(), Ok(()));
+        let by_trusted =
+            || store.read(|snapshot| quotas.check((&trusted, "ada"), snapshot, &huge, later));
+        assert_eq!(by_trusted().unwrap(), full);
+        quotas.set((UNBOUNDED, None));
+        assert_eq!(by_trusted().unwrap(), Ok(()));
+        assert_eq!(check(&store, &quotas, &huge, later), Ok(()));
+        quotas.set((100_000, None));
+        assert_eq!(by_trusted().unwrap(), full);
     }
 
     fn new(mailbox: &str, key: &str, bytes: usize) -> Batch {

@@ -404,7 +404,7 @@ impl<'a> Session<'a> {
             // Told of the message as a whole, the others would not get it either. Whoever asks often learns how much
             // room there is, as by sending.
             let message = (mailbox, envelope.size.max(1));
-            match has_room(&self.shared.service, &self.caller, message) {
+            match has_room(&self.shared.service, message) {
                 Ok(true) => drop(envelope.users.insert(mailbox.to_string())),
                 Ok(false) => {}
                 Err(_) => return "451 4.3.0 Not now: try again later",

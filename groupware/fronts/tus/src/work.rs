@@ -28,7 +28,7 @@ pub(crate) fn check_place(
 
 /// Whether so many bytes more may be set aside.
 pub(crate) fn check_room(front: &Tus, owner: &Owner, bytes: u64) -> Result<(), UploadFailure> {
-    if room(&front.service, owner.caller(), owner.mailbox())? >= bytes {
+    if room(&front.service, owner.mailbox())? >= bytes {
         return Ok(());
     }
     let message = "This would take more than your share of the disk.";

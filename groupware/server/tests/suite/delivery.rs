@@ -1,8 +1,9 @@
 //! Who gets a message, and who doesn't.
 
+use groupware_server::Config;
 use serde_json::json;
 
-use crate::mail::world_with;
+use crate::mail::{World, world_with};
 use crate::support::*;
 
 #[test]
@@ -23,5 +24,74 @@ fn a_namesake_of_another_organization_gets_nothing() {
         if status != 201 {
             assert_error(&reply, status);
         }
+    }
+}
+
+/// Ann writes to Bob, who has no room, and to Cy. A quota of mail or a share of the disk stops the copy of Bob alone.
+#[test]
+fn a_full_mailbox_stops_nobody_elses_copy() {
+    let bounds: [fn(&mut Config); 2] = [
+        |config| config.mail_quota_bytes = Some(100_000),
+        |config| config.limits.quota_bytes = 100_000,
+    ];
+    for bound in bounds {
+        let world = world_with(bound);
+        let cy = register(&world.server, &["cy"]).remove(0);
+        let large = json!({
+            "to": ["bob"],
+            "content": [{ "contentType": "text/plain", "data": "x ".repeat(45_000) }],
+        });
+        world.send("bob", &json!({ "to": ["cy"], "content": large["content"] }));
+        let to_both = |subject: &str| {
+            let content = json!([{ "contentType": "text/plain", "data": "x ".repeat(15_000) }]);
+            json!({ "to": ["bob"], "cc": ["cy"], "subject": subject, "content": content })
+        };
+        // Where nobody has room, the sender learns at once.
+        let alone = json!({ "to": ["bob"], "content": to_both("x")["content"] });
+        assert_error(&world.json("ann", "POST", "/outbox", &alone), 507);
+        let of_cy = |path: &str| {
+            let auth = basic("cy", &cy);
+            let headers = [("authorization", auth.as_str())];
+            let path = format!("/mail/cy/api/mail{path}");
+            send(world.server.address(), "GET", &path, &headers, b"").json()
+        };
+        empty(&world, &cy);
+        world.send("ann", &to_both("Pier"));
+        assert_eq!(world.list("bob", "/inbox").len(), 0);
+        assert_eq!(of_cy("/inbox")[0]["subject"], "Pier");
+        let report = &world.list("ann", "/inbox")[0];
+        assert_eq!(report["subject"], "Not delivered to all: Pier");
+        let path = report["href"].as_str().unwrap();
+        let report = world.get("ann", &format!("{path}?format=mime"));
+        let report = String::from_utf8(report.body).unwrap();
+        for text in [
+            "report-type=\"delivery-status\"",
+            "bob@localhost: the mailbox is full",
+            "Final-Recipient: rfc822; bob@localhost",
+            "Subject: Pier",
+            "Auto-Submitted: auto-replied",
+        ] {
+            assert!(report.contains(text), "{text}\n{report}");
+        }
+        assert!(!report.contains("Final-Recipient: rfc822; cy"), "{report}");
+    }
+}
+
+/// Removes what is in the inbox of Cy.
+fn empty(world: &World, password: &str) {
+    let auth = basic("cy", password);
+    let headers = [("authorization", auth.as_str())];
+    let ask = |method: &str, path: &str| {
+        let reply = send(world.server.address(), method, path, &headers, b"");
+        assert_eq!(reply.status, 200, "{reply:?}");
+        reply
+    };
+    for line in ask("GET", "/mail/cy/api/mail/inbox")
+        .json()
+        .as_array()
+        .unwrap()
+    {
+        let path = line["href"].as_str().unwrap();
+        ask("DELETE", &format!("{path}?permanently=true"));
     }
 }

@@ -495,9 +495,9 @@ fn a_share_of_the_disk_is_a_users_own() {
     assert_eq!(put("a", 60_000).status, 201);
     assert_error(&put("b", 60_000), 507);
     // In its place, the same content counts once; under another name, twice.
-    assert_eq!(put("b", 39_000).status, 201);
+    assert_eq!(put("b", 30_000).status, 201);
     assert_error(
-        &ada.json("POST", DOCUMENTS, &json!({ "x": "y".repeat(2000) })),
+        &ada.json("POST", DOCUMENTS, &json!({ "x": "y".repeat(9500) })),
         507,
     );
     // A body of unknown length is cut off where the share ends.
@@ -507,8 +507,8 @@ fn a_share_of_the_disk_is_a_users_own() {
         ada.auth
     );
     stream.write_all(head.as_bytes()).unwrap();
-    stream.write_all(b"9c4\r\n").unwrap();
-    stream.write_all(&[1; 2500]).unwrap();
+    stream.write_all(b"2710\r\n").unwrap();
+    stream.write_all(&[1; 10_000]).unwrap();
     stream.write_all(b"\r\n0\r\n\r\n").unwrap();
     assert_error(&read_reply(stream).unwrap(), 507);
     assert_eq!(
@@ -519,7 +519,7 @@ fn a_share_of_the_disk_is_a_users_own() {
     assert_eq!(put("c", 60_000).status, 201);
     assert_eq!(ada.send("DELETE", &path, &[], b"").status, 200);
     assert_eq!(
-        ada.json("POST", DOCUMENTS, &json!({ "x": "y".repeat(2000) }))
+        ada.json("POST", DOCUMENTS, &json!({ "x": "y".repeat(9500) }))
             .status,
         201
     );

@@ -2,11 +2,11 @@
 //! others goes on.
 
 use crate::support::*;
-use groupware_server::Server;
+use groupware_server::{Config, Server};
 use serde_json::{Value, json};
 
 const QUOTA_BYTES: u64 = 100_000;
-/// Whoever comes from this machine is not counted.
+/// Clients of all addresses are counted: some come through a proxy.
 const FROM_AFAR: [(&str, &str); 2] = [
     ("x-forwarded-for", "192.0.2.1"),
     ("x-forwarded-proto", "https"),
@@ -14,18 +14,22 @@ const FROM_AFAR: [(&str, &str); 2] = [
 
 struct World {
     server: Server,
+    config: Config,
     /// What lets in Ada, whose share is used up, and Bob.
     auth: [String; 2],
 }
 
 impl World {
     fn new() -> Self {
-        let mut config = config();
-        config.limits.quota_bytes = QUOTA_BYTES;
-        let server = Server::start(config).unwrap();
+        let config = config();
+        let server = Server::start(config.clone()).unwrap();
         let passwords = register(&server, &["ada", "bob"]);
         let auth = [basic("ada", &passwords[0]), basic("bob", &passwords[1])];
-        Self { server, auth }
+        Self {
+            server,
+            config,
+            auth,
+        }
     }
 
     fn ask(&self, who: usize, from: &[(&str, &str)], asked: (&str, &str), body: &Value) -> Reply {
@@ -60,8 +64,8 @@ impl World {
         self.ask(who, &FROM_AFAR, (method, path), body).status
     }
 
-    /// Has Ada write herself a little more than her share holds: each is in two folders.
-    fn fill(&self) {
+    /// Has Ada write herself a little more than her share will hold: each is in two folders.
+    fn fill(&mut self) {
         for (subject, bytes) in [("one", 38_000), ("two", 12_000)] {
             let mail = json!({
                 "subject": subject,
@@ -73,6 +77,8 @@ impl World {
         let used = self.here(0, "GET", "/mail/ada/api/mail/quota", &Value::Null);
         let used = used.json()["usedSize"].as_u64().unwrap() << 10;
         assert!((QUOTA_BYTES..QUOTA_BYTES / 8 * 9).contains(&used), "{used}");
+        self.config.limits.quota_bytes = QUOTA_BYTES;
+        self.server.reload(self.config.clone()).unwrap();
     }
 
     fn invite(&self, organizer: &str, attendee: &str) -> String {
@@ -97,14 +103,16 @@ impl World {
 
 #[test]
 fn mail_can_be_read_marked_moved_and_removed() {
-    let world = World::new();
+    let mut world = World::new();
     world.fill();
     let inbox = "/mail/ada/api/mail/inbox";
     let lines = world.here(0, "GET", inbox, &Value::Null).json();
     let href = |nth: usize| lines[nth]["href"].as_str().unwrap();
     let ada = |method: &str, path: &str| world.afar(0, method, path, &Value::Null);
-    // There is no room for one more.
+    // There is no room for one more, whatever address it comes from.
     let mail = json!({ "subject": "x", "to": ["ada"], "content": [] });
+    let outbox = "/mail/ada/api/mail/outbox";
+    assert_eq!(world.ask(0, &[], ("POST", outbox), &mail).status, 507);
     assert_eq!(
         world.afar(0, "POST", "/mail/ada/api/mail/outbox", &mail),
         507
@@ -135,7 +143,7 @@ fn mail_can_be_read_marked_moved_and_removed() {
 
 #[test]
 fn meetings_with_others_are_changed_answered_and_called_off() {
-    let world = World::new();
+    let mut world = World::new();
     let (bobs, adas) = (world.invite("bob", "ada"), world.invite("ada", "bob"));
     let (to_ada, to_bob) = (world.invitation(0, "ada"), world.invitation(1, "bob"));
     world.fill();
@@ -168,7 +176,7 @@ fn meetings_with_others_are_changed_answered_and_called_off() {
 
 #[test]
 fn documents_can_become_smaller_and_go() {
-    let world = World::new();
+    let mut world = World::new();
     let documents = "/docs/ada/notes/api/data/documents";
     let long = json!({ "Text": "x".repeat(1000) });
     let made = world.here(0, "POST", documents, &long);

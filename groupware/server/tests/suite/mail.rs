@@ -5,7 +5,7 @@ use groupware_server::{Config, Data, Server};
 use serde_json::{Value, json};
 
 pub(crate) struct World {
-    server: Server,
+    pub(crate) server: Server,
     ann: String,
     bob: String,
 }

@@ -601,7 +601,7 @@ fn the_sweep_takes_expired_uploads_and_what_nothing_refers_to() {
     config.admin_token = Some(TOKEN.into());
     config.limits.upload_lifetime = Duration::ZERO;
     config.limits.sweep_interval = Duration::from_millis(20);
-    config.limits.quota_bytes = 1000;
+    config.limits.quota_bytes = 20_000;
     let server = Server::start(config).unwrap();
     let ada = User::new(&server);
     let files = |name: &str| {
@@ -618,13 +618,15 @@ fn the_sweep_takes_expired_uploads_and_what_nothing_refers_to() {
         }
         count
     };
-    let path = ada.upload(900);
+    let path = ada.upload(15_000);
     wait_for("the upload to expire", || {
         ada.send("HEAD", &path, &[VERSION], b"").status == 404 && files("uploads") == 0
     });
     // What was set aside for it is free again.
     let file = format!("{}/Body/x", ada.document);
-    assert_eq!(ada.send("PUT", &file, &[], &[1; 900]).status, 201);
+    wait_for("room", || {
+        ada.send("PUT", &file, &[], &[1; 15_000]).status == 201
+    });
     let other = format!("{}/Body/y", ada.document);
     assert_eq!(ada.send("PUT", &other, &[], &[2; 90]).status, 201);
     assert_eq!(ada.send("DELETE", &file, &[], b"").status, 200);

@@ -178,7 +178,7 @@ impl Inbox {
         if announced.is_some_and(|length: u64| length > domino.attachment_bytes) {
             return Err(too_large(domino.attachment_bytes).into());
         }
-        let owner_room = room(&domino.service, user.caller(), user.mailbox())?;
+        let owner_room = room(&domino.service, user.mailbox())?;
         let mut share = domino.set_aside.share(user.mailbox());
         if !share.grow(announced.unwrap_or_default(), owner_room) {
             return Err(no_room().into());
