@@ -288,7 +288,15 @@ pub(crate) fn findings(facts: &Facts<'_>) -> Vec<String> {
     findings.extend(headroom(facts));
     findings.extend(demand(cells));
     findings.extend(furthest(study, published));
+    findings.extend(moments(study));
     findings
+}
+
+/// What another run of the same seed sends otherwise.
+fn moments(study: &StudyFacts) -> Option<String> {
+    let steps = crate::format::first_few(&study.moments);
+    let told = format!("The seed does not repeat the time of day, sent by {steps}.");
+    (!study.moments.is_empty()).then_some(told)
 }
 
 fn incomplete(summary: &Summary) -> Option<String> {

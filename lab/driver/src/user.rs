@@ -363,6 +363,7 @@ impl<C: Client> Shared<C> {
     pub(crate) async fn send(&self, user: &mut User<C>, request: RequestId) -> Exchange {
         let deadline = self.timers.timer();
         let (session, scope) = (&mut user.session, &mut user.scope);
+        scope.begin_request();
         let exchange = self.client.exchange(session, request, scope, &deadline);
         exchange.await
     }

@@ -515,6 +515,7 @@ impl<C: Client> SetupRun<C> {
         let mut left = requests.clone();
         let mut next = left.next();
         while let Some(request) = next {
+            user.scope.begin_request();
             let exchange =
                 shared
                     .client

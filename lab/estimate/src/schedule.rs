@@ -23,6 +23,14 @@ pub fn schedule(study: &Study, plan: &Plan, disk_bytes: u64, waits: Waits) -> St
     let mut text = String::new();
     let _ = writeln!(text, "{}: {}", plan.study, plan.title);
     let _ = writeln!(text, "seed {}, speed {}", plan.seed, plan.speed);
+    let moments = &plan.question.workload.moments;
+    if !moments.is_empty() {
+        let steps = lab_analysis::format::first_few(moments);
+        let _ = writeln!(
+            text,
+            "the seed does not repeat the time of day, sent by {steps}"
+        );
+    }
     if (plan.speed - 1.0).abs() > f64::EPSILON {
         let _ = writeln!(
             text,

@@ -1,5 +1,7 @@
 //! Secrets taken out of texts that are kept or shown.
 
+use lab_filters::Encoding;
+
 use crate::given::Given;
 use crate::template::{Escape, push_url};
 
@@ -8,7 +10,7 @@ pub const MASK: &str = "***";
 
 impl Given {
     /// The text with a mark in the place of each secret, as it is and as requests write it: in JSON, forms,
-    /// paths, and XML.
+    /// paths, XML, hexadecimal, and base64 with whatever stands around it.
     #[must_use]
     pub fn mask(&self, text: &str) -> String {
         let mut forms: Vec<String> = self.secrets().flat_map(written).collect();
@@ -39,7 +41,24 @@ fn written(value: &str) -> Vec<String> {
     let mut in_path = String::new();
     push_url(value, &mut in_path);
     forms.push(in_path);
+    forms.push(Encoding::Hex.encode(value.as_bytes()));
+    forms.extend((0..3).flat_map(|before| within_base64(before, value.as_bytes())));
     forms
+}
+
+/// The letters of base64, of both alphabets, that this value alone decides behind so many bytes; none of a short value,
+/// whose letters stand in other texts as well.
+fn within_base64(before: usize, value: &[u8]) -> impl Iterator<Item = String> {
+    const LEAST: usize = 6;
+    let bytes = [&[0; 3][..before], value].concat();
+    let own = (before * 8).div_ceil(6)..bytes.len() * 8 / 6;
+    [Encoding::Base64, Encoding::Base64Url]
+        .into_iter()
+        .filter_map(move |encoding| {
+            let form = encoding.encode(&bytes);
+            let form = form.get(own.clone()).filter(|form| form.len() >= LEAST);
+            form.map(str::to_owned)
+        })
 }
 
 #[cfg(test)]
@@ -80,6 +99,21 @@ mod tests {
         }
         assert_eq!(given.mask("shown stays"), "shown stays");
         assert!(!format!("{given:?}").contains("p&q"));
+    }
+
+    #[test]
+    fn a_secret_is_masked_within_base64_and_hexadecimal() {
+        let given = given(&[("S", "correct-horse?>")]);
+        for around in ["", "a", "ab", "abc", "ada:"] {
+            let text = format!("{around}correct-horse?>{around}");
+            for encoding in [Encoding::Base64, Encoding::Base64Url, Encoding::Hex] {
+                let masked = given.mask(&encoding.encode(text.as_bytes()));
+                assert!(masked.contains(MASK), "{around}: {masked}");
+                // What is left tells of one letter at either end at most.
+                let left = masked.len() - MASK.len();
+                assert!(left <= around.len() * 4 + 6, "{around}: {masked}");
+            }
+        }
     }
 
     #[test]

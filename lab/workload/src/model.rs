@@ -314,6 +314,22 @@ impl Workload {
         asked
     }
 
+    /// Names of the steps of its session that the seed doesn't repeat: what they send has the time of day, or a
+    /// signature with a random part.
+    #[must_use]
+    pub fn moments(&self) -> Vec<String> {
+        let is_of_the_moment = |step: &&Step| {
+            let mut found = false;
+            let noted = steps(std::slice::from_ref(*step), &mut |template: &Template| {
+                found |= template.is_of_the_moment();
+                Ok::<(), std::convert::Infallible>(())
+            });
+            noted.is_ok() && found
+        };
+        let steps = self.session.steps.iter().filter(is_of_the_moment);
+        steps.map(|step| step.name.clone()).collect()
+    }
+
     /// The slot of a variable.
     #[must_use]
     pub fn slot(&self, name: &str) -> Option<Slot> {

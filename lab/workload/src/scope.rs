@@ -72,6 +72,8 @@ struct Rare {
     no_row: Option<Box<str>>,
     /// The values before the first session, where each session is somebody new.
     first_values: Option<Box<[Stored]>>,
+    /// The time of day in µs since 1970, as the request under way was first asked for it.
+    now_us: Option<i64>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -192,6 +194,20 @@ impl UserScope {
     #[must_use]
     pub fn base_date(&self) -> Date {
         self.base_date
+    }
+
+    /// A request begins: what it asks of the time of day is read anew.
+    pub fn begin_request(&mut self) {
+        if let Some(rare) = &mut self.rare {
+            rare.now_us = None;
+        }
+    }
+
+    /// The time of day in µs since 1970, the same for all of a request.
+    pub(crate) fn now_us(&mut self) -> i64 {
+        let rare = self.rare.get_or_insert_default();
+        let read = || jiff::Timestamp::now().as_microsecond();
+        *rare.now_us.get_or_insert_with(read)
     }
 
     /// Appends a value of the environment.

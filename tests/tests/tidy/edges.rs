@@ -346,6 +346,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-workload",
         ],
     ),
+    ("lab-filters", &[]),
     ("lab-fleet", &["lab-driver"]),
     (
         "lab-history",
@@ -402,7 +403,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "lab-trial",
         &["lab-archive", "lab-counts", "lab-plan", "lab-stats"],
     ),
-    ("lab-workload", &[]),
+    ("lab-workload", &["lab-filters"]),
     (
         "plimsoll",
         &[

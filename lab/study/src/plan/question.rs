@@ -55,6 +55,7 @@ pub(crate) fn question(study: &Study, speed: f64) -> Result<Question, String> {
             populations,
             tags: tags(study),
             needs: needs(study),
+            moments: moments(study),
         },
     })
 }
@@ -104,6 +105,16 @@ fn workloads(study: &Study) -> Vec<(&str, &Workload)> {
         each.push(("", &study.workload));
     }
     each
+}
+
+/// The steps that the seed doesn't repeat, whatever population does them.
+fn moments(study: &Study) -> Vec<String> {
+    let of = |(population, workload): (&str, &Workload)| {
+        let steps = workload.moments().into_iter();
+        let named = steps.map(|step| step_of(population, &step));
+        named.collect::<Vec<_>>()
+    };
+    workloads(study).into_iter().flat_map(of).collect()
 }
 
 /// What all steps need of answers, whatever population does them.

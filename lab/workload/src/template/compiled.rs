@@ -181,6 +181,17 @@ impl Template {
             .for_each(|(_, template)| template.asked(asked));
     }
 
+    /// Whether the seed doesn't repeat it: it has the time of day, or a signature with a random part.
+    pub(crate) fn is_of_the_moment(&self) -> bool {
+        let is_piece = |piece: &Piece| match piece {
+            Piece::Literal(_) => false,
+            Piece::Plain { expression, .. } => expression.is_of_the_moment(),
+            Piece::Jinja { expression, .. } => parse::is_of_the_moment(expression),
+        };
+        let mut sets = self.sets.iter();
+        self.pieces.iter().any(is_piece) || sets.any(|(_, template)| template.is_of_the_moment())
+    }
+
     /// Notes which variables it can't be rendered without, in the order in which it comes to them; of expressions
     /// of minijinja, which may do without, none.
     pub(crate) fn uses(&self, uses: &mut Vec<Use>) {

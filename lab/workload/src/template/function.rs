@@ -19,6 +19,10 @@ pub enum Kind {
     Profile,
     /// The name of an environment variable.
     Given,
+    /// The format of a time, and an offset or none.
+    Time,
+    /// Values of any kind.
+    Values,
 }
 
 /// A function of the template language.
@@ -50,6 +54,15 @@ pub(crate) enum Call {
     Profile,
     Env,
     Secret,
+    Now,
+    NowMs,
+    NowUs,
+    NowText,
+    RandomText,
+    RandomLetters,
+    RandomDigits,
+    RandomHex,
+    Jwt,
 }
 
 const fn function(name: &'static str, usage: &'static str, kind: Kind, call: Call) -> Function {
@@ -148,7 +161,74 @@ pub const FUNCTIONS: &[Function] = &[
         Kind::Given,
         Call::Secret,
     ),
+    function(
+        "now",
+        "now(): the time of day in seconds since 1970; all of a request have the same",
+        Kind::Numbers(0),
+        Call::Now,
+    ),
+    function(
+        "now_ms",
+        "now_ms(): the same in milliseconds",
+        Kind::Numbers(0),
+        Call::NowMs,
+    ),
+    function(
+        "now_us",
+        "now_us(): the same in microseconds",
+        Kind::Numbers(0),
+        Call::NowUs,
+    ),
+    function(
+        "now_text",
+        "now_text('%Y-%m-%dT%H:%M:%SZ', '+5m'): the time of day in UTC as a text, that much later",
+        Kind::Time,
+        Call::NowText,
+    ),
+    function(
+        "random_text",
+        "random_text(n): so many random letters and digits",
+        Kind::Numbers(1),
+        Call::RandomText,
+    ),
+    function(
+        "random_letters",
+        "random_letters(n): so many random lower-case letters",
+        Kind::Numbers(1),
+        Call::RandomLetters,
+    ),
+    function(
+        "random_digits",
+        "random_digits(n): so many random digits",
+        Kind::Numbers(1),
+        Call::RandomDigits,
+    ),
+    function(
+        "random_hex",
+        "random_hex(n): so many random hexadecimal digits",
+        Kind::Numbers(1),
+        Call::RandomHex,
+    ),
+    function(
+        "jwt",
+        "jwt({'sub': 'ada', 'exp': now() + 300}, secret('JWT_KEY'), 'HS256', {'kid': 'a'}): a signed token",
+        Kind::Values,
+        Call::Jwt,
+    ),
 ];
+
+impl Function {
+    /// Whether the seed doesn't repeat what it gives.
+    pub(crate) fn is_of_the_moment(&self) -> bool {
+        self.call.is_of_the_moment()
+    }
+}
+
+impl Call {
+    pub(crate) fn is_of_the_moment(self) -> bool {
+        matches!(self, Self::Now | Self::NowMs | Self::NowUs | Self::NowText)
+    }
+}
 
 /// The function called `name`.
 pub(crate) fn find(name: &str) -> Option<&'static Function> {
@@ -187,7 +267,16 @@ pub(crate) fn call_numbers(
     let number = |at: usize| numbers.get(at).copied().unwrap_or(0);
     match call {
         Call::Take | Call::Pick => return Err("it takes the name of a list".into()),
-        Call::Profile | Call::Env | Call::Secret => return Err("it takes a text".into()),
+        Call::Profile | Call::Env | Call::Secret | Call::NowText | Call::Jwt => {
+            return Err("it takes a text".into());
+        }
+        Call::Now => return Ok(Outcome::Number(scope.now_us() / 1_000_000)),
+        Call::NowMs => return Ok(Outcome::Number(scope.now_us() / 1_000)),
+        Call::NowUs => return Ok(Outcome::Number(scope.now_us())),
+        Call::RandomText => random(scope.choice(), &ALPHANUMERIC[..], number(0), out)?,
+        Call::RandomLetters => random(scope.choice(), &ALPHANUMERIC[10..36], number(0), out)?,
+        Call::RandomDigits => random(scope.choice(), &ALPHANUMERIC[..10], number(0), out)?,
+        Call::RandomHex => random(scope.choice(), &ALPHANUMERIC[..16], number(0), out)?,
         Call::Neighbour => {
             return Ok(Outcome::Number(scope.neighbour(number(0))));
         }
@@ -214,6 +303,30 @@ pub(crate) fn call_numbers(
         Call::TextOfSize => filler(scope.choice(), number(0), out)?,
     }
     Ok(Outcome::Text)
+}
+
+/// Digits, then lower-case letters, then upper-case ones.
+const ALPHANUMERIC: &[u8; 62] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+const MAX_RANDOM: i64 = 1 << 20;
+
+fn random(choice: &mut ChoiceStream, of: &[u8], n: i64, out: &mut String) -> Result<(), String> {
+    if !(0..=MAX_RANDOM).contains(&n) {
+        return Err(format!("{n} is not within 0 to {MAX_RANDOM}"));
+    }
+    let drawn = (0..n).map(|_| char::from(of[choice.below(of.len() as u64) as usize]));
+    out.extend(drawn);
+    Ok(())
+}
+
+/// A time in µs since 1970 as a text in UTC, so much later.
+pub(crate) fn now_text(now_us: i64, format: &str, offset: Option<&str>) -> Result<String, String> {
+    let offset: jiff::SignedDuration = match offset.map(str::parse) {
+        None => jiff::SignedDuration::ZERO,
+        Some(read) => read.map_err(|_| "an offset is written as `+5m` or `-2h`".to_owned())?,
+    };
+    let time = jiff::Timestamp::from_microsecond(now_us).and_then(|now| now.checked_add(offset));
+    let text = time.and_then(|time| jiff::fmt::strtime::format(format, time));
+    text.map_err(|error| format!("`{format}` is no format of a time: {error}"))
 }
 
 fn pad(number: i64, width: i64, out: &mut String) -> Result<(), String> {

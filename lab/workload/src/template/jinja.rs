@@ -18,7 +18,7 @@ use crate::render_error::RenderError;
 use crate::scope::{Seen, Slot, UserScope};
 
 /// The filters of the language, by name: those of minijinja that make sense in a request, and
-/// `number`, `urlencode`, `xml`, `json`.
+/// `number`, `urlencode`, `xml`, `json`, and those of `lab_filters`.
 pub const FILTERS: &[&str] = &[
     "abs",
     "bool",
@@ -52,6 +52,24 @@ pub const FILTERS: &[&str] = &[
     "urlencode",
     "xml",
     "json",
+    "md5",
+    "sha1",
+    "sha256",
+    "sha384",
+    "sha512",
+    "hmac",
+    "base64",
+    "base64url",
+    "hex",
+    "unbase64",
+    "unhex",
+    "urldecode",
+    "jwt_claims",
+    "match",
+    "replace_all",
+    "json_path",
+    "floor",
+    "ceil",
 ];
 
 /// Names that minijinja itself gives a meaning.
@@ -124,6 +142,7 @@ fn environment() -> Environment<'static> {
         Value::from_safe_string(out)
     });
     add_number_filters(&mut environment);
+    lab_filters::add(&mut environment);
     for function in FUNCTIONS {
         match function.kind {
             Kind::Profile => {
@@ -154,6 +173,17 @@ fn environment() -> Environment<'static> {
                     },
                 );
             }
+            Kind::Time => {
+                let text = |state: &State, format: &str, offset: Option<&str>| {
+                    with_scope(state, |borrowed| {
+                        let now = borrowed.scope.now_us();
+                        function::now_text(now, format, offset).map_err(invalid)
+                    })
+                };
+                environment.add_function(function.name, text);
+            }
+            // Those of `lab_filters`.
+            Kind::Values => {}
             Kind::Numbers(count) => {
                 environment.add_function(
                     function.name,
@@ -410,6 +440,10 @@ fn push_value(value: &Value, out: &mut String) -> Result<Output, Error> {
     }
     match value.as_str() {
         Some(text) => out.push_str(text),
+        None if value.kind() == ValueKind::Bytes => {
+            let cause = "these are bytes, and no text: encode them by `base64` or `hex`";
+            return Err(invalid(cause.to_owned()));
+        }
         None => {
             let _ = write!(out, "{value}");
         }

@@ -8,7 +8,7 @@ use minijinja::value::ValueKind;
 use super::constant;
 use super::error::{Help, TemplateError};
 use super::escape::{Escape, push_form, push_json, push_part_name};
-use super::function::{self, Call, FUNCTIONS, Kind};
+use super::function::{self, Call, FUNCTIONS, Function, Kind};
 use super::jinja::{self, FILTERS, GLOBALS, Jinja};
 use super::piece::{Piece, Plain};
 use super::profile::Profile;
@@ -277,6 +277,7 @@ impl Parser<'_> {
                     secret: function.call == Call::Secret,
                 })
             }
+            Kind::Time | Kind::Values => None,
             // Read at once, so that what is wrong with it has its place.
             Kind::Profile => {
                 let text = tokens.get(*at).filter(|t| t.kind == TokenKind::Text)?;
@@ -504,6 +505,14 @@ impl Parser<'_> {
 /// What a condition can't hold, because it would never mean what it says.
 fn check_condition(tokens: &[Token], i: usize) -> Result<(), Fault> {
     let token = &tokens[i];
+    let function = function::find(token.text).filter(|_| token.kind == TokenKind::Name);
+    if function.is_some_and(Function::is_of_the_moment) {
+        let help = "`set` a variable to it, and ask for that";
+        return Err(Fault {
+            message: "a condition can't ask for the time of day".to_owned(),
+            help: Some(Help::Text(help.to_owned())),
+        });
+    }
     let lists = function::find(token.text).is_some_and(|f| f.kind == Kind::List);
     if lists && token.kind == TokenKind::Name && mark(tokens, i + 1, "(") {
         let help = "`set` a variable to it, and ask for that";
@@ -547,6 +556,26 @@ fn environment_name<'a>(token: &Token<'a>) -> Option<&'a str> {
 fn given<'a>(tokens: &[Token<'a>]) -> Option<&'a str> {
     let name = tokens.get(1).and_then(environment_name)?;
     (mark(tokens, 0, "(") && mark(tokens, 2, ")")).then_some(name)
+}
+
+/// Whether the seed doesn't repeat an expression of minijinja.
+pub(super) fn is_of_the_moment(expression: &Jinja) -> bool {
+    let tokens = match expression.is_text() {
+        true => code_tokens(expression.source()),
+        false => tokens(expression.source()),
+    };
+    // Signatures of these kinds have a random part.
+    let draws = |text: &str| {
+        ["'ES", "'PS", "\"ES", "\"PS"]
+            .iter()
+            .any(|begin| text.starts_with(begin))
+    };
+    let signs = tokens.iter().any(|token| token.text == "jwt");
+    tokens.iter().any(|token| match token.kind {
+        TokenKind::Name => function::find(token.text).is_some_and(Function::is_of_the_moment),
+        TokenKind::Text => signs && draws(token.text),
+        TokenKind::Number | TokenKind::Mark => false,
+    })
 }
 
 /// Notes what an expression of minijinja asks of the environment.

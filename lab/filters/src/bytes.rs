@@ -1,0 +1,42 @@
+//! Values as bytes and as texts.
+
+use std::borrow::Cow;
+
+use minijinja::Error;
+use minijinja::ErrorKind;
+use minijinja::value::{Value, ValueKind};
+
+/// A value's bytes: those of a text in UTF-8; of a number, its digits; of what was captured, its first entry.
+pub(crate) fn of(value: &Value) -> Result<Cow<'_, [u8]>, Error> {
+    match value.kind() {
+        ValueKind::Undefined => Err(Error::from(ErrorKind::UndefinedError)),
+        ValueKind::None => Err(super::invalid("there is no value, but null".to_owned())),
+        _ => Ok(match (value.as_str(), value.as_bytes()) {
+            (Some(text), _) => Cow::Borrowed(text.as_bytes()),
+            (None, Some(bytes)) => Cow::Borrowed(bytes),
+            (None, None) => Cow::Owned(value.to_string().into_bytes()),
+        }),
+    }
+}
+
+/// A value's text; bytes that are none are an error.
+pub(crate) fn text(value: &Value) -> Result<Cow<'_, str>, Error> {
+    let no_text = |_| super::invalid("these are bytes, and no text".to_owned());
+    match of(value)? {
+        Cow::Borrowed(bytes) => std::str::from_utf8(bytes)
+            .map(Cow::Borrowed)
+            .map_err(no_text),
+        Cow::Owned(bytes) => match String::from_utf8(bytes) {
+            Ok(text) => Ok(Cow::Owned(text)),
+            Err(error) => Err(no_text(error.utf8_error())),
+        },
+    }
+}
+
+/// Bytes as a value: a text where they are one.
+pub(crate) fn value(bytes: Vec<u8>) -> Value {
+    match String::from_utf8(bytes) {
+        Ok(text) => Value::from(text),
+        Err(error) => Value::from_bytes(error.into_bytes()),
+    }
+}

@@ -1,0 +1,71 @@
+//! Bytes as text and back.
+
+use base64::Engine;
+use base64::alphabet;
+use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{
+    GeneralPurpose, GeneralPurposeConfig, STANDARD, URL_SAFE_NO_PAD,
+};
+
+/// How bytes are written as a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoding {
+    /// Two lower-case digits a byte.
+    Hex,
+    /// Of RFC 4648, section 4, padded.
+    Base64,
+    /// Of RFC 4648, section 5, without padding.
+    Base64Url,
+}
+
+/// Reads with padding or without, since tokens have none and mails have some.
+const LENIENT: GeneralPurposeConfig =
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+const FROM_STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
+const FROM_URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
+
+impl Encoding {
+    /// As a template names it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hex => "hex",
+            Self::Base64 => "base64",
+            Self::Base64Url => "base64url",
+        }
+    }
+
+    /// The one of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Hex, Self::Base64, Self::Base64Url]
+            .into_iter()
+            .find(|one| one.name() == name)
+    }
+
+    /// The text of these bytes.
+    #[must_use]
+    pub fn encode(self, bytes: &[u8]) -> String {
+        match self {
+            Self::Hex => hex::encode(bytes),
+            Self::Base64 => STANDARD.encode(bytes),
+            Self::Base64Url => URL_SAFE_NO_PAD.encode(bytes),
+        }
+    }
+}
+
+/// The bytes of a text in base64 of either alphabet; line breaks are passed over.
+pub(crate) fn from_base64(text: &[u8]) -> Result<Vec<u8>, String> {
+    let kept: Vec<u8> = text
+        .iter()
+        .copied()
+        .filter(|b| !b.is_ascii_whitespace())
+        .collect();
+    let engine = match kept.iter().any(|b| matches!(b, b'-' | b'_')) {
+        true => FROM_URL_SAFE,
+        false => FROM_STANDARD,
+    };
+    engine
+        .decode(kept)
+        .map_err(|error| format!("it is not base64: {error}"))
+}

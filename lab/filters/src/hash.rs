@@ -1,0 +1,77 @@
+//! Hashes and keyed hashes.
+
+use md5::{Digest, Md5};
+use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, SHA256, SHA384, SHA512};
+use ring::hmac::{HMAC_SHA1_FOR_LEGACY_USE_ONLY, HMAC_SHA256, HMAC_SHA384, HMAC_SHA512, Key, sign};
+
+/// A hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hash {
+    /// RFC 1321: for servers that ask for it.
+    Md5,
+    /// FIPS 180-4, as the others.
+    Sha1,
+    /// 256 bits.
+    Sha256,
+    /// 384 bits.
+    Sha384,
+    /// 512 bits.
+    Sha512,
+}
+
+impl Hash {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Md5,
+        Self::Sha1,
+        Self::Sha256,
+        Self::Sha384,
+        Self::Sha512,
+    ];
+
+    /// As a template names it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Md5 => "md5",
+            Self::Sha1 => "sha1",
+            Self::Sha256 => "sha256",
+            Self::Sha384 => "sha384",
+            Self::Sha512 => "sha512",
+        }
+    }
+
+    /// The one of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.name() == name)
+    }
+}
+
+/// The hash of these bytes.
+#[must_use]
+pub fn digest(hash: Hash, bytes: &[u8]) -> Vec<u8> {
+    let algorithm = match hash {
+        Hash::Md5 => return Md5::digest(bytes).to_vec(),
+        Hash::Sha1 => &SHA1_FOR_LEGACY_USE_ONLY,
+        Hash::Sha256 => &SHA256,
+        Hash::Sha384 => &SHA384,
+        Hash::Sha512 => &SHA512,
+    };
+    ring::digest::digest(algorithm, bytes).as_ref().to_vec()
+}
+
+/// HMAC (RFC 2104) of these bytes by a key.
+///
+/// # Errors
+/// MD5 is no hash for it here.
+pub fn hmac(hash: Hash, key: &[u8], bytes: &[u8]) -> Result<Vec<u8>, String> {
+    let algorithm = match hash {
+        Hash::Md5 => return Err("HMAC by MD5 is not supported: use `sha1` or `sha256`".to_owned()),
+        Hash::Sha1 => HMAC_SHA1_FOR_LEGACY_USE_ONLY,
+        Hash::Sha256 => HMAC_SHA256,
+        Hash::Sha384 => HMAC_SHA384,
+        Hash::Sha512 => HMAC_SHA512,
+    };
+    Ok(sign(&Key::new(algorithm, key), bytes).as_ref().to_vec())
+}

@@ -1,0 +1,84 @@
+//! Regular expressions and JSON paths, each compiled once by each thread.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use regex::{Regex, RegexBuilder};
+use serde_json_path::JsonPath;
+
+/// So many are kept; more than any workload has, unless patterns are made of values.
+const KEPT: usize = 256;
+/// Largest compiled pattern.
+const MAX_PATTERN_BYTES: usize = 1 << 20;
+/// Largest text that is read as JSON.
+const MAX_JSON_BYTES: usize = 1 << 20;
+
+thread_local! {
+    static PATTERNS: RefCell<HashMap<Box<str>, Regex>> = RefCell::default();
+    static PATHS: RefCell<HashMap<Box<str>, JsonPath>> = RefCell::default();
+}
+
+/// The first group of a pattern's first match, or the whole match of one without groups.
+pub(crate) fn first(text: &str, pattern: &str) -> Result<Option<String>, String> {
+    let found = |regex: &Regex| {
+        let captures = regex.captures(text)?;
+        let found = captures.get(1).or_else(|| captures.get(0))?;
+        Some(found.as_str().to_owned())
+    };
+    with_pattern(pattern, found)
+}
+
+/// The text with all matches of a pattern replaced; `$1` and `$name` are groups of the match.
+pub(crate) fn replace_all(text: &str, pattern: &str, by: &str) -> Result<String, String> {
+    with_pattern(pattern, |regex| regex.replace_all(text, by).into_owned())
+}
+
+/// What a JSON path finds in a text: the value where it finds one, all of them otherwise, `None` without any.
+pub(crate) fn json_path(text: &str, path: &str) -> Result<Option<serde_json::Value>, String> {
+    if text.len() > MAX_JSON_BYTES {
+        return Err(format!(
+            "{} bytes are more than the {MAX_JSON_BYTES} that are read as JSON",
+            text.len()
+        ));
+    }
+    let document: serde_json::Value =
+        serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
+    let compile =
+        || JsonPath::parse(path).map_err(|error| format!("`{path}` is no JSON path: {error}"));
+    PATHS.with_borrow_mut(|kept| {
+        let found = kept_or_made(kept, path, compile)?.query(&document).all();
+        Ok(match &*found {
+            [] => None,
+            [one] => Some((*one).clone()),
+            all => Some(all.iter().map(|one| (*one).clone()).collect()),
+        })
+    })
+}
+
+/// A pattern may stand between slashes, as it does in captures.
+fn with_pattern<T>(pattern: &str, act: impl FnOnce(&Regex) -> T) -> Result<T, String> {
+    let inner = pattern
+        .strip_prefix('/')
+        .and_then(|rest| rest.strip_suffix('/'));
+    let inner = inner.unwrap_or(pattern);
+    let compile = || {
+        let mut builder = RegexBuilder::new(inner);
+        let compiled = builder.size_limit(MAX_PATTERN_BYTES).build();
+        compiled.map_err(|error| format!("`{pattern}` is no regular expression: {error}"))
+    };
+    PATTERNS.with_borrow_mut(|kept| kept_or_made(kept, inner, compile).map(act))
+}
+
+fn kept_or_made<'k, T>(
+    kept: &'k mut HashMap<Box<str>, T>,
+    text: &str,
+    make: impl FnOnce() -> Result<T, String>,
+) -> Result<&'k T, String> {
+    if !kept.contains_key(text) {
+        if kept.len() >= KEPT {
+            kept.clear();
+        }
+        kept.insert(text.into(), make()?);
+    }
+    Ok(&kept[text])
+}
