@@ -160,7 +160,16 @@ fn a_user_goes_through_each_example_and_all_is_as_it_says() {
             .args(["try", "example.workload.yaml", "--url", &url])
             .current_dir(folder.path())
             .env("PLIMSOLL_STATE", folder.path().join("state"))
-            .envs(["API_USER", "API_PASSWORD", "API_TOKEN", "API_KEY"].map(|name| (name, "sesame")))
+            .envs(
+                [
+                    "API_USER",
+                    "API_PASSWORD",
+                    "API_TOKEN",
+                    "API_KEY",
+                    "JWT_KEY",
+                ]
+                .map(|name| (name, "sesame")),
+            )
             .stdin(Stdio::null())
             .output()
             .expect("it runs");
