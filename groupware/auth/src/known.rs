@@ -303,6 +303,10 @@ impl Directory for Known {
         }
     }
 
+    fn registered(&self, user: &str) -> Option<i64> {
+        self.users.registered(user)
+    }
+
     fn email(&self, user: &str) -> String {
         self.users.email(user)
     }

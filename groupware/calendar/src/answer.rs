@@ -330,8 +330,7 @@ fn inform_delegate(
     (user, held): (&str, Option<&HeldEntry>),
 ) {
     let copied = held.filter(|held| {
-        held.entry.event.organizer.user == event.organizer.user
-            && held.entry.state != State::Cancelled
+        context.is_of_organizer(&held.entry.event, event) && held.entry.state != State::Cancelled
     });
     if let Some(held) = copied {
         let copy = Entry {

@@ -4,7 +4,7 @@ use groupware_ids::Ids;
 use groupware_people::Directory;
 use groupware_store::{Batch, Snapshot};
 
-use crate::Entry;
+use crate::{Entry, Event};
 
 /// What a decision reads: one consistent state of the store, the users, the moment, and the
 /// identifiers that it may give away.
@@ -23,6 +23,20 @@ pub struct Context<'a> {
     /// Who is invited to an event for the first time is taken not to hold it, without a look: the batch asserts
     /// that. Whoever has lost the commit decides again without this.
     pub presumes_absent: bool,
+}
+
+impl Context<'_> {
+    /// Whether a copy of an event comes from the organizer of another one: from the same account, not from one that had
+    /// its name before.
+    pub(crate) fn is_of_organizer(&self, copy: &Event, event: &Event) -> bool {
+        copy.organizer.user == event.organizer.user && self.has_its_organizer(copy)
+    }
+
+    /// Whether the account is still there that an event comes from.
+    pub(crate) fn has_its_organizer(&self, event: &Event) -> bool {
+        let registered = self.directory.registered(&event.organizer.user);
+        registered.is_some_and(|since| since <= event.created)
+    }
 }
 
 /// What is to be committed, and what the owner's calendar then holds.

@@ -157,7 +157,7 @@ pub(crate) fn invite(
     ids: &mut Ids,
 ) {
     if let Some(held) = held
-        && held.entry.event.organizer.user != event.organizer.user
+        && !context.is_of_organizer(&held.entry.event, event)
     {
         return;
     }

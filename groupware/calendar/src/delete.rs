@@ -56,7 +56,7 @@ pub(crate) fn withdraw(
     user: &str,
 ) -> Result<(), CalendarError> {
     let held = mailbox::load(context.snapshot, user, &event.uid)?
-        .filter(|held| held.entry.event.organizer.user == event.organizer.user);
+        .filter(|held| context.is_of_organizer(&held.entry.event, event));
     let Some(held) = held else { return Ok(()) };
     match held.entry.state {
         State::Invited { .. } => changes.replace(user, &event.uid, Some(&held), None),
@@ -79,6 +79,9 @@ pub(crate) fn organizers_entry(
     copy: &Entry,
 ) -> Result<Option<HeldEntry>, CalendarError> {
     let event = &copy.event;
+    if !context.has_its_organizer(event) {
+        return Ok(None);
+    }
     let held = mailbox::load(context.snapshot, &event.organizer.user, &event.uid)?;
     Ok(held.filter(|held| held.entry.state == State::Own))
 }

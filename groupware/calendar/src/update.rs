@@ -251,8 +251,7 @@ fn refresh(
 ) -> Result<(), CalendarError> {
     let held = mailbox::load(context.snapshot, user, &event.uid)?;
     let is_copy = held.as_ref().is_some_and(|held| {
-        held.entry.event.organizer.user == event.organizer.user
-            && held.entry.state != State::Cancelled
+        context.is_of_organizer(&held.entry.event, event) && held.entry.state != State::Cancelled
     });
     let unanswered = event
         .attendee(user)

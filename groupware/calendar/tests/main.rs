@@ -12,4 +12,5 @@ mod lists;
 mod properties;
 mod scheduling;
 mod stored;
+mod successor;
 mod support;

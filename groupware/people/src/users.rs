@@ -200,6 +200,10 @@ impl Directory for Users {
             .map(|account| account.name.key().to_string()))
     }
 
+    fn registered(&self, user: &str) -> Option<i64> {
+        self.find(user).map(|account| account.created)
+    }
+
     fn email(&self, user: &str) -> String {
         [user, "@", &self.domain].concat()
     }

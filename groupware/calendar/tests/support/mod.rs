@@ -3,6 +3,8 @@
 
 pub(crate) mod brought;
 
+use std::collections::BTreeMap;
+
 use groupware_calendar::{
     Action, ActionBody, CalendarError, Context, Decision, Entry, EventQuery, Format, Ids,
     InvitationQuery, Invitations, Target, UpdateOptions, answer, create, delete, event, events,
@@ -15,8 +17,8 @@ use serde_json::{Value, json};
 /// 2026-01-01T00:00:00Z.
 pub(crate) const NOW: i64 = 1_767_225_600;
 
-/// `user00000@localhost` … as many as asked.
-pub(crate) struct Users(pub(crate) u32);
+/// `user00000@localhost` … as many as asked, and when some of them were registered; the others were always there.
+pub(crate) struct Users(pub(crate) u32, pub(crate) BTreeMap<String, i64>);
 
 impl Directory for Users {
     fn user(&self, address: &str) -> Result<Option<String>, StoreError> {
@@ -26,6 +28,10 @@ impl Directory for Users {
             .and_then(|digits| digits.parse::<u32>().ok())
             .is_some_and(|number| number < self.0);
         Ok(known.then(|| name.to_owned()))
+    }
+
+    fn registered(&self, user: &str) -> Option<i64> {
+        Some(self.1.get(user).copied().unwrap_or_default())
     }
 
     fn email(&self, user: &str) -> String {
@@ -68,7 +74,7 @@ impl World {
     pub(crate) fn new(users: u32) -> Self {
         Self {
             store: Store::memory(StoreOptions::default()).unwrap(),
-            users: Users(users),
+            users: Users(users, BTreeMap::new()),
             now: NOW,
             seed: 1,
         }

@@ -21,6 +21,10 @@ impl Directory for Users {
         Ok(USERS.contains(&name).then(|| name.to_owned()))
     }
 
+    fn registered(&self, _: &str) -> Option<i64> {
+        Some(0)
+    }
+
     fn email(&self, user: &str) -> String {
         format!("{user}@localhost")
     }
