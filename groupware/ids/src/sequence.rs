@@ -2,7 +2,7 @@
 
 /// A source of identifiers that starts from 128 random bits of the caller's. Deciding again from the
 /// same bits gives the same names.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ids(u128);
 
 impl Ids {

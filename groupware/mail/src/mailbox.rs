@@ -630,6 +630,18 @@ pub fn remove_shared(snapshot: &dyn Snapshot) -> Result<Vec<Batch>, StoreError> 
     Ok(batches)
 }
 
+/// The record of the first message that a batch brings into a mailbox. It is there as long as the message is, wherever
+/// that is moved.
+pub fn new_body(batch: &Batch) -> Option<(&Arc<str>, &[u8])> {
+    batch.ops.iter().find_map(|op| match op {
+        Op::Put { partition, key, .. } => {
+            let is_in = |(from, to): (&[u8], &[u8])| (from..to).contains(&&key[..]);
+            (is_in(keys::BODIES) || is_in(keys::MARKS)).then_some((partition, &key[..]))
+        }
+        _ => None,
+    })
+}
+
 /// How large a shared body is.
 fn shared_bytes(snapshot: &dyn Snapshot, body: Unid) -> Result<u64, StoreError> {
     let (key, mut bytes) = (keys::shared_body(body), 0);

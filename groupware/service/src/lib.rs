@@ -3,6 +3,7 @@
 pub mod calendar;
 mod change;
 pub mod documents;
+mod doubts;
 mod folders;
 mod lane;
 pub mod mail;
@@ -12,6 +13,7 @@ mod service;
 mod user;
 
 pub use change::{ChangeError, change, change_aside};
+pub use doubts::{Fingerprint, fingerprint};
 pub use folders::{Folders, GONE_S, Holder, NOTED_EACH_S, OtherFolders};
 pub use service::{Parts, Service, Settings, Usage};
 pub use user::User;

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use groupware_mail::numbering::{self, Unnumbered};
 use groupware_mail::{
-    Context, Decision, Ids, MailError, Reason, Unid, limits, mark, restored, stored_bytes,
+    Context, Decision, Ids, MailError, Reason, Unid, limits, mark, new_body, restored, stored_bytes,
 };
 use groupware_runtime::Caller;
 use groupware_store::{Batch, CommitError, Snapshot, StoreError};
 
 use crate::change::{self, ChangeError, patiently};
+use crate::doubts::{Doubt, Fingerprint};
 use crate::quotas::{Look, NoRoom};
 use crate::service::Service;
 use crate::user::User;
@@ -130,12 +131,63 @@ pub async fn change_with_message(
         return change_in(service, (caller, mailbox), decide).await;
     }
     let round = Round::new(service, service.now_us(), service.uptime());
+    change_aside(service, (caller, mailbox), &Arc::new(round), decide).await
+}
+
+/// Decides and commits apart from whoever else is served.
+async fn change_aside(
+    service: &Service,
+    (caller, mailbox): (&Caller, &str),
+    round: &Arc<Round>,
+    decide: impl Fn(&Context<'_>) -> Result<Decision, MailError> + Send + Sync + 'static,
+) -> Result<Option<Unid>, ChangeError<MailError>> {
     let (there, of) = (service.clone(), (caller.clone(), mailbox.to_owned()));
+    let round = Arc::clone(round);
     let changed = change::change_aside(service, caller, move |snapshot| {
         round.decide(&there, (&of.0, &of.1), snapshot, &decide)
     });
     let (made, _) = changed.await?;
     Ok(made)
+}
+
+/// Decides as [`change_with_message`] does about a message that a client sent. Where it could not be told whether the
+/// same was stored already, it is stored once: `sent` says what is the same.
+///
+/// # Errors
+/// See [`ChangeError`].
+pub async fn deliver(
+    service: &Service,
+    (caller, mailbox): (&Caller, &str),
+    (bytes, sent): (usize, impl Fn() -> Fingerprint),
+    decide: impl Fn(&Context<'_>) -> Result<Decision, MailError> + Send + Sync + 'static,
+) -> Result<Option<Unid>, ChangeError<MailError>> {
+    let doubts = &service.doubts;
+    let first = doubts.find(mailbox, &sent, service.uptime());
+    let is_again = first.is_some();
+    let round = match first {
+        Some(doubt) => Round::again(doubt, service.uptime()),
+        None => Round::new(service, service.now_us(), service.uptime()),
+    };
+    let round = Arc::new(round);
+    let at = (caller, mailbox);
+    let done = match bytes as u64 <= limits::LARGE_BYTES {
+        true => {
+            let decide = |snapshot: &dyn Snapshot| round.decide(service, at, snapshot, &decide);
+            let changed = change::change(service, caller, decide).await;
+            changed.map(|(made, _)| made)
+        }
+        false => change_aside(service, at, &round, decide).await,
+    };
+    match &done {
+        Err(ChangeError::Commit(CommitError::Unknown(_))) => {
+            if let Some(doubt) = round.doubt() {
+                doubts.note(mailbox, sent(), service.uptime(), doubt);
+            }
+        }
+        Ok(_) if is_again => doubts.settle(mailbox, sent()),
+        _ => {}
+    }
+    done
 }
 
 /// Notes that a message was read. Where there is no room for the note, it is read all the same.
@@ -239,6 +291,10 @@ struct Round {
     look: Look,
     /// Others whose shares have no room for what is decided.
     full: Mutex<BTreeSet<Arc<str>>>,
+    /// The delivery that this one repeats.
+    first: Option<Doubt>,
+    /// What a batch of this round brings, for whoever can't tell whether it was stored.
+    brought: Mutex<Option<Doubt>>,
 }
 
 impl Round {
@@ -248,7 +304,45 @@ impl Round {
             ids: Ids::from_random(service.random_bits()),
             look: Look::new(uptime),
             full: Mutex::default(),
+            first: None,
+            brought: Mutex::default(),
         }
+    }
+
+    /// A delivery once more, with the moment and the names that it had.
+    fn again(first: Doubt, uptime: Duration) -> Self {
+        Self {
+            now_us: first.now_us,
+            ids: first.ids,
+            look: Look::new(uptime),
+            full: Mutex::default(),
+            first: Some(first),
+            brought: Mutex::default(),
+        }
+    }
+
+    /// What the last batch brought.
+    fn doubt(&self) -> Option<Doubt> {
+        let brought = self.brought.lock().unwrap_or_else(PoisonError::into_inner);
+        brought.clone()
+    }
+
+    /// Notes what a batch brings. Where it may be there already, the batch holds only if it isn't.
+    fn bring(&self, batch: &mut Batch, made: Option<Unid>) {
+        let Some((partition, key)) = new_body(batch) else {
+            return;
+        };
+        let record = (Arc::clone(partition), key.to_vec());
+        if self.first.is_some() {
+            batch.assert_absent(Arc::clone(&record.0), record.1.clone());
+        }
+        let mut brought = self.brought.lock().unwrap_or_else(PoisonError::into_inner);
+        *brought = Some(Doubt {
+            now_us: self.now_us,
+            ids: self.ids,
+            record,
+            made,
+        });
     }
 
     /// The batch, the message that comes of it, and whether there is more to do.
@@ -259,9 +353,15 @@ impl Round {
         snapshot: &dyn Snapshot,
         decide: impl Fn(&Context<'_>) -> Result<Decision, MailError>,
     ) -> Result<(Batch, (Option<Unid>, bool)), MailError> {
+        if let Some(first) = &self.first {
+            let (partition, key) = &first.record;
+            if snapshot.get(partition, key)?.is_some() {
+                return Ok((Batch::new(), (first.made, false)));
+            }
+        }
         let mut full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            let decision = decide(&Context {
+            let mut decision = decide(&Context {
                 snapshot,
                 directory: service.auth.people(),
                 mailbox,
@@ -275,7 +375,10 @@ impl Round {
                 .look
                 .at(&service.quotas, of, snapshot, &decision.batch)?;
             match checked {
-                Ok(()) => return Ok((decision.batch, (decision.made, decision.more))),
+                Ok(()) => {
+                    self.bring(&mut decision.batch, decision.made);
+                    return Ok((decision.batch, (decision.made, decision.more)));
+                }
                 // Those who are known already were not left out: the decision is not of a kind that does.
                 Err(NoRoom::Full(others))
                     if !others.contains(mailbox) && !others.is_subset(&full) =>
@@ -295,4 +398,136 @@ fn refusal(full: &NoRoom, mailbox: &str) -> MailError {
         NoRoom::Disk => Reason::DiskFull,
     };
     MailError::refused(reason, full.message(mailbox))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+    use groupware_store::{Engine, Outcome, Record, Store, StoreOptions, Writer};
+
+    use super::*;
+    use crate::fingerprint;
+    use crate::service::Settings;
+
+    /// A store in memory of which nobody learns what became of a batch.
+    #[derive(Clone)]
+    struct Silent {
+        store: Store,
+        /// Whether batches take effect all the same.
+        takes: Arc<AtomicBool>,
+        is_silent: Arc<AtomicBool>,
+    }
+
+    impl Engine for Silent {
+        fn name(&self) -> &'static str {
+            "silent"
+        }
+
+        fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, StoreError> {
+            Ok(Box::new(self.clone()))
+        }
+
+        fn data_bytes(&self) -> Result<u64, StoreError> {
+            Ok(0)
+        }
+
+        fn check(&self) -> Result<Vec<String>, StoreError> {
+            Ok(Vec::new())
+        }
+    }
+
+    impl Snapshot for Silent {
+        fn walk(
+            &self,
+            after: Option<(&str, &[u8])>,
+            limit: usize,
+            visit: &mut dyn FnMut(&str, &[u8], Record) -> ControlFlow<()>,
+        ) -> Result<(), StoreError> {
+            self.store
+                .read(|snapshot| snapshot.walk(after, limit, visit))
+        }
+
+        fn get(&self, partition: &str, key: &[u8]) -> Result<Option<Record>, StoreError> {
+            self.store.read(|snapshot| snapshot.get(partition, key))
+        }
+
+        fn scan(
+            &self,
+            partition: &str,
+            from: &[u8],
+            to: Option<&[u8]>,
+            limit: usize,
+            visit: &mut dyn FnMut(&[u8], Record) -> ControlFlow<()>,
+        ) -> Result<(), StoreError> {
+            self.store
+                .read(|snapshot| snapshot.scan(partition, from, to, limit, visit))
+        }
+    }
+
+    impl Writer for Silent {
+        fn commit(&mut self, group: &[&Batch], outcomes: &mut Vec<Outcome>) {
+            for batch in group {
+                let is_silent = self.is_silent.load(Relaxed);
+                let done = match !is_silent || self.takes.load(Relaxed) {
+                    true => self.store.commit_blocking((*batch).clone()),
+                    false => Err(CommitError::Closed),
+                };
+                outcomes.push(match (is_silent, done) {
+                    (true, done) if !matches!(done, Err(CommitError::Conflict { .. })) => Err(
+                        CommitError::Unknown(StoreError::Away(Arc::new(std::fmt::Error))),
+                    ),
+                    (_, done) => done,
+                });
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_message_is_stored_once_whatever_became_of_it() {
+        for takes in [false, true] {
+            let silent = Silent {
+                store: Store::memory(StoreOptions::default()).unwrap(),
+                takes: Arc::new(AtomicBool::new(takes)),
+                is_silent: Arc::new(AtomicBool::new(true)),
+            };
+            let options = StoreOptions::default();
+            let store = Store::over(silent.clone(), silent.clone(), &options).unwrap();
+            let service = Service::start(store, Settings::default()).unwrap();
+            let caller = Caller::internal();
+            let to: BTreeSet<String> = ["ada", "ben"].map(str::to_owned).into();
+            let send = async |text: &'static str| {
+                let to = to.clone();
+                let sent = || fingerprint([text.as_bytes()]);
+                let at = (&caller, "");
+                deliver(&service, at, (text.len(), sent), move |context| {
+                    groupware_mail::receive(context, &to, "", text.as_bytes())
+                })
+                .await
+            };
+            let count = || {
+                let count = |snapshot: &dyn Snapshot| {
+                    groupware_mail::counts(snapshot, "ada", groupware_mail::Folder::Inbox)
+                };
+                silent.store.read(count).unwrap().messages
+            };
+            for _ in 0..2 {
+                let unknown = send("Subject: Pier\r\n\r\n").await;
+                let is_unknown =
+                    matches!(&unknown, Err(ChangeError::Commit(CommitError::Unknown(_))));
+                // Once it is found, it is delivered.
+                assert!(is_unknown || (takes && unknown.unwrap().is_some()));
+                assert_eq!(count(), u64::from(takes));
+            }
+            silent.is_silent.store(false, Relaxed);
+            assert!(takes || send("Subject: Pier\r\n\r\n").await.is_ok());
+            assert_eq!(count(), 1);
+            // What comes later is another message, as one with another text is.
+            send("Subject: Quay\r\n\r\n").await.unwrap();
+            send("Subject: Pier\r\n\r\n").await.unwrap();
+            send("Subject: Pier\r\n\r\n").await.unwrap();
+            assert_eq!(count(), 4);
+        }
+    }
 }

@@ -12,6 +12,7 @@ use groupware_runtime::clock::{self, Clock};
 use groupware_runtime::{Caller, random};
 use groupware_store::{Batch, CommitError, Committed, Snapshot, Store, StoreError};
 
+use crate::doubts::Doubts;
 use crate::quotas::Quotas;
 
 /// Memory for large things that are read to be answered with, and the same of those who are trusted.
@@ -59,6 +60,7 @@ pub struct Parts {
     /// Who is who.
     pub auth: Auth,
     pub(crate) quotas: Quotas,
+    pub(crate) doubts: Doubts,
     /// For large things that are read to be answered with, in KiB.
     memory: Pool,
     aside: Aside,
@@ -79,6 +81,7 @@ impl Service {
                 store.clone(),
                 (settings.quota_bytes, settings.mail_quota_bytes),
             ),
+            doubts: Doubts::default(),
             memory: Pool::new(MEMORY_BYTES[0] >> 10).with_trusted(MEMORY_BYTES[1] >> 10),
             aside: Aside::default(),
             clearing: Aside::default(),

@@ -16,8 +16,10 @@ use groupware_mail::{
     keys, limits,
 };
 use groupware_runtime::Caller;
-use groupware_service::mail::{change, change_in_slices, change_with_message, note_read, read};
-use groupware_service::{ChangeError, Service};
+use groupware_service::mail::{
+    change, change_in_slices, change_with_message, deliver, note_read, read,
+};
+use groupware_service::{ChangeError, Service, fingerprint};
 use serde::{Deserialize, Serialize};
 
 use self::request::{FileName, InFolder, Making, MediaType, Message};
@@ -155,9 +157,10 @@ async fn send_message(
     media: MediaType,
     body: Bytes,
 ) -> Reply {
-    let bytes = body.len();
+    let (bytes, text) = (body.len(), body.clone());
+    let sent = move || fingerprint([media.name().as_bytes(), &text]);
     let message = written(&service, &owner, media, body).await?;
-    let made = change_with_message(&service, at(&owner), bytes, move |context| {
+    let made = deliver(&service, at(&owner), (bytes, sent), move |context| {
         mail::send(context, &message.parcel(context)?)
     })
     .await?;

@@ -13,8 +13,8 @@ use groupware_net::{Line, NoLine, Permit};
 use groupware_people::Account;
 use groupware_proto_smtp::{Command, Flaw, Mechanism, POSTMASTER, Text, Trace, command};
 use groupware_runtime::{Caller, Client};
-use groupware_service::ChangeError;
-use groupware_service::mail::{change_with_message, has_room};
+use groupware_service::mail::{deliver, has_room};
+use groupware_service::{ChangeError, fingerprint};
 use groupware_store::{CommitError, StoreError};
 use tokio::sync::watch;
 
@@ -496,10 +496,16 @@ impl<'a> Session<'a> {
         let id = service.random_bits();
         let trace = self.trace(&envelope, id);
         let bytes = message.len();
+        let (text, from) = (message.clone(), envelope.from.clone());
+        let to = envelope.users.clone();
+        let sent = move || {
+            let to = to.iter().map(String::as_bytes);
+            fingerprint([&text[..], from.as_bytes()].into_iter().chain(to))
+        };
         let done = match &self.user {
             Some(user) => {
                 let at = (&self.caller, &**user.name.key());
-                change_with_message(service, at, bytes, move |context| {
+                deliver(service, at, (bytes, sent), move |context| {
                     let message = mail::completed(context, message.clone());
                     mail::check_author(context.directory, context.mailbox, &message)?;
                     let parcel = Parcel {
@@ -512,7 +518,7 @@ impl<'a> Session<'a> {
             }
             None => {
                 let trace = format!("Return-Path: <{}>\r\n{found}{trace}", envelope.from);
-                change_with_message(service, (&self.caller, ""), bytes, move |context| {
+                deliver(service, (&self.caller, ""), (bytes, sent), move |context| {
                     mail::receive(context, &envelope.users, &trace, &message)
                 })
                 .await

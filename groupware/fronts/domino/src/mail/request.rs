@@ -86,6 +86,14 @@ impl<S: Send + Sync> FromRequestParts<S> for MediaType {
 }
 
 impl MediaType {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Mime => "message/rfc822",
+            Self::Other => "",
+        }
+    }
+
     /// What a body describes or is.
     ///
     /// # Errors

@@ -10,8 +10,8 @@ use groupware_mail::{
     self as mail, Attached, Folder, MailError, Marking, Outgoing, Parcel, Unid, View, drafts,
 };
 use groupware_service::ChangeError;
-use groupware_service::Service;
-use groupware_service::mail::change_with_message;
+use groupware_service::mail::{change_with_message, deliver};
+use groupware_service::{Fingerprint, Service, fingerprint};
 use http::StatusCode;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -285,7 +285,9 @@ async fn send(
     let (unid, seen, answers) = (draft.unid, draft.seen, draft.answers);
     let outgoing = Arc::clone(outgoing);
     let at = (visitor.owner.caller(), visitor.mailbox());
-    change_with_message(service, at, bytes_of(&outgoing), move |context| {
+    let there = Arc::clone(&outgoing);
+    let sent = move || sent(&there);
+    deliver(service, at, (bytes_of(&outgoing), sent), move |context| {
         let message = outgoing.build(context)?.into();
         let parcel = Parcel::from_head(context.directory, context.mailbox, message)?;
         let sent = match unid {
@@ -302,6 +304,23 @@ async fn send(
         }
     })
     .await
+}
+
+/// What makes a mail the same one when a form is sent again.
+fn sent(outgoing: &Outgoing) -> Fingerprint {
+    let people = [&outgoing.to, &outgoing.cc, &outgoing.bcc];
+    let people = people.map(|all| all.iter().map(|it| it.email.as_str()).collect::<Vec<_>>());
+    let people = people.map(|all| all.join(","));
+    let files = outgoing.attachments.iter();
+    let files = files.flat_map(|file| [file.name.as_bytes(), &file.data]);
+    let texts = [
+        Some(&outgoing.subject),
+        outgoing.in_reply_to.as_ref(),
+        outgoing.text.as_ref(),
+    ];
+    let texts = texts.map(|text| text.map_or(&b""[..], |text| text.as_bytes()));
+    let people = people.iter().map(String::as_bytes);
+    fingerprint(texts.into_iter().chain(people).chain(files))
 }
 
 /// What the mail service refuses, to be said above the form.
