@@ -33,8 +33,10 @@ pub(crate) struct Known {
     store: Store,
     pub(crate) users: Users,
     pub(crate) sessions: Cache,
-    /// How far the log was read.
+    /// How far the log was read. Nobody holds it while the store is read.
     seen: Mutex<Position>,
+    /// One look at the store at a time: whoever comes meanwhile has what the one before found.
+    looking: Mutex<()>,
     /// One change at a time.
     changing: tokio::sync::Mutex<()>,
     others: Option<Others>,
@@ -91,6 +93,7 @@ impl Known {
             users,
             sessions,
             seen: Mutex::new(seen),
+            looking: Mutex::default(),
             changing: tokio::sync::Mutex::default(),
             others: is_shared.then(|| Others {
                 clock,
@@ -139,7 +142,7 @@ impl Known {
 
     /// Reads the log to its end, unless somebody else has done what is `enough` meanwhile.
     fn look(&self, others: &Others, enough: impl Fn(&Others) -> bool) -> Result<(), StoreError> {
-        let mut seen = self.position();
+        let _turn = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
         if enough(others) {
             return Ok(());
         }
@@ -147,24 +150,32 @@ impl Known {
         if let Some(error) = others.recent_failure(began) {
             return Err(error);
         }
-        let caught_up = self.catch_up(&mut seen).map_err(StoreError::from);
+        let caught_up = self.catch_up().map_err(StoreError::from);
         others.note(began, caught_up.clone());
         caught_up
     }
 
-    fn catch_up(&self, seen: &mut Position) -> Result<(), AccountError> {
-        let missed = self.store.read(|snapshot| Missed::since(snapshot, *seen))?;
-        let Some(mut missed) = missed else {
+    fn catch_up(&self) -> Result<(), AccountError> {
+        // Each round but the last one is lost to a change of this server, of which there is one at a time.
+        loop {
+            let at = self.seen();
+            let missed = self.store.read(|snapshot| Missed::since(snapshot, at))?;
+            let mut seen = self.position();
+            if *seen != at {
+                continue;
+            }
+            let Some(mut missed) = missed else {
+                return Ok(());
+            };
+            *seen = missed.position;
+            let ended = missed.sessions.take();
+            missed.publish(&self.users);
+            match ended {
+                Some(ended) => self.sessions.forget(&ended),
+                None => self.sessions.forget_all(),
+            }
             return Ok(());
-        };
-        *seen = missed.position;
-        let ended = missed.sessions.take();
-        missed.publish(&self.users);
-        match ended {
-            Some(ended) => self.sessions.forget(&ended),
-            None => self.sessions.forget_all(),
         }
-        Ok(())
     }
 
     fn position(&self) -> MutexGuard<'_, Position> {
@@ -257,7 +268,7 @@ impl Changing<'_> {
                     known.publish(at, committed.revision, &decided);
                     return Ok(decided);
                 }
-                Err(CommitError::Conflict { .. }) => known.catch_up(&mut known.position())?,
+                Err(CommitError::Conflict { .. }) => known.catch_up()?,
                 Err(error) => return Err(error.into()),
             }
         }
@@ -318,9 +329,32 @@ impl Directory for Known {
 
 #[cfg(test)]
 mod tests {
+    use groupware_people::{NewUser, UserName};
     use groupware_store::StoreOptions;
 
     use super::*;
+    use crate::auth::{Auth, Settings};
+
+    #[tokio::test]
+    async fn nobody_waits_for_a_look_who_needs_none() {
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        let settings = Settings {
+            is_shared: true,
+            ..Settings::default()
+        };
+        let auth = Auth::start(&store, &settings).unwrap();
+        let ada = NewUser {
+            name: UserName::parse("ada").unwrap(),
+            app_password: None,
+            pad_bytes: 0,
+        };
+        auth.accounts.register(vec![ada], 0).await.unwrap();
+        // Somebody waits for the store as long as the test takes.
+        let _turn = auth.known.looking.lock().unwrap();
+        assert!(auth.find("ada").unwrap().is_some());
+        let found = auth.people().user("ada@localhost").unwrap();
+        assert_eq!(found.as_deref(), Some("ada"));
+    }
 
     #[test]
     fn who_could_not_look_a_moment_ago_is_not_ready() {

@@ -285,9 +285,13 @@ impl std::fmt::Debug for Server {
 /// As many connections as the configuration says, or as there are descriptors for, of HTTP; and of SMTP,
 /// which has a quarter of those at most.
 fn connections(config: &Config, thread_count: usize) -> (usize, usize) {
-    let threads = thread_count + 1;
-    let all = descriptors(RESERVED_DESCRIPTORS, DESCRIPTORS_OF_THREAD, threads);
     let has_smtp = config.smtp_listen.is_some() || config.submission_listen.is_some();
+    let smtp_threads = match (has_smtp, &config.data) {
+        (true, Data::Postgres { .. }) => groupware_front_smtp::THREADS,
+        _ => 1,
+    };
+    let threads = thread_count + smtp_threads;
+    let all = descriptors(RESERVED_DESCRIPTORS, DESCRIPTORS_OF_THREAD, threads);
     let smtp = match has_smtp {
         true => config.smtp_limits.connections.min(all / 4),
         false => 0,

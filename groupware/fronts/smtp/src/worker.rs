@@ -1,4 +1,4 @@
-//! The thread that talks with all clients.
+//! The threads that talk with clients: one, or several where a session waits for a database.
 
 use std::io;
 use std::net::{IpAddr, TcpListener};
@@ -16,14 +16,46 @@ use crate::session::{Next, Session};
 use crate::shared::{Role, Smtp};
 use crate::stop::stopped;
 
-/// Serves the listeners on a thread of their own until told to stop.
+/// Threads where records lie in a database. A session that reads one waits for it on its thread, and keeps those that
+/// share the thread waiting.
+pub const THREADS: usize = 16;
+
+/// Serves the listeners on threads of their own until told to stop.
 ///
 /// # Errors
-/// When the system has no thread to give.
+/// When the system has no thread or descriptor to give.
 pub fn start(
     listeners: Vec<(TcpListener, Role)>,
     shared: Smtp,
     stop: watch::Receiver<bool>,
+) -> io::Result<JoinHandle<io::Result<()>>> {
+    let shared = Arc::new(shared);
+    let count = match shared.service.is_shared() {
+        true => THREADS,
+        false => 1,
+    };
+    let mut others = Vec::with_capacity(count - 1);
+    for _ in 1..count {
+        let listeners = listeners
+            .iter()
+            .map(|(listener, role)| Ok((listener.try_clone()?, *role)));
+        let listeners = listeners.collect::<io::Result<Vec<_>>>()?;
+        others.push(spawn(
+            listeners,
+            Arc::clone(&shared),
+            stop.clone(),
+            Vec::new(),
+        )?);
+    }
+    spawn(listeners, shared, stop, others)
+}
+
+/// Serves the listeners on a thread, which ends after the others.
+fn spawn(
+    listeners: Vec<(TcpListener, Role)>,
+    shared: Arc<Smtp>,
+    stop: watch::Receiver<bool>,
+    others: Vec<JoinHandle<io::Result<()>>>,
 ) -> io::Result<JoinHandle<io::Result<()>>> {
     std::thread::Builder::new()
         .name("smtp".into())
@@ -32,7 +64,12 @@ pub fn start(
                 .enable_io()
                 .enable_time()
                 .build()?;
-            runtime.block_on(serve(listeners, Arc::new(shared), stop))
+            let served = runtime.block_on(serve(listeners, shared, stop));
+            for other in others {
+                // A thread that failed has said so in its panic.
+                let _ = other.join();
+            }
+            served
         })
 }
 
@@ -107,7 +144,7 @@ async fn receive(
         Err(NotLetIn::Full) => return turn_away(stream).await,
         Err(_) => return,
     };
-    // Others are talked with on the same thread: it never waits itself.
+    // Others are talked with on the same thread: it never waits for a commit.
     let connection = Arc::new(Connection {
         peer,
         origin,
