@@ -139,7 +139,7 @@ fn signed_requests_are_accepted_and_the_steps_of_the_moment_are_named() {
         (text(&output.stdout), text(&output.stderr))
     };
     let (planned, _) = plimsoll(&["plan", "signed.study.yaml"], KEY);
-    let line = "the seed does not repeat the time of day, sent by Pay and Read\n";
+    let line = "the seed does not repeat the time of day, sent by Pay, Read\n";
     assert!(planned.contains(line), "{planned}");
     let errors = |out: &str, key: &str| {
         let ran = plimsoll(&["run", "signed.study.yaml", "--out", out], key);
