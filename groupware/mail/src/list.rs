@@ -9,7 +9,7 @@ use groupware_store::{Snapshot, Soon};
 
 use crate::entry::Line;
 use crate::mailbox;
-use crate::numbers::{Head, State};
+use crate::numbers::{Handed, Head, State};
 use crate::query::Sort;
 use crate::{Entry, Folder, ListQuery, MailError, Unid, folders, keys, limits};
 
@@ -396,11 +396,14 @@ pub fn all_folders(snapshot: &dyn Snapshot, mailbox: &str) -> Result<Vec<FolderL
     let head = Head::of(snapshot, mailbox)?;
     let mut lines = Vec::new();
     for (folder, name) in built_in.chain(own) {
+        // Counts and numbers of a folder lie in one record.
+        let record = snapshot.get(mailbox, &keys::counts(folder))?;
+        let value = record.map(|record| record.value).unwrap_or_default();
         lines.push(FolderLine {
             folder,
             name,
-            counts: mailbox::counts(snapshot, mailbox, folder)?,
-            state: State::under(head, snapshot, mailbox, folder)?,
+            counts: mailbox::Counts::decode(&value),
+            state: State::under(head, Handed::decode(&value), folder),
         });
     }
     Ok(lines)

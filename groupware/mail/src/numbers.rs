@@ -66,28 +66,23 @@ impl State {
     /// The store's.
     pub fn of(snapshot: &dyn Snapshot, mailbox: &str, folder: Folder) -> Result<Self, MailError> {
         let head = Head::of(snapshot, mailbox)?;
-        Self::under(head, snapshot, mailbox, folder)
+        let handed = Handed::of(snapshot, mailbox, folder)?;
+        Ok(Self::under(head, handed, folder))
     }
 
-    /// The same where the mailbox's head is known.
-    pub(crate) fn under(
-        head: Head,
-        snapshot: &dyn Snapshot,
-        mailbox: &str,
-        folder: Folder,
-    ) -> Result<Self, MailError> {
-        let handed = Handed::of(snapshot, mailbox, folder)?;
+    /// The same where the mailbox's head and the folder's counters are known.
+    pub(crate) fn under(head: Head, handed: Handed, folder: Folder) -> Self {
         let made_s = match folder {
             // Its counters went with an earlier one of its name, if there was one; its own name is a new one.
             Folder::Own(unid) => unid.received_us() / 1_000_000,
             _ => 0,
         };
         let validity = head.began_s.map(|began| began.max(made_s));
-        Ok(Self {
+        Self {
             modseq: head.modseq,
             uid_next: handed.uids + 1,
             uid_validity: validity.and_then(|it| u32::try_from(it).ok()),
-        })
+        }
     }
 }
 
@@ -138,7 +133,11 @@ pub(crate) struct Handed {
 }
 
 impl Handed {
-    fn of(snapshot: &dyn Snapshot, mailbox: &str, folder: Folder) -> Result<Self, MailError> {
+    pub(crate) fn of(
+        snapshot: &dyn Snapshot,
+        mailbox: &str,
+        folder: Folder,
+    ) -> Result<Self, MailError> {
         let record = snapshot.get(mailbox, &keys::counts(folder))?;
         Ok(record.map_or_else(Self::default, |record| Self::decode(&record.value)))
     }

@@ -6,7 +6,7 @@ use groupware_store::Record;
 use groupware_store::Snapshot;
 
 use crate::list::{self, Listed};
-use crate::numbers::{Head, Note, State, notes};
+use crate::numbers::{Handed, Head, Note, State, notes};
 use crate::{Entry, Folder, MailError, Reason, Unid, keys, limits};
 
 /// A message that is no longer in a folder, or has got another UID there.
@@ -176,7 +176,7 @@ impl Changed {
             }
         }
         Ok(Self {
-            state: State::under(head, snapshot, mailbox, folder)?,
+            state: State::under(head, Handed::of(snapshot, mailbox, folder)?, folder),
             vanished,
             messages,
         })

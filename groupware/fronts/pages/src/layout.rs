@@ -48,7 +48,23 @@ pub(crate) fn page(
     page_with(service, visitor, (here, StatusCode::OK), title, main)
 }
 
-/// The same, with another status than 200.
+/// A page of mails whose folders were read already.
+///
+/// # Errors
+/// When the store fails.
+pub(crate) fn mail_page(
+    service: &Service,
+    visitor: &SignedIn,
+    (folder, folders): (Folder, Vec<FolderLine>),
+    title: &str,
+    main: &Markup,
+) -> Result<Response, PageError> {
+    let counted = Counted::of_mail(service, visitor, folders)?;
+    let here = (Here::Mail(Some(folder)), StatusCode::OK);
+    Ok(framed(visitor, &counted, here, title, main))
+}
+
+/// The same as [`page`], with another status than 200.
 ///
 /// # Errors
 /// When the store fails.
@@ -60,9 +76,19 @@ pub(crate) fn page_with(
     main: &Markup,
 ) -> Result<Response, PageError> {
     let counted = Counted::of(service, visitor, here)?;
+    Ok(framed(visitor, &counted, (here, status), title, main))
+}
+
+fn framed(
+    visitor: &SignedIn,
+    counted: &Counted,
+    (here, status): (Here, StatusCode),
+    title: &str,
+    main: &Markup,
+) -> Response {
     let body = html! {
         div.frame {
-            (side(visitor, here, &counted))
+            (side(visitor, here, counted))
             main #main tabindex="-1" {
                 (said(visitor.notice))
                 (main)
@@ -73,7 +99,7 @@ pub(crate) fn page_with(
     if visitor.notice.is_some() {
         response.headers_mut().append(SET_COOKIE, notice::said());
     }
-    Ok(response)
+    response
 }
 
 /// Has a page show pictures that stand in it, which are no pages: browsers run nothing in them.
@@ -97,28 +123,48 @@ struct Counted {
 impl Counted {
     fn of(service: &Service, visitor: &SignedIn, here: Here) -> Result<Self, PageError> {
         let mailbox = visitor.mailbox();
-        let invitations = groupware_service::calendar::read(service, |snapshot| {
-            calendar::count_invitations(snapshot, mailbox, MOST_COUNTED + 1)
+        if let Here::Mail(_) = here {
+            let folders = groupware_service::mail::read(service, |snapshot| {
+                mail::all_folders(snapshot, mailbox)
+            })?;
+            return Self::of_mail(service, visitor, folders);
+        }
+        let inbox = groupware_service::mail::read(service, |snapshot| {
+            mail::counts(snapshot, mailbox, Folder::Inbox)
         })?;
-        let counted = groupware_service::mail::read(service, |snapshot| {
-            let inbox = mail::counts(snapshot, mailbox, Folder::Inbox)?;
-            let (folders, used_bytes) = match here {
-                Here::Mail(_) => (
-                    mail::all_folders(snapshot, mailbox)?,
-                    mail::used_bytes(snapshot, mailbox)?,
-                ),
-                _ => (Vec::new(), 0),
-            };
-            Ok(Self {
-                invitations,
-                unread: usize::try_from(inbox.unread).unwrap_or(usize::MAX),
-                folders,
-                used_bytes,
-                quota_bytes: service.mail_quota_bytes(),
-            })
-        })?;
-        Ok(counted)
+        Ok(Self {
+            invitations: invitations(service, visitor)?,
+            unread: usize::try_from(inbox.unread).unwrap_or(usize::MAX),
+            folders: Vec::new(),
+            used_bytes: 0,
+            quota_bytes: service.mail_quota_bytes(),
+        })
     }
+
+    /// What the folders say.
+    fn of_mail(
+        service: &Service,
+        visitor: &SignedIn,
+        folders: Vec<FolderLine>,
+    ) -> Result<Self, PageError> {
+        let inbox = folders.iter().find(|line| line.folder == Folder::Inbox);
+        let unread = inbox.map_or(0, |line| line.counts.unread);
+        Ok(Self {
+            invitations: invitations(service, visitor)?,
+            unread: usize::try_from(unread).unwrap_or(usize::MAX),
+            used_bytes: folders.iter().map(|line| line.counts.bytes).sum(),
+            folders,
+            quota_bytes: service.mail_quota_bytes(),
+        })
+    }
+}
+
+/// How many invitations wait for an answer, as far as that is counted.
+fn invitations(service: &Service, visitor: &SignedIn) -> Result<usize, PageError> {
+    let mailbox = visitor.mailbox();
+    Ok(groupware_service::calendar::read(service, |snapshot| {
+        calendar::count_invitations(snapshot, mailbox, MOST_COUNTED + 1)
+    })?)
 }
 
 fn side(visitor: &SignedIn, here: Here, counted: &Counted) -> Markup {

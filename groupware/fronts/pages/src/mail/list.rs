@@ -98,7 +98,8 @@ pub(crate) async fn show(
         }
         @if page.items.is_empty() { (list.nothing()) } @else { (list.form()) }
     };
-    layout::page(&service, &visitor, Here::Mail(Some(folder)), name, &main)
+    let name = name.to_owned();
+    layout::mail_page(&service, &visitor, (folder, folders), &name, &main)
 }
 
 fn name_of(folders: &[FolderLine], folder: Folder) -> &str {

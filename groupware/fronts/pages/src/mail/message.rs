@@ -22,7 +22,7 @@ use super::text::{file_path, foreign, message_path, path, size_text};
 use super::{invitation, list, origin, prose};
 use crate::error::PageError;
 use crate::form::Sent;
-use crate::layout::{self, Here};
+use crate::layout;
 use crate::links::links;
 use crate::notice::Notice;
 use crate::visitor::SignedIn;
@@ -136,8 +136,8 @@ pub(crate) async fn show(
             (seen.files)
         }
     };
-    let here = Here::Mail(Some(held.folder));
-    let mut page = layout::page(&service, &visitor, here, &seen.subject, &main)?;
+    let of = (held.folder, folders);
+    let mut page = layout::mail_page(&service, &visitor, of, &seen.subject, &main)?;
     if seen.has_data {
         layout::allow_data(&mut page);
     }
