@@ -197,7 +197,8 @@ fn attachments_are_in_the_object_store_and_come_back() {
     let mut ada = world.ada();
     assert!(get(&mut ada, &up, &[]).body == large);
     assert!(get(&mut ada, &at, &[]).body == small);
-    let told = get(&mut ada, "/metrics", &[]).body;
+    let mut admin = Client::admin(world.server.address()).expect("the server accepts");
+    let told = get(&mut admin, "/metrics", &[]).body;
     let told = String::from_utf8_lossy(&told).into_owned();
     assert!(
         told.contains("plimsoll_object_store_requests_total{operation=\"get\"}")

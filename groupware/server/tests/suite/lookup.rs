@@ -541,7 +541,7 @@ fn registrations_outlive_a_restart_and_removed_ones_are_cleared_away() {
     // The same again, before or after the sweep.
     assert_eq!(ask(&server, "POST", "/lookup/records", &body).status, 200);
     let commits = || {
-        let metrics = send(server.address(), "GET", "/metrics", &[], b"");
+        let metrics = admin(&server, "GET", "/metrics", serde_json::Value::Null);
         let text = text(&metrics);
         let line = text
             .lines()

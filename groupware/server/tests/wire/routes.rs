@@ -6,7 +6,7 @@ use groupware_server::Server;
 use insta::assert_snapshot;
 
 use crate::browser::{HTML, text};
-use crate::support::{send, start};
+use crate::support::{admin, send, start};
 use crate::transcript::reply_text;
 
 /// A path of every route.
@@ -108,7 +108,7 @@ const PATHS: [&str; 92] = [
 const WRITE: &str = "/write";
 
 fn metrics(server: &Server) -> String {
-    let reply = send(server.address(), "GET", "/metrics", &[], b"");
+    let reply = admin(server, "GET", "/metrics", serde_json::Value::Null);
     assert_eq!(reply.status, 200);
     text(&reply)
 }
@@ -180,7 +180,7 @@ fn routes_and_their_methods() {
 fn metrics_and_their_types() {
     let server = start();
     send(server.address(), "GET", "/healthz", &[], b"");
-    let reply = send(server.address(), "GET", "/metrics", &[], b"");
+    let reply = admin(&server, "GET", "/metrics", serde_json::Value::Null);
     let mut lines = Vec::new();
     for line in text(&reply).lines() {
         let line = match line.starts_with('#') {
