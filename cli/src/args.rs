@@ -425,7 +425,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PLIMSOLL_ORGANIZATION", value_name = "ORGANIZATION")]
     pub(crate) organization: Option<String>,
     /// Who may register with the lookup service: everybody who can reach the server (open), users,
-    /// or nobody (off); open if only this machine can reach it, users otherwise, unless given
+    /// or nobody (off); users unless given
     #[arg(long, env = "PLIMSOLL_LOOKUP", value_name = "open|users|off")]
     pub(crate) lookup: Option<LookupAccess>,
     /// How the lookup service keeps registrations

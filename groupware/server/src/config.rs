@@ -126,8 +126,7 @@ pub struct Config {
     pub hosts: Vec<String>,
     /// What is written to standard error while the server runs.
     pub log: LogSettings,
-    /// Who may change registrations of the lookup service; unless said, whoever can reach the
-    /// server if that is this machine alone, and users otherwise.
+    /// Who may change registrations of the lookup service; unless said, users.
     pub lookup: Option<LookupAccess>,
     /// How registrations lie in the store.
     pub lookup_layout: LookupLayout,
@@ -204,13 +203,6 @@ impl Config {
             smtp_limits: SmtpLimits::default(),
             limits: Limits::default(),
         }
-    }
-}
-
-impl Config {
-    /// Whether others than this machine may reach the server over HTTP, itself or through a proxy in front of it.
-    pub(crate) fn is_exposed(&self) -> bool {
-        !self.listen.ip().is_loopback() || self.allow_plain_exposed || !self.hosts.is_empty()
     }
 }
 

@@ -136,7 +136,7 @@ impl Parts {
     pub(crate) fn lookup(&self, config: &Config) -> Lookup {
         Lookup::new(
             self.service.clone(),
-            Access::new(config.lookup, config.is_exposed()),
+            Access::new(config.lookup),
             config.lookup_layout,
             config.limits.lookup_per_s,
         )

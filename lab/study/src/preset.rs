@@ -148,7 +148,7 @@ mod tests {
         let plain = command(&[]);
         let expected = "{{ program }} serve --listen 127.0.0.1:0 --data {{ scratch }} --port-file {{ port_file }} \
                         --admin-token-file {{ secret_file }} --quota 9223372036854775807 \
-                        --mail-quota 9223372036854775807";
+                        --mail-quota 9223372036854775807 --lookup open";
         assert_eq!(plain.start.join(" "), expected);
         assert_eq!(plain.preparation.actions().count(), 0);
         assert_eq!(plain.preparation.disk_per_user, 64 << 10);
@@ -163,7 +163,7 @@ mod tests {
         ]);
         let flags = "--http-threads 80 --requests-at-once 100 --engine memory --mailbox-pad 5 --lookup-layout indexed \
                      --smtp-listen 127.0.0.1:{{ users_port }} --expose-without-tls --plain-cookies";
-        assert_eq!(set.start[14..].join(" "), flags);
+        assert_eq!(set.start[16..].join(" "), flags);
     }
 
     /// Users of the first request of either kind.

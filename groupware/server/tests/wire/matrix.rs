@@ -98,7 +98,21 @@ impl World {
         let made = json!({"label": "x"});
         admin(&self.server, "POST", "/admin/users/ben/app-passwords", made);
         let record = json!({"type": ["host"], "host-name": ["x.example"]});
-        let record = self.json("POST", "/lookup/records", &record).json();
+        let bearer = format!("Bearer {TOKEN}");
+        let headers = [
+            ("authorization", bearer.as_str()),
+            ("content-type", "application/json"),
+        ];
+        let record = record.to_string();
+        let address = self.server.address();
+        let record = send(
+            address,
+            "POST",
+            "/lookup/records",
+            &headers,
+            record.as_bytes(),
+        )
+        .json();
         let record = record["uri"]
             .as_str()
             .expect("it has an address")
