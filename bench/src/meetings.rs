@@ -183,6 +183,10 @@ impl Directory for Users {
         Ok(address.strip_suffix("@localhost").map(str::to_owned))
     }
 
+    fn registered(&self, _: &str) -> Option<i64> {
+        Some(0)
+    }
+
     fn email(&self, user: &str) -> String {
         format!("{user}@localhost")
     }

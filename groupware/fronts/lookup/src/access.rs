@@ -53,3 +53,26 @@ impl Access {
         self.0 == LookupAccess::Open
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_register_unless_it_is_set_otherwise() {
+        for (set, is_open, is_off) in [
+            (None, false, false),
+            (Some("users"), false, false),
+            (Some("open"), true, false),
+            (Some("off"), false, true),
+        ] {
+            let access = Access::new(set.map(|name| name.parse().unwrap()));
+            assert_eq!(
+                (access.is_open(), access.is_off()),
+                (is_open, is_off),
+                "{set:?}"
+            );
+        }
+        assert!("everybody".parse::<LookupAccess>().is_err());
+    }
+}
