@@ -97,6 +97,8 @@ impl Beside<'_> {
 pub(crate) struct Facts {
     /// How long provisioning took so far.
     pub(crate) provision: Duration,
+    /// Open files of this process before the driver's.
+    pub(crate) files_before: usize,
     /// The driver's.
     pub(crate) workers: usize,
     pub(crate) set_up: Option<SetUp>,

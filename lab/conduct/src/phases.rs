@@ -93,7 +93,6 @@ impl Conductor<'_> {
         events: &Receiver<DriverEvent>,
         system: &mut System,
         writer: &mut TrialWriter,
-        files_before: usize,
         facts: &mut Facts,
     ) -> Result<(), Stop> {
         let begun = self.begins_with(system, &mut facts.circumstances)?;
@@ -112,7 +111,7 @@ impl Conductor<'_> {
             self.monitor(system, threads.first().copied()),
             threads,
             steps,
-            files_before,
+            facts.files_before,
             spans,
         );
         match self.generators {

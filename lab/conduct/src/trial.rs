@@ -227,7 +227,7 @@ impl Conductor<'_> {
         }
         let (sender, events) = sync_channel(QUEUE);
         // In a duet the generator is a process of its own.
-        let files_before = match self.beside {
+        facts.files_before = match self.beside {
             Some(_) => 0,
             None => machine::own_open_files(),
         };
@@ -241,7 +241,7 @@ impl Conductor<'_> {
             facts.set_up = Some(set_up);
             self.raw_pass(facts)?;
             let around = Around::begin(before, system)?;
-            let result = self.measure(&driver, &events, system, writer, files_before, facts);
+            let result = self.measure(&driver, &events, system, writer, facts);
             // Each address that connections come from has its own.
             let sources = reach::sources(&self.trial.reach).count().max(1) as u64;
             let ports = machine::ports().unwrap_or(u64::MAX).saturating_mul(sources);

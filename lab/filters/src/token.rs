@@ -33,8 +33,11 @@ const KEPT: usize = 64;
 
 thread_local! {
     /// By algorithm and text. Reading an RSA key takes longer than some requests.
-    static KEYS: RefCell<HashMap<(String, Vec<u8>), Rc<Key>>> = RefCell::default();
+    static KEYS: RefCell<HashMap<KeyName, Rc<Key>>> = RefCell::default();
 }
+
+/// An algorithm, and the text of a key.
+type KeyName = (String, Vec<u8>);
 
 enum Key {
     Rsa(RsaKeyPair, &'static dyn RsaEncoding),

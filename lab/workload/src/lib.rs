@@ -6,6 +6,7 @@
 
 mod attached;
 mod capture;
+mod clock;
 mod control;
 mod data;
 mod given;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use jiff::civil::Date;
 
+use crate::clock;
 use crate::data::{Data, Each};
 use crate::given::Given;
 use crate::render_error::RenderError;
@@ -206,8 +207,7 @@ impl UserScope {
     /// The time of day in µs since 1970, the same for all of a request.
     pub(crate) fn now_us(&mut self) -> i64 {
         let rare = self.rare.get_or_insert_default();
-        let read = || jiff::Timestamp::now().as_microsecond();
-        *rare.now_us.get_or_insert_with(read)
+        *rare.now_us.get_or_insert_with(clock::now_us)
     }
 
     /// Appends a value of the environment.
