@@ -29,7 +29,7 @@ const UNREADABLE: Duration = Duration::from_secs(2);
 
 pub(crate) fn router(parts: &Parts, config: &Config, gate: &Gate) -> Router {
     Router::new()
-        .merge(own_routes(parts, config, gate))
+        .merge(own_routes(parts, gate))
         .merge(groupware_front_admin::routes(&parts.admin(config), gate))
         .merge(groupware_front_lookup::routes(&parts.lookup(config), gate))
         .merge(groupware_front_pages::routes(&parts.pages(config), gate))
@@ -75,7 +75,7 @@ struct Watched {
     objects: Option<Arc<Shelf>>,
 }
 
-fn own_routes(parts: &Parts, config: &Config, gate: &Gate) -> Router {
+fn own_routes(parts: &Parts, gate: &Gate) -> Router {
     let watched = Watched {
         service: parts.service.clone(),
         metrics: Arc::clone(&parts.metrics),
