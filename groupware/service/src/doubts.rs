@@ -1,7 +1,7 @@
 //! Deliveries of which the store could not tell whether they took effect. Senders repeat such a message: it is stored
 //! under the names that it had the first time, or found there.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub type Fingerprint = [u8; 32];
 
 /// Deliveries that are remembered; beyond, the oldest is forgotten.
 const MOST: usize = 1024;
-/// How long one is: mail servers try again within minutes. A user who writes the same again later means another message.
+/// How long a doubt is kept: mail servers try again within minutes. A user who writes the same again later means another message.
 const KEPT_FOR: Duration = Duration::from_secs(3600);
 
 /// The fingerprint of the parts of what a client sent.
@@ -31,8 +31,8 @@ pub(crate) struct Doubt {
     /// The moment and the names that it had.
     pub(crate) now_us: i64,
     pub(crate) ids: Ids,
-    /// A record that is there if it took effect.
-    pub(crate) record: (Arc<str>, Vec<u8>),
+    /// The records of its messages. If it took effect, they are there, but for those whose owners removed them since.
+    pub(crate) records: BTreeSet<(Arc<str>, Vec<u8>)>,
     /// The message in the sender's mailbox.
     pub(crate) made: Option<Unid>,
 }
@@ -87,7 +87,7 @@ mod tests {
         Doubt {
             now_us,
             ids: Ids::from_random(1),
-            record: ("ada".into(), b"m/b/x".to_vec()),
+            records: [("ada".into(), b"m/b/x".to_vec())].into(),
             made: None,
         }
     }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use groupware_mail::numbering::{self, Unnumbered};
 use groupware_mail::{
-    Context, Decision, Ids, MailError, Reason, Unid, limits, mark, new_body, restored, stored_bytes,
+    Context, Decision, Ids, MailError, Reason, Unid, limits, mark, new_bodies, restored,
+    stored_bytes,
 };
 use groupware_runtime::Caller;
 use groupware_store::{Batch, CommitError, Snapshot, StoreError};
@@ -327,20 +328,25 @@ impl Round {
         brought.clone()
     }
 
-    /// Notes what a batch brings. Where it may be there already, the batch holds only if it isn't.
+    /// Notes what a batch brings. Where it may be there already, the batch holds only if none of it is.
     fn bring(&self, batch: &mut Batch, made: Option<Unid>) {
-        let Some((partition, key)) = new_body(batch) else {
+        let new = new_bodies(batch).map(|(partition, key)| (Arc::clone(partition), key.to_vec()));
+        let mut records: BTreeSet<_> = new.collect();
+        if records.is_empty() {
             return;
-        };
-        let record = (Arc::clone(partition), key.to_vec());
-        if self.first.is_some() {
-            batch.assert_absent(Arc::clone(&record.0), record.1.clone());
+        }
+        if let Some(first) = &self.first {
+            // The first batch may have brought messages to others, and may take effect yet.
+            records.extend(first.records.iter().cloned());
+            for (partition, key) in &records {
+                batch.assert_absent(Arc::clone(partition), key.clone());
+            }
         }
         let mut brought = self.brought.lock().unwrap_or_else(PoisonError::into_inner);
         *brought = Some(Doubt {
             now_us: self.now_us,
             ids: self.ids,
-            record,
+            records,
             made,
         });
     }
@@ -354,8 +360,9 @@ impl Round {
         decide: impl Fn(&Context<'_>) -> Result<Decision, MailError>,
     ) -> Result<(Batch, (Option<Unid>, bool)), MailError> {
         if let Some(first) = &self.first {
-            let (partition, key) = &first.record;
-            if snapshot.get(partition, key)?.is_some() {
+            let records = first.records.iter();
+            let records: Vec<_> = records.map(|(of, key)| (&**of, &key[..])).collect();
+            if snapshot.get_many(&records)?.iter().any(Option::is_some) {
                 return Ok((Batch::new(), (first.made, false)));
             }
         }
@@ -484,10 +491,10 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn a_message_is_stored_once_whatever_became_of_it() {
-        for takes in [false, true] {
-            let silent = Silent {
+    impl Silent {
+        /// Such a store, and a server over it.
+        fn start(takes: bool) -> (Self, Service) {
+            let silent = Self {
                 store: Store::memory(StoreOptions::default()).unwrap(),
                 takes: Arc::new(AtomicBool::new(takes)),
                 is_silent: Arc::new(AtomicBool::new(true)),
@@ -495,39 +502,95 @@ mod tests {
             let options = StoreOptions::default();
             let store = Store::over(silent.clone(), silent.clone(), &options).unwrap();
             let service = Service::start(store, Settings::default()).unwrap();
-            let caller = Caller::internal();
-            let to: BTreeSet<String> = ["ada", "ben"].map(str::to_owned).into();
-            let send = async |text: &'static str| {
-                let to = to.clone();
-                let sent = || fingerprint([text.as_bytes()]);
-                let at = (&caller, "");
-                deliver(&service, at, (text.len(), sent), move |context| {
-                    groupware_mail::receive(context, &to, "", text.as_bytes())
+            (silent, service)
+        }
+
+        /// The messages in an inbox.
+        fn inbox(&self, mailbox: &str) -> Vec<Unid> {
+            let inbox = (groupware_mail::Folder::Inbox, None);
+            let read = |snapshot: &dyn Snapshot| groupware_mail::page(snapshot, mailbox, inbox, 9);
+            let stored = self.store.read(read).unwrap();
+            stored.iter().map(|stored| stored.unid).collect()
+        }
+
+        /// All records.
+        fn records(&self) -> Vec<(String, Vec<u8>, Record)> {
+            let mut all = Vec::new();
+            let walk = |snapshot: &dyn Snapshot| {
+                snapshot.walk(None, usize::MAX, &mut |partition, key, record| {
+                    all.push((partition.to_owned(), key.to_vec(), record));
+                    ControlFlow::Continue(())
                 })
-                .await
             };
-            let count = || {
-                let count = |snapshot: &dyn Snapshot| {
-                    groupware_mail::counts(snapshot, "ada", groupware_mail::Folder::Inbox)
-                };
-                silent.store.read(count).unwrap().messages
-            };
+            self.store.read(walk).unwrap();
+            all
+        }
+    }
+
+    /// A message from elsewhere to Ada and Ben.
+    async fn send(service: &Service, text: &str) -> Result<Option<Unid>, ChangeError<MailError>> {
+        let to: BTreeSet<String> = ["ada", "ben"].map(str::to_owned).into();
+        let (caller, message) = (Caller::internal(), text.to_owned());
+        let sent = || fingerprint([text.as_bytes()]);
+        deliver(service, (&caller, ""), (text.len(), sent), move |context| {
+            groupware_mail::receive(context, &to, "", message.as_bytes())
+        })
+        .await
+    }
+
+    fn is_unknown(done: &Result<Option<Unid>, ChangeError<MailError>>) -> bool {
+        matches!(done, Err(ChangeError::Commit(CommitError::Unknown(_))))
+    }
+
+    #[tokio::test]
+    async fn a_message_is_stored_once_whatever_became_of_it() {
+        for takes in [false, true] {
+            let (silent, service) = Silent::start(takes);
             for _ in 0..2 {
-                let unknown = send("Subject: Pier\r\n\r\n").await;
-                let is_unknown =
-                    matches!(&unknown, Err(ChangeError::Commit(CommitError::Unknown(_))));
+                let unknown = send(&service, "Subject: Pier\r\n\r\n").await;
                 // Once it is found, it is delivered.
-                assert!(is_unknown || (takes && unknown.unwrap().is_some()));
-                assert_eq!(count(), u64::from(takes));
+                assert!(is_unknown(&unknown) || (takes && unknown.unwrap().is_some()));
+                assert_eq!(silent.inbox("ada").len(), usize::from(takes));
             }
             silent.is_silent.store(false, Relaxed);
-            assert!(takes || send("Subject: Pier\r\n\r\n").await.is_ok());
-            assert_eq!(count(), 1);
+            assert!(takes || send(&service, "Subject: Pier\r\n\r\n").await.is_ok());
+            assert_eq!(silent.inbox("ada").len(), 1);
             // What comes later is another message, as one with another text is.
-            send("Subject: Quay\r\n\r\n").await.unwrap();
-            send("Subject: Pier\r\n\r\n").await.unwrap();
-            send("Subject: Pier\r\n\r\n").await.unwrap();
-            assert_eq!(count(), 4);
+            for text in ["Quay", "Pier", "Pier"] {
+                let text = format!("Subject: {text}\r\n\r\n");
+                send(&service, &text).await.unwrap();
+            }
+            assert_eq!(silent.inbox("ada").len(), 4);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_one_recipient_has_removed_is_not_stored_again() {
+        let small = "Subject: Pier\r\n\r\n".to_owned();
+        let shared = small.clone() + &"x".repeat(groupware_mail::limits::SHARED_BYTES);
+        for (text, removes) in [(&small, "ada"), (&shared, "ada"), (&shared, "ben")] {
+            let (silent, service) = Silent::start(true);
+            assert!(is_unknown(&send(&service, text).await));
+            silent.is_silent.store(false, Relaxed);
+            let unids = silent.inbox(removes);
+            assert_eq!(unids.len(), 1);
+            change_in(&service, (&Caller::internal(), removes), |context| {
+                groupware_mail::delete(context, &unids, true)
+            })
+            .await
+            .unwrap();
+            let before = silent.records();
+            assert!(send(&service, text).await.unwrap().is_some());
+            assert_eq!(silent.records(), before);
+            let look = |snapshot: &dyn Snapshot| {
+                let mut found = groupware_mail::Found::default();
+                found.look(snapshot, "ada")?;
+                found.look(snapshot, "ben")?;
+                found.look_at_shared(snapshot)?;
+                Ok::<_, MailError>(found)
+            };
+            let found = silent.store.read(look).unwrap();
+            assert_eq!((found.messages, found.wrong), (1, Vec::new()));
         }
     }
 }
