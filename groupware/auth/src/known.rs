@@ -35,7 +35,7 @@ pub(crate) struct Known {
     pub(crate) sessions: Cache,
     /// How far the log was read. Nobody holds it while the store is read.
     seen: Mutex<Position>,
-    /// One look at the store at a time: whoever comes meanwhile has what the one before found.
+    /// Serializes reads of the log. A caller that had to wait uses the result of the read before it.
     looking: Mutex<()>,
     /// One change at a time.
     changing: tokio::sync::Mutex<()>,
@@ -76,16 +76,16 @@ impl<T> Decided<T> {
 }
 
 impl Known {
-    /// Reads all users into a directory of nobody. Other servers may change the store if it `is_shared`.
+    /// Loads all users into an empty directory. Other servers may change the store if it `is_shared`.
     pub(crate) fn load(
         store: Store,
-        nobody: Users,
+        empty: Users,
         sessions: Cache,
         is_shared: bool,
     ) -> Result<Self, AccountError> {
         let clock = Clock::start();
         let (users, seen) = store.read(|snapshot| {
-            let users = people::load(snapshot, nobody)?;
+            let users = people::load(snapshot, empty)?;
             Ok::<_, AccountError>((users, Position::last(snapshot)?))
         })?;
         Ok(Self {
@@ -156,7 +156,7 @@ impl Known {
     }
 
     fn catch_up(&self) -> Result<(), AccountError> {
-        // Each round but the last one is lost to a change of this server, of which there is one at a time.
+        // A round is repeated only if a change of this server was published meanwhile.
         loop {
             let at = self.seen();
             let missed = self.store.read(|snapshot| Missed::since(snapshot, at))?;
@@ -314,8 +314,12 @@ impl Directory for Known {
         }
     }
 
-    fn registered(&self, user: &str) -> Option<i64> {
-        self.users.registered(user)
+    fn registered(&self, user: &str) -> Result<Option<i64>, StoreError> {
+        let seen = self.seen();
+        match self.users.registered(user)? {
+            None if self.look_again(seen)? => self.users.registered(user),
+            known => Ok(known),
+        }
     }
 
     fn email(&self, user: &str) -> String {

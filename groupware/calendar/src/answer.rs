@@ -249,7 +249,7 @@ fn delegate(
     changes.replace(context.mailbox, &uid, Some(held), None);
     if let Some(user) = &delegate.user {
         let delegate = (&**user, delegates.as_ref());
-        inform_delegate(context, &mut changes, &mut entry.event, delegate);
+        inform_delegate(context, &mut changes, &mut entry.event, delegate)?;
     }
     let organizer = entry.event.organizer.user.clone();
     changes.replace(&organizer, &uid, Some(&organizers), Some(&entry));
@@ -328,23 +328,24 @@ fn inform_delegate(
     changes: &mut Changes,
     event: &mut Arc<Event>,
     (user, held): (&str, Option<&HeldEntry>),
-) {
-    let copied = held.filter(|held| {
-        context.is_of_organizer(&held.entry.event, event) && held.entry.state != State::Cancelled
-    });
-    if let Some(held) = copied {
+) -> Result<(), CalendarError> {
+    if let Some(held) = held
+        && held.entry.state != State::Cancelled
+        && context.is_of_organizer(&held.entry.event, event)?
+    {
         let copy = Entry {
             state: held.entry.state.clone(),
             event: event.for_attendee(),
         };
-        return changes.replace(user, &event.uid, Some(held), Some(&copy));
+        changes.replace(user, &event.uid, Some(held), Some(&copy));
+        return Ok(());
     }
     if let Some(attendee) = Arc::make_mut(event).attendee_mut(user) {
         attendee.status = Answer::NeedsAction;
         attendee.delegated_to = None;
     }
     let mut ids = context.ids;
-    invite(context, changes, event, (user, held), &mut ids);
+    invite(context, changes, event, (user, held), &mut ids)
 }
 
 /// Refuses to answer what nobody asks the owner about.

@@ -2,7 +2,7 @@
 
 use groupware_ids::Ids;
 use groupware_people::Directory;
-use groupware_store::{Batch, Snapshot};
+use groupware_store::{Batch, Snapshot, StoreError};
 
 use crate::{Entry, Event};
 
@@ -28,14 +28,14 @@ pub struct Context<'a> {
 impl Context<'_> {
     /// Whether a copy of an event comes from the organizer of another one: from the same account, not from one that had
     /// its name before.
-    pub(crate) fn is_of_organizer(&self, copy: &Event, event: &Event) -> bool {
-        copy.organizer.user == event.organizer.user && self.has_its_organizer(copy)
+    pub(crate) fn is_of_organizer(&self, copy: &Event, event: &Event) -> Result<bool, StoreError> {
+        Ok(copy.organizer.user == event.organizer.user && self.has_its_organizer(copy)?)
     }
 
     /// Whether the account is still there that an event comes from.
-    pub(crate) fn has_its_organizer(&self, event: &Event) -> bool {
-        let registered = self.directory.registered(&event.organizer.user);
-        registered.is_some_and(|since| since <= event.created)
+    pub(crate) fn has_its_organizer(&self, event: &Event) -> Result<bool, StoreError> {
+        let registered = self.directory.registered(&event.organizer.user)?;
+        Ok(registered.is_some_and(|since| since <= event.created))
     }
 }
 

@@ -45,7 +45,7 @@ pub fn create(
         for user in entry.event.invited_users() {
             let held = mailbox::load_new(context, user, uid)?;
             let invited = (user, held.as_ref());
-            invite(context, &mut changes, &entry.event, invited, &mut ids);
+            invite(context, &mut changes, &entry.event, invited, &mut ids)?;
         }
     }
     Ok(Decision {
@@ -62,10 +62,12 @@ fn first_version(
 ) -> Result<Event, CalendarError> {
     let organizer = organizer(context, &new)?;
     let attendees = resolve_all(context.directory, new.attendees, &organizer)?;
+    // The clock of the server that registered the organizer may be ahead of this one's.
+    let registered = context.directory.registered(context.mailbox)?;
     Ok(Event {
         uid: new.uid.unwrap_or_else(|| new_name(ids)),
         sequence: new.sequence.unwrap_or(0),
-        created: context.now,
+        created: context.now.max(registered.unwrap_or(context.now)),
         modified: context.now,
         organizer,
         attendees,
@@ -155,11 +157,11 @@ pub(crate) fn invite(
     event: &Arc<Event>,
     (user, held): (&str, Option<&HeldEntry>),
     ids: &mut Ids,
-) {
+) -> Result<(), CalendarError> {
     if let Some(held) = held
-        && !context.is_of_organizer(&held.entry.event, event)
+        && !context.is_of_organizer(&held.entry.event, event)?
     {
-        return;
+        return Ok(());
     }
     let invitation = Entry {
         state: State::Invited {
@@ -169,6 +171,7 @@ pub(crate) fn invite(
         event: event.for_attendee(),
     };
     changes.replace(user, &event.uid, held, Some(&invitation));
+    Ok(())
 }
 
 pub(crate) fn too_many_attendees() -> CalendarError {

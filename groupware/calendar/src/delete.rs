@@ -55,9 +55,12 @@ pub(crate) fn withdraw(
     event: &Event,
     user: &str,
 ) -> Result<(), CalendarError> {
-    let held = mailbox::load(context.snapshot, user, &event.uid)?
-        .filter(|held| context.is_of_organizer(&held.entry.event, event));
-    let Some(held) = held else { return Ok(()) };
+    let Some(held) = mailbox::load(context.snapshot, user, &event.uid)? else {
+        return Ok(());
+    };
+    if !context.is_of_organizer(&held.entry.event, event)? {
+        return Ok(());
+    }
     match held.entry.state {
         State::Invited { .. } => changes.replace(user, &event.uid, Some(&held), None),
         State::Accepted | State::Tentative => {
@@ -79,7 +82,7 @@ pub(crate) fn organizers_entry(
     copy: &Entry,
 ) -> Result<Option<HeldEntry>, CalendarError> {
     let event = &copy.event;
-    if !context.has_its_organizer(event) {
+    if !context.has_its_organizer(event)? {
         return Ok(None);
     }
     let held = mailbox::load(context.snapshot, &event.organizer.user, &event.uid)?;

@@ -226,7 +226,7 @@ fn tell(
         }
         if asked_again || old.attendee(user).is_none() {
             let held = mailbox::load(context.snapshot, user, &new.uid)?;
-            invite(context, changes, new, (user, held.as_ref()), &mut ids);
+            invite(context, changes, new, (user, held.as_ref()), &mut ids)?;
         } else {
             refresh(context, changes, new, user, &mut ids)?;
         }
@@ -250,9 +250,12 @@ fn refresh(
     ids: &mut Ids,
 ) -> Result<(), CalendarError> {
     let held = mailbox::load(context.snapshot, user, &event.uid)?;
-    let is_copy = held.as_ref().is_some_and(|held| {
-        context.is_of_organizer(&held.entry.event, event) && held.entry.state != State::Cancelled
-    });
+    let is_copy = match &held {
+        Some(held) if held.entry.state != State::Cancelled => {
+            context.is_of_organizer(&held.entry.event, event)?
+        }
+        _ => false,
+    };
     let unanswered = event
         .attendee(user)
         .is_some_and(|attendee| attendee.status == Answer::NeedsAction);
@@ -264,7 +267,7 @@ fn refresh(
             };
             changes.replace(user, &event.uid, Some(&held), Some(&copy));
         }
-        held if unanswered => invite(context, changes, event, (user, held.as_ref()), ids),
+        held if unanswered => invite(context, changes, event, (user, held.as_ref()), ids)?,
         _ => {}
     }
     Ok(())

@@ -29,8 +29,8 @@ impl Directory for Users {
         Ok(PARTITIONS[1..].contains(&name).then(|| name.to_owned()))
     }
 
-    fn registered(&self, _: &str) -> Option<i64> {
-        Some(0)
+    fn registered(&self, _: &str) -> Result<Option<i64>, StoreError> {
+        Ok(Some(0))
     }
 
     fn email(&self, user: &str) -> String {

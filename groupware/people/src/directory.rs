@@ -11,8 +11,11 @@ pub trait Directory {
     /// The store's, if the directory lies in one.
     fn user(&self, address: &str) -> Result<Option<String>, StoreError>;
 
-    /// When a local user was registered, seconds since 1970. What is older is somebody else's, who had the name before.
-    fn registered(&self, user: &str) -> Option<i64>;
+    /// When a local user was registered, in seconds since 1970. Anything older belongs to an earlier account of that name.
+    ///
+    /// # Errors
+    /// The store's, if the directory lies in one.
+    fn registered(&self, user: &str) -> Result<Option<i64>, StoreError>;
 
     /// The address that is shown for a local user.
     fn email(&self, user: &str) -> String;

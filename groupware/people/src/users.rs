@@ -200,8 +200,8 @@ impl Directory for Users {
             .map(|account| account.name.key().to_string()))
     }
 
-    fn registered(&self, user: &str) -> Option<i64> {
-        self.find(user).map(|account| account.created)
+    fn registered(&self, user: &str) -> Result<Option<i64>, StoreError> {
+        Ok(self.find(user).map(|account| account.created))
     }
 
     fn email(&self, user: &str) -> String {

@@ -30,8 +30,8 @@ impl Directory for Users {
         Ok(known.then(|| name.to_owned()))
     }
 
-    fn registered(&self, user: &str) -> Option<i64> {
-        Some(self.1.get(user).copied().unwrap_or_default())
+    fn registered(&self, user: &str) -> Result<Option<i64>, StoreError> {
+        Ok(Some(self.1.get(user).copied().unwrap_or_default()))
     }
 
     fn email(&self, user: &str) -> String {

@@ -13,7 +13,7 @@ use groupware_store::{CommitError, Snapshot, Store, StoreError, StoreOptions, co
 /// Who there is.
 pub(crate) const USERS: [&str; 3] = ["ann", "bob", "cy"];
 
-struct Users;
+pub(crate) struct Users;
 
 impl Directory for Users {
     fn user(&self, address: &str) -> Result<Option<String>, StoreError> {
@@ -21,8 +21,8 @@ impl Directory for Users {
         Ok(USERS.contains(&name).then(|| name.to_owned()))
     }
 
-    fn registered(&self, _: &str) -> Option<i64> {
-        Some(0)
+    fn registered(&self, _: &str) -> Result<Option<i64>, StoreError> {
+        Ok(Some(0))
     }
 
     fn email(&self, user: &str) -> String {
