@@ -228,7 +228,11 @@ pub(crate) fn put_sent(
     };
     let room = MailboxRoom::of(context);
     room.prefetch(&parcel.to)?;
-    room.check(context.mailbox, parcel.message.len() as u64)?;
+    let mut own_bytes = parcel.message.len() as u64;
+    if parcel.to.contains(context.mailbox) {
+        own_bytes += delivered.len() as u64;
+    }
+    room.check(context.mailbox, own_bytes)?;
     let (to, full) = room.divide(&parcel.to, delivered.len() as u64)?;
     let copies = copies(to, context.now_us, &mut ids);
     if is_same {
@@ -249,8 +253,7 @@ pub(crate) fn put_sent(
             &entry,
             &report,
         );
-        let own_bytes = parcel.message.len() + report.len();
-        room.check(context.mailbox, own_bytes as u64)?;
+        room.check(context.mailbox, own_bytes + report.len() as u64)?;
     }
     Ok(made)
 }

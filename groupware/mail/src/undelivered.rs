@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use groupware_proto_mime::Head;
+use groupware_proto_mime::{Head, cut};
 use mail_builder::MessageBuilder;
 use mail_builder::headers::HeaderType;
 use mail_builder::headers::address::Address;
@@ -14,7 +14,7 @@ use mail_builder::headers::raw::Raw;
 use mail_builder::headers::text::Text;
 use mail_builder::mime::{BodyPart, MimePart};
 
-use crate::{Context, Unid};
+use crate::{Context, Unid, limits};
 
 /// Most of a message's head that its report has.
 const HEAD_BYTES: usize = 16 << 10;
@@ -35,6 +35,7 @@ pub(crate) fn report(
         .as_ref()
         .and_then(|it| it.subject())
         .unwrap_or_default();
+    let subject = cut(subject, limits::SUBJECT_BYTES);
     let mut builder = MessageBuilder::new()
         .date(Date::new(context.now_us / 1_000_000))
         .from(Address::new_address(

@@ -58,12 +58,28 @@ pub fn is_bidi_override(letter: char) -> bool {
 }
 
 /// Returns true for characters by which one name passes for another: they reorder its letters or take no room at all.
-/// Joiners between letters are none of these, since scripts and emoji need them.
+/// Joiners between letters are none of these, since scripts and emoji need them, nor are the tags of flags.
 pub fn is_deceptive(letter: char) -> bool {
     is_bidi_override(letter)
         || matches!(
             letter,
-            '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}'
+            '\u{34f}'
+                | '\u{61c}'
+                | '\u{115f}'
+                | '\u{1160}'
+                | '\u{17b4}'
+                | '\u{17b5}'
+                | '\u{180e}'
+                | '\u{200b}'
+                | '\u{200e}'
+                | '\u{200f}'
+                | '\u{2060}'..='\u{2065}'
+                | '\u{206a}'..='\u{206f}'
+                | '\u{3164}'
+                | '\u{feff}'
+                | '\u{ffa0}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e001f}'
         )
 }
 
@@ -120,8 +136,19 @@ mod tests {
         let others = "\u{61c}\u{200b}\u{200e}\u{200f}\u{2060}\u{feff}";
         assert!(!others.chars().any(is_bidi_override));
         assert!(others.chars().all(is_deceptive));
-        // Joiners, a soft hyphen, a letter read from the right.
-        assert!(!"\u{200c}\u{200d}\u{ad}ש".chars().any(is_deceptive));
+        // Fillers of Hangul, vowels that are not written, marks of ruby, and what no longer has a meaning.
+        let unseen = [
+            "\u{34f}\u{115f}\u{1160}\u{3164}\u{ffa0}\u{17b4}\u{17b5}\u{180e}\u{2065}",
+            "\u{206a}\u{206f}\u{fff9}\u{fffb}\u{e0000}\u{e001f}",
+        ]
+        .concat();
+        assert!(unseen.chars().all(is_deceptive));
+        // Joiners, a soft hyphen, a letter read from the right, a syllable of Hangul, a tag as flags have it.
+        assert!(
+            !"\u{200c}\u{200d}\u{ad}ש한\u{e0067}"
+                .chars()
+                .any(is_deceptive)
+        );
     }
 
     #[test]
