@@ -169,7 +169,8 @@ impl Plimsoll {
         fs::create_dir(folder)?;
         let port_file = folder.join("port");
         let child = Command::new(program)
-            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(["--quota", "none", "--mail-quota", "none", "--data"])
             .arg(folder.join("data"))
             .arg("--port-file")
             .arg(&port_file)

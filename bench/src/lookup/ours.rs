@@ -30,6 +30,8 @@ impl Server {
                 "127.0.0.1:0",
                 "--lookup-layout",
                 "indexed",
+                "--lookup",
+                "open",
                 "--data",
             ])
             .arg(folder.join("data"))

@@ -29,7 +29,8 @@ impl Ours {
         let port_file = folder.path().join("port");
         let program = std::env::current_exe()?.with_file_name("plimsoll");
         let child = Command::new(program)
-            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(["--quota", "none", "--mail-quota", "none", "--data"])
             .arg(folder.path().join("data"))
             .arg("--port-file")
             .arg(&port_file)
