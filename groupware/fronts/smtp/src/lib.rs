@@ -1,8 +1,8 @@
 //! Mail over SMTP: one listener takes in mail for local users, the other takes mail from local
 //! users who sign in. Neither passes mail on to other servers.
 //!
-//! All conversations share one thread, or sixteen with a database: most of their time is waiting, and what they store goes
-//! through the same writer as everything else.
+//! One thread serves all sessions; with a database, 16 threads do. Sessions mostly wait, and all writes go through the
+//! store's writer.
 
 mod session;
 mod shared;

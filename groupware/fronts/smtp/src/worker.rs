@@ -63,13 +63,12 @@ fn spawn(
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_io()
                 .enable_time()
-                .build()?;
-            let served = runtime.block_on(serve(listeners, shared, stop));
-            for other in others {
-                // A thread that failed has said so in its panic.
-                let _ = other.join();
-            }
-            served
+                .build();
+            let served = runtime.and_then(|it| it.block_on(serve(listeners, shared, stop)));
+            // A thread that panicked has said so.
+            let join = |other: JoinHandle<_>| other.join().unwrap_or(Ok(()));
+            let others = others.into_iter();
+            others.fold(served, |served, other| served.and(join(other)))
         })
 }
 
