@@ -430,7 +430,7 @@ impl Accounts {
     /// # Errors
     /// The store's.
     pub async fn reset_all(&self) -> Result<usize, AccountsError> {
-        // First: whoever holds one of these bodies is a user by now.
+        // List the shared bodies first: every mailbox that holds one is then among the users read below.
         let shared = self.store.read(remove_shared)?;
         self.known.look_again(self.known.seen())?;
         let keys = self.known.users.keys();
