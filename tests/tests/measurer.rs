@@ -187,7 +187,10 @@ fn several_generators_are_one_load() {
     // 9 users × 3 s ÷ 51 ms, less what a busy machine delays.
     let transactions = trial["transactions"].as_u64().expect("a count");
     assert!((9..=540).contains(&transactions), "{transactions}");
-    assert!(record["generator"]["cpu_fraction"].is_number());
+    // On a busy machine it may be read too seldom, which is noted.
+    let is_noted = record["noted"].to_string().contains("hardly_read");
+    let is_read = record["generator"]["cpu_fraction"].is_number();
+    assert!(is_read || is_noted, "{record:#}");
 }
 
 #[test]

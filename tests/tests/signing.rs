@@ -143,7 +143,7 @@ fn signed_requests_are_accepted_and_the_steps_of_the_moment_are_named() {
         (text(&output.stdout), text(&output.stderr))
     };
     let (planned, _) = plimsoll(&["plan", "signed.study.yaml"], KEY);
-    let line = "the seed does not repeat the time of day, sent by Pay, Read\n";
+    let line = "not fixed by the seed (time of day, random signatures): Pay, Read\n";
     assert!(planned.contains(line), "{planned}");
     let errors = |out: &str, key: &str| {
         let ran = plimsoll(&["run", "signed.study.yaml", "--out", out], key);
@@ -151,7 +151,7 @@ fn signed_requests_are_accepted_and_the_steps_of_the_moment_are_named() {
         let result: Value =
             serde_json::from_str(&json).unwrap_or_else(|_| panic!("{ran:?} {told}"));
         assert_eq!(
-            result["study"]["moments"],
+            result["study"]["unseeded_steps"],
             serde_json::json!(["Pay", "Read"])
         );
         let trial = &result["trials"][0];

@@ -258,7 +258,7 @@ fn facts(run: &Run, plan: &Plan, steps: Vec<String>) -> StudyFacts {
             .map(|factor| factor.name.clone())
             .collect(),
         steps,
-        moments: question.workload.moments.clone(),
+        unseeded_steps: question.workload.unseeded_steps.clone(),
     }
 }
 

@@ -31,7 +31,8 @@ const CUTS: [usize; 6] = [48, 24, 12, 6, 3, 1];
 const LEAST_ANSWERS: u64 = 20;
 /// The part of the windows that must have their figure on both sides.
 const MOST: f64 = 0.9;
-/// What is compared window by window, beside a named figure of a stretch that is not a stage; all else, trial by trial.
+/// Measures compared by window. A named response time or throughput is too, unless its scope is a stage; all others are
+/// compared trial by trial.
 const BY_WINDOW: [Measure; 5] = [
     Measure::Throughput,
     Measure::Mean,
@@ -205,7 +206,10 @@ impl Duets {
         measure: Measure,
     ) -> Option<f64> {
         let paired = self.pairs.get(&(a.id, b.id))?;
-        if is_by_window(measure) {
+        // A named figure of few answers has none by windows: then all pairs are compared trial by trial.
+        let has_windows = |pair: &Pair| pair.windows.iter().any(|(one, _)| *one == measure);
+        let is_named = matches!(measure, Measure::Named(_));
+        if is_by_window(measure) && (!is_named || self.pairs.values().all(has_windows)) {
             let mut paired = paired.windows.iter();
             return paired
                 .find(|(one, _)| *one == measure)

@@ -288,15 +288,19 @@ pub(crate) fn findings(facts: &Facts<'_>) -> Vec<String> {
     findings.extend(headroom(facts));
     findings.extend(demand(cells));
     findings.extend(furthest(study, published));
-    findings.extend(moments(study));
+    findings.extend(unseeded(study));
     findings
 }
 
-/// What another run of the same seed sends otherwise.
-fn moments(study: &StudyFacts) -> Option<String> {
-    let steps = crate::format::first_few(&study.moments);
-    let told = format!("The seed does not repeat the time of day, sent by {steps}.");
-    (!study.moments.is_empty()).then_some(told)
+/// The steps whose requests differ between runs of one seed.
+fn unseeded(study: &StudyFacts) -> Option<String> {
+    let steps = crate::format::first_few(&study.unseeded_steps);
+    (!study.unseeded_steps.is_empty()).then(|| {
+        format!(
+            "Requests of {steps} differ between runs of one seed: they have the time of day, or a signature with a \
+             random part."
+        )
+    })
 }
 
 fn incomplete(summary: &Summary) -> Option<String> {

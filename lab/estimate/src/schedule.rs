@@ -23,12 +23,12 @@ pub fn schedule(study: &Study, plan: &Plan, disk_bytes: u64, waits: Waits) -> St
     let mut text = String::new();
     let _ = writeln!(text, "{}: {}", plan.study, plan.title);
     let _ = writeln!(text, "seed {}, speed {}", plan.seed, plan.speed);
-    let moments = &plan.question.workload.moments;
-    if !moments.is_empty() {
-        let steps = lab_analysis::format::first_few(moments);
+    let unseeded = &plan.question.workload.unseeded_steps;
+    if !unseeded.is_empty() {
+        let steps = lab_analysis::format::first_few(unseeded);
         let _ = writeln!(
             text,
-            "the seed does not repeat the time of day, sent by {steps}"
+            "not fixed by the seed (time of day, random signatures): {steps}"
         );
     }
     if (plan.speed - 1.0).abs() > f64::EPSILON {

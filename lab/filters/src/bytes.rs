@@ -10,7 +10,9 @@ use minijinja::value::{Value, ValueKind};
 pub(crate) fn of(value: &Value) -> Result<Cow<'_, [u8]>, Error> {
     match value.kind() {
         ValueKind::Undefined => Err(Error::from(ErrorKind::UndefinedError)),
-        ValueKind::None => Err(super::invalid("there is no value, but null".to_owned())),
+        ValueKind::None => Err(invalid("there is no value, but null".to_owned())),
+        ValueKind::Bool if value.is_true() => Ok(Cow::Borrowed(b"true")),
+        ValueKind::Bool => Ok(Cow::Borrowed(b"false")),
         _ => Ok(match (value.as_str(), value.as_bytes()) {
             (Some(text), _) => Cow::Borrowed(text.as_bytes()),
             (None, Some(bytes)) => Cow::Borrowed(bytes),
@@ -21,7 +23,7 @@ pub(crate) fn of(value: &Value) -> Result<Cow<'_, [u8]>, Error> {
 
 /// A value's text; bytes that are none are an error.
 pub(crate) fn text(value: &Value) -> Result<Cow<'_, str>, Error> {
-    let no_text = |_| super::invalid("these are bytes, and no text".to_owned());
+    let no_text = |_| invalid("these are bytes, and no text".to_owned());
     match of(value)? {
         Cow::Borrowed(bytes) => std::str::from_utf8(bytes)
             .map(Cow::Borrowed)
@@ -39,4 +41,9 @@ pub(crate) fn value(bytes: Vec<u8>) -> Value {
         Ok(text) => Value::from(text),
         Err(error) => Value::from_bytes(error.into_bytes()),
     }
+}
+
+/// An error that says this.
+pub(crate) fn invalid(detail: String) -> Error {
+    Error::new(ErrorKind::InvalidOperation, detail)
 }

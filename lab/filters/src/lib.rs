@@ -1,18 +1,28 @@
-//! Filters of the template language that need no user: hashes, HMAC, encodings, JSON Web Tokens, patterns, JSON
-//! paths. Each gives the same for the same, but for signatures by elliptic curves, which have a random part.
+//! What templates, captures, and expectations do with texts, without a user: hashes, HMAC, encodings, JSON Web Tokens,
+//! patterns; paths into JSON, XML, and HTML; schemas. All is deterministic, except for signatures by ECDSA and RSA-PSS.
 
 mod bytes;
 mod encoding;
 mod hash;
+mod html_path;
+mod json_path;
+mod json_schema;
 mod pattern;
 mod token;
+mod xml_path;
 
 use minijinja::value::{Rest, Serde, Value};
-use minijinja::{Environment, Error, ErrorKind};
+use minijinja::{Environment, Error};
+
+use bytes::invalid;
 
 pub use encoding::Encoding;
 pub use hash::{Hash, digest, hmac};
-pub use token::{claims, jwt};
+pub use html_path::{HtmlPath, HtmlPathError};
+pub use json_path::{JsonPath, JsonStep};
+pub use json_schema::{JsonSchema, JsonSchemaError, MAX_SCHEMA_BYTES};
+pub use token::{claims, is_random, jwt};
+pub use xml_path::{XmlPath, XmlPathError};
 
 /// Names of the filters.
 pub const NAMES: &[&str] = &[
@@ -77,15 +87,21 @@ pub fn add(environment: &mut Environment<'static>) {
         let decoded = percent_encoding::percent_decode(&bytes).collect();
         Ok::<_, Error>(bytes::value(decoded))
     });
-    environment.add_filter("match", |value: &Value, pattern: &str| {
-        let found = pattern::first(&bytes::text(value)?, pattern).map_err(invalid)?;
+    environment.add_filter("match", |value: &Value, pattern: &Value| {
+        let found = pattern::first(&bytes::text(value)?, &bytes::text(pattern)?);
+        let found = found.map_err(invalid)?;
         Ok::<_, Error>(found.map_or(Value::UNDEFINED, Value::from))
     });
-    environment.add_filter("replace_all", |value: &Value, pattern: &str, by: &str| {
-        pattern::replace_all(&bytes::text(value)?, pattern, by).map_err(invalid)
-    });
-    environment.add_filter("json_path", |value: &Value, path: &str| {
-        let found = pattern::json_path(&bytes::text(value)?, path).map_err(invalid)?;
+    environment.add_filter(
+        "replace_all",
+        |value: &Value, pattern: &Value, by: &Value| {
+            let (pattern, by) = (bytes::text(pattern)?, bytes::text(by)?);
+            pattern::replace_all(&bytes::text(value)?, &pattern, &by).map_err(invalid)
+        },
+    );
+    environment.add_filter("json_path", |value: &Value, path: &Value| {
+        let found = pattern::json_path(&bytes::text(value)?, &bytes::text(path)?);
+        let found = found.map_err(invalid)?;
         Ok::<_, Error>(found.map_or(Value::UNDEFINED, |found| Value::from(Serde(found))))
     });
     environment.add_filter("floor", |value: &Value| whole(value, f64::floor));
@@ -94,18 +110,24 @@ pub fn add(environment: &mut Environment<'static>) {
         let claims = claims(&bytes::text(value)?).map_err(invalid)?;
         Ok::<_, Error>(Value::from(Serde(claims)))
     });
-    environment.add_function("jwt", |rest: Rest<Value>| {
-        let [claims, key, more @ ..] = rest.as_slice() else {
-            return Err(invalid(token::USAGE.to_owned()));
-        };
-        let (algorithm, header) = match more {
-            [] => ("HS256", None),
-            [algorithm] => (algorithm.as_str().unwrap_or_default(), None),
-            [algorithm, header] => (algorithm.as_str().unwrap_or_default(), Some(json(header)?)),
-            _ => return Err(invalid(token::USAGE.to_owned())),
-        };
-        jwt(&json(claims)?, &bytes::of(key)?, algorithm, header).map_err(invalid)
-    });
+    environment.add_function("jwt", |rest: Rest<Value>| token(&rest));
+}
+
+/// The function `jwt`: a token of these claims, by this key, this algorithm, and with these fields in its header.
+///
+/// # Errors
+/// What [`jwt`] refuses, and other numbers of arguments.
+pub fn token(arguments: &[Value]) -> Result<String, Error> {
+    let [claims, key, more @ ..] = arguments else {
+        return Err(invalid(token::USAGE.to_owned()));
+    };
+    let (algorithm, header) = match more {
+        [] => ("HS256".into(), None),
+        [algorithm] => (bytes::text(algorithm)?, None),
+        [algorithm, header] => (bytes::text(algorithm)?, Some(json(header)?)),
+        _ => return Err(invalid(token::USAGE.to_owned())),
+    };
+    jwt(&json(claims)?, &bytes::of(key)?, &algorithm, header).map_err(invalid)
 }
 
 /// What a hash is of.
@@ -132,17 +154,17 @@ fn written(sum: Vec<u8>, encoding: &str) -> Result<Value, Error> {
 }
 
 fn whole(value: &Value, round: fn(f64) -> f64) -> Result<i64, Error> {
+    const SHOWN: usize = 100;
     let text = bytes::text(value)?;
-    let number: f64 = text
-        .trim()
-        .parse()
-        .map_err(|_| invalid(format!("`{text}` is not a number")))?;
+    let shown: String = text.chars().take(SHOWN).collect();
+    let number = text.trim().parse();
+    let number: f64 = number.map_err(|_| invalid(format!("`{shown}` is not a number")))?;
     let rounded = round(number);
     match rounded.abs() < 9e15 {
         // Whole, and far from the limits of both.
         true => Ok(rounded as i64),
         false => Err(invalid(format!(
-            "`{text}` has no whole number near it that fits"
+            "`{shown}` has no whole number near it that fits"
         ))),
     }
 }
@@ -156,10 +178,6 @@ fn unknown(what: &str, name: &str, known: &[&str]) -> Error {
         "there is no {what} `{name}`: it is one of {}",
         known.join(", ")
     ))
-}
-
-fn invalid(detail: String) -> Error {
-    Error::new(ErrorKind::InvalidOperation, detail)
 }
 
 #[cfg(test)]

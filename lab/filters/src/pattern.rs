@@ -10,6 +10,8 @@ use serde_json_path::JsonPath;
 const KEPT: usize = 256;
 /// Largest compiled pattern.
 const MAX_PATTERN_BYTES: usize = 1 << 20;
+/// Largest text that replacing makes.
+const MAX_TEXT_BYTES: usize = 16 << 20;
 /// Largest text that is read as JSON.
 const MAX_JSON_BYTES: usize = 1 << 20;
 
@@ -30,7 +32,21 @@ pub(crate) fn first(text: &str, pattern: &str) -> Result<Option<String>, String>
 
 /// The text with all matches of a pattern replaced; `$1` and `$name` are groups of the match.
 pub(crate) fn replace_all(text: &str, pattern: &str, by: &str) -> Result<String, String> {
-    with_pattern(pattern, |regex| regex.replace_all(text, by).into_owned())
+    let replaced = |regex: &Regex| {
+        let (mut out, mut end) = (String::new(), 0);
+        for found in regex.captures_iter(text) {
+            let Some(whole) = found.get(0) else { continue };
+            out.push_str(&text[end..whole.start()]);
+            found.expand(by, &mut out);
+            end = whole.end();
+            if out.len() > MAX_TEXT_BYTES {
+                return Err(format!("the new text has more than {MAX_TEXT_BYTES} bytes"));
+            }
+        }
+        out.push_str(&text[end..]);
+        Ok(out)
+    };
+    with_pattern(pattern, replaced)?
 }
 
 /// What a JSON path finds in a text: the value where it finds one, all of them otherwise, `None` without any.

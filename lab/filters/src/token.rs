@@ -73,6 +73,12 @@ pub fn jwt(
     Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
 }
 
+/// Whether signatures by this algorithm have a random part.
+#[must_use]
+pub fn is_random(algorithm: &str) -> bool {
+    matches!(algorithm, "ES256" | "ES384" | "PS256" | "PS384" | "PS512")
+}
+
 /// The claims of a token; nothing is verified.
 ///
 /// # Errors

@@ -119,9 +119,9 @@ pub struct WorkloadOutline {
     /// What steps need of answers, by their names among those of all: they are skipped where it isn't there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<Need>,
-    /// Names of the steps that the seed doesn't repeat, among those of all: they send the time of day.
+    /// Names of the steps whose requests the seed doesn't fix, among those of all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub moments: Vec<String>,
+    pub unseeded_steps: Vec<String>,
     /// With fewer users it makes no sense; 0 where it does with any, and where there are populations.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub least_users: u32,

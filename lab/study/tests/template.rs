@@ -1,8 +1,10 @@
 //! Templates as a workload's author sees them: what they render, what they refuse.
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use lab_study::load_workload;
-use lab_workload::template::{Escape, FILTERS};
-use lab_workload::{RenderError, Template, User, UserScope, Workload};
+use lab_workload::template::{Escape, FILTERS, Symbols};
+use lab_workload::{Parameters, RenderError, Template, User, UserScope, Workload};
 
 struct One(&'static str);
 
@@ -411,4 +413,99 @@ fn numbers_of_a_body_keep_their_digits() {
              \"below\":-9223372036854775809,\"long\":0.1234567890123456789,\"odd\":0.5}"
         )
     );
+}
+
+/// The claims of a token, as JSON.
+fn claims_of(token: &str) -> String {
+    let claims = token.split('.').nth(1).unwrap();
+    String::from_utf8(URL_SAFE_NO_PAD.decode(claims).unwrap()).unwrap()
+}
+
+/// `page` is captured by a path that finds one value, `links` by one that finds several.
+#[test]
+fn claims_of_a_token_are_values_as_they_were_captured() {
+    let workload = workload();
+    let claims = |text: &str, page: Option<&str>| {
+        let template = Template::parse(&format!("{{{{ {text} }}}}"), &workload.variables).unwrap();
+        let mut scope = scope(&workload);
+        if let Some(page) = page {
+            scope.set_found(workload.slot("page").unwrap(), &[page]);
+        }
+        let mut out = String::new();
+        let rendered = template.render(&mut scope, &mut out);
+        rendered.map(|()| claims_of(&out))
+    };
+    let of_page = claims("jwt({'sub': page, 'n': page | number}, 'k')", Some("47"));
+    assert_eq!(of_page.as_deref(), Ok(r#"{"n":47,"sub":"47"}"#));
+    let of_links = claims("jwt({'all': links, 'user': index}, 'k')", None);
+    assert_eq!(
+        of_links.as_deref(),
+        Ok(r#"{"all":["/a/1","/a/2","/a/3"],"user":7}"#)
+    );
+    // The step is skipped: the server gave no page.
+    let missing = claims("jwt({'sub': page}, 'k')", None);
+    assert!(
+        matches!(missing, Err(RenderError::EmptyList { .. })),
+        "{missing:?}"
+    );
+}
+
+#[test]
+fn bytes_are_no_text() {
+    for filter in ["urlencode", "json", "xml"] {
+        let cause = cause(&format!("{{{{ name | sha256('raw') | {filter} }}}}"));
+        let cause = cause.expect("bytes are refused");
+        assert!(cause.contains("these are bytes"), "{filter}: {cause}");
+    }
+    check("{{ (index == 7) | base64 }}", "dHJ1ZQ==");
+    check("{{ links | replace_all('/[0-9]/', index) }}", "/a/7");
+}
+
+#[test]
+fn time_of_day_is_the_same_in_all_of_a_request_and_has_no_place_in_a_condition() {
+    let workload = workload();
+    let text = "{{ now_us() }} {{ now_us() }} {{ now() * 1000000 <= now_us() }} {{ now_text('%s') | int - now() }}";
+    let template = Template::parse(text, &workload.variables).unwrap();
+    let mut scope = scope(&workload);
+    let render = |scope: &mut UserScope| {
+        scope.begin_request();
+        let mut out = String::new();
+        template.render(scope, &mut out).unwrap();
+        out
+    };
+    let first = render(&mut scope);
+    let words: Vec<&str> = first.split(' ').collect();
+    assert_eq!(words[0], words[1]);
+    assert_eq!(words[2..], ["true", "0"]);
+    let later = render(&mut scope);
+    assert!(later[..words[0].len()] > *words[0], "{first} {later}");
+    let symbols = Symbols {
+        variables: &workload.variables,
+        parameters: &Parameters::new(),
+    };
+    let refused = Template::condition("now() > 5", symbols).unwrap_err();
+    assert!(
+        refused.message.contains("can't ask for the time of day"),
+        "{refused:?}"
+    );
+    // A variable may be called so.
+    let named = Symbols {
+        variables: &["now".to_owned()],
+        parameters: &Parameters::new(),
+    };
+    Template::condition("now > 5", named).unwrap();
+}
+
+#[test]
+fn steps_that_the_seed_does_not_fix_are_named() {
+    let text = "workload: w\nuser: { since: '{{ now() }}' }\nsession:\n  steps:\n    \
+                - { step: Before, request: 'GET /{{ token }}' }\n    \
+                - { step: Fixed, request: 'GET /{{ uuid() }}' }\n    \
+                - { step: Of the user, request: 'GET /{{ since }}' }\n    \
+                - { step: Set, set: { token: \"{{ jwt({'sub': 1}, secret('K'), 'PS256') }}\" }, request: GET / }\n    \
+                - { step: By a secret, request: \"GET /{{ jwt({'sub': 'ESP-32'}, secret('K')) }}\" }\n";
+    let workload = load_workload("w.yaml", &One(Box::leak(text.to_owned().into_boxed_str())));
+    let steps = workload.unwrap().unseeded_steps();
+    // A step that sets such a value, and sends none, is fixed.
+    assert_eq!(steps, ["Before", "Of the user"]);
 }

@@ -2,13 +2,11 @@
 
 use std::ops::Deref;
 
+use lab_filters::{HtmlPath, JsonPath, XmlPath};
 use serde::{Deserialize, Serialize};
 
-use crate::html_path::HtmlPath;
-use crate::json_path::JsonPath;
 use crate::scope::Slot;
 use crate::template::Template;
-use crate::xml_path::XmlPath;
 
 /// Largest compiled regular expression.
 const MAX_REGEX_BYTES: usize = 1024 * 1024;

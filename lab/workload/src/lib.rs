@@ -10,9 +10,6 @@ mod clock;
 mod control;
 mod data;
 mod given;
-mod html_path;
-mod json_path;
-mod json_schema;
 mod least;
 mod level;
 mod load;
@@ -40,16 +37,16 @@ mod trace;
 mod user;
 mod wait;
 mod windows;
-mod xml_path;
 
 pub use attached::{Attached, MAX_ATTACHED_BYTES, sha256};
 pub use capture::{Capture, CaptureSource, Pattern, PatternError};
 pub use control::{Control, Group, Retry, Until, Visitor};
 pub use data::{Bytes, Data, Each, Table, TableError};
 pub use given::{Asked, Given};
-pub use html_path::{HtmlPath, HtmlPathError};
-pub use json_path::{JsonPath, JsonStep};
-pub use json_schema::{JsonSchema, JsonSchemaError, MAX_SCHEMA_BYTES};
+pub use lab_filters::{
+    HtmlPath, HtmlPathError, JsonPath, JsonSchema, JsonSchemaError, JsonStep, MAX_SCHEMA_BYTES,
+    XmlPath, XmlPathError,
+};
 pub use level::{Level, Parameters};
 pub use load::{LoadKind, LoadSpec, Population, Spacing, TIMEOUT_MS};
 pub use mask::MASK;
@@ -79,4 +76,3 @@ pub use timeline::{Recorded, TimeUnit, Timeline, TimelineError};
 pub use trace::{TraceContext, Tracing};
 pub use wait::{Chance, Wait};
 pub use windows::{USUAL_WINDOWS, window_ms};
-pub use xml_path::{XmlPath, XmlPathError};

@@ -41,13 +41,27 @@ fn written(value: &str) -> Vec<String> {
     let mut in_path = String::new();
     push_url(value, &mut in_path);
     forms.push(in_path);
-    forms.push(Encoding::Hex.encode(value.as_bytes()));
-    forms.extend((0..3).flat_map(|before| within_base64(before, value.as_bytes())));
+    forms.sort();
+    forms.dedup();
+    // Encoded by themselves or within a text that is JSON or a form, and then within a path.
+    let mut encoded = Vec::new();
+    for form in &forms {
+        let hex = Encoding::Hex.encode(form.as_bytes());
+        encoded.push(hex.to_uppercase());
+        encoded.push(hex);
+        encoded.extend((0..3).flat_map(|before| within_base64(before, form.as_bytes())));
+    }
+    for form in &encoded {
+        let mut in_path = String::new();
+        push_url(form, &mut in_path);
+        forms.push(in_path);
+    }
+    forms.extend(encoded);
     forms
 }
 
-/// The letters of base64, of both alphabets, that this value alone decides behind so many bytes; none of a short value,
-/// whose letters stand in other texts as well.
+/// The base64 characters, in both alphabets, that depend on `value` alone if `before` bytes precede it; none for a short
+/// value, whose characters occur in other texts as well.
 fn within_base64(before: usize, value: &[u8]) -> impl Iterator<Item = String> {
     const LEAST: usize = 6;
     let bytes = [&[0; 3][..before], value].concat();
@@ -114,6 +128,20 @@ mod tests {
                 assert!(left <= around.len() * 4 + 6, "{around}: {masked}");
             }
         }
+    }
+
+    #[test]
+    fn encoded_secret_is_masked_in_paths_and_within_json() {
+        // Its base64 has `+` and `/`.
+        let given = given(&[("S", "a~b>>\"?c~?>>b")]);
+        let mut in_path = String::new();
+        push_url(&Encoding::Base64.encode(b"a~b>>\"?c~?>>b"), &mut in_path);
+        assert!(in_path.contains('%'), "{in_path}");
+        assert!(given.mask(&in_path).starts_with(MASK));
+        let json = Encoding::Base64Url.encode(br#"{"k":"a~b>>\"?c~?>>b"}"#);
+        assert!(given.mask(&json).contains(MASK), "{json}");
+        let hex = Encoding::Hex.encode(b"a~b>>\"?c~?>>b").to_uppercase();
+        assert_eq!(given.mask(&hex), MASK);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 use std::time::Duration;
 
+use lab_filters::{JsonPath, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use crate::attached::Attached;
@@ -15,14 +16,12 @@ use crate::capture::Capture;
 use crate::control::{Control, Group, Retry, Visitor};
 use crate::data::Data;
 use crate::given::{Asked, Given};
-use crate::json_path::JsonPath;
-use crate::json_schema::JsonSchema;
 use crate::level::Parameters;
 use crate::measure::Measure;
 use crate::protobuf::Descriptors;
 use crate::scope::Slot;
 use crate::speech::{Said, Speech};
-use crate::template::Template;
+use crate::template::{Template, Unseeded};
 use crate::wait::{Chance, Wait, divide};
 
 /// What virtual users do.
@@ -314,19 +313,29 @@ impl Workload {
         asked
     }
 
-    /// Names of the steps of its session that the seed doesn't repeat: what they send has the time of day, or a
-    /// signature with a random part.
+    /// Names of the steps of its session whose requests the seed doesn't fix: they have the time of day, a signature
+    /// with a random part, or a variable that has either.
     #[must_use]
-    pub fn moments(&self) -> Vec<String> {
-        let is_of_the_moment = |step: &&Step| {
+    pub fn unseeded_steps(&self) -> Vec<String> {
+        let mut unseeded = Unseeded::new(&self.variables);
+        for (name, template) in &self.user {
+            let slot = self
+                .slot(name)
+                .filter(|_| template.is_unseeded(&mut unseeded));
+            slot.into_iter().for_each(|slot| unseeded.hold(slot));
+        }
+        let mut is_unseeded = |step: &Step| {
             let mut found = false;
-            let noted = steps(std::slice::from_ref(*step), &mut |template: &Template| {
-                found |= template.is_of_the_moment();
+            let looked = steps(std::slice::from_ref(step), &mut |template: &Template| {
+                found |= template.is_unseeded(&mut unseeded);
                 Ok::<(), std::convert::Infallible>(())
             });
-            noted.is_ok() && found
+            looked.is_ok() && found
         };
-        let steps = self.session.steps.iter().filter(is_of_the_moment);
+        let before = self.setup.iter().chain(&self.session.steps);
+        // What a step sets may be sent in the next session by a step before it.
+        let _held = before.filter(|step| is_unseeded(step)).count();
+        let steps = self.session.steps.iter().filter(|step| is_unseeded(step));
         steps.map(|step| step.name.clone()).collect()
     }
 

@@ -135,9 +135,9 @@ pub struct StudyFacts {
     pub factors: Vec<String>,
     /// Names of the session's steps, in session order, each once.
     pub steps: Vec<String>,
-    /// Those of them that the seed doesn't repeat: they send the time of day, or a signature with a random part.
+    /// Steps whose requests the seed does not fix: they have the time of day, or a signature with a random part.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub moments: Vec<String>,
+    pub unseeded_steps: Vec<String>,
 }
 
 /// How two variants ran, and why.

@@ -52,13 +52,15 @@ impl Start {
             )));
         }
         let text = self.drives.as_ref().map_or("null", |drives| drives.get());
-        let drives: Vec<Drive> = serde_json::from_str(text)?;
-        if let Some(nonsense) = drives.iter().find_map(Drive::nonsense) {
-            return Err(MessageError::Nonsense(nonsense));
-        }
+        let drives: Vec<Box<RawValue>> = serde_json::from_str(text)?;
         if drives.len() > MAX_POPULATIONS {
             let text = format!("more than {MAX_POPULATIONS} populations");
             return Err(MessageError::Nonsense(text));
+        }
+        let read = |drive: Box<RawValue>| serde_json::from_str(drive.get());
+        let drives: Vec<Drive> = drives.into_iter().map(read).collect::<Result<_, _>>()?;
+        if let Some(nonsense) = drives.iter().find_map(Drive::nonsense) {
+            return Err(MessageError::Nonsense(nonsense));
         }
         let mut drives = drives.into_iter();
         let Some(first) = drives.next() else {

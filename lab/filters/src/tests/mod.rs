@@ -1,3 +1,5 @@
+//! Filters by published vectors, and beside another library.
+
 use minijinja::{Environment, context};
 use ring::signature::{ECDSA_P256_SHA256_FIXED, EcdsaKeyPair, KeyPair, UnparsedPublicKey};
 use rustls_pki_types::PrivatePkcs8KeyDer;

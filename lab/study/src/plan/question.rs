@@ -55,7 +55,7 @@ pub(crate) fn question(study: &Study, speed: f64) -> Result<Question, String> {
             populations,
             tags: tags(study),
             needs: needs(study),
-            moments: moments(study),
+            unseeded_steps: unseeded_steps(study),
         },
     })
 }
@@ -107,10 +107,10 @@ fn workloads(study: &Study) -> Vec<(&str, &Workload)> {
     each
 }
 
-/// The steps that the seed doesn't repeat, whatever population does them.
-fn moments(study: &Study) -> Vec<String> {
+/// The steps whose requests the seed doesn't fix, whatever population does them.
+fn unseeded_steps(study: &Study) -> Vec<String> {
     let of = |(population, workload): (&str, &Workload)| {
-        let steps = workload.moments().into_iter();
+        let steps = workload.unseeded_steps().into_iter();
         let named = steps.map(|step| step_of(population, &step));
         named.collect::<Vec<_>>()
     };

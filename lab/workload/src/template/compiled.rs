@@ -8,6 +8,7 @@ use super::escape::Escape;
 use super::part::{self, Part};
 use super::piece::{self, Piece};
 use super::symbols::Symbols;
+use super::unseeded::Unseeded;
 use super::{jinja, parse};
 use crate::given::Asked;
 use crate::level::Parameters;
@@ -181,15 +182,20 @@ impl Template {
             .for_each(|(_, template)| template.asked(asked));
     }
 
-    /// Whether the seed doesn't repeat it: it has the time of day, or a signature with a random part.
-    pub(crate) fn is_of_the_moment(&self) -> bool {
-        let is_piece = |piece: &Piece| match piece {
+    /// Whether it has what the seed doesn't fix. Variables that it sets to that hold it from then on.
+    pub(crate) fn is_unseeded(&self, unseeded: &mut Unseeded<'_>) -> bool {
+        for (slot, template) in self.sets.iter() {
+            if template.is_unseeded(unseeded) {
+                unseeded.hold(*slot);
+            }
+        }
+        self.pieces.iter().any(|piece| match piece {
             Piece::Literal(_) => false,
-            Piece::Plain { expression, .. } => expression.is_of_the_moment(),
-            Piece::Jinja { expression, .. } => parse::is_of_the_moment(expression),
-        };
-        let mut sets = self.sets.iter();
-        self.pieces.iter().any(is_piece) || sets.any(|(_, template)| template.is_of_the_moment())
+            Piece::Plain { source, .. } => unseeded.is_in(source, false),
+            Piece::Jinja { expression, .. } => {
+                unseeded.is_in(expression.source(), expression.is_text())
+            }
+        })
     }
 
     /// Notes which variables it can't be rendered without, in the order in which it comes to them; of expressions

@@ -72,9 +72,6 @@ pub(super) fn jinja(compiled: &Jinja, parameters: &Parameters) -> Option<Fault> 
 
 /// Whether a function works for each user, or for none.
 fn gives_the_same(function: &function::Function) -> bool {
-    let draws = matches!(
-        function.call,
-        Call::IntIn | Call::DateIn | Call::Neighbour | Call::Uuid
-    );
-    matches!(function.kind, Kind::Numbers(_)) && !draws
+    let varies = function.draws() || function.is_of_the_clock() || function.call == Call::Neighbour;
+    matches!(function.kind, Kind::Numbers(_)) && !varies
 }

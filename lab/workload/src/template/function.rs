@@ -218,15 +218,26 @@ pub const FUNCTIONS: &[Function] = &[
 ];
 
 impl Function {
-    /// Whether the seed doesn't repeat what it gives.
-    pub(crate) fn is_of_the_moment(&self) -> bool {
-        self.call.is_of_the_moment()
+    /// Whether it reads the time of day.
+    pub(super) fn is_of_the_clock(&self) -> bool {
+        matches!(
+            self.call,
+            Call::Now | Call::NowMs | Call::NowUs | Call::NowText
+        )
     }
-}
 
-impl Call {
-    pub(crate) fn is_of_the_moment(self) -> bool {
-        matches!(self, Self::Now | Self::NowMs | Self::NowUs | Self::NowText)
+    /// Whether it draws from the user's stream of choices.
+    pub(super) fn draws(&self) -> bool {
+        matches!(
+            self.call,
+            Call::IntIn
+                | Call::DateIn
+                | Call::Uuid
+                | Call::RandomText
+                | Call::RandomLetters
+                | Call::RandomDigits
+                | Call::RandomHex
+        )
     }
 }
 
@@ -325,8 +336,9 @@ pub(crate) fn now_text(now_us: i64, format: &str, offset: Option<&str>) -> Resul
         Some(read) => read.map_err(|_| "an offset is written as `+5m` or `-2h`".to_owned())?,
     };
     let time = jiff::Timestamp::from_microsecond(now_us).and_then(|now| now.checked_add(offset));
-    let text = time.and_then(|time| jiff::fmt::strtime::format(format, time));
-    text.map_err(|error| format!("`{format}` is no format of a time: {error}"))
+    let time = time.map_err(|error| format!("the offset is too large: {error}"))?;
+    jiff::fmt::strtime::format(format, time)
+        .map_err(|error| format!("`{format}` is no format of a time: {error}"))
 }
 
 fn pad(number: i64, width: i64, out: &mut String) -> Result<(), String> {

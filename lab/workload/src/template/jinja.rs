@@ -8,11 +8,12 @@ use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::{Enumerator, Kwargs, Object, ObjectRepr, Value, ValueKind};
+use minijinja::value::{Kwargs, Object, Rest, Value, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, Expression, State, UndefinedBehavior};
 
 use super::function::{self, Call, FUNCTIONS, Kind, Outcome};
 use super::profile::Profile;
+use super::value::{Captured, Digits, bytes, claim, scalar, text, text_of_one};
 use crate::level::{self, Level};
 use crate::render_error::RenderError;
 use crate::scope::{Seen, Slot, UserScope};
@@ -125,24 +126,29 @@ fn environment() -> Environment<'static> {
     if let Ok(syntax) = SyntaxConfig::builder().keep_trailing_newline(true).build() {
         environment.set_syntax(syntax);
     }
-    environment.add_filter("urlencode", |text: String| {
+    environment.add_filter("urlencode", |value: &Value| {
         let mut out = String::new();
-        super::escape::push_url(&text, &mut out);
-        out
+        super::escape::push_url(&text(value)?, &mut out);
+        Ok::<_, Error>(out)
     });
-    environment.add_filter("xml", |text: String| {
+    environment.add_filter("xml", |value: &Value| {
         let mut out = String::new();
-        super::escape::push_xml(&text, &mut out);
-        Value::from_safe_string(out)
+        super::escape::push_xml(&text(value)?, &mut out);
+        Ok::<_, Error>(Value::from_safe_string(out))
     });
-    environment.add_filter("json", |text: String| {
+    environment.add_filter("json", |value: &Value| {
         let mut out = String::from("\"");
-        super::escape::push_json(&text, &mut out);
+        super::escape::push_json(&text(value)?, &mut out);
         out.push('"');
-        Value::from_safe_string(out)
+        Ok::<_, Error>(Value::from_safe_string(out))
     });
     add_number_filters(&mut environment);
     lab_filters::add(&mut environment);
+    add_functions(&mut environment);
+    environment
+}
+
+fn add_functions(environment: &mut Environment<'static>) {
     for function in FUNCTIONS {
         match function.kind {
             Kind::Profile => {
@@ -174,27 +180,30 @@ fn environment() -> Environment<'static> {
                 );
             }
             Kind::Time => {
-                let text = |state: &State, format: &str, offset: Option<&str>| {
+                let text = |state: &State, format: String, offset: Option<String>| {
                     with_scope(state, |borrowed| {
                         let now = borrowed.scope.now_us();
-                        function::now_text(now, format, offset).map_err(invalid)
+                        function::now_text(now, &format, offset.as_deref()).map_err(invalid)
                     })
                 };
                 environment.add_function(function.name, text);
             }
-            // Those of `lab_filters`.
-            Kind::Values => {}
+            Kind::Values => {
+                environment.add_function(function.name, |rest: Rest<Value>| {
+                    let rest: Result<Vec<Value>, Error> = rest.iter().map(claim).collect();
+                    lab_filters::token(&rest?)
+                });
+            }
             Kind::Numbers(count) => {
                 environment.add_function(
                     function.name,
-                    move |state: &State, arguments: minijinja::value::Rest<Value>| {
+                    move |state: &State, arguments: Rest<Value>| {
                         call_numbers(function, count, state, &arguments)
                     },
                 );
             }
         }
     }
-    environment
 }
 
 /// The filters that read a number: of a captured value they take its text, which minijinja's own would refuse as a
@@ -220,14 +229,6 @@ fn add_number_filters(environment: &mut Environment<'static>) {
             false => Err(invalid(format!("`{text}` is not a number"))),
         },
     );
-}
-
-/// The text of a captured value; anything else as it is.
-fn text_of_one(value: &Value) -> Value {
-    match value.downcast_object_ref::<Captured>() {
-        Some(captured) if captured.is_single => captured.texts.first().cloned().into(),
-        _ => value.clone(),
-    }
 }
 
 impl Jinja {
@@ -440,10 +441,7 @@ fn push_value(value: &Value, out: &mut String) -> Result<Output, Error> {
     }
     match value.as_str() {
         Some(text) => out.push_str(text),
-        None if value.kind() == ValueKind::Bytes => {
-            let cause = "these are bytes, and no text: encode them by `base64` or `hex`";
-            return Err(invalid(cause.to_owned()));
-        }
+        None if value.kind() == ValueKind::Bytes => return Err(bytes()),
         None => {
             let _ = write!(out, "{value}");
         }
@@ -472,22 +470,6 @@ impl Borrowed {
                 None
             }
         }
-    }
-}
-
-/// A text as JSON reads it, where that is a number or a switch; otherwise the text itself.
-pub(super) fn scalar(text: &str) -> Value {
-    let may_be =
-        text.len() <= 40 && text.starts_with(|c: char| "-tf".contains(c) || c.is_ascii_digit());
-    let read = may_be.then(|| serde_json::from_str(text).ok()).flatten();
-    match read {
-        Some(serde_json::Value::Bool(switch)) => Value::from(switch),
-        Some(serde_json::Value::Number(number)) => match (text.parse::<i128>(), number.as_f64()) {
-            (Ok(whole), _) => Value::from(whole),
-            (Err(_), Some(float)) => Value::from(float),
-            (Err(_), None) => Value::from(text),
-        },
-        _ => Value::from(text),
     }
 }
 
@@ -534,46 +516,6 @@ impl Object for ScopeCell {
                 }
             }),
         }
-    }
-}
-
-/// What a path captured: a sequence that prints as its first entry, as in the plain pieces.
-#[derive(Debug)]
-struct Captured {
-    texts: Vec<String>,
-    /// Whether the path finds one value at most.
-    is_single: bool,
-}
-
-/// A JSON number with its digits as they came.
-#[derive(Debug)]
-struct Digits(String);
-
-impl Object for Digits {
-    fn repr(self: &Arc<Self>) -> ObjectRepr {
-        ObjectRepr::Plain
-    }
-
-    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Object for Captured {
-    fn repr(self: &Arc<Self>) -> ObjectRepr {
-        ObjectRepr::Seq
-    }
-
-    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
-        self.texts.get(key.as_usize()?).cloned().map(Value::from)
-    }
-
-    fn enumerate(self: &Arc<Self>) -> Enumerator {
-        Enumerator::Seq(self.texts.len())
-    }
-
-    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.texts.first().map_or("", String::as_str))
     }
 }
 

@@ -18,6 +18,8 @@ mod profile;
 mod source;
 mod symbols;
 mod token;
+mod unseeded;
+mod value;
 
 pub use compiled::Template;
 pub use error::{Help, TemplateError};
@@ -27,5 +29,6 @@ pub use function::FUNCTIONS;
 pub use jinja::FILTERS;
 pub(crate) use source::TemplateSource;
 pub use symbols::Symbols;
+pub(crate) use unseeded::Unseeded;
 
 pub use crate::render_error::MAX_RENDERED_BYTES;

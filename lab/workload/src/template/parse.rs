@@ -14,6 +14,7 @@ use super::piece::{Piece, Plain};
 use super::profile::Profile;
 use super::symbols::Symbols;
 use super::token::{Token, TokenKind, arguments, code_tokens, expect, mark, tokens, too_deep};
+use super::value;
 use crate::given::Asked;
 use crate::level::{Level, Parameters};
 
@@ -505,8 +506,9 @@ impl Parser<'_> {
 /// What a condition can't hold, because it would never mean what it says.
 fn check_condition(tokens: &[Token], i: usize) -> Result<(), Fault> {
     let token = &tokens[i];
-    let function = function::find(token.text).filter(|_| token.kind == TokenKind::Name);
-    if function.is_some_and(Function::is_of_the_moment) {
+    let called = token.kind == TokenKind::Name && mark(tokens, i + 1, "(");
+    let function = function::find(token.text).filter(|_| called);
+    if function.is_some_and(Function::is_of_the_clock) {
         let help = "`set` a variable to it, and ask for that";
         return Err(Fault {
             message: "a condition can't ask for the time of day".to_owned(),
@@ -523,7 +525,7 @@ fn check_condition(tokens: &[Token], i: usize) -> Result<(), Fault> {
     }
     let text = token.text.get(1..token.text.len().saturating_sub(1));
     if let (TokenKind::Text, Some(text)) = (token.kind, text)
-        && !matches!(jinja::scalar(text).kind(), ValueKind::String)
+        && !matches!(value::scalar(text).kind(), ValueKind::String)
     {
         return Err(Fault {
             message: format!("what reads as `{text}` is no text to a condition"),
@@ -556,26 +558,6 @@ fn environment_name<'a>(token: &Token<'a>) -> Option<&'a str> {
 fn given<'a>(tokens: &[Token<'a>]) -> Option<&'a str> {
     let name = tokens.get(1).and_then(environment_name)?;
     (mark(tokens, 0, "(") && mark(tokens, 2, ")")).then_some(name)
-}
-
-/// Whether the seed doesn't repeat an expression of minijinja.
-pub(super) fn is_of_the_moment(expression: &Jinja) -> bool {
-    let tokens = match expression.is_text() {
-        true => code_tokens(expression.source()),
-        false => tokens(expression.source()),
-    };
-    // Signatures of these kinds have a random part.
-    let draws = |text: &str| {
-        ["'ES", "'PS", "\"ES", "\"PS"]
-            .iter()
-            .any(|begin| text.starts_with(begin))
-    };
-    let signs = tokens.iter().any(|token| token.text == "jwt");
-    tokens.iter().any(|token| match token.kind {
-        TokenKind::Name => function::find(token.text).is_some_and(Function::is_of_the_moment),
-        TokenKind::Text => signs && draws(token.text),
-        TokenKind::Number | TokenKind::Mark => false,
-    })
 }
 
 /// Notes what an expression of minijinja asks of the environment.

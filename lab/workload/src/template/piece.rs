@@ -87,16 +87,6 @@ impl Plain {
         }
     }
 
-    /// Whether the seed doesn't repeat it.
-    pub(super) fn is_of_the_moment(&self) -> bool {
-        match self {
-            Self::Numbers(call, arguments) => {
-                call.is_of_the_moment() || arguments.iter().any(Self::is_of_the_moment)
-            }
-            _ => false,
-        }
-    }
-
     /// Notes which variables it can't do without.
     pub(super) fn uses(&self, uses: &mut Vec<Use>) {
         let mut noted = |slot: &Slot, takes| uses.push(Use { slot: *slot, takes });

@@ -1,0 +1,61 @@
+//! What the seed doesn't fix: the time of day, signatures with a random part, and variables that have either.
+
+use std::collections::BTreeSet;
+
+use super::function::{self, Function};
+use super::token::{Token, TokenKind, code_tokens, mark, tokens};
+use crate::slot::Slot;
+
+/// The variables that hold what the seed doesn't fix, of all that a workload has.
+pub(crate) struct Unseeded<'a> {
+    variables: &'a [String],
+    held: BTreeSet<Slot>,
+}
+
+impl<'a> Unseeded<'a> {
+    /// None of them yet.
+    pub(crate) fn new(variables: &'a [String]) -> Self {
+        Self {
+            variables,
+            held: BTreeSet::new(),
+        }
+    }
+
+    /// A variable was set to it.
+    pub(crate) fn hold(&mut self, slot: Slot) {
+        self.held.insert(slot);
+    }
+
+    /// Whether an expression, or a text with statements, has any.
+    pub(super) fn is_in(&self, source: &str, is_text: bool) -> bool {
+        let tokens = match is_text {
+            true => code_tokens(source),
+            false => tokens(source),
+        };
+        (0..tokens.len()).any(|at| self.is_at(&tokens, at))
+    }
+
+    fn is_at(&self, tokens: &[Token], at: usize) -> bool {
+        let token = &tokens[at];
+        if token.kind != TokenKind::Name {
+            return false;
+        }
+        if !mark(tokens, at + 1, "(") {
+            let place = self.variables.iter().position(|name| name == token.text);
+            let slot = place.and_then(|place| Slot::try_from(place).ok());
+            return slot.is_some_and(|slot| self.held.contains(&slot));
+        }
+        let takes_held = function::find(token.text).is_some_and(Function::is_of_the_clock);
+        takes_held || (token.text == "jwt" && is_signed_at_random(&tokens[at..]))
+    }
+}
+
+/// Whether a call of `jwt` names an algorithm that draws, or none that can be read here.
+fn is_signed_at_random(call: &[Token]) -> bool {
+    let quoted = |token: &&Token| token.kind == TokenKind::Text;
+    let mut texts = call
+        .iter()
+        .filter(quoted)
+        .map(|token| token.text.trim_matches(['\'', '"']));
+    texts.any(lab_filters::is_random)
+}
