@@ -14,7 +14,7 @@ use crate::support::{Made, Shape, WORKLOAD};
 use crate::{answers, formats, line, parts, populations, search, stages, transfer, unmeasured};
 
 /// Definitions, and keys of definitions, that need no example: those of agents, remote hosts, HTTP/2, retries,
-/// operations cut at a time limit, safe lines, repeated trials, and comparisons of several runs.
+/// operations cut at a time limit, safe lines, repeated trials, signed requests, and comparisons of several runs.
 const WITHOUT_EXAMPLE: &[&str] = &[
     ".load_line_differences",
     "AsIs",
@@ -44,6 +44,7 @@ const WITHOUT_EXAMPLE: &[&str] = &[
     "StepSummary.phases_ms",
     "StudyFacts.decides",
     "StudyFacts.limits_set",
+    "StudyFacts.unseeded_steps",
     "Summary.aborted",
     "Summary.disturbed",
     "Summary.repeats",
