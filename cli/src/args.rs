@@ -449,7 +449,7 @@ pub(crate) struct ServeArgs {
         value_delimiter = ','
     )]
     pub(crate) resolver: Vec<SocketAddr>,
-    /// Most bytes of the messages of one mailbox, whoever sends them; "none" for no bound
+    /// Maximum bytes of all messages in one mailbox; "none" for no limit
     #[arg(
         long,
         env = "PLIMSOLL_MAIL_QUOTA",

@@ -56,7 +56,7 @@ async fn a_user_whom_one_registers_is_known_to_the_other_at_once() {
     assert!(sign_in(&other, "ada", RIGHT).await.is_ok());
     assert!(other.people().user("eve").unwrap().is_none());
     assert!(other.people().user("ada@elsewhere").unwrap().is_none());
-    // So is when, to whoever asks for that alone.
+    // The other server also finds the time of registration.
     assert_eq!(other.people().registered("ben").unwrap(), None);
     set_password(&one, "ben", RIGHT).await;
     assert_eq!(other.people().registered("ben").unwrap(), Some(0));

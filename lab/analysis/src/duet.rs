@@ -451,7 +451,7 @@ fn value(part: &[Histogram<u64>], measure: Measure) -> Option<f64> {
         Measure::P95 => quantile(&all, 0.95).map(as_f64),
         Measure::P99 => quantile(&all, 0.99).map(as_f64),
         Measure::Named(named) => match (named.metric(), named.aggregate()) {
-            (Metric::Throughput, _) => enough.then(|| as_f64(all.len())),
+            (Metric::Throughput, _) => Some(as_f64(all.len())),
             (_, Aggregate::Percentile(percent)) => quantile(&all, percent / 100.0).map(as_f64),
             (_, Aggregate::Mean) => mean(&all),
             _ => None,

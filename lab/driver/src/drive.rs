@@ -89,16 +89,7 @@ impl Drive {
             part,
             cores: cores.to_vec(),
             own_cores,
-            workload: Arc::clone(&self.workload),
-            population: self.population.clone(),
-            base: self.base.clone(),
-            tls: self.tls.clone(),
-            resolve: self.resolve.clone(),
-            sources: self.sources.clone(),
-            stages: self.stages.clone(),
-            timeline: self.timeline.clone(),
-            limits: self.limits.clone(),
-            ..*self
+            ..self.clone()
         }
     }
 

@@ -4,9 +4,11 @@ use md5::{Digest, Md5};
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, SHA256, SHA384, SHA512};
 use ring::hmac::{HMAC_SHA1_FOR_LEGACY_USE_ONLY, HMAC_SHA256, HMAC_SHA384, HMAC_SHA512, Key, sign};
 
+use crate::encoding::Encoding;
+
 /// A hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hash {
+pub(crate) enum Hash {
     /// RFC 1321: for servers that ask for it.
     Md5,
     /// FIPS 180-4, as the others.
@@ -21,7 +23,7 @@ pub enum Hash {
 
 impl Hash {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 5] = [
         Self::Md5,
         Self::Sha1,
         Self::Sha256,
@@ -31,7 +33,7 @@ impl Hash {
 
     /// As a template names it.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Md5 => "md5",
             Self::Sha1 => "sha1",
@@ -43,14 +45,14 @@ impl Hash {
 
     /// The one of this name.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.name() == name)
     }
 }
 
 /// The hash of these bytes.
 #[must_use]
-pub fn digest(hash: Hash, bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn digest(hash: Hash, bytes: &[u8]) -> Vec<u8> {
     let algorithm = match hash {
         Hash::Md5 => return Md5::digest(bytes).to_vec(),
         Hash::Sha1 => &SHA1_FOR_LEGACY_USE_ONLY,
@@ -61,11 +63,17 @@ pub fn digest(hash: Hash, bytes: &[u8]) -> Vec<u8> {
     ring::digest::digest(algorithm, bytes).as_ref().to_vec()
 }
 
+/// SHA-256 of these bytes, in hex.
+#[must_use]
+pub fn sha256(bytes: &[u8]) -> String {
+    Encoding::Hex.encode(&digest(Hash::Sha256, bytes))
+}
+
 /// HMAC (RFC 2104) of these bytes by a key.
 ///
 /// # Errors
 /// MD5 is no hash for it here.
-pub fn hmac(hash: Hash, key: &[u8], bytes: &[u8]) -> Result<Vec<u8>, String> {
+pub(crate) fn hmac(hash: Hash, key: &[u8], bytes: &[u8]) -> Result<Vec<u8>, String> {
     let algorithm = match hash {
         Hash::Md5 => return Err("HMAC by MD5 is not supported: use `sha1` or `sha256`".to_owned()),
         Hash::Sha1 => HMAC_SHA1_FOR_LEGACY_USE_ONLY,

@@ -7,8 +7,7 @@ use jsonschema::{Retrieve, Uri, Validator};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::encoding::Encoding;
-use crate::hash::{Hash, digest};
+use crate::hash::sha256;
 
 /// Most bytes of a schema's text.
 pub const MAX_SCHEMA_BYTES: usize = 4 << 20;
@@ -94,7 +93,7 @@ impl JsonSchema {
     /// SHA-256 of its text, in hex.
     #[must_use]
     pub fn sha256(&self) -> String {
-        Encoding::Hex.encode(&digest(Hash::Sha256, self.text.schema.as_bytes()))
+        sha256(self.text.schema.as_bytes())
     }
 
     /// Holds a document against it.

@@ -11,45 +11,26 @@ mod pattern;
 mod token;
 mod xml_path;
 
-use minijinja::value::{Rest, Serde, Value};
+use minijinja::value::{Serde, Value};
 use minijinja::{Environment, Error};
 
 use bytes::invalid;
+use hash::{Hash, digest, hmac};
+use token::{claims, jwt};
 
 pub use encoding::Encoding;
-pub use hash::{Hash, digest, hmac};
+pub use hash::sha256;
 pub use html_path::{HtmlPath, HtmlPathError};
 pub use json_path::{JsonPath, JsonStep};
 pub use json_schema::{JsonSchema, JsonSchemaError, MAX_SCHEMA_BYTES};
-pub use token::{claims, is_random, jwt};
+pub use pattern::regex;
+pub use token::is_random;
 pub use xml_path::{XmlPath, XmlPathError};
-
-/// Names of the filters.
-pub const NAMES: &[&str] = &[
-    "md5",
-    "sha1",
-    "sha256",
-    "sha384",
-    "sha512",
-    "hmac",
-    "base64",
-    "base64url",
-    "hex",
-    "unbase64",
-    "unhex",
-    "urldecode",
-    "jwt_claims",
-    "match",
-    "replace_all",
-    "json_path",
-    "floor",
-    "ceil",
-];
 
 /// The largest input of a hash.
 const MAX_BYTES: usize = 16 << 20;
 
-/// Adds the filters, and the function `jwt`.
+/// Adds the filters.
 pub fn add(environment: &mut Environment<'static>) {
     for hash in Hash::ALL {
         environment.add_filter(hash.name(), move |value: &Value, encoding: Option<&str>| {
@@ -110,13 +91,12 @@ pub fn add(environment: &mut Environment<'static>) {
         let claims = claims(&bytes::text(value)?).map_err(invalid)?;
         Ok::<_, Error>(Value::from(Serde(claims)))
     });
-    environment.add_function("jwt", |rest: Rest<Value>| token(&rest));
 }
 
 /// The function `jwt`: a token of these claims, by this key, this algorithm, and with these fields in its header.
 ///
 /// # Errors
-/// What [`jwt`] refuses, and other numbers of arguments.
+/// Claims that are no object, an algorithm that is unknown, a key that is not of its kind, and other numbers of arguments.
 pub fn token(arguments: &[Value]) -> Result<String, Error> {
     let [claims, key, more @ ..] = arguments else {
         return Err(invalid(token::USAGE.to_owned()));

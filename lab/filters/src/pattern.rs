@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use regex::{Regex, RegexBuilder};
-use serde_json_path::JsonPath;
+
+use crate::json_path::JsonPath;
 
 /// So many are kept; more than any workload has, unless patterns are made of values.
 const KEPT: usize = 256;
@@ -71,17 +72,24 @@ pub(crate) fn json_path(text: &str, path: &str) -> Result<Option<serde_json::Val
     })
 }
 
+/// Compiles a regular expression, of bounded size.
+///
+/// # Errors
+/// A text that is none, or too large a one.
+pub fn regex(pattern: &str) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(pattern)
+        .size_limit(MAX_PATTERN_BYTES)
+        .build()
+}
+
 /// A pattern may stand between slashes, as it does in captures.
 fn with_pattern<T>(pattern: &str, act: impl FnOnce(&Regex) -> T) -> Result<T, String> {
     let inner = pattern
         .strip_prefix('/')
         .and_then(|rest| rest.strip_suffix('/'));
     let inner = inner.unwrap_or(pattern);
-    let compile = || {
-        let mut builder = RegexBuilder::new(inner);
-        let compiled = builder.size_limit(MAX_PATTERN_BYTES).build();
-        compiled.map_err(|error| format!("`{pattern}` is no regular expression: {error}"))
-    };
+    let compile =
+        || regex(inner).map_err(|error| format!("`{pattern}` is no regular expression: {error}"));
     PATTERNS.with_borrow_mut(|kept| kept_or_made(kept, inner, compile).map(act))
 }
 

@@ -49,7 +49,7 @@ enum Key {
 ///
 /// # Errors
 /// Claims that are no object, an algorithm that is unknown, and a key that is not of its kind.
-pub fn jwt(
+pub(crate) fn jwt(
     claims: &Value,
     key: &[u8],
     algorithm: &str,
@@ -83,7 +83,7 @@ pub fn is_random(algorithm: &str) -> bool {
 ///
 /// # Errors
 /// A text that is no token.
-pub fn claims(token: &str) -> Result<Value, String> {
+pub(crate) fn claims(token: &str) -> Result<Value, String> {
     let no_token = || "it is no JSON Web Token".to_owned();
     let claims = token.split('.').nth(1).ok_or_else(no_token)?;
     let bytes = URL_SAFE_NO_PAD

@@ -5,7 +5,6 @@ use std::fmt;
 use std::io;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::data::Bytes;
 
@@ -78,5 +77,5 @@ impl fmt::Debug for Attached {
 /// SHA-256 in hex.
 #[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
-    hex::encode(Sha256::digest(bytes))
+    lab_filters::sha256(bytes)
 }

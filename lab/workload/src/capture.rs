@@ -8,9 +8,6 @@ use serde::{Deserialize, Serialize};
 use crate::scope::Slot;
 use crate::template::Template;
 
-/// Largest compiled regular expression.
-const MAX_REGEX_BYTES: usize = 1024 * 1024;
-
 /// Where a captured value comes from.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Capture<T = Template> {
@@ -74,9 +71,7 @@ impl Pattern {
     /// # Errors
     /// A text that is none, or one without a group.
     pub fn parse(text: &str) -> Result<Self, PatternError> {
-        let regex = regex::RegexBuilder::new(text)
-            .size_limit(MAX_REGEX_BYTES)
-            .build()?;
+        let regex = lab_filters::regex(text)?;
         match regex.captures_len() {
             0 | 1 => Err(PatternError::NoGroup),
             _ => Ok(Self(regex)),

@@ -1,6 +1,6 @@
 //! Who may register, as it was set.
 //!
-//! The original services ask nobody who they are. Here that holds only where it is set so.
+//! The original services need no credentials. This one needs them unless it is set to `open`.
 
 use std::str::FromStr;
 
@@ -33,7 +33,7 @@ impl FromStr for LookupAccess {
     }
 }
 
-/// Who may register: users, unless it is set otherwise.
+/// Who may register: users by default.
 #[derive(Debug, Clone, Copy)]
 pub struct Access(LookupAccess);
 

@@ -154,7 +154,7 @@ fn who_may_not() {
     }
     let bearer = json(HOST).and("authorization", "Bearer wrong");
     t.check(Nobody, "POST", RECORDS, bearer);
-    // It is for users unless that is set otherwise.
+    // Only users may register by default.
     let mut usual = Transcript::new();
     let forwarded = json(HOST).and("x-forwarded-for", "192.0.2.1");
     usual.check(Nobody, "POST", RECORDS, forwarded);

@@ -1,5 +1,6 @@
 //! Filters by published vectors, and beside another library.
 
+use minijinja::value::Rest;
 use minijinja::{Environment, context};
 use ring::signature::{ECDSA_P256_SHA256_FIXED, EcdsaKeyPair, KeyPair, UnparsedPublicKey};
 use rustls_pki_types::PrivatePkcs8KeyDer;
@@ -14,6 +15,7 @@ const ED25519: &str = include_str!("ed25519.pem");
 fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
     add(&mut environment);
+    environment.add_function("jwt", |rest: Rest<Value>| token(&rest));
     environment
 }
 

@@ -13,7 +13,9 @@ use super::jinja::{self, FILTERS, GLOBALS, Jinja};
 use super::piece::{Piece, Plain};
 use super::profile::Profile;
 use super::symbols::Symbols;
-use super::token::{Token, TokenKind, arguments, code_tokens, expect, mark, tokens, too_deep};
+use super::token::{
+    Token, TokenKind, arguments, code_tokens, expect, mark, tokens, too_deep, words,
+};
 use super::value;
 use crate::given::Asked;
 use crate::level::{Level, Parameters};
@@ -562,10 +564,7 @@ fn given<'a>(tokens: &[Token<'a>]) -> Option<&'a str> {
 
 /// Notes what an expression of minijinja asks of the environment.
 pub(super) fn asked(expression: &Jinja, asked: &mut Vec<Asked>) {
-    let tokens = match expression.is_text() {
-        true => code_tokens(expression.source()),
-        false => tokens(expression.source()),
-    };
+    let tokens = words(expression.source(), expression.is_text());
     for (i, token) in tokens.iter().enumerate() {
         let function = function::find(token.text).filter(|f| f.kind == Kind::Given);
         let name = given(&tokens[i + 1..]);

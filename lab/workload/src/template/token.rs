@@ -131,6 +131,14 @@ pub(super) fn tokens(source: &str) -> Vec<Token<'_>> {
     tokens
 }
 
+/// Words of the code in an expression, or in a text with statements.
+pub(super) fn words(source: &str, is_text: bool) -> Vec<Token<'_>> {
+    match is_text {
+        true => code_tokens(source),
+        false => tokens(source),
+    }
+}
+
 /// Words of the code in a text with statements; what lies between is text, not code.
 pub(super) fn code_tokens(text: &str) -> Vec<Token<'_>> {
     let mut found = Vec::new();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::function::{self, Function};
-use super::token::{Token, TokenKind, code_tokens, mark, tokens};
+use super::token::{Token, TokenKind, mark, words};
 use crate::slot::Slot;
 
 /// The variables that hold what the seed doesn't fix, of all that a workload has.
@@ -28,10 +28,7 @@ impl<'a> Unseeded<'a> {
 
     /// Whether an expression, or a text with statements, has any.
     pub(super) fn is_in(&self, source: &str, is_text: bool) -> bool {
-        let tokens = match is_text {
-            true => code_tokens(source),
-            false => tokens(source),
-        };
+        let tokens = words(source, is_text);
         (0..tokens.len()).any(|at| self.is_at(&tokens, at))
     }
 

@@ -259,7 +259,7 @@ impl List<'_> {
     }
 }
 
-/// A person in a list. The name is whatever its author says, so the domain stands beside it where it isn't this server's.
+/// A person in a list. The sender chooses the name, so the domain follows it if it is not this server's.
 fn person(person: &Person, server: &str) -> Markup {
     let shown = person.shown();
     let domain = person.email.rsplit_once('@').map(|(_, domain)| domain);
