@@ -2,13 +2,15 @@
 
 use md5::{Digest, Md5};
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, SHA256, SHA384, SHA512};
-use ring::hmac::{HMAC_SHA1_FOR_LEGACY_USE_ONLY, HMAC_SHA256, HMAC_SHA384, HMAC_SHA512, Key, sign};
+use ring::hmac::{
+    HMAC_SHA1_FOR_LEGACY_USE_ONLY, HMAC_SHA256, HMAC_SHA384, HMAC_SHA512, Key, Tag, sign,
+};
 
 use crate::encoding::Encoding;
 
 /// A hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Hash {
+pub enum Hash {
     /// RFC 1321: for servers that ask for it.
     Md5,
     /// FIPS 180-4, as the others.
@@ -50,30 +52,29 @@ impl Hash {
     }
 }
 
-/// The hash of these bytes.
-#[must_use]
-pub(crate) fn digest(hash: Hash, bytes: &[u8]) -> Vec<u8> {
+/// Gives the hash of these bytes to `take`.
+pub(crate) fn digest<T>(hash: Hash, bytes: &[u8], take: impl FnOnce(&[u8]) -> T) -> T {
     let algorithm = match hash {
-        Hash::Md5 => return Md5::digest(bytes).to_vec(),
+        Hash::Md5 => return take(&Md5::digest(bytes)),
         Hash::Sha1 => &SHA1_FOR_LEGACY_USE_ONLY,
         Hash::Sha256 => &SHA256,
         Hash::Sha384 => &SHA384,
         Hash::Sha512 => &SHA512,
     };
-    ring::digest::digest(algorithm, bytes).as_ref().to_vec()
+    take(ring::digest::digest(algorithm, bytes).as_ref())
 }
 
 /// SHA-256 of these bytes, in hex.
 #[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
-    Encoding::Hex.encode(&digest(Hash::Sha256, bytes))
+    digest(Hash::Sha256, bytes, |sum| Encoding::Hex.encode(sum))
 }
 
 /// HMAC (RFC 2104) of these bytes by a key.
 ///
 /// # Errors
 /// MD5 is no hash for it here.
-pub(crate) fn hmac(hash: Hash, key: &[u8], bytes: &[u8]) -> Result<Vec<u8>, String> {
+pub(crate) fn hmac(hash: Hash, key: &[u8], bytes: &[u8]) -> Result<Tag, String> {
     let algorithm = match hash {
         Hash::Md5 => return Err("HMAC by MD5 is not supported: use `sha1` or `sha256`".to_owned()),
         Hash::Sha1 => HMAC_SHA1_FOR_LEGACY_USE_ONLY,
@@ -81,5 +82,5 @@ pub(crate) fn hmac(hash: Hash, key: &[u8], bytes: &[u8]) -> Result<Vec<u8>, Stri
         Hash::Sha384 => HMAC_SHA384,
         Hash::Sha512 => HMAC_SHA512,
     };
-    Ok(sign(&Key::new(algorithm, key), bytes).as_ref().to_vec())
+    Ok(sign(&Key::new(algorithm, key), bytes))
 }

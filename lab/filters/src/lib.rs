@@ -3,6 +3,8 @@
 
 mod bytes;
 mod encoding;
+mod escape;
+mod filter;
 mod hash;
 mod html_path;
 mod json_path;
@@ -15,11 +17,12 @@ use minijinja::value::{Serde, Value};
 use minijinja::{Environment, Error};
 
 use bytes::invalid;
-use hash::{Hash, digest, hmac};
 use token::{claims, jwt};
 
 pub use encoding::Encoding;
-pub use hash::sha256;
+pub use escape::{Escape, push_form, push_json, push_part_name, push_url, push_xml};
+pub use filter::{Filter, Output};
+pub use hash::{Hash, sha256};
 pub use html_path::{HtmlPath, HtmlPathError};
 pub use json_path::{JsonPath, JsonStep};
 pub use json_schema::{JsonSchema, JsonSchemaError, MAX_SCHEMA_BYTES};
@@ -27,47 +30,33 @@ pub use pattern::regex;
 pub use token::is_random;
 pub use xml_path::{XmlPath, XmlPathError};
 
-/// The largest input of a hash.
-const MAX_BYTES: usize = 16 << 20;
-
 /// Adds the filters.
 pub fn add(environment: &mut Environment<'static>) {
     for hash in Hash::ALL {
-        environment.add_filter(hash.name(), move |value: &Value, encoding: Option<&str>| {
-            let input = input(value)?;
-            let sum = digest(hash, &input);
-            written(sum, encoding.unwrap_or("hex"))
+        environment.add_filter(hash.name(), move |value: &Value, output: Option<&str>| {
+            let output = output.map_or(Ok(Output::default()), Output::named);
+            filtered(Filter::Hash(hash, output.map_err(invalid)?), value, None)
         });
     }
     environment.add_filter(
         "hmac",
-        |value: &Value, key: &Value, hash: Option<&str>, encoding: Option<&str>| {
-            let hash = hash.unwrap_or("sha256");
-            let hash = Hash::named(hash)
-                .ok_or_else(|| unknown("hash", hash, &Hash::ALL.map(Hash::name)))?;
-            let sum = hmac(hash, &bytes::of(key)?, &input(value)?).map_err(invalid)?;
-            written(sum, encoding.unwrap_or("hex"))
+        |value: &Value, key: &Value, hash: Option<&str>, output: Option<&str>| {
+            let filter = Filter::hmac(hash, output).map_err(invalid)?;
+            filtered(filter, value, Some(key))
         },
     );
-    for encoding in [Encoding::Base64, Encoding::Base64Url, Encoding::Hex] {
-        environment.add_filter(encoding.name(), move |value: &Value| {
-            Ok::<_, Error>(encoding.encode(&bytes::of(value)?))
-        });
+    for name in [
+        "base64",
+        "base64url",
+        "hex",
+        "unbase64",
+        "unhex",
+        "urldecode",
+    ] {
+        if let Some(filter) = Filter::named(name, &[]) {
+            environment.add_filter(name, move |value: &Value| filtered(filter, value, None));
+        }
     }
-    environment.add_filter("unbase64", |value: &Value| {
-        let text = encoding::from_base64(&bytes::of(value)?);
-        text.map(bytes::value).map_err(invalid)
-    });
-    environment.add_filter("unhex", |value: &Value| {
-        let text = hex::decode(&*bytes::of(value)?);
-        text.map(bytes::value)
-            .map_err(|error| invalid(format!("it is not hexadecimal: {error}")))
-    });
-    environment.add_filter("urldecode", |value: &Value| {
-        let bytes = bytes::of(value)?;
-        let decoded = percent_encoding::percent_decode(&bytes).collect();
-        Ok::<_, Error>(bytes::value(decoded))
-    });
     environment.add_filter("match", |value: &Value, pattern: &Value| {
         let found = pattern::first(&bytes::text(value)?, &bytes::text(pattern)?);
         let found = found.map_err(invalid)?;
@@ -110,27 +99,17 @@ pub fn token(arguments: &[Value]) -> Result<String, Error> {
     jwt(&json(claims)?, &bytes::of(key)?, &algorithm, header).map_err(invalid)
 }
 
-/// What a hash is of.
-fn input(value: &Value) -> Result<std::borrow::Cow<'_, [u8]>, Error> {
+fn filtered(filter: Filter, value: &Value, key: Option<&Value>) -> Result<Value, Error> {
+    let key = key.map(bytes::of).transpose()?;
+    let mut out = Vec::new();
     let input = bytes::of(value)?;
-    match input.len() {
-        ..=MAX_BYTES => Ok(input),
-        n => Err(invalid(format!(
-            "{n} bytes are more than the {MAX_BYTES} that a hash may be of"
-        ))),
-    }
-}
-
-fn written(sum: Vec<u8>, encoding: &str) -> Result<Value, Error> {
-    match (Encoding::named(encoding), encoding) {
-        (Some(encoding), _) => Ok(Value::from(encoding.encode(&sum))),
-        (None, "raw") => Ok(Value::from_bytes(sum)),
-        _ => Err(unknown(
-            "encoding",
-            encoding,
-            &["hex", "base64", "base64url", "raw"],
-        )),
-    }
+    filter
+        .apply(&input, key.as_deref().unwrap_or_default(), &mut out)
+        .map_err(invalid)?;
+    Ok(match filter.gives_bytes() {
+        true => Value::from_bytes(out),
+        false => bytes::value(out),
+    })
 }
 
 fn whole(value: &Value, round: fn(f64) -> f64) -> Result<i64, Error> {
@@ -151,13 +130,6 @@ fn whole(value: &Value, round: fn(f64) -> f64) -> Result<i64, Error> {
 
 fn json(value: &Value) -> Result<serde_json::Value, Error> {
     serde_json::to_value(value).map_err(|error| invalid(error.to_string()))
-}
-
-fn unknown(what: &str, name: &str, known: &[&str]) -> Error {
-    invalid(format!(
-        "there is no {what} `{name}`: it is one of {}",
-        known.join(", ")
-    ))
 }
 
 #[cfg(test)]

@@ -94,9 +94,9 @@ pub(crate) fn claims(token: &str) -> Result<Value, String> {
 
 fn signature(algorithm: &str, key: &[u8], signed: &[u8]) -> Result<Vec<u8>, String> {
     match algorithm {
-        "HS256" => return hmac(Hash::Sha256, key, signed),
-        "HS384" => return hmac(Hash::Sha384, key, signed),
-        "HS512" => return hmac(Hash::Sha512, key, signed),
+        "HS256" => return tag(Hash::Sha256, key, signed),
+        "HS384" => return tag(Hash::Sha384, key, signed),
+        "HS512" => return tag(Hash::Sha512, key, signed),
         _ => {}
     }
     let failed = |_| format!("the key can't sign by `{algorithm}`");
@@ -115,6 +115,10 @@ fn signature(algorithm: &str, key: &[u8], signed: &[u8]) -> Result<Vec<u8>, Stri
             .to_vec()),
         Key::Ed(pair) => Ok(pair.sign(signed).as_ref().to_vec()),
     }
+}
+
+fn tag(hash: Hash, key: &[u8], signed: &[u8]) -> Result<Vec<u8>, String> {
+    hmac(hash, key, signed).map(|tag| tag.as_ref().to_vec())
 }
 
 fn key_of(algorithm: &str, key: &[u8]) -> Result<Rc<Key>, String> {

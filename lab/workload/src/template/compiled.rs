@@ -3,8 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use lab_filters::Escape;
+
 use super::error::TemplateError;
-use super::escape::Escape;
 use super::part::{self, Part};
 use super::piece::{self, Piece};
 use super::symbols::Symbols;

@@ -1,6 +1,6 @@
 //! What can never work, whoever the user is: found when a file is read, not in the middle of a trial.
 
-use super::function::{self, Call, Kind};
+use super::function::{self, Call, FUNCTIONS, Kind};
 use super::jinja::{GLOBALS, Jinja};
 use super::piece::Plain;
 use crate::level::Parameters;
@@ -43,6 +43,23 @@ pub(super) fn plain(expression: &Plain) -> Option<Fault> {
     let mut scope = UserScope::default();
     let called = function::call_numbers(*call, &numbers?, &mut scope, &mut String::new());
     called.err().map(|cause| Fault { cause, help: None })
+}
+
+/// Whether an expression gives the same whoever the user is.
+pub(super) fn is_constant(expression: &Plain) -> bool {
+    let same = |call: &Call| {
+        FUNCTIONS
+            .iter()
+            .any(|one| one.call == *call && gives_the_same(one))
+    };
+    match expression {
+        Plain::Number(_) | Plain::Text(_) => true,
+        Plain::Numbers(call, _) if !same(call) => false,
+        Plain::Numbers(..) | Plain::Joined(_) | Plain::Filtered(_) => {
+            expression.parts().all(is_constant)
+        }
+        _ => false,
+    }
 }
 
 /// A text that is no number where one is needed; mostly a size with its unit.

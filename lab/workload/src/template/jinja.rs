@@ -128,17 +128,17 @@ fn environment() -> Environment<'static> {
     }
     environment.add_filter("urlencode", |value: &Value| {
         let mut out = String::new();
-        super::escape::push_url(&text(value)?, &mut out);
+        lab_filters::push_url(&text(value)?, &mut out);
         Ok::<_, Error>(out)
     });
     environment.add_filter("xml", |value: &Value| {
         let mut out = String::new();
-        super::escape::push_xml(&text(value)?, &mut out);
+        lab_filters::push_xml(&text(value)?, &mut out);
         Ok::<_, Error>(Value::from_safe_string(out))
     });
     environment.add_filter("json", |value: &Value| {
         let mut out = String::from("\"");
-        super::escape::push_json(&text(value)?, &mut out);
+        lab_filters::push_json(&text(value)?, &mut out);
         out.push('"');
         Ok::<_, Error>(Value::from_safe_string(out))
     });

@@ -8,12 +8,12 @@
 mod compiled;
 mod constant;
 mod error;
-mod escape;
 mod function;
 mod jinja;
 mod parse;
 mod part;
 mod piece;
+mod plain;
 mod profile;
 mod source;
 mod symbols;
@@ -23,10 +23,10 @@ mod value;
 
 pub use compiled::Template;
 pub use error::{Help, TemplateError};
-pub use escape::Escape;
-pub(crate) use escape::push_url;
 pub use function::FUNCTIONS;
 pub use jinja::FILTERS;
+pub use lab_filters::Escape;
+pub(crate) use lab_filters::push_url;
 pub(crate) use source::TemplateSource;
 pub use symbols::Symbols;
 pub(crate) use unseeded::Unseeded;

@@ -3,25 +3,21 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use lab_filters::{Escape, push_form, push_json, push_part_name};
 use minijinja::value::ValueKind;
 
 use super::constant;
 use super::error::{Help, TemplateError};
-use super::escape::{Escape, push_form, push_json, push_part_name};
 use super::function::{self, Call, FUNCTIONS, Function, Kind};
 use super::jinja::{self, FILTERS, GLOBALS, Jinja};
-use super::piece::{Piece, Plain};
+use super::piece::Piece;
+use super::plain::{environment_name, plain};
 use super::profile::Profile;
 use super::symbols::Symbols;
-use super::token::{
-    Token, TokenKind, arguments, code_tokens, expect, mark, tokens, too_deep, words,
-};
+use super::token::{Token, TokenKind, arguments, code_tokens, mark, tokens, too_deep, words};
 use super::value;
 use crate::given::Asked;
-use crate::level::{Level, Parameters};
-
-/// Deepest nesting of calls in a plain expression; deeper ones go to minijinja, which has a limit.
-const MAX_DEPTH: usize = 8;
+use crate::level::Parameters;
 
 /// Most parentheses in each other. minijinja's own limit is 150, for which a thread's stack may be too small.
 const MAX_NESTING: usize = 40;
@@ -208,7 +204,9 @@ impl Parser<'_> {
                 Some(help),
             ));
         }
-        if let Some(expression) = self.plain(source) {
+        let is_of_user = self.language == Language::Request;
+        let plain = is_of_user.then(|| plain(source, self.symbols)).flatten();
+        if let Some(expression) = plain {
             never_works(&format!("`{source}`"), range, constant::plain(&expression))?;
             return Ok(Piece::Plain {
                 source: source.into(),
@@ -224,98 +222,6 @@ impl Parser<'_> {
         }
         let expression = Arc::new(expression);
         Ok(Piece::Jinja { expression, escape })
-    }
-
-    /// The expression, if it is one that needs no minijinja. Wrong names are left to
-    /// [`Parser::jinja`], which places them.
-    fn plain(&self, source: &str) -> Option<Plain> {
-        if self.language == Language::Setting {
-            return None;
-        }
-        let tokens = tokens(source);
-        let mut at = 0;
-        let plain = self.plain_at(&tokens, &mut at, 0)?;
-        (at == tokens.len()).then_some(plain)
-    }
-
-    fn plain_at(&self, tokens: &[Token], at: &mut usize, depth: usize) -> Option<Plain> {
-        let token = tokens.get(*at)?;
-        *at += 1;
-        match token.kind {
-            TokenKind::Number => return token.text.parse().ok().map(Plain::Number),
-            TokenKind::Text => {
-                return Some(Plain::Text(token.text[1..token.text.len() - 1].into()));
-            }
-            TokenKind::Name => {}
-            TokenKind::Mark if token.text == "-" => {
-                let number = tokens.get(*at).filter(|t| t.kind == TokenKind::Number)?;
-                *at += 1;
-                return number.text.parse::<i64>().ok().map(|n| Plain::Number(-n));
-            }
-            TokenKind::Mark => return None,
-        }
-        if !mark(tokens, *at, "(") {
-            return self.variable(token.text);
-        }
-        let function = function::find(token.text).filter(|_| depth < MAX_DEPTH)?;
-        *at += 1;
-        match function.kind {
-            Kind::List => {
-                let name = tokens.get(*at)?;
-                let slot = self.symbols.slot(name.text)?;
-                *at += 1;
-                expect(tokens, at, ")")?;
-                Some(if function.call == Call::Take {
-                    Plain::Take(slot)
-                } else {
-                    Plain::Pick(slot)
-                })
-            }
-            Kind::Given => {
-                let name = tokens.get(*at).and_then(environment_name)?;
-                *at += 1;
-                expect(tokens, at, ")")?;
-                Some(Plain::Given {
-                    name: name.into(),
-                    secret: function.call == Call::Secret,
-                })
-            }
-            Kind::Time | Kind::Values => None,
-            // Read at once, so that what is wrong with it has its place.
-            Kind::Profile => {
-                let text = tokens.get(*at).filter(|t| t.kind == TokenKind::Text)?;
-                let profile = Profile::parse(&text.text[1..text.text.len() - 1]).ok()?;
-                *at += 1;
-                expect(tokens, at, ")")?;
-                Some(Plain::Profile(Arc::new(profile)))
-            }
-            Kind::Numbers(count) => {
-                let mut arguments = Vec::with_capacity(count);
-                for i in 0..count {
-                    if i > 0 {
-                        expect(tokens, at, ",")?;
-                    }
-                    arguments.push(self.plain_at(tokens, at, depth + 1)?);
-                }
-                expect(tokens, at, ")")?;
-                Some(Plain::Numbers(function.call, arguments.into()))
-            }
-        }
-    }
-
-    fn variable(&self, name: &str) -> Option<Plain> {
-        match name {
-            "index" => Some(Plain::Index),
-            "users" => Some(Plain::Users),
-            "round" => Some(Plain::Round),
-            "cycle" => Some(Plain::Cycle),
-            _ => match self.symbols.parameters.get(name) {
-                Some(Level::Int(number)) => Some(Plain::Number(*number)),
-                Some(Level::Text(text)) => Some(Plain::Text(text.as_str().into())),
-                Some(Level::Float(_) | Level::Bool(_)) => None,
-                None => self.symbols.slot(name).map(Plain::Variable),
-            },
-        }
     }
 
     fn built_in(&self) -> &'static [&'static str] {
@@ -544,16 +450,6 @@ fn quote(source: &str, name: &Token, copied: &mut usize, rewritten: &mut String)
     rewritten.push_str(name.text);
     rewritten.push('\'');
     *copied = name.at + name.text.len();
-}
-
-/// The name of an environment variable, quoted or not.
-fn environment_name<'a>(token: &Token<'a>) -> Option<&'a str> {
-    let name = match token.kind {
-        TokenKind::Name => token.text,
-        TokenKind::Text => &token.text[1..token.text.len() - 1],
-        TokenKind::Number | TokenKind::Mark => return None,
-    };
-    function::is_environment_name(name).then_some(name)
 }
 
 /// The name that a call of `env` or `secret` has between its parentheses.

@@ -1,8 +1,7 @@
 //! Stretches of a template as text, each with its surroundings.
 
+use lab_filters::Escape;
 use serde::{Deserialize, Serialize};
-
-use super::escape::Escape;
 
 /// A stretch of a template.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

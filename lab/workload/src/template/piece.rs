@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::escape::Escape;
+use lab_filters::{Escape, Filter};
+
 use super::function::{self, Call, Outcome};
 use super::jinja::{Jinja, Output};
 use super::profile::Profile;
@@ -41,7 +42,24 @@ pub(super) enum Plain {
     Pick(Slot),
     Numbers(Call, Box<[Plain]>),
     Profile(Arc<Profile>),
-    Given { name: Box<str>, secret: bool },
+    Given {
+        name: Box<str>,
+        secret: bool,
+    },
+    Time {
+        format: Box<str>,
+        offset: Option<Box<str>>,
+    },
+    /// One after the other; none gives bytes.
+    Joined(Box<[Plain]>),
+    Filtered(Box<Filtered>),
+}
+
+/// A value that goes through filters, each with its key if it takes one.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Filtered {
+    pub(super) of: Plain,
+    pub(super) filters: Box<[(Filter, Option<Plain>)]>,
 }
 
 impl Piece {
@@ -82,8 +100,32 @@ impl Plain {
                 name: name.to_string(),
                 secret: *secret,
             }),
-            Self::Numbers(_, arguments) => arguments.iter().for_each(|one| one.asked(asked)),
-            _ => {}
+            _ => self.parts().for_each(|one| one.asked(asked)),
+        }
+    }
+
+    /// What it is made of.
+    pub(super) fn parts(&self) -> impl Iterator<Item = &Self> {
+        let (parts, filtered) = match self {
+            Self::Numbers(_, parts) | Self::Joined(parts) => (&parts[..], None),
+            Self::Filtered(filtered) => (&[][..], Some(filtered)),
+            _ => (&[][..], None),
+        };
+        let filtered = filtered.into_iter().flat_map(|filtered| {
+            let keys = filtered.filters.iter().filter_map(|(_, key)| key.as_ref());
+            std::iter::once(&filtered.of).chain(keys)
+        });
+        parts.iter().chain(filtered)
+    }
+
+    /// Whether it is a text, or a number, and never bytes.
+    pub(super) fn gives_text(&self) -> bool {
+        match self {
+            Self::Filtered(filtered) => {
+                let last = filtered.filters.last();
+                last.is_none_or(|(filter, _)| filter.gives_text())
+            }
+            _ => true,
         }
     }
 
@@ -93,9 +135,31 @@ impl Plain {
         match self {
             Self::Variable(slot) | Self::Pick(slot) => noted(slot, false),
             Self::Take(slot) => noted(slot, true),
-            Self::Numbers(_, arguments) => arguments.iter().for_each(|one| one.uses(uses)),
-            _ => {}
+            _ => self.parts().for_each(|one| one.uses(uses)),
         }
+    }
+
+    /// Its value as filters have it.
+    fn bytes(&self, source: &str, scope: &mut UserScope) -> Result<Vec<u8>, RenderError> {
+        if let Self::Filtered(filtered) = self {
+            return filtered.bytes(source, scope);
+        }
+        let mut text = String::new();
+        self.write_text(source, scope, &mut text)?;
+        Ok(text.into_bytes())
+    }
+
+    fn write_text(
+        &self,
+        source: &str,
+        scope: &mut UserScope,
+        out: &mut String,
+    ) -> Result<(), RenderError> {
+        if let Outcome::Number(number) = self.write(source, scope, out)? {
+            // Writing to a string can't fail.
+            let _ = write!(out, "{number}");
+        }
+        Ok(())
     }
 
     fn write(
@@ -104,6 +168,10 @@ impl Plain {
         scope: &mut UserScope,
         out: &mut String,
     ) -> Result<Outcome, RenderError> {
+        let failed = |cause| RenderError::Failed {
+            template: source.to_owned(),
+            cause,
+        };
         let found = match self {
             Self::Index => return Ok(Outcome::Number(i64::from(scope.index()))),
             Self::Users => return Ok(Outcome::Number(i64::from(scope.users()))),
@@ -120,12 +188,23 @@ impl Plain {
             }
             Self::Given { name, secret } => {
                 let given = scope.write_given(name, *secret, out);
-                return given
-                    .map(|()| Outcome::Text)
-                    .map_err(|cause| RenderError::Failed {
-                        template: source.to_owned(),
-                        cause,
-                    });
+                return given.map(|()| Outcome::Text).map_err(failed);
+            }
+            Self::Time { format, offset } => {
+                let text = function::now_text(scope.now_us(), format, offset.as_deref());
+                out.push_str(&text.map_err(|cause| failed(invalid(&cause)))?);
+                true
+            }
+            Self::Joined(parts) => {
+                join(parts, source, scope, out)?;
+                true
+            }
+            Self::Filtered(filtered) => {
+                let bytes = filtered.bytes(source, scope)?;
+                let text = String::from_utf8(bytes);
+                // The last filter gives a text, or it would be minijinja's.
+                out.push_str(&text.map_err(|error| failed(error.to_string()))?);
+                true
             }
             Self::Variable(slot) => scope.write(*slot, out),
             Self::Take(slot) => scope.take(*slot, out),
@@ -137,6 +216,66 @@ impl Plain {
             }
             _ => Ok(Outcome::Text),
         }
+    }
+}
+
+/// The words in which minijinja says that a function or a filter of ours failed.
+fn invalid(cause: &str) -> String {
+    format!("invalid operation: {cause}")
+}
+
+/// Writes one after the other. As in minijinja, two are evaluated before either is found to be missing.
+fn join(
+    parts: &[Plain],
+    source: &str,
+    scope: &mut UserScope,
+    out: &mut String,
+) -> Result<(), RenderError> {
+    let mut missing = None;
+    for (i, part) in parts.iter().enumerate() {
+        match part.write_text(source, scope, out) {
+            Ok(()) => {}
+            Err(error) if i == 0 && matches!(part, Plain::Variable(_)) => missing = Some(error),
+            Err(error) if matches!(part, Plain::Variable(_)) => {
+                return Err(missing.unwrap_or(error));
+            }
+            Err(error) => return Err(error),
+        }
+        if i > 0
+            && let Some(error) = missing.take()
+        {
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+impl Filtered {
+    /// The value behind the last filter. As in minijinja, a key is evaluated before its filter finds that there is no value.
+    fn bytes(&self, source: &str, scope: &mut UserScope) -> Result<Vec<u8>, RenderError> {
+        let mut value = self.of.bytes(source, scope);
+        for (filter, key) in &self.filters {
+            let is_missing = matches!(self.of, Plain::Variable(_));
+            if let (Err(_), false) = (&value, is_missing) {
+                return value;
+            }
+            let key = match key {
+                None => Ok(Vec::new()),
+                Some(key) => match key.bytes(source, scope) {
+                    Err(error) if !matches!(key, Plain::Variable(_)) => return Err(error),
+                    key => key,
+                },
+            };
+            let input = value?;
+            let mut out = Vec::new();
+            let applied = filter.apply(&input, &key?, &mut out);
+            applied.map_err(|cause| RenderError::Failed {
+                template: source.to_owned(),
+                cause: invalid(&cause),
+            })?;
+            value = Ok(out);
+        }
+        value
     }
 }
 

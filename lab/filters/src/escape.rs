@@ -76,7 +76,7 @@ fn escape_json(out: &mut String, start: usize) {
 }
 
 /// Appends `raw` as the inside of a JSON string (RFC 8259, section 7).
-pub(crate) fn push_json(raw: &str, out: &mut String) {
+pub fn push_json(raw: &str, out: &mut String) {
     for c in raw.chars() {
         match c {
             '"' => out.push_str("\\\""),
@@ -95,7 +95,7 @@ pub(crate) fn push_json(raw: &str, out: &mut String) {
 
 /// Appends `raw` as text of an XML document (XML 1.0, section 2.4). What XML can't hold, control
 /// characters, is left out (section 2.2).
-pub(crate) fn push_xml(raw: &str, out: &mut String) {
+pub fn push_xml(raw: &str, out: &mut String) {
     for c in raw.chars() {
         match c {
             '<' => out.push_str("&lt;"),
@@ -111,7 +111,7 @@ pub(crate) fn push_xml(raw: &str, out: &mut String) {
 }
 
 /// Appends `raw` in the URL standard's form encoding.
-pub(crate) fn push_form(raw: &str, out: &mut String) {
+pub fn push_form(raw: &str, out: &mut String) {
     for byte in raw.bytes() {
         match byte {
             b' ' => out.push('+'),
@@ -125,7 +125,7 @@ pub(crate) fn push_form(raw: &str, out: &mut String) {
 }
 
 /// Appends `raw` as browsers write a name of a part (HTML, “multipart form data”).
-pub(crate) fn push_part_name(raw: &str, out: &mut String) {
+pub fn push_part_name(raw: &str, out: &mut String) {
     for c in raw.chars() {
         match c {
             '"' => out.push_str("%22"),
@@ -137,7 +137,7 @@ pub(crate) fn push_part_name(raw: &str, out: &mut String) {
 }
 
 /// Appends `raw` as the inside of a quoted string of IMAP (RFC 3501, section 4.3).
-pub(crate) fn push_quoted(raw: &str, out: &mut String) {
+fn push_quoted(raw: &str, out: &mut String) {
     for c in raw.chars() {
         if matches!(c, '"' | '\\') {
             out.push('\\');
@@ -148,7 +148,7 @@ pub(crate) fn push_quoted(raw: &str, out: &mut String) {
 
 /// Appends `raw` percent-encoded as one segment of a path or one value of a query (RFC 3986,
 /// unreserved characters stay).
-pub(crate) fn push_url(raw: &str, out: &mut String) {
+pub fn push_url(raw: &str, out: &mut String) {
     for byte in raw.bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
             out.push(char::from(byte));

@@ -1,0 +1,216 @@
+//! Filters from bytes to bytes, as data: one form for minijinja and for templates that are compiled without it.
+//!
+//! A filter knows its constant arguments. The key of an HMAC is a value, and comes with the input.
+
+use std::borrow::Cow;
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+
+use crate::encoding::{self, Encoding};
+use crate::escape::push_url;
+use crate::hash::{Hash, digest, hmac};
+
+/// The largest input of a hash.
+const MAX_BYTES: usize = 16 << 20;
+
+/// A filter with its constant arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Filter {
+    /// A hash.
+    Hash(Hash, Output),
+    /// A keyed hash (RFC 2104).
+    Hmac(Hash, Output),
+    /// Bytes as text.
+    Encode(Encoding),
+    /// Percent-encoded, as one value of a query.
+    UrlEncode,
+    /// Out of base64.
+    Unbase64,
+    /// Out of hexadecimal digits.
+    Unhex,
+    /// Out of percent-encoding.
+    UrlDecode,
+}
+
+/// What a hash gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// A text in this encoding.
+    Text(Encoding),
+    /// Bytes.
+    Raw,
+}
+
+impl Filter {
+    /// The filter of this name with these texts as constant arguments behind its key, if it takes one; `None` where there
+    /// is no such filter.
+    #[must_use]
+    pub fn named(name: &str, arguments: &[&str]) -> Option<Self> {
+        let hash = Hash::named(name);
+        let encoding = Encoding::named(name);
+        Some(match (name, hash, encoding, arguments) {
+            (_, Some(hash), _, []) => Self::Hash(hash, Output::default()),
+            (_, Some(hash), _, [output]) => Self::Hash(hash, Output::named(output).ok()?),
+            (_, _, Some(encoding), []) => Self::Encode(encoding),
+            ("hmac", _, _, [hash @ ..]) if hash.len() <= 2 => {
+                Self::hmac(hash.first().copied(), hash.get(1).copied()).ok()?
+            }
+            ("urlencode", _, _, []) => Self::UrlEncode,
+            ("unbase64", _, _, []) => Self::Unbase64,
+            ("unhex", _, _, []) => Self::Unhex,
+            ("urldecode", _, _, []) => Self::UrlDecode,
+            _ => return None,
+        })
+    }
+
+    /// A keyed hash by this hash, in this encoding.
+    ///
+    /// # Errors
+    /// Names that are unknown, and MD5.
+    pub(crate) fn hmac(hash: Option<&str>, output: Option<&str>) -> Result<Self, String> {
+        let hash = hash.unwrap_or("sha256");
+        let hash =
+            Hash::named(hash).ok_or_else(|| unknown("hash", hash, &Hash::ALL.map(Hash::name)))?;
+        if hash == Hash::Md5 {
+            return Err("HMAC by MD5 is not supported: use `sha1` or `sha256`".to_owned());
+        }
+        let output = output.map_or(Ok(Output::default()), Output::named)?;
+        Ok(Self::Hmac(hash, output))
+    }
+
+    /// Whether it takes a key.
+    #[must_use]
+    pub fn takes_key(self) -> bool {
+        matches!(self, Self::Hmac(..))
+    }
+
+    /// Whether what it gives is a text whatever its input is.
+    #[must_use]
+    pub fn gives_text(self) -> bool {
+        match self {
+            Self::Hash(_, output) | Self::Hmac(_, output) => output != Output::Raw,
+            Self::Encode(_) | Self::UrlEncode => true,
+            Self::Unbase64 | Self::Unhex | Self::UrlDecode => false,
+        }
+    }
+
+    /// Whether what it gives is bytes, even if they happen to be a text.
+    pub fn gives_bytes(self) -> bool {
+        matches!(
+            self,
+            Self::Hash(_, Output::Raw) | Self::Hmac(_, Output::Raw)
+        )
+    }
+
+    /// Appends what it makes of an input. `key` is for a filter that takes one.
+    ///
+    /// # Errors
+    /// An input that is too large for it, and one that it can't decode.
+    pub fn apply(self, input: &[u8], key: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
+        match self {
+            Self::Hash(hash, output) => {
+                digest(hash, hashed(input)?, |sum| output.push(sum, out));
+            }
+            Self::Hmac(hash, output) => {
+                let sum = hmac(hash, key, hashed(input)?)?;
+                output.push(sum.as_ref(), out);
+            }
+            Self::Encode(encoding) => push_encoded(encoding, input, out),
+            Self::UrlEncode => {
+                let text = std::str::from_utf8(input).map_err(|_| {
+                    "these are bytes, and no text: encode them by `base64` or `hex`".to_owned()
+                })?;
+                let mut encoded = String::with_capacity(text.len() * 2);
+                push_url(text, &mut encoded);
+                out.extend(encoded.as_bytes());
+            }
+            Self::Unbase64 => out.extend(encoding::from_base64(input)?),
+            Self::Unhex => {
+                let decoded = hex::decode(input);
+                out.extend(decoded.map_err(|error| format!("it is not hexadecimal: {error}"))?);
+            }
+            Self::UrlDecode => {
+                let decoded: Cow<'_, [u8]> = percent_encoding::percent_decode(input).into();
+                out.extend_from_slice(&decoded);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Default for Output {
+    fn default() -> Self {
+        Self::Text(Encoding::Hex)
+    }
+}
+
+impl Output {
+    /// The one of this name.
+    pub(crate) fn named(name: &str) -> Result<Self, String> {
+        match (Encoding::named(name), name) {
+            (Some(encoding), _) => Ok(Self::Text(encoding)),
+            (None, "raw") => Ok(Self::Raw),
+            _ => Err(unknown(
+                "encoding",
+                name,
+                &["hex", "base64", "base64url", "raw"],
+            )),
+        }
+    }
+
+    fn push(self, sum: &[u8], out: &mut Vec<u8>) {
+        match self {
+            Self::Text(encoding) => push_encoded(encoding, sum, out),
+            Self::Raw => out.extend_from_slice(sum),
+        }
+    }
+}
+
+/// Appends the text of these bytes.
+fn push_encoded(encoding: Encoding, bytes: &[u8], out: &mut Vec<u8>) {
+    // Room for a hash and for most keys, so that no buffer is made for them.
+    const SHORT: usize = 64;
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    if encoding == Encoding::Hex {
+        out.reserve(bytes.len() * 2);
+        for chunk in bytes.chunks(SHORT) {
+            let mut digits = [0; SHORT * 2];
+            for (pair, byte) in digits.chunks_exact_mut(2).zip(chunk) {
+                pair[0] = DIGITS[usize::from(byte >> 4)];
+                pair[1] = DIGITS[usize::from(byte & 15)];
+            }
+            out.extend_from_slice(&digits[..chunk.len() * 2]);
+        }
+        return;
+    }
+    let engine = match encoding {
+        Encoding::Base64Url => &URL_SAFE_NO_PAD,
+        _ => &STANDARD,
+    };
+    let mut room = [0; SHORT * 2];
+    match bytes.len() <= SHORT {
+        true => {
+            let written = engine.encode_slice(bytes, &mut room).unwrap_or_default();
+            out.extend_from_slice(&room[..written]);
+        }
+        false => out.extend_from_slice(engine.encode(bytes).as_bytes()),
+    }
+}
+
+/// What a hash is of.
+fn hashed(input: &[u8]) -> Result<&[u8], String> {
+    match input.len() {
+        ..=MAX_BYTES => Ok(input),
+        n => Err(format!(
+            "{n} bytes are more than the {MAX_BYTES} that a hash may be of"
+        )),
+    }
+}
+
+pub(crate) fn unknown(what: &str, name: &str, known: &[&str]) -> String {
+    format!(
+        "there is no {what} `{name}`: it is one of {}",
+        known.join(", ")
+    )
+}
