@@ -7,8 +7,8 @@ use std::time::Duration;
 use lab_client::{BaseUrl, Exchange, Nanos, Phases, RequestId, Side, Tap, Version};
 use lab_driver::Witness;
 use lab_workload::{
-    Body, CaptureSource, Expectation, GRPC_STATUSES, Piece, Request as Asked, Said, Step, Template,
-    UserScope, Workload,
+    Body, CaptureSource, Expectation, GRPC_STATUSES, JsonState, Piece, Request as Asked, Said,
+    Step, Template, UserScope, Workload,
 };
 
 use crate::mask::{MASK, Secrets, is_telling};
@@ -370,6 +370,38 @@ fn captured(asked: &Asked, scope: &UserScope, secrets: &mut Secrets) -> Vec<Capt
     asked.captures.iter().map(one).collect()
 }
 
+/// An expectation, in words.
+fn wanted(one: &Expectation) -> String {
+    match one {
+        Expectation::Json { path, value } => format!("{} = {}", path.as_str(), value.source()),
+        Expectation::Number {
+            path,
+            comparison,
+            value,
+        } => format!("{} {} {}", path.as_str(), comparison.sign(), value.source()),
+        Expectation::Found { path, state } => format!(
+            "{} {}",
+            path.as_str(),
+            match state {
+                JsonState::Absent => "is absent",
+                JsonState::Null => "is null",
+                JsonState::Present => "is present",
+            }
+        ),
+        Expectation::Graphql => "an answer of GraphQL without errors".to_owned(),
+        Expectation::Schema(schema) => format!("a body as {} has it", schema.name()),
+        Expectation::Contains(text) => format!("“{}” in the body", text.source()),
+        Expectation::NotContains(text) => format!("no “{}” in the body", text.source()),
+        Expectation::Time { below } => format!("a time below {below:?}"),
+        Expectation::Size { low, high } => match high {
+            &u64::MAX => format!("at least {low} bytes"),
+            high => format!("{low} to {high} bytes"),
+        },
+        Expectation::Header { name, text } if text.source().is_empty() => format!("header {name}"),
+        Expectation::Header { name, text } => format!("“{}” in header {name}", text.source()),
+    }
+}
+
 /// What a good answer has, in words.
 fn expected(asked: &Asked) -> String {
     let status = |range: &std::ops::RangeInclusive<u16>| match (*range.start(), *range.end()) {
@@ -390,17 +422,7 @@ fn expected(asked: &Asked) -> String {
         }
         Some(_) => "any answer that is not an error".to_owned(),
     }];
-    parts.extend(asked.answer.iter().map(|one| match one {
-        Expectation::Json { path, value } => format!("{} = {}", path.as_str(), value.source()),
-        Expectation::Schema(schema) => format!("a body as {} has it", schema.name()),
-        Expectation::Contains(text) => format!("“{}” in the body", text.source()),
-        Expectation::Size { low, high } => match high {
-            &u64::MAX => format!("at least {low} bytes"),
-            high => format!("{low} to {high} bytes"),
-        },
-        Expectation::Header { name, text } if text.source().is_empty() => format!("header {name}"),
-        Expectation::Header { name, text } => format!("“{}” in header {name}", text.source()),
-    }));
+    parts.extend(asked.answer.iter().map(wanted));
     parts.extend(asked.captures.iter().map(|capture| {
         let place = match &capture.source {
             CaptureSource::JsonPath(path) => path.as_str().to_owned(),

@@ -12,6 +12,19 @@ fn faults_of_answers() {
         ("sizes the wrong way round", "expect: { size: 2 kB..1 kB }"),
         ("size of an open range", "expect: { size: 1 kB.. }"),
         ("no size", "expect: { size: < }"),
+        ("time without a sign", "expect: { time: 1s }"),
+        ("time without a unit", "expect: { time: < 1 }"),
+        ("time of nothing", "expect: { time: < 0s }"),
+        ("graphql of words", "expect: { graphql: ok }"),
+        ("absent by no path", "expect: { absent: errors }"),
+        (
+            "mapping in the place of a value",
+            "expect: { json: { $.a: { is: null } } }",
+        ),
+        (
+            "value near a comparison",
+            "expect: { json: { $.a: '> {{ mots }}' } }",
+        ),
     ];
     let fault = |(name, keys): (&'static str, &str)| -> Fault {
         (name, step, Box::leak(with(keys).into_boxed_str()))

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use lab_study::load_workload;
 use lab_workload::template::{Escape, FILTERS, Symbols};
-use lab_workload::{Parameters, RenderError, Template, User, UserScope, Workload};
+use lab_workload::{JsonValue, Parameters, RenderError, Template, User, UserScope, Workload};
 
 struct One(&'static str);
 
@@ -394,6 +394,46 @@ fn a_single_captured_value_is_a_value() {
         "{{ links | int }}",
     );
     assert_eq!(whole.as_deref(), Ok("18446744073709551557"));
+}
+
+/// What a JSON path captured stays a number, boolean, list, or object where it is all of a value in a JSON body.
+#[test]
+fn captured_values_keep_their_types_in_a_json_body() {
+    let workload = workload();
+    let sent = |text: &str, escape: Escape| {
+        let template = Template::parse_escaped(text, &workload.variables, escape).unwrap();
+        let mut scope = scope(&workload);
+        let value = |text: &'static str, is_text| JsonValue {
+            text: text.into(),
+            is_text,
+        };
+        let several = [value("7", false), value("true", false), value("7", true)];
+        scope.set_json(workload.slot("links").unwrap(), &several, false);
+        let one = [value(r#"{"a":[1.10]}"#, false)];
+        scope.set_json(workload.slot("page").unwrap(), &one, true);
+        let mut out = String::new();
+        template.render(&mut scope, &mut out).unwrap();
+        out
+    };
+    for (text, expected) in [
+        ("{{ links }}", "7"),
+        ("{{ links | default(0) }}", "7"),
+        ("{{ take(links) }}", "7"),
+        ("{{ (take(links)) }}", "7"),
+        ("{{ take(links) if take(links) else 0 }}", "true"),
+        ("{{ links | string }}", "\"7\""),
+        ("{{ take(links) | string }}", "\"7\""),
+        ("{{ take(links) | int + 1 }}", "8"),
+        ("{{ links[2] }}", "\"7\""),
+        ("a{{ links }}", "\"a7\""),
+        ("{{ page }}", r#"{"a":[1.10]}"#),
+        ("{{ pick(page) }}", r#"{"a":[1.10]}"#),
+        ("{{ page | string }}", r#""{\"a\":[1.10]}""#),
+    ] {
+        assert_eq!(sent(text, Escape::JsonValue), expected, "{text}");
+    }
+    assert_eq!(sent("{{ links }}", Escape::JsonString), "\"7\"");
+    assert_eq!(sent("{{ links }}", Escape::None), "7");
 }
 
 /// Numbers of a JSON body go out with the digits that the file has.

@@ -9,6 +9,7 @@ mod capture;
 mod clock;
 mod control;
 mod data;
+mod expectation;
 mod given;
 mod least;
 mod level;
@@ -42,6 +43,7 @@ pub use attached::{Attached, MAX_ATTACHED_BYTES, sha256};
 pub use capture::{Capture, CaptureSource, Pattern, PatternError};
 pub use control::{Control, Group, Retry, Until, Visitor};
 pub use data::{Bytes, Data, Each, Table, TableError};
+pub use expectation::{Comparison, Expectation, JsonState};
 pub use given::{Asked, Given};
 pub use lab_filters::{
     HtmlPath, HtmlPathError, JsonPath, JsonSchema, JsonSchemaError, JsonStep, MAX_SCHEMA_BYTES,
@@ -54,9 +56,9 @@ pub use measure::{MAX_MEASURED, MAX_MEASURES, MEASURE_SCALE, Measure};
 pub use message::{MAX_VARIABLES, Message, MessageError, SCHEMA};
 pub use mix::{MAX_POPULATIONS, deal, seed_of, step_of};
 pub use model::{
-    Body, Events, Expectation, OwnCookie, Piece, Probe, Request, Session, Step, Transfer, Workload,
+    Body, Events, OwnCookie, Piece, Probe, Request, Session, Step, Transfer, Workload,
 };
-pub use number::{is_json_number, is_same_number};
+pub use number::{compare_numbers, is_json_number, is_same_number};
 pub use predict::{
     Arrivals, PopulationPrediction, Prediction, Range, Span, StagePrediction, StepPrediction,
     predict, predict_mix,
@@ -65,7 +67,7 @@ pub use protobuf::{
     Descriptors, DescriptorsError, Field, MAX_DESCRIPTOR_BYTES, MAX_READ_BYTES, MessageKind, Method,
 };
 pub use render_error::RenderError;
-pub use scope::{DEFAULT_DATES_FROM, PASSWORD, Slot, User, UserScope};
+pub use scope::{DEFAULT_DATES_FROM, JsonValue, PASSWORD, Slot, User, UserScope};
 pub use secret_name::looks_secret;
 pub use size::{SizeError, size};
 pub use speech::{Call, GRPC_STATUSES, Said, SignIn, Speech, Way};

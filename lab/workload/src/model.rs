@@ -8,13 +8,14 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lab_filters::{JsonPath, JsonSchema};
+use lab_filters::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::attached::Attached;
 use crate::capture::Capture;
 use crate::control::{Control, Group, Retry, Visitor};
 use crate::data::Data;
+use crate::expectation::Expectation;
 use crate::given::{Asked, Given};
 use crate::level::Parameters;
 use crate::measure::Measure;
@@ -201,37 +202,6 @@ impl<T> Events<T> {
     pub fn takes_all(&self) -> bool {
         self.until.is_none() && self.named.is_none() && self.count.is_none()
     }
-}
-
-/// What an answer must have besides its status.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Expectation<T = Template> {
-    /// One of the values that a JSON path finds in the body, as text, is this.
-    Json {
-        /// Where it stands.
-        path: Box<JsonPath>,
-        /// What it is: of a text the text itself, of all else its JSON.
-        value: T,
-    },
-    /// The body is a JSON document as this schema has it.
-    Schema(JsonSchema),
-    /// The body holds this text.
-    Contains(T),
-    /// The body, decoded, has at least and at most so many bytes.
-    Size {
-        /// Fewest.
-        low: u64,
-        /// Most.
-        high: u64,
-    },
-    /// A header of this lower-case name is there, and holds this text.
-    Header {
-        /// Its name.
-        name: String,
-        /// What it holds; empty where being there is enough.
-        text: T,
-    },
 }
 
 /// A request body.
@@ -511,27 +481,6 @@ impl<T> Piece<T> {
         Ok(match self {
             Self::Text(text) => Piece::Text(map(text)?),
             Self::File(place) => Piece::File(*place),
-        })
-    }
-}
-
-impl<T> Expectation<T> {
-    fn try_map<U, E>(&self, map: &mut impl FnMut(&T) -> Result<U, E>) -> Result<Expectation<U>, E> {
-        Ok(match self {
-            Self::Json { path, value } => Expectation::Json {
-                path: path.clone(),
-                value: map(value)?,
-            },
-            Self::Schema(schema) => Expectation::Schema(schema.clone()),
-            Self::Contains(text) => Expectation::Contains(map(text)?),
-            Self::Size { low, high } => Expectation::Size {
-                low: *low,
-                high: *high,
-            },
-            Self::Header { name, text } => Expectation::Header {
-                name: name.clone(),
-                text: map(text)?,
-            },
         })
     }
 }

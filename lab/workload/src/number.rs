@@ -1,5 +1,7 @@
 //! Numbers as JSON writes them (RFC 8259, section 6), compared without rounding.
 
+use std::cmp::Ordering;
+
 /// Longest exponent that is read; larger ones count as equal only if all digits are.
 const MAX_EXPONENT_DIGITS: usize = 9;
 
@@ -14,6 +16,25 @@ pub fn is_json_number(text: &str) -> bool {
 pub fn is_same_number(a: &str, b: &str) -> bool {
     let value = |text| Parts::of(text).and_then(|parts| parts.value());
     a == b || value(a).zip(value(b)).is_some_and(|(a, b)| a == b)
+}
+
+/// Compares two JSON numbers by their values; `None` if either is no number, or has an exponent that is too long.
+#[must_use]
+pub fn compare_numbers(a: &str, b: &str) -> Option<Ordering> {
+    let value = |text| Parts::of(text).and_then(|parts| parts.value());
+    let (a, b) = (value(a)?, value(b)?);
+    let sign = |(is_negative, digits, _): &Normal| match (digits.is_empty(), is_negative) {
+        (true, _) => 0,
+        (false, true) => -1,
+        (false, false) => 1,
+    };
+    // The place of the first digit, then the digits from there.
+    let size = |(_, digits, power): &Normal| (digits.len() as i64 + power, digits.clone());
+    Some(match sign(&a).cmp(&sign(&b)) {
+        Ordering::Equal if sign(&a) > 0 => size(&a).cmp(&size(&b)),
+        Ordering::Equal if sign(&a) < 0 => size(&b).cmp(&size(&a)),
+        unequal_or_zero => unequal_or_zero,
+    })
 }
 
 /// A number in its parts.
@@ -107,7 +128,38 @@ mod tests {
         }
     }
 
+    #[test]
+    fn numbers_are_ordered_by_value() {
+        for (a, b) in [("1.0", "1"), ("1.10", "1.1"), ("0", "-0e3"), ("1e2", "100")] {
+            assert_eq!(compare_numbers(a, b), Some(Ordering::Equal), "{a} {b}");
+        }
+        for (low, high) in [
+            ("9", "10"),
+            ("-10", "-9"),
+            ("-1", "0"),
+            ("0", "1e-400"),
+            ("0.99", "1"),
+            ("9.9e1", "1e2"),
+            ("18446744073709551557", "18446744073709551558"),
+            ("1e308", "1e309"),
+        ] {
+            assert_eq!(compare_numbers(low, high), Some(Ordering::Less));
+            assert_eq!(compare_numbers(high, low), Some(Ordering::Greater));
+        }
+        assert_eq!(compare_numbers("1", "x"), None);
+        assert_eq!(compare_numbers("1e99999999999", "1"), None);
+    }
+
     proptest! {
+        /// As whole numbers and as fractions are ordered by Rust.
+        #[test]
+        fn the_order_is_that_of_the_values(a in any::<i64>(), b in any::<i64>(), places in 0..30_i32) {
+            let compared = |a: &str, b: &str| compare_numbers(a, b);
+            prop_assert_eq!(compared(&a.to_string(), &b.to_string()), Some(a.cmp(&b)));
+            let (a_scaled, b_scaled) = (format!("{a}e-{places}"), format!("{b}e-{places}"));
+            prop_assert_eq!(compared(&a_scaled, &b_scaled), Some(a.cmp(&b)));
+        }
+
         /// What serde_json takes for a number, and nothing else, is one.
         #[test]
         fn a_number_is_what_json_has(text in "-?[0-9]{0,3}(\\.[0-9]{0,2})?([eE][+-]?[0-9]{0,2})?") {

@@ -3,6 +3,7 @@
 //! Kept small, since a trial holds thousands: values lie in slots, and a list shares the common
 //! beginning of its entries. It knows neither requests nor time.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use jiff::civil::Date;
@@ -149,6 +150,18 @@ impl UserScope {
         }
     }
 
+    /// Sets a variable to the values that a JSON path found; `is_single` where it finds one at most.
+    pub fn set_json(&mut self, slot: Slot, values: &[JsonValue<'_>], is_single: bool) {
+        if let Some(value) = self.values.get_mut(usize::from(slot)) {
+            let mut list = TextList::new(values);
+            for (end, value) in list.ends.iter_mut().zip(values) {
+                *end |= if value.is_text { 0 } else { NO_TEXT };
+            }
+            list.single = is_single;
+            *value = Stored::List(Box::new(list));
+        }
+    }
+
     /// Makes it a new visitor, whose variables are as they were when this was called first.
     pub fn renew(&mut self) {
         let rare = self.rare.get_or_insert_default();
@@ -169,7 +182,7 @@ impl UserScope {
     #[must_use]
     pub fn get(&self, name: &str) -> Option<String> {
         let mut text = String::new();
-        self.write(self.slot(name)?, &mut text).then_some(text)
+        self.write(self.slot(name)?, &mut text).map(|_| text)
     }
 
     /// This user's index, from 0; of several populations, on from the last one's.
@@ -356,34 +369,34 @@ impl UserScope {
         }
     }
 
-    /// Appends the variable (a list's first entry). False when there is nothing.
-    pub(crate) fn write(&self, slot: Slot, out: &mut String) -> bool {
-        match self.values.get(usize::from(slot)) {
-            Some(Stored::Text(text)) => {
+    /// Appends the variable (a list's first entry). `None` when there is nothing.
+    pub(crate) fn write(&self, slot: Slot, out: &mut String) -> Option<JsonKind> {
+        match self.values.get(usize::from(slot))? {
+            Stored::Text(text) => {
                 out.push_str(text);
-                true
+                Some(JsonKind::Text)
             }
-            Some(Stored::List(list)) => list.write(0, out),
-            Some(Stored::Unset) | None => false,
+            Stored::List(list) => list.write(0, out),
+            Stored::Unset => None,
         }
     }
 
     /// Appends the first entry and removes it; a text is removed as a whole.
-    pub(crate) fn take(&mut self, slot: Slot, out: &mut String) -> bool {
-        match self.values.get_mut(usize::from(slot)) {
-            Some(Stored::List(list)) => list.take(out),
-            Some(value @ Stored::Text(_)) => {
+    pub(crate) fn take(&mut self, slot: Slot, out: &mut String) -> Option<JsonKind> {
+        match self.values.get_mut(usize::from(slot))? {
+            Stored::List(list) => list.take(out),
+            value @ Stored::Text(_) => {
                 if let Stored::Text(text) = std::mem::take(value) {
                     out.push_str(&text);
                 }
-                true
+                Some(JsonKind::Text)
             }
-            Some(Stored::Unset) | None => false,
+            Stored::Unset => None,
         }
     }
 
     /// Appends a random entry and keeps it. An empty list takes no draw.
-    pub(crate) fn pick(&mut self, slot: Slot, out: &mut String) -> bool {
+    pub(crate) fn pick(&mut self, slot: Slot, out: &mut String) -> Option<JsonKind> {
         let count = self.count(slot);
         if count < 2 {
             return self.write(slot, out);
@@ -398,6 +411,14 @@ impl UserScope {
     /// Whether the variable holds what a path found that finds one value at most.
     pub(crate) fn is_single(&self, slot: Slot) -> bool {
         matches!(self.values.get(usize::from(slot)), Some(Stored::List(list)) if list.single)
+    }
+
+    /// What its value, or the first entry of its list, is.
+    pub(crate) fn kind(&self, slot: Slot) -> JsonKind {
+        match self.values.get(usize::from(slot)) {
+            Some(Stored::List(list)) => list.kind(list.next as usize),
+            Some(Stored::Text(_) | Stored::Unset) | None => JsonKind::Text,
+        }
     }
 
     /// The variable as a list of texts, and whether it is one; `None` when unset.
@@ -460,11 +481,39 @@ impl Default for UserScope {
     }
 }
 
+/// A value that a JSON path found.
+#[derive(Debug, Clone)]
+pub struct JsonValue<'a> {
+    /// Of a text the text itself, of all else its JSON.
+    pub text: Cow<'a, str>,
+    /// Whether it is a text in JSON.
+    pub is_text: bool,
+}
+
+impl AsRef<str> for JsonValue<'_> {
+    fn as_ref(&self) -> &str {
+        &self.text
+    }
+}
+
+/// What a value is in a JSON body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum JsonKind {
+    /// A text, which is quoted there.
+    Text,
+    /// Anything else, which is written as it is.
+    Json,
+}
+
+/// Marks the end of an entry that is no text in JSON. No list has 2 GiB of text.
+const NO_TEXT: u32 = 1 << 31;
+
 /// A list of texts in two allocations: the beginning that all share, then the rest of each.
 /// Links of one server share half their length.
 #[derive(Debug, Clone)]
 struct TextList {
     text: Box<str>,
+    /// Where each entry ends, with [`NO_TEXT`] for one that is no text in JSON.
     ends: Box<[u32]>,
     prefix: u32,
     next: u32,
@@ -485,7 +534,7 @@ impl TextList {
         text.push_str(entries.first().map_or("", |e| &e.as_ref()[..prefix]));
         for entry in entries {
             text.push_str(&entry.as_ref()[prefix..]);
-            ends.push(u32::try_from(text.len()).unwrap_or(u32::MAX));
+            ends.push(u32::try_from(text.len()).unwrap_or(u32::MAX).min(!NO_TEXT));
         }
         Self {
             text: text.into(),
@@ -501,30 +550,31 @@ impl TextList {
     }
 
     /// Appends the entry `at` places after the first one left.
-    fn write(&self, at: usize, out: &mut String) -> bool {
+    fn write(&self, at: usize, out: &mut String) -> Option<JsonKind> {
         let place = self.next as usize + at;
-        let Some(&end) = self.ends.get(place) else {
-            return false;
+        let end = self.ends.get(place)? & !NO_TEXT;
+        let start = match place {
+            0 => self.prefix,
+            _ => self.ends[place - 1] & !NO_TEXT,
         };
-        let start = if place == 0 {
-            self.prefix
-        } else {
-            self.ends[place - 1]
-        };
-        let (Some(head), Some(tail)) = (
-            self.text.get(..self.prefix as usize),
-            self.text.get(start as usize..end as usize),
-        ) else {
-            return false;
-        };
+        let head = self.text.get(..self.prefix as usize)?;
+        let tail = self.text.get(start as usize..end as usize)?;
         out.push_str(head);
         out.push_str(tail);
-        true
+        Some(self.kind(place))
     }
 
-    fn take(&mut self, out: &mut String) -> bool {
+    /// What the entry with this place among all is.
+    fn kind(&self, place: usize) -> JsonKind {
+        match self.ends.get(place) {
+            Some(end) if end & NO_TEXT != 0 => JsonKind::Json,
+            _ => JsonKind::Text,
+        }
+    }
+
+    fn take(&mut self, out: &mut String) -> Option<JsonKind> {
         let found = self.write(0, out);
-        self.next += u32::from(found);
+        self.next += u32::from(found.is_some());
         found
     }
 
@@ -583,7 +633,8 @@ mod tests {
     fn taking_empties_a_list_from_the_front() {
         let mut list = TextList::new(&["/a/1", "/a/2"]);
         let mut out = String::new();
-        assert!(list.take(&mut out) && list.take(&mut out) && !list.take(&mut out));
+        let taken = [0; 3].map(|_| list.take(&mut out));
+        assert_eq!(taken, [Some(JsonKind::Text), Some(JsonKind::Text), None]);
         assert_eq!(out, "/a/1/a/2");
         assert_eq!(list.len(), 0);
     }

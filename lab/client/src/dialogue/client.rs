@@ -622,8 +622,9 @@ impl<D: Dialogue, T: Time> Client for DialogueClient<D, T> {
         };
         let judged = &self.requests[request as usize];
         let is_open = reply.as_ref().is_ok_and(|reply| reply.open);
-        let result =
-            reply.and_then(|reply| judged.judge((&reply, &desk.out.body), scope, &self.details));
+        let took = ended.saturating_sub(sent);
+        let result = reply
+            .and_then(|reply| judged.judge((&reply, &desk.out.body, took), scope, &self.details));
         if is_open && result.is_err() {
             session.link = None;
         }

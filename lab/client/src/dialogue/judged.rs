@@ -7,6 +7,7 @@ use lab_workload::{Capture, Expectation, Request, UserScope};
 use super::Reply;
 use crate::exchange::{Details, ErrorClass, FailedRequest};
 use crate::reading::{HeaderFinds, Wanted, Whole, read_answer};
+use crate::time::Nanos;
 
 /// How much of an answer an error shows.
 const SHOWN: usize = 200;
@@ -40,7 +41,7 @@ impl Judged {
     /// Judges a whole answer, and keeps its captures.
     pub(super) fn judge(
         &self,
-        (reply, body): (&Reply, &[u8]),
+        (reply, body, took): (&Reply, &[u8], Nanos),
         scope: &mut UserScope,
         details: &Details,
     ) -> Result<(), FailedRequest> {
@@ -59,6 +60,7 @@ impl Judged {
             status: reply.status.unwrap_or_default(),
             body,
             size: body.len() as u64,
+            took,
         };
         let read = read_answer(&wanted, whole, &HeaderFinds::default(), "", scope);
         read.map_err(|cause| {

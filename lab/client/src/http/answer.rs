@@ -186,6 +186,7 @@ impl<T: Time> HttpClient<T> {
         call: &mut Call<'_, T::Timer>,
     ) -> Answer {
         let at = self.time.now();
+        call.ended = at;
         let first = call.first.unwrap_or(at);
         call.phases
             .set(Phase::Wait, first.saturating_sub(call.began));
@@ -253,7 +254,13 @@ impl<T: Time> HttpClient<T> {
         if prepared.captures.is_empty() && prepared.answer.is_empty() {
             return Ok(());
         }
-        let read = Whole { status, body, size };
+        let took = call.ended.saturating_sub(call.sent);
+        let read = Whole {
+            status,
+            body,
+            size,
+            took,
+        };
         let path = path_of(&call.message.text);
         let done = read_answer(&prepared.wanted(), read, &call.finds, path, call.scope);
         done.map_err(|cause| {

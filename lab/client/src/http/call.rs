@@ -30,6 +30,8 @@ pub(super) struct Call<'a, T> {
     pub(super) sent: Nanos,
     /// When the message began to go out, on a connection that was there.
     pub(super) began: Nanos,
+    /// When the last byte of the answer was there, once it was.
+    pub(super) ended: Nanos,
     /// When the first byte of the answer was there, if the last one wasn't yet.
     pub(super) first: Option<Nanos>,
     pub(super) phases: Phases,
@@ -67,6 +69,7 @@ impl<'a, T> Call<'a, T> {
             codings: Codings::default(),
             sent,
             began: sent,
+            ended: sent,
             first: None,
             phases: Phases::default(),
             other,

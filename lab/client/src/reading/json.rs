@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
-use lab_workload::{JsonPath, JsonStep, is_same_number};
+use lab_workload::{JsonPath, JsonStep, JsonValue, is_same_number};
 use serde::Deserialize as _;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
@@ -74,10 +74,10 @@ impl<'a> Json<'a> {
     }
 
     /// The same without what is null: a server that says `"next": null` has no next page.
-    pub(super) fn present(&mut self, path: &JsonPath) -> Result<Vec<Cow<'_, str>>, String> {
+    pub(super) fn present(&mut self, path: &JsonPath) -> Result<Vec<JsonValue<'_>>, String> {
         let leaves = self.leaves(path)?.into_iter();
         let present = leaves.filter(|leaf| leaf.kind != Kind::Null);
-        Ok(present.map(|leaf| leaf.text).collect())
+        Ok(present.map(JsonValue::from).collect())
     }
 
     /// All values at a path, each with its kind.
@@ -132,7 +132,7 @@ impl<'a> Json<'a> {
 
 /// A value that a path finds.
 pub(super) struct Leaf<'a> {
-    kind: Kind,
+    pub(super) kind: Kind,
     /// Of a text the text itself, of all else its JSON.
     pub(super) text: Cow<'a, str>,
 }
@@ -145,11 +145,21 @@ impl Leaf<'_> {
     }
 }
 
+impl<'a> From<Leaf<'a>> for JsonValue<'a> {
+    fn from(leaf: Leaf<'a>) -> Self {
+        Self {
+            is_text: leaf.kind == Kind::Text,
+            text: leaf.text,
+        }
+    }
+}
+
 /// What a value is, as far as comparing and capturing it needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Null,
     Number,
+    Text,
     Other,
 }
 
@@ -158,6 +168,7 @@ impl Kind {
         match raw.as_bytes().first() {
             Some(b'n') => Self::Null,
             Some(b'-' | b'0'..=b'9') => Self::Number,
+            Some(b'"') => Self::Text,
             _ => Self::Other,
         }
     }

@@ -2,19 +2,20 @@
 //! values that are kept for later requests of its user.
 
 mod exact;
+mod expected;
 pub(crate) mod html;
 pub(crate) mod json;
 pub(crate) mod xml;
 
-use lab_workload::{Capture, CaptureSource, Expectation, JsonPath, Template, UserScope};
+use lab_workload::{Capture, CaptureSource, Expectation, JsonPath, UserScope};
 
+use expected::expect;
 use json::Json;
+
+use crate::time::Nanos;
 
 /// Most matches of a pattern that are kept.
 const MAX_VALUES: usize = 100_000;
-
-/// How much of what came instead an error shows.
-const SHOWN: usize = 80;
 
 /// Whether anything is read of an answer's body.
 pub(crate) fn looks_into(captures: &[Capture], answer: &[Expectation]) -> bool {
@@ -25,9 +26,7 @@ pub(crate) fn looks_into(captures: &[Capture], answer: &[Expectation]) -> bool {
             Body | JsonPath(_) | JsonPathTemplate(_) | Regex(_) | RegexAll(_) | Xml(_) | Html(_)
         )
     };
-    let in_body =
-        |one: &Expectation| !matches!(one, Expectation::Size { .. } | Expectation::Header { .. });
-    captures.iter().any(from_body) || answer.iter().any(in_body)
+    captures.iter().any(from_body) || answer.iter().any(Expectation::reads_body)
 }
 
 /// What of an answer's headers its request wants, found while the head is read: captures by their
@@ -92,6 +91,8 @@ pub(crate) struct Whole<'a> {
     pub(crate) body: &'a [u8],
     /// Bytes of the body, decoded where it is.
     pub(crate) size: u64,
+    /// From the send to the last byte.
+    pub(crate) took: Nanos,
 }
 
 /// Judges the answer to a request by what is expected of it, and sets the variables that its captures
@@ -106,11 +107,11 @@ pub(crate) fn read_answer(
     path: &str,
     scope: &mut UserScope,
 ) -> Result<(), String> {
-    let Whole { status, body, size } = answer;
+    let Whole { status, body, .. } = answer;
     let mut json = Json::new(body, asked(wanted));
     for (index, expectation) in wanted.answer.iter().enumerate() {
         let found = finds.get(wanted.captures.len() + index);
-        expect(expectation, (body, size), &mut json, found, scope)?;
+        expect(expectation, answer, &mut json, found, scope)?;
     }
     let read = (status, body, &mut json);
     capture(wanted.captures, read, finds, path, scope)
@@ -122,9 +123,15 @@ fn asked<'a>(wanted: &Wanted<'a>) -> impl Iterator<Item = Option<&'a JsonPath>> 
         .answer
         .iter()
         .filter_map(|one: &Expectation| match one {
-            Expectation::Json { path, .. } => Some(Some(&**path)),
-            Expectation::Schema(_) => Some(None),
-            _ => None,
+            Expectation::Json { path, .. }
+            | Expectation::Number { path, .. }
+            | Expectation::Found { path, .. } => Some(Some(&**path)),
+            Expectation::Schema(_) | Expectation::Graphql => Some(None),
+            Expectation::Contains(_)
+            | Expectation::NotContains(_)
+            | Expectation::Size { .. }
+            | Expectation::Time { .. }
+            | Expectation::Header { .. } => None,
         });
     let captured = wanted
         .captures
@@ -135,76 +142,6 @@ fn asked<'a>(wanted: &Wanted<'a>) -> impl Iterator<Item = Option<&'a JsonPath>> 
             _ => None,
         });
     expected.chain(captured)
-}
-
-/// What the answer has instead, as far as it fits.
-fn shown(text: &str) -> String {
-    let start: String = text.chars().take(SHOWN).collect();
-    let more = if start.len() < text.len() { "…" } else { "" };
-    format!("`{start}{more}`")
-}
-
-fn expect(
-    expectation: &Expectation,
-    (body, size): (&[u8], u64),
-    json: &mut Json<'_>,
-    header: Option<&str>,
-    scope: &mut UserScope,
-) -> Result<(), String> {
-    let mut rendered = |template: &Template| {
-        let mut text = String::new();
-        let done = template.render(scope, &mut text);
-        done.map(|()| text).map_err(|error| error.to_string())
-    };
-    match expectation {
-        Expectation::Json { path, value } => {
-            let wanted = rendered(value)?;
-            let found = json.leaves(path)?;
-            if found.iter().any(|leaf| leaf.is(&wanted)) {
-                return Ok(());
-            }
-            let instead = match found.as_slice() {
-                [] => "nothing".to_owned(),
-                [one] => shown(&one.text),
-                [one, more @ ..] => format!("{} and {} more", shown(&one.text), more.len()),
-            };
-            let wanted = shown(&wanted);
-            Err(format!("`{}` is {instead}, not {wanted}", path.as_str()))
-        }
-        Expectation::Schema(schema) => schema.judge(json.tree()?),
-        Expectation::Contains(text) => {
-            let wanted = rendered(text)?;
-            let body = String::from_utf8_lossy(body);
-            let holds = body.contains(&wanted);
-            holds
-                .then_some(())
-                .ok_or_else(|| format!("the body doesn't contain {}", shown(&wanted)))
-        }
-        Expectation::Size { low, high } => {
-            let wanted = match (*low, *high) {
-                (0, high) => format!("at most {high}"),
-                (low, u64::MAX) => format!("at least {low}"),
-                (low, high) if low == high => low.to_string(),
-                (low, high) => format!("{low} to {high}"),
-            };
-            let holds = (*low..=*high).contains(&size);
-            holds
-                .then_some(())
-                .ok_or_else(|| format!("the body has {size} bytes, not {wanted}"))
-        }
-        Expectation::Header { name, text } => {
-            let value = header.ok_or_else(|| format!("no header `{name}`"))?;
-            let wanted = rendered(text)?;
-            let holds = value.contains(&wanted);
-            holds.then_some(()).ok_or_else(|| {
-                format!(
-                    "header `{name}` is {}, without {}",
-                    shown(value),
-                    shown(&wanted)
-                )
-            })
-        }
-    }
 }
 
 /// Sets the variables that `captures` name.
@@ -219,10 +156,7 @@ fn capture(
         match &capture.source {
             CaptureSource::JsonPath(wanted) => {
                 let values = json.present(wanted)?;
-                match wanted.is_singular() {
-                    true => scope.set_found(capture.slot, &values),
-                    false => scope.set_list(capture.slot, &values),
-                }
+                scope.set_json(capture.slot, &values, wanted.is_singular());
             }
             CaptureSource::JsonPathTemplate(template) => {
                 let mut text = String::new();
@@ -232,7 +166,7 @@ fn capture(
                 let wanted = JsonPath::parse(&text)
                     .map_err(|error| format!("capture `{}`: {error}", capture.variable))?;
                 let values = json.present(&wanted)?;
-                scope.set_list(capture.slot, &values);
+                scope.set_json(capture.slot, &values, false);
             }
             CaptureSource::Header(name) => {
                 let value = finds

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lab_driver::ErrorClass;
-use lab_workload::{Body, Expectation, LoadKind, Wait};
+use lab_workload::{Body, Comparison, Expectation, JsonState, LoadKind, Wait};
 
 use crate::common::{Make, Peer, Server, Told, ms, ok, pass, run};
 
@@ -239,6 +239,8 @@ fn an_answer_to_half_a_request_counts() {
     assert_eq!(told.summary.connects, 2);
 }
 
+type Expects<'a> = Box<dyn Fn(&Make) -> Expectation + 'a>;
+
 /// What an answer lacks makes it a failure, and the example says what came instead.
 #[test]
 fn an_answer_without_what_is_expected_is_a_failure() {
@@ -258,7 +260,6 @@ fn an_answer_without_what_is_expected_is_a_failure() {
         name: name.to_owned(),
         text: make.template(text),
     };
-    type Expects<'a> = Box<dyn Fn(&Make) -> Expectation + 'a>;
     let cases: Vec<(&str, Expects<'_>, Option<&str>)> = vec![
         ("well", Box::new(|make| json("$.state", "open", make)), None),
         (
@@ -313,6 +314,11 @@ fn an_answer_without_what_is_expected_is_a_failure() {
             Some("no header `x-none`"),
         ),
     ];
+    meet(&server, cases);
+}
+
+/// Each path is asked for twice, and its answers meet the expectation or fail with an example that says so.
+fn meet(server: &Server, cases: Vec<(&str, Expects<'_>, Option<&str>)>) {
     for (path, expects, fails) in cases {
         let make = Make::new(&["wanted"]).user("wanted", "open").step_with(
             Wait::None,
@@ -335,4 +341,171 @@ fn an_answer_without_what_is_expected_is_a_failure() {
             }
         }
     }
+}
+
+#[test]
+fn absent_null_and_present_are_three_states() {
+    let server = Server::answering(|seen| {
+        ok(match seen.line.as_str() {
+            "GET /value" => r#"{"a":0,"list":[null,1]}"#,
+            "GET /null" => r#"{"a":null,"list":[null]}"#,
+            _ => r#"{"list":[]}"#,
+        })
+    });
+    let found = |path: &'static str, state| -> Expects<'_> {
+        let path = Box::new(lab_workload::JsonPath::parse(path).unwrap());
+        Box::new(move |_| Expectation::Found {
+            path: path.clone(),
+            state,
+        })
+    };
+    let (absent, null, present) = (JsonState::Absent, JsonState::Null, JsonState::Present);
+    let cases = vec![
+        ("value", found("$.a", present), None),
+        ("null", found("$.a", null), None),
+        ("none", found("$.a", absent), None),
+        ("value", found("$.list[*]", present), None),
+        ("value", found("$.list[?@ == null]", null), None),
+        ("none", found("$.list[*]", absent), None),
+        (
+            "value",
+            found("$.a", absent),
+            Some("`$.a` is `0`, not absent"),
+        ),
+        ("value", found("$.a", null), Some("`$.a` is `0`, not null")),
+        (
+            "null",
+            found("$.a", absent),
+            Some("`$.a` is `null`, not absent"),
+        ),
+        (
+            "null",
+            found("$.a", present),
+            Some("`$.a` is `null`, not present"),
+        ),
+        (
+            "null",
+            found("$.list[*]", present),
+            Some("`$.list[*]` is `null`, not present"),
+        ),
+        (
+            "none",
+            found("$.a", null),
+            Some("`$.a` is absent, not null"),
+        ),
+        (
+            "none",
+            found("$.a", present),
+            Some("`$.a` is absent, not present"),
+        ),
+    ];
+    meet(&server, cases);
+}
+
+#[test]
+fn numbers_are_compared_by_value() {
+    let server = Server::answering(|_| {
+        ok(r#"{"one":1.0,"price":1.10,"big":18446744073709551557,"text":"5","many":[1,20]}"#)
+    });
+    let is = |path: &'static str, value: &'static str| -> Expects<'_> {
+        let path = Box::new(lab_workload::JsonPath::parse(path).unwrap());
+        Box::new(move |make: &Make| {
+            let (path, value) = (path.clone(), make.template(value));
+            match Comparison::split(value.source()) {
+                Some((comparison, rest)) => Expectation::Number {
+                    path,
+                    comparison,
+                    value: make.template(rest),
+                },
+                None => Expectation::Json { path, value },
+            }
+        })
+    };
+    let cases = vec![
+        ("", is("$.one", "1"), None),
+        ("", is("$.price", "1.1"), None),
+        ("", is("$.big", "18446744073709551557"), None),
+        ("", is("$.big", "> 18446744073709551556"), None),
+        ("", is("$.one", "<= 1"), None),
+        ("", is("$.many[*]", ">= 20.0"), None),
+        ("", is("$.one", "< 1.5"), None),
+        ("", is("$.one", "> 1"), Some("`$.one` is `1.0`, not > 1;")),
+        (
+            "",
+            is("$.big", "18446744073709551558"),
+            Some("`$.big` is `18446744073709551557`, not `18446744073709551558`"),
+        ),
+        (
+            "",
+            is("$.text", "> 1"),
+            Some("`$.text` is `5`, which is no number, not > 1"),
+        ),
+        (
+            "",
+            is("$.none", "> 1"),
+            Some("`$.none` is nothing, not > 1"),
+        ),
+        (
+            "",
+            is("$.one", "> {{ wanted }}"),
+            Some("can't be compared with `open`, which is no number"),
+        ),
+    ];
+    meet(&server, cases);
+}
+
+#[test]
+fn errors_of_graphql_are_failures_whatever_the_status() {
+    let server = Server::answering(|seen| {
+        ok(match seen.line.as_str() {
+            "GET /good" => r#"{"data":{"me":null}}"#,
+            "GET /empty" => r#"{"data":{},"errors":[]}"#,
+            "GET /null" => r#"{"data":{},"errors":null}"#,
+            "GET /bad" => r#"{"data":null,"errors":[{"message":"no field `x`"},{"message":"y"}]}"#,
+            "GET /odd" => r#"{"errors":"down"}"#,
+            "GET /neither" => "{}",
+            "GET /list" => "[]",
+            _ => "<html>",
+        })
+    });
+    let graphql = || -> Expects<'_> { Box::new(|_| Expectation::Graphql) };
+    let cases = vec![
+        ("good", graphql(), None),
+        ("empty", graphql(), None),
+        ("null", graphql(), None),
+        (
+            "bad",
+            graphql(),
+            Some("GraphQL reports `no field `x`` and 1 more; status 200"),
+        ),
+        ("odd", graphql(), Some("GraphQL reports `\"down\"`;")),
+        ("neither", graphql(), Some("neither `data` nor `errors`")),
+        ("list", graphql(), Some("it is no JSON object")),
+        ("page", graphql(), Some("not JSON")),
+    ];
+    meet(&server, cases);
+}
+
+#[test]
+fn a_text_is_not_contained_and_a_time_is_kept() {
+    let server = Server::answering(|_| ok("Traceback of an error"));
+    let not = |text: &'static str| -> Expects<'_> {
+        Box::new(move |make: &Make| Expectation::NotContains(make.template(text)))
+    };
+    let below = |below| -> Expects<'_> { Box::new(move |_| Expectation::Time { below }) };
+    let cases = vec![
+        ("", not("Fatal"), None),
+        (
+            "",
+            not("Traceback"),
+            Some("the body contains `Traceback`; status 200"),
+        ),
+        ("", below(Duration::from_secs(3600)), None),
+        (
+            "",
+            below(Duration::from_nanos(1)),
+            Some(", not less than 1ns; status 200"),
+        ),
+    ];
+    meet(&server, cases);
 }

@@ -253,7 +253,14 @@ fn put_in_leaf(key: &str, leaf: &mut Json, atom: &Atom, code: &str) {
         return;
     }
     match leaf {
-        Json::Text(text) if text.as_literal() == Some(&atom.value) => *text = Text::code(code),
+        // What an answer had as a number would be sent as one.
+        Json::Text(text) if text.as_literal() == Some(&atom.value) => {
+            let is_plain = is_json_number(&atom.value) || ["true", "false"].contains(&&*atom.value);
+            *text = match is_plain {
+                true => Text::code(&format!("{code} | string")),
+                false => Text::code(code),
+            };
+        }
         Json::Plain(plain) if *plain == atom.value => {
             let is_whole = plain.len() <= MAX_DIGITS && !plain.contains(['.', 'e', 'E']);
             *leaf = match (is_json_number(plain), is_whole) {

@@ -96,7 +96,7 @@ fn numbers_of_answers_are_captured_digit_for_digit() {
             post(
                 "/pay",
                 "application/json",
-                r#"{"id": 30521, "big_id": 618446744073709551557618446744073709551557, "tip": 1.10}"#,
+                r#"{"id": 30521, "big_id": 618446744073709551557618446744073709551557, "tip": 1.10, "card": {"id": "30521"}}"#,
             ),
             answer(200, "application/json", "{}"),
             "fetch",
@@ -105,7 +105,12 @@ fn numbers_of_answers_are_captured_digit_for_digit() {
     let imported = import(&log(entries), &options()).unwrap();
     load(&imported);
     let workload = &imported.workload;
-    for line in ["id: \"{{ user_id | int }}\"", " | number }}", "tip: 1.10"] {
+    for line in [
+        "id: \"{{ user_id | int }}\"",
+        "id: \"{{ user_id | string }}\"",
+        " | number }}",
+        "tip: 1.10",
+    ] {
         assert!(workload.contains(line), "{line}\n{workload}");
     }
     assert!(!workload.contains("618446"), "{workload}");

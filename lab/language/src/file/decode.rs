@@ -1,6 +1,6 @@
 //! From the tree to the file types, with the place of every surprise.
 
-use super::parts::{At, Json, OneOrMany, Scalar, Table};
+use super::parts::{At, Json, OneOrMany, OrNull, Scalar, Table};
 use crate::error::Problems;
 use crate::nearest::{nearest, one_of};
 use crate::node::{Key, Node, Value};
@@ -97,6 +97,16 @@ impl Decode for OneOrMany {
         match node.value {
             Value::List(_) => Vec::decode(node, problems).map(Self::Many),
             _ => At::decode(node, problems).map(Self::One),
+        }
+    }
+}
+
+impl Decode for OrNull {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        match node.value {
+            Value::Null => Some(Self::Null),
+            Value::List(_) | Value::Map(_) => unexpected(node, "text, a number, or null", problems),
+            _ => At::decode(node, problems).map(Self::Scalar),
         }
     }
 }

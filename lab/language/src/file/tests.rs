@@ -5,7 +5,7 @@ use proptest::option;
 use proptest::prelude::*;
 
 use super::answer::AnswerFile;
-use super::parts::OneOrMany;
+use super::parts::{OneOrMany, OrNull};
 use super::workload::{BasicFile, RetriesFile, RowsFile, SessionFile};
 use super::*;
 use crate::error::Problems;
@@ -142,22 +142,31 @@ fn basic() -> impl Strategy<Value = BasicFile> {
 
 fn expect() -> impl Strategy<Value = ExpectFile> {
     let answer = (
-        (option::of(one_or_many()), option::of(scalar())),
-        table(scalar()),
-        option::of(one_or_many()),
-        option::of(scalar()),
+        [(); 5].map(|()| option::of(one_or_many())),
+        [(); 4].map(|()| option::of(scalar())),
+        table(prop_oneof![
+            Just(OrNull::Null),
+            scalar().prop_map(OrNull::Scalar)
+        ]),
         table(scalar()),
     );
-    let answer = answer.prop_map(
-        |((status, schema), json, contains, size, header)| AnswerFile {
+    let answer = answer.prop_map(|(lists, scalars, json, header)| {
+        let [status, present, absent, contains, not_contains] = lists;
+        let [schema, graphql, time, size] = scalars;
+        AnswerFile {
             status,
             json,
+            present,
+            absent,
+            graphql,
             schema,
             contains,
+            not_contains,
+            time,
             size,
             header,
-        },
-    );
+        }
+    });
     prop_oneof![
         one_or_many().prop_map(ExpectFile::Status),
         answer.prop_map(|answer| ExpectFile::Answer(Box::new(answer))),

@@ -2,8 +2,9 @@
 //!
 //! A string of the tree is a template. Its substituted values are escaped as JSON strings. A string
 //! that is exactly one `{{ … }}` becomes a number where its value is one (`index`, `neighbour(1)`,
-//! `int_in(1, 6)`, arithmetic, `true`, `none`); variables are text and stay strings.
-//! `{{ index ~ '' }}` makes a string of a number. In the messages of services, whose fields are known, what stands
+//! `int_in(1, 6)`, arithmetic, `true`, `none`), and a value that a JSON path captured stays what it was: a number, a
+//! boolean, a list, or an object. Other variables are text and stay strings.
+//! `{{ index | string }}` makes a string of a number. In the messages of services, whose fields are known, what stands
 //! for a text is one anyway.
 
 use lab_workload::template::{Escape, Symbols, TemplateError};

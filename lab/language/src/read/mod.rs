@@ -10,6 +10,7 @@ mod control;
 mod data;
 mod descriptors;
 mod events;
+mod expected;
 mod files;
 mod foreign;
 mod grpc;

@@ -2,8 +2,7 @@
 
 use lab_workload::template::{Escape, MAX_RENDERED_BYTES, Symbols};
 use lab_workload::{
-    Attached, Body, Capture, Descriptors, Expectation, JsonSchema, OwnCookie, Request, Slot,
-    Speech, Template,
+    Attached, Body, Capture, Descriptors, JsonSchema, OwnCookie, Request, Slot, Speech, Template,
 };
 
 use super::header::{header_problem, is_cookie_name};
@@ -413,48 +412,6 @@ impl Compiler<'_> {
         let ranges: Option<Vec<_>> = ranges.into_iter().collect();
         // An empty list would refuse every answer, so it means what leaving it out means.
         ranges.map(|r| if r.is_empty() { vec![200..=299] } else { r })
-    }
-
-    /// What is expected besides the status.
-    pub(super) fn answer(&mut self, file: &RequestFile) -> Option<Vec<Expectation>> {
-        let Some(ExpectFile::Answer(answer)) = &file.expect else {
-            return Some(Vec::new());
-        };
-        let mut all = Vec::new();
-        for (path, value) in answer.json.iter() {
-            let text = &path.value;
-            let compiled = self.note("expect", &path.span, text, capture::literal_path(text));
-            let value = self.template("expect", value, Escape::None);
-            all.push(compiled.zip(value).map(|(path, value)| {
-                let path = Box::new(path);
-                Expectation::Json { path, value }
-            }));
-        }
-        if let Some(named) = &answer.schema {
-            let name = named.text();
-            let found = self.schemas.iter().find(|schema| schema.name() == name);
-            all.push(found.cloned().map(Expectation::Schema));
-        }
-        for text in answer.contains.iter().flat_map(OneOrMany::as_slice) {
-            let text = self.template("expect", text, Escape::None);
-            all.push(text.map(Expectation::Contains));
-        }
-        if let Some(size) = &answer.size {
-            let range = self.setting("size", size, units::sizes);
-            let range = range.map(|range| (*range.start(), *range.end()));
-            all.push(range.map(|(low, high)| Expectation::Size { low, high }));
-        }
-        for (name, text) in answer.header.iter() {
-            let text = self.template("expect", text, Escape::None);
-            let token = capture::header_name(&name.value);
-            let found = self.note("expect", &name.span, &name.value, token);
-            all.push(
-                found
-                    .zip(text)
-                    .map(|(name, text)| Expectation::Header { name, text }),
-            );
-        }
-        all.into_iter().collect()
     }
 
     pub(super) fn captures(&mut self, captures: &Table<At<Scalar>>) -> Option<Vec<Capture>> {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use jiff::civil::Date;
 
-use crate::scope::UserScope;
+use crate::scope::{JsonKind, UserScope};
 use crate::timing::ChoiceStream;
 
 /// What a function takes.
@@ -254,10 +254,21 @@ pub(crate) fn is_environment_name(name: &str) -> bool {
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// A function's number, or that it appended a text.
+/// A function's number, or what it appended.
 pub(crate) enum Outcome {
     Number(i64),
     Text,
+    /// A value that is no text in JSON, as JSON has it.
+    Json,
+}
+
+impl From<JsonKind> for Outcome {
+    fn from(kind: JsonKind) -> Self {
+        match kind {
+            JsonKind::Text => Self::Text,
+            JsonKind::Json => Self::Json,
+        }
+    }
 }
 
 /// A text as a whole number, for an argument.

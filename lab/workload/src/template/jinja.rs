@@ -16,7 +16,7 @@ use super::profile::Profile;
 use super::value::{Captured, Digits, bytes, claim, scalar, text, text_of_one};
 use crate::level::{self, Level};
 use crate::render_error::RenderError;
-use crate::scope::{Seen, Slot, UserScope};
+use crate::scope::{JsonKind, Seen, Slot, UserScope};
 
 /// The filters of the language, by name: those of minijinja that make sense in a request, and
 /// `number`, `urlencode`, `xml`, `json`, and those of `lab_filters`.
@@ -175,7 +175,7 @@ fn add_functions(environment: &mut Environment<'static>) {
                     function.name,
                     move |state: &State, list: Value| match list.as_str() {
                         Some(name) => call_list(function.call, state, name),
-                        None => pick_written(state, &list),
+                        None => pick_written(state, &list).map(Value::from),
                     },
                 );
             }
@@ -421,6 +421,12 @@ fn push_value(value: &Value, out: &mut String) -> Result<Output, Error> {
         out.push_str(text);
         return Ok(Output::Json);
     }
+    if let Some(captured) = value.downcast_object_ref::<Captured>()
+        && captured.kind == JsonKind::Json
+    {
+        let _ = write!(out, "{value}");
+        return Ok(Output::Json);
+    }
     match value.kind() {
         ValueKind::Undefined => return Err(Error::from(ErrorKind::UndefinedError)),
         ValueKind::None => {
@@ -504,10 +510,15 @@ impl Object for ScopeCell {
                     return borrowed.seen(slot);
                 }
                 let is_single = borrowed.scope.is_single(slot);
+                let kind = borrowed.scope.kind(slot);
                 match borrowed.scope.entries(slot) {
                     Some((mut texts, false)) => texts.pop().map(Value::from),
                     Some((texts, true)) if !texts.is_empty() => {
-                        Some(Value::from_object(Captured { texts, is_single }))
+                        Some(Value::from_object(Captured {
+                            texts,
+                            is_single,
+                            kind,
+                        }))
                     }
                     _ => {
                         borrowed.empty.get_or_insert(slot);
@@ -533,7 +544,7 @@ fn with_scope<T>(
     }
 }
 
-fn call_list(call: Call, state: &State, name: &str) -> Result<String, Error> {
+fn call_list(call: Call, state: &State, name: &str) -> Result<Value, Error> {
     with_scope(state, |borrowed| {
         let Some(slot) = borrowed.scope.slot(name) else {
             return Err(invalid(format!("there is no list `{name}`")));
@@ -543,8 +554,17 @@ fn call_list(call: Call, state: &State, name: &str) -> Result<String, Error> {
             Call::Take => borrowed.scope.take(slot, &mut text),
             _ => borrowed.scope.pick(slot, &mut text),
         };
-        if found {
-            return Ok(text);
+        match found {
+            // As a variable is that holds it.
+            Some(kind @ JsonKind::Json) if !borrowed.condition => {
+                return Ok(Value::from_object(Captured {
+                    texts: vec![text],
+                    is_single: true,
+                    kind,
+                }));
+            }
+            Some(_) => return Ok(Value::from(text)),
+            None => {}
         }
         borrowed.empty = Some(slot);
         Err(invalid(format!("`{name}` has no entry left")))
@@ -587,7 +607,7 @@ fn call_numbers(
         });
         match called {
             Ok(Outcome::Number(number)) => Ok(Value::from(number)),
-            Ok(Outcome::Text) => Ok(Value::from(text)),
+            Ok(Outcome::Text | Outcome::Json) => Ok(Value::from(text)),
             Err(cause) => {
                 borrowed.failed = Some(cause.clone());
                 Err(invalid(cause))

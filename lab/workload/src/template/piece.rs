@@ -77,7 +77,8 @@ impl Piece {
                         // Digits need no escape, and writing to a string can't fail.
                         let _ = write!(out, "{number}");
                     }
-                    Outcome::Text => escape.apply(out, start),
+                    Outcome::Json if *escape == Escape::JsonValue => {}
+                    Outcome::Text | Outcome::Json => escape.apply(out, start),
                 }
             }
             Self::Jinja { expression, escape } => {
@@ -184,7 +185,7 @@ impl Plain {
             }
             Self::Text(text) => {
                 out.push_str(text);
-                true
+                return Ok(Outcome::Text);
             }
             Self::Given { name, secret } => {
                 let given = scope.write_given(name, *secret, out);
@@ -206,16 +207,12 @@ impl Plain {
                 out.push_str(&text.map_err(|error| failed(error.to_string()))?);
                 true
             }
-            Self::Variable(slot) => scope.write(*slot, out),
-            Self::Take(slot) => scope.take(*slot, out),
-            Self::Pick(slot) => scope.pick(*slot, out),
+            Self::Variable(slot) => (slot, scope.write(*slot, out)),
+            Self::Take(slot) => (slot, scope.take(*slot, out)),
+            Self::Pick(slot) => (slot, scope.pick(*slot, out)),
         };
-        match self {
-            Self::Variable(slot) | Self::Take(slot) | Self::Pick(slot) if !found => {
-                Err(scope.missing(*slot))
-            }
-            _ => Ok(Outcome::Text),
-        }
+        let (slot, kind) = found;
+        kind.map(Outcome::from).ok_or_else(|| scope.missing(*slot))
     }
 }
 
@@ -312,7 +309,7 @@ fn evaluate(
         let mut text = String::new();
         match argument.write(source, scope, &mut text) {
             Ok(Outcome::Number(value)) => *number = value,
-            Ok(Outcome::Text) => match function::whole_number(&text) {
+            Ok(Outcome::Text | Outcome::Json) => match function::whole_number(&text) {
                 Ok(value) => *number = value,
                 Err(cause) => unfit = unfit.or(Some(cause)),
             },

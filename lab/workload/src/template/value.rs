@@ -7,12 +7,16 @@ use std::sync::Arc;
 use minijinja::value::{Enumerator, Object, ObjectRepr, Value, ValueKind};
 use minijinja::{Error, ErrorKind};
 
+use crate::scope::JsonKind;
+
 /// What a path captured: a sequence that prints as its first entry, as in the plain pieces.
 #[derive(Debug)]
 pub(super) struct Captured {
     pub(super) texts: Vec<String>,
     /// Whether the path finds one value at most.
     pub(super) is_single: bool,
+    /// What the first entry is.
+    pub(super) kind: JsonKind,
 }
 
 /// A JSON number with its digits as they came.

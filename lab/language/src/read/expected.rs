@@ -1,0 +1,147 @@
+//! What is expected of an answer besides its status.
+
+use std::time::Duration;
+
+use lab_workload::template::Escape;
+use lab_workload::{Comparison, Expectation, JsonPath, JsonState, is_json_number};
+
+use super::capture;
+use super::request::Compiler;
+use crate::file::{At, ExpectFile, OneOrMany, OrNull, RequestFile, Scalar};
+use crate::source::Span;
+use crate::text_error::TextError;
+use crate::units;
+
+/// The longest time that an answer may be held against: the longest request timeout.
+const MAX_TIME: Duration = Duration::from_secs(3600);
+
+impl Compiler<'_> {
+    /// What is expected besides the status.
+    pub(super) fn answer(&mut self, file: &RequestFile) -> Option<Vec<Expectation>> {
+        let Some(ExpectFile::Answer(answer)) = &file.expect else {
+            return Some(Vec::new());
+        };
+        let mut all = Vec::new();
+        for (path, value) in answer.json.iter() {
+            all.push(self.json_value((&path.value, &path.span), value));
+        }
+        let states = [
+            (&answer.present, JsonState::Present),
+            (&answer.absent, JsonState::Absent),
+        ];
+        for (paths, state) in states {
+            for path in paths.iter().flat_map(OneOrMany::as_slice) {
+                let path = self.json_path((&path.text(), &path.span));
+                all.push(path.map(|path| Expectation::Found { path, state }));
+            }
+        }
+        if let Some(graphql) = &answer.graphql {
+            let switch = self.setting("graphql", graphql, units::switch);
+            match switch {
+                Some(false) => {}
+                switch => all.push(switch.map(|_| Expectation::Graphql)),
+            }
+        }
+        if let Some(named) = &answer.schema {
+            let name = named.text();
+            let found = self.schemas.iter().find(|schema| schema.name() == name);
+            all.push(found.cloned().map(Expectation::Schema));
+        }
+        for text in answer.contains.iter().flat_map(OneOrMany::as_slice) {
+            let text = self.template("expect", text, Escape::None);
+            all.push(text.map(Expectation::Contains));
+        }
+        for text in answer.not_contains.iter().flat_map(OneOrMany::as_slice) {
+            let text = self.template("expect", text, Escape::None);
+            all.push(text.map(Expectation::NotContains));
+        }
+        if let Some(time) = &answer.time {
+            let below = self.setting("time", time, below);
+            all.push(below.map(|below| Expectation::Time { below }));
+        }
+        if let Some(size) = &answer.size {
+            let range = self.setting("size", size, units::sizes);
+            let range = range.map(|range| (*range.start(), *range.end()));
+            all.push(range.map(|(low, high)| Expectation::Size { low, high }));
+        }
+        for (name, text) in answer.header.iter() {
+            let text = self.template("expect", text, Escape::None);
+            let token = capture::header_name(&name.value);
+            let found = self.note("expect", &name.span, &name.value, token);
+            all.push(
+                found
+                    .zip(text)
+                    .map(|(name, text)| Expectation::Header { name, text }),
+            );
+        }
+        all.into_iter().collect()
+    }
+
+    fn json_path(&mut self, (text, span): (&str, &Span)) -> Option<Box<JsonPath>> {
+        let compiled = self.note("expect", span, text, capture::literal_path(text));
+        compiled.map(Box::new)
+    }
+
+    /// What stands at a path: nothing, a value, or a number on one side of another one.
+    fn json_value(&mut self, path: (&str, &Span), value: &OrNull) -> Option<Expectation> {
+        let path = self.json_path(path);
+        let value = match value {
+            OrNull::Null => {
+                let state = JsonState::Null;
+                return path.map(|path| Expectation::Found { path, state });
+            }
+            OrNull::Scalar(value) => value,
+        };
+        match compared(value) {
+            Some((comparison, number)) => {
+                let number = self.template("expect", &number, Escape::None);
+                path.zip(number).map(|(path, value)| Expectation::Number {
+                    path,
+                    comparison,
+                    value,
+                })
+            }
+            None => {
+                let value = self.template("expect", value, Escape::None);
+                path.zip(value)
+                    .map(|(path, value)| Expectation::Json { path, value })
+            }
+        }
+    }
+}
+
+/// A text such as `> 10` or `<= {{ most }}`, as how it compares and to what. Any other text that begins so, such as
+/// a page, is a text.
+fn compared(value: &At<Scalar>) -> Option<(Comparison, At<Scalar>)> {
+    let Scalar::Text(text) = &value.value else {
+        return None;
+    };
+    let (comparison, number) = Comparison::split(text)?;
+    let is_template = number.starts_with("{{") && number.ends_with("}}");
+    (is_template || is_json_number(number)).then(|| {
+        let number = At {
+            value: Scalar::Text(number.to_owned()),
+            span: value.span.clone(),
+        };
+        (comparison, number)
+    })
+}
+
+/// The first time that is too long, of `< 1s`.
+fn below(text: &str) -> Result<Duration, TextError> {
+    let rest = text
+        .trim()
+        .strip_prefix('<')
+        .filter(|rest| !rest.starts_with('='));
+    let Some(rest) = rest else {
+        let message = format!("`{}` is not a limit of time", text.trim());
+        return Err(TextError::new(message, units::whole(text)).help("write `< 1s`"));
+    };
+    match units::within(text, rest, units::duration(rest, MAX_TIME))? {
+        Duration::ZERO => Err(TextError::new(
+            "no answer takes less than that",
+            units::whole(text),
+        )),
+        below => Ok(below),
+    }
+}
