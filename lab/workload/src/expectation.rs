@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::time::Duration;
 
-use lab_filters::{JsonPath, JsonSchema};
+use lab_filters::{JsonPath, JsonSchema, is_json_number};
 use serde::{Deserialize, Serialize};
 
 use crate::template::Template;
@@ -79,12 +79,16 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// The comparison that a text begins with, and the rest of the text.
+    /// A text such as `> 10` or `<= {{ most }}`, as how it compares and to what. Any other text that begins so, such
+    /// as a page, is none.
     #[must_use]
     pub fn split(text: &str) -> Option<(Self, &str)> {
         let all = [Self::AtMost, Self::AtLeast, Self::Below, Self::Above];
-        all.into_iter()
-            .find_map(|one| Some((one, text.strip_prefix(one.sign())?.trim())))
+        let mut all = all.into_iter();
+        let (comparison, other) =
+            all.find_map(|one| Some((one, text.strip_prefix(one.sign())?.trim())))?;
+        let is_template = other.starts_with("{{") && other.ends_with("}}");
+        (is_template || is_json_number(other)).then_some((comparison, other))
     }
 
     /// As files write it.

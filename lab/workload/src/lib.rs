@@ -19,7 +19,6 @@ mod measure;
 mod message;
 mod mix;
 mod model;
-mod number;
 mod predict;
 mod protobuf;
 mod render_error;
@@ -47,7 +46,7 @@ pub use expectation::{Comparison, Expectation, JsonState};
 pub use given::{Asked, Given};
 pub use lab_filters::{
     HtmlPath, HtmlPathError, JsonPath, JsonSchema, JsonSchemaError, JsonStep, MAX_SCHEMA_BYTES,
-    XmlPath, XmlPathError,
+    XmlPath, XmlPathError, compare_numbers, is_json_number, is_same_number, json_text,
 };
 pub use level::{Level, Parameters};
 pub use load::{LoadKind, LoadSpec, Population, Spacing, TIMEOUT_MS};
@@ -58,7 +57,6 @@ pub use mix::{MAX_POPULATIONS, deal, seed_of, step_of};
 pub use model::{
     Body, Events, OwnCookie, Piece, Probe, Request, Session, Step, Transfer, Workload,
 };
-pub use number::{compare_numbers, is_json_number, is_same_number};
 pub use predict::{
     Arrivals, PopulationPrediction, Prediction, Range, Span, StagePrediction, StepPrediction,
     predict, predict_mix,

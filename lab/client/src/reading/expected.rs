@@ -8,11 +8,23 @@ use lab_workload::{
 };
 use serde_json::Value;
 
-use super::Whole;
 use super::json::{Json, Kind, Leaf};
+use crate::time::Nanos;
 
 /// How much of what came instead an error shows.
 const SHOWN: usize = 80;
+
+/// An answer as it is read, once it is whole.
+#[derive(Clone, Copy)]
+pub(crate) struct Whole<'a> {
+    pub(crate) status: u16,
+    /// Decoded; nothing of it where nobody looks into it.
+    pub(crate) body: &'a [u8],
+    /// Bytes of the body, decoded where it is.
+    pub(crate) size: u64,
+    /// From the send to the last byte.
+    pub(crate) took: Nanos,
+}
 
 /// Judges an answer by one of the things expected of it. `header` is the value of the header that it names.
 ///

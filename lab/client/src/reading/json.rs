@@ -6,13 +6,11 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
-use lab_workload::{JsonPath, JsonStep, JsonValue, is_same_number};
+use lab_workload::{JsonPath, JsonStep, JsonValue, is_same_number, json_text};
 use serde::Deserialize as _;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
-
-use super::exact;
 
 /// Most paths that are followed at once; of more, a tree is made.
 const MOST: usize = 16;
@@ -105,13 +103,13 @@ impl<'a> Json<'a> {
         let text = std::str::from_utf8(body).unwrap_or_default();
         let leaf = |raw: &str| {
             let mut text = String::new();
-            exact::push(raw, 0, &mut text)?;
+            json_text::push(raw, 0, &mut text)?;
             Ok(Leaf {
                 kind: Kind::of(raw),
                 text: Cow::Owned(text),
             })
         };
-        let raws = exact::raws(text, tree, &nodes).into_iter();
+        let raws = json_text::raws(text, tree, &nodes).into_iter();
         let leaves: Result<Vec<_>, serde_json::Error> =
             raws.filter(|raw| !raw.is_empty()).map(leaf).collect();
         leaves.map_err(|error| format!("not JSON: {error}"))
@@ -434,7 +432,7 @@ impl<'de> DeserializeSeed<'de> for Part<'_, '_> {
             } => {
                 let raw = <&RawValue>::deserialize(reader)?.get();
                 let begun = found.text.len();
-                exact::push(raw, depth, &mut found.text).map_err(D::Error::custom)?;
+                json_text::push(raw, depth, &mut found.text).map_err(D::Error::custom)?;
                 found.values.push(One {
                     at,
                     kind: Kind::of(raw),

@@ -1,7 +1,6 @@
 //! What is read of an answer besides its status: whether it has what the workload expects, and the
 //! values that are kept for later requests of its user.
 
-mod exact;
 mod expected;
 pub(crate) mod html;
 pub(crate) mod json;
@@ -9,10 +8,9 @@ pub(crate) mod xml;
 
 use lab_workload::{Capture, CaptureSource, Expectation, JsonPath, UserScope};
 
+pub(crate) use expected::Whole;
 use expected::expect;
 use json::Json;
-
-use crate::time::Nanos;
 
 /// Most matches of a pattern that are kept.
 const MAX_VALUES: usize = 100_000;
@@ -81,18 +79,6 @@ impl HeaderFinds {
 pub(crate) struct Wanted<'a> {
     pub(crate) captures: &'a [Capture],
     pub(crate) answer: &'a [Expectation],
-}
-
-/// An answer as it is read, once it is whole.
-#[derive(Clone, Copy)]
-pub(crate) struct Whole<'a> {
-    pub(crate) status: u16,
-    /// Decoded; nothing of it where nobody looks into it.
-    pub(crate) body: &'a [u8],
-    /// Bytes of the body, decoded where it is.
-    pub(crate) size: u64,
-    /// From the send to the last byte.
-    pub(crate) took: Nanos,
 }
 
 /// Judges the answer to a request by what is expected of it, and sets the variables that its captures

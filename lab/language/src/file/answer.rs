@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::decode::{Decode, Fields};
-use super::parts::{At, OneOrMany, OrNull, Scalar, Table};
+use super::parts::{At, OneOrMany, Scalar, Table};
 use super::shapes::Size;
 use crate::error::Problems;
 use crate::node::{Node, Value};
@@ -31,7 +31,7 @@ pub(crate) struct AnswerFile {
     /// `"> 0"`, `">= 1"`, `"< 10"`, `"<= {{ most }}"`.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default)]
-    pub(crate) json: Table<OrNull>,
+    pub(crate) json: Table<Option<At<Scalar>>>,
     /// A JSON path, or a list, which finds a value other than `null` in the body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) present: Option<OneOrMany>,

@@ -1,6 +1,6 @@
 //! From the tree to the file types, with the place of every surprise.
 
-use super::parts::{At, Json, OneOrMany, OrNull, Scalar, Table};
+use super::parts::{At, Json, OneOrMany, Scalar, Table};
 use crate::error::Problems;
 use crate::nearest::{nearest, one_of};
 use crate::node::{Key, Node, Value};
@@ -101,12 +101,12 @@ impl Decode for OneOrMany {
     }
 }
 
-impl Decode for OrNull {
+impl Decode for Option<At<Scalar>> {
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
         match node.value {
-            Value::Null => Some(Self::Null),
+            Value::Null => Some(None),
             Value::List(_) | Value::Map(_) => unexpected(node, "text, a number, or null", problems),
-            _ => At::decode(node, problems).map(Self::Scalar),
+            _ => At::decode(node, problems).map(Some),
         }
     }
 }

@@ -18,7 +18,6 @@ pub use decode::{Container, Decode, Fields, unexpected};
 pub(crate) use measure::MeasureFile;
 #[cfg(test)]
 use measure::NumberFile;
-pub(crate) use parts::OrNull;
 pub use parts::{At, Json, Levels, OneOrMany, Scalar, Table};
 #[cfg(test)]
 use protocol::CallFile;

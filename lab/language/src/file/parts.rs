@@ -182,38 +182,6 @@ impl OneOrMany {
     }
 }
 
-/// A text, number, or switch, or nothing.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum OrNull {
-    /// `null`.
-    Null,
-    /// A value.
-    Scalar(At<Scalar>),
-}
-
-impl Serialize for OrNull {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Null => serializer.serialize_unit(),
-            Self::Scalar(scalar) => scalar.serialize(serializer),
-        }
-    }
-}
-
-impl JsonSchema for OrNull {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "OrNull".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": ["string", "number", "boolean", "null"] })
-    }
-}
-
 /// Any JSON document; its strings are templates.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Json {

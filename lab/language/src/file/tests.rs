@@ -5,7 +5,7 @@ use proptest::option;
 use proptest::prelude::*;
 
 use super::answer::AnswerFile;
-use super::parts::{OneOrMany, OrNull};
+use super::parts::OneOrMany;
 use super::workload::{BasicFile, RetriesFile, RowsFile, SessionFile};
 use super::*;
 use crate::error::Problems;
@@ -144,10 +144,7 @@ fn expect() -> impl Strategy<Value = ExpectFile> {
     let answer = (
         [(); 5].map(|()| option::of(one_or_many())),
         [(); 4].map(|()| option::of(scalar())),
-        table(prop_oneof![
-            Just(OrNull::Null),
-            scalar().prop_map(OrNull::Scalar)
-        ]),
+        table(option::of(scalar())),
         table(scalar()),
     );
     let answer = answer.prop_map(|(lists, scalars, json, header)| {

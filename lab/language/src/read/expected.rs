@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use lab_workload::template::Escape;
-use lab_workload::{Comparison, Expectation, JsonPath, JsonState, is_json_number};
+use lab_workload::{Comparison, Expectation, JsonPath, JsonState};
 
 use super::capture;
 use super::request::Compiler;
-use crate::file::{At, ExpectFile, OneOrMany, OrNull, RequestFile, Scalar};
+use crate::file::{At, ExpectFile, OneOrMany, RequestFile, Scalar};
 use crate::source::Span;
 use crate::text_error::TextError;
 use crate::units;
@@ -23,7 +23,7 @@ impl Compiler<'_> {
         };
         let mut all = Vec::new();
         for (path, value) in answer.json.iter() {
-            all.push(self.json_value((&path.value, &path.span), value));
+            all.push(self.json_value((&path.value, &path.span), value.as_ref()));
         }
         let states = [
             (&answer.present, JsonState::Present),
@@ -47,13 +47,15 @@ impl Compiler<'_> {
             let found = self.schemas.iter().find(|schema| schema.name() == name);
             all.push(found.cloned().map(Expectation::Schema));
         }
-        for text in answer.contains.iter().flat_map(OneOrMany::as_slice) {
-            let text = self.template("expect", text, Escape::None);
-            all.push(text.map(Expectation::Contains));
-        }
-        for text in answer.not_contains.iter().flat_map(OneOrMany::as_slice) {
-            let text = self.template("expect", text, Escape::None);
-            all.push(text.map(Expectation::NotContains));
+        let texts: [(_, fn(_) -> _); 2] = [
+            (&answer.contains, Expectation::Contains),
+            (&answer.not_contains, Expectation::NotContains),
+        ];
+        for (texts, expected) in texts {
+            for text in texts.iter().flat_map(OneOrMany::as_slice) {
+                let text = self.template("expect", text, Escape::None);
+                all.push(text.map(expected));
+            }
         }
         if let Some(time) = &answer.time {
             let below = self.setting("time", time, below);
@@ -83,48 +85,33 @@ impl Compiler<'_> {
     }
 
     /// What stands at a path: nothing, a value, or a number on one side of another one.
-    fn json_value(&mut self, path: (&str, &Span), value: &OrNull) -> Option<Expectation> {
+    fn json_value(
+        &mut self,
+        path: (&str, &Span),
+        value: Option<&At<Scalar>>,
+    ) -> Option<Expectation> {
         let path = self.json_path(path);
-        let value = match value {
-            OrNull::Null => {
-                let state = JsonState::Null;
-                return path.map(|path| Expectation::Found { path, state });
-            }
-            OrNull::Scalar(value) => value,
+        let Some(value) = value else {
+            let state = JsonState::Null;
+            return path.map(|path| Expectation::Found { path, state });
         };
-        match compared(value) {
-            Some((comparison, number)) => {
-                let number = self.template("expect", &number, Escape::None);
-                path.zip(number).map(|(path, value)| Expectation::Number {
-                    path,
-                    comparison,
-                    value,
-                })
-            }
-            None => {
-                let value = self.template("expect", value, Escape::None);
-                path.zip(value)
-                    .map(|(path, value)| Expectation::Json { path, value })
-            }
-        }
-    }
-}
-
-/// A text such as `> 10` or `<= {{ most }}`, as how it compares and to what. Any other text that begins so, such as
-/// a page, is a text.
-fn compared(value: &At<Scalar>) -> Option<(Comparison, At<Scalar>)> {
-    let Scalar::Text(text) = &value.value else {
-        return None;
-    };
-    let (comparison, number) = Comparison::split(text)?;
-    let is_template = number.starts_with("{{") && number.ends_with("}}");
-    (is_template || is_json_number(number)).then(|| {
-        let number = At {
-            value: Scalar::Text(number.to_owned()),
+        let text = value.written();
+        let split = Comparison::split(&text);
+        let other = split.map_or(&*text, |(_, other)| other);
+        let other = At {
+            value: Scalar::Text(other.to_owned()),
             span: value.span.clone(),
         };
-        (comparison, number)
-    })
+        let (path, value) = path.zip(self.template("expect", &other, Escape::None))?;
+        Some(match split {
+            Some((comparison, _)) => Expectation::Number {
+                path,
+                comparison,
+                value,
+            },
+            None => Expectation::Json { path, value },
+        })
+    }
 }
 
 /// The first time that is too long, of `< 1s`.

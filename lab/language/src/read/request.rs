@@ -9,7 +9,7 @@ use super::header::{header_problem, is_cookie_name};
 use super::method::method_problem;
 use super::{body, capture};
 use crate::error::{Problem, Problems};
-use crate::file::{At, ExpectFile, OneOrMany, RequestFile, Scalar, Table};
+use crate::file::{At, ExpectFile, RequestFile, Scalar, Table};
 use crate::setting::Setting;
 use crate::source::Span;
 use crate::text_error::TextError;

@@ -222,13 +222,12 @@ fn add_number_filters(environment: &mut Environment<'static>) {
             filters::float(state, &text_of_one(value), default, named)
         },
     );
-    environment.add_filter(
-        "number",
-        |text: String| match crate::number::is_json_number(&text) {
+    environment.add_filter("number", |text: String| {
+        match lab_filters::is_json_number(&text) {
             true => Ok(Value::from_object(Digits(text))),
             false => Err(invalid(format!("`{text}` is not a number"))),
-        },
-    );
+        }
+    });
 }
 
 impl Jinja {

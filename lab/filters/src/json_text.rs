@@ -17,7 +17,7 @@ const SURELY_FINITE: usize = 300;
 /// # Errors
 /// What skipping over a value doesn't notice, but reading it into a tree does: lone surrogates, numbers out of range,
 /// values nested too deep.
-pub(super) fn push(raw: &str, depth: usize, out: &mut String) -> Result<(), serde_json::Error> {
+pub fn push(raw: &str, depth: usize, out: &mut String) -> Result<(), serde_json::Error> {
     match raw.as_bytes().first() {
         Some(b'"') => out.push_str(&decoded(raw)?),
         Some(b'{' | b'[') => {
@@ -95,7 +95,7 @@ fn nesting(raw: &str) -> usize {
 }
 
 /// The texts of these nodes of the tree that `text` is.
-pub(super) fn raws<'t>(text: &'t str, root: &Value, nodes: &[&Value]) -> Vec<&'t str> {
+pub fn raws<'t>(text: &'t str, root: &Value, nodes: &[&Value]) -> Vec<&'t str> {
     let mut found: HashMap<*const Value, &'t str> = HashMap::new();
     for node in nodes {
         found.insert(std::ptr::from_ref(*node), "");
