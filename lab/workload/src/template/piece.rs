@@ -194,18 +194,18 @@ impl Plain {
             Self::Time { format, offset } => {
                 let text = function::now_text(scope.now_us(), format, offset.as_deref());
                 out.push_str(&text.map_err(|cause| failed(invalid(&cause)))?);
-                true
+                return Ok(Outcome::Text);
             }
             Self::Joined(parts) => {
                 join(parts, source, scope, out)?;
-                true
+                return Ok(Outcome::Text);
             }
             Self::Filtered(filtered) => {
                 let bytes = filtered.bytes(source, scope)?;
                 let text = String::from_utf8(bytes);
                 // The last filter gives a text, or it would be minijinja's.
                 out.push_str(&text.map_err(|error| failed(error.to_string()))?);
-                true
+                return Ok(Outcome::Text);
             }
             Self::Variable(slot) => (slot, scope.write(*slot, out)),
             Self::Take(slot) => (slot, scope.take(*slot, out)),
