@@ -1,11 +1,12 @@
 //! The command line: what can be typed, with help and examples. Text only; nothing happens here.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use groupware_server::{LookupAccess, Networks, Reached};
+use groupware_server::{LookupAccess, Networks};
 use lab_conduct::Patience;
 use lab_plan::Decides;
 
@@ -383,15 +384,13 @@ pub(crate) struct ServeArgs {
     )]
     pub(crate) store: Option<String>,
     /// Object store that speaks S3 for the content of attachments, as in
-    /// `s3://bucket/prefix?endpoint=https://s3.example.org&region=garage`; uploads under way stay in the data folder.
+    /// `s3://bucket/prefix?endpoint=https://s3.example.org&region=garage`; with --store, for uploads under way, too.
     /// Its credentials are taken from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or ~/.aws/credentials
     #[arg(long, env = "PLIMSOLL_CONTENT", value_name = "URL")]
     pub(crate) content: Option<String>,
-    /// Address by which the other servers over the same database reach this one, as in 10.0.0.1 or server-1:8340: it
-    /// has a data folder of its own then, and requests for an upload that has begun at another are passed on to that
-    /// one. For servers with --store and --content behind a balancer that speaks TLS for them
-    #[arg(long, env = "PLIMSOLL_REACHED_AT", value_name = "HOST[:PORT]")]
-    pub(crate) reached_at: Option<Reached>,
+    /// Removed: says so
+    #[arg(long, env = "PLIMSOLL_REACHED_AT", hide = true, value_parser = no_reached_at)]
+    pub(crate) reached_at: Option<Infallible>,
     /// Store engine
     #[arg(long, env = "PLIMSOLL_ENGINE", value_enum, default_value_t = Engine::Sqlite)]
     pub(crate) engine: Engine,
@@ -594,6 +593,13 @@ fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// A number of bytes, or none at all.
+/// The setting is gone, and a server that has it is to say so.
+fn no_reached_at(_: &str) -> Result<Infallible, String> {
+    Err("servers pass no requests on to each other any more: with --store and --content, any of them goes on with any \
+         upload. Leave this setting out"
+        .to_owned())
+}
+
 fn quota(text: &str) -> Result<u64, String> {
     match text {
         "none" => Ok(u64::MAX),

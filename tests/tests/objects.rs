@@ -446,7 +446,7 @@ fn servers_over_one_database_share_the_objects() {
     let second = format!("{document}/Body/second");
     assert_eq!(put(&mut at_other, &second, &bytes).status, 201);
     assert_eq!(store.kept_bytes(), before);
-    // What is under way is in the folder that both have, and then in the store.
+    // What is under way is in the store, too.
     let late = content(9, 9 << 20);
     let unid = document.rsplit('/').next().expect("a name");
     let (path, half) = (begin(&mut at_one, unid, "late", late.len()), late.len() / 2);

@@ -71,8 +71,7 @@ fn hinted(failure: Failure, error: &ServeError) -> Failure {
         DataError::Database(DatabaseError::NewerForms { .. }) => failure.hint(LATER),
         DataError::Forms(error) if error.is_newer() => failure.hint(LATER),
         DataError::OtherFolder { folder, known, .. } => failure.hint(format!(
-            "all servers over one database use one folder, unless their attachments are in an object store, and all \
-             are started with --reached-at. If this is a copy of it that takes its place: echo {known} > {}",
+            "all servers over one database use one folder, unless all their attachments are in an object store. If this is a copy of it that takes its place: echo {known} > {}",
             folder.join("folder-id").display()
         )),
         DataError::ObjectsElsewhere(_) => failure.hint(
@@ -199,7 +198,6 @@ fn in_json(checked: &Checked) -> String {
 fn config(args: &ServeArgs) -> Result<Config, Failure> {
     let mut config = Config::new(data(args)?);
     config.objects = objects(args)?;
-    config.reached_at.clone_from(&args.reached_at);
     config.listen = args.listen;
     config.allow_plain_exposed = args.expose_without_tls;
     config.plain_cookies = args.plain_cookies;

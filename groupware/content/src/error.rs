@@ -19,6 +19,9 @@ pub enum ContentError {
     /// More bytes were given than the upload was announced to have.
     #[error("more bytes than were announced")]
     TooLong,
+    /// Another server has gone on with the upload.
+    #[error("another server has gone on with the upload")]
+    Taken,
     /// The name can't name an upload.
     #[error("a name of an upload has 1 to 64 letters, digits, or hyphens")]
     BadName,

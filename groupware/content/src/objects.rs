@@ -4,6 +4,7 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use groupware_ids::{ContentHash, ObjectId, Placed};
@@ -45,6 +46,39 @@ pub trait Objects: fmt::Debug + Send + Sync {
     /// # Errors
     /// As [`Objects::put`].
     fn list(&self, first: u8) -> Result<Vec<(ContentHash, ObjectId)>, ContentError>;
+}
+
+/// Segments of uploads under way, in a store of objects that several servers use. Its calls block on the network,
+/// within bounds of its own.
+pub trait Segments: fmt::Debug + Send + Sync {
+    /// Puts a segment. When it returns, its bytes are as durable as the store makes them.
+    ///
+    /// # Errors
+    /// As [`Objects::put`].
+    fn put(&self, name: &str, bytes: Vec<u8>) -> Result<(), ContentError>;
+
+    /// Reads the bytes of a segment within this span, in pieces as they come.
+    ///
+    /// # Errors
+    /// [`ContentError::Missing`] where there is no such segment, and as [`Objects::put`]; those of `take`.
+    fn read(
+        &self,
+        name: &str,
+        span: Range<u64>,
+        take: &mut dyn FnMut(&[u8]) -> Result<(), ContentError>,
+    ) -> Result<(), ContentError>;
+
+    /// Removes a segment. Where there is none, that is no failure.
+    ///
+    /// # Errors
+    /// As [`Objects::put`].
+    fn remove(&self, name: &str) -> Result<(), ContentError>;
+
+    /// The names of all segments.
+    ///
+    /// # Errors
+    /// As [`Objects::put`].
+    fn list(&self) -> Result<Vec<String>, ContentError>;
 }
 
 /// What can be read from any place on. Calls block.

@@ -10,7 +10,7 @@ use crate::among::Among;
 use crate::pins::{Pin, SharedPins};
 use crate::scratch::Scratch;
 use crate::tail::with_tail;
-use crate::{Content, ContentError, ContentHash, Objects};
+use crate::{Content, ContentError, ContentHash, Objects, Segments};
 
 /// Bytes that are read at once to hash a file.
 const READ_BYTES: usize = 64 << 10;
@@ -31,6 +31,8 @@ pub struct ContentStore {
     inner: Arc<Inner>,
     /// Where finished content is put, if not in files.
     objects: Option<Arc<dyn Objects>>,
+    /// Where uploads under way are put, if not in files.
+    segments: Option<Arc<dyn Segments>>,
 }
 
 #[derive(Debug)]
@@ -132,6 +134,7 @@ impl ContentStore {
                 _scratch: scratch,
             }),
             objects: None,
+            segments: None,
         })
     }
 
@@ -142,6 +145,20 @@ impl ContentStore {
             objects: Some(objects),
             ..self
         }
+    }
+
+    /// The same place, with uploads under way in a store that other servers use, too.
+    #[must_use]
+    pub fn with_segments(self, segments: Arc<dyn Segments>) -> Self {
+        Self {
+            segments: Some(segments),
+            ..self
+        }
+    }
+
+    /// Where uploads under way are, if not in files.
+    pub fn segments(&self) -> Option<&Arc<dyn Segments>> {
+        self.segments.as_ref()
     }
 
     /// The store of objects, if there is one.

@@ -1,7 +1,9 @@
 //! An upload whose length is known and that goes on where it was after a crash.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -48,6 +50,15 @@ fn is_linked(file: &File) -> io::Result<bool> {
     Ok(file.metadata()?.nlink() > 1)
 }
 
+/// Makes bytes of an upload durable elsewhere than in its file.
+pub trait Keep: fmt::Debug + Send + Sync {
+    /// Makes the bytes of a file within this span durable, behind those that are.
+    ///
+    /// # Errors
+    /// [`ContentError::Taken`] if another server has gone on with the upload; those of the place where they are kept.
+    fn keep(&self, file: &File, span: Range<u64>) -> Result<(), ContentError>;
+}
+
 /// Content under way. Bytes are [appended](Upload::append), and become durable when they are
 /// [settled](Upload::settle), as a chunk.
 #[derive(Debug)]
@@ -72,6 +83,8 @@ pub struct Upload {
     is_named: bool,
     /// The file has its place as content, which others may refer to: nothing is written into it.
     is_content: bool,
+    /// What makes bytes durable, where the file has no name and is but a copy.
+    keep: Option<Box<dyn Keep>>,
 }
 
 impl ContentStore {
@@ -161,6 +174,25 @@ impl ContentStore {
         Ok(upload)
     }
 
+    /// Makes an empty copy of an upload whose bytes are durable elsewhere, in a file without a name.
+    ///
+    /// # Errors
+    /// As [`ContentStore::create_upload`].
+    pub fn create_copy(
+        &self,
+        (length, allowed): (u64, u64),
+        keep: Box<dyn Keep>,
+    ) -> Result<Upload, ContentError> {
+        let folder = self.uploads();
+        let io = |error| ContentError::of(folder, error);
+        let file = tempfile::tempfile_in(folder).map_err(io)?;
+        let room = Preallocated::begin(&file, allowed).map_err(io)?;
+        let mut upload = Upload::new(self.clone(), folder.to_owned(), (file, room), length);
+        upload.keep = Some(keep);
+        upload.allow(allowed);
+        Ok(upload)
+    }
+
     /// Removes the file of an upload, if there is one.
     ///
     /// # Errors
@@ -201,6 +233,7 @@ impl Upload {
             sequence: 0,
             is_named: false,
             is_content: false,
+            keep: None,
         }
     }
 
@@ -232,6 +265,9 @@ impl Upload {
 
     /// Whether its file is as this left it: no other process has worked on it since.
     pub fn is_current(&self) -> bool {
+        if self.keep.is_some() {
+            return true;
+        }
         let last = self.sequence.checked_sub(1);
         let is_same = || {
             let (there, own) = (fs::metadata(&self.path)?, self.file.metadata()?);
@@ -261,6 +297,9 @@ impl Upload {
             return Err(ContentError::TooLong);
         }
         self.discard();
+        if self.keep.is_some() {
+            return Ok(());
+        }
         if slot_at(length, 0) == slot_at(self.length, 0) {
             return self.settle();
         }
@@ -284,7 +323,9 @@ impl Upload {
     /// The disk's. Drop the upload and resume it then.
     pub fn cut_to(&mut self, length: u64) -> Result<(), ContentError> {
         let io = |error| ContentError::of(&self.path, error);
-        self.file.set_len(with_tail(length)).map_err(io)?;
+        if self.keep.is_none() {
+            self.file.set_len(with_tail(length)).map_err(io)?;
+        }
         self.room = Preallocated::resume(self.settled, length);
         (self.length, self.allowed) = (length, length);
         // Behind the one that was written for it.
@@ -307,6 +348,16 @@ impl Upload {
             self.append(part)?;
             at += part.len() as u64;
         }
+        Ok(())
+    }
+
+    /// Takes bytes over that are durable elsewhere already.
+    ///
+    /// # Errors
+    /// As [`Upload::append`].
+    pub fn take_over(&mut self, bytes: &[u8]) -> Result<(), ContentError> {
+        self.append(bytes)?;
+        self.note_settled();
         Ok(())
     }
 
@@ -364,8 +415,13 @@ impl Upload {
     /// Makes all that was appended durable, with one sync.
     ///
     /// # Errors
-    /// The disk's. What is on it is unknown then: drop the upload and resume it.
+    /// The disk's, or those of [`Keep::keep`]. What is durable is unknown then: drop the upload and resume it.
     pub fn settle(&mut self) -> Result<(), ContentError> {
+        if let Some(keep) = &self.keep {
+            keep.keep(&self.file, self.settled..self.written)?;
+            self.note_settled();
+            return Ok(());
+        }
         self.write_slot()?;
         if self.is_named {
             let synced = self.file.sync_data();
@@ -404,7 +460,8 @@ impl Upload {
     /// The same where content lies in objects. The upload keeps its bytes until it is retired, so they are to be
     /// durable here, too: whoever asks for its offset is told that all have come.
     fn finish_in(&mut self, objects: &dyn Objects) -> Result<Pin, ContentError> {
-        if self.settled < self.length {
+        // A copy's last chunk isn't put twice: where it can't be put as content, it is not acknowledged.
+        if self.settled < self.length && self.keep.is_none() {
             self.settle()?;
         }
         let hash = self.hasher.finalize().into();
@@ -415,6 +472,9 @@ impl Upload {
     /// Ends a finished upload whose content is referred to: removes its file, and cuts the tail off
     /// the content. Neither needs to be durable: the sweep makes up for what a crash leaves.
     pub fn retire(self) {
+        if self.keep.is_some() {
+            return;
+        }
         let _ = fs::remove_file(&self.path);
         let _ = self.file.set_len(self.length);
     }

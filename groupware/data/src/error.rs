@@ -41,12 +41,6 @@ pub enum DataError {
         /// This one's, if it has one.
         found: Option<String>,
     },
-    /// The folders of this database's servers are their own, and this one's would be taken for that of all.
-    #[error(
-        "each server over this database has a data folder of its own, and no --reached-at says where the others reach \
-         this one"
-    )]
-    ReachedMissing,
     /// The name of the data folder can't be read or written.
     #[error("cannot read or write {}", file.display())]
     FolderId {
@@ -78,10 +72,7 @@ impl DataError {
     /// Whether the settings are wrong: opening it again with the same ones fails again, whatever the machine's state.
     pub fn is_configuration(&self) -> bool {
         match self {
-            Self::TwoStores(_)
-            | Self::OtherFolder { .. }
-            | Self::ReachedMissing
-            | Self::ObjectsElsewhere(_) => true,
+            Self::TwoStores(_) | Self::OtherFolder { .. } | Self::ObjectsElsewhere(_) => true,
             Self::Objects(error) => error.is_configuration(),
             Self::Forms(error) => error.is_newer(),
             Self::Database(error) => {

@@ -4,9 +4,9 @@
 //! with another folder would miss every attachment that it didn't take in itself. So the folder has a name in a
 //! file, and the database knows it.
 //!
-//! Where attachments are in an object store, each server may have a folder of its own, once the one folder has none left.
-//! From then on none is the database's: a server that took its folder for that of all would begin files for uploads that
-//! lie in others, and give those up that it finds no files of.
+//! Where attachments and uploads under way are in an object store, each server may have any folder, once the one folder has
+//! no attachments left. From then on none is the database's: a server of a version that took its folder for that of all
+//! would begin files for uploads that lie elsewhere.
 
 use std::fs;
 use std::io;
@@ -29,14 +29,13 @@ const NONE: &str = "each-server-has-its-own";
 /// Longest name that is read.
 const MAX_BYTES: usize = 100;
 
-/// The name of a folder of this server alone, which has no attachments in it, or is the database's; refuses one beside
-/// which another may have attachments.
-pub(crate) fn own(
+/// Refuses a folder beside which another may have attachments: any other than the database's, unless none has any.
+pub(crate) fn check_any(
     store: &Store,
     (folder, has_content): (&Path, bool),
-) -> Result<String, DataError> {
+) -> Result<(), DataError> {
     match (get(store, OWN)?, has_content) {
-        (None, _) => check_first(store, folder)?,
+        (None, _) => check(store, folder)?,
         (Some((first, _)), true) => {
             let found = found(folder)?;
             if found.as_deref() != Some(&*first) {
@@ -50,30 +49,13 @@ pub(crate) fn own(
             "attachments lie in this folder still, and move to the object store: until they have, and this server was \
              started again, servers with other folders are refused"
         );
-    } else {
-        note_own(store)?;
+        return Ok(());
     }
-    let io = |source| DataError::FolderId {
-        file: folder.join(FILE),
-        source,
-    };
-    loop {
-        match read(folder).map_err(io)? {
-            Some(name) => return Ok(name),
-            None => make(folder).map_err(io)?,
-        }
-    }
+    note_own(store)
 }
 
-/// Refuses a folder that isn't the database's, which the first one is; and each where servers have their own.
+/// Refuses a folder that isn't the database's, which the first one is.
 pub(crate) fn check(store: &Store, folder: &Path) -> Result<(), DataError> {
-    match get(store, OWN)? {
-        Some(_) => Err(DataError::ReachedMissing),
-        None => check_first(store, folder),
-    }
-}
-
-fn check_first(store: &Store, folder: &Path) -> Result<(), DataError> {
     loop {
         let known = get(store, KEY)?.map(|(known, _)| known);
         match (known, found(folder)?) {
@@ -197,35 +179,31 @@ mod tests {
     }
 
     #[test]
-    fn servers_have_folders_of_their_own_once_no_attachment_lies_in_one() {
+    fn any_folder_will_do_once_no_attachment_lies_in_one() {
         let store = Store::memory(StoreOptions::default()).unwrap();
         let [one, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         check(&store, one.path()).unwrap();
-        let name = own(&store, (one.path(), true)).unwrap();
-        assert_eq!(own(&store, (one.path(), true)).unwrap(), name);
+        for _ in 0..2 {
+            check_any(&store, (one.path(), true)).unwrap();
+        }
         for has_content in [true, false] {
-            let refused = own(&store, (other.path(), has_content));
+            let refused = check_any(&store, (other.path(), has_content));
             assert!(matches!(refused, Err(DataError::OtherFolder { .. })));
         }
         // Its attachments are elsewhere by now.
-        assert_eq!(own(&store, (one.path(), false)).unwrap(), name);
-        let another = own(&store, (other.path(), false)).unwrap();
-        assert_ne!(another, name);
-        assert_eq!(own(&store, (other.path(), false)).unwrap(), another);
+        check_any(&store, (one.path(), false)).unwrap();
+        for _ in 0..2 {
+            check_any(&store, (other.path(), false)).unwrap();
+        }
         // One that has attachments is still no other than the first.
-        assert!(own(&store, (other.path(), true)).is_err());
-        assert_eq!(own(&store, (one.path(), true)).unwrap(), name);
-        // Who takes a folder for that of all is refused with each, the first, too.
+        assert!(check_any(&store, (other.path(), true)).is_err());
+        check_any(&store, (one.path(), true)).unwrap();
+        // A program that takes a folder for that of all is refused with each, the first, too.
         for folder in [&one, &other] {
             let refused = check(&store, folder.path()).unwrap_err();
-            let words = refused.to_string();
-            assert!(refused.is_configuration(), "{words}");
-            assert!(words.contains("--reached-at"), "{words}");
-            // So do programs that know nothing but the database's folder.
-            let refused = check_first(&store, folder.path());
-            assert!(matches!(refused, Err(DataError::OtherFolder { .. })));
+            assert!(refused.is_configuration(), "{refused}");
         }
         fs::write(other.path().join(FILE), NONE).unwrap();
-        assert!(check_first(&store, other.path()).is_err());
+        assert!(check(&store, other.path()).is_err());
     }
 }

@@ -19,18 +19,16 @@ pub struct ObjectPlace {
     pub credentials: Credentials,
 }
 
-/// Has content go where the settings say; refuses to forget what is elsewhere.
+/// Has content go where the settings say, and uploads under way, too, where several servers may be over the same records;
+/// refuses to forget what is elsewhere.
 pub(crate) fn attach(
     store: &Store,
-    content: ContentStore,
+    (content, is_one_of_several): (ContentStore, bool),
     place: Option<&ObjectPlace>,
 ) -> Result<(ContentStore, Option<Arc<Shelf>>), DataError> {
     let Some(place) = place else {
-        let known = store.read(content_place).map_err(OpenError::from)?;
-        return match known {
-            Some(known) if known.is_set_up => Err(DataError::ObjectsElsewhere(known.name)),
-            _ => Ok((content, None)),
-        };
+        refuse_to_forget(store)?;
+        return Ok((content, None));
     };
     if place.address.is_plain_and_far() {
         tracing::warn!(
@@ -45,5 +43,18 @@ pub(crate) fn attach(
         server = shelf.server(),
         "attachments are in an object store"
     );
-    Ok((content.with_objects(Arc::clone(&shelf) as _), Some(shelf)))
+    let content = content.with_objects(Arc::clone(&shelf) as _);
+    let content = match is_one_of_several {
+        true => content.with_segments(Arc::clone(&shelf) as _),
+        false => content,
+    };
+    Ok((content, Some(shelf)))
+}
+
+/// Refuses to go on without the object store in which attachments are.
+pub(crate) fn refuse_to_forget(store: &Store) -> Result<(), DataError> {
+    match store.read(content_place).map_err(OpenError::from)? {
+        Some(known) if known.is_set_up => Err(DataError::ObjectsElsewhere(known.name)),
+        _ => Ok(()),
+    }
 }

@@ -7,7 +7,6 @@ use std::time::Duration;
 use groupware_content::ContentStore;
 use groupware_objects::Shelf;
 use groupware_postgres::PostgresOptions;
-use groupware_service::Folders;
 use groupware_store::{
     CHANGES_FOLDER, FolderLock, Forms, Store, StoreOptions, claim_forms, is_half_transferred,
 };
@@ -43,8 +42,6 @@ pub struct Opening<'a> {
     pub data: &'a Data,
     /// Where attachments are, if not in the folder.
     pub objects: Option<&'a ObjectPlace>,
-    /// Whether the folder is this server's alone, and others over the same database have theirs.
-    pub is_own: bool,
     /// Whether a folder has a log of changes.
     pub keeps_changes: bool,
     /// A commit that takes so long is told in the log.
@@ -64,8 +61,6 @@ pub struct Stored {
     pub objects: Option<Arc<Shelf>>,
     /// Keeps others out.
     pub folder: Option<FolderLock>,
-    /// The folder among those of other servers, where each has its own.
-    pub folders: Option<Folders>,
 }
 
 /// Where a data folder has its log of changes.
@@ -86,23 +81,21 @@ pub fn open(opening: &Opening<'_>) -> Result<Stored, DataError> {
             options = options.changes(changes(folder));
         }
     }
-    let mut stored = open_data((data, opening.is_own), options, opening.threads)?;
+    let mut stored = open_data(opening, options)?;
     if stored.store.read(is_half_transferred)? {
         return Err(DataError::HalfCopied(data.to_string()));
     }
     claim_forms(&stored.store, FORMS)?;
     let (store, place) = (&stored.store, opening.objects);
-    (stored.content, stored.objects) = objects::attach(store, stored.content, place)?;
+    let is_one_of_several = matches!(data, Data::Postgres { .. });
+    (stored.content, stored.objects) =
+        objects::attach(store, (stored.content, is_one_of_several), place)?;
     Ok(stored)
 }
 
 /// The same, whether it is a copy that isn't finished or not.
-fn open_data(
-    (data, is_own): (&Data, bool),
-    options: StoreOptions,
-    threads: usize,
-) -> Result<Stored, DataError> {
-    Ok(match data {
+fn open_data(opening: &Opening<'_>, options: StoreOptions) -> Result<Stored, DataError> {
+    Ok(match opening.data {
         // The store's lock on the folder is for both.
         Data::Folder(folder) => {
             let is_sparing = options.changes.is_some();
@@ -114,7 +107,6 @@ fn open_data(
                 },
                 objects: None,
                 folder: None,
-                folders: None,
             }
         }
         Data::Memory => Stored {
@@ -122,43 +114,35 @@ fn open_data(
             content: ContentStore::scratch()?,
             objects: None,
             folder: None,
-            folders: None,
         },
         Data::Postgres { database, folder } => {
             refuse_records(folder)?;
-            let lock = match is_own {
-                true => FolderLock::take(folder)?,
-                false => FolderLock::share(folder)?,
-            };
-            let readers = (threads + MORE_READERS).min(MOST_READERS);
+            let lock = FolderLock::share(folder)?;
+            let readers = (opening.threads + MORE_READERS).min(MOST_READERS);
             let how = PostgresOptions::default().readers(readers).shared();
             let how = how.forms(FORMS);
             let store = groupware_postgres::open(database, &options, &how)?;
-            let (content, folders) = open_folder(&store, folder, is_own)?;
+            let content = open_folder(&store, folder, opening.objects.is_some())?;
             Stored {
                 store,
                 content,
                 objects: None,
                 folder: Some(lock),
-                folders,
             }
         }
     })
 }
 
-/// The folder beside records in a database: this server's own, or that of all.
-fn open_folder(
-    store: &Store,
-    folder: &Path,
-    is_own: bool,
-) -> Result<(ContentStore, Option<Folders>), DataError> {
-    if !is_own {
+/// The folder beside records in a database: that of all servers, or any where what they share is in an object store.
+fn open_folder(store: &Store, folder: &Path, has_objects: bool) -> Result<ContentStore, DataError> {
+    if !has_objects {
+        objects::refuse_to_forget(store)?;
         folder_id::check(store, folder)?;
-        return Ok((ContentStore::open_shared(folder)?, None));
+        return Ok(ContentStore::open_shared(folder)?);
     }
-    let content = ContentStore::open(folder)?;
-    let name = folder_id::own(store, (folder, content.has_any()?))?;
-    Ok((content, Some(Folders::new(store.clone(), &name))))
+    let content = ContentStore::open_shared(folder)?;
+    folder_id::check_any(store, (folder, content.has_any()?))?;
+    Ok(content)
 }
 
 /// Records that lie in a folder are not to be forgotten there: what a server shows would be without them.

@@ -7,7 +7,7 @@ use groupware_ids::ContentHash;
 use groupware_store::{ReadError, Record, Snapshot};
 
 use crate::mailbox::derived;
-use crate::{Document, DocumentError, Usage, keys, upload, usage};
+use crate::{Document, DocumentError, HeldUpload, Usage, keys, upload, usage};
 
 /// What a look at a user's records has found.
 #[derive(Debug, Default)]
@@ -41,7 +41,7 @@ pub fn check(snapshot: &dyn Snapshot, mailbox: &str) -> Result<Found, DocumentEr
             found.wrong.push(sentence(mailbox, &error));
         }
     })?;
-    let uploads = upload::uploads(snapshot, mailbox, &mut |_, upload| {
+    let uploads = upload::uploads(snapshot, mailbox, &mut |_, HeldUpload { upload, .. }| {
         counted.uploads += 1;
         counted.bytes += upload.finished.map_or(upload.length, |_| 0);
     });

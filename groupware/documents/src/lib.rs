@@ -32,6 +32,7 @@ mod mailbox;
 mod names;
 mod objects;
 mod paths;
+mod segments;
 mod time;
 mod upload;
 mod usage;
@@ -57,7 +58,13 @@ pub use objects::{
     release_object,
 };
 pub use paths::{attachment_path, document_path};
-pub use upload::{NewUpload, Upload, begin, extend, finish, give_up, join, upload, uploads};
+pub use segments::{
+    SEGMENT_BYTES, Segment, segment_lengths, segment_name, segment_of, segments_to_keep,
+};
+pub use upload::{
+    HeldUpload, NewUpload, Upload, begin, check_offset, extend, finish, give_up, held_upload, join,
+    keep_segments, upload, uploads,
+};
 pub use usage::{Usage, room, stored_bytes, stored_bytes_after};
 pub use version::{Seen, Version};
 pub use walk::{At, documents_after, find};

@@ -1,5 +1,7 @@
-//! Uploads in chunks: what is recorded of them. How much of one has come in is not: that lies with
-//! its content, so that a chunk needs no record. Only the owner of a database uploads to it.
+//! Uploads in chunks: what is recorded of them. Only the owner of a database uploads to it.
+//!
+//! Where the bytes of an upload lie in a file, so does its offset, and a chunk needs no record. Where they lie in an object
+//! store, the record lists their [segments](crate::Segment).
 
 use std::ops::ControlFlow;
 
@@ -11,7 +13,7 @@ use crate::mailbox::{self, Changes};
 use crate::names::no_upload;
 use crate::{
     Context, DatabaseName, Decision, DocumentError, FileName, ItemName, ItemPath, NewAttachment,
-    Reason, Unid, UploadId, access, attach, keys, limits, objects,
+    Reason, Segment, Unid, UploadId, access, attach, keys, limits, objects,
 };
 
 /// What `Upload-Concat` says of a part.
@@ -35,6 +37,12 @@ pub struct Upload {
     /// When it became an attachment.
     #[serde(rename = "x", default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<i64>,
+    /// Where its bytes lie in an object store as long as it is under way, those that came.
+    #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
+    pub segments: Option<Vec<Segment>>,
+    /// When the last of these was put, seconds since 1970.
+    #[serde(rename = "w", default, skip_serializing_if = "Option::is_none")]
+    pub written: Option<i64>,
     /// `Upload-Metadata` as it was sent.
     #[serde(rename = "m")]
     pub metadata: String,
@@ -65,8 +73,19 @@ pub struct NewUpload {
     pub deferred: Option<u64>,
     /// `Upload-Concat` as it was sent, of a part or what is made of parts.
     pub concat: Option<String>,
+    /// Whether its bytes are to lie in an object store, and not in a file.
+    pub is_segmented: bool,
     /// `Upload-Metadata` as it was sent.
     pub metadata: String,
+}
+
+/// What a server read of an upload before it puts more segments.
+#[derive(Debug, Clone)]
+pub struct HeldUpload {
+    /// The record.
+    pub upload: Upload,
+    /// Its revision.
+    pub revision: u64,
 }
 
 /// Records a new upload, and sets its length aside.
@@ -102,7 +121,7 @@ fn count_one_more(changes: &mut Changes) -> Result<(), DocumentError> {
 /// them is for it now.
 ///
 /// # Errors
-/// 404 if there is no such document, or a part is gone; 400 if one is no part.
+/// 404 if there is no such document, or a part is gone; 400 if one is no part, or isn't whole as far as is recorded.
 pub fn join(
     context: &Context<'_>,
     new: &NewUpload,
@@ -114,16 +133,21 @@ pub fn join(
     let id = UploadId::from_bits(context.bits);
     let mut changes = Changes::new(context)?;
     let mut set_aside = 0;
+    let mut segments = Vec::new();
     for part in parts {
-        let (upload, revision) = load(context.snapshot, context.who.mailbox, part)?;
+        let HeldUpload { upload, revision } =
+            held_upload(context.snapshot, context.who.mailbox, part)?;
         upload.check_part()?;
+        upload.check_whole(part)?;
         set_aside += upload.length;
+        segments.extend(upload.segments.unwrap_or_default());
         changes.usage.uploads = changes.usage.uploads.saturating_sub(1);
         changes.put(keys::upload(part), Some(revision), None);
     }
     count_one_more(&mut changes)?;
     changes.change_usage(set_aside, new.length)?;
-    let upload = Upload::new(new, context.now);
+    let mut upload = Upload::new(new, context.now);
+    upload.segments = new.is_segmented.then_some(segments);
     changes.put(keys::upload(&id), None, Some(upload.encode()));
     Ok(Decision {
         batch: changes.into_batch(),
@@ -144,7 +168,10 @@ pub fn extend(
     is_known: bool,
 ) -> Result<Decision<()>, DocumentError> {
     access::owner_only(context.who)?;
-    let (mut upload, revision) = load(context.snapshot, context.who.mailbox, id)?;
+    let HeldUpload {
+        mut upload,
+        revision,
+    } = held_upload(context.snapshot, context.who.mailbox, id)?;
     let Some(most) = upload.deferred else {
         return match is_known && upload.length != length {
             true => Err(DocumentError::bad_request("The upload has another length.")),
@@ -180,22 +207,27 @@ pub fn upload(
     mailbox: &str,
     id: &UploadId,
 ) -> Result<Upload, DocumentError> {
-    load(snapshot, mailbox, id).map(|(upload, _)| upload)
+    held_upload(snapshot, mailbox, id).map(|held| held.upload)
 }
 
-fn load(
+/// Reads an upload together with its revision.
+///
+/// # Errors
+/// 404 if there is none of this name.
+pub fn held_upload(
     snapshot: &dyn Snapshot,
     mailbox: &str,
     id: &UploadId,
-) -> Result<(Upload, u64), DocumentError> {
+) -> Result<HeldUpload, DocumentError> {
     let key = keys::upload(id);
     let record = snapshot.get(mailbox, &key)?.ok_or_else(no_upload)?;
-    Ok((Upload::decode(&key, &record.value)?, record.revision))
+    let (upload, revision) = (Upload::decode(&key, &record.value)?, record.revision);
+    Ok(HeldUpload { upload, revision })
 }
 
 /// Makes the attachment of an upload that is whole, whose content is pinned until the batch is
 /// committed. Done already, there is nothing to do. The record stays for a while, so that a client
-/// that missed the answer learns that all is well.
+/// that missed the answer learns that all is well. The outcome is the segments that nothing needs any more.
 ///
 /// # Errors
 /// 404 if there is no such upload, or its document is gone; 400 if the document has too many
@@ -204,14 +236,17 @@ pub fn finish(
     context: &Context<'_>,
     id: &UploadId,
     (hash, placed): (ContentHash, Placed),
-) -> Result<Decision<()>, DocumentError> {
+) -> Result<Decision<Vec<Segment>>, DocumentError> {
     access::owner_only(context.who)?;
-    let (mut upload, revision) = load(context.snapshot, context.who.mailbox, id)?;
+    let HeldUpload {
+        mut upload,
+        revision,
+    } = held_upload(context.snapshot, context.who.mailbox, id)?;
     // What is joined is another one.
     if upload.finished.is_some() || upload.is_part() {
         return Ok(Decision {
             batch: Batch::new(),
-            outcome: (),
+            outcome: Vec::new(),
         });
     }
     let (place, file) = upload.attachment(id, (hash, placed))?;
@@ -224,19 +259,23 @@ pub fn finish(
     changes.change_usage(upload.length, 0)?;
     changes.replace((database, unid), Some(&held), Some(&document))?;
     upload.finished = Some(context.now);
+    let outcome = upload.segments.take().unwrap_or_default();
     changes.put(keys::upload(id), Some(revision), Some(upload.encode()));
     let mut batch = changes.into_batch();
     objects::refer_to(context.snapshot, (hash, upload.length), placed, &mut batch)?;
-    Ok(Decision { batch, outcome: () })
+    Ok(Decision { batch, outcome })
 }
 
-/// Forgets an upload, and frees what was set aside for it.
+/// Forgets an upload, and frees what was set aside for it. The outcome is the segments that nothing needs any more.
 ///
 /// # Errors
 /// 404 if there is none of this name.
-pub fn give_up(context: &Context<'_>, id: &UploadId) -> Result<Decision<()>, DocumentError> {
+pub fn give_up(
+    context: &Context<'_>,
+    id: &UploadId,
+) -> Result<Decision<Vec<Segment>>, DocumentError> {
     access::owner_only(context.who)?;
-    let (upload, revision) = load(context.snapshot, context.who.mailbox, id)?;
+    let HeldUpload { upload, revision } = held_upload(context.snapshot, context.who.mailbox, id)?;
     let mut changes = Changes::new(context)?;
     if upload.finished.is_none() {
         changes.change_usage(upload.length, 0)?;
@@ -245,25 +284,31 @@ pub fn give_up(context: &Context<'_>, id: &UploadId) -> Result<Decision<()>, Doc
     changes.put(keys::upload(id), Some(revision), None);
     Ok(Decision {
         batch: changes.into_batch(),
-        outcome: (),
+        outcome: upload.segments.unwrap_or_default(),
     })
 }
 
-/// Visits every upload of a user.
+/// Visits every upload of a user, with its revision.
 ///
 /// # Errors
 /// The store's, or when a record is damaged.
 pub fn uploads(
     snapshot: &dyn Snapshot,
     mailbox: &str,
-    visit: &mut dyn FnMut(UploadId, Upload),
+    visit: &mut dyn FnMut(UploadId, HeldUpload),
 ) -> Result<(), DocumentError> {
     let (from, to) = keys::uploads();
     let mut failure = None;
     snapshot.scan(mailbox, &from, Some(&to), usize::MAX, &mut |key, record| {
         let id = std::str::from_utf8(&key[from.len()..]).unwrap_or_default();
         match (UploadId::parse(id), Upload::decode(key, &record.value)) {
-            (Ok(id), Ok(upload)) => visit(id, upload),
+            (Ok(id), Ok(upload)) => visit(
+                id,
+                HeldUpload {
+                    upload,
+                    revision: record.revision,
+                },
+            ),
             (Err(error), _) | (_, Err(error)) => {
                 failure = Some(error);
                 return ControlFlow::Break(());
@@ -272,6 +317,48 @@ pub fn uploads(
         ControlFlow::Continue(())
     })?;
     failure.map_or(Ok(()), Err)
+}
+
+/// Lists new segments behind the first so many of an upload that was read; takes effect only if nobody has changed it
+/// since.
+pub fn keep_segments(
+    (mailbox, id): (&str, &UploadId),
+    held: HeldUpload,
+    (kept, new): (usize, Vec<Segment>),
+    now: i64,
+) -> Batch {
+    let HeldUpload {
+        mut upload,
+        revision,
+    } = held;
+    let segments = upload.segments.get_or_insert_default();
+    segments.truncate(kept);
+    segments.extend(new);
+    upload.written = Some(now);
+    let (key, mut batch) = (keys::upload(id), Batch::new());
+    batch
+        .assert_revision(mailbox, key.clone(), revision)
+        .put(mailbox, key, upload.encode());
+    batch
+}
+
+/// Whether an upload is still at this offset, for the server that has the bytes behind it.
+///
+/// # Errors
+/// 404 if there is none of this name; 409 if another server has taken a chunk.
+pub fn check_offset(
+    snapshot: &dyn Snapshot,
+    (mailbox, id): (&str, &UploadId),
+    offset: u64,
+) -> Result<(), DocumentError> {
+    let upload = upload(snapshot, mailbox, id)?;
+    match upload.finished.is_none() && upload.offset() == Some(offset) {
+        true => Ok(()),
+        false => {
+            let message = "Another server has taken a chunk of this upload: ask for its offset.";
+            Err(DocumentError::refused(Reason::Conflict, message))
+        }
+    }
 }
 
 impl Upload {
@@ -287,6 +374,8 @@ impl Upload {
             concat: new.concat.clone(),
             created: now,
             finished: None,
+            segments: new.is_segmented.then(Vec::new),
+            written: None,
             metadata: new.metadata.clone(),
             database: database.as_str().to_owned(),
             unid: unid.as_str().to_owned(),
@@ -299,6 +388,12 @@ impl Upload {
     /// The bytes that its file is laid out for.
     pub fn laid_out(&self) -> u64 {
         self.deferred.unwrap_or(self.length)
+    }
+
+    /// How many of its bytes lie in an object store; `None` if they lie in a file.
+    pub fn offset(&self) -> Option<u64> {
+        let segments = self.segments.as_ref()?;
+        Some(segments.iter().map(|segment| segment.bytes).sum())
     }
 
     /// Whether it is a part, which becomes no attachment but by being joined with others.
@@ -324,13 +419,26 @@ impl Upload {
         }
     }
 
-    /// Whether it is too old by `now`; `last_written` is when its content was, if it has any.
+    /// A part whose bytes lie in a file is looked at where the file is.
+    fn check_whole(&self, id: &UploadId) -> Result<(), DocumentError> {
+        match self.offset() {
+            Some(offset) if offset != self.length => {
+                let length = self.length;
+                let message = format!("The part {id} has {offset} of its {length} bytes.");
+                Err(DocumentError::refused(Reason::BadRequest, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether it is too old by `now`; `last_written` is when its file was, if it has any.
     pub fn has_expired(&self, now: i64, lifetime_s: i64, last_written: Option<i64>) -> bool {
-        let last = self.finished.or(last_written).unwrap_or_default();
+        let last = self.finished.or(self.written).or(last_written);
+        let last = last.unwrap_or_default();
         last.max(self.created).saturating_add(lifetime_s) <= now
     }
 
-    fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("an upload always serialises to memory")
     }
 

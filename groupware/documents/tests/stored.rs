@@ -64,6 +64,7 @@ fn upload(unid: &Unid, name: &str) -> NewUpload {
         length: 5,
         deferred: None,
         concat: None,
+        is_segmented: false,
         metadata: "filename YQ==".into(),
     }
 }
@@ -156,8 +157,8 @@ fn what_was_stored_is_read() {
             let (body, version) = document(snapshot, owner, (&database(), unid), None)?;
             read += &format!("{} {}", version.modified, text(body));
         }
-        uploads(snapshot, "ada", &mut |id, upload| {
-            read += &format!("{id} {upload:?}\n");
+        uploads(snapshot, "ada", &mut |id, held| {
+            read += &format!("{id} {:?}\n", held.upload);
         })?;
         Ok(read)
     });

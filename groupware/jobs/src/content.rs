@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use groupware_content::{ContentStore, FolderSweep, Found};
-use groupware_documents::{self as documents, Context, UploadId};
-use groupware_service::{Folders, OtherFolders, Service};
+use groupware_documents::{self as documents, Context, HeldUpload, Reason, Segment, UploadId};
+use groupware_service::Service;
 use groupware_store::CommitError;
 
 use crate::failed::Failed;
@@ -20,9 +20,6 @@ const ORPHAN_AGE: Duration = Duration::from_secs(3600);
 const NAMES_AT_ONCE: usize = 100_000;
 /// Users that are asked within one snapshot.
 const USERS_AT_ONCE: usize = 64;
-/// The file of an upload whose name says no folder's mark, as none did once, may lie in any. Who doesn't have it gives
-/// the upload up after so many lifetimes since it began: it may have had chunks for longer than one.
-pub(crate) const LIFETIMES_ELSEWHERE: i64 = 4;
 /// How often it is tried to forget an upload before that is left to the next time.
 const ROUNDS: u32 = 4;
 
@@ -33,6 +30,9 @@ pub trait SweepObserver: Send + 'static {
 
     /// An upload of this mailbox was given up.
     fn forgotten(&self, mailbox: &str, id: &UploadId);
+
+    /// These are the names of all uploads that go on.
+    fn under_way(&self, all: &HashSet<String>);
 }
 
 /// What of it is swept, where other servers sweep, too.
@@ -40,8 +40,8 @@ pub trait SweepObserver: Send + 'static {
 pub enum Part {
     /// All.
     All,
-    /// The data folder, which is this server's own.
-    Folder(Folders),
+    /// The data folder, and uploads that expired.
+    Folder,
     /// What lies in an object store.
     Objects,
 }
@@ -123,7 +123,7 @@ impl<O: SweepObserver> Job for ContentSweep<O> {
         if !matches!(self.part, Part::Objects) {
             self.sweep_folder(stop);
         }
-        if !matches!(self.part, Part::Folder(_)) {
+        if !matches!(self.part, Part::Folder) {
             self.sweep_objects(stop);
         }
         self.end();
@@ -162,50 +162,27 @@ impl<O: SweepObserver> ContentSweep<O> {
         }
     }
 
-    /// The folders of other servers: when the uploads there were written last, only those know.
-    fn elsewhere(&self, now: i64) -> Result<OtherFolders, Failed> {
-        Ok(match &self.part {
-            Part::Folder(folders) => folders.others(now, self.upload_lifetime_s)?,
-            Part::All | Part::Objects => OtherFolders::default(),
-        })
-    }
-
-    /// How long an upload lives after its last chunk, or after it began where that isn't known.
-    fn lifetime_s(&self, id: &UploadId, elsewhere: &OtherFolders, has_file: bool) -> i64 {
-        let may_be_anywhere = match &self.part {
-            Part::Folder(folders) => !has_file && !folders.is_here(id) && !elsewhere.had(id),
-            Part::All | Part::Objects => false,
-        };
-        match may_be_anywhere {
-            true => self.upload_lifetime_s.saturating_mul(LIFETIMES_ELSEWHERE),
-            false => self.upload_lifetime_s,
-        }
-    }
-
     /// Forgets uploads that expired, and removes the files of those that there is no record of.
     fn sweep_uploads(&self, left_over: &HashSet<String>) -> Result<(), Failed> {
         let now = self.service.now_s();
-        let elsewhere = self.elsewhere(now)?;
         let before = now - i64::try_from(ORPHAN_AGE.as_secs()).unwrap_or(i64::MAX);
         // Listed before the records are read: what is begun meanwhile is not on the list.
         let files = self.content.upload_files()?.into_iter();
         let mut files: HashMap<String, i64> = files
             .map(|file| (file.name, unix_seconds(file.modified)))
             .collect();
+        let mut under_way = HashSet::new();
         for mailboxes in self.service.auth.directory().keys().chunks(USERS_AT_ONCE) {
             let mut expired = Vec::new();
             self.service.store().read(|snapshot| {
                 mailboxes.iter().try_for_each(|mailbox| {
-                    documents::uploads(snapshot, mailbox, &mut |id, upload| {
-                        if elsewhere.have(&id) {
-                            return;
-                        }
+                    documents::uploads(snapshot, mailbox, &mut |id, HeldUpload { upload, .. }| {
                         let written = files.get(id.as_str()).copied();
-                        let lifetime_s = self.lifetime_s(&id, &elsewhere, written.is_some());
-                        if upload.has_expired(now, lifetime_s, written) {
+                        if upload.has_expired(now, self.upload_lifetime_s, written) {
                             expired.push((Arc::clone(mailbox), id));
                         } else if upload.finished.is_none() {
                             files.remove(id.as_str());
+                            under_way.insert(id.to_string());
                         }
                     })
                 })
@@ -215,6 +192,9 @@ impl<O: SweepObserver> ContentSweep<O> {
                 self.observer.forgotten(&mailbox, &id);
                 files.insert(id.to_string(), i64::MIN);
             }
+        }
+        if matches!(self.part, Part::Folder) {
+            self.observer.under_way(&under_way);
         }
         for (name, written) in files {
             if written <= before || left_over.contains(&name) {
@@ -235,9 +215,14 @@ impl<O: SweepObserver> ContentSweep<O> {
                     quota_bytes: u64::MAX,
                 };
                 documents::give_up(&context, id)
-            })?;
+            });
+            let decision = match decision {
+                // Another server was faster.
+                Err(error) if error.reason() == Some(Reason::NotFound) => return Ok(()),
+                decision => decision?,
+            };
             match self.service.store().commit_blocking(decision.batch) {
-                Ok(_) => return Ok(()),
+                Ok(_) => return self.remove_segments(&decision.outcome),
                 Err(CommitError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -245,6 +230,49 @@ impl<O: SweepObserver> ContentSweep<O> {
         Err(Failed(format!(
             "upload {id} of {mailbox} keeps being changed"
         )))
+    }
+
+    fn remove_segments(&self, segments: &[Segment]) -> Result<(), Failed> {
+        let Some(store) = self.content.segments() else {
+            return Ok(());
+        };
+        for segment in segments {
+            store.remove(&segment.name)?;
+        }
+        Ok(())
+    }
+
+    /// Removes the segments that no upload has: a server that put one ended before it was listed, or before it was
+    /// removed.
+    fn sweep_segments(&self) -> Result<(), Failed> {
+        let Some(store) = self.content.segments() else {
+            return Ok(());
+        };
+        // Listed before the records are read: what is put meanwhile is not on the list.
+        let mut names: HashSet<String> = store.list()?.into_iter().collect();
+        let mut revisions = HashMap::new();
+        for mailboxes in self.service.auth.directory().keys().chunks(USERS_AT_ONCE) {
+            self.service.store().read(|snapshot| {
+                mailboxes.iter().try_for_each(|mailbox| {
+                    documents::uploads(snapshot, mailbox, &mut |id, held| {
+                        for segment in held.upload.segments.iter().flatten() {
+                            names.remove(&segment.name);
+                        }
+                        revisions.insert(id, held.revision);
+                    })
+                })
+            })?;
+        }
+        for name in names {
+            let Some((id, then)) = documents::segment_of(&name) else {
+                continue;
+            };
+            // Whoever put it at this revision may yet list it.
+            if revisions.get(&id).is_none_or(|now| then < *now) {
+                store.remove(&name)?;
+            }
+        }
+        Ok(())
     }
 
     /// Sweeps the folders from this one on, as many as all users are asked about at once, and says which
@@ -266,6 +294,10 @@ impl<O: SweepObserver> ContentSweep<O> {
         let now = self.service.now_s();
         let is_due = |last| now.saturating_sub(last) >= objects::LOOK_AT_ALL_S;
         let all = self.looked_at_all.is_none_or(is_due);
+        if all {
+            let swept = self.sweep_segments();
+            self.note(swept, &mut warn);
+        }
         let mut next = Some(0);
         while let Some(first) = next {
             if stop.is_asked() {
@@ -344,8 +376,11 @@ fn unix_seconds(moment: SystemTime) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+    use std::sync::Mutex;
     use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+    use groupware_content::{ContentError, Segments};
     use groupware_people::UserName;
     use groupware_service::Settings;
     use groupware_store::{Snapshot, Store, StoreOptions};
@@ -360,6 +395,8 @@ mod tests {
         }
 
         fn forgotten(&self, _: &str, _: &UploadId) {}
+
+        fn under_way(&self, _: &HashSet<String>) {}
     }
 
     /// All users are asked once, not once for each folder: with many of both, that takes hours of a core.
@@ -434,6 +471,7 @@ mod tests {
             length: 5,
             deferred: None,
             concat: None,
+            is_segmented: true,
             metadata: String::new(),
         };
         let begun = store.read(|snapshot| documents::begin(&context(snapshot, bits, then), &new));
@@ -452,73 +490,107 @@ mod tests {
         service
     }
 
-    #[test]
-    fn uploads_in_the_folders_of_other_servers_are_theirs_to_give_up() {
-        let store = Store::memory(StoreOptions::default()).unwrap();
-        let [own, other] = ["own", "other"].map(|name| Folders::new(store.clone(), name));
-        let service = of_ada(&store);
-        other.note("10.0.0.2:8340", service.now_s()).unwrap();
-        let here = begin(&store, own.marked(7), 1);
-        let there = begin(&store, other.marked(7), 1);
-        let content = ContentStore::scratch().unwrap();
-        let count = Count(Arc::default());
-        let sweep = ContentSweep::new(service, content, (1, Duration::ZERO), count);
-        let sweep = sweep.of(Part::Folder(own.clone()));
-        let is_there = |id: &UploadId| {
-            let found = store.read(|snapshot| documents::upload(snapshot, "ada", id));
-            found.is_ok()
+    /// An object store that has names alone.
+    #[derive(Debug, Default)]
+    struct Names(Mutex<HashSet<String>>);
+
+    impl Segments for Names {
+        fn put(&self, name: &str, _: Vec<u8>) -> Result<(), ContentError> {
+            self.0.lock().unwrap().insert(name.to_owned());
+            Ok(())
+        }
+
+        fn read(
+            &self,
+            name: &str,
+            _: Range<u64>,
+            _: &mut dyn FnMut(&[u8]) -> Result<(), ContentError>,
+        ) -> Result<(), ContentError> {
+            Err(ContentError::Missing { path: name.into() })
+        }
+
+        fn remove(&self, name: &str) -> Result<(), ContentError> {
+            self.0.lock().unwrap().remove(name);
+            Ok(())
+        }
+
+        fn list(&self) -> Result<Vec<String>, ContentError> {
+            Ok(self.0.lock().unwrap().iter().cloned().collect())
+        }
+    }
+
+    /// Puts a segment of an upload, and lists it in the record; its name.
+    fn keep(store: &Store, names: &Names, (id, bits): (&UploadId, u128), now: i64) -> String {
+        let held = store.read(|snapshot| documents::held_upload(snapshot, "ada", id));
+        let held = held.unwrap();
+        let name = documents::segment_name(id, held.revision, bits);
+        names.put(&name, Vec::new()).unwrap();
+        let kept = held.upload.segments.as_ref().map_or(0, Vec::len);
+        let segment = Segment {
+            bytes: 1,
+            name: name.clone(),
         };
-        assert!(sweep.sweep_uploads(&HashSet::new()).is_ok());
-        assert!(!is_there(&here) && is_there(&there));
-        // Its server is gone for good.
-        other.note("10.0.0.2:8340", 1).unwrap();
-        assert!(sweep.sweep_uploads(&HashSet::new()).is_ok());
-        assert!(!is_there(&there));
+        let batch = documents::keep_segments(("ada", id), held, (kept, vec![segment]), now);
+        store.commit_blocking(batch).unwrap();
+        name
     }
 
     #[test]
-    fn an_upload_without_a_mark_is_given_up_by_who_has_its_file() {
+    fn an_upload_expires_after_its_last_segment_wherever_that_came() {
         const LIFETIME_S: i64 = 1000;
         let store = Store::memory(StoreOptions::default()).unwrap();
         let service = of_ada(&store);
-        let [own, other] = ["own", "other"].map(|name| {
-            let folders = Folders::new(store.clone(), name);
-            let content = ContentStore::scratch().unwrap();
-            let times = (LIFETIME_S, Duration::ZERO);
-            let count = Count(Arc::default());
-            let sweep = ContentSweep::new(service.clone(), content, times, count);
-            sweep.of(Part::Folder(folders))
-        });
-        let ago = |lifetimes: i64| service.now_s() - lifetimes * LIFETIME_S;
-        let begin = |bits, lifetimes| begin(&store, bits, ago(lifetimes));
-        let (old, lost) = (begin(u128::MAX / 3, 2), begin(u128::MAX / 5, 2));
-        let older = begin(u128::MAX / 7, LIFETIMES_ELSEWHERE + 1);
-        drop(own.content.create_upload(old.as_str(), 5).unwrap());
-        let are_there = || {
-            let ids = [&old, &lost, &older];
-            ids.map(|id| {
+        let names = Arc::new(Names::default());
+        let content = ContentStore::scratch().unwrap();
+        let content = content.with_segments(Arc::clone(&names) as _);
+        let now = service.now_s();
+        let [old, active, empty] = [1, 2, 3].map(|bits| begin(&store, bits, now - 2 * LIFETIME_S));
+        keep(&store, &names, (&old, 1), now - LIFETIME_S - 1);
+        let kept = keep(&store, &names, (&active, 1), now);
+        let count = Count(Arc::default());
+        let sweep = ContentSweep::new(service, content, (LIFETIME_S, Duration::ZERO), count);
+        let sweep = sweep.of(Part::Folder);
+        for _ in 0..2 {
+            assert!(sweep.sweep_uploads(&HashSet::new()).is_ok());
+            let are_there = [&old, &active, &empty].map(|id| {
                 let found = store.read(|snapshot| documents::upload(snapshot, "ada", id));
                 found.is_ok()
-            })
+            });
+            assert_eq!(are_there, [false, true, false]);
+            assert_eq!(names.list().unwrap(), [kept.clone()]);
+        }
+    }
+
+    #[test]
+    fn a_segment_is_removed_once_no_server_can_list_it_any_more() {
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        let service = of_ada(&store);
+        let names = Arc::new(Names::default());
+        let content = ContentStore::scratch().unwrap();
+        let content = content.with_segments(Arc::clone(&names) as _);
+        let id = begin(&store, 1, service.now_s());
+        let first = store.read(|snapshot| documents::held_upload(snapshot, "ada", &id));
+        let first = first.unwrap().revision;
+        let put = |revision, bits| {
+            let name = documents::segment_name(&id, revision, bits);
+            names.put(&name, Vec::new()).unwrap();
+            name
         };
-        // Something came in just now, which the other one can't know.
-        assert!(other.sweep_uploads(&HashSet::new()).is_ok());
-        assert_eq!(are_there(), [true, true, false]);
-        assert!(own.sweep_uploads(&HashSet::new()).is_ok());
-        assert_eq!(are_there(), [true, true, false]);
-        let file = own.content.folder().join(old.as_str());
-        let last = UNIX_EPOCH + Duration::from_secs(ago(2).unsigned_abs());
-        std::fs::File::options()
-            .write(true)
-            .open(file)
-            .unwrap()
-            .set_modified(last)
-            .unwrap();
-        assert!(other.sweep_uploads(&HashSet::new()).is_ok());
-        assert_eq!(are_there(), [true, true, false]);
-        assert!(own.sweep_uploads(&HashSet::new()).is_ok());
-        assert_eq!(are_there(), [false, true, false]);
-        assert!(own.content.upload_files().unwrap().is_empty());
+        let lost = put(first, 7);
+        let listed = keep(&store, &names, (&id, 1), service.now_s());
+        let second = store.read(|snapshot| documents::held_upload(snapshot, "ada", &id));
+        let may_be_listed = put(second.unwrap().revision, 8);
+        let of_none = documents::segment_name(&UploadId::from_bits(99), first, 1);
+        for name in [&of_none, "of-others"] {
+            names.put(name, Vec::new()).unwrap();
+        }
+        let count = Count(Arc::default());
+        let sweep = ContentSweep::new(service, content, (1000, Duration::ZERO), count);
+        assert!(sweep.sweep_segments().is_ok());
+        let left: HashSet<String> = names.list().unwrap().into_iter().collect();
+        let expected = [listed, may_be_listed, "of-others".to_owned()];
+        assert_eq!(left, HashSet::from(expected));
+        assert!(!left.contains(&lost));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! PREFIX/content/ab/abcdef…-ID    a piece of content, put once and never changed; `abcdef…` is its hash
+//! PREFIX/uploads/ID-REVISION-BITS segments of an upload under way, where several servers take uploads
 //! PREFIX/plimsoll-content         whose content this is
 //! ```
 //! Nothing but PUT, GET with a range, HEAD, DELETE, LIST, and uploads in parts is asked of the store, and none of its

@@ -1,11 +1,12 @@
 //! Content on its way into objects, and out of them again: which object has what is in the records.
 
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use groupware_content::{ContentError, ContentHash, ObjectId, Objects, Placed, ReadAt};
+use groupware_content::{ContentError, ContentHash, ObjectId, Objects, Placed, ReadAt, Segments};
 use groupware_documents::begin_object;
 use groupware_store::Store;
 
@@ -17,6 +18,8 @@ use crate::{Address, Credentials, OpenError, Stats, clock, place};
 /// What is larger is put in parts of this size: all stores take parts of 5 MiB and more, and 10,000 of them.
 const PART_BYTES: u64 = 8 << 20;
 const PART: usize = PART_BYTES as usize;
+/// Where the segments of uploads under way lie.
+const SEGMENTS: &str = "uploads";
 /// What it did so long ago says how it does.
 const FRESH: Duration = Duration::from_secs(2);
 
@@ -148,6 +151,47 @@ impl Objects for Shelf {
         // What isn't called so was put there by others, and is left to them.
         Ok(names.iter().filter_map(|name| named(name)).collect())
     }
+}
+
+impl Segments for Shelf {
+    fn put(&self, name: &str, bytes: Vec<u8>) -> Result<(), ContentError> {
+        let _turn = self.index.bucket.turn()?;
+        self.index.bucket.put(&segment(name), bytes)
+    }
+
+    fn read(
+        &self,
+        name: &str,
+        span: Range<u64>,
+        take: &mut dyn FnMut(&[u8]) -> Result<(), ContentError>,
+    ) -> Result<(), ContentError> {
+        if span.is_empty() {
+            return Ok(());
+        }
+        let mut left = span.end - span.start;
+        let mut stream = self.index.bucket.open(&segment(name), span)?;
+        while left > 0 {
+            let ended = || ContentError::Away("the object ended before its end".into());
+            let bytes = self.index.bucket.next(&mut stream)?.ok_or_else(ended)?;
+            let too_long = || ContentError::Refused("the object has more bytes".into());
+            left = left.checked_sub(bytes.len() as u64).ok_or_else(too_long)?;
+            take(&bytes)?;
+        }
+        Ok(())
+    }
+
+    fn remove(&self, name: &str) -> Result<(), ContentError> {
+        self.index.bucket.remove(&segment(name), None)
+    }
+
+    fn list(&self) -> Result<Vec<String>, ContentError> {
+        self.index.bucket.list(SEGMENTS)
+    }
+}
+
+/// What the object of a segment is called in the store.
+fn segment(name: &str) -> String {
+    format!("{SEGMENTS}/{name}")
 }
 
 /// Bytes of a file.

@@ -1,5 +1,6 @@
 //! What nothing refers to goes, what something refers to stays, and who comes too late is told so.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,6 +33,8 @@ struct World {
 struct Quiet;
 
 impl SweepObserver for Quiet {
+    fn under_way(&self, _: &HashSet<String>) {}
+
     fn failed(&self) {}
 
     fn forgotten(&self, _: &str, _: &UploadId) {}

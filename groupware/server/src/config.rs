@@ -1,9 +1,7 @@
 //! What a server is told when it starts.
 
-use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use groupware_data::{Data, ObjectPlace};
@@ -13,48 +11,6 @@ use groupware_jobs::Retention;
 use groupware_lookup::Layout as LookupLayout;
 use groupware_net::{Networks, TlsFiles};
 use groupware_process::LogFormat;
-use http::uri::Authority;
-
-/// By which address a server is reached by others over the same database: a host, and a port if it isn't the one that is
-/// listened on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reached {
-    host: String,
-    port: Option<u16>,
-}
-
-impl Reached {
-    /// The address as `host:port`, of a server that listens on this port.
-    pub fn at(&self, port: u16) -> String {
-        format!("{}:{}", self.host, self.port.unwrap_or(port))
-    }
-}
-
-impl FromStr for Reached {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let authority: Option<Authority> = text.parse().ok();
-        let reached = authority.map(|authority| Self {
-            host: authority.host().to_owned(),
-            port: authority.port_u16(),
-        });
-        // What is more, or can't be a port, isn't in it.
-        let is_all = |reached: &Self| !reached.host.is_empty() && reached.to_string() == text;
-        reached
-            .filter(is_all)
-            .ok_or_else(|| format!("{text:?} is no address such as 10.0.0.1 or server-1:8340"))
-    }
-}
-
-impl fmt::Display for Reached {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.port {
-            Some(port) => write!(f, "{}:{port}", self.host),
-            None => f.write_str(&self.host),
-        }
-    }
-}
 
 /// Settings of a server.
 ///
@@ -91,9 +47,6 @@ pub struct Config {
     pub data: Data,
     /// An object store in which the content of attachments is put; in the data's folder unless given.
     pub objects: Option<ObjectPlace>,
-    /// Where other servers over the same database reach this one: its data folder is then its own, and requests for
-    /// uploads that lie in another's are passed on. For [`Data::Postgres`] with [`Config::objects`].
-    pub reached_at: Option<Reached>,
     /// The number of threads and of requests worked on at once, see above.
     pub http_threads: Option<usize>,
     /// The number of requests worked on at once where it isn't that of threads, see above.
@@ -175,7 +128,6 @@ impl Config {
             plain_cookies: false,
             data,
             objects: None,
-            reached_at: None,
             http_threads: None,
             requests_at_once: None,
             tls: None,
@@ -320,40 +272,6 @@ impl Default for Limits {
             upload_lifetime: Duration::from_secs(24 * 3600),
             sweep_interval: Duration::from_secs(600),
             shutdown_timeout: Duration::from_secs(10),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn an_address_that_is_read_is_written_so(text in r"[a-z0-9.:@/\[\]%-]{0,24}|.{0,24}") {
-            if let Ok(reached) = text.parse::<Reached>() {
-                prop_assert_eq!(reached.to_string(), text);
-                prop_assert!(!reached.at(80).starts_with(':'));
-            }
-        }
-    }
-
-    #[test]
-    fn an_address_is_a_host_with_a_port_or_without() {
-        for (text, at) in [
-            ("10.0.0.1", "10.0.0.1:8340"),
-            ("server-1:80", "server-1:80"),
-            ("[::1]:80", "[::1]:80"),
-            ("[::1]", "[::1]:8340"),
-        ] {
-            let reached: Reached = text.parse().unwrap();
-            assert_eq!(reached.at(8340), at);
-            assert_eq!(reached.to_string(), text);
-        }
-        for bad in ["", ":80", "a:b", "a:", "http://a", "me@a", "a/b", "::1"] {
-            assert!(bad.parse::<Reached>().is_err(), "{bad}");
         }
     }
 }

@@ -43,14 +43,6 @@ pub enum ServeError {
     /// TLS can't be set up.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// A folder of its own is for a server whose attachments are elsewhere.
-    #[error(
-        "reached-at is for servers over one PostgreSQL database with their attachments in an object store"
-    )]
-    ReachedForNothing,
-    /// Other servers speak plain HTTP with this one, and it wouldn't understand.
-    #[error("reached-at is for servers behind a balancer that speaks TLS for them, and {0} is set")]
-    ReachedOtherwise(&'static str),
     /// The store did not take what a start writes.
     #[error("cannot write to the store")]
     Commit(#[from] CommitError),
@@ -103,8 +95,6 @@ impl ServeError {
             | Self::Threads(_)
             | Self::MailboxPad(_)
             | Self::Tls(_)
-            | Self::ReachedForNothing
-            | Self::ReachedOtherwise(_)
             | Self::FirstAdmin(_) => true,
             Self::Data(error) => error.is_configuration(),
             Self::AdminToken(error) => error.kind() == io::ErrorKind::InvalidData,

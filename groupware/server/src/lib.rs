@@ -12,7 +12,7 @@ mod router;
 mod run;
 mod server;
 
-pub use config::{Config, Limits, LogSettings, Reached};
+pub use config::{Config, Limits, LogSettings};
 pub use error::ServeError;
 pub use groupware_data::{
     CheckError, Checked, CopyError, Data, DataError, ObjectPlace, Records, check, check_data, copy,

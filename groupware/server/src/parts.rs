@@ -1,5 +1,6 @@
 //! The parts of a server, each made from what the configuration says of it.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use groupware_auth::{Lifetime, secret};
@@ -17,7 +18,7 @@ use groupware_objects::Shelf;
 use groupware_people::hash_secret;
 use groupware_process::LogMetrics;
 use groupware_runtime::random;
-use groupware_service::{Folders, Service, Settings};
+use groupware_service::{Service, Settings};
 use groupware_store::Store;
 use prometheus_client::collector::Collector;
 
@@ -32,10 +33,6 @@ pub(crate) struct Parts {
     pub(crate) objects: Option<Arc<Shelf>>,
     streams: Arc<Streams>,
     uploads: Arc<OpenUploads>,
-    /// This server's data folder among those of others, where each has its own.
-    pub(crate) folders: Option<Folders>,
-    /// Places of requests that are passed on to those.
-    passing: Arc<Streams>,
     pub(crate) metrics: Arc<Metrics>,
     cookies: Cookies,
     form_key: [u8; 32],
@@ -46,7 +43,6 @@ impl Parts {
     pub(crate) fn new(
         config: &Config,
         (store, content, objects): (Store, ContentStore, Option<Arc<Shelf>>),
-        folders: Option<Folders>,
         admin_token: &str,
         cores: usize,
     ) -> Result<Self, ServeError> {
@@ -63,8 +59,6 @@ impl Parts {
             request_log: Arc::new(RequestLog::new(log.requests, log.slow_request, start)),
             service: Service::start(store, settings(config, admin_token, cores))?,
             uploads: Arc::new(OpenUploads::new(content.clone())),
-            folders,
-            passing: Arc::new(Streams::new()),
             content,
             objects,
             streams: Arc::new(Streams::new()),
@@ -114,8 +108,6 @@ impl Parts {
             content: self.content.clone(),
             streams: Arc::clone(&self.streams),
             uploads: Arc::clone(&self.uploads),
-            folders: self.folders.clone(),
-            passing: Arc::clone(&self.passing),
             attachment_bytes: config.limits.attachment_bytes,
             body_within: config.limits.body_timeout,
             lifetime_s: upload_lifetime_s(config),
@@ -181,6 +173,10 @@ impl SweepObserver for Swept {
     fn forgotten(&self, mailbox: &str, id: &UploadId) {
         self.uploads.forget(&key(mailbox, id));
     }
+
+    fn under_way(&self, all: &HashSet<String>) {
+        self.uploads.keep_only(all);
+    }
 }
 
 fn settings(config: &Config, admin_token: &str, cores: usize) -> Settings {
@@ -217,6 +213,6 @@ fn hosts(config: &Config) -> Hosts {
     Hosts::only(names.cloned())
 }
 
-pub(crate) fn upload_lifetime_s(config: &Config) -> i64 {
+fn upload_lifetime_s(config: &Config) -> i64 {
     i64::try_from(config.limits.upload_lifetime.as_secs()).unwrap_or(i64::MAX)
 }

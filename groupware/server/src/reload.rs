@@ -35,7 +35,6 @@ impl Reloaded {
                 ("listen", old.listen != new.listen),
                 ("data", old.data != new.data),
                 ("content", old.objects != new.objects),
-                ("reached-at", old.reached_at != new.reached_at),
                 ("http-threads", old.http_threads != new.http_threads),
                 (
                     "requests-at-once",

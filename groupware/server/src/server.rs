@@ -18,15 +18,14 @@ use groupware_front_smtp::{self as smtp, Role, Smtp, SmtpLimits};
 use groupware_front_tus::AT_HAND;
 use groupware_http::{Dress, HeadLimits, HttpServer, RequestLog, STREAMS};
 use groupware_jobs::{
-    ChangeRetention, Departures, FolderNotes, Job, Jobs, KeepUp, Leased, LookupSweep, MailNumbers,
-    Part, SeriesLists, SessionSweep,
+    ChangeRetention, Departures, Job, Jobs, KeepUp, Leased, LookupSweep, MailNumbers, Part,
+    SeriesLists, SessionSweep,
 };
 use groupware_mailauth::MailAuth;
 use groupware_net::{
     self as net, Accepting, Admission, Certificate, Known, Listener, Pace, TlsAcceptor,
     descriptors, listen,
 };
-use groupware_runtime::clock;
 use groupware_service::Service;
 use groupware_service::mail::after_restore;
 use groupware_store::FolderLock;
@@ -34,7 +33,7 @@ use tokio::sync::watch;
 
 use crate::config::{Config, LogSettings};
 use crate::error::ServeError;
-use crate::parts::{Parts, upload_lifetime_s};
+use crate::parts::Parts;
 use crate::reload::Reloaded;
 use crate::router::{patterns, router};
 
@@ -89,7 +88,6 @@ impl Server {
         let parts = Parts::new(
             &config,
             (stored.store, stored.content, stored.objects),
-            stored.folders,
             &admin_token.text,
             cores,
         )?;
@@ -102,7 +100,7 @@ impl Server {
                 address: config.listen,
                 source,
             })?;
-        let jobs = start_jobs(&parts, &config, address.port())?;
+        let jobs = start_jobs(&parts, &config)?;
         let (most, most_smtp) = connections(&config, thread_count);
         let admission = Arc::new(Admission::new(most, known.clone()));
         let shares = &parts.metrics.shares;
@@ -343,30 +341,20 @@ fn count_anew(service: &Service) -> Result<(), ServeError> {
     Ok(())
 }
 
-/// The work that goes on beside requests, of a server that listens on this port.
-fn start_jobs(parts: &Parts, config: &Config, port: u16) -> Result<Jobs, ServeError> {
+/// The work that goes on beside requests.
+fn start_jobs(parts: &Parts, config: &Config) -> Result<Jobs, ServeError> {
     let mut jobs = Jobs::default();
     let (service, store) = (&parts.service, parts.service.store());
     jobs.start(KeepUp::new(service.clone()))
         .map_err(ServeError::System)?;
-    match (&parts.folders, &config.reached_at) {
-        (Some(folders), Some(reached)) => {
-            let address = reached.at(port);
-            folders.note(&address, clock::unix_seconds())?;
-            let lifetime_s = upload_lifetime_s(config);
-            jobs.start(FolderNotes::new(folders.clone(), address, lifetime_s))
-                .map_err(ServeError::System)?;
-            // Each its folder, and one of them the objects.
-            let own = Part::Folder(folders.clone());
-            jobs.start(parts.content_sweep(config).of(own))
-                .map_err(ServeError::System)?;
-            start_once(
-                &mut jobs,
-                parts.content_sweep(config).of(Part::Objects),
-                service,
-            )?;
-        }
-        _ => start_once(&mut jobs, parts.content_sweep(config), service)?,
+    if service.is_shared() && parts.objects.is_some() {
+        // Each its folder, and one of them the objects.
+        jobs.start(parts.content_sweep(config).of(Part::Folder))
+            .map_err(ServeError::System)?;
+        let objects = parts.content_sweep(config).of(Part::Objects);
+        start_once(&mut jobs, objects, service)?;
+    } else {
+        start_once(&mut jobs, parts.content_sweep(config), service)?;
     }
     start_once(&mut jobs, Departures::new(service.clone()), service)?;
     start_once(&mut jobs, SessionSweep::new(service.clone()), service)?;
@@ -404,7 +392,6 @@ fn opening(config: &Config, threads: usize) -> Opening<'_> {
     Opening {
         data: &config.data,
         objects: config.objects.as_ref(),
-        is_own: config.reached_at.is_some(),
         keeps_changes: config.keep_changes.is_some(),
         slow_commit: config.log.slow_commit,
         threads,
@@ -436,28 +423,11 @@ fn check(config: &Config, thread_count: usize) -> Result<(), ServeError> {
     if config.mailbox_pad_bytes > padding::MAX_BYTES {
         return Err(ServeError::MailboxPad(config.mailbox_pad_bytes));
     }
-    check_reached(config)?;
     match config.submission_listen {
         Some(address) if !address.ip().is_loopback() && !is_protected => {
             Err(ServeError::Exposed(address))
         }
         _ => Ok(()),
-    }
-}
-
-/// Whether other servers can speak with this one, if they are to.
-fn check_reached(config: &Config) -> Result<(), ServeError> {
-    let is_one_of_several = matches!(config.data, Data::Postgres { .. });
-    match config.reached_at {
-        None => Ok(()),
-        Some(_) if !is_one_of_several || config.objects.is_none() => {
-            Err(ServeError::ReachedForNothing)
-        }
-        Some(_) if config.tls.is_some() => Err(ServeError::ReachedOtherwise("tls-cert")),
-        Some(_) if config.proxies_say => {
-            Err(ServeError::ReachedOtherwise("proxy-protocol for http"))
-        }
-        Some(_) => Ok(()),
     }
 }
 

@@ -4,7 +4,6 @@ pub mod calendar;
 mod change;
 pub mod documents;
 mod doubts;
-mod folders;
 mod lane;
 pub mod mail;
 mod meetings_bytes;
@@ -14,6 +13,5 @@ mod user;
 
 pub use change::{ChangeError, change, change_aside};
 pub use doubts::{Fingerprint, fingerprint};
-pub use folders::{Folders, GONE_S, Holder, NOTED_EACH_S, OtherFolders};
 pub use service::{Parts, Service, Settings, Usage};
 pub use user::User;

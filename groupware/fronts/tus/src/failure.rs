@@ -68,6 +68,10 @@ impl From<ContentError> for UploadFailure {
             ContentError::TooLong => {
                 ApiError::told(413, "These are more bytes than were announced.")
             }
+            ContentError::Taken => {
+                let message = "Another server has gone on with this upload: ask for its offset.";
+                ApiError::told(409, message)
+            }
             ContentError::Away(_) => {
                 let message = "The content can't be reached now: try again.";
                 ApiError::later(StatusCode::SERVICE_UNAVAILABLE, message, AWAY_RETRY_S)

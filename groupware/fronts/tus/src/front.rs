@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use groupware_content::ContentStore;
 use groupware_http::{Disk, Streams};
-use groupware_service::{Folders, Service};
+use groupware_service::Service;
 
 use crate::open::OpenUploads;
 
@@ -20,10 +20,6 @@ pub struct Tus {
     pub streams: Arc<Streams>,
     /// The uploads that are at hand.
     pub uploads: Arc<OpenUploads>,
-    /// Who has which upload, where each server has a folder of its own.
-    pub folders: Option<Folders>,
-    /// Of these, only the places of requests that are passed on to other servers.
-    pub passing: Arc<Streams>,
     /// Largest attachment.
     pub attachment_bytes: u64,
     /// Longest time that 64 KiB of a chunk may take to arrive.
@@ -36,15 +32,6 @@ impl Tus {
     /// Content, and the way to threads that may wait for it.
     pub(crate) fn disk(&self) -> (&ContentStore, &Disk) {
         (&self.content, &self.streams.disk)
-    }
-
-    /// Random bits for the name of a new upload, which says whose folder it lies in.
-    pub(crate) fn upload_bits(&self) -> u128 {
-        let bits = self.service.random_bits();
-        match &self.folders {
-            Some(folders) => folders.marked(bits),
-            None => bits,
-        }
     }
 }
 

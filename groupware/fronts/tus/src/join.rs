@@ -1,18 +1,19 @@
 //! Joins parts to one upload (`concatenation`): their content is copied into its file, and one batch puts its
-//! record in the place of theirs. What was set aside for them is for it then.
+//! record in the place of theirs. What was set aside for them is for it then. Where their bytes lie in an object store, it
+//! has their segments.
 
 use groupware_content::Upload;
 use groupware_documents::{self as documents, Context, DocumentError, NewUpload, UploadId};
 use groupware_http::{ApiError, Owner};
-use groupware_service::Holder;
 use http::StatusCode;
 
-use crate::elsewhere::holder;
 use crate::failure::UploadFailure;
 use crate::front::Tus;
 use crate::open::key;
 use crate::receive::finish;
-use crate::work::{change, check_length, check_place, claim, create_file, record, remove_file};
+use crate::work::{
+    change, check_length, check_place, claim, create_file, record, remove_file, resume,
+};
 
 /// Makes an attachment of parts that are whole, and gives its length.
 pub(crate) async fn join(
@@ -23,7 +24,6 @@ pub(crate) async fn join(
 ) -> Result<u64, UploadFailure> {
     let parts = names.iter().map(|name| UploadId::parse(name));
     let parts: Vec<UploadId> = parts.collect::<Result<_, _>>()?;
-    check_together(front, owner, &parts)?;
     new.length = total(front, owner, &parts)?;
     check_length(front, new.length)?;
     check_place(front, owner, &new)?;
@@ -32,20 +32,26 @@ pub(crate) async fn join(
         .uploads
         .claim(owner.caller(), &key(owner.mailbox(), id))
         .await?;
-    let upload = create_file(front, id, (new.length, new.length)).await?;
-    let upload = match copy(front, owner, upload, &parts).await {
-        Ok(upload) => upload,
-        Err(error) => {
-            remove_file(front, id).await;
-            return Err(error);
-        }
-    };
     let joined = |context: &Context<'_>| documents::join(context, &new, &parts);
-    if let Err(error) = change(front, owner, bits, joined).await {
-        remove_file(front, id).await;
-        return Err(error.into());
+    if new.is_segmented {
+        change(front, owner, bits, joined).await?;
+        let record = record(front, owner, id)?;
+        resume(front, owner, id, (&mut claimed, &record)).await?;
+    } else {
+        let upload = create_file(front, owner, id, (new.length, new.length)).await?;
+        let upload = match copy(front, owner, upload, &parts).await {
+            Ok(upload) => upload,
+            Err(error) => {
+                remove_file(front, id).await;
+                return Err(error);
+            }
+        };
+        if let Err(error) = change(front, owner, bits, joined).await {
+            remove_file(front, id).await;
+            return Err(error.into());
+        }
+        claimed.put(upload);
     }
-    claimed.put(upload);
     finish(front, owner, id, (claimed, Some(stream)), false).await?;
     for part in &parts {
         front.uploads.forget(&key(owner.mailbox(), part));
@@ -55,21 +61,6 @@ pub(crate) async fn join(
         front.streams.disk.later(remove);
     }
     Ok(new.length)
-}
-
-/// Whether all parts lie here. They don't where a server came or went as they were begun.
-fn check_together(front: &Tus, owner: &Owner, parts: &[UploadId]) -> Result<(), UploadFailure> {
-    let Some(folders) = &front.folders else {
-        return Ok(());
-    };
-    let now = front.service.now_s();
-    for part in parts {
-        if holder(front, owner, part, (folders, now))? != Holder::Here {
-            let message = "The parts are at several servers, and can't be joined: send them again.";
-            return Err(ApiError::new(StatusCode::CONFLICT, message).into());
-        }
-    }
-    Ok(())
 }
 
 /// The bytes of all parts.

@@ -3,9 +3,10 @@
 //!
 //! An upload is created at `/tus/{mailbox}/{database}/{unid}/{item}`, where it becomes an attachment
 //! once it is whole; then it goes on at `/tus/{mailbox}/{upload}`. Its file's name is `filename` in
-//! `Upload-Metadata`, its media type `filetype`. A chunk is acknowledged once it is durable.
+//! `Upload-Metadata`, its media type `filetype`. A chunk is acknowledged once it is durable: in a file of the data folder,
+//! or, where several servers have their attachments in an object store, there, and any of them takes the next chunk.
 
-mod elsewhere;
+mod asked;
 mod failure;
 mod front;
 mod headers;
@@ -14,6 +15,7 @@ mod length;
 mod open;
 mod receive;
 mod routes;
+mod segments;
 #[cfg(test)]
 mod stage;
 mod work;

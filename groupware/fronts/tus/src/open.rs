@@ -4,7 +4,7 @@
 //! waiting for its client, which has most likely gone, and takes over at the offset that the one
 //! before has made durable. Where other servers work on the same folder, that goes for their requests, too.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -141,6 +141,13 @@ impl OpenUploads {
         }
         while slots.len() >= AT_HAND && forget_one(&mut slots) {}
         Arc::clone(slots.entry(key.to_owned()).or_default())
+    }
+
+    /// Forgets all uploads but these that nobody works on: another server may have finished them, or given them up.
+    pub fn keep_only(&self, names: &HashSet<String>) {
+        let goes_on = |key: &String| names.contains(name_in(key));
+        self.lock()
+            .retain(|key, slot| goes_on(key) || !is_idle(slot));
     }
 
     /// Forgets an upload that is over.

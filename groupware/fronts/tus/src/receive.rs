@@ -13,6 +13,8 @@ use crate::failure::UploadFailure;
 use crate::front::Tus;
 use crate::headers::CHECKSUM;
 use crate::open::{Claimed, key};
+use crate::segments::remove_later;
+use crate::work::change;
 
 /// Of a chunk that is larger than this, what came in is made durable every now and then: a crash
 /// costs no more, and the disk isn't left to write it all at the end.
@@ -208,9 +210,13 @@ async fn finish_now(
     front: &Tus,
     owner: &Owner,
     id: &UploadId,
-    claimed: Claimed,
+    mut claimed: Claimed,
     is_new: bool,
 ) -> Result<(), UploadFailure> {
+    // Another server may have taken the last chunk, too.
+    let is_shared = is_new && front.content.segments().is_some();
+    let at = claimed.upload().filter(|_| is_shared);
+    let at = at.map(|upload| upload.offset());
     let work = move || place(claimed, is_new);
     let (mut claimed, finished) = front.streams.disk.work(work).await?;
     let Some(finished) = finished else {
@@ -218,14 +224,16 @@ async fn finish_now(
     };
     let pin = finished?;
     let bits = front.service.random_bits();
-    let finish = |context: &Context<'_>| documents::finish(context, id, (pin.hash(), pin.placed()));
-    groupware_service::documents::change(
-        &front.service,
-        owner.caller(),
-        (owner.who(), bits),
-        finish,
-    )
-    .await?;
+    let finish = |context: &Context<'_>| {
+        if let Some(at) = at {
+            documents::check_offset(context.snapshot, (owner.mailbox(), id), at)?;
+        }
+        documents::finish(context, id, (pin.hash(), pin.placed()))
+    };
+    let segments = change(front, owner, bits, finish).await?;
+    if let Some(store) = front.content.segments() {
+        remove_later(&front.streams, store, segments);
+    }
     let upload = claimed.take();
     drop(claimed);
     front.uploads.forget(&key(owner.mailbox(), id));

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::middleware::{from_fn_with_state, map_response};
+use axum::middleware::map_response;
 use axum::response::Response;
 use axum::routing::{MethodRouter, delete, options, patch, post};
 use groupware_documents::{
@@ -15,11 +15,10 @@ use groupware_http::reply::{status, with};
 use groupware_http::{ApiError, Gate, MethodOverride, Owner, Params, header_text as text};
 use groupware_proto_http::http_date;
 use groupware_proto_http::tus::{self, Concat};
-use groupware_service::{Folders, Holder};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 
-use crate::elsewhere::{Here, here, holder, meant};
+use crate::asked::Asked;
 use crate::failure::UploadFailure;
 use crate::front::Tus;
 use crate::headers::{CONCAT, DEFER_LENGTH, EXPIRES, LENGTH, METADATA, OFFSET, RESUMABLE};
@@ -27,8 +26,10 @@ use crate::join::join;
 use crate::length::{STEP_BYTES, make_room, settle_length};
 use crate::open::{Claimed, key};
 use crate::receive::{Ends, Outcome, finish, receive};
+use crate::segments::remove_later;
 use crate::work::{
-    change, check_length, check_place, check_room, claim, create_file, record, remove_file,
+    change, check_length, check_place, check_room, claim, create_file, offset, record, remove_file,
+    resume,
 };
 
 type Reply = Result<Response, UploadFailure>;
@@ -47,7 +48,6 @@ pub fn routes(front: &Tus, gate: &Gate) -> Router {
     Router::new()
         .route("/tus/{mailbox}/{database}/{unid}/{item}", new)
         .route("/tus/{mailbox}/{upload}", old)
-        .layer(from_fn_with_state(front.clone(), meant))
         .with_state(front.clone())
 }
 
@@ -78,18 +78,9 @@ async fn create(State(front): State<Tus>, owner: Owner, params: Params, request:
     check_version(request.headers())?;
     let concat = text(request.headers(), CONCAT).map(tus::concat).transpose();
     let concat = concat.map_err(ApiError::from)?;
-    let place = [owner.mailbox(), params.get("unid"), params.get("item")].join("/");
-    let taker = |folders: &Folders, now| {
-        let whose = (&front, &owner);
-        taker(whose, (concat.as_ref(), &place), (folders, now))
-    };
-    let request = match here(&front, &owner, request, taker).await {
-        Ok(request) => request,
-        Err(answer) => return Ok(answer),
-    };
     let (parts, body) = request.into_parts();
     let headers = &parts.headers;
-    let bits = front.upload_bits();
+    let bits = front.service.random_bits();
     let id = UploadId::from_bits(bits);
     let path = format!("/tus/{}/{id}", owner.mailbox());
     let response = with(status(StatusCode::CREATED), LOCATION, &path);
@@ -100,12 +91,12 @@ async fn create(State(front): State<Tus>, owner: Owner, params: Params, request:
                 "A final upload has the length of its parts: it is sent without Upload-Length.";
             return Err(ApiError::bad_request(message).into());
         }
-        let whole = asked_for(headers, (&params, &id), (0, None))?;
+        let whole = asked_for(&front, headers, (&params, &id), (0, None))?;
         let length = join(&front, &owner, (&id, bits, whole), &names).await?;
         return Ok(progress(&front, response, (length, Some(length)), 0));
     }
     let lengths = lengths(&front, headers)?;
-    let new = asked_for(headers, (&params, &id), lengths)?;
+    let new = asked_for(&front, headers, (&params, &id), lengths)?;
     let has_chunk = text(headers, CONTENT_TYPE).is_some();
     if has_chunk {
         check_chunk_type(headers)?;
@@ -134,24 +125,6 @@ async fn create(State(front): State<Tus>, owner: Owner, params: Params, request:
     Ok(progress(&front, response, (outcome.offset, known), now))
 }
 
-/// Who takes a new upload: whoever is asked. Parts of one file are taken by one server, since they are joined there.
-fn taker(
-    (front, owner): (&Tus, &Owner),
-    (concat, place): (Option<&Concat>, &str),
-    (folders, now): (&Folders, i64),
-) -> Result<Holder, UploadFailure> {
-    match concat {
-        None => Ok(Holder::Here),
-        Some(Concat::Partial) => Ok(folders.chosen(place, now)?),
-        Some(Concat::Final(names)) => {
-            let first = names.first().and_then(|name| UploadId::parse(name).ok());
-            first.map_or(Ok(Holder::Here), |part| {
-                holder(front, owner, &part, (folders, now))
-            })
-        }
-    }
-}
-
 /// The file first, so that a full disk is told at once, then the record: a file without one is
 /// swept.
 async fn make(
@@ -164,7 +137,7 @@ async fn make(
     check_place(front, owner, new)?;
     check_room(front, owner, new.length)?;
     let laid_out = new.deferred.unwrap_or(new.length);
-    let upload = create_file(front, id, (laid_out, new.length)).await?;
+    let upload = create_file(front, owner, id, (laid_out, new.length)).await?;
     let begin = |context: &Context<'_>| documents::begin(context, new);
     if let Err(error) = change(front, owner, bits, begin).await {
         remove_file(front, id).await;
@@ -201,6 +174,7 @@ fn lengths(front: &Tus, headers: &HeaderMap) -> Result<(u64, Option<u64>), Uploa
 }
 
 fn asked_for(
+    front: &Tus,
     headers: &HeaderMap,
     (params, id): (&Params, &UploadId),
     (length, deferred): (u64, Option<u64>),
@@ -219,6 +193,7 @@ fn asked_for(
         length,
         deferred,
         concat: text(headers, CONCAT).map(|text| text.trim().to_owned()),
+        is_segmented: front.content.segments().is_some(),
         metadata: written.to_owned(),
     })
 }
@@ -231,19 +206,18 @@ fn place(params: &Params) -> Result<ItemPath, DocumentError> {
     })
 }
 
-async fn head(State(front): State<Tus>, asked: Here) -> Reply {
-    let Here { owner, id, request } = asked;
+async fn head(State(front): State<Tus>, asked: Asked) -> Reply {
+    let Asked { owner, id, request } = asked;
     check_version(request.headers())?;
     let mut claimed = claim(&front, &owner, &id).await?;
     let record = record(&front, &owner, &id)?;
     let offset = match record.finished {
         Some(_) => record.length,
         None => {
-            let bytes = (record.laid_out(), record.length);
-            let upload = claimed.resume(front.disk(), &id, bytes).await?;
-            let offset = upload.offset();
+            let offset = offset(&front, &id, (&mut claimed, &record)).await?;
             if offset == record.length && ends(&record) == Ends::AsFile {
                 // All of it is there: a crash, or a full disk, came before the attachment.
+                resume(&front, &owner, &id, (&mut claimed, &record)).await?;
                 finish(&front, &owner, &id, (claimed, None), false).await?;
             }
             offset
@@ -263,12 +237,13 @@ async fn head(State(front): State<Tus>, asked: Here) -> Reply {
     }
     // To ask is no activity: it says what the last chunk said.
     let last = front.content.upload_modified(id.as_str()).map(unix_seconds);
-    let active = last.unwrap_or_default().max(record.created);
+    let last = record.written.or(last).unwrap_or_default();
+    let active = last.max(record.created);
     Ok(progress(&front, response, (offset, known), active))
 }
 
-async fn append(State(front): State<Tus>, asked: Here) -> Reply {
-    let Here { owner, id, request } = asked;
+async fn append(State(front): State<Tus>, asked: Asked) -> Reply {
+    let Asked { owner, id, request } = asked;
     let (parts, body) = request.into_parts();
     let headers = &parts.headers;
     check_version(headers)?;
@@ -284,15 +259,14 @@ async fn append(State(front): State<Tus>, asked: Here) -> Reply {
     }
     let at = match record.finished {
         Some(_) => record.length,
-        None => {
-            let bytes = (record.laid_out(), record.length);
-            let upload = claimed.resume(front.disk(), &id, bytes).await?;
-            upload.offset()
-        }
+        None => self::offset(&front, &id, (&mut claimed, &record)).await?,
     };
     if offset != at {
         let message = format!("The upload is at offset {at}.");
         return Err(ApiError::new(StatusCode::CONFLICT, message).into());
+    }
+    if record.finished.is_none() {
+        resume(&front, &owner, &id, (&mut claimed, &record)).await?;
     }
     let told = text(headers, LENGTH).map(|length| tus::number("Upload-Length", length));
     if let Some(length) = told.transpose().map_err(ApiError::from)? {
@@ -321,14 +295,18 @@ fn ends(record: &Upload) -> Ends {
     }
 }
 
-async fn remove(State(front): State<Tus>, asked: Here) -> Reply {
-    let Here { owner, id, request } = asked;
+async fn remove(State(front): State<Tus>, asked: Asked) -> Reply {
+    let Asked { owner, id, request } = asked;
     check_version(request.headers())?;
     let mut claimed = claim(&front, &owner, &id).await?;
     let bits = front.service.random_bits();
     let give_up = |context: &Context<'_>| documents::give_up(context, &id);
-    change(&front, &owner, bits, give_up).await?;
+    let segments = change(&front, &owner, bits, give_up).await?;
     drop(claimed.take());
+    if let Some(store) = front.content.segments() {
+        remove_later(&front.streams, store, segments);
+        return Ok(status(StatusCode::NO_CONTENT));
+    }
     let content = front.content.clone();
     let removed = move || content.remove_upload(id.as_str());
     front.streams.disk.work(removed).await??;
@@ -339,7 +317,7 @@ async fn remove(State(front): State<Tus>, asked: Here) -> Reply {
 async fn overridden(
     front: State<Tus>,
     MethodOverride(method): MethodOverride,
-    asked: Here,
+    asked: Asked,
 ) -> Reply {
     match method {
         Some(Method::PATCH) => append(front, asked).await,
@@ -401,40 +379,4 @@ fn unix_seconds(time: SystemTime) -> i64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-    use std::time::Duration;
-
-    use groupware_content::ContentStore;
-    use groupware_http::Streams;
-    use groupware_people::{Account, Credentials, UserName};
-    use groupware_runtime::Caller;
-    use groupware_service::{Service, Settings};
-    use groupware_store::{Store, StoreOptions};
-
-    use super::*;
-    use crate::open::OpenUploads;
-
-    #[tokio::test]
-    async fn uploads_that_are_made_up_take_no_place() {
-        let store = Store::memory(StoreOptions::default()).unwrap();
-        let content = ContentStore::scratch().unwrap();
-        let front = Tus {
-            service: Service::start(store, Settings::default()).unwrap(),
-            uploads: Arc::new(OpenUploads::new(content.clone())),
-            folders: None,
-            passing: Arc::new(Streams::new()),
-            content,
-            streams: Arc::new(Streams::new()),
-            attachment_bytes: 1,
-            body_within: Duration::ZERO,
-            lifetime_s: 1,
-        };
-        let name = UserName::parse("ada").unwrap();
-        let account = Account::new(name, 0, Credentials::default());
-        let owner = Owner::of(&account, Caller::internal());
-        let id = UploadId::from_bits(7);
-        assert!(claim(&front, &owner, &id).await.is_err());
-        assert!(!front.uploads.is_at_hand(&key(owner.mailbox(), &id)));
-    }
-}
+mod tests;

@@ -1,14 +1,20 @@
 //! What the tests of several modules set up: a front, and uploads that were begun.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
-use groupware_content::ContentStore;
-use groupware_documents::{self as documents, Context, UploadId, Who};
+use groupware_content::{
+    ContentError, ContentHash, ContentStore, ObjectId, Objects, Placed, ReadAt, Segments,
+};
+use groupware_documents::{self as documents, Context, NewUpload, UploadId, Who};
 use groupware_http::{Owner, Streams};
 use groupware_people::{Account, Credentials, UserName};
 use groupware_runtime::Caller;
-use groupware_service::{Folders, Service, Settings};
+use groupware_service::{Service, Settings};
 use groupware_store::{Snapshot, Store};
 
 use crate::front::Tus;
@@ -16,17 +22,15 @@ use crate::open::OpenUploads;
 
 pub(crate) const NOW: i64 = 1;
 
-/// Of a server whose folder is called "own".
+/// Of a server over these records.
 pub(crate) fn front(store: &Store, content: ContentStore) -> Tus {
     Tus {
         service: Service::start(store.clone(), Settings::default()).unwrap(),
         uploads: Arc::new(OpenUploads::new(content.clone())),
-        folders: Some(Folders::new(store.clone(), "own")),
-        passing: Arc::new(Streams::new()),
         content,
         streams: Arc::new(Streams::new()),
-        attachment_bytes: 1,
-        body_within: Duration::ZERO,
+        attachment_bytes: 1 << 30,
+        body_within: Duration::from_secs(60),
         lifetime_s: 1,
     }
 }
@@ -46,15 +50,30 @@ pub(crate) fn context(snapshot: &dyn Snapshot, bits: u128) -> Context<'_> {
     }
 }
 
-/// Records an upload of one byte with these bits in its name.
+/// Records an upload of one byte with these bits in its name, whose bytes lie in a file.
 pub(crate) fn begin(store: &Store, bits: u128) -> UploadId {
+    begin_as(store, bits, |_| {})
+}
+
+/// The same with changes to it.
+pub(crate) fn begin_as(store: &Store, bits: u128, change: impl FnOnce(&mut NewUpload)) -> UploadId {
+    let mut new = new_upload(store, bits);
+    change(&mut new);
+    let begun = store.read(|snapshot| documents::begin(&context(snapshot, bits), &new));
+    let begun = begun.unwrap();
+    store.commit_blocking(begun.batch).unwrap();
+    begun.outcome
+}
+
+/// An upload to a new document, whose name is made from other bits than these.
+pub(crate) fn new_upload(store: &Store, bits: u128) -> NewUpload {
     let database = documents::DatabaseName::parse("files").unwrap();
     let fields = documents::Fields::parse(b"{}").unwrap();
     let made = store
         .read(|snapshot| documents::create(&context(snapshot, !bits), &database, fields.clone()));
     let made = made.unwrap();
     store.commit_blocking(made.batch).unwrap();
-    let new = documents::NewUpload {
+    NewUpload {
         place: documents::ItemPath {
             database,
             unid: made.outcome,
@@ -65,10 +84,82 @@ pub(crate) fn begin(store: &Store, bits: u128) -> UploadId {
         length: 1,
         deferred: None,
         concat: None,
+        is_segmented: false,
         metadata: String::new(),
-    };
-    let begun = store.read(|snapshot| documents::begin(&context(snapshot, bits), &new));
-    let begun = begun.unwrap();
-    store.commit_blocking(begun.batch).unwrap();
-    begun.outcome
+    }
+}
+
+/// An object store in memory.
+#[derive(Debug, Default)]
+pub(crate) struct Bucket {
+    pub(crate) segments: Mutex<BTreeMap<String, Vec<u8>>>,
+    /// What content was put.
+    pub(crate) content: Mutex<Vec<Vec<u8>>>,
+    /// The next puts end when so many have begun.
+    pub(crate) together: Mutex<Option<Arc<Barrier>>>,
+}
+
+impl Bucket {
+    fn wait(&self) {
+        let together = self.together.lock().unwrap().clone();
+        if let Some(together) = together {
+            together.wait();
+        }
+    }
+
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.segments.lock().unwrap().keys().cloned().collect()
+    }
+}
+
+impl Segments for Bucket {
+    fn put(&self, name: &str, bytes: Vec<u8>) -> Result<(), ContentError> {
+        self.wait();
+        let before = self.segments.lock().unwrap().insert(name.to_owned(), bytes);
+        assert_eq!(before, None, "a name is given once");
+        Ok(())
+    }
+
+    fn read(
+        &self,
+        name: &str,
+        span: Range<u64>,
+        take: &mut dyn FnMut(&[u8]) -> Result<(), ContentError>,
+    ) -> Result<(), ContentError> {
+        let found = self.segments.lock().unwrap().get(name).cloned();
+        let missing = || ContentError::Missing { path: name.into() };
+        let bytes = found.ok_or_else(missing)?;
+        take(&bytes[span.start as usize..span.end as usize])
+    }
+
+    fn remove(&self, name: &str) -> Result<(), ContentError> {
+        self.segments.lock().unwrap().remove(name);
+        Ok(())
+    }
+
+    fn list(&self) -> Result<Vec<String>, ContentError> {
+        Ok(self.names())
+    }
+}
+
+impl Objects for Bucket {
+    fn put(&self, _: ContentHash, file: &File, bytes: u64) -> Result<Placed, ContentError> {
+        self.wait();
+        let mut content = vec![0; bytes as usize];
+        file.read_exact_at(&mut content, 0).unwrap();
+        self.content.lock().unwrap().push(content);
+        Ok(Placed::InFile)
+    }
+
+    fn read(&self, _: ContentHash, _: (u64, u64)) -> Result<Option<Box<dyn ReadAt>>, ContentError> {
+        Ok(None)
+    }
+
+    fn remove(&self, _: ContentHash, _: ObjectId, _: Option<&str>) -> Result<(), ContentError> {
+        Ok(())
+    }
+
+    fn list(&self, _: u8) -> Result<Vec<(ContentHash, ObjectId)>, ContentError> {
+        Ok(Vec::new())
+    }
 }

@@ -2,7 +2,7 @@
 
 use groupware_content::Upload as File;
 use groupware_documents::{
-    self as documents, Context, Decision, DocumentError, NewUpload, Upload, UploadId,
+    self as documents, Context, Decision, DocumentError, NewUpload, Reason, Upload, UploadId,
 };
 use groupware_http::{ApiError, Owner};
 use groupware_service::ChangeError;
@@ -13,6 +13,7 @@ use http::StatusCode;
 use crate::failure::UploadFailure;
 use crate::front::Tus;
 use crate::open::{Claimed, key};
+use crate::segments::{catch_up, create};
 
 /// Whether there is the document that an upload is for.
 pub(crate) fn check_place(
@@ -47,10 +48,44 @@ pub(crate) fn check_length(front: &Tus, length: u64) -> Result<(), UploadFailure
     Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, message).into())
 }
 
-/// What is recorded of an upload.
+/// What is recorded of an upload. One whose bytes lie where this server doesn't look for any is no more.
 pub(crate) fn record(front: &Tus, owner: &Owner, id: &UploadId) -> Result<Upload, DocumentError> {
     let find = |snapshot: &dyn Snapshot| documents::upload(snapshot, owner.mailbox(), id);
-    front.service.store().read(find)
+    let upload = front.service.store().read(find)?;
+    let is_reached = upload.segments.is_some() == front.content.segments().is_some();
+    match upload.finished.is_some() || is_reached {
+        true => Ok(upload),
+        false => Err(DocumentError::refused(
+            Reason::NotFound,
+            "Uploads have another place now than when this one began: begin it anew.",
+        )),
+    }
+}
+
+/// How far an upload is that isn't finished.
+pub(crate) async fn offset(
+    front: &Tus,
+    id: &UploadId,
+    (claimed, record): (&mut Claimed, &Upload),
+) -> Result<u64, UploadFailure> {
+    if let Some(offset) = record.offset() {
+        return Ok(offset);
+    }
+    let bytes = (record.laid_out(), record.length);
+    Ok(claimed.resume(front.disk(), id, bytes).await?.offset())
+}
+
+/// Has an upload that isn't finished at hand, with all bytes that have come.
+pub(crate) async fn resume(
+    front: &Tus,
+    owner: &Owner,
+    id: &UploadId,
+    (claimed, record): (&mut Claimed, &Upload),
+) -> Result<(), UploadFailure> {
+    match front.content.segments() {
+        Some(segments) => catch_up(front, owner, id, (claimed, record), segments).await,
+        None => offset(front, id, (claimed, record)).await.map(drop),
+    }
 }
 
 /// Claims an upload that there is a record of: names that were made up shall take no place of uploads
@@ -81,9 +116,13 @@ pub(crate) async fn change<T>(
 /// The file of a new upload, laid out for so many bytes, of which it may have so many at first.
 pub(crate) async fn create_file(
     front: &Tus,
+    owner: &Owner,
     id: &UploadId,
     (length, allowed): (u64, u64),
 ) -> Result<File, UploadFailure> {
+    if let Some(segments) = front.content.segments() {
+        return create(front, owner, id, (length, allowed), segments).await;
+    }
     let (content, name) = (front.content.clone(), id.to_string());
     let create = move || content.create_upload_of(&name, length, allowed);
     Ok(front.streams.disk.work(create).await??)

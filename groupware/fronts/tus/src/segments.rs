@@ -1,0 +1,223 @@
+//! Uploads whose bytes lie in an object store, so that any server goes on with them.
+//!
+//! The server that receives a chunk has a copy of the upload in a file without a name, which makes the checksum, the hash,
+//! and the finished content cheap. What it acknowledges was put into the object store as a segment, and is listed in the
+//! upload's record. A server that has no copy, or an old one, first reads the segments that it lacks.
+
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use groupware_content::{ContentError, Keep, Segments, Upload as Copy};
+use groupware_documents::{
+    self as documents, DocumentError, HeldUpload, Reason, Segment, Upload, UploadId,
+};
+use groupware_http::{Owner, Streams};
+use groupware_service::Service;
+use groupware_store::CommitError;
+
+use crate::failure::UploadFailure;
+use crate::front::Tus;
+use crate::open::Claimed;
+
+/// How often segments are looked for that other servers have put together meanwhile.
+const TRIES: u32 = 3;
+
+/// Puts the bytes of an upload into segments, and lists these in its record.
+#[derive(Debug, Clone)]
+struct Keeper {
+    service: Service,
+    segments: Arc<dyn Segments>,
+    streams: Arc<Streams>,
+    mailbox: String,
+    id: UploadId,
+}
+
+impl Keep for Keeper {
+    fn keep(&self, file: &File, span: Range<u64>) -> Result<(), ContentError> {
+        if span.is_empty() {
+            return Ok(());
+        }
+        let held = self.held()?;
+        if held.upload.offset() != Some(span.start) {
+            return Err(ContentError::Taken);
+        }
+        let listed = held.upload.segments.as_deref().unwrap_or_default();
+        let kept = documents::segments_to_keep(listed, span.end - span.start);
+        let replaced = listed[kept..].to_vec();
+        let again: u64 = replaced.iter().map(|segment| segment.bytes).sum();
+        let new = self.put(file, held.revision, span.start - again..span.end)?;
+        let names = new.clone();
+        let now = self.service.now_s();
+        let batch = documents::keep_segments((&self.mailbox, &self.id), held, (kept, new), now);
+        match self.service.store().commit_blocking(batch) {
+            Ok(_) => {
+                self.remove_later(replaced);
+                Ok(())
+            }
+            Err(CommitError::Conflict { .. }) => {
+                self.remove_later(names);
+                Err(ContentError::Taken)
+            }
+            // It may have been committed: the segments stay.
+            Err(error) => Err(ContentError::Away(Box::new(error))),
+        }
+    }
+}
+
+impl Keeper {
+    fn held(&self) -> Result<HeldUpload, ContentError> {
+        let store = self.service.store();
+        let held = store.read(|snapshot| documents::held_upload(snapshot, &self.mailbox, &self.id));
+        let held = held.map_err(unrecorded)?;
+        match held.upload.finished {
+            None => Ok(held),
+            Some(_) => Err(ContentError::Taken),
+        }
+    }
+
+    /// Puts the bytes of a file within this span.
+    fn put(
+        &self,
+        file: &File,
+        revision: u64,
+        span: Range<u64>,
+    ) -> Result<Vec<Segment>, ContentError> {
+        let mut new = Vec::new();
+        let mut at = span.start;
+        for bytes in documents::segment_lengths(span.end - span.start) {
+            let bits = self.service.random_bits();
+            let name = documents::segment_name(&self.id, revision, bits);
+            let put = read(file, at, bytes).and_then(|read| self.segments.put(&name, read));
+            new.push(Segment { bytes, name });
+            if let Err(error) = put {
+                self.remove_later(new);
+                return Err(error);
+            }
+            at += bytes;
+        }
+        Ok(new)
+    }
+
+    fn remove_later(&self, segments: Vec<Segment>) {
+        remove_later(&self.streams, &self.segments, segments);
+    }
+}
+
+/// Removes segments that no record lists. The sweep gets what this doesn't.
+pub(crate) fn remove_later(streams: &Streams, store: &Arc<dyn Segments>, segments: Vec<Segment>) {
+    if segments.is_empty() {
+        return;
+    }
+    let store = Arc::clone(store);
+    streams.disk.later(move || {
+        for segment in segments {
+            let _ = store.remove(&segment.name);
+        }
+    });
+}
+
+/// Without a record, somebody has given the upload up.
+fn unrecorded(error: DocumentError) -> ContentError {
+    match error.reason() {
+        Some(Reason::NotFound) => ContentError::Taken,
+        _ => ContentError::Away(Box::new(error)),
+    }
+}
+
+fn read(file: &File, at: u64, bytes: u64) -> Result<Vec<u8>, ContentError> {
+    let mut read = vec![0; usize::try_from(bytes).unwrap_or_default()];
+    let filled = file.read_exact_at(&mut read, at);
+    filled.map_err(|source| ContentError::Io {
+        path: "a copy of an upload".into(),
+        source,
+    })?;
+    Ok(read)
+}
+
+/// Makes an empty copy of a new upload, with room for so many bytes, of which it may have so many at first.
+pub(crate) async fn create(
+    front: &Tus,
+    owner: &Owner,
+    id: &UploadId,
+    lengths: (u64, u64),
+    segments: &Arc<dyn Segments>,
+) -> Result<Copy, UploadFailure> {
+    let (content, keeper) = (front.content.clone(), keeper(front, owner, id, segments));
+    let create = move || content.create_copy(lengths, Box::new(keeper));
+    Ok(front.streams.disk.work(create).await??)
+}
+
+fn keeper(front: &Tus, owner: &Owner, id: &UploadId, segments: &Arc<dyn Segments>) -> Keeper {
+    Keeper {
+        service: front.service.clone(),
+        segments: Arc::clone(segments),
+        streams: Arc::clone(&front.streams),
+        mailbox: owner.mailbox().to_owned(),
+        id: id.clone(),
+    }
+}
+
+/// Has a copy of an upload at hand that has all bytes that its record lists.
+pub(crate) async fn catch_up(
+    front: &Tus,
+    owner: &Owner,
+    id: &UploadId,
+    (claimed, record): (&mut Claimed, &Upload),
+    segments: &Arc<dyn Segments>,
+) -> Result<(), UploadFailure> {
+    let keeper = keeper(front, owner, id, segments);
+    let (content, record, at_hand) = (front.content.clone(), record.clone(), claimed.take());
+    let work = move || {
+        let lengths = (record.laid_out(), record.length);
+        let offset = record.offset().unwrap_or_default();
+        let mut copy = match at_hand.filter(|copy| copy.offset() <= offset) {
+            Some(copy) => copy,
+            None => content.create_copy(lengths, Box::new(keeper.clone()))?,
+        };
+        copy.discard();
+        if copy.length() != lengths.0 {
+            copy.cut_to(lengths.0)?;
+        }
+        copy.allow(lengths.1);
+        take_over(&mut copy, &keeper, record)?;
+        Ok::<_, ContentError>(copy)
+    };
+    claimed.put(front.streams.disk.work(work).await??);
+    Ok(())
+}
+
+/// Reads what a copy lacks. Another server may put segments together, and remove those that were, just while they are
+/// read.
+fn take_over(copy: &mut Copy, keeper: &Keeper, mut record: Upload) -> Result<(), ContentError> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match read_segments(copy, &*keeper.segments, &record) {
+            Err(ContentError::Missing { .. }) if tries < TRIES => record = keeper.held()?.upload,
+            taken => return taken,
+        }
+    }
+}
+
+fn read_segments(
+    copy: &mut Copy,
+    segments: &dyn Segments,
+    record: &Upload,
+) -> Result<(), ContentError> {
+    let mut at = 0;
+    for segment in record.segments.iter().flatten() {
+        let end = at + segment.bytes;
+        if let Some(has) = copy
+            .offset()
+            .checked_sub(at)
+            .filter(|_| end > copy.offset())
+        {
+            let span = has..segment.bytes;
+            segments.read(&segment.name, span, &mut |bytes| copy.take_over(bytes))?;
+        }
+        at = end;
+    }
+    Ok(())
+}
