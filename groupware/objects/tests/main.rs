@@ -2,6 +2,7 @@
 
 #![cfg(feature = "s3")]
 
+mod segments;
 mod shelf;
 mod support;
 mod sweep;
