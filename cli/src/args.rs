@@ -15,7 +15,9 @@ use crate::calibrating::CalibrateArgs;
 use crate::fleeting::{AgentArgs, AgentsArgs, HubArgs, RunAgentsArgs};
 use crate::history::{ANY_PORT, RunsArgs, ServeReportsArgs};
 use crate::live::{LiveArgs, watched};
-use crate::operating::{CalendarArgs, DataArgs, MailArgs, SessionsArgs, StoreArgs, UsersArgs};
+use crate::operating::{
+    CalendarArgs, DataArgs, MailArgs, SessionsArgs, StoreArgs, UsersArgs, no_reached_at,
+};
 use crate::outlets::{ExportArgs, SendArgs};
 use crate::trying::{BenchArgs, QuickArgs, ReachArgs};
 
@@ -593,13 +595,6 @@ fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// A number of bytes, or none at all.
-/// The setting is gone, and a server that has it is to say so.
-fn no_reached_at(_: &str) -> Result<Infallible, String> {
-    Err("servers pass no requests on to each other any more: with --store and --content, any of them goes on with any \
-         upload. Leave this setting out"
-        .to_owned())
-}
-
 fn quota(text: &str) -> Result<u64, String> {
     match text {
         "none" => Ok(u64::MAX),

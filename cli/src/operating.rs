@@ -1,5 +1,6 @@
 //! The command line of who runs a groupware server: what can be typed. Text only; nothing happens here.
 
+use std::convert::Infallible;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -466,4 +467,11 @@ fn mapping(text: &str) -> Result<(String, String), String> {
         }
         _ => Err("FROM=TO, such as 'Sent Items=Sent'".to_owned()),
     }
+}
+
+/// The setting is gone, and a server that has it is to say so.
+pub(crate) fn no_reached_at(_: &str) -> Result<Infallible, String> {
+    Err("servers pass no requests on to each other any more: with --store and --content, any of them goes on with any \
+         upload. Leave this setting out"
+        .to_owned())
 }
