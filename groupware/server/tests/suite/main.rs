@@ -3,6 +3,7 @@
 #[path = "../browser/mod.rs"]
 mod browser;
 mod calendar;
+mod conflicts;
 mod delivery;
 mod documents;
 mod full_disk;

@@ -1,0 +1,325 @@
+//! Deliveries that may have been stored without their clients having heard of it. A client repeats such a message, to this
+//! server after a restart or to another one: it is stored once.
+//!
+//! ```text
+//! $sent/{ab}   {hash}     a delivery: when it was decided, its number, and the message in the sender's mailbox
+//! ```
+//! `hash` is that of the sender's mailbox and of what was sent, and `ab` its first byte. The record is in the batch of the
+//! message itself, under an assert that there is none. The server that stored it removes it soon after it has answered. So a
+//! record that stays is one of a delivery whose answer is in doubt: the server ended before it answered, or the store
+//! could not tell it what became of the batch.
+//!
+//! A user may write the same again, and means another message: the server that has answered the first one knows its number.
+//! Another server waits a moment until the record is removed.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use groupware_mail::Unid;
+use groupware_store::{Batch, Record, Snapshot, Store, StoreError};
+
+/// What a client sent: its retry sends the same.
+pub type Fingerprint = [u8; 32];
+
+/// No user can be called that.
+const PARTITION: &str = "$sent";
+/// How long a delivery is in doubt: mail servers try again within minutes. A user who writes the same again later means
+/// another message.
+const KEPT_S: i64 = 3600;
+/// Most deliveries that are remembered as answered. Of those beyond, the records stay until they are old.
+const MOST: usize = 100_000;
+/// Records that are removed at once.
+const REMOVED_AT_ONCE: usize = 1000;
+
+/// The fingerprint of the parts of what a client sent.
+pub fn fingerprint<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> Fingerprint {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    *hasher.finalize().as_bytes()
+}
+
+/// A delivery as it is recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Delivery {
+    key: Fingerprint,
+    number: u128,
+}
+
+/// What is recorded of one that was stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Recorded {
+    since_s: i64,
+    number: u128,
+    /// The message in the sender's mailbox.
+    pub(crate) made: Option<Unid>,
+    revision: u64,
+}
+
+impl Delivery {
+    /// Of what was sent from a mailbox, with a number of its own.
+    pub(crate) fn new(mailbox: &str, sent: Fingerprint, number: u128) -> Self {
+        Self {
+            key: fingerprint([mailbox.as_bytes(), &sent]),
+            number,
+        }
+    }
+
+    /// The record of the same delivery, if there is one.
+    pub(crate) fn recorded(&self, snapshot: &dyn Snapshot) -> Result<Option<Recorded>, StoreError> {
+        let record = snapshot.get(&partition(self.key[0]), &self.key)?;
+        Ok(record.map(|record| Recorded::of(&record)))
+    }
+
+    /// Puts the record in the place of one that doesn't count, or of none.
+    pub(crate) fn record(
+        &self,
+        batch: &mut Batch,
+        instead: Option<Recorded>,
+        (made, now_s): (Option<Unid>, i64),
+    ) {
+        let partition = partition(self.key[0]);
+        match instead {
+            Some(recorded) => {
+                batch.assert_revision(partition.clone(), self.key.to_vec(), recorded.revision)
+            }
+            None => batch.assert_absent(partition.clone(), self.key.to_vec()),
+        };
+        let made = made.map(|unid| unid.to_string()).unwrap_or_default();
+        let head = [&now_s.to_be_bytes()[..], &self.number.to_be_bytes()].concat();
+        batch.put(
+            partition,
+            self.key.to_vec(),
+            [&head[..], made.as_bytes()].concat(),
+        );
+    }
+}
+
+impl Recorded {
+    /// What can't be read is as good as very old.
+    fn of(record: &Record) -> Self {
+        Self::read(record).unwrap_or(Self {
+            since_s: i64::MIN,
+            number: 0,
+            made: None,
+            revision: record.revision,
+        })
+    }
+
+    fn read(record: &Record) -> Option<Self> {
+        let (since, rest) = record.value.split_first_chunk()?;
+        let (number, made) = rest.split_first_chunk()?;
+        Some(Self {
+            since_s: i64::from_be_bytes(*since),
+            number: u128::from_be_bytes(*number),
+            made: std::str::from_utf8(made).ok().and_then(Unid::parse),
+            revision: record.revision,
+        })
+    }
+
+    /// Whether it was decided too long ago to be repeated now.
+    pub(crate) fn is_old(&self, now_s: i64) -> bool {
+        self.since_s.saturating_add(KEPT_S) <= now_s
+    }
+}
+
+/// The deliveries that this server has answered, or is at.
+#[derive(Debug, Default)]
+pub(crate) struct Deliveries(Mutex<HashMap<u128, State>>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    UnderWay,
+    /// Its record is to be removed.
+    Answered(Fingerprint),
+}
+
+impl Deliveries {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u128, State>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on until what this gives is dropped, the delivery is under way.
+    pub(crate) fn begin(&self, delivery: Delivery) -> UnderWay<'_> {
+        self.lock().insert(delivery.number, State::UnderWay);
+        UnderWay {
+            deliveries: self,
+            delivery,
+        }
+    }
+
+    /// It was stored, and its client is told so.
+    fn answer(&self, delivery: &Delivery) {
+        let mut all = self.lock();
+        match all.len() > MOST {
+            true => all.remove(&delivery.number),
+            false => all.insert(delivery.number, State::Answered(delivery.key)),
+        };
+    }
+
+    /// Whether a recorded delivery is one of this server's own, whose client is told what became of it.
+    pub(crate) fn has(&self, recorded: &Recorded) -> bool {
+        self.lock().contains_key(&recorded.number)
+    }
+
+    /// Removes the records of deliveries that were answered. What fails is tried again the next time.
+    pub(crate) fn remove_answered(&self, store: &Store) {
+        loop {
+            let answered = self.lock();
+            let some = answered.iter().filter_map(|(number, state)| match state {
+                State::Answered(key) => Some((*number, *key)),
+                State::UnderWay => None,
+            });
+            let some: Vec<_> = some.take(REMOVED_AT_ONCE).collect();
+            drop(answered);
+            if some.is_empty() || remove(store, &some).is_none() {
+                return;
+            }
+            let mut all = self.lock();
+            for (number, _) in &some {
+                all.remove(number);
+            }
+        }
+    }
+}
+
+/// A delivery under way. Where it is dropped without an answer, as with its request, nobody knows what became of it.
+#[derive(Debug)]
+pub(crate) struct UnderWay<'a> {
+    deliveries: &'a Deliveries,
+    delivery: Delivery,
+}
+
+impl UnderWay<'_> {
+    /// It was stored, and its client is told so.
+    pub(crate) fn answer(self) {
+        self.deliveries.answer(&self.delivery);
+    }
+
+    /// The same of the one that it repeats, which another server, or this one before a restart, has stored.
+    pub(crate) fn answer_for(self, recorded: &Recorded) {
+        self.deliveries.answer(&Delivery {
+            number: recorded.number,
+            ..self.delivery
+        });
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        let mut all = self.deliveries.lock();
+        if all.get(&self.delivery.number) == Some(&State::UnderWay) {
+            all.remove(&self.delivery.number);
+        }
+    }
+}
+
+/// Removes these records, unless others are in their places; `None` where the store fails.
+fn remove(store: &Store, some: &[(u128, Fingerprint)]) -> Option<()> {
+    let partitions: Vec<_> = some.iter().map(|(_, key)| partition(key[0])).collect();
+    let places = partitions.iter().zip(some);
+    let places: Vec<_> = places.map(|(of, (_, key))| (&**of, &key[..])).collect();
+    let found = store.read(|snapshot| snapshot.get_many(&places)).ok()?;
+    let mut batch = Batch::new();
+    for (((number, key), of), record) in some.iter().zip(&partitions).zip(found) {
+        let recorded = record.as_ref().map(Recorded::of);
+        if let Some(recorded) = recorded.filter(|recorded| recorded.number == *number) {
+            batch
+                .assert_revision(of.clone(), key.to_vec(), recorded.revision)
+                .delete(of.clone(), key.to_vec());
+        }
+    }
+    match batch.is_empty() {
+        true => Some(()),
+        false => store.commit_blocking(batch).ok().map(drop),
+    }
+}
+
+/// Removes the records that are too old to count. What fails is done the next time.
+pub(crate) fn sweep(store: &Store, now_s: i64) -> Result<(), StoreError> {
+    for first in 0..=u8::MAX {
+        let partition = partition(first);
+        let mut batch = Batch::new();
+        store.read(|snapshot| {
+            snapshot.scan(
+                &partition,
+                b"",
+                None,
+                REMOVED_AT_ONCE,
+                &mut |key, record| {
+                    if Recorded::of(&record).is_old(now_s) {
+                        batch
+                            .assert_revision(partition.clone(), key.to_vec(), record.revision)
+                            .delete(partition.clone(), key.to_vec());
+                    }
+                    ControlFlow::Continue(())
+                },
+            )
+        })?;
+        if !batch.is_empty() {
+            let _ = store.commit_blocking(batch);
+        }
+    }
+    Ok(())
+}
+
+fn partition(first: u8) -> String {
+    format!("{PARTITION}/{first:02x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use groupware_store::StoreOptions;
+
+    use super::*;
+
+    #[test]
+    fn parts_of_what_was_sent_dont_run_together() {
+        let of = |parts: &[&str]| fingerprint(parts.iter().map(|part| part.as_bytes()));
+        assert_eq!(of(&["a", "b"]), of(&["a", "b"]));
+        assert_ne!(of(&["ab", ""]), of(&["a", "b"]));
+        assert_ne!(of(&["a"]), of(&["a", ""]));
+    }
+
+    #[test]
+    fn records_are_removed_once_they_are_answered_or_old_and_no_others() {
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        let deliveries = Deliveries::default();
+        let of = |sent: u8, number| Delivery::new("ada", [sent; 32], number);
+        let made = Unid::parse("0123456789ABCDEF0123456789ABCDEF");
+        assert!(made.is_some());
+        let put = |delivery: &Delivery, since_s| {
+            let mut batch = Batch::new();
+            let instead = store.read(|snapshot| delivery.recorded(snapshot)).unwrap();
+            delivery.record(&mut batch, instead, (made, since_s));
+            store.commit_blocking(batch).unwrap();
+        };
+        let is_there = |delivery: &Delivery| {
+            let found = store.read(|snapshot| delivery.recorded(snapshot)).unwrap();
+            found.is_some_and(|found| found.number == delivery.number && found.made == made)
+        };
+        let [answered, under_way, in_doubt, replaced] =
+            [1, 2, 3, 4].map(|at| of(at, u128::from(at)));
+        let all = [answered, under_way, in_doubt, replaced];
+        let [first, _held, third, fourth] = all.map(|delivery| deliveries.begin(delivery));
+        for delivery in &all {
+            put(delivery, 1000);
+        }
+        first.answer();
+        drop(third);
+        fourth.answer();
+        let again = of(4, 5);
+        put(&again, 2000);
+        for _ in 0..2 {
+            deliveries.remove_answered(&store);
+            let all = [&answered, &under_way, &in_doubt, &again].map(is_there);
+            assert_eq!(all, [false, true, true, true]);
+        }
+        assert_eq!(deliveries.lock().len(), 1);
+        sweep(&store, 1000 + KEPT_S).unwrap();
+        assert_eq!([&in_doubt, &again].map(is_there), [false, true]);
+    }
+}
