@@ -43,6 +43,7 @@ impl Job for KeepUp {
             // A use that isn't stored now is with the next one.
             let _ = self.service.auth.sessions.store_uses(self.service.now_s());
         }
+        self.service.remove_answered();
         match self.service.is_shared() {
             true => LOOK,
             false => LOOK * LOOKS,
@@ -50,7 +51,14 @@ impl Job for KeepUp {
     }
 }
 
-/// Clears away sessions that are over.
+impl Drop for KeepUp {
+    /// What stays recorded is taken for a delivery that was never answered.
+    fn drop(&mut self) {
+        self.service.remove_answered();
+    }
+}
+
+/// Clears away sessions that are over, and records of deliveries that nobody repeats any more.
 #[derive(Debug)]
 pub struct SessionSweep {
     service: Service,
@@ -73,6 +81,7 @@ impl Job for SessionSweep {
     fn run(&mut self, _: &Stop) -> Duration {
         // What can't be cleared away now takes room until the next time.
         let _ = self.service.auth.sessions.clear(self.service.now_s());
+        let _ = self.service.sweep_deliveries();
         CLEAR
     }
 }

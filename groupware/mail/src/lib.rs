@@ -60,8 +60,8 @@ pub use json::{message_json, parse_outgoing};
 pub use keywords::{keywords, keywords_of, parse_keywords};
 pub use list::{FolderLine, JsonPage, Listed, Page, Span, all_folders, is_long, list, list_json};
 pub use mailbox::{
-    Counts, Stored, added_bytes, bytes, counts, find, new_bodies, page, release_shared,
-    remove_shared, require, stored_bytes, used_bytes,
+    Counts, Stored, added_bytes, bytes, counts, find, page, release_shared, remove_shared, require,
+    stored_bytes, used_bytes,
 };
 pub use numbers::{Numbers, State};
 pub use outgoing::{Attached, Outgoing};

@@ -630,18 +630,6 @@ pub fn remove_shared(snapshot: &dyn Snapshot) -> Result<Vec<Batch>, StoreError> 
     Ok(batches)
 }
 
-/// The records of the messages that a batch brings into mailboxes, one for each. A record is there as long as its message
-/// is, wherever that is moved.
-pub fn new_bodies(batch: &Batch) -> impl Iterator<Item = (&Arc<str>, &[u8])> {
-    batch.ops.iter().filter_map(|op| match op {
-        Op::Put { partition, key, .. } => {
-            let is_in = |(from, to): (&[u8], &[u8])| (from..to).contains(&&key[..]);
-            (is_in(keys::BODIES) || is_in(keys::MARKS)).then_some((partition, &key[..]))
-        }
-        _ => None,
-    })
-}
-
 /// How large a shared body is.
 fn shared_bytes(snapshot: &dyn Snapshot, body: Unid) -> Result<u64, StoreError> {
     let (key, mut bytes) = (keys::shared_body(body), 0);

@@ -2,8 +2,8 @@
 
 pub mod calendar;
 mod change;
+mod deliveries;
 pub mod documents;
-mod doubts;
 mod lane;
 pub mod mail;
 mod meetings_bytes;
@@ -12,6 +12,6 @@ mod service;
 mod user;
 
 pub use change::{ChangeError, change, change_aside};
-pub use doubts::{Fingerprint, fingerprint};
+pub use deliveries::{Fingerprint, fingerprint};
 pub use service::{Parts, Service, Settings, Usage};
 pub use user::User;

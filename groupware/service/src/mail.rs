@@ -1,19 +1,18 @@
 //! Mail's decisions on the way to the store.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use groupware_mail::numbering::{self, Unnumbered};
 use groupware_mail::{
-    Context, Decision, Ids, MailError, Reason, Unid, limits, mark, new_bodies, restored,
-    stored_bytes,
+    Context, Decision, Ids, MailError, Reason, Unid, limits, mark, restored, stored_bytes,
 };
 use groupware_runtime::Caller;
 use groupware_store::{Batch, CommitError, Snapshot, StoreError};
 
 use crate::change::{self, ChangeError, patiently};
-use crate::doubts::{Doubt, Fingerprint};
+use crate::deliveries::{Delivery, Fingerprint, Recorded};
 use crate::quotas::{Look, NoRoom};
 use crate::service::Service;
 use crate::user::User;
@@ -22,6 +21,9 @@ use crate::user::User;
 const BATCHES: u32 = 100_000;
 /// Others may change the same mailbox at the same moment; so often in a row they may be faster.
 const ROUNDS: u32 = 1000;
+/// Each server removes the records of what it has answered twice a second. One that stays longer is in doubt.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
+const LOOKS: u32 = 10;
 
 /// Reads from one snapshot.
 ///
@@ -151,44 +153,53 @@ async fn change_aside(
     Ok(made)
 }
 
-/// Decides as [`change_with_message`] does about a message that a client sent. Where it could not be told whether the
-/// same was stored already, it is stored once: `sent` says what is the same.
+/// Decides as [`change_with_message`] does about a message that a client sent. Where the client repeats one of which
+/// nobody could tell it whether it was stored, it is stored once: `sent` says what is the same.
 ///
 /// # Errors
 /// See [`ChangeError`].
 pub async fn deliver(
     service: &Service,
     (caller, mailbox): (&Caller, &str),
-    (bytes, sent): (usize, impl Fn() -> Fingerprint),
+    (bytes, sent): (usize, impl FnOnce() -> Fingerprint + Send + 'static),
     decide: impl Fn(&Context<'_>) -> Result<Decision, MailError> + Send + Sync + 'static,
 ) -> Result<Option<Unid>, ChangeError<MailError>> {
-    let doubts = &service.doubts;
-    let first = doubts.find(mailbox, &sent, service.uptime());
-    let is_again = first.is_some();
-    let round = match first {
-        Some(doubt) => Round::again(doubt, service.uptime()),
-        None => Round::new(service, service.now_us(), service.uptime()),
-    };
+    let is_large = bytes as u64 > limits::LARGE_BYTES;
+    let sent = service.work(caller, is_large, sent).await;
+    let delivery = Delivery::new(mailbox, sent, service.random_bits());
+    let mut round = Round::new(service, service.now_us(), service.uptime());
+    round.delivery = Some(delivery);
     let round = Arc::new(round);
+    let under_way = service.deliveries.begin(delivery);
+    let decide = Arc::new(decide);
     let at = (caller, mailbox);
-    let done = match bytes as u64 <= limits::LARGE_BYTES {
-        true => {
-            let decide = |snapshot: &dyn Snapshot| round.decide(service, at, snapshot, &decide);
-            let changed = change::change(service, caller, decide).await;
-            changed.map(|(made, _)| made)
-        }
-        false => change_aside(service, at, &round, decide).await,
-    };
-    match &done {
-        Err(ChangeError::Commit(CommitError::Unknown(_))) => {
-            if let Some(doubt) = round.doubt() {
-                doubts.note(mailbox, sent(), service.uptime(), doubt);
+    let mut looks = 0;
+    loop {
+        let decide = Arc::clone(&decide);
+        let decide = move |context: &Context<'_>| decide(context);
+        let done = match is_large {
+            true => change_aside(service, at, &round, decide).await,
+            false => {
+                let decide = |snapshot: &dyn Snapshot| round.decide(service, at, snapshot, &decide);
+                let changed = change::change(service, caller, decide).await;
+                changed.map(|(made, _)| made)
             }
+        };
+        let (Ok(made), Some(recorded)) = (&done, round.repeated()) else {
+            if done.is_ok() {
+                under_way.answer();
+            }
+            return done;
+        };
+        // Another server may have answered it just now, and is about to remove the record.
+        if service.is_shared() && looks < LOOKS {
+            looks += 1;
+            caller.give_way(tokio::time::sleep(LOOK_AGAIN)).await;
+            continue;
         }
-        Ok(_) if is_again => doubts.settle(mailbox, sent()),
-        _ => {}
+        under_way.answer_for(&recorded);
+        return Ok(*made);
     }
-    done
 }
 
 /// Notes that a message was read. Where there is no room for the note, it is read all the same.
@@ -292,10 +303,18 @@ struct Round {
     look: Look,
     /// Others whose shares have no room for what is decided.
     full: Mutex<BTreeSet<Arc<str>>>,
-    /// The delivery that this one repeats.
-    first: Option<Doubt>,
-    /// What a batch of this round brings, for whoever can't tell whether it was stored.
-    brought: Mutex<Option<Doubt>>,
+    /// The delivery that is recorded with it.
+    delivery: Option<Delivery>,
+    state: Mutex<Deciding>,
+}
+
+/// What was seen of a delivery's record.
+#[derive(Debug, Default)]
+struct Deciding {
+    /// It is looked for once a batch has failed that takes it for absent.
+    has_tried: bool,
+    /// The one that this repeats.
+    repeated: Option<Recorded>,
 }
 
 impl Round {
@@ -305,50 +324,46 @@ impl Round {
             ids: Ids::from_random(service.random_bits()),
             look: Look::new(uptime),
             full: Mutex::default(),
-            first: None,
-            brought: Mutex::default(),
+            delivery: None,
+            state: Mutex::default(),
         }
     }
 
-    /// A delivery once more, with the moment and the names that it had.
-    fn again(first: Doubt, uptime: Duration) -> Self {
-        Self {
-            now_us: first.now_us,
-            ids: first.ids,
-            look: Look::new(uptime),
-            full: Mutex::default(),
-            first: Some(first),
-            brought: Mutex::default(),
-        }
+    fn state(&self) -> MutexGuard<'_, Deciding> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the last batch brought.
-    fn doubt(&self) -> Option<Doubt> {
-        let brought = self.brought.lock().unwrap_or_else(PoisonError::into_inner);
-        brought.clone()
+    /// The delivery that this one repeats, as the last decision found.
+    fn repeated(&self) -> Option<Recorded> {
+        self.state().repeated
     }
 
-    /// Notes what a batch brings. Where it may be there already, the batch holds only if none of it is.
-    fn bring(&self, batch: &mut Batch, made: Option<Unid>) {
-        let new = new_bodies(batch).map(|(partition, key)| (Arc::clone(partition), key.to_vec()));
-        let mut records: BTreeSet<_> = new.collect();
-        if records.is_empty() {
-            return;
+    /// The record in whose place this delivery's goes, if there is one.
+    ///
+    /// # Errors
+    /// The record of the delivery that this one repeats, or the store's.
+    fn find(
+        &self,
+        service: &Service,
+        snapshot: &dyn Snapshot,
+    ) -> Result<Result<Option<Recorded>, Recorded>, MailError> {
+        let Some(delivery) = &self.delivery else {
+            return Ok(Ok(None));
+        };
+        let mut state = self.state();
+        state.repeated = None;
+        if !std::mem::replace(&mut state.has_tried, true) {
+            return Ok(Ok(None));
         }
-        if let Some(first) = &self.first {
-            // The first batch may have brought messages to others, and may take effect yet.
-            records.extend(first.records.iter().cloned());
-            for (partition, key) in &records {
-                batch.assert_absent(Arc::clone(partition), key.clone());
+        let found = delivery.recorded(snapshot)?;
+        let now_s = self.now_us / 1_000_000;
+        Ok(match found {
+            Some(found) if !found.is_old(now_s) && !service.deliveries.has(&found) => {
+                state.repeated = Some(found);
+                Err(found)
             }
-        }
-        let mut brought = self.brought.lock().unwrap_or_else(PoisonError::into_inner);
-        *brought = Some(Doubt {
-            now_us: self.now_us,
-            ids: self.ids,
-            records,
-            made,
-        });
+            found => Ok(found),
+        })
     }
 
     /// The batch, the message that comes of it, and whether there is more to do.
@@ -359,13 +374,10 @@ impl Round {
         snapshot: &dyn Snapshot,
         decide: impl Fn(&Context<'_>) -> Result<Decision, MailError>,
     ) -> Result<(Batch, (Option<Unid>, bool)), MailError> {
-        if let Some(first) = &self.first {
-            let records = first.records.iter();
-            let records: Vec<_> = records.map(|(of, key)| (&**of, &key[..])).collect();
-            if snapshot.get_many(&records)?.iter().any(Option::is_some) {
-                return Ok((Batch::new(), (first.made, false)));
-            }
-        }
+        let instead = match self.find(service, snapshot)? {
+            Ok(instead) => instead,
+            Err(repeated) => return Ok((Batch::new(), (repeated.made, false))),
+        };
         let mut full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let mut decision = decide(&Context {
@@ -383,7 +395,12 @@ impl Round {
                 .at(&service.quotas, of, snapshot, &decision.batch)?;
             match checked {
                 Ok(()) => {
-                    self.bring(&mut decision.batch, decision.made);
+                    if let Some(delivery) = self.delivery
+                        && !decision.batch.is_empty()
+                    {
+                        let now_s = self.now_us / 1_000_000;
+                        delivery.record(&mut decision.batch, instead, (decision.made, now_s));
+                    }
                     return Ok((decision.batch, (decision.made, decision.more)));
                 }
                 // Those who are known already were not left out: the decision is not of a kind that does.
@@ -499,10 +516,15 @@ mod tests {
                 takes: Arc::new(AtomicBool::new(takes)),
                 is_silent: Arc::new(AtomicBool::new(true)),
             };
-            let options = StoreOptions::default();
-            let store = Store::over(silent.clone(), silent.clone(), &options).unwrap();
-            let service = Service::start(store, Settings::default()).unwrap();
+            let service = silent.server(Settings::default());
             (silent, service)
+        }
+
+        /// One more server over it.
+        fn server(&self, settings: Settings) -> Service {
+            let options = StoreOptions::default();
+            let store = Store::over(self.clone(), self.clone(), &options).unwrap();
+            Service::start(store, settings).unwrap()
         }
 
         /// The messages in an inbox.
@@ -531,7 +553,8 @@ mod tests {
     async fn send(service: &Service, text: &str) -> Result<Option<Unid>, ChangeError<MailError>> {
         let to: BTreeSet<String> = ["ada", "ben"].map(str::to_owned).into();
         let (caller, message) = (Caller::internal(), text.to_owned());
-        let sent = || fingerprint([text.as_bytes()]);
+        let again = message.clone();
+        let sent = move || fingerprint([again.as_bytes()]);
         deliver(service, (&caller, ""), (text.len(), sent), move |context| {
             groupware_mail::receive(context, &to, "", message.as_bytes())
         })
@@ -562,6 +585,41 @@ mod tests {
             }
             assert_eq!(silent.inbox("ada").len(), 4);
         }
+    }
+
+    #[tokio::test]
+    async fn a_message_is_stored_once_at_whichever_server_it_is_repeated() {
+        const TEXT: &str = "Subject: Pier\r\n\r\n";
+        for takes in [false, true] {
+            let (silent, first) = Silent::start(takes);
+            assert!(is_unknown(&send(&first, TEXT).await));
+            drop(first);
+            silent.is_silent.store(false, Relaxed);
+            let second = silent.server(Settings::default());
+            assert!(send(&second, TEXT).await.unwrap().is_some());
+            assert_eq!(silent.inbox("ada").len(), 1, "{takes}");
+            // It has been answered: the same again is another message, at any server.
+            send(&second, TEXT).await.unwrap();
+            assert_eq!(silent.inbox("ada").len(), 2);
+            second.remove_answered();
+            let third = silent.server(Settings::default());
+            send(&third, TEXT).await.unwrap();
+            assert_eq!(silent.inbox("ada").len(), 3);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_server_waits_for_what_another_one_has_answered_just_now() {
+        const TEXT: &str = "Subject: Pier\r\n\r\n";
+        let (silent, first) = Silent::start(true);
+        silent.is_silent.store(false, Relaxed);
+        send(&first, TEXT).await.unwrap();
+        let mut settings = Settings::default();
+        settings.auth.is_shared = true;
+        let second = silent.server(settings);
+        let (sent, ()) = tokio::join!(send(&second, TEXT), async { first.remove_answered() });
+        sent.unwrap();
+        assert_eq!(silent.inbox("ada").len(), 2);
     }
 
     #[tokio::test]

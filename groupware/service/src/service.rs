@@ -12,7 +12,7 @@ use groupware_runtime::clock::{self, Clock};
 use groupware_runtime::{Caller, random};
 use groupware_store::{Batch, CommitError, Committed, Snapshot, Store, StoreError};
 
-use crate::doubts::Doubts;
+use crate::deliveries::{self, Deliveries};
 use crate::quotas::Quotas;
 
 /// Memory for large things that are read to be answered with, and the same of those who are trusted.
@@ -60,7 +60,7 @@ pub struct Parts {
     /// Who is who.
     pub auth: Auth,
     pub(crate) quotas: Quotas,
-    pub(crate) doubts: Doubts,
+    pub(crate) deliveries: Deliveries,
     /// For large things that are read to be answered with, in KiB.
     memory: Pool,
     aside: Aside,
@@ -81,13 +81,26 @@ impl Service {
                 store.clone(),
                 (settings.quota_bytes, settings.mail_quota_bytes),
             ),
-            doubts: Doubts::default(),
+            deliveries: Deliveries::default(),
             memory: Pool::new(MEMORY_BYTES[0] >> 10).with_trusted(MEMORY_BYTES[1] >> 10),
             aside: Aside::default(),
             clearing: Aside::default(),
             clock: Clock::start(),
             store,
         })))
+    }
+
+    /// Removes the records of deliveries that were answered: nobody repeats them. Blocks.
+    pub fn remove_answered(&self) {
+        self.0.deliveries.remove_answered(&self.0.store);
+    }
+
+    /// Removes the records of deliveries that were never answered, and are too old to be repeated. Blocks.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn sweep_deliveries(&self) -> Result<(), StoreError> {
+        deliveries::sweep(&self.0.store, self.now_s())
     }
 
     /// The store, to read from.
