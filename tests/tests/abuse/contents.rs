@@ -10,7 +10,7 @@ use plimsoll_tests::wait_until;
 use serde_json::json;
 
 use crate::Row;
-use crate::stage::{Setting, Stage, stranger_at};
+use crate::stage::{Setting, Stage, read_all, stranger_at};
 
 const EVENTS: &str = "/mail/mallory/api/calendar/events";
 
@@ -30,6 +30,7 @@ pub(crate) fn rows() -> Vec<Row> {
         Row::new("dates at the end of time", dates),
         Row::new("patterns with many stars", patterns),
         Row::new("a text of very many links", links),
+        Row::new("XML of very many namespaces", namespaces),
     ]
 }
 
@@ -335,6 +336,53 @@ fn links(stage: &Stage) {
                 let mut mallory = stage.mallory();
                 for _ in 0..stage.size(1, 5) {
                     open(&mut mallory);
+                }
+            });
+        }
+        stage.let_the_neighbour_work();
+    });
+}
+
+/// As much as a stranger may send, nearly all of it declarations: on one element, and on elements within each other that
+/// use each what the outermost declares.
+fn namespaces(stage: &Stage) {
+    const BYTES: usize = 58 << 10;
+    let declared = |count: usize| -> String {
+        let declared =
+            (0..count).map(|number| format!(" xmlns:n{number}=\"urn:example:{number}\""));
+        let text: String = declared.collect();
+        format!("<a{text}/>")
+    };
+    let mut within = String::from("<n0:a xmlns:n0=\"urn:example:0\">");
+    let mut ends = String::new();
+    for number in 1..60 {
+        let _ = write!(within, "<n0:a xmlns:n{number}=\"urn:example:{number}\">");
+        ends += "</n0:a>";
+    }
+    within += &"<n0:b/>".repeat((BYTES - within.len() - ends.len()) / 8);
+    within += &ends;
+    within += "</n0:a>";
+    let bodies = [declared(1), declared(1600), within];
+    assert!(bodies.iter().all(|body| body.len() <= BYTES));
+    let ask = |body: &str| {
+        let text = format!(
+            "POST /perfSONAR_PS/services/hLS HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+             content-type: text/xml\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let answer = stage.stranger(text.as_bytes());
+        answer.map_or_else(String::new, |mut stream| read_all(&mut stream))
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for number in 0..stage.size(15, 1500) {
+                    let answer = ask(&bodies[number % bodies.len()]);
+                    let status = answer.get(9..12).unwrap_or_default();
+                    // SOAP blames a message by a fault with status 500.
+                    let is_blamed = answer.contains("<faultcode>SOAP-ENV:Client<");
+                    let is_later = matches!(status, "429" | "503");
+                    assert!(answer.is_empty() || is_blamed || is_later, "{answer}");
                 }
             });
         }

@@ -8,7 +8,10 @@ use serde_json::json;
 
 use crate::Row;
 use crate::stage::{Stage, abuser, read_all, stranger_from};
+use crate::stored::takeout;
 
+/// Answers that an address doesn't read, more than its share.
+const UNREAD: usize = 165;
 /// Addresses that guess.
 const GUESSERS: usize = 200;
 const GUESSING_THREADS: usize = 20;
@@ -21,6 +24,8 @@ pub(crate) fn rows() -> Vec<Row> {
     vec![
         Row::new("passwords guessed while users sign in", guesses),
         Row::new("all small bodies, from two addresses", small_bodies),
+        Row::new("all streams, by two addresses", streams).keeps(640 << 20),
+        Row::new("archives of very many users, which nobody reads", archives).keeps(2 << 30),
     ]
 }
 
@@ -109,4 +114,75 @@ fn small_bodies(stage: &Stage) {
         assert!(answered.starts_with("HTTP/1.1 401"), "{number}: {answered}");
     }
     drop(held);
+}
+
+/// Large answers, of which nobody reads more than their beginning.
+fn streams(stage: &Stage) {
+    let values: Vec<_> = (0..1900).map(|_| "x".repeat(4000)).collect();
+    let record = json!({ "type": "host", "host-name": "a", "group-domains": values });
+    let made = stage.mallory().request("POST", "/lookup/records", &record);
+    let made = made.unwrap();
+    assert_eq!(made.status, 200, "{made:?}");
+    let path = format!("/{}", made.body["uri"].as_str().unwrap());
+    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    let held: Vec<_> = (0..2 * UNREAD)
+        .filter_map(|number| stranger_from(abuser(number % 2), stage.address(), request.as_bytes()))
+        .collect();
+    stage.let_the_neighbour_work();
+    for number in 0..stage.size(10, 100) {
+        let answered = answer(stage, newcomer(number), &request);
+        assert!(
+            answered.starts_with("HTTP/1.1 200"),
+            "{number}: {answered:.300}"
+        );
+    }
+    drop(held);
+}
+
+/// Each is larger than what lies in buffers, so that it is still being made.
+fn archives(stage: &Stage) {
+    let names: Vec<_> = (0..stage.size(12, 64))
+        .map(|at| format!("user{at}"))
+        .collect();
+    let users: Vec<_> = names.iter().map(|name| json!({ "name": name })).collect();
+    let mut admin = stage.admin();
+    let made = admin.request("POST", "/admin/users", &json!({ "users": users }));
+    assert_eq!(made.unwrap().status, 200);
+    let fill = json!({ "users": names, "messages": 400,
+        "profile": [{ "text_bytes": 20_000, "attachment_bytes": 0, "permille": 1000 }] });
+    let filled = admin.request("POST", "/admin/mail/fill", &fill).unwrap();
+    assert_eq!(filled.status, 200, "{filled:?}");
+    let password = json!({ "password": "correct horse" });
+    let requests: Vec<_> = names
+        .iter()
+        .enumerate()
+        .map(|(at, name)| {
+            let path = format!("/admin/users/{name}");
+            assert_eq!(admin.request("PUT", &path, &password).unwrap().status, 200);
+            let signed_in = answer(stage, newcomer(at), &log_in(name, "correct+horse"));
+            let cookie = signed_in
+                .lines()
+                .find_map(|line| line.strip_prefix("set-cookie: "));
+            let cookie = cookie.and_then(|line| line.split(';').next());
+            takeout(stage, cookie.unwrap_or_else(|| panic!("{signed_in}")))
+        })
+        .collect();
+    let held: Vec<_> = requests
+        .iter()
+        .enumerate()
+        .filter_map(|(at, request)| {
+            stranger_from(newcomer(at), stage.address(), request.as_bytes())
+        })
+        .collect();
+    assert_eq!(held.len(), names.len());
+    stage.let_the_neighbour_work();
+    // Somebody else reads, and gets all of it.
+    let request = takeout(stage, &stage.cookie("bob"));
+    let source = newcomer(names.len());
+    let mut stream = stranger_from(source, stage.address(), request.as_bytes()).unwrap();
+    let archive = read_all(&mut stream);
+    assert!(archive.starts_with("HTTP/1.1 200"), "{archive:.300}");
+    // What was made without being read to its end is not lost.
+    let mut first = held.into_iter().next().unwrap();
+    assert!(read_all(&mut first).starts_with("HTTP/1.1 200"));
 }

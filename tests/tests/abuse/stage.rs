@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use plimsoll_tests::server::{ADMIN_TOKEN, Client, ServerProcess, basic, connect_from};
+use plimsoll_tests::tmpfs::Tmpfs;
 use plimsoll_tests::{program, wait_until};
 use serde_json::{Value, json};
 
@@ -45,6 +46,8 @@ pub(crate) struct Setting {
     /// It asks the DNS who sent a mail, and is never answered. Mails come by a proxy at the abuser's address:
     /// about this machine's own programs nothing is asked.
     pub(crate) asks_in_vain: bool,
+    /// Its data lie on a disk of this size, where one may be mounted.
+    pub(crate) disk: Option<&'static str>,
 }
 
 impl Setting {
@@ -53,6 +56,7 @@ impl Setting {
         is_tls: false,
         descriptors: None,
         asks_in_vain: false,
+        disk: None,
     };
 }
 
@@ -67,6 +71,7 @@ pub(crate) struct Stage {
     passwords: Vec<String>,
     tls: Option<Arc<rustls::ClientConfig>>,
     folder: tempfile::TempDir,
+    disk: Option<Tmpfs>,
     /// Held open: who asks there is not even refused.
     _resolver: UdpSocket,
 }
@@ -95,7 +100,9 @@ impl Stage {
         }
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let command = limited(setting.descriptors);
-        let server = ServerProcess::start_by(folder.path(), command, &arguments);
+        let disk = setting.disk.and_then(Tmpfs::mount);
+        let place = disk.as_ref().map_or(folder.path(), Tmpfs::path);
+        let server = ServerProcess::start_by(place, command, &arguments);
         let mut stage = Self {
             smtp: server.smtp(),
             server,
@@ -105,6 +112,7 @@ impl Stage {
             passwords: Vec::new(),
             tls,
             folder,
+            disk,
             _resolver: resolver,
         };
         stage.register();
@@ -238,7 +246,8 @@ impl Stage {
 
     /// Bytes that the server's files take.
     pub(crate) fn disk_bytes(&self) -> u64 {
-        folder_bytes(self.folder.path())
+        let place = self.disk.as_ref().map_or(self.folder.path(), Tmpfs::path);
+        folder_bytes(place)
     }
 
     /// Bytes of its files that have no name: large answers wait in such ones.

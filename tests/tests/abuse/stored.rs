@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use serde_json::json;
 
 use crate::Row;
-use crate::stage::{ABUSER, Stage};
+use crate::stage::{ABUSER, Setting, Stage, abuser, stranger_from};
 
 const DOCUMENTS: &str = "/docs/mallory/notes/api/data/documents";
 /// What a user may store, and a little more for the server's own.
@@ -16,6 +16,13 @@ const MEETINGS_BYTES: u64 = 768 << 20;
 const UNREAD_BYTES: u64 = (256 << 20) + (64 << 20);
 /// What one user may register at once (256 MiB), and its log.
 const REGISTERED_BYTES: u64 = 384 << 20;
+/// A quarter of it is for those who remove something, or change a little. The rest is less than what waits in files for one
+/// client elsewhere.
+const SMALL_DISK: Setting = Setting {
+    disk: Some("280m"),
+    ..Setting::PLAIN
+};
+const SMALL_DISK_BYTES: u64 = 210 << 20;
 const OUTBOX: &str = "/mail/mallory/api/mail/outbox";
 
 pub(crate) fn rows() -> Vec<Row> {
@@ -44,6 +51,9 @@ pub(crate) fn rows() -> Vec<Row> {
         )
         .keeps(UNREAD_BYTES + (128 << 20)),
         Row::new("archives that nobody reads", archives).after(large_mailbox),
+        Row::new("unread answers on a small disk", unread_on_a_small_disk)
+            .on(SMALL_DISK)
+            .keeps(SMALL_DISK_BYTES),
     ]
 }
 
@@ -186,6 +196,23 @@ fn unread(stage: &Stage) {
     let held: Vec<_> = (0..stage.size(40, 300)).map(ask).collect();
     stage.let_the_neighbour_work();
     stage.let_the_neighbour_work();
+    drop(held);
+}
+
+/// The neighbour's changes are still stored.
+fn unread_on_a_small_disk(stage: &Stage) {
+    let href = large_message(stage);
+    let request = format!("{}\r\n", stage.head("GET", &format!("{href}?format=mime")));
+    let held: Vec<_> = (0..stage.size(72, 144))
+        .filter_map(|number| {
+            let source = abuser(number % 4);
+            stranger_from(source, stage.address(), request.as_bytes())
+        })
+        .collect();
+    stage.let_the_neighbour_work();
+    stage.let_the_neighbour_work();
+    let read = stage.mallory().send("GET", &href, &[], b"").unwrap();
+    assert!(matches!(read.status, 200 | 503 | 507), "{}", read.status);
     drop(held);
 }
 
@@ -440,22 +467,26 @@ fn large_registrations(stage: &Stage) {
     });
 }
 
-fn archives(stage: &Stage) {
-    let cookie = stage.cookie("mallory");
-    let mut mallory = stage.mallory();
-    let page = mallory.send("GET", "/account", &[("cookie", &cookie)], b"");
+/// A request for the archive of who has this cookie.
+pub(crate) fn takeout(stage: &Stage, cookie: &str) -> String {
+    let mut client = stage.mallory();
+    let page = client.send("GET", "/account", &[("cookie", cookie)], b"");
     let page = String::from_utf8(page.unwrap().body).unwrap();
     let proof = page
         .split("name=\"proof\" value=\"")
         .nth(1)
         .expect("the form has a proof");
     let body = format!("proof={}", proof.split('"').next().unwrap());
-    let request = format!(
+    format!(
         "POST /account/takeout HTTP/1.1\r\nhost: localhost\r\ncookie: {cookie}\r\n\
          sec-fetch-site: same-origin\r\ncontent-type: application/x-www-form-urlencoded\r\n\
-         content-length: {}\r\n\r\n{body}",
+         connection: close\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
-    );
+    )
+}
+
+fn archives(stage: &Stage) {
+    let request = takeout(stage, &stage.cookie("mallory"));
     let held = stage.strangers(stage.size(20, 200), request.as_bytes());
     stage.let_the_neighbour_work();
     // Written to meanwhile: the log starts over although one of them is not read to its end.
