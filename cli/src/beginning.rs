@@ -60,6 +60,65 @@ pub(crate) enum ImportFrom {
     Har(HarArgs),
     /// A description of a service (OpenAPI 3 or Swagger 2, JSON or YAML)
     Openapi(OpenApiArgs),
+    /// The access log of a server, or a recording of GoReplay, as load
+    Log(LogArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll import log access.log
+  plimsoll import log access.log.gz --host shop.example --methods GET,HEAD
+  zcat access.log.*.gz | plimsoll import log - --out monday
+  plimsoll import log access.log --format '$remote_addr [$time_local] \"$request\" $status $request_time'
+  plimsoll import log access.log --format '%h %l %u %t \\\"%r\\\" %>s %D'
+  plimsoll import log app.jsonl --fields time=at,path=req.url,method=req.method
+
+Writes NAME.jsonl, NAME.workload.yaml, and NAME.study.yaml, by which a run sends
+the requests at the moments of the log. Formats are common, combined,
+vhost_combined (Apache, nginx), json, caddy, traefik, envoy, alb (Amazon), gor
+(GoReplay); nginx's log_format and Apache's LogFormat are taken as they are.
+Values of queries under names such as `token` are dropped, and addresses of
+clients become hashes.")]
+pub(crate) struct LogArgs {
+    /// The log, compressed by gzip or not; `-` reads standard input
+    pub(crate) file: PathBuf,
+    /// A name, or the format as the server's configuration has it; found out unless given
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<String>,
+    /// Which member of a line of JSON is what: time, method, path, host, status, bytes, client, agent, took (seconds)
+    #[arg(long, value_name = "FIELD=MEMBER,...", value_delimiter = ',', value_parser = field)]
+    pub(crate) fields: Vec<(String, String)>,
+    /// Take the requests to this host, and to no other; may be given several times. All unless given
+    #[arg(long, value_name = "HOST")]
+    pub(crate) host: Vec<String>,
+    /// Methods that are taken
+    #[arg(
+        long,
+        value_name = "METHOD,...",
+        value_delimiter = ',',
+        default_value = "GET,HEAD,OPTIONS"
+    )]
+    pub(crate) methods: Vec<String>,
+    /// The server that gets the load
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
+    pub(crate) url: String,
+    /// Spreads requests over the second, where the log has whole seconds
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Path of the files without their ends; after the log, in this folder, unless given
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) out: Option<PathBuf>,
+    /// Write over files that are there
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+fn field(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((field, member)) => Ok((field.to_owned(), member.to_owned())),
+        None => Err("write FIELD=MEMBER, such as time=ts".to_owned()),
+    }
 }
 
 #[derive(Debug, Args)]

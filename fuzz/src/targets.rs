@@ -32,6 +32,7 @@ mod proto_file;
 mod proxy_header;
 mod redis_reply;
 mod rows;
+mod server_log;
 mod sign_in;
 mod smtp;
 mod smtp_reply;
@@ -102,6 +103,10 @@ pub(crate) const ALL: &[Target] = &[
     // A head says how long a frame is, and so much is made ready, up to the longest message.
     Target::new("websocket_messages", websocket_messages::run).base(64 << 20),
     Target::new("rows", rows::run),
+    // A list in a list, of two bytes, is a value of 32, in lists that double; a row, of a line of twenty, has 200.
+    Target::new("server_log", server_log::run)
+        .base(2 << 20)
+        .times(512),
     Target::new("sign_in", sign_in::run),
     Target::new("smtp", smtp::run),
     Target::new("smtp_reply", smtp_reply::run),

@@ -10,7 +10,7 @@ use lab_import::openapi::{self, Files, OpenApiOptions};
 use lab_import::{ImportError, Imported};
 
 use crate::beginning::{HarArgs, ImportArgs, ImportFrom, OpenApiArgs, ToArgs};
-use crate::commands::{print, written};
+use crate::commands::{import_log, print, written};
 use crate::exit::{Exit, Failure};
 use crate::talk::say;
 
@@ -21,6 +21,7 @@ pub(crate) fn run(args: &ImportArgs) -> Result<Exit, Failure> {
     match &args.from {
         ImportFrom::Har(args) => of_har(args),
         ImportFrom::Openapi(args) => of_openapi(args),
+        ImportFrom::Log(args) => import_log::run(args, &name(&args.file.display().to_string())),
     }
 }
 

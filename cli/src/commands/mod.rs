@@ -13,6 +13,7 @@ pub(crate) mod fleet;
 mod folder;
 pub(crate) mod generate;
 pub(crate) mod import;
+mod import_log;
 pub(crate) mod init;
 pub(crate) mod load;
 pub(crate) mod mail;

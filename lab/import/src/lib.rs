@@ -1,5 +1,6 @@
 //! Study and workload files as text: first ones to go on from (`first`), those of command-line flags (`quick`), and
-//! workloads from a browser's recording of a session (HAR) or from a description of a service (OpenAPI).
+//! workloads from a browser's recording of a session (HAR), from a description of a service (OpenAPI), or from the log of
+//! a server.
 //!
 //! Text in, text out: it opens no file and no socket, and reads no clock. What it writes is read back by
 //! `lab-study` like any other workload; what it leaves out it says.
@@ -9,6 +10,7 @@ mod draft;
 mod error;
 pub mod first;
 pub mod har;
+pub mod log;
 mod multipart;
 mod names;
 pub mod openapi;

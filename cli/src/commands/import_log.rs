@@ -1,0 +1,127 @@
+//! `plimsoll import log`: the log of a server as load.
+
+use std::fs::{File, Permissions};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use flate2::bufread::MultiGzDecoder;
+use lab_import::log::{self, FORMATS, LogError, LogOptions};
+
+use crate::beginning::LogArgs;
+use crate::commands::{print, written};
+use crate::exit::{Exit, Failure};
+use crate::talk::say;
+
+/// Bytes that are read at a time.
+const BUFFER: usize = 256 << 10;
+
+pub(crate) fn run(args: &LogArgs, name: &str) -> Result<Exit, Failure> {
+    let shown = match args.file.as_os_str() == "-" {
+        true => "standard input".to_owned(),
+        false => args.file.display().to_string(),
+    };
+    let out = args.out.clone().unwrap_or_else(|| PathBuf::from(name));
+    let name = out
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned());
+    let name = lab_import::yaml::short_name(&name.unwrap_or_default(), "imported");
+    let [rows, workload, study] = ["jsonl", "workload.yaml", "study.yaml"]
+        .map(|end| out.with_file_name(format!("{name}.{end}")));
+    if !args.force {
+        for path in [&rows, &workload, &study] {
+            written::is_free(path)?;
+        }
+    }
+    let options = options(args, name, &shown)?;
+    let imported = rows_of(args, &options, &rows).map_err(|error| match error {
+        Fault::Log(error) => failure(&shown, &error),
+        Fault::Rows(error) => written::failure(&rows, &error),
+    })?;
+    written::write(&workload, &imported.workload)?;
+    written::write(&study, &imported.study)?;
+    for said in &imported.said {
+        say(format_args!("{said}"));
+    }
+    let (rows, workload, study) = (rows.display(), workload.display(), study.display());
+    say(format_args!(
+        "{rows}: the requests; {workload}: how each is sent; {study}: when"
+    ));
+    print(&format!(
+        "next:\n  plimsoll plan {study}\n  plimsoll run {study}\n"
+    ))
+}
+
+fn options(args: &LogArgs, name: String, shown: &str) -> Result<LogOptions, Failure> {
+    let mut salt = [0; 16];
+    getrandom::fill(&mut salt)
+        .map_err(|error| Failure::text(Exit::BadInput, format!("no random bits: {error}")))?;
+    Ok(LogOptions {
+        name,
+        shown: shown.to_owned(),
+        format: args.format.clone(),
+        fields: args.fields.clone(),
+        hosts: args.host.clone(),
+        methods: args.methods.clone(),
+        url: args.url.clone(),
+        seed: args.seed,
+        salt,
+    })
+}
+
+enum Fault {
+    Log(LogError),
+    Rows(io::Error),
+}
+
+/// Writes the rows whole, or leaves what was there.
+fn rows_of(args: &LogArgs, options: &LogOptions, path: &Path) -> Result<log::ImportedLog, Fault> {
+    let mut log = open(&args.file).map_err(|error| Fault::Log(error.into()))?;
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let file = tempfile::Builder::new()
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder.unwrap_or(Path::new(".")))
+        .map_err(Fault::Rows)?;
+    let mut rows = BufWriter::with_capacity(BUFFER, file);
+    let imported = log::import(&mut *log, options, &mut rows).map_err(Fault::Log)?;
+    let finish = || {
+        rows.flush()?;
+        let file = rows.into_inner().map_err(io::IntoInnerError::into_error)?;
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        Ok(())
+    };
+    finish().map_err(Fault::Rows)?;
+    Ok(imported)
+}
+
+/// A log, unpacked where it is compressed (RFC 1952, section 2.3.1).
+fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
+    let mut reader: Box<dyn BufRead> = match path.as_os_str() == "-" {
+        true => Box::new(BufReader::with_capacity(BUFFER, io::stdin())),
+        false => Box::new(BufReader::with_capacity(BUFFER, File::open(path)?)),
+    };
+    Ok(match reader.fill_buf()?.starts_with(&[0x1f, 0x8b]) {
+        true => Box::new(BufReader::with_capacity(
+            BUFFER,
+            MultiGzDecoder::new(reader),
+        )),
+        false => reader,
+    })
+}
+
+fn failure(shown: &str, error: &LogError) -> Failure {
+    let failure = Failure::text(Exit::BadInput, format!("{shown}: {error}"));
+    match error {
+        LogError::Unknown => failure.hint(format!(
+            "--format takes a name ({}), or the format as the server's configuration has it",
+            FORMATS.join(", ")
+        )),
+        LogError::Nothing { .. } => {
+            failure.hint("--methods and --host say which requests are taken")
+        }
+        LogError::Io(_) | LogError::Format(_) => failure,
+    }
+}

@@ -1,0 +1,348 @@
+//! Formats of text lines: those of nginx (`log_format`) and Apache (`LogFormat`), and names of usual ones.
+
+use std::borrow::Cow;
+
+use super::entry::{Entry, Point, Skip, unescaped};
+use super::moment::{Moment, length};
+
+/// What a stretch of a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Field {
+    Ignored,
+    Client,
+    Local,
+    Iso,
+    /// Since 1970, with so many digits to µs.
+    Epoch(usize),
+    Request,
+    Method,
+    Target,
+    Path,
+    Query,
+    Status,
+    Bytes,
+    Agent,
+    Host,
+    /// With so many digits to µs.
+    Took(usize),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Literal(Vec<u8>),
+    Field(Field),
+}
+
+/// A format of text lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Format {
+    parts: Vec<Part>,
+    pub(super) point: Point,
+    /// Whether more may follow than the format has.
+    is_open: bool,
+}
+
+const COMMON: &str =
+    "$remote_addr $_ $remote_user [$time_local] \"$request\" $status $body_bytes_sent";
+const COMBINED: &str = "$remote_addr $_ $remote_user [$time_local] \"$request\" $status $body_bytes_sent \
+                        \"$http_referer\" \"$http_user_agent\"";
+const VHOST: &str = "$host $remote_addr $_ $remote_user [$time_local] \"$request\" $status $body_bytes_sent \
+                     \"$http_referer\" \"$http_user_agent\"";
+/// Of Amazon's Application Load Balancer, to the moment at which it had the request.
+const ALB: &str = "$type $_ $elb $remote_addr $target $rt $tt $pt $status $target_status $in $bytes_sent \
+                   \"$request\" \"$http_user_agent\" $cipher $protocol $group \"$trace\" \"$host\" \"$cert\" \
+                   $priority $time_iso8601 ";
+/// Envoy's default.
+const ENVOY: &str = "[$time_iso8601] \"$request\" $status $flags $in $bytes_sent $duration $upstream \"$xff\" \
+                     \"$http_user_agent\" \"$id\" \"$http_host\"";
+
+impl Format {
+    /// A format by its name.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        let (text, point) = match name {
+            "common" => (COMMON, Point::Unknown),
+            "combined" => (COMBINED, Point::Unknown),
+            "vhost_combined" => (VHOST, Point::Unknown),
+            "alb" => (ALB, Point::Start),
+            "envoy" => (ENVOY, Point::Start),
+            _ => return None,
+        };
+        let format = Self::nginx(text).ok()?;
+        Some(Self {
+            point,
+            is_open: true,
+            ..format
+        })
+    }
+
+    /// A format as the server's configuration has it.
+    ///
+    /// # Errors
+    /// In words, what is wrong with it.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        match (text.contains('$'), text.contains('%')) {
+            (true, _) => Self::nginx(text),
+            (false, true) => Self::apache(text),
+            (false, false) => Err(format!(
+                "`{text}` is no format: write a name ({}), nginx's `log_format`, or Apache's `LogFormat`",
+                super::FORMATS.join(", ")
+            )),
+        }
+    }
+
+    fn nginx(text: &str) -> Result<Self, String> {
+        let mut parts = Parts::default();
+        let mut rest = text;
+        while let Some(at) = rest.find('$') {
+            parts.literal(&rest[..at]);
+            let after = &rest[at + 1..];
+            let (name, behind) = match after.strip_prefix('{') {
+                Some(inner) => inner
+                    .split_once('}')
+                    .ok_or_else(|| "`${` has no `}`".to_owned())?,
+                None => {
+                    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                    after.split_at(after.find(|c| !is_name(c)).unwrap_or(after.len()))
+                }
+            };
+            parts.field(variable(name))?;
+            rest = behind;
+        }
+        parts.literal(rest);
+        parts.format(Point::End)
+    }
+
+    fn apache(text: &str) -> Result<Self, String> {
+        let text = text.replace("\\\"", "\"").replace("\\t", "\t");
+        let mut parts = Parts::default();
+        let mut rest = &*text;
+        while let Some(at) = rest.find('%') {
+            parts.literal(&rest[..at]);
+            let after = &rest[at + 1..];
+            let behind =
+                after.trim_start_matches(|c: char| c.is_ascii_digit() || "!,<>".contains(c));
+            let (argument, behind) = match behind.strip_prefix('{') {
+                Some(inner) => inner
+                    .split_once('}')
+                    .ok_or_else(|| "`%{` has no `}`".to_owned())?,
+                None => ("", behind),
+            };
+            let letters = if behind.starts_with('^') { 3 } else { 1 };
+            let (code, behind) = behind
+                .split_at_checked(letters)
+                .ok_or_else(|| "the format ends with `%`".to_owned())?;
+            match (code, argument) {
+                ("%", _) => parts.literal("%"),
+                ("t", "") => {
+                    parts.literal("[");
+                    parts.field(Field::Local)?;
+                    parts.literal("]");
+                }
+                _ => parts.field(directive(code, argument)?)?,
+            }
+            rest = behind;
+        }
+        parts.literal(rest);
+        let ends = text.contains("%{end:");
+        parts.format(if ends { Point::End } else { Point::Start })
+    }
+
+    /// Whether lines have such a field.
+    fn has(&self, field: impl Fn(Field) -> bool) -> bool {
+        let is_it = |part: &Part| matches!(part, Part::Field(one) if field(*one));
+        self.parts.iter().any(is_it)
+    }
+
+    /// Whether lines say what program a client is.
+    pub(super) fn has_agent(&self) -> bool {
+        self.has(|field| field == Field::Agent)
+    }
+
+    /// What a line has.
+    pub(super) fn entry<'l>(&self, line: &'l [u8]) -> Result<Entry<'l>, Skip> {
+        let mut entry = Entry::default();
+        let (mut path, mut query) = (None, None);
+        let mut rest = line;
+        let mut parts = self.parts.iter().peekable();
+        while let Some(part) = parts.next() {
+            let field = match part {
+                Part::Literal(text) => {
+                    rest = rest.strip_prefix(&text[..]).ok_or(Skip::Format)?;
+                    continue;
+                }
+                Part::Field(field) => *field,
+            };
+            let end = match parts.peek() {
+                Some(Part::Literal(text)) => end_of(rest, text).ok_or(Skip::Format)?,
+                _ if self.is_open => rest.iter().position(|b| *b == b' ').unwrap_or(rest.len()),
+                _ => rest.len(),
+            };
+            let (value, after) = rest.split_at(end);
+            rest = after;
+            match field {
+                Field::Path => path = Some(value),
+                Field::Query => query = Some(value),
+                field => take(field, value, &mut entry)?,
+            }
+        }
+        if !rest.is_empty() && !self.is_open {
+            return Err(Skip::Format);
+        }
+        if let Some(path) = path.filter(|_| entry.target.is_empty()) {
+            let mut target = unescaped(path).into_owned();
+            let query = query.filter(|query| !query.is_empty() && *query != b"-");
+            if let Some(query) = query {
+                target.extend(if query.starts_with(b"?") {
+                    &b""[..]
+                } else {
+                    b"?"
+                });
+                target.extend(&*unescaped(query));
+            }
+            entry.target = Cow::Owned(target);
+        }
+        Ok(entry)
+    }
+}
+
+/// Where a value ends, which this text follows. A quote behind a backslash is within the value.
+fn end_of(text: &[u8], literal: &[u8]) -> Option<usize> {
+    let first = *literal.first()?;
+    let mut from = 0;
+    loop {
+        let at = from + text.get(from..)?.iter().position(|b| *b == first)?;
+        let slashes = text[..at].iter().rev().take_while(|b| **b == b'\\').count();
+        let is_within = first == b'"' && slashes % 2 == 1;
+        if text[at..].starts_with(literal) && !is_within {
+            return Some(at);
+        }
+        from = at + 1;
+    }
+}
+
+fn take<'l>(field: Field, value: &'l [u8], entry: &mut Entry<'l>) -> Result<(), Skip> {
+    let number = |value: &[u8]| std::str::from_utf8(value).ok()?.parse::<u64>().ok();
+    let moment = |moment: Option<Moment>| moment.map(Some).ok_or(Skip::Moment);
+    let text = || match value {
+        b"-" => Cow::Borrowed(&b""[..]),
+        value => unescaped(value),
+    };
+    match field {
+        Field::Ignored | Field::Path | Field::Query => {}
+        Field::Client => entry.client = text(),
+        Field::Local => entry.moment = moment(Moment::local(value))?,
+        Field::Iso => entry.moment = moment(Moment::iso(value))?,
+        Field::Epoch(digits) => entry.moment = moment(Moment::epoch(value, digits))?,
+        Field::Request => {
+            if !entry.set_request(value) {
+                return Err(Skip::Request);
+            }
+            if let Cow::Borrowed(target) = entry.target {
+                entry.target = unescaped(target);
+            }
+        }
+        Field::Method => entry.method = text(),
+        Field::Target => entry.target = text(),
+        Field::Status => entry.status = number(value).and_then(|n| u16::try_from(n).ok()),
+        Field::Bytes => entry.bytes = number(value),
+        Field::Agent => entry.agent = Some(text()),
+        Field::Host => entry.host = text(),
+        Field::Took(digits) => entry.took_us = length(value, digits),
+    }
+    Ok(())
+}
+
+/// A variable of nginx.
+fn variable(name: &str) -> Field {
+    match name {
+        "remote_addr" | "realip_remote_addr" => Field::Client,
+        "time_local" => Field::Local,
+        "time_iso8601" => Field::Iso,
+        "msec" => Field::Epoch(6),
+        "request" => Field::Request,
+        "request_method" => Field::Method,
+        "request_uri" => Field::Target,
+        "uri" | "document_uri" => Field::Path,
+        "args" | "query_string" => Field::Query,
+        "status" => Field::Status,
+        "body_bytes_sent" | "bytes_sent" => Field::Bytes,
+        "http_user_agent" => Field::Agent,
+        "host" | "http_host" | "server_name" => Field::Host,
+        "request_time" => Field::Took(6),
+        _ => Field::Ignored,
+    }
+}
+
+/// A directive of Apache (mod_log_config).
+fn directive(code: &str, argument: &str) -> Result<Field, String> {
+    let is = |name: &str| argument.eq_ignore_ascii_case(name);
+    Ok(match code {
+        "h" | "a" => Field::Client,
+        "t" => {
+            let unit = argument
+                .trim_start_matches("begin:")
+                .trim_start_matches("end:");
+            match unit {
+                "sec" => Field::Epoch(6),
+                "msec" => Field::Epoch(3),
+                "usec" => Field::Epoch(0),
+                "%Y-%m-%dT%H:%M:%S%z" | "%FT%T%z" => Field::Iso,
+                _ => {
+                    return Err(format!(
+                        "the time `%{{{argument}}}t` is not read: write it as `%t` or `%{{usec}}t` in the log"
+                    ));
+                }
+            }
+        }
+        "r" => Field::Request,
+        "m" => Field::Method,
+        "U" => Field::Path,
+        "q" => Field::Query,
+        "s" => Field::Status,
+        "b" | "B" | "O" => Field::Bytes,
+        "i" if is("user-agent") => Field::Agent,
+        "i" if is("host") => Field::Host,
+        "v" | "V" => Field::Host,
+        "D" => Field::Took(0),
+        "T" if argument == "ms" => Field::Took(3),
+        "T" if argument == "us" => Field::Took(0),
+        "T" => Field::Took(6),
+        _ => Field::Ignored,
+    })
+}
+
+#[derive(Default)]
+struct Parts(Vec<Part>);
+
+impl Parts {
+    fn literal(&mut self, text: &str) {
+        match self.0.last_mut() {
+            _ if text.is_empty() => {}
+            Some(Part::Literal(before)) => before.extend(text.bytes()),
+            _ => self.0.push(Part::Literal(text.into())),
+        }
+    }
+
+    fn field(&mut self, field: Field) -> Result<(), String> {
+        if let Some(Part::Field(_)) = self.0.last() {
+            return Err("two fields of the format have no text between them".to_owned());
+        }
+        self.0.push(Part::Field(field));
+        Ok(())
+    }
+
+    fn format(self, point: Point) -> Result<Format, String> {
+        let format = Format {
+            parts: self.0,
+            point,
+            is_open: false,
+        };
+        let moment = |field| matches!(field, Field::Local | Field::Iso | Field::Epoch(_));
+        let target = |field| matches!(field, Field::Request | Field::Target | Field::Path);
+        match (format.has(moment), format.has(target)) {
+            (false, _) => Err("the format has no time (`$time_local`, `$msec`, `%t`)".to_owned()),
+            (_, false) => Err("the format has no request (`$request`, `%r`)".to_owned()),
+            _ => Ok(format),
+        }
+    }
+}

@@ -1,0 +1,471 @@
+//! Access logs and recordings of GoReplay as load: rows with moments and paths, and the workload and study that replay
+//! them. A log goes by line by line, in bounded memory.
+
+mod entry;
+mod files;
+mod format;
+mod gor;
+mod json;
+mod moment;
+mod order;
+mod tally;
+mod target;
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::io::{self, BufRead, Read as _, Write};
+
+use entry::{Entry, Point, Skip};
+use files::Columns;
+use format::Format;
+use json::Fields;
+use order::Order;
+use tally::{Outcome, Tally};
+
+/// Names of formats.
+pub const FORMATS: [&str; 9] = [
+    "common",
+    "combined",
+    "vhost_combined",
+    "json",
+    "caddy",
+    "traefik",
+    "envoy",
+    "alb",
+    "gor",
+];
+
+/// Methods that change nothing (RFC 9110, section 9.2.1) and that are in use.
+pub const SAFE_METHODS: [&str; 3] = ["GET", "HEAD", "OPTIONS"];
+
+/// Longest line, or record of GoReplay.
+const MAX_LINE: usize = 64 << 10;
+/// Longest row, which has less than the 64 KiB that rows may have.
+const MAX_ROW: usize = 60 << 10;
+/// Longest body.
+const MAX_BODY: usize = 32 << 10;
+/// Longest name of a client's program.
+const MAX_AGENT: usize = 300;
+/// Lines that are looked at for the format.
+const LOOKED_AT: usize = 64 << 10;
+
+/// What to take of a log.
+#[derive(Debug, Clone)]
+pub struct LogOptions {
+    /// The name of the files, without their ends.
+    pub name: String,
+    /// What the log is called to people.
+    pub shown: String,
+    /// The name of a format, or the format itself; found out where none is given.
+    pub format: Option<String>,
+    /// Which member of a line of JSON is what.
+    pub fields: Vec<(String, String)>,
+    /// Take requests to these hosts alone; all where there are none.
+    pub hosts: Vec<String>,
+    /// Methods that are taken.
+    pub methods: Vec<String>,
+    /// Where the replay goes.
+    pub url: String,
+    /// Spreads stamps of whole seconds.
+    pub seed: u64,
+    /// Goes into the hash of a client's address, so that nobody can find the address by trying all.
+    pub salt: [u8; 16],
+}
+
+/// What a log became, besides the rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImportedLog {
+    /// The workload file.
+    pub workload: String,
+    /// The study file.
+    pub study: String,
+    /// What was found and what was skipped; a sentence each, without a full stop.
+    pub said: Vec<String>,
+}
+
+/// Why a log can't be imported.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// It can't be read, or the rows can't be written.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The format is none.
+    #[error("{0}")]
+    Format(String),
+    /// Its format isn't known.
+    #[error("its lines have none of the usual formats")]
+    Unknown,
+    /// No line is a request to replay.
+    #[error("no request is left: {}", said.join("; "))]
+    Nothing {
+        /// What was skipped.
+        said: Vec<String>,
+    },
+}
+
+/// How lines are read.
+enum Reader {
+    Text(Format),
+    Json(Fields),
+    Gor,
+}
+
+/// Reads a log, and writes its rows.
+///
+/// # Errors
+/// A log that can't be read, whose format isn't known, or of which nothing is left.
+pub fn import(
+    log: &mut dyn BufRead,
+    options: &LogOptions,
+    rows: &mut dyn Write,
+) -> Result<ImportedLog, LogError> {
+    let mut head = Vec::new();
+    log.take(LOOKED_AT as u64).read_to_end(&mut head)?;
+    let (reader, name) = reader(options, &head)?;
+    let mut log = head.as_slice().chain(log);
+    let mut import = Import {
+        options,
+        tally: Tally::default(),
+        order: Order::new(options.seed),
+        columns: columns(&reader, options),
+        spread: 0,
+        point: Point::Start,
+        has_took: true,
+    };
+    let mut line = Vec::new();
+    let end: &[u8] = match reader {
+        Reader::Gor => gor::SEPARATOR,
+        Reader::Text(_) | Reader::Json(_) => b"",
+    };
+    while let Some(is_whole) = next(&mut log, &mut line, end)? {
+        if line.trim_ascii().is_empty() && is_whole {
+            continue;
+        }
+        import.tally.lines += 1;
+        let taken = match is_whole {
+            true => import.line(&reader, &line),
+            false => Err(Skip::TooLong),
+        };
+        if let Err(why) = taken {
+            import.tally.skip(why);
+        }
+        while let Some((us, row)) = import.order.due() {
+            import.write(us, &row, rows)?;
+        }
+    }
+    while let Some((us, row)) = import.order.rest() {
+        import.write(us, &row, rows)?;
+    }
+    rows.flush()?;
+    import.finish(name)
+}
+
+/// How the lines are read, and what that is called.
+fn reader(options: &LogOptions, head: &[u8]) -> Result<(Reader, &'static str), LogError> {
+    let fields = || Fields::parse(&options.fields).map_err(LogError::Format);
+    let first = head.split(|b| *b == b'\n').map(<[u8]>::trim_ascii);
+    let first = first.filter(|line| !line.is_empty()).take(20);
+    let lines: Vec<&[u8]> = first.collect();
+    let is_json = |line: &&[u8]| line.starts_with(b"{");
+    match options.format.as_deref() {
+        Some("gor") => Ok((Reader::Gor, "gor")),
+        Some("json" | "caddy" | "traefik") => Ok((Reader::Json(fields()?), "json")),
+        Some("envoy") if lines.iter().any(is_json) => Ok((Reader::Json(fields()?), "json")),
+        Some(named) => {
+            let format = Format::named(named).map_or_else(|| Format::parse(named), Ok);
+            format
+                .map(|format| (Reader::Text(format), "the format"))
+                .map_err(LogError::Format)
+        }
+        None if lines.contains(&gor::SEPARATOR) => Ok((Reader::Gor, "gor")),
+        None if lines.iter().any(is_json) => Ok((Reader::Json(fields()?), "json")),
+        None => {
+            // The longest first: each takes what the next one would, too.
+            let names = ["alb", "envoy", "vhost_combined", "combined", "common"];
+            let read = |name| {
+                let format = Format::named(name)?;
+                let is_read = lines.iter().any(|line| format.entry(line).is_ok());
+                is_read.then_some((Reader::Text(format), name))
+            };
+            names.into_iter().find_map(read).ok_or(LogError::Unknown)
+        }
+    }
+}
+
+/// What columns rows have, where lines needn't be seen for that.
+fn columns(reader: &Reader, options: &LogOptions) -> Option<Columns> {
+    let is_safe = |method: &String| SAFE_METHODS.contains(&&**method);
+    match reader {
+        Reader::Text(format) => Some(Columns {
+            has_agent: format.has_agent(),
+            has_body: false,
+        }),
+        Reader::Gor => Some(Columns {
+            has_agent: true,
+            has_body: !options.methods.iter().all(is_safe),
+        }),
+        Reader::Json(_) => None,
+    }
+}
+
+/// The next line, or with an `end` all before the next line that is it. False where it was too long, `None` at the
+/// end of the log.
+fn next(log: &mut dyn BufRead, line: &mut Vec<u8>, end: &[u8]) -> io::Result<Option<bool>> {
+    line.clear();
+    let mut is_whole = true;
+    let mut has_begun = false;
+    loop {
+        let begin = line.len();
+        let limit = (MAX_LINE - begin) as u64;
+        let count = log.take(limit).read_until(b'\n', line)?;
+        let has_end = line.ends_with(b"\n");
+        if count == 0 && limit > 0 {
+            return Ok(has_begun.then_some(is_whole));
+        }
+        has_begun = true;
+        if !has_end && line.len() >= MAX_LINE {
+            // What follows is a part of it that nobody needs.
+            is_whole = false;
+            line.clear();
+            continue;
+        }
+        if end.is_empty() {
+            while line.last().is_some_and(|b| b"\r\n".contains(b)) {
+                line.pop();
+            }
+            return Ok(Some(is_whole));
+        }
+        if line[begin..].trim_ascii() == end {
+            // A line end belongs to it.
+            line.truncate(begin.saturating_sub(1));
+            return Ok(Some(is_whole));
+        }
+        if line.len() >= MAX_LINE {
+            is_whole = false;
+            line.clear();
+        }
+    }
+}
+
+/// A log as it goes by.
+struct Import<'o> {
+    options: &'o LogOptions,
+    tally: Tally,
+    order: Order,
+    /// What columns rows have, as the first one has them.
+    columns: Option<Columns>,
+    /// Rows whose moment is of a whole second.
+    spread: u64,
+    /// What the moments of rows are of their requests.
+    point: Point,
+    /// Whether all said how long they took.
+    has_took: bool,
+}
+
+impl Import<'_> {
+    fn line(&mut self, reader: &Reader, line: &[u8]) -> Result<(), Skip> {
+        let (entry, point) = match reader {
+            Reader::Text(format) => (format.entry(line)?, format.point),
+            Reader::Json(fields) => fields.entry(line)?,
+            Reader::Gor => match gor::entry(line)? {
+                Some(entry) => (entry, Point::Start),
+                // An answer.
+                None => return Ok(()),
+            },
+        };
+        self.take(&entry, point)
+    }
+
+    fn take(&mut self, entry: &Entry<'_>, point: Point) -> Result<(), Skip> {
+        let moment = entry.moment.ok_or(Skip::Moment)?;
+        let method = std::str::from_utf8(&entry.method).map_err(|_| Skip::Request)?;
+        let is_method = |b: u8| b.is_ascii_uppercase() || b == b'-' || b == b'_';
+        if method.is_empty() || method.len() > 32 || !method.bytes().all(is_method) {
+            return Err(Skip::Request);
+        }
+        if !self.options.methods.iter().any(|one| one == method) {
+            return Err(Skip::Method);
+        }
+        let target = target::target(&entry.target)?;
+        let host = match &target.host {
+            Some(host) => host.as_bytes(),
+            None => &*entry.host,
+        };
+        let hosts = &self.options.hosts;
+        let is_it = |one: &String| {
+            let is_same = |host: &[u8]| host.eq_ignore_ascii_case(one.as_bytes());
+            is_same(host) || is_same(without_port(host))
+        };
+        if !hosts.is_empty() && !hosts.iter().any(is_it) {
+            return Err(Skip::Host);
+        }
+        let columns = *self.columns.get_or_insert(Columns {
+            has_agent: entry.agent.is_some(),
+            has_body: false,
+        });
+        let outcome = Outcome::of(entry.status);
+        let row = self.row(entry, (method, outcome, &target.text), columns)?;
+        if !self
+            .tally
+            .take(method, outcome, &target.text[..target.path_bytes])
+        {
+            return Err(Skip::Method);
+        }
+        self.tally.drop_values(target.dropped);
+        let shift = match (point, entry.took_us) {
+            (Point::End, Some(took)) => -took,
+            (Point::End, None) => {
+                self.has_took = false;
+                0
+            }
+            (Point::Start | Point::Unknown, _) => 0,
+        };
+        self.point = point;
+        match moment.is_whole {
+            true => {
+                self.spread += 1;
+                self.order.push_whole(moment.us, shift, row);
+            }
+            false => self.order.push(moment.us + shift, row),
+        }
+        Ok(())
+    }
+
+    /// A row but for its moment.
+    fn row(
+        &self,
+        entry: &Entry<'_>,
+        (method, outcome, path): (&str, Outcome, &str),
+        columns: Columns,
+    ) -> Result<String, Skip> {
+        let mut row =
+            String::with_capacity(path.len() + entry.agent.as_ref().map_or(0, |a| a.len()) + 120);
+        let _ = write!(row, ",\"kind\":\"{method} {}\"", outcome.name());
+        let mut member = |name: &str, value: &str| {
+            let _ = write!(row, ",\"{name}\":");
+            let is_plain = |b: u8| matches!(b, b' '..=b'~') && b != b'"' && b != b'\\';
+            match value.bytes().all(is_plain) {
+                true => row.extend(["\"", value, "\""]),
+                false => row.push_str(&serde_json::Value::from(value).to_string()),
+            }
+        };
+        member("path", path);
+        if columns.has_agent {
+            let agent = entry.agent.as_deref().filter(|agent| !agent.is_empty());
+            member("agent", &header(agent.unwrap_or(b"-")));
+        }
+        if columns.has_body {
+            if entry.body.len() > MAX_BODY {
+                return Err(Skip::Body);
+            }
+            let body = std::str::from_utf8(&entry.body).map_err(|_| Skip::Body)?;
+            let kind = match &*entry.content_type {
+                b"" => b"application/octet-stream",
+                kind => kind,
+            };
+            member("type", &header(kind));
+            member("body", body);
+        } else if !entry.body.is_empty() {
+            return Err(Skip::Body);
+        }
+        if !entry.client.is_empty() {
+            member("client", &self.client(&entry.client));
+        } else {
+            member("client", "-");
+        }
+        let _ = write!(row, ",\"status\":{}", entry.status.unwrap_or(0));
+        let _ = write!(row, ",\"bytes\":{}}}", entry.bytes.unwrap_or(0));
+        match row.len() > MAX_ROW {
+            true => Err(Skip::TooLong),
+            false => Ok(row),
+        }
+    }
+
+    /// Stands for an address, the same for all of its requests.
+    fn client(&self, address: &[u8]) -> String {
+        let salted = [&self.options.salt[..], without_port(address)].concat();
+        let hash = lab_workload::sha256(&salted);
+        hash.get(..12).unwrap_or_default().to_owned()
+    }
+
+    fn write(&mut self, us: i64, row: &str, rows: &mut dyn Write) -> io::Result<()> {
+        self.tally.written(us);
+        writeln!(rows, "{{\"time_us\":{us}{row}")
+    }
+
+    fn finish(self, format: &str) -> Result<ImportedLog, LogError> {
+        let (tally, options) = (self.tally, self.options);
+        if tally.taken == 0 {
+            return Err(LogError::Nothing {
+                said: tally.reasons(),
+            });
+        }
+        let mut said = tally.said();
+        if options.format.is_none() {
+            said.insert(0, format!("read as {format}"));
+        }
+        match self.point {
+            Point::Start => {}
+            Point::End if self.has_took => {}
+            Point::End => said.push(
+                "the log has the moments at which requests ended, and not how long they took: they are replayed at \
+                 those"
+                    .to_owned(),
+            ),
+            Point::Unknown => said.push(
+                "this format has the moment at which a request began (Apache) or ended (nginx): it is replayed at that"
+                    .to_owned(),
+            ),
+        }
+        if self.spread > 0 {
+            said.push(format!(
+                "stamps of whole seconds: {}, whose requests are spread evenly over the second by the seed {}",
+                self.spread, options.seed
+            ));
+        }
+        if self.order.late > 0 {
+            said.push(format!(
+                "requests out of order by more than is held in memory: {}, which are moved to the moment of the one before",
+                self.order.late
+            ));
+        }
+        let columns = self.columns.unwrap_or_default();
+        Ok(ImportedLog {
+            workload: files::workload(&options.name, &options.shown, columns, &tally),
+            study: files::study(&options.name, &options.shown, &options.url, &tally),
+            said,
+        })
+    }
+}
+
+/// A host or an address without `:443`. An address of IPv6 without brackets is as it is.
+fn without_port(host: &[u8]) -> &[u8] {
+    let colon = host.iter().rposition(|b| *b == b':');
+    let colon = colon.filter(|at| {
+        let is_port = host[at + 1..].iter().all(u8::is_ascii_digit);
+        is_port && (!host[..*at].contains(&b':') || host[..*at].ends_with(b"]"))
+    });
+    &host[..colon.unwrap_or(host.len())]
+}
+
+/// A header's value: one line of visible characters.
+fn header(value: &[u8]) -> Cow<'_, str> {
+    let value = &value[..value.len().min(MAX_AGENT)];
+    let is_visible = |b: &u8| (b' '..=b'~').contains(b);
+    let text = match std::str::from_utf8(value) {
+        Ok(text) if value.iter().all(is_visible) => Cow::Borrowed(text.trim()),
+        _ => {
+            let visible = |b: &u8| if is_visible(b) { char::from(*b) } else { '?' };
+            let text: String = value.iter().map(visible).collect();
+            Cow::Owned(text.trim().to_owned())
+        }
+    };
+    if text.is_empty() {
+        Cow::Borrowed("-")
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,246 @@
+//! What a log was found to have, as it is told to who imports it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::entry::Skip;
+
+/// Most paths that are counted at a time; then those that came once make room.
+const MAX_PATHS: usize = 20_000;
+/// What of a path is told from others.
+const MAX_PATH: usize = 200;
+/// Paths that are shown.
+const TOP: usize = 10;
+/// Most names of dropped values that are told.
+const MAX_NAMES: usize = 20;
+/// Most kinds of requests, each of which is a step.
+pub(super) const MAX_KINDS: usize = 60;
+
+/// What a log was found to have.
+#[derive(Default)]
+pub(super) struct Tally {
+    pub(super) lines: u64,
+    pub(super) taken: u64,
+    skipped: BTreeMap<Skip, (u64, u64)>,
+    methods: BTreeMap<String, u64>,
+    /// Kinds of requests, by method and outcome.
+    pub(super) kinds: BTreeMap<(String, Outcome), u64>,
+    paths: HashMap<String, u64>,
+    has_evicted: bool,
+    dropped: u64,
+    names: Vec<String>,
+    /// The first moment, µs.
+    first: Option<i64>,
+    last: i64,
+    second: i64,
+    in_second: u64,
+    busiest: u64,
+}
+
+/// What the log says that a request was answered with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Outcome {
+    Good,
+    Redirect,
+    Refused,
+    /// A status of the server's own failure, of a client that left, or none.
+    Other,
+}
+
+impl Outcome {
+    pub(super) fn of(status: Option<u16>) -> Self {
+        match status {
+            Some(200..=299) => Self::Good,
+            Some(300..=399) => Self::Redirect,
+            // 444, 494 to 499: nginx, of connections that ended before an answer.
+            Some(400..=443 | 445..=493) => Self::Refused,
+            _ => Self::Other,
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Good => "2xx",
+            Self::Redirect => "3xx",
+            Self::Refused => "4xx",
+            Self::Other => "other",
+        }
+    }
+
+    /// As `expect` has it.
+    pub(super) fn expect(self) -> &'static str {
+        match self {
+            Self::Good => "2xx",
+            // A 304 answers a condition that is not sent again.
+            Self::Redirect => "[2xx, 3xx]",
+            Self::Refused => "4xx",
+            Self::Other => "200..599",
+        }
+    }
+}
+
+impl Tally {
+    pub(super) fn skip(&mut self, why: Skip) {
+        let (count, _) = self.skipped.entry(why).or_insert((0, self.lines));
+        *count += 1;
+    }
+
+    /// A request that is taken; false where there are too many kinds.
+    pub(super) fn take(&mut self, method: &str, outcome: Outcome, path: &str) -> bool {
+        let is_known = self
+            .kinds
+            .keys()
+            .any(|(known, of)| known == method && *of == outcome);
+        if !is_known && self.kinds.len() >= MAX_KINDS {
+            return false;
+        }
+        match self
+            .kinds
+            .iter_mut()
+            .find(|((known, of), _)| known == method && *of == outcome)
+        {
+            Some((_, count)) => *count += 1,
+            None => {
+                self.kinds.insert((method.to_owned(), outcome), 1);
+            }
+        }
+        match self.methods.get_mut(method) {
+            Some(count) => *count += 1,
+            None => {
+                self.methods.insert(method.to_owned(), 1);
+            }
+        }
+        // Paths are ASCII.
+        let path = path.get(..MAX_PATH).unwrap_or(path);
+        match self.paths.get_mut(path) {
+            Some(count) => *count += 1,
+            None => {
+                if self.paths.len() >= MAX_PATHS {
+                    self.make_room();
+                }
+                self.paths.insert(path.to_owned(), 1);
+            }
+        }
+        self.taken += 1;
+        true
+    }
+
+    /// Takes from each path what the rarest half has: what is left undercounts by as much at most.
+    fn make_room(&mut self) {
+        self.has_evicted = true;
+        let mut counts: Vec<u64> = self.paths.values().copied().collect();
+        let (_, middle, _) = counts.select_nth_unstable(MAX_PATHS / 2);
+        let middle = *middle;
+        self.paths.retain(|_, count| {
+            *count = count.saturating_sub(middle);
+            *count > 0
+        });
+    }
+
+    pub(super) fn drop_values(&mut self, names: Vec<String>) {
+        self.dropped += u64::from(!names.is_empty());
+        for name in names {
+            if self.names.len() < MAX_NAMES && !self.names.contains(&name) {
+                self.names.push(name);
+            }
+        }
+    }
+
+    /// A row as it is written, in the order of the moments.
+    pub(super) fn written(&mut self, us: i64) {
+        let second = us.div_euclid(1_000_000);
+        if self.first.is_none() || second != self.second {
+            (self.second, self.in_second) = (second, 0);
+        }
+        self.first.get_or_insert(us);
+        self.last = us;
+        self.in_second += 1;
+        self.busiest = self.busiest.max(self.in_second);
+    }
+
+    /// Requests of the busiest second.
+    pub(super) fn busiest(&self) -> u64 {
+        self.busiest
+    }
+
+    /// From the first to the last request, s.
+    pub(super) fn seconds(&self) -> f64 {
+        self.first
+            .map_or(0.0, |first| (self.last - first) as f64 / 1e6)
+    }
+
+    /// In sentences without full stops.
+    pub(super) fn said(&self) -> Vec<String> {
+        let mut said = Vec::new();
+        let (seconds, taken) = (self.seconds(), self.taken);
+        let rate = taken as f64 / seconds.max(1.0);
+        said.push(format!(
+            "{taken} of {} lines are requests to replay, over {}: {rate:.1}/s on average, {} in the busiest second",
+            self.lines,
+            time(seconds),
+            self.busiest
+        ));
+        let share = |count: u64| 100.0 * count as f64 / taken.max(1) as f64;
+        let methods = sorted(self.methods.iter());
+        let methods = methods
+            .iter()
+            .map(|(name, n)| format!("{name} {:.1} %", share(*n)));
+        said.push(format!(
+            "methods: {}",
+            methods.collect::<Vec<_>>().join(", ")
+        ));
+        let paths = sorted(self.paths.iter());
+        let about = if self.has_evicted { "about " } else { "" };
+        let paths = paths.iter().take(TOP);
+        let paths = paths.map(|(path, n)| format!("{} {about}{n}", short(path)));
+        said.push(format!("paths: {}", paths.collect::<Vec<_>>().join(", ")));
+        said.extend(
+            self.reasons()
+                .into_iter()
+                .map(|reason| format!("skipped {reason}")),
+        );
+        if self.dropped > 0 {
+            said.push(format!(
+                "values under {} in queries look like secrets and are dropped (requests: {})",
+                self.names
+                    .iter()
+                    .map(|name| short(name))
+                    .collect::<Vec<_>>()
+                    .join(", "),
+                self.dropped
+            ));
+        }
+        said
+    }
+
+    /// What was skipped, where nothing was taken.
+    pub(super) fn reasons(&self) -> Vec<String> {
+        let reason = |(why, (count, line)): (&Skip, &(u64, u64))| {
+            format!("{count}: {} (the first is line {line})", why.reason())
+        };
+        self.skipped.iter().map(reason).collect()
+    }
+}
+
+/// The most frequent first.
+fn sorted<'t>(counts: impl Iterator<Item = (&'t String, &'t u64)>) -> Vec<(&'t str, u64)> {
+    let mut all: Vec<_> = counts.map(|(name, count)| (&**name, *count)).collect();
+    all.sort_by(|(a, n), (b, m)| m.cmp(n).then(a.cmp(b)));
+    all
+}
+
+/// At most so much of a text as a line has room for, without what a terminal might obey.
+fn short(text: &str) -> String {
+    const SHOWN: usize = 60;
+    let visible = |c: char| if c.is_control() { '?' } else { c };
+    let start: String = text.chars().take(SHOWN).map(visible).collect();
+    let more = if start.len() < text.len() { "…" } else { "" };
+    format!("`{start}{more}`")
+}
+
+fn time(seconds: f64) -> String {
+    match seconds {
+        ..120.0 => format!("{seconds:.0} s"),
+        ..7200.0 => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{:.1} h", seconds / 3600.0),
+    }
+}

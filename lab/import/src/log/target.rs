@@ -1,0 +1,149 @@
+//! What a request asked for, as it can be asked for again: a path of visible characters, without secrets.
+
+use std::fmt::Write as _;
+
+use lab_workload::looks_secret;
+use percent_encoding::percent_decode;
+
+use super::entry::Skip;
+
+/// Longest path that is taken.
+const MAX_BYTES: usize = 8 << 10;
+
+/// A path with its query.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Target {
+    pub(super) text: String,
+    /// Where the query begins; the length where there is none.
+    pub(super) path_bytes: usize,
+    /// The host, where the request line named one.
+    pub(super) host: Option<String>,
+    /// Names of the values that were dropped.
+    pub(super) dropped: Vec<String>,
+}
+
+/// Reads a target of a request line.
+pub(super) fn target(raw: &[u8]) -> Result<Target, Skip> {
+    if raw.len() > MAX_BYTES {
+        return Err(Skip::TooLong);
+    }
+    let (host, rest) = match absolute(raw) {
+        Some((host, rest)) => (Some(String::from_utf8_lossy(host).into_owned()), rest),
+        None => (None, raw),
+    };
+    let rest = rest.split(|b| *b == b'#').next().unwrap_or_default();
+    let (path, query) = match rest.iter().position(|b| *b == b'?') {
+        Some(at) => (&rest[..at], Some(&rest[at + 1..])),
+        None => (rest, None),
+    };
+    let mut found = Target {
+        text: String::with_capacity(rest.len() + 1),
+        path_bytes: 0,
+        host,
+        dropped: Vec::new(),
+    };
+    match path {
+        [b'/', ..] => push(path, &mut found.text),
+        // `http://host` and `http://host?a=b` ask for the root.
+        [] if found.host.is_some() => found.text.push('/'),
+        _ => return Err(Skip::Path),
+    }
+    found.path_bytes = found.text.len();
+    let mut sign = '?';
+    for pair in query
+        .into_iter()
+        .flat_map(|query| query.split(|b| *b == b'&'))
+    {
+        let name = pair.split(|b| *b == b'=').next().unwrap_or_default();
+        let name = percent_decode(name).decode_utf8_lossy();
+        if looks_secret(&name) {
+            found.dropped.push(name.into_owned());
+            continue;
+        }
+        found.text.push(sign);
+        push(pair, &mut found.text);
+        sign = '&';
+    }
+    match found.text.len() > MAX_BYTES {
+        true => Err(Skip::TooLong),
+        false => Ok(found),
+    }
+}
+
+/// Host, with its port but the usual ones, and the rest of `http://user@host:port/path`.
+fn absolute(raw: &[u8]) -> Option<(&[u8], &[u8])> {
+    const SCHEMES: [(&[u8], &[u8]); 2] = [(b"http://", b":80"), (b"https://", b":443")];
+    let (rest, port) = SCHEMES
+        .iter()
+        .find_map(|(scheme, port)| Some((raw.strip_prefix(*scheme)?, *port)))?;
+    let end = rest.iter().position(|b| b"/?#".contains(b));
+    let (host, path) = rest.split_at(end.unwrap_or(rest.len()));
+    let host = host.rsplit(|b| *b == b'@').next().unwrap_or_default();
+    Some((host.strip_suffix(port).unwrap_or(host), path))
+}
+
+/// Appends text of a URL; what has no place in one is percent-encoded (RFC 3986, section 2).
+fn push(raw: &[u8], out: &mut String) {
+    let is_plain = |b: &u8| matches!(b, b'!'..=b'~') && !b"\"<>\\^`{|}".contains(b);
+    match std::str::from_utf8(raw) {
+        Ok(text) if raw.iter().all(is_plain) => out.push_str(text),
+        _ => {
+            for byte in raw {
+                if is_plain(byte) {
+                    out.push(char::from(*byte));
+                } else {
+                    // Writing to a string can't fail.
+                    let _ = write!(out, "%{byte:02X}");
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_paths_of_visible_characters_without_secrets() {
+        let check = |raw: &str, expected: &str, host: Option<&str>, dropped: &[&str]| {
+            let found = target(raw.as_bytes()).unwrap();
+            assert_eq!(found.text, expected, "{raw}");
+            assert_eq!(found.host.as_deref(), host, "{raw}");
+            assert_eq!(found.dropped, dropped, "{raw}");
+        };
+        check("/", "/", None, &[]);
+        check("/a b/ä?q=1&q=2", "/a%20b/%C3%A4?q=1&q=2", None, &[]);
+        check("/a%20b?x#frag", "/a%20b?x", None, &[]);
+        check(
+            "/a?token=1&n=2&api%5Fkey=3",
+            "/a?n=2",
+            None,
+            &["token", "api_key"],
+        );
+        check("/a?password=x", "/a", None, &["password"]);
+        check(
+            "http://ada:pw@shop.example:80/a?b",
+            "/a?b",
+            Some("shop.example"),
+            &[],
+        );
+        check(
+            "https://shop.example:8443?b=1",
+            "/?b=1",
+            Some("shop.example:8443"),
+            &[],
+        );
+        check(
+            "/{{ 7 * 7 }}{%x%}",
+            "/%7B%7B%207%20*%207%20%7D%7D%7B%x%%7D",
+            None,
+            &[],
+        );
+        for bad in ["", "*", "example.org:443", "\\x16\\x03"] {
+            assert_eq!(target(bad.as_bytes()), Err(Skip::Path), "{bad}");
+        }
+        let long = format!("/{}", "x".repeat(MAX_BYTES));
+        assert_eq!(target(long.as_bytes()), Err(Skip::TooLong));
+    }
+}
