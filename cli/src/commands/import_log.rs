@@ -1,12 +1,13 @@
 //! `plimsoll import log`: the log of a server as load.
 
 use std::fs::{File, Permissions};
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
 use lab_import::log::{self, FORMATS, LogError, LogOptions};
+use tempfile::NamedTempFile;
 
 use crate::beginning::LogArgs;
 use crate::commands::{print, written};
@@ -86,15 +87,15 @@ fn rows_of(args: &LogArgs, options: &LogOptions, path: &Path) -> Result<log::Imp
         .map_err(Fault::Rows)?;
     let mut rows = BufWriter::with_capacity(BUFFER, file);
     let imported = log::import(&mut *log, options, &mut rows).map_err(Fault::Log)?;
-    let finish = || {
-        rows.flush()?;
-        let file = rows.into_inner().map_err(io::IntoInnerError::into_error)?;
-        file.as_file().sync_all()?;
-        file.persist(path)?;
-        Ok(())
-    };
-    finish().map_err(Fault::Rows)?;
+    keep(rows, path).map_err(Fault::Rows)?;
     Ok(imported)
+}
+
+fn keep(rows: BufWriter<NamedTempFile>, path: &Path) -> io::Result<()> {
+    let file = rows.into_inner().map_err(io::IntoInnerError::into_error)?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
 }
 
 /// A log, unpacked where it is compressed (RFC 1952, section 2.3.1).

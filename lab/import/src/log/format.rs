@@ -5,6 +5,19 @@ use std::borrow::Cow;
 use super::entry::{Entry, Point, Skip, unescaped};
 use super::moment::{Moment, length};
 
+/// Names of formats.
+pub const FORMATS: [&str; 9] = [
+    "common",
+    "combined",
+    "vhost_combined",
+    "json",
+    "caddy",
+    "traefik",
+    "envoy",
+    "alb",
+    "gor",
+];
+
 /// What a stretch of a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Field {
@@ -85,7 +98,7 @@ impl Format {
             (false, true) => Self::apache(text),
             (false, false) => Err(format!(
                 "`{text}` is no format: write a name ({}), nginx's `log_format`, or Apache's `LogFormat`",
-                super::FORMATS.join(", ")
+                FORMATS.join(", ")
             )),
         }
     }

@@ -17,23 +17,11 @@ use std::io::{self, BufRead, Read as _, Write};
 
 use entry::{Entry, Point, Skip};
 use files::Columns;
+pub use format::FORMATS;
 use format::Format;
 use json::Fields;
 use order::Order;
 use tally::{Outcome, Tally};
-
-/// Names of formats.
-pub const FORMATS: [&str; 9] = [
-    "common",
-    "combined",
-    "vhost_combined",
-    "json",
-    "caddy",
-    "traefik",
-    "envoy",
-    "alb",
-    "gor",
-];
 
 /// Methods that change nothing (RFC 9110, section 9.2.1) and that are in use.
 pub const SAFE_METHODS: [&str; 3] = ["GET", "HEAD", "OPTIONS"];
