@@ -7,8 +7,12 @@ use base64::engine::general_purpose::{
     GeneralPurpose, GeneralPurposeConfig, STANDARD, URL_SAFE_NO_PAD,
 };
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// How bytes are written as a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Encoding {
     /// Two lower-case digits a byte.
     Hex,

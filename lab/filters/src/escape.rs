@@ -22,6 +22,8 @@ pub enum Escape {
     PartName,
     /// Inside quotes in which a backslash stands before quotes and backslashes.
     Quoted,
+    /// As it is, in a signature, whose expressions may name parts of the request ([`crate::sign::PARTS`]).
+    Signed,
     /// Nowhere: the whole text is one expression, and its value `true` or `false`.
     Condition,
 }
@@ -30,7 +32,7 @@ impl Escape {
     /// Escapes what `out` holds from `start` on. Allocates only where something must change.
     pub fn apply(self, out: &mut String, start: usize) {
         match self {
-            Self::None | Self::Condition => {}
+            Self::None | Self::Condition | Self::Signed => {}
             Self::JsonText => escape_json(out, start),
             Self::JsonValue | Self::JsonString => {
                 escape_json(out, start);

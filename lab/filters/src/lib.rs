@@ -12,6 +12,9 @@ mod json_schema;
 pub mod json_text;
 mod number;
 mod pattern;
+mod protobuf;
+mod secret_name;
+pub mod sign;
 mod token;
 mod xml_path;
 
@@ -30,6 +33,10 @@ pub use json_path::{JsonPath, JsonStep};
 pub use json_schema::{JsonSchema, JsonSchemaError, MAX_SCHEMA_BYTES};
 pub use number::{compare_numbers, is_json_number, is_same_number};
 pub use pattern::regex;
+pub use protobuf::{
+    Descriptors, DescriptorsError, Field, MAX_DESCRIPTOR_BYTES, MAX_READ_BYTES, MessageKind, Method,
+};
+pub use secret_name::looks_secret;
 pub use token::is_random;
 pub use xml_path::{XmlPath, XmlPathError};
 

@@ -92,7 +92,8 @@ pub(crate) fn claims(token: &str) -> Result<Value, String> {
     serde_json::from_slice(&bytes).map_err(|_| no_token())
 }
 
-fn signature(algorithm: &str, key: &[u8], signed: &[u8]) -> Result<Vec<u8>, String> {
+/// The signature of a text by an algorithm of JSON Web Signatures.
+pub(crate) fn signature(algorithm: &str, key: &[u8], signed: &[u8]) -> Result<Vec<u8>, String> {
     match algorithm {
         "HS256" => return tag(Hash::Sha256, key, signed),
         "HS384" => return tag(Hash::Sha384, key, signed),

@@ -10,7 +10,6 @@ mod file;
 pub mod host;
 pub mod kept;
 pub mod machine;
-mod nearest;
 pub mod node;
 pub mod reach;
 mod read;
@@ -20,8 +19,6 @@ mod setting;
 mod source;
 mod storage;
 pub mod template_words;
-mod text_error;
-pub mod units;
 
 pub use addresses::AddressRange;
 pub use agents::{Agents, Which};
@@ -30,7 +27,9 @@ pub use file::{
     At, BasicFile, Container, Count, Decode, Fields, HoldTime, Json, Levels, Limit, OneOrMany,
     Rate, Scalar, Size, Table, Time, WaitTime, WorkloadFile, schema_workload, unexpected,
 };
-pub use nearest::{nearest, one_of};
+pub use lab_units::nearest::{nearest, one_of};
+pub use lab_units::{TextError, units};
+use lab_units::{nearest, text_error};
 pub use read::{
     Environment, Files, beside, check_short_name, decode, first_file, has_gap, header_problem,
     level, method_problem, read_workload, read_yaml, switch, unknown_name, workload_with,
@@ -41,4 +40,3 @@ pub use source::{SourceFile, Span};
 pub use storage::{
     FilesystemFile, FilesystemSpec, FilesystemTemplate, StorageFile, StorageTemplate,
 };
-pub use text_error::TextError;

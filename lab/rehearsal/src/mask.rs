@@ -25,6 +25,8 @@ pub(crate) fn is_telling(name: &str) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Secrets {
     shown: bool,
+    /// Headers that requests are signed by, in lower case.
+    signed: Vec<String>,
     /// Longest first, so that a part doesn't spoil the whole.
     known: Vec<String>,
 }
@@ -34,8 +36,13 @@ impl Secrets {
     pub(crate) fn shown() -> Self {
         Self {
             shown: true,
-            known: Vec::new(),
+            ..Self::default()
         }
+    }
+
+    /// Headers of these names, in lower case, are secret.
+    pub(crate) fn signed_by(&mut self, headers: Vec<String>) {
+        self.signed.extend(headers);
     }
 
     pub(crate) fn are_shown(&self) -> bool {
@@ -124,7 +131,9 @@ impl Secrets {
                         .map_or(value.as_str(), |(_, rest)| rest);
                     self.learn(secret);
                 }
-                name if is_telling(name) => self.learn(value),
+                name if is_telling(name) || self.signed.iter().any(|one| one == name) => {
+                    self.learn(value);
+                }
                 _ => {}
             }
         }

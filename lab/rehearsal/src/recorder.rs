@@ -94,6 +94,13 @@ impl Recorder {
         let mut requests = of(Phase::Setup, &workload.setup);
         requests.extend(of(Phase::Session, &workload.session.steps));
         let steps = workload.session.steps.iter();
+        let mut secrets = match show_secrets {
+            true => Secrets::shown(),
+            false => Secrets::default(),
+        };
+        for sign in requests.iter().filter_map(|one| one.asked.sign.as_ref()) {
+            secrets.signed_by(sign.secret_headers(|text, name| text.source().contains(name)));
+        }
         Self {
             requests,
             steps: steps
@@ -101,10 +108,7 @@ impl Recorder {
                 .collect(),
             state: RefCell::new(State {
                 listener,
-                secrets: match show_secrets {
-                    true => Secrets::shown(),
-                    false => Secrets::default(),
-                },
+                secrets,
                 wire: Vec::new(),
                 lines: Vec::new(),
                 connected: None,

@@ -24,6 +24,7 @@ mod published;
 mod reference;
 mod schema;
 mod shares;
+mod signing;
 mod template;
 mod template_law;
 mod transfer;

@@ -28,6 +28,7 @@ impl<T> Request<T> {
             compressed: false,
             follow: 0,
             events: None,
+            sign: None,
             said: None,
         }
     }

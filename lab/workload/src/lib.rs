@@ -20,11 +20,10 @@ mod message;
 mod mix;
 mod model;
 mod predict;
-mod protobuf;
 mod render_error;
 mod ring;
 mod scope;
-mod secret_name;
+mod signer;
 mod size;
 mod slot;
 mod speech;
@@ -44,6 +43,11 @@ pub use control::{Control, Group, Retry, Until, Visitor};
 pub use data::{Bytes, Data, Each, Table, TableError};
 pub use expectation::{Comparison, Expectation, JsonState};
 pub use given::{Asked, Given};
+pub use lab_filters::looks_secret;
+pub use lab_filters::sign;
+pub use lab_filters::{
+    Descriptors, DescriptorsError, Field, MAX_DESCRIPTOR_BYTES, MAX_READ_BYTES, MessageKind, Method,
+};
 pub use lab_filters::{
     HtmlPath, HtmlPathError, JsonPath, JsonSchema, JsonSchemaError, JsonStep, MAX_SCHEMA_BYTES,
     XmlPath, XmlPathError, compare_numbers, is_json_number, is_same_number, json_text,
@@ -61,12 +65,9 @@ pub use predict::{
     Arrivals, PopulationPrediction, Prediction, Range, Span, StagePrediction, StepPrediction,
     predict, predict_mix,
 };
-pub use protobuf::{
-    Descriptors, DescriptorsError, Field, MAX_DESCRIPTOR_BYTES, MAX_READ_BYTES, MessageKind, Method,
-};
 pub use render_error::RenderError;
 pub use scope::{DEFAULT_DATES_FROM, JsonValue, PASSWORD, Slot, User, UserScope};
-pub use secret_name::looks_secret;
+pub use signer::Signer;
 pub use size::{SizeError, size};
 pub use speech::{Call, GRPC_STATUSES, Said, SignIn, Speech, Way};
 pub use stage::{MAX_STAGES, Stage, Visit, are_sound, visits};

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lab_filters::JsonSchema;
+use lab_filters::sign::Sign;
 use serde::{Deserialize, Serialize};
 
 use crate::attached::Attached;
@@ -19,11 +20,11 @@ use crate::expectation::Expectation;
 use crate::given::{Asked, Given};
 use crate::level::Parameters;
 use crate::measure::Measure;
-use crate::protobuf::Descriptors;
 use crate::scope::Slot;
 use crate::speech::{Said, Speech};
 use crate::template::{Template, Unseeded};
 use crate::wait::{Chance, Wait, divide};
+use lab_filters::Descriptors;
 
 /// What virtual users do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -158,6 +159,9 @@ pub struct Request<T = Template> {
     /// That its answer is a stream of events, and which of them is the last.
     #[serde(default = "no_events")]
     pub events: Option<Events<T>>,
+    /// How it is signed.
+    #[serde(default = "nothing", skip_serializing_if = "Option::is_none")]
+    pub sign: Option<Box<Sign<T>>>,
     /// What it says where its workload speaks another protocol than HTTP: then only `expect`, `answer`,
     /// and `captures` count besides. The `target`, which is empty, is rendered first all the same.
     #[serde(default = "nothing_said")]
@@ -295,7 +299,7 @@ impl Workload {
             slot.into_iter().for_each(|slot| unseeded.hold(slot));
         }
         let mut is_unseeded = |step: &Step| {
-            let mut found = false;
+            let mut found = step.requests.iter().any(Request::has_signed_time);
             let looked = steps(std::slice::from_ref(step), &mut |template: &Template| {
                 found |= template.is_unseeded(&mut unseeded);
                 Ok::<(), std::convert::Infallible>(())
@@ -456,6 +460,11 @@ impl<T> Request<T> {
             compressed: self.compressed,
             follow: self.follow,
             events: events.transpose()?,
+            sign: self
+                .sign
+                .as_ref()
+                .map(|sign| sign.try_map(map).map(Box::new))
+                .transpose()?,
             said: self
                 .said
                 .as_ref()
@@ -466,6 +475,12 @@ impl<T> Request<T> {
 }
 
 impl Request {
+    /// Whether its signature has the time of day.
+    fn has_signed_time(&self) -> bool {
+        let sign = self.sign.as_ref();
+        sign.is_some_and(|sign| sign.has_time(|text, name| text.source().contains(name)))
+    }
+
     /// As a person reads it, in a line: `GET {{ path }}`.
     #[must_use]
     pub fn line(&self) -> String {

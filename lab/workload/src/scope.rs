@@ -223,6 +223,31 @@ impl UserScope {
         *rare.now_us.get_or_insert_with(clock::now_us)
     }
 
+    /// The time of day in seconds since 1970, the same for all of a request.
+    pub fn now_seconds(&mut self) -> i64 {
+        self.now_us() / 1_000_000
+    }
+
+    /// Calls `act` while variables behind all others have these values. `names` are those of all.
+    pub fn with_more<T>(
+        &mut self,
+        names: &Arc<[String]>,
+        values: impl Iterator<Item = String>,
+        act: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let own = self.values.len();
+        let mut all = std::mem::take(&mut self.values).into_vec();
+        all.extend(values.map(|value| Stored::Text(value.into())));
+        self.values = all.into();
+        let before = std::mem::replace(&mut self.names, Arc::clone(names));
+        let result = act(self);
+        self.names = before;
+        let mut all = std::mem::take(&mut self.values).into_vec();
+        all.truncate(own);
+        self.values = all.into();
+        result
+    }
+
     /// Appends a value of the environment.
     pub(crate) fn write_given(
         &self,

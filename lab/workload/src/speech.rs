@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::protobuf::Descriptors;
 use crate::template::Template;
+use lab_filters::Descriptors;
 
 /// The names of what gRPC says of a call's end, by their numbers.
 pub const GRPC_STATUSES: [&str; 17] = [

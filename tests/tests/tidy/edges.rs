@@ -358,7 +358,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-stats",
         ],
     ),
-    ("lab-language", &["lab-workload"]),
+    ("lab-language", &["lab-units", "lab-workload"]),
     (
         "lab-live",
         &[
@@ -403,6 +403,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "lab-trial",
         &["lab-archive", "lab-counts", "lab-plan", "lab-stats"],
     ),
+    ("lab-units", &["lab-workload"]),
     ("lab-workload", &["lab-filters"]),
     (
         "plimsoll",

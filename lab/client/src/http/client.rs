@@ -139,7 +139,8 @@ impl<T: Time> HttpClient<T> {
         let tracing = |share| Tracing::new(share, clock::unix_seconds() as u32, base.to_string());
         let tracing = workload.trace.map(tracing);
         let requests = workload.requests();
-        let requests = requests.map(|request| Prepared::new(request, &workload.files, &base));
+        let requests = requests
+            .map(|request| Prepared::new(request, &workload.files, &workload.variables, &base));
         let secure = || Ok((tls.config()?, tls.name_of(&base)?));
         let secure = base.secure.then(secure).transpose();
         let route = secure
@@ -233,6 +234,26 @@ impl<T: Time> HttpClient<T> {
                 Err(unmade)
             }
         }
+    }
+
+    /// The message that is to be sent next for a request, signed where it says so.
+    fn next_message(
+        &self,
+        session: &mut HttpSession,
+        request: RequestId,
+        scope: &mut UserScope,
+    ) -> Result<Hop, Unmade> {
+        let hop = session.hop.take().filter(|hop| hop.0 == request);
+        let mut hop = match hop {
+            Some(hop) => hop.1,
+            None => self.rendered(session, request, scope)?,
+        };
+        let signer = self.requests[request as usize].signer.as_ref();
+        if let Some(signer) = signer.filter(|_| !hop.message.is_foreign) {
+            let server = hop.other.as_deref().unwrap_or(&self.base);
+            hop.message.sign(signer, server.secure, scope)?;
+        }
+        Ok(hop)
     }
 
     /// Makes the request that an answer redirects to the session's next one.
@@ -555,13 +576,11 @@ impl<T: Time> Client for HttpClient<T> {
     ) -> Exchange {
         let prepared = &self.requests[request as usize];
         session.failed = None;
-        let hop = session.hop.take().filter(|hop| hop.0 == request);
-        let first = || self.rendered(session, request, scope);
         let Hop {
-            message,
+            mut message,
             other,
             left,
-        } = match hop.map_or_else(first, |hop| Ok(hop.1)) {
+        } = match self.next_message(session, request, scope) {
             Ok(hop) => hop,
             Err(Unmade::Empty) => return Exchange::Skipped,
             Err(Unmade::Failed(detail)) => return Exchange::Unmade { detail },
@@ -585,6 +604,7 @@ impl<T: Time> Client for HttpClient<T> {
             Ok(()) => call.phases,
             Err(_) => Phases::default(),
         };
+        message.remove_signature();
         if let Some((status, location)) = redirect
             && let Err(why) = self.follow(
                 session,

@@ -6,7 +6,8 @@ use std::io::{self, IoSlice};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use lab_workload::TraceContext;
+use lab_workload::sign::Outgoing;
+use lab_workload::{RenderError, Signer, TraceContext, UserScope};
 
 use super::cookie::RenderedCookie;
 use crate::connection::{Connection, TURN_BYTES};
@@ -23,6 +24,10 @@ pub(super) struct Message {
     files: Vec<(usize, Bytes)>,
     /// The trace that it begins.
     pub(super) trace: Option<TraceContext>,
+    /// Where its signature stands in the text, and how long it is.
+    signature: Option<(usize, usize)>,
+    /// A redirect led to another server than the one that it was made for, so that it is not signed.
+    pub(super) is_foreign: bool,
     /// The workload's cookies of its request, which a redirect sends again.
     pub(super) cookies: Box<[RenderedCookie]>,
 }
@@ -34,6 +39,8 @@ impl Message {
             text,
             files: Vec::new(),
             trace: None,
+            signature: None,
+            is_foreign: false,
             cookies: Box::default(),
         }
     }
@@ -47,6 +54,42 @@ impl Message {
     pub(super) fn push_file(&mut self, content: &Bytes) {
         if !content.is_empty() {
             self.files.push((self.text.len(), content.clone()));
+        }
+    }
+
+    /// Signs it as it stands, behind its other headers.
+    pub(super) fn sign(
+        &mut self,
+        signer: &Signer,
+        secure: bool,
+        scope: &mut UserScope,
+    ) -> Result<(), RenderError> {
+        let end = self.text.find("\r\n\r\n").unwrap_or(self.text.len());
+        let body = self.pieces((end + 4).min(self.text.len()));
+        let body = body.map(|piece| piece.bytes()).collect();
+        let request = Outgoing::new(&self.text[..end], secure, body);
+        let headers = signer.headers(request, self.plain().is_none(), scope)?;
+        let line = |(name, value): &(String, String)| format!("{name}: {}\r\n", value.trim());
+        self.add_signature(end + 2, &headers.iter().map(line).collect::<String>());
+        Ok(())
+    }
+
+    fn add_signature(&mut self, at: usize, lines: &str) {
+        self.text.insert_str(at, lines);
+        for (place, _) in &mut self.files {
+            *place += lines.len();
+        }
+        self.signature = Some((at, lines.len()));
+    }
+
+    /// Takes the signature out again, for the message to be signed anew.
+    pub(super) fn remove_signature(&mut self) {
+        let Some((at, length)) = self.signature.take() else {
+            return;
+        };
+        self.text.replace_range(at..at + length, "");
+        for (place, _) in &mut self.files {
+            *place -= length;
         }
     }
 
@@ -176,6 +219,23 @@ mod tests {
             whole.extend(file);
         }
         (message, whole)
+    }
+
+    #[test]
+    fn a_signature_is_put_before_the_files_and_taken_out_again() {
+        let (mut message, whole) =
+            message(&[("text".to_owned(), vec![1, 255]), (String::new(), vec![2])]);
+        for _ in 0..2 {
+            message.add_signature(4, "sum");
+            assert_eq!(
+                message.whole(),
+                [b"headsumtext".as_slice(), &[1, 255, 2]].concat()
+            );
+            message.remove_signature();
+            assert_eq!(&*message.whole(), &whole[..]);
+        }
+        message.remove_signature();
+        assert_eq!(&*message.whole(), &whole[..]);
     }
 
     proptest! {

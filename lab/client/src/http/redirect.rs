@@ -91,6 +91,7 @@ pub(super) fn follow(
         false => Message::new(message).of_trace(sent.message.trace),
     };
     message.cookies.clone_from(&sent.message.cookies);
+    message.is_foreign = sent.message.is_foreign || !same;
     Ok((message, other))
 }
 
@@ -225,6 +226,27 @@ mod tests {
                  {host}\r\n\r\nbody"
             );
             assert_eq!(message, expected);
+        }
+    }
+
+    #[test]
+    fn only_the_same_server_is_signed_for() {
+        let (base, jar) = (base(), Jar::default());
+        let mut message = Message::new(POST.to_owned());
+        for (location, is_foreign) in [
+            ("/a", false),
+            ("http://h:81/b", false),
+            ("http://other/", true),
+            ("http://h:81/", true),
+        ] {
+            let sent = Sent {
+                message: &message,
+                server: &base,
+                base: &base,
+                host: "h",
+            };
+            (message, _) = follow(&sent, 307, location, &jar).unwrap();
+            assert_eq!(message.is_foreign, is_foreign, "{location}");
         }
     }
 

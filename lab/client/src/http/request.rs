@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use lab_workload::{Attached, Body, Capture, CaptureSource, Events, Expectation, Piece, Request};
-use lab_workload::{OwnCookie, RenderError, Template, TraceContext, UserScope};
+use lab_workload::{OwnCookie, RenderError, Signer, Template, TraceContext, UserScope};
 
 use super::coding::ACCEPTED;
 use super::cookie::{Jar, RenderedCookie, write_to_other};
@@ -89,6 +89,8 @@ pub(crate) struct Prepared {
     pub(crate) events: Option<Events>,
     /// It may begin a trace: no header of its own says which.
     pub(crate) traces: bool,
+    /// What signs it.
+    pub(super) signer: Option<Box<Signer>>,
     /// A redirect isn't what it expects.
     pub(crate) reads_location: bool,
 }
@@ -140,7 +142,12 @@ fn from_headers(capture: &Capture) -> bool {
 }
 
 impl Prepared {
-    pub(crate) fn new(request: &Request, files: &[Attached], base: &BaseUrl) -> Self {
+    pub(crate) fn new(
+        request: &Request,
+        files: &[Attached],
+        variables: &[String],
+        base: &BaseUrl,
+    ) -> Self {
         let mut fixed = String::from(" HTTP/1.1\r\n");
         let mut varying = Vec::new();
         let given = |name: &str| {
@@ -193,6 +200,7 @@ impl Prepared {
             follow: request.follow,
             events: request.events.clone(),
             traces: !given("traceparent"),
+            signer: Signer::new(request, files, variables),
             reads_location: true,
             answer: request.answer.clone(),
             captures: request.captures.clone(),

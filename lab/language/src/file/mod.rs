@@ -10,6 +10,7 @@ mod measure;
 mod parts;
 mod protocol;
 mod shapes;
+mod sign;
 mod workload;
 
 pub(crate) use answer::ExpectFile;
@@ -23,6 +24,7 @@ pub use parts::{At, Json, Levels, OneOrMany, Scalar, Table};
 use protocol::CallFile;
 pub(crate) use protocol::{MailFile, ProtocolFile, SpeakingFile, StatementFile};
 pub use shapes::{Count, HoldTime, Limit, Rate, Size, Time, WaitTime};
+pub(crate) use sign::SignFile;
 pub use workload::{BasicFile, WorkloadFile};
 pub(crate) use workload::{
     DataFile, EventsFile, ProbeFile, RequestFile, RequestItem, RetryFile, RowsFile, StepFile,

@@ -311,6 +311,7 @@ prop_compose! {
         body in option::of(content().prop_map(at)),
     ) -> RequestFile {
         RequestFile {
+            sign: None,
             request, mail, statement, call, headers, cookies, json, form, bytes, xml, text, multipart, body, basic_auth, expect, capture, compressed,
             follow, events, measure,
         }
@@ -416,6 +417,7 @@ prop_compose! {
         let transfer = transfer.map(|(place, bytes, chunk)| TransferFile { place, bytes, chunk });
         let (compressed, follow, trace) = taking;
         WorkloadFile {
+            sign: None,
             workload, about, protocol, parameters, data, user, setup, session, probe, transfer, compressed, follow,
             trace, least_users, cookies, max_body,
         }

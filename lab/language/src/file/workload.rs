@@ -10,6 +10,7 @@ use super::measure::MeasureFile;
 use super::parts::{At, Json, OneOrMany, Scalar, Table};
 use super::protocol::{CallFile, MailFile, ProtocolFile, StatementFile};
 use super::shapes::{Count, Size, Time, WaitTime};
+use super::sign::SignFile;
 use crate::error::Problems;
 use crate::node::{Node, Value};
 use crate::source::Span;
@@ -84,6 +85,9 @@ pub struct WorkloadFile {
     /// them that does, such as `1%`. The ids of failed ones stand in their examples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) trace: Option<At<Scalar>>,
+    /// What signs all requests that don't say it themselves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sign: Option<At<SignFile>>,
 }
 
 /// Rows from a file.
@@ -323,6 +327,9 @@ pub(crate) struct RequestFile {
     /// HTTP Basic credentials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) basic_auth: Option<BasicFile>,
+    /// What signs it, behind all else: `hmac`, `aws_sigv4`, `http_signature`, `oauth1`; or `none`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sign: Option<At<SignFile>>,
     /// What makes an answer a good one; any other is an error. Accepted statuses: `200`, `2xx`,
     /// `200..204`, or a list; `2xx` unless said. Of gRPC `NOT_FOUND`; `OK` unless said. Or a mapping that also says what the answer must have:
     /// `{ status: 200, json: { "$.state": ok }, contains: Welcome, header: { Content-Type: json } }`.
@@ -421,6 +428,7 @@ impl Decode for WorkloadFile {
         let max_body = fields.optional("max_body", problems);
         let cookies = fields.optional("cookies", problems);
         let trace = fields.optional("trace", problems);
+        let sign = fields.optional("sign", problems);
         fields.finish(problems);
         Some(Self {
             compressed,
@@ -428,6 +436,7 @@ impl Decode for WorkloadFile {
             max_body,
             cookies: cookies.unwrap_or_default(),
             trace,
+            sign,
             workload: workload?,
             about,
             protocol,
@@ -582,6 +591,7 @@ impl RequestFile {
             multipart: fields.optional("multipart", problems),
             body: fields.optional("body", problems),
             basic_auth: fields.optional("basic_auth", problems),
+            sign: fields.optional("sign", problems),
             expect: fields.optional("expect", problems),
             capture: fields.optional("capture", problems).unwrap_or_default(),
             measure: fields.optional("measure", problems).unwrap_or_default(),
@@ -614,9 +624,14 @@ impl RequestFile {
         self.mail.is_some() || self.statement.place().is_some()
     }
 
-    /// True when a step says nothing of a request of its own.
+    /// True when a step says nothing of a request of its own, but what signs those that it lists.
     pub(crate) fn is_empty(&self) -> bool {
-        *self == Self::default()
+        let sign = self.sign.clone();
+        *self
+            == Self {
+                sign,
+                ..Self::default()
+            }
     }
 }
 

@@ -125,6 +125,7 @@ pub(super) fn part_of_web<'a>(
         ("multipart", file.multipart.as_ref().map(|at| &at.span)),
         ("body", file.body.as_ref().map(|at| &at.span)),
         ("basic_auth", name),
+        ("sign", file.sign.as_ref().map(|at| &at.span)),
         ("compressed", file.compressed.as_ref().map(|at| &at.span)),
         ("follow", file.follow.as_ref().map(|at| &at.span)),
         ("events", file.events.as_ref().map(|at| &at.span)),

@@ -22,6 +22,7 @@ mod names;
 mod protocol;
 mod request;
 mod schema;
+mod sign;
 mod statement;
 mod steps;
 mod variable;

@@ -1,5 +1,6 @@
 //! Requests: method and target, headers, body, what is expected of the answer, captures.
 
+use lab_workload::sign::Sign;
 use lab_workload::template::{Escape, MAX_RENDERED_BYTES, Symbols};
 use lab_workload::{
     Attached, Body, Capture, Descriptors, JsonSchema, OwnCookie, Request, Slot, Speech, Template,
@@ -40,8 +41,32 @@ pub(super) struct Compiler<'a> {
     pub(super) taking: Taking,
     /// The cookies of all requests.
     pub(super) cookies: Vec<OwnCookie>,
+    /// What signs those that don't say it.
+    pub(super) sign: Option<Box<Sign<Template>>>,
     /// What requests are of.
     pub(super) speech: &'a Speech,
+}
+
+impl<'a> Compiler<'a> {
+    /// One that knows nothing else.
+    pub(super) fn new(
+        variables: &'a [String],
+        parameters: &'a Cell,
+        problems: &'a mut Problems,
+    ) -> Self {
+        Self {
+            variables,
+            parameters,
+            files: &[],
+            schemas: &[],
+            descriptors: None,
+            problems,
+            taking: Taking::default(),
+            cookies: Vec::new(),
+            sign: None,
+            speech: &Speech::Http,
+        }
+    }
 }
 
 impl Compiler<'_> {
@@ -186,6 +211,7 @@ impl Compiler<'_> {
         let captures = self.captures(&file.capture);
         let taking = self.taking(file.compressed.as_ref(), file.follow.as_ref());
         let events = self.events(file.events.as_ref());
+        let sign = self.sign(file.sign.as_ref());
         let (method, target) = start?;
         Some(Request {
             method,
@@ -200,6 +226,7 @@ impl Compiler<'_> {
             compressed: taking?.compressed,
             follow: taking?.follow,
             events: events?,
+            sign: sign?,
             said: None,
         })
     }

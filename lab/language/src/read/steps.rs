@@ -220,8 +220,11 @@ fn requests(
             list.span.first_line().problem(message, "the list")
         }
         (Some(list), _) => {
+            let of_step = compiler.sign(file.only.sign.as_ref())?;
+            let of_all = std::mem::replace(&mut compiler.sign, of_step);
             let compile = |item| request_item(item, which, compiler);
             let all: Vec<Option<Request>> = list.value.iter().map(compile).collect();
+            compiler.sign = of_all;
             return all.into_iter().collect();
         }
         (None, Some(line)) => return compiler.request(line, &file.only).map(|r| vec![r]),

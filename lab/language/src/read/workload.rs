@@ -6,13 +6,13 @@ use std::time::Duration;
 use lab_workload::template::Escape;
 use lab_workload::{
     Attached, Data, Descriptors, Each, Given, JsonSchema, MAX_VARIABLES, PASSWORD, Probe, Session,
-    Speech, Template, Transfer, Workload,
+    Template, Transfer, Workload,
 };
 
 use super::choice;
 use super::files::{Environment, Files, decode};
 use super::names::{check_short_name, level};
-use super::request::{Compiler, Taking};
+use super::request::Compiler;
 use super::{attached, control, data, descriptors, measure, schema, steps, variable};
 use crate::error::{LoadError, Problems};
 use crate::file::{At, ProbeFile, Scalar, Table, TransferFile, WorkloadFile};
@@ -138,20 +138,17 @@ fn validate_with(
     let user = user(&file.user, &variables, (parameters, rows), problems);
     let outside = without_session_rows(&variables, rows);
     let mut compiler = Compiler {
-        variables: &variables,
-        parameters,
         files,
         schemas: beside.schemas,
         descriptors: beside.descriptors,
-        problems,
-        taking: Taking::default(),
-        cookies: Vec::new(),
-        speech: &Speech::Http,
+        ..Compiler::new(&variables, parameters, problems)
     };
     compiler.cookies = compiler.cookies(&file.cookies, true)?;
+    compiler.sign = compiler.sign(file.sign.as_ref())?;
     compiler.variables = &outside;
     let speech = compiler.speech(file)?;
     compiler.speech = &speech;
+    compiler.refuse_sign(file)?;
     compiler.taking = compiler.taking(file.compressed.as_ref(), file.follow.as_ref())?;
     let setup = steps::setup(&file.setup, &mut compiler);
     let probe = file.probe.as_ref().map(|p| probe(p, &mut compiler));
@@ -388,17 +385,7 @@ fn user(
     }
     let mut compiled = Some(Vec::new());
     for (name, value) in table.iter() {
-        let mut compiler = Compiler {
-            variables: &known,
-            parameters,
-            files: &[],
-            schemas: &[],
-            descriptors: None,
-            problems,
-            taking: Taking::default(),
-            cookies: Vec::new(),
-            speech: &Speech::Http,
-        };
+        let mut compiler = Compiler::new(&known, parameters, problems);
         let what = format!("variable `{}`", name.value);
         match (&mut compiled, compiler.template(&what, value, Escape::None)) {
             (Some(list), Some(template)) => list.push((name.value.clone(), template)),

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use lab_filters::sign::names_with_parts;
 use lab_filters::{Escape, push_form, push_json, push_part_name};
 use minijinja::value::ValueKind;
 
@@ -31,6 +32,17 @@ pub(super) fn pieces(
     symbols: Symbols<'_>,
     escape: Escape,
 ) -> Result<Vec<Piece>, TemplateError> {
+    if escape == Escape::Signed {
+        let variables = &names_with_parts(symbols.variables);
+        return pieces(
+            text,
+            Symbols {
+                variables,
+                ..symbols
+            },
+            Escape::None,
+        );
+    }
     let parser = Parser {
         text,
         symbols,
@@ -530,7 +542,9 @@ fn literal(text: &str, escape: Escape) -> Piece {
     let mut out = String::with_capacity(text.len());
     match escape {
         // What stands in an XML body is XML already, and a command has its own quotes.
-        Escape::None | Escape::Xml | Escape::Quoted | Escape::Condition => out.push_str(text),
+        Escape::None | Escape::Xml | Escape::Quoted | Escape::Condition | Escape::Signed => {
+            out.push_str(text);
+        }
         Escape::JsonText | Escape::JsonValue | Escape::JsonString => push_json(text, &mut out),
         Escape::Form => push_form(text, &mut out),
         Escape::PartName => push_part_name(text, &mut out),

@@ -100,7 +100,7 @@ impl Descriptors {
     /// SHA-256, in hex.
     #[must_use]
     pub fn sha256(&self) -> String {
-        crate::attached::sha256(&self.bytes)
+        crate::sha256(&self.bytes)
     }
 
     /// A method by its name, `package.Service/Method`, with a slash before it or without.

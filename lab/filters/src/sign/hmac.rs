@@ -1,0 +1,69 @@
+//! A keyed hash over parts of a request.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::encoding::Encoding;
+use crate::hash::{Hash, hmac};
+
+/// A keyed hash in headers of one's own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HmacSign<T> {
+    /// The key.
+    pub key: T,
+    /// The hash: `sha1`, `sha256`, `sha384`, `sha512`; `sha256` unless said.
+    #[serde(default = "usual_hash")]
+    pub algorithm: Hash,
+    /// How the signature is written: `hex`, `base64`, `base64url`; `hex` unless said.
+    #[serde(default = "usual_encoding")]
+    pub encoding: Encoding,
+    /// What is signed, such as `"{{ method }}\n{{ path }}\n{{ timestamp }}\n{{ body_sha256 }}"`.
+    pub over: T,
+    /// The headers that carry it: `{ X-Timestamp: "{{ timestamp }}", X-Signature: "{{ signature }}" }`.
+    pub headers: BTreeMap<String, T>,
+}
+
+/// What signs unless another is named.
+fn usual_hash() -> Hash {
+    Hash::Sha256
+}
+
+fn usual_encoding() -> Encoding {
+    Encoding::Hex
+}
+
+impl<T> HmacSign<T> {
+    /// The texts that name parts of the request.
+    pub fn parts(&self) -> impl Iterator<Item = &T> {
+        std::iter::once(&self.over).chain(self.headers.values())
+    }
+
+    pub(super) fn try_map<U, E>(
+        &self,
+        map: &mut impl FnMut(&T) -> Result<U, E>,
+    ) -> Result<HmacSign<U>, E> {
+        let mut headers = BTreeMap::new();
+        for (name, value) in &self.headers {
+            headers.insert(name.clone(), map(value)?);
+        }
+        Ok(HmacSign {
+            key: map(&self.key)?,
+            algorithm: self.algorithm,
+            encoding: self.encoding,
+            over: map(&self.over)?,
+            headers,
+        })
+    }
+
+    /// The signature of what `over` was rendered to, by a rendered key.
+    ///
+    /// # Errors
+    /// MD5.
+    pub fn signature(&self, key: &str, over: &str) -> Result<String, String> {
+        let tag = hmac(self.algorithm, key.as_bytes(), over.as_bytes())?;
+        Ok(self.encoding.encode(tag.as_ref()))
+    }
+}

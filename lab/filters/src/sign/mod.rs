@@ -1,0 +1,135 @@
+//! Signatures of requests: what they are made by, and the headers that carry them. Pure: a rendered request, a time,
+//! and keys in, headers out.
+
+mod aws;
+mod hmac;
+mod http_signature;
+mod oauth1;
+mod outgoing;
+
+use crate::hash::Hash;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use aws::{AwsSign, Payload};
+pub use hmac::HmacSign;
+pub use http_signature::{HttpSign, KeyAlgorithm};
+pub use oauth1::{OauthMethod, OauthSign};
+pub use outgoing::{Outgoing, PARTS, hash_of, names_with_parts};
+
+/// How a request is signed. `T` are its texts: as written, compiled, or rendered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Sign<T> {
+    /// A keyed hash over parts of the request, in headers of one's own.
+    Hmac(HmacSign<T>),
+    /// AWS Signature Version 4.
+    AwsSigv4(AwsSign<T>),
+    /// HTTP Message Signatures (RFC 9421).
+    HttpSignature(HttpSign<T>),
+    /// OAuth 1.0 (RFC 5849).
+    Oauth1(OauthSign<T>),
+}
+
+/// What a signature has besides the request.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment<'a> {
+    /// Seconds since 1970.
+    pub seconds: i64,
+    /// A text that no other request has.
+    pub nonce: &'a str,
+}
+
+/// A header: its name and its value.
+pub type Header = (String, String);
+
+impl<T> Sign<T> {
+    /// The same with its texts in another form.
+    ///
+    /// # Errors
+    /// That of `map`.
+    pub fn try_map<U, E>(&self, map: &mut impl FnMut(&T) -> Result<U, E>) -> Result<Sign<U>, E> {
+        Ok(match self {
+            Self::Hmac(sign) => Sign::Hmac(sign.try_map(map)?),
+            Self::AwsSigv4(sign) => Sign::AwsSigv4(sign.try_map(map)?),
+            Self::HttpSignature(sign) => Sign::HttpSignature(sign.try_map(map)?),
+            Self::Oauth1(sign) => Sign::Oauth1(sign.try_map(map)?),
+        })
+    }
+
+    /// What is wrong with it, but for its texts.
+    pub fn problem(&self) -> Option<String> {
+        match self {
+            Self::Hmac(sign) if sign.algorithm == Hash::Md5 => {
+                Some("HMAC by MD5 is not supported".to_owned())
+            }
+            Self::HttpSignature(sign) => sign.problem(),
+            Self::Hmac(_) | Self::AwsSigv4(_) | Self::Oauth1(_) => None,
+        }
+    }
+
+    /// Names of the headers that a workload gives it.
+    pub fn own_headers(&self) -> impl Iterator<Item = &str> {
+        let headers = match self {
+            Self::Hmac(sign) => Some(&sign.headers),
+            Self::AwsSigv4(_) | Self::HttpSignature(_) | Self::Oauth1(_) => None,
+        };
+        headers
+            .into_iter()
+            .flat_map(|all| all.keys())
+            .map(String::as_str)
+    }
+
+    /// Whether it has a time; `names` tells whether a text names a part of a request.
+    pub fn has_time(&self, names: impl Fn(&T, &str) -> bool) -> bool {
+        match self {
+            Self::Hmac(sign) => sign.parts().any(|text| names(text, "timestamp")),
+            Self::AwsSigv4(_) | Self::HttpSignature(_) | Self::Oauth1(_) => true,
+        }
+    }
+
+    /// Names of the headers that carry what nobody is to see, in lower case; `names` as for [`Sign::has_time`].
+    pub fn secret_headers(&self, names: impl Fn(&T, &str) -> bool) -> Vec<String> {
+        let fixed: &[&str] = match self {
+            Self::Hmac(sign) => {
+                let headers = sign.headers.iter();
+                let secret = headers.filter(|(_, value)| names(value, "signature"));
+                return secret.map(|(name, _)| name.to_lowercase()).collect();
+            }
+            Self::AwsSigv4(_) => &["authorization", "x-amz-security-token"],
+            Self::HttpSignature(_) => &["signature"],
+            Self::Oauth1(_) => &["authorization"],
+        };
+        fixed.iter().map(|name| (*name).to_owned()).collect()
+    }
+}
+
+impl Sign<String> {
+    /// The headers that sign a request. Those of `hmac` are the caller's to render: see [`HmacSign::signature`].
+    ///
+    /// # Errors
+    /// A key that can't sign, and a request that lacks what is signed.
+    pub fn headers(
+        &self,
+        request: &Outgoing<'_>,
+        moment: Moment<'_>,
+    ) -> Result<Vec<Header>, String> {
+        match self {
+            Self::Hmac(_) => Ok(Vec::new()),
+            Self::AwsSigv4(sign) => sign.headers(request, moment.seconds),
+            Self::HttpSignature(sign) => sign.headers(request, moment.seconds),
+            Self::Oauth1(sign) => sign.headers(request, moment),
+        }
+    }
+}
+
+/// Texts that a signature may do without.
+fn optional<T, U, E>(
+    text: &Option<T>,
+    map: &mut impl FnMut(&T) -> Result<U, E>,
+) -> Result<Option<U>, E> {
+    text.as_ref().map(map).transpose()
+}
+
+#[cfg(test)]
+mod tests;

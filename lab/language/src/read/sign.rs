@@ -1,0 +1,56 @@
+//! What signs a request.
+
+use lab_workload::sign::Sign;
+use lab_workload::template::Escape;
+use lab_workload::{Speech, Template};
+
+use super::header::header_problem;
+use super::request::Compiler;
+
+use crate::file::{At, SignFile, WorkloadFile};
+
+impl Compiler<'_> {
+    /// Notes that a workload of another protocol signs its requests.
+    pub(super) fn refuse_sign(&mut self, file: &WorkloadFile) -> Option<()> {
+        match (&file.sign, self.speech) {
+            (None, _) | (_, Speech::Http) => Some(()),
+            (Some(sign), _) => self.refuse(&sign.span, "`sign` belongs to requests of HTTP"),
+        }
+    }
+
+    /// What signs a request: what it says, or else what its step or workload does; `None` when a problem was noted.
+    pub(super) fn sign(
+        &mut self,
+        file: Option<&At<SignFile>>,
+    ) -> Option<Option<Box<Sign<Template>>>> {
+        let Some(file) = file else {
+            return Some(self.sign.clone());
+        };
+        let sign = match &file.value {
+            SignFile::None(word) if word.text() == "none" => return Some(None),
+            SignFile::None(word) => {
+                let message = format!("`{}` signs nothing", word.text());
+                let help = "write `none`, or what signs: `sign: { hmac: { … } }`";
+                return self.refuse_here(&word.span, &message, help);
+            }
+            SignFile::By(sign) => sign,
+        };
+        if let Some(message) = sign.problem() {
+            return self.refuse_here(
+                &file.span,
+                &message,
+                "see “Signed requests” in the documentation",
+            );
+        }
+        let mut names = sign.own_headers();
+        if let Some((message, help)) = names.find_map(|name| header_problem(name, "")) {
+            return self.refuse_here(&file.span, &message, help);
+        }
+        let escape = match **sign {
+            Sign::Hmac(_) => Escape::Signed,
+            _ => Escape::None,
+        };
+        let mut compile = |text: &_| self.template("sign", text, escape).ok_or(());
+        Some(Some(Box::new(sign.try_map(&mut compile).ok()?)))
+    }
+}

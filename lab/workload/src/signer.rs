@@ -1,0 +1,139 @@
+//! What signs the requests of a user: its texts rendered, and the headers that come of them. What is computed is
+//! [`lab_filters::sign`]'s to know.
+
+use std::sync::Arc;
+
+use lab_filters::sign::{
+    Header, HmacSign, Moment, Outgoing, PARTS, Sign, hash_of, names_with_parts,
+};
+
+use crate::attached::Attached;
+use crate::model::{Body, Piece, Request};
+use crate::render_error::RenderError;
+use crate::scope::{Slot, UserScope};
+use crate::template::Template;
+
+/// What signs a request.
+#[derive(Debug)]
+pub struct Signer {
+    sign: Sign<Template>,
+    /// The names that its templates may use.
+    names: Arc<[String]>,
+    /// Which of the parts of a request they name.
+    named: [bool; PARTS.len()],
+    /// SHA-256 of a body that is one file.
+    body_sha256: Option<Box<str>>,
+}
+
+impl Signer {
+    /// What signs a request, if anything does.
+    #[must_use]
+    pub fn new(request: &Request, files: &[Attached], variables: &[String]) -> Option<Box<Self>> {
+        let sign = request.sign.as_deref()?.clone();
+        let named = PARTS.map(|part| match &sign {
+            Sign::Hmac(hmac) => hmac.parts().any(|text| text.source().contains(part)),
+            Sign::Oauth1(_) => part == "nonce",
+            Sign::AwsSigv4(_) | Sign::HttpSignature(_) => false,
+        });
+        let body_sha256 = match &request.body {
+            Body::Pieces(pieces) => match pieces[..] {
+                [Piece::File(place)] => files.get(place),
+                _ => None,
+            },
+            _ => None,
+        };
+        let hash = |file: &Attached| hash_of(std::iter::once(&file.content()[..])).into();
+        Some(Box::new(Self {
+            sign,
+            names: names_with_parts(variables).into(),
+            named,
+            body_sha256: body_sha256.map(hash),
+        }))
+    }
+
+    /// The headers that sign a request. `is_file` says that it carries its file, which a redirect may drop.
+    ///
+    /// # Errors
+    /// What can't be rendered, and a key that can't sign.
+    pub fn headers<'a>(
+        &'a self,
+        mut request: Outgoing<'a>,
+        is_file: bool,
+        scope: &mut UserScope,
+    ) -> Result<Vec<Header>, RenderError> {
+        request.body_sha256 = self.body_sha256.as_deref().filter(|_| is_file);
+        let headers = match &self.sign {
+            Sign::Hmac(hmac) => self.by_hmac(hmac, &request, scope)?,
+            other => {
+                let rendered = other.try_map(&mut |text| rendered(text, scope))?;
+                let moment = Moment {
+                    seconds: scope.now_seconds(),
+                    nonce: &self.nonce(scope),
+                };
+                rendered.headers(&request, moment).map_err(failed)?
+            }
+        };
+        let is_sound = |value: &str| !value.contains(|c: char| c.is_control() && c != '\t');
+        match headers.iter().find(|(_, value)| !is_sound(value)) {
+            None => Ok(headers),
+            Some((name, _)) => Err(failed(format!(
+                "the value of header `{name}` holds a control character"
+            ))),
+        }
+    }
+
+    fn by_hmac(
+        &self,
+        hmac: &HmacSign<Template>,
+        request: &Outgoing<'_>,
+        scope: &mut UserScope,
+    ) -> Result<Vec<Header>, RenderError> {
+        let mut values = Vec::with_capacity(PARTS.len());
+        for (part, is_named) in PARTS.into_iter().zip(self.named) {
+            values.push(match part {
+                _ if !is_named => String::new(),
+                "timestamp" => scope.now_seconds().to_string(),
+                "nonce" => self.nonce(scope),
+                _ => request.part(part).map_err(failed)?,
+            });
+        }
+        let last = Slot::try_from(self.names.len().saturating_sub(1)).unwrap_or(Slot::MAX);
+        scope.with_more(&self.names, values.into_iter(), |scope| {
+            let key = rendered(&hmac.key, scope)?;
+            let over = rendered(&hmac.over, scope)?;
+            scope.set_text(last, &hmac.signature(&key, &over).map_err(failed)?);
+            let headers = hmac.headers.iter();
+            let header = |(name, value): (&String, _)| Ok((name.clone(), rendered(value, scope)?));
+            headers.map(header).collect()
+        })
+    }
+
+    /// A text of the user's own stream that no other request has, where one is needed.
+    fn nonce(&self, scope: &mut UserScope) -> String {
+        let is_needed = PARTS
+            .into_iter()
+            .zip(self.named)
+            .any(|one| one == ("nonce", true));
+        match is_needed {
+            true => format!(
+                "{:016x}{:016x}",
+                scope.choice().bits(),
+                scope.choice().bits()
+            ),
+            false => String::new(),
+        }
+    }
+}
+
+fn rendered(template: &Template, scope: &mut UserScope) -> Result<String, RenderError> {
+    let mut text = String::new();
+    template.render(scope, &mut text)?;
+    Ok(text)
+}
+
+fn failed(cause: String) -> RenderError {
+    RenderError::Failed {
+        template: "sign".to_owned(),
+        cause,
+    }
+}
