@@ -132,6 +132,7 @@ fn known_part(plan: &Plan) -> Result<(), ReportError> {
             .map(|one| one.name.as_str())
             .collect(),
         Scope::Tag(_) => outline.tags.iter().map(|one| one.name.as_str()).collect(),
+        Scope::Transaction(_) => outline.transactions.iter().map(String::as_str).collect(),
         Scope::Stage(_) => {
             let stages = plan.trials.iter().flat_map(|trial| &trial.load.stages);
             let unique: BTreeSet<&str> = stages.map(|stage| stage.name.as_str()).collect();

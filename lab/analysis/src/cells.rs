@@ -10,7 +10,7 @@ use crate::model::{
     Arrivals, Attempt, Attempts, Bound, CellSummary, Counters, Estimate, Measure, MeasureAnalysis,
     MeasureSummary, PopulationAnalysis, PopulationSummary, ProbeCounts, StageAnalysis,
     StageSummary, StepAnalysis, StepSummary, TagAnalysis, TagSummary, Times, TimesSummary,
-    TrialAnalysis, Verdict,
+    TransactionSummary, TrialAnalysis, Verdict,
 };
 use crate::published::transfer;
 use crate::repeated;
@@ -107,6 +107,7 @@ fn cell_summary(
         stages: stages(&valid),
         populations: populations(&valid),
         tags: tags(&valid),
+        named_transactions: transactions(&valid),
         measures: measures(&valid),
         probe_ms: (!probes.is_empty()).then(|| times(probes)),
         probe: probe(&valid),
@@ -226,6 +227,30 @@ fn tags(valid: &[&TrialAnalysis]) -> Vec<TagSummary> {
         }
     };
     first.iter().enumerate().map(summary).collect()
+}
+
+/// Trials of a cell have the same transactions, but for those that none of a trial's users got to.
+fn transactions(valid: &[&TrialAnalysis]) -> Vec<TransactionSummary> {
+    let mut names: Vec<&str> = Vec::new();
+    for one in valid.iter().flat_map(|trial| &trial.named_transactions) {
+        if !names.contains(&one.name.as_str()) {
+            names.push(&one.name);
+        }
+    }
+    let summary = |name: &str| {
+        let all = valid.iter().flat_map(|trial| &trial.named_transactions);
+        let all = all.filter(|one| one.name == name);
+        TransactionSummary {
+            name: name.to_owned(),
+            completed: all.clone().map(|one| one.completed).sum(),
+            failed: all.clone().map(|one| one.failed).sum(),
+            unfinished: all.clone().map(|one| one.unfinished).sum(),
+            completed_per_s: Estimate::of(all.clone().map(|one| one.completed_per_s)),
+            time_ms: times(all.clone().map(|one| one.time_ms)),
+            elapsed_ms: times(all.map(|one| one.elapsed_ms)),
+        }
+    };
+    names.into_iter().map(summary).collect()
 }
 
 /// Trials of a cell measure the same.

@@ -354,7 +354,7 @@ fn is_by_window(measure: Measure) -> bool {
     match measure {
         Measure::Named(named) => {
             let is_of_answers = matches!(named.metric(), Metric::ResponseTime | Metric::Throughput);
-            is_of_answers && !matches!(named.scope(), Scope::Stage(_))
+            is_of_answers && !matches!(named.scope(), Scope::Stage(_) | Scope::Transaction(_))
         }
         _ => BY_WINDOW.contains(&measure),
     }

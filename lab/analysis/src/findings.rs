@@ -133,11 +133,9 @@ fn worst_threshold(trials: &[TrialAnalysis]) -> Option<String> {
 /// A figure in the unit of its metric.
 fn of_metric(metric: Metric, value: f64) -> String {
     match metric {
-        Metric::ResponseTime | Metric::ServiceTime | Metric::FirstEvent | Metric::BetweenEvents => {
-            format!("{} ms", ms(value))
-        }
+        time if time.is_time() => format!("{} ms", ms(value)),
         Metric::ErrorRate | Metric::Resends => percent(value * 100.0),
-        Metric::Throughput => format!("{} per s", figure(value)),
+        _ => format!("{} per s", figure(value)),
     }
 }
 

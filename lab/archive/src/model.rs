@@ -34,6 +34,9 @@ pub struct Manifest {
     pub environment: Environment,
     /// Names of the step histograms: tag number → step name. The probe, if any, is the last, `probe`.
     pub steps: Vec<String>,
+    /// Names of the transactions, by the number in their tags. Empty in archives of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub transactions: Vec<String>,
     /// What the answers of the steps tell besides, in the order of the steps and of what each measures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub measures: Vec<MeasureName>,
@@ -316,6 +319,9 @@ pub struct WindowLine {
     pub lateness: LatenessLine,
     /// Steps that had something to count; keyed by the tag number of `manifest.steps`.
     pub steps: BTreeMap<u16, StepCounts>,
+    /// Transactions that had something to count; keyed by their place in `manifest.transactions`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub transactions: BTreeMap<u16, StepCounts>,
     /// The slowest of its requests that began a trace and met their `expect`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slowest: Option<SlowestLine>,

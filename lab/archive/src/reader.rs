@@ -117,7 +117,7 @@ impl Run {
                 self.incomplete.push(id);
             } else {
                 self.trials
-                    .push(TrialData::read(&folder, id, self.manifest.steps.len())?);
+                    .push(TrialData::read(&folder, id, Named::of(&self.manifest))?);
             }
         }
         self.incomplete.dedup();
@@ -129,7 +129,7 @@ impl Run {
 }
 
 impl TrialData {
-    fn read(folder: &Path, id: u32, steps: usize) -> Result<Self, ArchiveError> {
+    fn read(folder: &Path, id: u32, named: Named) -> Result<Self, ArchiveError> {
         let path = folder.join(names::TRIAL);
         let TrialFile { record, file_bytes } =
             wire::versioned(&path, &wire::read(&path)?, TRIAL_SCHEMA)?;
@@ -141,11 +141,11 @@ impl TrialData {
         let windows = windows(
             &path,
             &wire::read_sized(&path, names::WINDOWS, &file_bytes)?,
-            steps,
+            named,
         )?;
         let path = folder.join(names::HLOG);
         let hlog = hlog::parse(&path, wire::open_sized(&path, names::HLOG, &file_bytes)?)?;
-        known_steps(&path, &hlog, steps)?;
+        known_series(&path, &hlog, named)?;
         let monitor = read_monitor(&folder.join(names::MONITOR), &file_bytes)?;
         Ok(Self {
             record,
@@ -163,7 +163,37 @@ impl TrialData {
     }
 }
 
-fn windows(path: &Path, bytes: &[u8], steps: usize) -> Result<Vec<WindowLine>, ArchiveError> {
+/// How many steps and transactions a manifest names.
+#[derive(Clone, Copy)]
+struct Named {
+    steps: usize,
+    transactions: usize,
+}
+
+impl Named {
+    fn of(manifest: &Manifest) -> Self {
+        Self {
+            steps: manifest.steps.len(),
+            transactions: manifest.transactions.len(),
+        }
+    }
+
+    /// What is wrong with counts or times of a step; `what` has them.
+    fn step(self, step: u16, what: &str) -> Option<String> {
+        let Self { steps, .. } = self;
+        let problem = || format!("{what} of step {step}; the manifest has {steps} steps");
+        (usize::from(step) >= steps).then(problem)
+    }
+
+    /// Likewise of a transaction.
+    fn transaction(self, transaction: u16, what: &str) -> Option<String> {
+        let known = self.transactions;
+        let problem = || format!("{what} of transaction {transaction}; the manifest has {known}");
+        (usize::from(transaction) >= known).then(problem)
+    }
+}
+
+fn windows(path: &Path, bytes: &[u8], named: Named) -> Result<Vec<WindowLine>, ArchiveError> {
     let mut windows = Vec::new();
     for (number, line) in (1..).zip(bytes.split_inclusive(|b| *b == b'\n')) {
         let damaged = |problem: String| ArchiveError::damaged(path, Some(number), problem);
@@ -172,28 +202,31 @@ fn windows(path: &Path, bytes: &[u8], steps: usize) -> Result<Vec<WindowLine>, A
         }
         let window: WindowLine =
             serde_json::from_slice(line).map_err(|e| damaged(e.to_string()))?;
-        if let Some(step) = window
-            .steps
-            .keys()
-            .find(|step| usize::from(**step) >= steps)
-        {
-            return Err(damaged(format!(
-                "it counts step {step}; the manifest has {steps}"
-            )));
+        let mut steps = window.steps.keys();
+        let mut transactions = window.transactions.keys();
+        let unknown = steps.find_map(|step| named.step(*step, "it has counts"));
+        let unknown = unknown
+            .or_else(|| transactions.find_map(|one| named.transaction(*one, "it has counts")));
+        if let Some(problem) = unknown {
+            return Err(damaged(problem));
         }
         windows.push(window);
     }
     Ok(windows)
 }
 
-fn known_steps(path: &Path, hlog: &[Interval], steps: usize) -> Result<(), ArchiveError> {
+fn known_series(path: &Path, hlog: &[Interval], named: Named) -> Result<(), ArchiveError> {
     let unknown = hlog.iter().find_map(|interval| match interval.series {
-        Series::Step { step, .. } if usize::from(step) >= steps => Some(step),
+        Series::Step { step, .. } => named.step(step, "it has a histogram"),
+        Series::Transaction { transaction, .. } => {
+            named.transaction(transaction, "it has a histogram")
+        }
         _ => None,
     });
-    let Some(step) = unknown else { return Ok(()) };
-    let problem = format!("it has a histogram of step {step}; the manifest has {steps} steps");
-    Err(ArchiveError::damaged(path, None, problem))
+    match unknown {
+        Some(problem) => Err(ArchiveError::damaged(path, None, problem)),
+        None => Ok(()),
+    }
 }
 
 /// A trial whose system never started has no samples and no file.

@@ -22,6 +22,15 @@ pub enum Series {
         /// Which of the step's, from 0; see [`crate::Manifest::measures`].
         place: u16,
     },
+    /// Times of one transaction: `t00/ok/time`.
+    Transaction {
+        /// Index into [`crate::Manifest::transactions`].
+        transaction: u16,
+        /// Whether it was completed. A failed one has no time, and of an unanswered one it is the time so far.
+        outcome: Outcome,
+        /// Whether the think times within it count.
+        elapsed: bool,
+    },
     /// How much later than meant requests were sent: `lateness`.
     Lateness,
     /// How much later than it became readable something was read: `loop`. Absent in archives of
@@ -122,6 +131,14 @@ impl fmt::Display for Series {
             Self::Lateness => return f.write_str("lateness"),
             Self::Loop => return f.write_str("loop"),
             Self::Session => return f.write_str("session"),
+            Self::Transaction {
+                transaction,
+                outcome,
+                elapsed,
+            } => {
+                let (outcome, kind) = (outcome.name(), transaction_kind(*elapsed));
+                return write!(f, "t{transaction:02}/{outcome}/{kind}");
+            }
             Self::Measure { step, place } => return write!(f, "{step:02}/{MEASURE}/{place}"),
             Self::Step {
                 step,
@@ -155,7 +172,13 @@ fn parse(tag: &str) -> Option<Series> {
     }
     let mut parts = tag.split('/');
     let (step, outcome, kind) = (parts.next()?, parts.next()?, parts.next()?);
-    if parts.next().is_some() || !step.bytes().all(|b| b.is_ascii_digit()) {
+    if parts.next().is_some() {
+        return None;
+    }
+    if let Some(transaction) = step.strip_prefix('t') {
+        return parse_transaction(transaction, outcome, kind);
+    }
+    if !step.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
     if outcome == MEASURE {
@@ -175,6 +198,26 @@ fn parse(tag: &str) -> Option<Series> {
         outcome,
         kind,
     })
+}
+
+fn parse_transaction(transaction: &str, outcome: &str, kind: &str) -> Option<Series> {
+    let is_number = transaction.bytes().all(|b| b.is_ascii_digit());
+    let mut known = Outcome::ALL.into_iter();
+    let outcome = known.find(|known| known.name() == outcome)?;
+    let elapsed = [false, true].into_iter();
+    let mut elapsed = elapsed.filter(|elapsed| transaction_kind(*elapsed) == kind);
+    Some(Series::Transaction {
+        transaction: transaction.parse().ok().filter(|_| is_number)?,
+        outcome,
+        elapsed: elapsed.next()?,
+    })
+}
+
+fn transaction_kind(elapsed: bool) -> &'static str {
+    match elapsed {
+        true => "elapsed",
+        false => "time",
+    }
 }
 
 #[cfg(test)]
@@ -202,8 +245,16 @@ mod tests {
         let measure = |step, place| Series::Measure { step, place };
         assert_eq!(measure(3, 1).to_string(), "03/measure/1");
         let numbers = [measure(0, 0), measure(120, 19)];
+        let transaction = |transaction, outcome, elapsed| Series::Transaction {
+            transaction,
+            outcome,
+            elapsed,
+        };
+        let one = transaction(7, Outcome::Unanswered, true);
+        assert_eq!(one.to_string(), "t07/unanswered/elapsed");
+        let transactions = [one, transaction(100, Outcome::Ok, false)];
         let others = [Series::Lateness, Series::Loop, Series::Session];
-        for series in others.into_iter().chain(numbers) {
+        for series in others.into_iter().chain(numbers).chain(transactions) {
             assert_eq!(series.to_string().parse(), Ok(series));
         }
         let first = Series::Step {
@@ -226,6 +277,10 @@ mod tests {
             "1/fine/response",
             "1/measure/+2",
             "1/measure/",
+            "t/ok/time",
+            "t+1/ok/time",
+            "t1/ok/response",
+            "01/ok/time",
         ] {
             assert!(tag.parse::<Series>().is_err(), "{tag}");
         }

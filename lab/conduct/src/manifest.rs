@@ -23,6 +23,7 @@ pub(crate) fn manifest(loaded: &Loaded, plan: &Plan, out: &Path, pinning: &Pinni
         started: calendar(),
         environment: machine::environment(out, pinning.clone()),
         steps: step_names(plan),
+        transactions: plan.question.workload.transactions.clone(),
         measures: measures(&loaded.study),
         files: loaded.files.iter().map(|(name, _)| name.clone()).collect(),
     }

@@ -1,5 +1,6 @@
 //! From the driver's windows to the archive's lines. It judges nothing and drops nothing.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lab_archive::{
@@ -44,6 +45,21 @@ pub(crate) fn write(writer: &mut TrialWriter, window: &Window) -> Result<(), Arc
             writer.histogram(series, start, end, histogram)?;
         }
     }
+    for (number, one) in (0u16..).zip(&window.transactions) {
+        for (outcome, elapsed, histogram) in [
+            (Outcome::Ok, false, &one.time),
+            (Outcome::Ok, true, &one.elapsed),
+            (Outcome::Unanswered, false, &one.unfinished_time),
+            (Outcome::Unanswered, true, &one.unfinished_elapsed),
+        ] {
+            let series = Series::Transaction {
+                transaction: number,
+                outcome,
+                elapsed,
+            };
+            writer.histogram(series, start, end, histogram)?;
+        }
+    }
     writer.histogram(Series::Lateness, start, end, &window.lateness)?;
     writer.histogram(Series::Loop, start, end, &window.loop_lag)?;
     writer.histogram(Series::Session, start, end, &window.sessions)?;
@@ -59,7 +75,8 @@ fn line(window: &Window) -> WindowLine {
                 .saturating_mul(value.count_at_value()),
         )
     });
-    let steps = window.steps.iter().map(|step| step.counts.clone());
+    let steps = window.steps.iter().map(|step| &step.counts);
+    let transactions = window.transactions.iter().map(|one| &one.counts);
     WindowLine {
         start_ms: ms(window.start),
         end_ms: ms(window.end),
@@ -70,16 +87,21 @@ fn line(window: &Window) -> WindowLine {
             sum_us,
             max_us: lateness.max(),
         },
-        steps: (0u16..)
-            .zip(steps)
-            .filter(|(_, counts)| *counts != StepCounts::default())
-            .collect(),
+        steps: counted(steps),
+        transactions: counted(transactions),
         slowest: window.slowest.map(|slow| SlowestLine {
             step: slow.step as u16,
             response_ms: ms(slow.response),
             trace: slow.trace.id(),
         }),
     }
+}
+
+/// Those that have something to count, by their places.
+fn counted<'a>(all: impl Iterator<Item = &'a StepCounts>) -> BTreeMap<u16, StepCounts> {
+    let all = (0u16..).zip(all.cloned());
+    all.filter(|(_, counts)| *counts != StepCounts::default())
+        .collect()
 }
 
 /// The requests without a response that a window has, if it has any.
@@ -101,8 +123,6 @@ pub(crate) fn whole_ms(t: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use lab_counts::{ErrorClass, StepWindow, WindowCounts};
 
     use super::*;

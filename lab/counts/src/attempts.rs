@@ -29,6 +29,8 @@ pub struct Attempts {
     pub service: Option<Hist>,
     /// Times to the first event and between events in the hold, µs.
     pub events: [Option<Hist>; crate::EVENTS],
+    /// Of transactions: times with the think times within them, and the same so far of those that didn't end, µs.
+    pub elapsed: Option<Box<[Hist; 2]>>,
     /// Ages of the requests that have no response, µs.
     pub unanswered: Hist,
     /// Requests in the hold that were given up at the load's time limit, and this limit. They are in no other count.
@@ -104,6 +106,7 @@ impl Default for Attempts {
             response: Hist::default(),
             service: None,
             events: [None, None],
+            elapsed: None,
             unanswered: Hist::default(),
             over_limit: (0, 0.0),
             stale_retries: 0,
@@ -129,7 +132,9 @@ impl Attempts {
             Metric::ResponseTime
             | Metric::ServiceTime
             | Metric::FirstEvent
-            | Metric::BetweenEvents => self.time(metric, aggregate),
+            | Metric::BetweenEvents
+            | Metric::TransactionTime
+            | Metric::TransactionElapsed => self.time(metric, aggregate),
         }
     }
 
@@ -166,6 +171,7 @@ impl Attempts {
             Metric::ServiceTime => Some(self.service.as_ref().unwrap_or(&self.response)),
             Metric::FirstEvent => self.events[0].as_ref(),
             Metric::BetweenEvents => self.events[1].as_ref(),
+            Metric::TransactionElapsed => self.elapsed.as_ref().map(|both| &both[0]),
             _ => Some(&self.response),
         }
     }
@@ -175,10 +181,16 @@ impl Attempts {
             known: self.times(metric).cloned().unwrap_or_default(),
             failed: self.failed(metric),
             over_limit: match metric {
-                Metric::ResponseTime | Metric::ServiceTime => self.over_limit,
+                Metric::ResponseTime
+                | Metric::ServiceTime
+                | Metric::TransactionTime
+                | Metric::TransactionElapsed => self.over_limit,
                 _ => (0, 0.0),
             },
-            unanswered: &self.unanswered,
+            unanswered: match (metric, &self.elapsed) {
+                (Metric::TransactionElapsed, Some(elapsed)) => &elapsed[1],
+                _ => &self.unanswered,
+            },
             timeout_ms: self.timeout_ms,
         };
         match (aggregate, aggregate.quantile()) {

@@ -11,6 +11,7 @@ mod hist;
 mod metric;
 mod scope;
 mod step;
+mod transaction;
 mod window;
 
 pub use attempts::{Attempts, NoFigure, Value};
@@ -19,4 +20,5 @@ pub use hist::Hist;
 pub use metric::{Aggregate, Metric};
 pub use scope::Scope;
 pub use step::{EVENTS, PHASES, StepCounts, StepTimes, StepWindow};
+pub use transaction::TransactionWindow;
 pub use window::WindowCounts;

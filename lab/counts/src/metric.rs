@@ -15,6 +15,10 @@ pub enum Metric {
     FirstEvent,
     /// Of a step that listens for events: time from each event to the next, ms.
     BetweenEvents,
+    /// Of a transaction: time from its first request to its last response, ms, think times within it excluded.
+    TransactionTime,
+    /// Of a transaction: the same time, think times within it included.
+    TransactionElapsed,
     /// Failed requests and sessions turned away ÷ all of them and transactions, over the whole trial.
     ErrorRate,
     /// Requests sent again because the server had closed the connection ÷ requests, over the whole trial.
@@ -28,7 +32,12 @@ impl Metric {
     #[must_use]
     pub fn is_time(self) -> bool {
         match self {
-            Self::ResponseTime | Self::ServiceTime | Self::FirstEvent | Self::BetweenEvents => true,
+            Self::ResponseTime
+            | Self::ServiceTime
+            | Self::FirstEvent
+            | Self::BetweenEvents
+            | Self::TransactionTime
+            | Self::TransactionElapsed => true,
             Self::ErrorRate | Self::Resends | Self::Throughput => false,
         }
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// The part of a trial's load that a figure is about.
 ///
-/// In serialized form four optional members, of which at most one is set: `step`, `stage`, `population`, `tag`.
+/// In serialized form five optional members, of which at most one is set: `step`, `stage`, `population`, `tag`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "Members", into = "Members")]
 pub enum Scope {
@@ -22,6 +22,8 @@ pub enum Scope {
     Population(String),
     /// All steps with this tag.
     Tag(String),
+    /// The transactions of this name.
+    Transaction(String),
 }
 
 impl Scope {
@@ -34,6 +36,7 @@ impl Scope {
             Self::Stage(name) => Some(("stage", name)),
             Self::Population(name) => Some(("population", name)),
             Self::Tag(name) => Some(("tag", name)),
+            Self::Transaction(name) => Some(("transaction", name)),
         }
     }
 
@@ -46,6 +49,7 @@ impl Scope {
             Self::Stage(stage) => format!(" in stage “{stage}”"),
             Self::Population(population) => format!(" of population “{population}”"),
             Self::Tag(tag) => format!(" of steps tagged “{tag}”"),
+            Self::Transaction(name) => format!(" of transaction “{name}”"),
         }
     }
 
@@ -54,7 +58,11 @@ impl Scope {
     pub fn step(&self) -> Option<&str> {
         match self {
             Self::Step(name) => Some(name),
-            Self::All | Self::Stage(_) | Self::Population(_) | Self::Tag(_) => None,
+            Self::All
+            | Self::Stage(_)
+            | Self::Population(_)
+            | Self::Tag(_)
+            | Self::Transaction(_) => None,
         }
     }
 }
@@ -79,6 +87,8 @@ struct Members {
     population: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tag: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    transaction: Option<String>,
 }
 
 impl From<Members> for Scope {
@@ -88,12 +98,15 @@ impl From<Members> for Scope {
             stage,
             population,
             tag,
+            transaction,
         } = members;
         let step = step.map(Self::Step);
         let stage = stage.map(Self::Stage);
         let population = population.map(Self::Population);
         let of = step.or(stage).or(population);
-        of.or(tag.map(Self::Tag)).unwrap_or_default()
+        let of = of.or(tag.map(Self::Tag));
+        of.or(transaction.map(Self::Transaction))
+            .unwrap_or_default()
     }
 }
 
@@ -106,6 +119,7 @@ impl From<Scope> for Members {
             Scope::Stage(name) => members.stage = Some(name),
             Scope::Population(name) => members.population = Some(name),
             Scope::Tag(name) => members.tag = Some(name),
+            Scope::Transaction(name) => members.transaction = Some(name),
         }
         members
     }
@@ -126,6 +140,10 @@ mod tests {
                 r#"{"step":null,"population":"a"}"#,
             ),
             (Scope::Tag("a".into()), r#"{"step":null,"tag":"a"}"#),
+            (
+                Scope::Transaction("a".into()),
+                r#"{"step":null,"transaction":"a"}"#,
+            ),
         ];
         for (scope, json) in forms {
             assert_eq!(serde_json::to_string(&scope).unwrap(), json);

@@ -19,14 +19,17 @@ pub(crate) struct Crowd {
     /// Place of its session's first step among those of all populations, likewise of its setup's.
     pub(crate) first_step: usize,
     pub(crate) first_setup: usize,
+    /// Likewise of its first transaction.
+    pub(crate) first_transaction: usize,
 }
 
 /// The populations of a mix.
 pub(crate) fn crowds(mix: &Mix) -> Vec<Crowd> {
-    let (mut first_step, mut first_setup) = (0, 0);
+    let (mut first_step, mut first_setup, mut first_transaction) = (0, 0, 0);
     let crowd = |(place, drive): (usize, &Arc<Drive>)| {
         let script = Script::new(&drive.workload);
         let steps = (script.session.len(), script.setup.len());
+        let transactions = script.transactions.len();
         let crowd = Crowd {
             drive: Arc::clone(drive),
             script: Arc::new(script),
@@ -34,9 +37,11 @@ pub(crate) fn crowds(mix: &Mix) -> Vec<Crowd> {
             place,
             first_step,
             first_setup,
+            first_transaction,
         };
         first_step += steps.0;
         first_setup += steps.1;
+        first_transaction += transactions;
         crowd
     };
     mix.shared().enumerate().map(crowd).collect()

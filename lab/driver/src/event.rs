@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use lab_counts::{ErrorClass, Hist, StepWindow, WindowCounts};
+use lab_counts::{ErrorClass, Hist, StepWindow, TransactionWindow, WindowCounts};
 use lab_workload::TraceContext;
 use serde::{Deserialize, Serialize};
 
@@ -86,6 +86,8 @@ pub struct Window {
     pub sessions: Hist,
     /// The steps of the session in order; the probe, if there is one, comes last.
     pub steps: Vec<StepWindow>,
+    /// The transactions, population after population, up to the last one that has something to count.
+    pub transactions: Vec<TransactionWindow>,
     /// The slowest of the requests that began a trace and met their `expect`.
     pub slowest: Option<Slowest>,
 }
@@ -139,7 +141,18 @@ impl Window {
         self.loop_lag.reset();
         self.sessions.reset();
         self.steps.iter_mut().for_each(StepWindow::reset);
+        self.transactions
+            .iter_mut()
+            .for_each(TransactionWindow::reset);
         self.slowest = None;
+    }
+
+    /// The transaction at this place; it exists from its first count on.
+    pub(crate) fn transaction(&mut self, place: usize) -> &mut TransactionWindow {
+        while self.transactions.len() <= place {
+            self.transactions.push(TransactionWindow::default());
+        }
+        &mut self.transactions[place]
     }
 
     /// Adds what another worker counted in the same window.
@@ -154,6 +167,9 @@ impl Window {
         }
         for (sum, one) in self.steps.iter_mut().zip(&part.steps) {
             *sum += one;
+        }
+        for (place, one) in part.transactions.iter().enumerate() {
+            *self.transaction(place) += one;
         }
         self.slowest = Slowest::of(self.slowest, part.slowest);
     }

@@ -31,6 +31,7 @@ mod session;
 mod simulation;
 mod tasks;
 mod timers;
+mod transactions;
 mod user;
 mod worker;
 

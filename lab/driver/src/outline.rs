@@ -13,6 +13,8 @@ pub(crate) struct Outline {
     pub(crate) setup: Vec<String>,
     /// Names of the sessions' steps.
     pub(crate) session: Vec<String>,
+    /// Names of the sessions' transactions.
+    pub(crate) transactions: Vec<String>,
     /// Whether one of them sends a probe.
     pub(crate) probe: bool,
     /// What is shown nowhere.
@@ -29,6 +31,9 @@ impl Outline {
             outline
                 .session
                 .extend(workload.session.steps.iter().map(name));
+            let names = workload.session.transaction_names();
+            let named = names.map(|name| step_of(&drive.population, name));
+            outline.transactions.extend(named);
             outline.probe |= workload.probe.is_some();
             outline.given.push(Arc::clone(&workload.given));
         }

@@ -11,6 +11,7 @@ use lab_counts::Hist;
 use crate::event::{MAX_RECORDED, Slowest, Window};
 use crate::examples::Examples;
 use crate::report::{Example, Outbox, Report};
+use crate::transactions::{Outcome, TransactionSample};
 use lab_client::ErrorClass;
 use lab_client::time::{Nanos, nanos};
 use lab_client::{ClientCounts, FailedRequest, Phases, Sizes};
@@ -72,6 +73,8 @@ pub(crate) struct Recorder {
     under_way: u64,
     /// Requests that ended after the trial's end, before a late worker noticed it: step and age.
     too_late: Vec<(usize, Nanos)>,
+    /// Transactions that ended then.
+    late_transactions: Vec<TransactionSample>,
     examples: Examples,
     outbox: Outbox,
     emptied: Receiver<Box<Window>>,
@@ -96,6 +99,7 @@ impl Recorder {
             waiting: vec![0; populations],
             under_way: 0,
             too_late: Vec::new(),
+            late_transactions: Vec::new(),
             examples: Examples::new(steps),
             outbox,
             emptied,
@@ -198,6 +202,23 @@ impl Recorder {
     pub(crate) fn session(&mut self, now: Nanos, took: Nanos) {
         if let Some(window) = self.at(now) {
             record(&mut window.sessions, took);
+        }
+    }
+
+    /// A transaction ended.
+    pub(crate) fn transaction(&mut self, now: Nanos, mut sample: TransactionSample) {
+        if self.over(now) {
+            let late = now - self.end;
+            if late < sample.elapsed {
+                sample.elapsed -= late;
+                sample.time = sample.time.saturating_sub(late);
+                if sample.outcome == Outcome::Completed {
+                    sample.outcome = Outcome::Unfinished;
+                }
+                self.late_transactions.push(sample);
+            }
+        } else if let Some(window) = self.at(now) {
+            record_transaction(window, sample);
         }
     }
 
@@ -404,13 +425,13 @@ impl Recorder {
         }
     }
 
-    /// Hands over everything, the last window ending at `now` or the end of the trial. `unanswered` are the step
-    /// and the age of each request that has no response.
+    /// Hands over everything, the last window ending at `now` or the end of the trial. Unanswered are the step
+    /// and the age of each request that has no response; unfinished the transactions under way.
     pub(crate) fn finish(
         &mut self,
         now: Nanos,
         counts: ClientCounts,
-        unanswered: impl IntoIterator<Item = (usize, Nanos)>,
+        (unanswered, unfinished): (Vec<(usize, Nanos)>, Vec<TransactionSample>),
     ) {
         self.roll(now, counts);
         let too_late = std::mem::take(&mut self.too_late);
@@ -418,6 +439,10 @@ impl Recorder {
             let StepWindow { counts, times } = &mut self.current.steps[step];
             counts.unanswered += 1;
             record(&mut times.unanswered, age);
+        }
+        let late = std::mem::take(&mut self.late_transactions);
+        for sample in unfinished.into_iter().chain(late) {
+            record_transaction(&mut self.current, sample);
         }
         self.hand_over(self.cut(now), now);
     }
@@ -457,6 +482,29 @@ impl Recorder {
 
 /// Records nanoseconds as whole microseconds, 1 µs … 1 h.
 #[inline]
+fn record_transaction(window: &mut Window, sample: TransactionSample) {
+    let TransactionSample {
+        place,
+        outcome,
+        time,
+        elapsed,
+    } = sample;
+    let of = window.transaction(place);
+    match outcome {
+        Outcome::Completed => {
+            of.counts.ok += 1;
+            record(&mut of.time, time);
+            record(&mut of.elapsed, elapsed);
+        }
+        Outcome::Failed(class) => of.counts.errors[class] += 1,
+        Outcome::Unfinished => {
+            of.counts.unanswered += 1;
+            record(&mut of.unfinished_time, time);
+            record(&mut of.unfinished_elapsed, elapsed);
+        }
+    }
+}
+
 fn record<const DIGITS: u8>(histogram: &mut Hist<DIGITS>, value: Nanos) {
     let limit = MAX_RECORDED.as_micros() as u64;
     let micros = to_micros(value).clamp(1, limit);
@@ -518,7 +566,7 @@ mod tests {
         for end in [1, 9, 10, 31, 34, 35, 99] {
             recorder.request(0, sample(zero + end * MS), Ok(()));
         }
-        recorder.finish(zero + 99 * MS, ClientCounts::default(), []);
+        recorder.finish(zero + 99 * MS, ClientCounts::default(), Default::default());
         assert_eq!(
             windows(&reports),
             [(0, 10, 2), (1, 20, 1), (2, 30, 0), (3, 35, 2)]
@@ -532,7 +580,7 @@ mod tests {
         let mut recorder = Recorder::new((1, 1), Outbox { worker: 0, queue }, emptied);
         recorder.begin(0, Duration::from_millis(10), Duration::from_millis(100));
         recorder.request(0, sample(12 * MS), Ok(()));
-        recorder.finish(17 * MS, ClientCounts::default(), []);
+        recorder.finish(17 * MS, ClientCounts::default(), Default::default());
         assert_eq!(windows(&reports), [(0, 10, 0), (1, 17, 1)]);
     }
 

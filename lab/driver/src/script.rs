@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use lab_workload::{Chance, Control, Measure, Retry, Step, Visitor, Wait, Workload};
+use lab_workload::{Chance, Control, Measure, Retry, Session, Step, Visitor, Wait, Workload};
 
 use lab_client::RequestId;
 
@@ -14,9 +14,21 @@ pub(crate) struct Script {
     pub(crate) session: Vec<ScriptStep>,
     /// The session's steps in order: each by itself, or those of a group with what controls them.
     pub(crate) blocks: Vec<(Range<usize>, Option<Control>)>,
+    /// Outer ones first; the whole session, if it is one, is the first.
+    pub(crate) transactions: Vec<Bracket>,
     pub(crate) visitor: Visitor,
     pub(crate) pace: Option<Duration>,
     pub(crate) probe: Option<(RequestId, Duration)>,
+}
+
+/// A transaction by its steps.
+#[derive(Debug, Clone)]
+pub(crate) struct Bracket {
+    /// How many others it is within.
+    pub(crate) level: usize,
+    pub(crate) steps: Range<usize>,
+    /// Whether each round of the group around it has one.
+    pub(crate) in_group: bool,
 }
 
 /// One step.
@@ -45,6 +57,12 @@ impl ScriptStep {
 }
 
 impl Script {
+    /// The most transactions within each other.
+    pub(crate) fn transaction_depth(&self) -> usize {
+        let levels = self.transactions.iter().map(|one| one.level + 1);
+        levels.max().unwrap_or(0)
+    }
+
     pub(crate) fn new(workload: &Workload) -> Self {
         let mut next = 0;
         let mut steps = |steps: &[Step]| -> Vec<ScriptStep> {
@@ -62,11 +80,33 @@ impl Script {
             setup,
             session,
             blocks: blocks.collect(),
+            transactions: brackets(&workload.session),
             visitor: workload.session.visitor,
             pace: workload.session.pace,
             probe,
         }
     }
+}
+
+/// The transactions of a session, in the order of [`Session::transaction_names`].
+fn brackets(session: &Session) -> Vec<Bracket> {
+    let whole = session.is_transaction().then(|| Bracket {
+        level: 0,
+        steps: 0..session.steps.len(),
+        in_group: false,
+    });
+    let mut brackets: Vec<Bracket> = whole.into_iter().collect();
+    for one in &session.transactions {
+        let holds = |outer: &&Bracket| {
+            outer.steps.start <= one.steps.start && one.steps.end <= outer.steps.end
+        };
+        brackets.push(Bracket {
+            level: brackets.iter().filter(holds).count(),
+            steps: one.steps.clone(),
+            in_group: one.in_group,
+        });
+    }
+    brackets
 }
 
 fn script_step(step: &Step, next: &mut RequestId) -> ScriptStep {

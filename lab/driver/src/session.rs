@@ -54,6 +54,9 @@ impl<C: Client> Shared<C> {
         async move {
             self.begin_session(life);
             for (steps, control) in &self.script.blocks {
+                // Those that end here do so only now, so that a user who waits keeps nothing for it.
+                self.end_transactions(life, steps.start, false);
+                self.begin_transactions(life, steps.start, false);
                 match control {
                     Some(control) => Box::pin(self.group(life, steps.clone(), control)).await,
                     // It is one step.
@@ -62,6 +65,7 @@ impl<C: Client> Shared<C> {
                     }
                 }
             }
+            self.end_transactions(life, self.script.session.len(), false);
         }
     }
 
@@ -93,7 +97,9 @@ impl<C: Client> Shared<C> {
                     planned: round == 0,
                     ..Position::of(index)
                 };
+                self.begin_transactions(life, index, true);
                 sent |= self.rounds(life, place).await;
+                self.end_transactions(life, index + 1, true);
             }
             life.user.scope.set_round(round);
             // A round in which nothing could be sent would be followed by others like it.
@@ -208,16 +214,15 @@ impl<C: Client> Shared<C> {
         let retry = self.script.session[index].retry;
         let mut left = retry.map_or(0, |retry| retry.at_most);
         let mut sending = Sending::new(index, due);
-        let mut sent = false;
         loop {
             self.within_trial(due.meant).await;
             self.set_under_way(life.user.place, index, sending.meant());
+            self.transactions.due(life.user.place, sending.meant());
             sending.retry_until = (left > 0).then_some(life.state.until);
             let mut exchange = self.send(&mut life.user, request).await;
             let measured = self.measured(&life.user, (index, request), &mut exchange);
             let ended = self.record((exchange, measured), &mut sending, due);
             life.state.take(&ended, due, self.failure_pause);
-            sent |= ended.at.is_some();
             match (ended.next, retry) {
                 (Next::Redirect, _) => {
                     due = Due {
@@ -231,15 +236,46 @@ impl<C: Client> Shared<C> {
                     self.record_failed(&mut sending, !life.state.leaves());
                     if life.state.leaves() {
                         life.state.well = false;
-                        self.clear_under_way(life.user.place);
-                        return Requested::of(sent, &ended);
+                        return self.requested(life, &sending, &ended);
                     }
                     self.client.again(&mut life.user.session, request);
                 }
-                _ => {
-                    self.clear_under_way(life.user.place);
-                    return Requested::of(sent, &ended);
-                }
+                _ => return self.requested(life, &sending, &ended),
+            }
+        }
+    }
+
+    /// A request is over with its redirects and retries.
+    fn requested(&self, life: &Life<C>, sending: &Sending, last: &Ended) -> Requested {
+        let (place, from) = (life.user.place, sending.counts_from());
+        self.clear_under_way(place);
+        self.transactions.ended(place, from, last.class);
+        Requested {
+            sent: from.is_some(),
+            well: last.well,
+            timed_out: last.timed_out(),
+        }
+    }
+
+    /// Begins the transactions that begin with this step, in each round of a group or around its rounds.
+    fn begin_transactions(&self, life: &Life<C>, step: usize, in_group: bool) {
+        for (place, one) in self.script.transactions.iter().enumerate() {
+            if one.steps.start == step && one.in_group == in_group {
+                self.transactions.begin(life.user.place, one.level, place);
+            }
+        }
+    }
+
+    /// Ends the transactions that end before this step, inner ones first.
+    fn end_transactions(&self, life: &Life<C>, step: usize, in_group: bool) {
+        let (user, now, leaves) = (life.user.place, life.state.at, life.state.leaves());
+        for one in self.script.transactions.iter().rev() {
+            if one.steps.end == step && one.in_group == in_group {
+                let ended = self.transactions.end(user, one.level, now, leaves);
+                let mut recorder = self.recorder.borrow_mut();
+                ended
+                    .into_iter()
+                    .for_each(|one| recorder.transaction(now, one));
             }
         }
     }
@@ -312,6 +348,8 @@ impl<C: Client> Shared<C> {
             .holds(&mut life.user.scope)
             .map_err(|error| {
                 life.state.well = false;
+                let class = Some(ErrorClass::Check);
+                self.transactions.ended(life.user.place, None, class);
                 let detail = error.to_string().into();
                 let now = self.clock.nanos();
                 let step = self.first_step + index;
@@ -335,15 +373,4 @@ struct Requested {
     sent: bool,
     well: bool,
     timed_out: bool,
-}
-
-impl Requested {
-    /// By how the last of them did.
-    fn of(sent: bool, last: &Ended) -> Self {
-        Self {
-            sent,
-            well: last.well,
-            timed_out: last.timed_out,
-        }
-    }
 }

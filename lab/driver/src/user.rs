@@ -19,6 +19,7 @@ use crate::load::{Pool, SharedPool};
 use crate::recorder::{Attempt, Events, Recorder, Sample};
 use crate::script::{Script, ScriptStep};
 use crate::timers::{Timer, Timers, settable};
+use crate::transactions::Transactions;
 use lab_client::ErrorClass;
 use lab_client::time::{Nanos, nanos};
 use lab_client::{Exchange, FailedRequest, Phases, RequestId};
@@ -43,6 +44,8 @@ pub(crate) struct Shared<C> {
     pub(crate) timeout_ends_step: bool,
     /// The request under way by place of the user on its worker.
     pub(crate) under_way: Box<[Cell<UnderWay>]>,
+    /// Their transactions under way.
+    pub(crate) transactions: Transactions,
     /// Whether sessions arrive: then service times are kept apart from response times.
     pub(crate) open: bool,
     /// Where sessions that arrive meet connections; without use for other loads.
@@ -264,7 +267,7 @@ impl Progress {
             Some(at) => {
                 self.at = at;
                 self.moved = true;
-                self.without_response = match ended.without_response {
+                self.without_response = match ended.is_without_response() {
                     true => self.without_response.saturating_add(1),
                     false => 0,
                 };
@@ -332,6 +335,12 @@ impl Sending {
     pub(crate) fn meant(&self) -> Nanos {
         self.due.planned.unwrap_or(self.due.meant)
     }
+
+    /// From when its response time counts; `None` before its first message was sent.
+    pub(crate) fn counts_from(&self) -> Option<Nanos> {
+        let began = self.began?;
+        Some(self.due.planned.unwrap_or(began))
+    }
 }
 
 /// What follows an attempt.
@@ -351,12 +360,32 @@ pub(crate) struct Ended {
     pub(crate) at: Option<Nanos>,
     /// Whether it met its `expect`.
     pub(crate) well: bool,
-    /// Whether it had no complete response in time.
-    pub(crate) timed_out: bool,
-    /// Whether it had no response at all.
-    pub(crate) without_response: bool,
+    /// Why it failed; `None` also of a request that was skipped.
+    pub(crate) class: Option<ErrorClass>,
     /// What follows.
     pub(crate) next: Next,
+}
+
+impl Ended {
+    /// Whether it had no complete response in time.
+    pub(crate) fn timed_out(&self) -> bool {
+        self.class == Some(ErrorClass::Timeout)
+    }
+
+    /// Whether it had no response at all.
+    fn is_without_response(&self) -> bool {
+        self.class.is_some_and(ErrorClass::is_without_response)
+    }
+
+    /// Of a request that wasn't sent.
+    fn unsent(class: Option<ErrorClass>) -> Self {
+        Self {
+            at: None,
+            well: false,
+            class,
+            next: Next::Over,
+        }
+    }
 }
 
 impl<C: Client> Shared<C> {
@@ -394,6 +423,9 @@ impl<C: Client> Shared<C> {
             let mut recorder = self.recorder.borrow_mut();
             recorder.paused(state.at, step, meant - ready);
         }
+        if wait > 0 {
+            self.transactions.thinks(life.user.place, state.at);
+        }
         if let Some(planned) = planned.filter(|planned| *planned < meant) {
             self.set_under_way(life.user.place, index, planned);
         }
@@ -430,6 +462,10 @@ impl<C: Client> Shared<C> {
             return None;
         }
         state.moved |= meant > state.at;
+        if wait > 0 {
+            let over = state.at.saturating_add(wait);
+            self.transactions.goes_on(life.user.place, over);
+        }
         if step.wait != Wait::None {
             let now = self.clock.nanos();
             // A pause after a failure, or a wait for a connection, is no think time.
@@ -515,18 +551,17 @@ impl<C: Client> Shared<C> {
                 Ended {
                     at: Some(ended),
                     well: class.is_none(),
-                    timed_out: class == Some(ErrorClass::Timeout),
-                    without_response: class.is_some_and(ErrorClass::is_without_response),
+                    class,
                     next,
                 }
             }
             Exchange::Skipped => {
                 recorder.skipped(self.clock.nanos(), step);
-                NOT_SENT
+                Ended::unsent(None)
             }
             Exchange::Unmade { detail } => {
                 recorder.unmade(self.clock.nanos(), step, detail);
-                NOT_SENT
+                Ended::unsent(Some(ErrorClass::Check))
             }
         }
     }
@@ -577,11 +612,3 @@ impl<C: Client> Shared<C> {
         }
     }
 }
-
-const NOT_SENT: Ended = Ended {
-    at: None,
-    well: false,
-    timed_out: false,
-    without_response: false,
-    next: Next::Over,
-};

@@ -30,6 +30,7 @@ use crate::recorder::Recorder;
 use crate::report::{Outbox, Report, SetupCounts};
 use crate::tasks::Tasks;
 use crate::timers::Timers;
+use crate::transactions::Transactions;
 use crate::user::{Member, Shared, UnderWay, User};
 use lab_client::Exchange;
 use lab_client::time::{Nanos, nanos};
@@ -186,6 +187,11 @@ impl Worker {
             recorder: Rc::clone(recorder),
             first_step: crowd.first_step,
             probe_step: steps - crowd.first_step,
+            transactions: Transactions::new(
+                mine.clone().count(),
+                crowd.script.transaction_depth(),
+                crowd.first_transaction,
+            ),
             population: crowd.place,
             failure_pause: nanos(drive.limits.failure_pause),
             timeout_ends_step: drive.limits.timeout_ends_step,
@@ -315,12 +321,14 @@ impl Worker {
         };
         let now = self.clock.nanos();
         let at = recorder.borrow().cut(now);
-        let mut unanswered = Vec::new();
+        let (mut unanswered, mut unfinished) = (Vec::new(), Vec::new());
         for of in present {
             of.shared.pool.lock().close();
             unanswered.extend(of.shared.unanswered(at));
+            unfinished.extend(of.shared.transactions.unfinished(at));
         }
-        recorder.borrow_mut().finish(now, counts(), unanswered);
+        let mut recorder = recorder.borrow_mut();
+        recorder.finish(now, counts(), (unanswered, unfinished));
         cut
     }
 }

@@ -114,6 +114,10 @@ pub struct WorkloadOutline {
     /// The tags of the steps, in the order in which they come first; empty where none has one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<TagOutline>,
+    /// Names of the transactions, as their windows have them: population after population, of each the session first
+    /// where it has more than one request. Empty in older plans.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub transactions: Vec<String>,
     /// The session, once for each set of parameters that a trial has.
     pub sessions: Vec<SessionOutline>,
     /// What steps need of answers, by their names among those of all: they are skipped where it isn't there.
@@ -132,13 +136,14 @@ fn is_zero(n: &u32) -> bool {
 }
 
 impl WorkloadOutline {
-    /// Names of the steps that a scope narrows the load to; `None` where it has all of them.
+    /// Names of the steps that a scope narrows the load to; `None` where it has all of them, and of a transaction, whose
+    /// figures are none of requests.
     #[must_use]
     pub fn steps_of<'a>(&'a self, scope: &'a Scope) -> Option<&'a [String]> {
         let population = |name: &String| self.populations.iter().find(|one| one.name == *name);
         let tag = |name: &String| self.tags.iter().find(|one| one.name == *name);
         match scope {
-            Scope::All | Scope::Stage(_) => None,
+            Scope::All | Scope::Stage(_) | Scope::Transaction(_) => None,
             Scope::Step(name) => Some(std::slice::from_ref(name)),
             Scope::Population(name) => Some(population(name).map_or(&[], |one| &one.steps)),
             Scope::Tag(name) => Some(tag(name).map_or(&[], |one| &one.steps)),

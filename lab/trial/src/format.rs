@@ -203,6 +203,8 @@ pub fn threshold(metric: Metric, text: &str) -> String {
         Metric::ServiceTime => "service time",
         Metric::FirstEvent => "first event",
         Metric::BetweenEvents => "between events",
+        Metric::TransactionTime => "transaction time",
+        Metric::TransactionElapsed => "elapsed time",
         Metric::ErrorRate => "error rate",
         Metric::Resends => "resends",
         Metric::Throughput => "throughput",

@@ -9,7 +9,7 @@ use std::ops::Deref;
 use hdrhistogram::Histogram;
 use lab_archive::model::{Manifest, WindowLine};
 use lab_archive::{Interval, Kind, Outcome, PROBE, Series, TrialData};
-use lab_counts::{ErrorClass, StepCounts};
+use lab_counts::{ErrorClass, Hist, StepCounts};
 use lab_plan::LoadKind;
 use lab_stats::histogram::MergeError;
 use lab_stats::{Merger, Sparse, WeightedMean, quantile};
@@ -226,6 +226,19 @@ impl Counts {
     }
 }
 
+/// What the transactions of one name add up to.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TransactionSums {
+    pub(crate) whole: StepSum,
+    pub(crate) hold: StepSum,
+    /// Of those that were completed in the hold, without the think times within them.
+    pub(crate) time: Hist,
+    /// With them.
+    pub(crate) elapsed: Hist,
+    /// The same so far of those that were under way when their user left, or at the end.
+    pub(crate) unfinished: [Hist; 2],
+}
+
 /// Everything of a trial that later stages need.
 #[derive(Debug, Clone)]
 pub(crate) struct Sums {
@@ -253,6 +266,8 @@ pub(crate) struct Sums {
     pub(crate) lateness: Histogram<u64>,
     /// Lag of the generator's loop in the hold; empty where it wasn't sampled.
     pub(crate) loop_lag: Histogram<u64>,
+    /// The transactions, by name.
+    pub(crate) transactions: BTreeMap<String, TransactionSums>,
     /// Times of a sequence's sessions.
     pub(crate) sessions: Histogram<u64>,
     /// Answered requests in all histograms of the trial, the probe's left out: ok, error.
@@ -318,6 +333,7 @@ fn merge_all<'a>(
 pub(crate) struct Names<'a> {
     names: &'a [String],
     probe: Option<usize>,
+    transactions: &'a [String],
     /// The load has a time limit: what was given up is a bound, no error.
     limited: bool,
 }
@@ -333,6 +349,7 @@ impl<'a> Names<'a> {
         Self {
             names,
             probe,
+            transactions: &manifest.transactions,
             limited,
         }
     }
@@ -353,6 +370,12 @@ impl<'a> Names<'a> {
         (Some(index) != self.probe)
             .then(|| self.names.get(index).map(String::as_str))
             .flatten()
+    }
+
+    /// The name of a transaction.
+    fn transaction(&self, place: u16) -> Option<&'a str> {
+        let named = self.transactions.get(usize::from(place));
+        named.map(String::as_str)
     }
 
     /// Answers that met their `expect`, and failed requests, of a window without the probe.
@@ -434,6 +457,12 @@ fn add_up(
         }
     }
     let mut merge = Merge::default();
+    for window in data.windows.iter() {
+        if counts(window.start_ms, window.end_ms) {
+            let in_hold = hold.contains(window.start_ms, window.end_ms);
+            merge.count_transactions(names, window, in_hold);
+        }
+    }
     let intervals = data.hlog.iter();
     let mut times = Sparse::default();
     for interval in intervals.filter(|one| counts(one.start_ms as f64, one.end_ms as f64)) {
@@ -523,6 +552,7 @@ struct Merge {
     probe: Option<Merger>,
     lateness: Merger,
     loop_lag: Merger,
+    transactions: BTreeMap<String, MergedTransaction>,
     sessions: Merger,
     recorded: (u64, u64),
     answered_s: f64,
@@ -530,7 +560,43 @@ struct Merge {
     window_longest: BTreeMap<u64, u64>,
 }
 
+/// A transaction as it is added up.
+#[derive(Default)]
+struct MergedTransaction {
+    whole: StepSum,
+    hold: StepSum,
+    /// Without and with think times, each of those that were completed and of the others so far.
+    times: [[Merger; 2]; 2],
+}
+
+impl MergedTransaction {
+    fn finish(self) -> TransactionSums {
+        let [[time, time_so_far], [elapsed, elapsed_so_far]] =
+            self.times.map(|both| both.map(|one| Hist::from(one.into_merged())));
+        TransactionSums {
+            whole: self.whole,
+            hold: self.hold,
+            time,
+            elapsed,
+            unfinished: [time_so_far, elapsed_so_far],
+        }
+    }
+}
+
 impl Merge {
+    fn count_transactions(&mut self, names: &Names<'_>, window: &WindowLine, in_hold: bool) {
+        for (place, line) in &window.transactions {
+            let Some(name) = names.transaction(*place) else {
+                continue;
+            };
+            let of = self.transactions.entry(name.to_owned()).or_default();
+            of.whole.add(names, line);
+            if in_hold {
+                of.hold.add(names, line);
+            }
+        }
+    }
+
     #[expect(
         clippy::cast_precision_loss,
         reason = "milliseconds of a trial stay far below 2^52"
@@ -553,11 +619,30 @@ impl Merge {
             Series::Lateness if in_hold => return self.lateness.add_sparse(times),
             Series::Loop if in_hold => return self.loop_lag.add_sparse(times),
             Series::Session => return self.sessions.add_sparse(times),
+            Series::Transaction {
+                transaction,
+                outcome,
+                elapsed,
+            } if in_hold => {
+                let Some(name) = names.transaction(transaction) else {
+                    return Ok(());
+                };
+                let of = self.transactions.entry(name.to_owned()).or_default();
+                let [time, so_far] = &mut of.times[usize::from(elapsed)];
+                return match outcome {
+                    Outcome::Ok => time.add_sparse(times),
+                    Outcome::Unanswered => so_far.add_sparse(times),
+                    Outcome::Error => Ok(()),
+                };
+            }
             Series::Measure { step, place } if in_hold => {
                 let kept = self.measures.entry((step, place)).or_default();
                 return kept.add_sparse(times);
             }
-            Series::Lateness | Series::Loop | Series::Measure { .. } => return Ok(()),
+            Series::Lateness
+            | Series::Loop
+            | Series::Measure { .. }
+            | Series::Transaction { .. } => return Ok(()),
         };
         if names.is_probe(step) {
             let ok = in_hold && outcome == Outcome::Ok && kind == Kind::Response;
@@ -645,6 +730,11 @@ impl Merge {
             probe: self.probe.map(Merger::into_merged),
             lateness: self.lateness.into_merged(),
             loop_lag: self.loop_lag.into_merged(),
+            transactions: self
+                .transactions
+                .into_iter()
+                .map(|(name, of)| (name, of.finish()))
+                .collect(),
             sessions: self.sessions.into_merged(),
             recorded: self.recorded,
             answered_s: self.answered_s,

@@ -18,7 +18,8 @@ use crate::measures::measures;
 use crate::model::{
     Arrivals, Bound, Check, CheckOutcome, Connections, Counters, ErrorExamples, Generator,
     Lateness, MeasureAnalysis, PartCounters, Point, PopulationAnalysis, ProbeCounts, Series,
-    SlowRequest, StepAnalysis, ThresholdResult, Times, Transfer, TrialAnalysis, Verdict,
+    SlowRequest, StepAnalysis, ThresholdResult, Times, TransactionAnalysis, Transfer,
+    TrialAnalysis, Verdict,
 };
 use crate::number::as_f64;
 use crate::populations::{OfPopulation, populations};
@@ -221,12 +222,29 @@ pub fn figures(
     })
 }
 
+/// The transactions of a trial, in the order of the plan.
+fn transactions(names: &[String], sums: &Sums) -> Vec<TransactionAnalysis> {
+    let one = |name: &String| {
+        let of = sums.transactions.get(name)?;
+        Some(TransactionAnalysis {
+            name: name.clone(),
+            completed: of.whole.ok,
+            failed: of.whole.failed(),
+            unfinished: of.whole.unanswered,
+            completed_per_s: sums.hold.per_s(of.hold.ok),
+            time_ms: Times::of(&of.time),
+            elapsed_ms: Times::of(&of.elapsed),
+        })
+    };
+    names.iter().filter_map(one).collect()
+}
+
 impl<'a> Measured<'a> {
     /// The attempts within a scope.
     fn attempts(&self, scope: &Scope) -> Result<Attempts, MergeError> {
         let mut unanswered = self.input.data.record.unanswered.as_ref();
         let sums = match scope {
-            Scope::All | Scope::Step(_) => Some(&self.sums),
+            Scope::All | Scope::Step(_) | Scope::Transaction(_) => Some(&self.sums),
             Scope::Stage(name) => {
                 let at = self.stages.iter().position(|one| one.plan.name == *name);
                 // Only requests of the last stage can be without a response at the end.
@@ -353,6 +371,7 @@ impl<'a> Measured<'a> {
             stages: self.stages.iter().map(Stage::analysis).collect(),
             populations: of_each(&self.populations),
             tags: self.tags.iter().map(OfTag::analysis).collect(),
+            named_transactions: transactions(&input.study.workload.transactions, sums),
             measures: self.measures.clone(),
             probe_ms: sums.probe.as_ref().map(Times::of),
             probe: probe(input, sums),

@@ -37,6 +37,23 @@ pub struct Group<T = Template> {
     pub control: Control<T>,
 }
 
+/// Neighbouring steps whose time together is of interest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transaction {
+    /// As shown in reports; unique in its session.
+    pub name: String,
+    /// By their places in the session; not empty, and within another transaction or apart from it.
+    pub steps: Range<usize>,
+    /// Whether it is a part of each round of the [`Group`] around its steps: then each round has one.
+    pub in_group: bool,
+}
+
+/// The name of the transaction that spans a whole session.
+pub const SESSION: &str = "session";
+
+/// The most transactions within each other, the session not counted.
+pub const MAX_TRANSACTION_LEVELS: usize = 8;
+
 /// How often a failed request of a step is sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Retry {

@@ -80,6 +80,7 @@ impl<T> Workload<T> {
                 pace: None,
                 steps,
                 groups: Vec::new(),
+                transactions: Vec::new(),
                 visitor: Visitor::Same,
             },
             probe: None,

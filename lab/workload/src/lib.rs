@@ -39,7 +39,9 @@ mod windows;
 
 pub use attached::{Attached, MAX_ATTACHED_BYTES, sha256};
 pub use capture::{Capture, CaptureSource, Pattern, PatternError};
-pub use control::{Control, Group, Retry, Until, Visitor};
+pub use control::{
+    Control, Group, MAX_TRANSACTION_LEVELS, Retry, SESSION, Transaction, Until, Visitor,
+};
 pub use data::{Bytes, Data, Each, Table, TableError};
 pub use expectation::{Comparison, Expectation, JsonState};
 pub use given::{Asked, Given};

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::attached::Attached;
 use crate::capture::Capture;
-use crate::control::{Control, Group, Retry, Visitor};
+use crate::control::{Control, Group, Retry, SESSION, Transaction, Visitor};
 use crate::data::Data;
 use crate::expectation::Expectation;
 use crate::given::{Asked, Given};
@@ -87,6 +87,9 @@ pub struct Session<T = Template> {
     /// none within another.
     #[serde(default = "Vec::new")]
     pub groups: Vec<Group<T>>,
+    /// Those of the steps whose time together is of interest: outer before inner ones, the others in order.
+    #[serde(default)]
+    pub transactions: Vec<Transaction>,
     /// Who comes in each session.
     #[serde(default)]
     pub visitor: Visitor,
@@ -324,6 +327,27 @@ impl Workload {
 }
 
 impl<T> Session<T> {
+    /// Names of its transactions, as they are recorded: the session as a whole comes first where that has more than
+    /// one request.
+    pub fn transaction_names(&self) -> impl Iterator<Item = &str> {
+        let session = self.is_transaction().then_some(SESSION);
+        let named = self.transactions.iter().map(|one| one.name.as_str());
+        session.into_iter().chain(named)
+    }
+
+    /// Whether the session is recorded as a transaction: of a session with one request, that request's response time
+    /// says the same.
+    #[must_use]
+    pub fn is_transaction(&self) -> bool {
+        match self.steps.as_slice() {
+            [step] => {
+                let is_named = !self.transactions.is_empty();
+                is_named || step.requests.len() > 1 || step.control.is_some()
+            }
+            _ => true,
+        }
+    }
+
     /// Its steps in order: each by itself, or those of a group with what controls them together.
     pub fn blocks(&self) -> impl Iterator<Item = (Range<usize>, Option<&Control<T>>)> {
         let mut groups = self.groups.iter().peekable();
@@ -398,6 +422,7 @@ impl<T> Workload<T> {
                 pace: self.session.pace,
                 steps: steps(&self.session.steps, map)?,
                 groups: groups(&self.session.groups, map)?,
+                transactions: self.session.transactions.clone(),
                 visitor: self.session.visitor,
             },
             transfer: self.transfer.clone(),

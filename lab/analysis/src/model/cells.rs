@@ -62,6 +62,9 @@ pub struct CellSummary {
     /// The tags of its steps, in the order of the session; empty where none has one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<TagSummary>,
+    /// The transactions that the workload names, the session first where it has several requests.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub named_transactions: Vec<TransactionSummary>,
     /// What answers told besides, in the order of the steps; empty where nothing is measured.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub measures: Vec<MeasureSummary>,
@@ -150,6 +153,25 @@ pub struct TagSummary {
     pub throughput_per_s: Option<Estimate>,
     /// From the planned send where there is a plan, else from the actual send.
     pub response_ms: TimesSummary,
+}
+
+/// The transactions of one name over the valid trials of a cell. Figures are means over trials.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct TransactionSummary {
+    /// Its name; `session` is the whole session.
+    pub name: String,
+    /// Those of all trials whose requests all met their `expect`.
+    pub completed: u64,
+    /// Those of all trials in which a request failed.
+    pub failed: u64,
+    /// Those of all trials that were under way when their user left, or at the end.
+    pub unfinished: u64,
+    /// Completed ones per second.
+    pub completed_per_s: Option<Estimate>,
+    /// From the first request to the last response, think times within excluded.
+    pub time_ms: TimesSummary,
+    /// The same, think times included.
+    pub elapsed_ms: TimesSummary,
 }
 
 /// A number that the answers of a step told over the valid trials of a cell. Figures are means over trials.

@@ -17,7 +17,7 @@ mod unmeasured;
 pub use answer::{Answer, Decision};
 pub use cells::{
     CellSummary, MeasureSummary, PopulationSummary, StageSummary, StepSummary, TagSummary,
-    TimesSummary,
+    TimesSummary, TransactionSummary,
 };
 pub use comparison::{
     Claim, Comparison, Difference, Inference, Measure, RunSpread, SpreadBasis, WorseAtMost,

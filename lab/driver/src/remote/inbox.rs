@@ -72,7 +72,9 @@ impl Inbox {
         let sound = match &report {
             Report::Window { window, .. } => {
                 let measures = window.steps.iter().map(|step| step.times.measures.len());
-                window.steps.len() == recorded && measures.max() <= Some(MAX_MEASURES)
+                window.steps.len() == recorded
+                    && window.transactions.len() <= self.outline.transactions.len()
+                    && measures.max() <= Some(MAX_MEASURES)
             }
             Report::Example(example) if example.setup => example.step < self.outline.setup.len(),
             Report::Example(example) => example.step < recorded,

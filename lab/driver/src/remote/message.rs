@@ -13,7 +13,7 @@ use crate::mix::Mix;
 use crate::report::Report;
 
 /// The version of the messages; a generator of another one refuses.
-pub(crate) const PROTOCOL: u32 = 14;
+pub(crate) const PROTOCOL: u32 = 15;
 
 /// From the conductor.
 #[derive(Debug, Serialize, Deserialize)]

@@ -16,6 +16,7 @@ mod sequence;
 mod stages;
 pub(crate) mod time;
 mod timeline;
+mod transactions;
 
 use std::cell::RefCell;
 use std::future::Future;

@@ -147,6 +147,7 @@ impl Rehearsal {
         let (_, emptied) = std::sync::mpsc::sync_channel(0);
         let outbox = Outbox { worker: 0, queue };
         let steps = script.session.len();
+        let (users, depth) = (drive.users as usize, script.transaction_depth());
         let recorder = Recorder::new((1, steps + 1), outbox.clone(), emptied);
         let shared = Rc::new(Shared {
             client,
@@ -157,6 +158,7 @@ impl Rehearsal {
             recorder: Rc::new(RefCell::new(recorder)),
             first_step: 0,
             probe_step: steps,
+            transactions: Transactions::new(users, depth, 0),
             population: 0,
             failure_pause: 0,
             timeout_ends_step: drive.limits.timeout_ends_step,

@@ -371,7 +371,7 @@ prop_compose! {
         only in request().boxed(),
     ) -> At<StepFile> {
         at(StepFile {
-            step, wait, repeat, once: None, set, share, weight, one_of: None, steps: None, requests, only,
+            step, wait, repeat, once: None, set, share, weight, one_of: None, transaction: None, steps: None, requests, only,
             when, until, at_most, retry, tags,
         })
     }

@@ -172,6 +172,11 @@ pub(crate) struct StepFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) step: Option<At<Scalar>>,
+    /// In place of `step`: the name of a transaction, whose `steps` are timed together, unique in the session. Within
+    /// them may stand choices, groups, and further transactions, up to 8 deep.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) transaction: Option<At<Scalar>>,
     /// What it has in common with other steps, of whatever workload: `[checkout]`, or several. The report has
     /// figures of the steps of each tag, and `response_time{tag:checkout}` judges them. Each is of lower-case
     /// letters, digits, and hyphens.
@@ -223,7 +228,7 @@ pub(crate) struct StepFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<StepFile>>")]
     pub(crate) one_of: Option<At<Vec<At<StepFile>>>>,
-    /// In place of a step: a group of steps that have a share or weight together.
+    /// In place of a step: a group of steps that have a share or weight, a condition, or a transaction together.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<StepFile>>")]
     pub(crate) steps: Option<At<Vec<At<StepFile>>>>,
@@ -540,6 +545,7 @@ impl Decode for StepFile {
             share: fields.optional("share", problems),
             weight: fields.optional("weight", problems),
             one_of: fields.optional("one_of", problems),
+            transaction: fields.optional("transaction", problems),
             steps: fields.optional("steps", problems),
             requests: fields.optional("requests", problems),
             only: RequestFile::from_fields(&mut fields, problems),

@@ -1,7 +1,7 @@
 //! Steps that only a part of the sessions does: shares, and choices by weight, flattened to a list
 //! of steps that each know their part of a draw.
 
-use lab_workload::Chance;
+use lab_workload::{Chance, MAX_TRANSACTION_LEVELS};
 
 use super::request::Compiler;
 
@@ -11,12 +11,27 @@ use crate::text_error::TextError;
 use crate::units;
 
 /// A step as written, and when it is done.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Flat<'f> {
     pub(super) file: &'f At<StepFile>,
+    pub(super) around: Around<'f>,
+}
+
+/// What stands around a step.
+#[derive(Clone, Default)]
+pub(super) struct Around<'f> {
     pub(super) chance: Option<Chance>,
     /// The group that it is in, where that has a condition or a loop.
     pub(super) group: Option<&'f At<StepFile>>,
+    /// The transactions that it is a part of, outer ones first, each with whether it is a part of `group`'s rounds.
+    pub(super) transactions: Vec<(&'f At<StepFile>, bool)>,
+}
+
+impl Around<'_> {
+    /// Whether a draw or a condition is taken for all steps within together.
+    fn is_decided(&self) -> bool {
+        self.chance.is_some() || self.group.is_some()
+    }
 }
 
 /// All steps in order, those of choices among them; `None` when a problem was noted.
@@ -24,12 +39,21 @@ pub(super) fn flat<'f>(
     files: &'f [At<StepFile>],
     compiler: &mut Compiler,
 ) -> Option<Vec<Flat<'f>>> {
+    entries(files, &Around::default(), &mut 0, compiler)
+}
+
+/// The steps of a list; `draws` is the number of draws so far.
+fn entries<'f>(
+    files: &'f [At<StepFile>],
+    around: &Around<'f>,
+    draws: &mut u32,
+    compiler: &mut Compiler,
+) -> Option<Vec<Flat<'f>>> {
     let mut steps = Some(Vec::new());
-    let mut group = 0;
     for file in files {
         let found = match &file.value.one_of {
-            Some(alternatives) => one_of(file, alternatives, &mut group, compiler),
-            None => entry(file, &mut group, compiler),
+            Some(alternatives) => one_of((file, alternatives), around, draws, compiler),
+            None => entry(file, around, draws, compiler),
         };
         match (&mut steps, found) {
             (Some(steps), Some(found)) => steps.extend(found),
@@ -42,10 +66,18 @@ pub(super) fn flat<'f>(
 /// A step, or a group of them with a share.
 fn entry<'f>(
     file: &'f At<StepFile>,
-    group: &mut u32,
+    around: &Around<'f>,
+    draws: &mut u32,
     compiler: &mut Compiler,
 ) -> Option<Vec<Flat<'f>>> {
-    if let Some(weight) = &file.value.weight {
+    let step = &file.value;
+    let decides = step.share.as_ref().or(step.weight.as_ref());
+    let decides = decides.map(|at| &at.span);
+    let controlled = step.control().filter(|_| step.steps.is_some());
+    if let Some(span) = decides.or(controlled).filter(|_| around.is_decided()) {
+        return nested(span, compiler);
+    }
+    if let Some(weight) = &step.weight {
         let help = "to do it in a part of the sessions, write `share: 30%`";
         return note(
             &weight.span,
@@ -54,26 +86,24 @@ fn entry<'f>(
             compiler,
         );
     }
-    let chance = match &file.value.share {
-        None => None,
-        Some(share) => {
-            let to = compiler.setting("share", share, |text| units::fraction(text, 0.0..=1.0))?;
-            *group += 1;
-            Some(Chance {
-                group: *group,
-                from: 0.0,
-                to,
-            })
-        }
-    };
-    members(file, chance, compiler)
+    let mut around = around.clone();
+    if let Some(share) = &step.share {
+        let to = compiler.setting("share", share, |text| units::fraction(text, 0.0..=1.0))?;
+        *draws += 1;
+        around.chance = Some(Chance {
+            group: *draws,
+            from: 0.0,
+            to,
+        });
+    }
+    members(file, around, draws, compiler)
 }
 
 /// The alternatives of a choice, each with its part of one draw.
 fn one_of<'f>(
-    file: &'f At<StepFile>,
-    alternatives: &'f At<Vec<At<StepFile>>>,
-    group: &mut u32,
+    (file, alternatives): (&'f At<StepFile>, &'f At<Vec<At<StepFile>>>),
+    around: &Around<'f>,
+    draws: &mut u32,
     compiler: &mut Compiler,
 ) -> Option<Vec<Flat<'f>>> {
     let alone = StepFile {
@@ -84,6 +114,9 @@ fn one_of<'f>(
         let help = "waits and requests belong to the steps in it";
         let place = file.span.first_line();
         return note(&place, "`one_of` stands alone", help, compiler);
+    }
+    if around.is_decided() {
+        return nested(&alternatives.span, compiler);
     }
     if alternatives.value.is_empty() {
         let help = "list steps, each with a `weight`";
@@ -99,7 +132,8 @@ fn one_of<'f>(
         .collect();
     let weights: Vec<f64> = weights.into_iter().collect::<Option<_>>()?;
     let total: f64 = weights.iter().sum();
-    *group += 1;
+    *draws += 1;
+    let group = *draws;
     let mut steps = Vec::new();
     let mut before = 0.0;
     for (index, (step, weight)) in alternatives.value.iter().zip(&weights).enumerate() {
@@ -115,31 +149,35 @@ fn one_of<'f>(
         let from = before / total;
         before += weight;
         let last = index + 1 == weights.len();
-        let chance = Chance {
-            group: *group,
-            from,
-            to: if last { 1.0 } else { before / total },
+        let around = Around {
+            chance: Some(Chance {
+                group,
+                from,
+                to: if last { 1.0 } else { before / total },
+            }),
+            ..around.clone()
         };
-        steps.extend(members(step, Some(chance), compiler)?);
+        steps.extend(members(step, around, draws, compiler)?);
     }
     Some(steps)
 }
 
-/// The step itself, or those of its group.
+/// The step itself, or those of its group or transaction.
 fn members<'f>(
     file: &'f At<StepFile>,
-    chance: Option<Chance>,
+    mut around: Around<'f>,
+    draws: &mut u32,
     compiler: &mut Compiler,
 ) -> Option<Vec<Flat<'f>>> {
     let Some(steps) = &file.value.steps else {
-        let group = None;
-        return Some(vec![Flat {
-            file,
-            chance,
-            group,
-        }]);
+        if let Some(name) = &file.value.transaction {
+            let help = "list them: `steps: [{ step: Cart, request: GET /cart }]`";
+            return note(&name.span, "a transaction has `steps`", help, compiler);
+        }
+        return Some(vec![Flat { file, around }]);
     };
     let alone = StepFile {
+        transaction: file.value.transaction.clone(),
         when: file.value.when.clone(),
         until: file.value.until.clone(),
         at_most: file.value.at_most.clone(),
@@ -149,28 +187,27 @@ fn members<'f>(
         ..StepFile::default()
     };
     if file.value != alone || steps.value.is_empty() {
-        let help = "a group has `steps`, a `share` or `weight`, `when`, and `until` with `at_most`; the \
-                    rest belongs to its steps";
+        let help = "a group has `steps`, perhaps the name of a `transaction`, a `share` or `weight`, `when`, and \
+                    `until` with `at_most`; the rest belongs to its steps";
         return note(&steps.span, "this is no group of steps", help, compiler);
     }
-    for step in &steps.value {
-        let step = &step.value;
-        let nested = step.one_of.as_ref().map(|at| &at.span);
-        let nested = nested.or(step.steps.as_ref().map(|at| &at.span));
-        let nested = nested.or(step.share.as_ref().map(|at| &at.span));
-        let nested = nested.or(step.weight.as_ref().map(|at| &at.span));
-        if let Some(span) = nested {
-            let help = "give each step of the session one share or weight";
-            return note(span, "choices don't stand within groups", help, compiler);
-        }
+    if file.value.control().is_some() {
+        around.group = Some(file);
     }
-    let group = Some(file).filter(|file| file.value.control().is_some());
-    let member = |file| Flat {
-        file,
-        chance,
-        group,
-    };
-    Some(steps.value.iter().map(member).collect())
+    if let Some(name) = &file.value.transaction {
+        if around.transactions.len() == MAX_TRANSACTION_LEVELS {
+            let message = format!("transactions stand {MAX_TRANSACTION_LEVELS} deep at most");
+            return note(&name.span, &message, "leave one of them out", compiler);
+        }
+        let in_group = around.group.is_some();
+        around.transactions.push((file, in_group));
+    }
+    entries(&steps.value, &around, draws, compiler)
+}
+
+fn nested<T>(span: &Span, compiler: &mut Compiler) -> Option<T> {
+    let help = "give each step of the session one share, weight, or condition of a group";
+    note(span, "choices don't stand within groups", help, compiler)
 }
 
 /// All steps of a list, those of choices among them, whatever is wrong with them.
@@ -217,6 +254,13 @@ pub(super) fn refuse(files: &[At<StepFile>], compiler: &mut Compiler) {
             let message = "a setup has no conditions, loops, or retries";
             note::<()>(span, message, help, compiler);
         }
+    }
+    for name in files
+        .iter()
+        .filter_map(|file| file.value.transaction.as_ref())
+    {
+        let help = "transactions are of the steps of the session, whose times are judged";
+        note::<()>(&name.span, "a setup has no transactions", help, compiler);
     }
     let spans = files.iter().filter_map(|file| {
         let step = &file.value;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use lab_workload::{Control, Group, Retry, Template, Until, Visitor, Wait};
+use lab_workload::{Control, Group, Retry, SESSION, Template, Transaction, Until, Visitor, Wait};
 
 use super::choice::Flat;
 use super::request::Compiler;
@@ -95,7 +95,9 @@ pub(super) fn retry(file: &StepFile, compiler: &mut Compiler) -> Option<Option<R
 pub(super) fn groups(steps: &[Flat], compiler: &mut Compiler) -> Option<Vec<Group>> {
     let mut ranges: Vec<(Range<usize>, &At<StepFile>)> = Vec::new();
     for (at, step) in steps.iter().enumerate() {
-        let Some(group) = step.group else { continue };
+        let Some(group) = step.around.group else {
+            continue;
+        };
         match ranges.last_mut() {
             Some((range, of)) if std::ptr::eq(*of, group) => range.end = at + 1,
             _ => ranges.push((at..at + 1, group)),
@@ -109,6 +111,61 @@ pub(super) fn groups(steps: &[Flat], compiler: &mut Compiler) -> Option<Vec<Grou
         })
         .collect();
     compiled.into_iter().collect()
+}
+
+/// The transactions of a session, outer before inner ones.
+pub(super) fn transactions(steps: &[Flat], compiler: &mut Compiler) -> Option<Vec<Transaction>> {
+    let mut found: Vec<(Transaction, &At<StepFile>)> = Vec::new();
+    let mut good = true;
+    for (at, step) in steps.iter().enumerate() {
+        for (file, in_group) in &step.around.transactions {
+            let known = found.iter_mut().find(|(_, of)| std::ptr::eq(*of, *file));
+            if let Some((transaction, _)) = known {
+                transaction.steps.end = at + 1;
+                continue;
+            }
+            let Some(name) = &file.value.transaction else {
+                continue;
+            };
+            let text = name.text().trim().to_owned();
+            let taken = found.iter().any(|(other, _)| other.name == text);
+            if let Some((message, help)) = wrong_name(&text, taken) {
+                good = false;
+                note::<()>(&name.span, message, help, compiler);
+            }
+            let transaction = Transaction {
+                name: text,
+                steps: at..at + 1,
+                in_group: *in_group,
+            };
+            found.push((transaction, file));
+        }
+    }
+    good.then(|| {
+        found
+            .into_iter()
+            .map(|(transaction, _)| transaction)
+            .collect()
+    })
+}
+
+/// What is wrong with the name of a transaction, and its cure.
+fn wrong_name(name: &str, taken: bool) -> Option<(&'static str, &'static str)> {
+    if name.is_empty() || name.len() > 200 || name.contains(['\n', '\r', '\t', '\0', '}']) {
+        let message = "a transaction's name is one line of 1 to 200 characters, without `}`";
+        return Some((
+            message,
+            "name it as reports are to show it: `transaction: Checkout`",
+        ));
+    }
+    if name == SESSION {
+        let message = "`session` is the name of the whole session, which is a transaction anyway";
+        return Some((message, "give it another name, or leave it out"));
+    }
+    taken.then_some((
+        "two transactions have this name",
+        "reports tell transactions by their names: number them",
+    ))
 }
 
 /// Who comes in each session.

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use lab_workload::template::Escape;
-use lab_workload::{Group, Request, Slot, Step, Template, Wait};
+use lab_workload::{Group, Request, Slot, Step, Template, Transaction, Wait};
 
-use super::choice::{self, Flat};
+use super::choice::{self, Around, Flat};
 use super::control;
 use super::names::{check_short_name, switch};
 use super::request::Compiler;
@@ -27,8 +27,11 @@ const MAX_REPEAT: u64 = 1_000_000;
 /// Steps with their values and the place of the whole.
 type Steps = At<Vec<At<StepFile>>>;
 
+/// What a session is made of: its steps, their groups, and their transactions.
+pub(super) type Parts = (Vec<Step>, Vec<Group>, Vec<Transaction>);
+
 /// The steps of a session: at least one, each with a name of its own.
-pub(super) fn session(files: &Steps, compiler: &mut Compiler) -> Option<(Vec<Step>, Vec<Group>)> {
+pub(super) fn session(files: &Steps, compiler: &mut Compiler) -> Option<Parts> {
     if files.value.is_empty() {
         let span = files.span.first_line();
         compiler
@@ -40,7 +43,7 @@ pub(super) fn session(files: &Steps, compiler: &mut Compiler) -> Option<(Vec<Ste
     for (i, file) in leaves
         .iter()
         .enumerate()
-        .filter(|(_, f)| f.value.step.is_none())
+        .filter(|(_, f)| f.value.step.is_none() && f.value.transaction.is_none())
     {
         let message = format!("the {} step of the session has no name", nth(i));
         let mut problem = file.span.first_line().problem(message, "this step");
@@ -56,8 +59,9 @@ pub(super) fn session(files: &Steps, compiler: &mut Compiler) -> Option<(Vec<Ste
     }
     let steps = choice::flat(&files.value, compiler)?;
     let groups = control::groups(&steps, compiler);
+    let transactions = control::transactions(&steps, compiler);
     let steps = compile(&steps, "the session", compiler);
-    steps.zip(groups)
+    Some((steps?, groups?, transactions?))
 }
 
 /// The steps of a setup, which all users do.
@@ -65,8 +69,7 @@ pub(super) fn setup(files: &[At<StepFile>], compiler: &mut Compiler) -> Option<V
     choice::refuse(files, compiler);
     let flat = |file| Flat {
         file,
-        chance: None,
-        group: None,
+        around: Around::default(),
     };
     let steps: Vec<Flat> = files.iter().map(flat).collect();
     compile(&steps, "the setup", compiler)
@@ -165,7 +168,7 @@ fn step(flat: &Flat, of: &str, at: usize, compiler: &mut Compiler) -> Option<Ste
         wait: wait?,
         repeat: repeat? as u32,
         requests,
-        chance: flat.chance,
+        chance: flat.around.chance,
         once,
         control: control?.map(Box::new),
         retry: retry?,

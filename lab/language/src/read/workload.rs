@@ -168,7 +168,7 @@ fn validate_with(
         units::size(text, MAX_BODY)
     });
     let least = optional(&mut compiler, "least_users", &file.least_users, least_users);
-    let (steps, groups) = session?;
+    let (steps, groups, transactions) = session?;
     Some(Workload {
         name: file.workload.text(),
         about: about(file),
@@ -179,6 +179,7 @@ fn validate_with(
             pace: pace?,
             steps,
             groups,
+            transactions,
             visitor: visitor?,
         },
         probe: transposed(probe)?,

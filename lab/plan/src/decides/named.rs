@@ -27,15 +27,16 @@ static READ: Mutex<BTreeMap<String, Named>> = Mutex::new(BTreeMap::new());
 
 impl Named {
     /// One of each form.
-    pub const EXAMPLES: [&'static str; 4] = [
+    pub const EXAMPLES: [&'static str; 5] = [
         "response_time.p99.9",
         "response_time{step:Log in}.p50",
         "service_time{tag:checkout}.mean",
         "error_rate{population:readers}",
+        "transaction_time{transaction:Checkout}.p95",
     ];
 
     /// What a key of a study and an argument may be, as a regular expression.
-    pub const PATTERN: &'static str = r"^(response_time|service_time|first_event|between_events|error_rate|throughput)(\{(step|stage|population|tag):[^}]+\})?(\.(mean|p[0-9]+(\.[0-9]+)?))?$";
+    pub const PATTERN: &'static str = r"^(response_time|service_time|first_event|between_events|transaction_time|transaction_elapsed|error_rate|throughput)(\{(step|stage|population|tag|transaction):[^}]+\})?(\.(mean|p[0-9]+(\.[0-9]+)?))?$";
 
     /// Reads `metric{scope}.figure`; `None` of anything else. A rate has no figure of its own: `error_rate{step:Log in}`.
     pub(super) fn parse(text: &str) -> Option<Self> {
@@ -89,6 +90,8 @@ impl Parts {
             "service_time" => Metric::ServiceTime,
             "first_event" => Metric::FirstEvent,
             "between_events" => Metric::BetweenEvents,
+            "transaction_time" => Metric::TransactionTime,
+            "transaction_elapsed" => Metric::TransactionElapsed,
             "error_rate" => Metric::ErrorRate,
             "throughput" => Metric::Throughput,
             _ => return None,
@@ -101,8 +104,15 @@ impl Parts {
             None => (Scope::All, rest),
         };
         let aggregate = aggregate(metric, figure)?;
-        let of_events = matches!(metric, Metric::FirstEvent | Metric::BetweenEvents);
-        (!of_events || scope.step().is_some()).then(|| Self {
+        let fits = match (metric, &scope) {
+            (Metric::TransactionTime | Metric::TransactionElapsed, of) => {
+                matches!(of, Scope::Transaction(_))
+            }
+            (Metric::FirstEvent | Metric::BetweenEvents, of) => of.step().is_some(),
+            (metric, Scope::Transaction(_)) => !metric.is_time(),
+            _ => true,
+        };
+        fits.then(|| Self {
             words: format!("{}{}", words(metric, aggregate), scope.words()),
             metric,
             scope,
@@ -121,6 +131,7 @@ fn scope(inside: &str) -> Option<Scope> {
         "stage" => Some(Scope::Stage(name)),
         "population" => Some(Scope::Population(name)),
         "tag" => Some(Scope::Tag(name)),
+        "transaction" => Some(Scope::Transaction(name)),
         _ => None,
     }
 }
@@ -151,6 +162,8 @@ fn words(metric: Metric, aggregate: Aggregate) -> String {
         Metric::ServiceTime => "service time",
         Metric::FirstEvent => "time to the first event",
         Metric::BetweenEvents => "time between events",
+        Metric::TransactionTime => "time",
+        Metric::TransactionElapsed => "elapsed time",
         Metric::ErrorRate => "error rate",
         Metric::Resends => "resends",
         Metric::Throughput => "throughput",
@@ -225,6 +238,9 @@ mod tests {
             "response_time.p1e1",
             "error_rate{step:a}.p50",
             "first_event.p50",
+            "transaction_time.p50",
+            "transaction_time{step:a}.p50",
+            "response_time{transaction:a}.p50",
             "cpu.p50",
         ] {
             assert_eq!(Named::parse(wrong), None, "{wrong}");

@@ -18,6 +18,7 @@ mod stages;
 mod steps;
 mod tags;
 mod thresholds;
+mod transactions;
 mod trials;
 mod unmeasured;
 mod void;
@@ -98,6 +99,7 @@ fn sections(analysis: &Analysis) -> Vec<Section> {
         levels::key_figures(analysis),
         populations::populations(analysis),
         stages::stages(analysis),
+        transactions::transactions(analysis),
         tags::tags(analysis),
         steps::steps_first(analysis),
         curves::against_users(analysis),

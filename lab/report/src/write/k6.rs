@@ -115,7 +115,11 @@ fn thresholds(metrics: &mut Map<String, Value>, trial: &TrialAnalysis) {
             Metric::ResponseTime | Metric::ServiceTime => DURATION,
             Metric::ErrorRate => FAILED,
             Metric::Throughput => REQUESTS,
-            Metric::Resends | Metric::FirstEvent | Metric::BetweenEvents => continue,
+            Metric::Resends
+            | Metric::FirstEvent
+            | Metric::BetweenEvents
+            | Metric::TransactionTime
+            | Metric::TransactionElapsed => continue,
         };
         let name = one.scope.step().map(|step| of_step(metric, step));
         let metric = metrics

@@ -54,6 +54,7 @@ pub(crate) fn question(study: &Study, speed: f64) -> Result<Question, String> {
             },
             populations,
             tags: tags(study),
+            transactions: transactions(study),
             needs: needs(study),
             unseeded_steps: unseeded_steps(study),
         },
@@ -147,6 +148,16 @@ fn tags(study: &Study) -> Vec<TagOutline> {
         }
     }
     tags
+}
+
+/// The transactions of all populations.
+fn transactions(study: &Study) -> Vec<String> {
+    let of = |(population, workload): (&str, &Workload)| {
+        let names = workload.session.transaction_names();
+        let named = names.map(|name| step_of(population, name));
+        named.collect::<Vec<_>>()
+    };
+    workloads(study).into_iter().flat_map(of).collect()
 }
 
 /// One for each set of parameters that a cell has.

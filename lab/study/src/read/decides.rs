@@ -59,6 +59,7 @@ fn unknown_part(measure: Decides, parts: &Parts) -> Option<(String, String)> {
         Scope::Stage(_) => first(&parts.stages),
         Scope::Population(_) => parts.populations.clone(),
         Scope::Tag(_) => parts.tags.clone(),
+        Scope::Transaction(_) => parts.transactions.clone(),
     };
     let (kind, name) = named.scope().named()?;
     if known.iter().any(|one| one == name) {

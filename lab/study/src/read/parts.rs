@@ -16,6 +16,8 @@ pub(super) struct Parts {
     pub(super) populations: Vec<String>,
     /// Tags of steps.
     pub(super) tags: Vec<String>,
+    /// Transactions; of populations, with theirs before them.
+    pub(super) transactions: Vec<String>,
 }
 
 impl Parts {
@@ -42,11 +44,17 @@ impl Parts {
         let mut tags: Vec<String> = of_steps.flat_map(|step| step.tags.clone()).collect();
         tags.sort_unstable();
         tags.dedup();
+        let transactions = each.iter().flat_map(|(name, of)| {
+            let names = of.session.transaction_names();
+            names.map(|transaction| step_of(name, transaction))
+        });
+        let transactions = transactions.collect();
         Self {
             steps: all,
             stages: (1..).zip(stages).map(stage).collect(),
             populations: names,
             tags,
+            transactions,
         }
     }
 }

@@ -45,7 +45,7 @@ pub(super) fn with_error_rate(
 }
 
 /// `response_time`, `response_time{step:Open one event}`, `response_time{stage:spike}`,
-/// `response_time{population:readers}`, or `response_time{tag:checkout}`.
+/// `response_time{population:readers}`, `response_time{tag:checkout}`, or `transaction_time{transaction:Checkout}`.
 fn threshold_key(
     key: &At<String>,
     parts: &Parts,
@@ -56,6 +56,8 @@ fn threshold_key(
         "service_time",
         "first_event",
         "between_events",
+        "transaction_time",
+        "transaction_elapsed",
         "error_rate",
         "resends",
         "throughput",
@@ -69,6 +71,8 @@ fn threshold_key(
         "service_time" => Metric::ServiceTime,
         "first_event" => Metric::FirstEvent,
         "between_events" => Metric::BetweenEvents,
+        "transaction_time" => Metric::TransactionTime,
+        "transaction_elapsed" => Metric::TransactionElapsed,
         "error_rate" => Metric::ErrorRate,
         "resends" => Metric::Resends,
         "throughput" => Metric::Throughput,
@@ -89,6 +93,8 @@ fn threshold_key(
 /// The scope of a threshold, by what stands behind `{`.
 fn scope(key: &str, metric: Metric, rest: Option<&str>, parts: &Parts) -> Result<Scope, TextError> {
     let of_events = matches!(metric, Metric::FirstEvent | Metric::BetweenEvents);
+    let of_transactions = matches!(metric, Metric::TransactionTime | Metric::TransactionElapsed);
+    let counts_transactions = matches!(metric, Metric::ErrorRate | Metric::Throughput);
     let wrong = |message: &str, help: &str| {
         let error = TextError::new(message, 0..key.len());
         Err(error.help(help))
@@ -99,10 +105,33 @@ fn scope(key: &str, metric: Metric, rest: Option<&str>, parts: &Parts) -> Result
                 "times of events are of one step",
                 &format!("write `{}{{step:…}}`", key.trim()),
             ),
+            false if of_transactions => wrong(
+                "this is the time of one transaction",
+                &format!("write `{}{{transaction:session}}`", key.trim()),
+            ),
             false => Ok(Scope::All),
         };
     };
     let inside = rest.strip_suffix('}').map(str::trim);
+    let transaction = inside.and_then(|inside| inside.strip_prefix("transaction:"));
+    match (transaction, of_transactions) {
+        (Some(name), _) if of_transactions || counts_transactions => {
+            return known_transaction(key, name.trim(), &parts.transactions);
+        }
+        (Some(_), _) => {
+            return wrong(
+                "a transaction has no such figure",
+                "write `transaction_time{transaction:…}`, `transaction_elapsed`, `error_rate`, or `throughput`",
+            );
+        }
+        (None, true) => {
+            return wrong(
+                "this is the time of a transaction",
+                "write `transaction_time{transaction:session}`, or name one that the workload has",
+            );
+        }
+        (None, false) => {}
+    }
     let stage = inside.and_then(|inside| inside.strip_prefix("stage:"));
     if let Some(name) = stage.filter(|_| !of_events) {
         return steady_stage(key, name.trim(), &parts.stages);
@@ -123,7 +152,7 @@ fn scope(key: &str, metric: Metric, rest: Option<&str>, parts: &Parts) -> Result
     }
     let Some(name) = inside.and_then(|inside| inside.strip_prefix("step:")) else {
         return wrong(
-            "only a step, a stage, a population, or a tag can narrow a threshold",
+            "only a step, a stage, a population, a tag, or a transaction can narrow a threshold",
             "write `response_time{step:Log in}`, `response_time{stage:spike}`, \
              `response_time{population:readers}`, or `response_time{tag:checkout}`",
         );
@@ -149,6 +178,14 @@ fn known_population(key: &str, name: &str, known: &[String]) -> Result<Scope, Te
         "write `load: { users: 100, mix: [{ population: readers, share: 1 }] }`",
     );
     known_name("population", (key, name), known, none).map(Scope::Population)
+}
+
+fn known_transaction(key: &str, name: &str, known: &[String]) -> Result<Scope, TextError> {
+    let none = (
+        "the session has one request, whose response time is all of it",
+        "write `response_time`, or group steps: `- { transaction: Checkout, steps: […] }`",
+    );
+    known_name("transaction", (key, name), known, none).map(Scope::Transaction)
 }
 
 fn known_tag(key: &str, name: &str, known: &[String]) -> Result<Scope, TextError> {

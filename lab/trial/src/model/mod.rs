@@ -12,5 +12,5 @@ pub use trial::{
     Arrivals, Bound, Check, CheckOutcome, Connections, Figure, Generator, Lateness,
     MeasureAnalysis, PartCounters, Point, PopulationAnalysis, PopulationPlan, ProbeCounts, Sample,
     Series, SlowRequest, StageAnalysis, StagePlan, StepAnalysis, TagAnalysis, ThresholdResult,
-    Times, TrialAnalysis, Verdict,
+    Times, TransactionAnalysis, TrialAnalysis, Verdict,
 };

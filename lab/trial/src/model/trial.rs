@@ -129,6 +129,9 @@ pub struct TrialAnalysis {
     /// The tags of its steps, in the order of the session; empty where none has one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<TagAnalysis>,
+    /// The transactions that the workload names, the session first where it has several requests.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub named_transactions: Vec<TransactionAnalysis>,
     /// What answers told besides, in the order of the steps; empty where nothing is measured.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub measures: Vec<MeasureAnalysis>,
@@ -271,6 +274,26 @@ pub struct TagAnalysis {
     pub throughput_per_s: Option<f64>,
     /// From the planned send where there is a plan, else from the actual send.
     pub response_ms: Times,
+}
+
+/// What the transactions of one name came to in a trial: steps that belong together, from the first request to the
+/// last response. Counts are of the whole trial, times of those that were completed in the hold after its warm-up.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct TransactionAnalysis {
+    /// Its name; `session` is the whole session.
+    pub name: String,
+    /// Those whose requests all met their `expect`.
+    pub completed: u64,
+    /// Those in which a request failed.
+    pub failed: u64,
+    /// Those that were under way when their user left, or at the end.
+    pub unfinished: u64,
+    /// Completed ones per second.
+    pub completed_per_s: Option<f64>,
+    /// Without the think times within them.
+    pub time_ms: Times,
+    /// With the think times within them.
+    pub elapsed_ms: Times,
 }
 
 /// A number that the answers of a step told in the hold, after its warm-up.

@@ -1,0 +1,161 @@
+//! Transactions: their times, what fails them, and those that don't end.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use lab_client::ErrorClass;
+use lab_counts::TransactionWindow;
+use lab_workload::{LoadKind, Retry, Transaction, Wait};
+
+use super::drive::workload;
+use super::{Answer, Told, drive, histogram, ms, simulate, step};
+use crate::drive::Drive;
+
+const THINKS: Wait = Wait::Constant(Duration::from_millis(10));
+
+fn transaction(drive: &mut Drive, name: &str, steps: Range<usize>) {
+    let (name, in_group) = (name.to_owned(), false);
+    let all = &mut workload(drive).session.transactions;
+    all.push(Transaction {
+        name,
+        steps,
+        in_group,
+    });
+}
+
+/// A transaction over all windows; the session is the first.
+fn sum(told: &Told, place: usize) -> TransactionWindow {
+    let mut sum = TransactionWindow::default();
+    for window in &told.windows {
+        if let Some(one) = window.transactions.get(place) {
+            sum += one;
+        }
+    }
+    sum
+}
+
+/// Four steps with 10 ms of thought before each, the two in the middle a transaction.
+fn shop() -> Drive {
+    let mut drive = drive((0..4).map(|_| step(THINKS, 1)).collect());
+    transaction(&mut drive, "Checkout", 1..3);
+    drive
+}
+
+#[test]
+fn times_are_exact_and_leave_think_times_out() {
+    let mut shop = shop();
+    shop.kind = LoadKind::Sequence { sessions: 5 };
+    let told = simulate(shop, |_| Answer::After(ms(3)));
+    let (session, checkout) = (sum(&told, 0), sum(&told, 1));
+    assert_eq!((session.counts.ok, checkout.counts.ok), (5, 5));
+    assert_eq!(session.time, histogram([ms(12); 5]));
+    assert_eq!(session.elapsed, histogram([ms(42); 5]));
+    assert_eq!(checkout.time, histogram([ms(6); 5]));
+    assert_eq!(checkout.elapsed, histogram([ms(16); 5]));
+}
+
+#[test]
+fn inner_transactions_are_parts_of_outer_ones() {
+    let mut shop = shop();
+    shop.kind = LoadKind::Sequence { sessions: 1 };
+    workload(&mut shop).session.transactions.clear();
+    transaction(&mut shop, "Visit", 0..3);
+    transaction(&mut shop, "Checkout", 1..3);
+    transaction(&mut shop, "Pay", 2..3);
+    let told = simulate(shop, |asked| {
+        Answer::After(ms(1 + u64::from(asked.request)))
+    });
+    let times = [0, 1, 2, 3].map(|place| sum(&told, place).time);
+    let expected = [1 + 2 + 3 + 4, 1 + 2 + 3, 2 + 3, 3];
+    assert_eq!(times, expected.map(|took| histogram([ms(took)])));
+}
+
+#[test]
+fn a_failed_request_fails_what_it_is_a_part_of_and_nothing_else() {
+    let mut shop = shop();
+    shop.kind = LoadKind::Sequence { sessions: 3 };
+    let told = simulate(shop, |asked| match asked.request {
+        3 => Answer::Fails(ErrorClass::Status, ms(1)),
+        _ => Answer::After(ms(1)),
+    });
+    let (session, checkout) = (sum(&told, 0), sum(&told, 1));
+    assert_eq!((checkout.counts.ok, checkout.counts.failed()), (3, 0));
+    assert_eq!(session.counts.errors[ErrorClass::Status], 3);
+    assert!(session.time.is_empty() && session.elapsed.is_empty());
+}
+
+#[test]
+fn waits_for_a_retry_are_a_part_of_the_time() {
+    let mut shop = shop();
+    shop.kind = LoadKind::Sequence { sessions: 1 };
+    workload(&mut shop).session.steps[1].retry = Some(Retry {
+        at_most: 1,
+        wait: Wait::Constant(ms(20)),
+    });
+    let mut failures = 1;
+    let told = simulate(shop, move |asked| match asked.request {
+        1 if failures > 0 => {
+            failures -= 1;
+            Answer::Fails(ErrorClass::Status, ms(2))
+        }
+        _ => Answer::After(ms(2)),
+    });
+    let checkout = sum(&told, 1);
+    assert_eq!(checkout.time, histogram([ms(2 + 20 + 2 + 2)]));
+    assert_eq!(checkout.counts.failed(), 0);
+}
+
+#[test]
+fn what_is_under_way_at_the_end_has_its_time_so_far() {
+    let mut shop = shop();
+    // 10 ms of thought and 3 ms each: the second request of the checkout is sent at 36 and never answered.
+    shop.hold = ms(100);
+    let told = simulate(shop, |asked| match asked.request {
+        2 => Answer::Never,
+        _ => Answer::After(ms(3)),
+    });
+    let (session, checkout) = (sum(&told, 0), sum(&told, 1));
+    assert_eq!((checkout.counts.ok, checkout.counts.unanswered), (0, 1));
+    // From 23 to 100, of which 10 were thought.
+    assert_eq!(checkout.unfinished_time, histogram([ms(67)]));
+    assert_eq!(checkout.unfinished_elapsed, histogram([ms(77)]));
+    assert_eq!(session.unfinished_time, histogram([ms(90 - 20)]));
+}
+
+#[test]
+fn a_user_who_thinks_at_the_end_has_an_unfinished_one() {
+    let mut shop = shop();
+    shop.hold = ms(30);
+    let told = simulate(shop, |_| Answer::After(ms(3)));
+    let checkout = sum(&told, 1);
+    assert_eq!(checkout.counts.unanswered, 1);
+    assert_eq!(checkout.unfinished_time, histogram([ms(3)]));
+    assert_eq!(checkout.unfinished_elapsed, histogram([ms(7)]));
+}
+
+#[test]
+fn arrived_sessions_count_from_their_planned_send() {
+    let mut shop = shop();
+    shop.kind = LoadKind::Arrival {
+        rate_per_s: 10.0,
+        spacing: lab_workload::Spacing::Constant,
+    };
+    // One connection: sessions of 40 + 4 × 40 ms come every 100 ms and wait for it.
+    (shop.users, shop.hold) = (1, ms(1000));
+    let told = simulate(shop, |_| Answer::After(ms(40)));
+    let session = sum(&told, 0);
+    let quickest = Duration::from_micros(session.time.min());
+    let slowest = Duration::from_micros(session.time.max());
+    assert!(quickest >= ms(159) && quickest < ms(161), "{quickest:?}");
+    assert!(slowest > ms(500), "{slowest:?}");
+}
+
+#[test]
+fn a_session_of_one_request_is_no_transaction() {
+    let told = simulate(drive(vec![step(THINKS, 1)]), |_| Answer::After(ms(1)));
+    assert!(
+        told.windows
+            .iter()
+            .all(|window| window.transactions.is_empty())
+    );
+}

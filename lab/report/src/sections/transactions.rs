@@ -1,0 +1,64 @@
+//! Named transactions: steps that belong together, and the session as a whole.
+
+use super::by_cell::by_cell;
+use super::figures::{mean, whole};
+use crate::Analysis;
+use crate::document::{Cell, Column, Kind, Row, Section, Table};
+use crate::model::{CellSummary, TransactionSummary};
+
+/// A table for each cell; `None` where no session has more than one request.
+pub(super) fn transactions(analysis: &Analysis) -> Option<Section> {
+    let cells = analysis.cells.iter();
+    let cells: Vec<&CellSummary> = cells
+        .filter(|cell| !cell.named_transactions.is_empty())
+        .collect();
+    let lead = "Times from the first request of several to the last response, in ms: without the think times between \
+                them, and as “elapsed” with them. Times are of the completed ones. A transaction fails if one \
+                of its requests does; unfinished are those that were under way at the end or when their user left.";
+    by_cell("Named transactions", lead, &cells, table)
+}
+
+fn table(cell: &CellSummary) -> Table {
+    let mut columns = vec![Column::new("transaction", Kind::Text)];
+    let figures = [
+        "completed",
+        "per s",
+        "failed",
+        "unfinished",
+        "mean",
+        "p50",
+        "p95",
+        "p99",
+        "elapsed p50",
+        "elapsed p95",
+    ];
+    columns.extend(figures.map(|head| Column::new(head, Kind::Number)));
+    let rows = cell.named_transactions.iter().map(row).collect();
+    Table::new("Named transactions", "transaction", columns, rows)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
+fn row(one: &TransactionSummary) -> Row {
+    let count = |count: u64| Cell {
+        value: Some(count as f64),
+        ..Cell::text(whole(count as f64))
+    };
+    let (time, elapsed) = (&one.time_ms, &one.elapsed_ms);
+    let mut cells = vec![
+        Cell::text(one.name.clone()),
+        count(one.completed),
+        Cell::number(mean(one.completed_per_s)),
+        count(one.failed),
+        count(one.unfinished),
+    ];
+    let times = [
+        time.mean,
+        time.p50,
+        time.p95,
+        time.p99,
+        elapsed.p50,
+        elapsed.p95,
+    ];
+    cells.extend(times.map(|figure| Cell::number(mean(figure))));
+    Row::new(cells)
+}
