@@ -51,6 +51,7 @@ pub(crate) fn manifest() -> Manifest {
             "Read".to_owned(),
             lab_archive::PROBE.to_owned(),
         ],
+        transactions: Vec::new(),
         measures: Vec::new(),
         files: vec!["study.yaml".to_owned(), "published/a.csv".to_owned()],
     }

@@ -27,5 +27,6 @@ mod shares;
 mod signing;
 mod template;
 mod template_law;
+mod transactions;
 mod transfer;
 mod uploads;

@@ -571,8 +571,9 @@ struct MergedTransaction {
 
 impl MergedTransaction {
     fn finish(self) -> TransactionSums {
-        let [[time, time_so_far], [elapsed, elapsed_so_far]] =
-            self.times.map(|both| both.map(|one| Hist::from(one.into_merged())));
+        let [[time, time_so_far], [elapsed, elapsed_so_far]] = self
+            .times
+            .map(|both| both.map(|one| Hist::from(one.into_merged())));
         TransactionSums {
             whole: self.whole,
             hold: self.hold,

@@ -87,7 +87,8 @@ pub(crate) struct StudyFile {
     #[schemars(with = "Option<String>", regex(pattern = r"^\d{4}-\d{2}-\d{2}$"))]
     pub(crate) dates_from: Option<At<Scalar>>,
     /// Judgements on the server: `response_time`, `service_time`, `first_event`, `between_events`,
-    /// `error_rate`, `resends`, or `throughput`, each with a list such as `["p(95) < 300ms"]`. `response_time{step:Log in}` judges one step.
+    /// `transaction_time`, `transaction_elapsed`, `error_rate`, `resends`, or `throughput`, each with a list such as
+    /// `["p(95) < 300ms"]`. `response_time{step:Log in}` judges one step, `transaction_time{transaction:Checkout}` one transaction.
     /// Limits on times are about all requests: one that failed is slower than any limit, and in an
     /// average it counts as the timeout. `resends` are requests sent a second time because the server
     /// had closed the connection before it answered: `["rate < 0.1%"]`. `error_rate` is always judged: `rate < 1%` unless said, where

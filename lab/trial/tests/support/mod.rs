@@ -383,6 +383,7 @@ pub(crate) fn manifest(plan: &Plan, overrides: &[(String, String)]) -> Manifest 
             },
         },
         steps,
+        transactions: workload.transactions.clone(),
         measures: Vec::new(),
         files: Vec::new(),
     }

@@ -1,0 +1,157 @@
+//! Transactions of a session: how they nest, what may stand within them, and what judges them.
+
+use std::ops::Range;
+
+use lab_study::{LoadError, load_workload};
+use lab_workload::{Transaction, Workload};
+
+use crate::faults::{Fault, STUDY, WORKLOAD, load, snapshot};
+
+struct One(String);
+
+impl lab_study::Files for One {
+    fn read(&self, _: &str) -> Result<Vec<u8>, std::io::Error> {
+        Ok(self.0.clone().into_bytes())
+    }
+}
+
+fn read(steps: &str) -> Result<Workload, LoadError> {
+    let text = format!("workload: w\nsession:\n  steps:\n{steps}");
+    load_workload("w.yaml", &One(text))
+}
+
+fn workload(steps: &str) -> Workload {
+    read(steps).unwrap_or_else(|error| panic!("{error}: {:?}", error.problems()))
+}
+
+fn transaction(name: &str, steps: Range<usize>, in_group: bool) -> Transaction {
+    Transaction {
+        name: name.to_owned(),
+        steps,
+        in_group,
+    }
+}
+
+#[test]
+fn transactions_nest_and_hold_choices_and_groups() {
+    let steps = r#"    - { step: Look, request: GET / }
+    - transaction: Visit
+      steps:
+        - { step: Cart, share: 30%, request: GET /cart }
+        - one_of:
+            - { step: Card, weight: 3, request: POST /card }
+            - transaction: Transfer
+              steps: [{ step: Bank, request: POST /bank }, { step: Wait, request: GET /state }]
+        - transaction: Poll
+          until: "round == 2"
+          at_most: 3
+          steps: [{ step: Ask, request: GET /ask }]
+    - { step: Leave, request: GET /bye }
+"#;
+    let read = workload(steps);
+    let session = &read.session;
+    assert_eq!(
+        session.transactions,
+        [
+            transaction("Visit", 1..6, false),
+            transaction("Transfer", 3..5, false),
+            transaction("Poll", 5..6, true),
+        ]
+    );
+    assert_eq!(session.groups.len(), 1);
+    assert_eq!(session.groups[0].steps, 5..6);
+    let names: Vec<&str> = session.transaction_names().collect();
+    assert_eq!(names, ["session", "Visit", "Transfer", "Poll"]);
+    // Both steps of the transfer are done in the same sessions.
+    let chance = |at: usize| session.steps[at].chance.unwrap();
+    assert_eq!(chance(3), chance(4));
+    assert_ne!(chance(1).group, chance(2).group);
+    assert!(session.steps[5].chance.is_none());
+}
+
+#[test]
+fn a_workload_keeps_its_transactions_on_the_way_to_generators() {
+    let read = workload("    - transaction: A\n      steps: [{ step: B, request: GET / }]\n");
+    let message = lab_workload::Message::new(&read).unwrap();
+    let json = serde_json::to_string(&message).unwrap();
+    let back: lab_workload::Message = serde_json::from_str(&json).unwrap();
+    let back = back.workload().unwrap();
+    assert_eq!(back.session.transactions, [transaction("A", 0..1, false)]);
+}
+
+#[test]
+fn one_request_alone_is_no_transaction() {
+    let alone = workload("    - { step: A, request: GET / }\n");
+    assert_eq!(alone.session.transaction_names().count(), 0);
+    let two = workload("    - { step: A, requests: [GET /, GET /a] }\n");
+    assert_eq!(
+        two.session.transaction_names().collect::<Vec<_>>(),
+        ["session"]
+    );
+}
+
+const STEP: &str = "    - step: Read the list\n";
+
+#[test]
+fn faults_of_transactions() {
+    let deep = (0..9).fold("[{ step: In, request: GET / }]".to_owned(), |steps, at| {
+        format!("[{{ transaction: T{at}, steps: {steps} }}]")
+    });
+    let faults = [
+        ("no steps", "    - transaction: Pay\n".to_owned()),
+        (
+            "the name of the whole",
+            "    - { transaction: session, steps: [{ step: In, request: GET / }] }\n".to_owned(),
+        ),
+        (
+            "one name twice",
+            "    - { transaction: Pay, steps: [{ step: In, request: GET / }] }\n    - { transaction: Pay, steps: \
+             [{ step: Out, request: GET / }] }\n"
+                .to_owned(),
+        ),
+        (
+            "a wait of its own",
+            "    - { transaction: Pay, wait: 3s, steps: [{ step: In, request: GET / }] }\n".to_owned(),
+        ),
+        (
+            "a choice within a share",
+            "    - { transaction: Pay, share: 30%, steps: [{ step: In, share: 10%, request: GET / }] }\n"
+                .to_owned(),
+        ),
+        (
+            "too deep",
+            format!("    - {{ transaction: Pay, steps: {deep} }}\n"),
+        ),
+    ];
+    let faults: Vec<Fault> = faults
+        .into_iter()
+        .map(|(name, text)| (name, STEP, &*format!("{text}{STEP}").leak()))
+        .collect();
+    insta::assert_snapshot!(snapshot(WORKLOAD, &faults, |text| load(
+        STUDY.as_bytes(),
+        text.as_bytes()
+    )));
+}
+
+#[test]
+fn faults_of_what_judges_them() {
+    let with = |text: &str| -> &'static str { format!("thresholds:\n  {text}\n").leak() };
+    let faults: Vec<Fault> = [
+        ("no transaction", "transaction_time: [\"p(95) < 1s\"]"),
+        ("a step", "transaction_time{step:Log in}: [\"p(95) < 1s\"]"),
+        (
+            "an unknown one",
+            "transaction_elapsed{transaction:sesion}: [\"p(95) < 1s\"]",
+        ),
+        (
+            "a response time",
+            "response_time{transaction:session}: [\"p(95) < 1s\"]",
+        ),
+    ]
+    .map(|(name, text)| (name, "thresholds:\n", with(text)))
+    .into();
+    insta::assert_snapshot!(snapshot(STUDY, &faults, |text| load(
+        text.as_bytes(),
+        WORKLOAD.as_bytes()
+    )));
+}
