@@ -318,3 +318,56 @@ fn a_population_replays_a_recording_beside_users() {
         assert_eq!(trial["errors"], 0, "{trial}");
     }
 }
+
+/// A workload of nested transactions beside a limit on each kind of their figures.
+#[test]
+fn transactions_are_timed_and_judged() {
+    let folder = tempfile::tempdir().expect("a folder");
+    study(
+        folder.path(),
+        "load: { generators: 2, users: 4, hold: 4s }\n\
+         thresholds:\n  transaction_time{transaction:Checkout}: [\"avg < 50s\"]\n  \
+         transaction_elapsed{transaction:session}: [\"avg > 60ms\"]\n  \
+         error_rate{transaction:Payment}: [\"rate <= 0%\"]\n  \
+         throughput{transaction:Checkout}: [\"rate > 0.1/s\"]",
+    );
+    let workload = "workload: shop\nuser: { name: \"user{{ pad(index, 5) }}\" }\nsession:\n  steps:\n    \
+        - { step: Look, wait: 20ms, request: GET /, expect: [200..499] }\n    - transaction: Checkout\n      steps:\n        \
+        - { step: Cart, request: GET /cart, expect: [200..499] }\n        - transaction: Payment\n          steps:\n            \
+        - { step: Pay, wait: 70ms, request: POST /pay, expect: [200..499] }\n            \
+        - { step: Thanks, request: GET /thanks, expect: [200..499] }\n";
+    fs::write(folder.path().join("read.workload.yaml"), workload).expect("written");
+    let result = interrupted_and_resumed(folder.path());
+    for trial in result["trials"].as_array().expect("trials") {
+        let named = trial["named_transactions"]
+            .as_array()
+            .expect("transactions");
+        let names: Vec<_> = named
+            .iter()
+            .filter_map(|one| one["name"].as_str())
+            .collect();
+        assert_eq!(names, ["session", "Checkout", "Payment"]);
+        for one in named {
+            let count = |key: &str| one[key].as_u64().expect("a count");
+            assert!(count("completed") > 0 && count("failed") == 0, "{one}");
+            // Each user has one under way at the end, at most.
+            assert!(count("unfinished") <= 4, "{one}");
+        }
+        let mean = |at: usize, key: &str| named[at][key]["mean"].as_f64().expect("a mean");
+        // The session waits for 20 ms before its first request, which are not in its time, and for 70 within.
+        let thought = mean(0, "elapsed_ms") - mean(0, "time_ms");
+        assert!((thought - 70.0).abs() < 1.0, "{trial}");
+        let thought = mean(2, "elapsed_ms") - mean(2, "time_ms");
+        assert!(thought.abs() < 0.01, "{trial}");
+        let judged = trial["thresholds"].as_array().expect("thresholds");
+        let of_transactions: Vec<_> = judged
+            .iter()
+            .filter(|one| one.get("transaction").is_some())
+            .collect();
+        assert_eq!(of_transactions.len(), 4, "{trial}");
+        assert!(
+            of_transactions.iter().all(|one| one["holds"] == true),
+            "{trial}"
+        );
+    }
+}
