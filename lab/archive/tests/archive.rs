@@ -51,7 +51,7 @@ pub(crate) fn manifest() -> Manifest {
             "Read".to_owned(),
             lab_archive::PROBE.to_owned(),
         ],
-        transactions: Vec::new(),
+        transactions: vec!["session".to_owned(), "Checkout".to_owned()],
         measures: Vec::new(),
         files: vec!["study.yaml".to_owned(), "published/a.csv".to_owned()],
     }
@@ -261,7 +261,9 @@ fn step_line() -> impl Strategy<Value = StepCounts> {
 
 fn window_line() -> impl Strategy<Value = WindowLine> {
     let steps = proptest::collection::btree_map(0u16..3, step_line(), 0..3);
-    (any::<[u32; 4]>(), any::<[u64; 10]>(), steps).prop_map(|(a, b, steps)| WindowLine {
+    let transactions = proptest::collection::btree_map(0u16..2, step_line(), 0..2);
+    let all = (any::<[u32; 4]>(), any::<[u64; 10]>(), steps, transactions);
+    all.prop_map(|(a, b, steps, transactions)| WindowLine {
         start_ms: f64::from(a[0]) / 8.0,
         end_ms: f64::from(a[1]) / 8.0,
         handed_over_ms: a[3].is_multiple_of(2).then(|| f64::from(a[3]) / 8.0),
@@ -279,6 +281,7 @@ fn window_line() -> impl Strategy<Value = WindowLine> {
             max_us: b[4],
         },
         steps,
+        transactions,
         slowest: a[3].is_multiple_of(3).then(|| SlowestLine {
             step: 1,
             response_ms: f64::from(a[2]) / 8.0,
