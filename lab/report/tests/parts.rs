@@ -31,6 +31,42 @@ pub(crate) fn tagged() -> Made {
     }
 }
 
+/// Sessions with these outcomes, and limits on them.
+pub(crate) fn transacted(sessions: [u64; 3]) -> Made {
+    let tagged = tagged();
+    Made {
+        study: tagged.study.replace(
+            "  response_time{tag:pages}: [\"p(95) < 13ms\"]\n",
+            "  transaction_time{transaction:session}: [\"p(90) < 35ms\"]\n  \
+             transaction_elapsed{transaction:session}: [\"p(90) < 135ms\"]\n  \
+             error_rate{transaction:session}: [\"rate < 1%\"]\n",
+        ),
+        shapes: vec![Shape {
+            sessions: Some(sessions),
+            ..Shape::default()
+        }],
+        ..tagged
+    }
+}
+
+#[test]
+fn transactions_that_fail_or_do_not_end_never_improve_a_figure() {
+    let judged = |sessions| {
+        let analysis = transacted(sessions).analysis();
+        let thresholds = &analysis.trials[0].thresholds;
+        let of = thresholds
+            .iter()
+            .filter(|one| one.scope.named() == Some(("transaction", "session")));
+        of.map(|one| one.holds).collect::<Vec<_>>()
+    };
+    assert_eq!(judged([10, 0, 0]), [true, true, true]);
+    // A fifth fails: slower than any limit.
+    assert_eq!(judged([8, 2, 0]), [false, false, false]);
+    // As many are under way at the end as were completed, for longer than the limits.
+    assert_eq!(judged([2, 0, 1_000_000]), [false, false, true]);
+    assert_eq!(judged([0, 0, 0]), [false, false, false]);
+}
+
 #[test]
 fn steps_of_a_tag_are_judged_and_told_together() {
     let analysis = tagged().analysis();

@@ -130,6 +130,7 @@ fn examples() -> Vec<Analysis> {
         populations::made(),
         stages::made(stages::STEPS),
         parts::tagged(),
+        parts::transacted([10, 1, 1]),
         unmeasured::spoiled(6, 2, 1.1),
         answers::made(answers::VARIANTS, 6, 1.2, 0.01),
         answers::decided_by("response_time{step:Write}.p90", 8),

@@ -4,6 +4,7 @@
 mod counters;
 mod histograms;
 mod stages;
+mod transactions;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -104,6 +105,8 @@ pub(crate) struct Shape {
     /// The probe is answered once a window until then (ms), and every n-th time it fails; 0 = never.
     pub(crate) probe: Option<(u64, u64)>,
     pub(crate) raw: Option<RawBaseline>,
+    /// Sessions of each window as transactions: completed, failed; and those unfinished at the end.
+    pub(crate) sessions: Option<[u64; 3]>,
     /// Of each session of a sequence.
     pub(crate) session_us: u64,
     pub(crate) cpu_max: f64,
@@ -176,6 +179,7 @@ impl Default for Shape {
             unanswered: Some((0, 0.0)),
             probe: None,
             raw: None,
+            sessions: None,
             session_us: 80_000,
             cpu_max: 0.31,
             together: false,
@@ -531,6 +535,10 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
             }),
             ..WindowLine::default()
         };
+        if let Some(sessions) = shape.sessions {
+            let is_last = end == ramp + hold;
+            transactions::write(out, &mut line, sessions, is_last);
+        }
         let planned = stages::planned_sessions(trial, start < ramp);
         let of_part = span / if start < ramp { ramp } else { hold } as f64;
         let before = began.round();
