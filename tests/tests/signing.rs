@@ -1,9 +1,12 @@
 //! Requests that are signed, against a server that verifies them by another library.
 
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
@@ -43,6 +46,48 @@ fn now() -> u64 {
     now.expect("after 1970").as_secs()
 }
 
+/// Signatures that the program makes: each request is answered once with 503, which is signed anew, and `/moved` leads on.
+const SIGNED: &str = r#"
+workload: signatures
+sign:
+  hmac:
+    key: "{{ secret('API_KEY') }}"
+    encoding: base64
+    over: "{{ method }}
+{{ path }}
+{{ query_sorted }}
+{{ host }}
+{{ timestamp }}
+{{ nonce }}
+{{ body_sha256 }}"
+    headers: { X-Timestamp: "{{ timestamp }}", X-Nonce: "{{ nonce }}", X-Sum: "{{ signature }}", X-User: "{{ index }}" }
+session:
+  steps:
+    - step: By hmac
+      wait: 10ms..30ms
+      request: POST /hmac/a?z=1&b=2
+      json: { amount: 5, to: "user{{ index }}" }
+      retry: 1
+    - step: File by hmac
+      request: PUT /hmac/file
+      body: { file: body.bin }
+      retry: 1
+    - step: By AWS
+      request: GET /aws/a%20b/?z=1&a=%C3%A4&a
+      headers: { X-Own: "{{ index }}" }
+      sign:
+        aws_sigv4: { service: execute-api, region: eu-west-1, access_key: AKID, secret_key: "{{ secret('API_KEY') }}" }
+    - step: Moved
+      request: POST /aws/moved
+      text: "text {{ index }}"
+      follow: 2
+      sign:
+        aws_sigv4: { service: execute-api, region: eu-west-1, access_key: AKID, secret_key: "{{ secret('API_KEY') }}" }
+    - step: Unsigned
+      request: GET /plain
+      sign: none
+"#;
+
 fn is_signed(text: &str, signature: &[u8]) -> bool {
     let mut mac = Hmac::<Sha256>::new_from_slice(KEY.as_bytes()).expect("a key");
     mac.update(text.as_bytes());
@@ -74,12 +119,152 @@ fn is_token(authorization: &str) -> Option<bool> {
     Some(holds && is_ours && is_signed(signed, &URL_SAFE_NO_PAD.decode(signature).ok()?))
 }
 
+/// A request as it came.
+struct Received {
+    lines: Vec<String>,
+    body: Vec<u8>,
+}
+
+impl Received {
+    fn header(&self, name: &str) -> Option<String> {
+        let mut fields = self.lines.iter().filter_map(|line| line.split_once(": "));
+        let found = fields.find(|(field, _)| field.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.to_owned())
+    }
+
+    fn method(&self) -> &str {
+        self.lines[0].split(' ').next().unwrap_or_default()
+    }
+
+    /// Path and query.
+    fn target(&self) -> (&str, &str) {
+        let target = self.lines[0].split(' ').nth(1).unwrap_or_default();
+        target.split_once('?').unwrap_or((target, ""))
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn hmac(key: &[u8], text: &str) -> Vec<u8> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key");
+    mac.update(text.as_bytes());
+    mac.finalize().into_bytes().to_vec()
+}
+
+/// Whether the headers of `hmac` are right, and no nonce came before.
+fn is_by_hmac(request: &Received, seen: &Mutex<HashSet<String>>) -> Option<bool> {
+    let (path, query) = request.target();
+    let mut sorted: Vec<&str> = query.split('&').collect();
+    sorted.sort_unstable();
+    let (sent, nonce) = (request.header("x-timestamp")?, request.header("x-nonce")?);
+    let text = [
+        request.method(),
+        path,
+        &sorted.join("&"),
+        &request.header("host")?,
+        &sent,
+        &nonce,
+        &hex(&Sha256::digest(&request.body)),
+    ];
+    let signature = STANDARD.decode(request.header("x-sum")?).ok()?;
+    let is_new = seen.lock().expect("no panic").insert(nonce.clone());
+    let age = now().checked_sub(sent.parse().ok()?)?;
+    let knows_user = request.header("x-user")?.parse::<u32>().is_ok();
+    Some(is_new && knows_user && age < 60 && is_signed(&text.join("\n"), &signature))
+}
+
+/// Whether the signature of AWS is right: the canonical request made from what came, the key derived.
+fn is_by_aws(request: &Received, (path, query): (&str, &str)) -> Option<bool> {
+    let authorization = request.header("authorization")?;
+    let fields = authorization.strip_prefix("AWS4-HMAC-SHA256 ")?;
+    let field = |name: &str| {
+        let mut all = fields.split(", ").filter_map(|field| field.split_once('='));
+        all.find(|(field, _)| *field == name)
+            .map(|(_, value)| value)
+    };
+    let (names, signature) = (field("SignedHeaders")?, field("Signature")?);
+    let date = request.header("x-amz-date")?;
+    let scope = field("Credential")?.strip_prefix("AKID/")?;
+    let mut canonical = format!("{}\n{path}\n{query}\n", request.method());
+    for name in names.split(';') {
+        canonical += &format!("{name}:{}\n", request.header(name)?);
+    }
+    canonical += &format!("\n{names}\n{}", hex(&Sha256::digest(&request.body)));
+    let text = format!(
+        "AWS4-HMAC-SHA256\n{date}\n{scope}\n{}",
+        hex(&Sha256::digest(canonical.as_bytes()))
+    );
+    let mut key = format!("AWS4{KEY}").into_bytes();
+    for part in scope.split('/') {
+        key = hmac(&key, part);
+    }
+    let is_right = scope == format!("{}/eu-west-1/execute-api/aws4_request", &date[..8]);
+    let all = names.contains("host") && names.contains("x-amz-date");
+    Some(is_right && all && hex(&hmac(&key, &text)) == signature)
+}
+
+/// What a server keeps of its requests.
+#[derive(Default)]
+struct Seen {
+    nonces: Mutex<HashSet<String>>,
+    /// Requests of each user and path.
+    counts: Mutex<HashMap<String, u64>>,
+}
+
+/// What is answered to a request.
+fn status(request: &Received, seen: &Seen) -> &'static str {
+    let judged = |found: Option<bool>| match found {
+        Some(true) => "200 OK",
+        _ => "401 Unsigned",
+    };
+    match request.target() {
+        ("/pay", _) => judged(is_payment(
+            |name| request.header(name),
+            &String::from_utf8_lossy(&request.body),
+        )),
+        ("/account", _) => judged(
+            request
+                .header("authorization")
+                .and_then(|one| is_token(&one)),
+        ),
+        (path, _) if path.starts_with("/hmac/") => match is_by_hmac(request, &seen.nonces) {
+            Some(true) => {
+                let user = request.header("x-user").unwrap_or_default();
+                let mut counts = seen.counts.lock().expect("no panic");
+                let count = counts.entry(format!("{user} {path}")).or_default();
+                *count += 1;
+                match *count % 2 {
+                    1 => "503 Again",
+                    _ => "200 OK",
+                }
+            }
+            other => judged(other),
+        },
+        ("/aws/a%20b/", "z=1&a=%C3%A4&a") => {
+            judged(is_by_aws(request, ("/aws/a%2520b/", "a=&a=%C3%A4&z=1")))
+        }
+        ("/aws/moved", "") if is_by_aws(request, ("/aws/moved", "")) == Some(true) => {
+            "307 There\r\nLocation: /aws/there?x=y"
+        }
+        ("/aws/there", "x=y") => judged(is_by_aws(request, ("/aws/there", "x=y"))),
+        ("/plain", _) => judged(Some(
+            request.header("authorization").is_none() && request.header("x-sum").is_none(),
+        )),
+        _ => "401 Unsigned",
+    }
+}
+
 /// Answers 200 to what is signed and 401 to all else.
-fn serve(stream: &TcpStream) -> Option<()> {
+fn serve(stream: &TcpStream, seen: &Seen) -> Option<()> {
     let mut input = BufReader::new(stream);
     let mut output = stream;
     loop {
-        let mut lines = Vec::new();
+        let mut request = Received {
+            lines: Vec::new(),
+            body: Vec::new(),
+        };
         loop {
             let mut line = String::new();
             if input.read_line(&mut line).ok()? == 0 {
@@ -87,76 +272,126 @@ fn serve(stream: &TcpStream) -> Option<()> {
             }
             match line.trim_end() {
                 "" => break,
-                line => lines.push(line.to_owned()),
+                line => request.lines.push(line.to_owned()),
             }
         }
-        let header = |name: &str| {
-            let mut fields = lines.iter().filter_map(|line| line.split_once(": "));
-            let found = fields.find(|(field, _)| field.eq_ignore_ascii_case(name));
-            found.map(|(_, value)| value.to_owned())
-        };
-        let length = header("content-length").map_or(0, |text| text.parse().expect("a length"));
-        let mut body = vec![0; length];
-        input.read_exact(&mut body).ok()?;
-        let body = String::from_utf8(body).ok()?;
-        let is_good = match lines.first()?.starts_with("POST /pay ") {
-            true => is_payment(header, &body),
-            false => header("authorization").and_then(|token| is_token(&token)),
-        };
-        let status = if is_good == Some(true) {
-            "200 OK"
-        } else {
-            "401 Unsigned"
-        };
+        let length = request.header("content-length");
+        let length = length.map_or(0, |text| text.parse().expect("a length"));
+        request.body = vec![0; length];
+        input.read_exact(&mut request.body).ok()?;
+        let status = status(&request, seen);
         let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
         output.write_all(answer.as_bytes()).ok()?;
     }
 }
 
-#[test]
-fn signed_requests_are_accepted_and_the_steps_of_the_moment_are_named() {
+/// A server of its own.
+fn start() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
+    let seen = Arc::new(Seen::default());
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            std::thread::spawn(move || serve(&stream));
+            let seen = Arc::clone(&seen);
+            std::thread::spawn(move || serve(&stream, &seen));
         }
     });
+    port
+}
+
+/// A folder with a workload and a study of it.
+fn folder(name: &str, workload: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
-    fs::write(folder.path().join("signed.workload.yaml"), WORKLOAD).expect("written");
+    let write = |file: &str, text: &[u8]| fs::write(folder.path().join(file), text);
+    write(&format!("{name}.workload.yaml"), workload.as_bytes()).expect("written");
+    write("body.bin", &[0, 255, 13, 10]).expect("written");
     let study = format!(
-        "study: signed\ntitle: Signed requests\nworkload: signed\nrepeats: 0\n\
-         system: {{ attach: {{ url: \"http://127.0.0.1:{port}\" }} }}\nload: {{ users: 3, hold: 2s }}\n"
+        "study: {name}\ntitle: Signed requests\nworkload: {name}\nrepeats: 0\n\
+         system: {{ attach: {{ url: \"http://127.0.0.1:{}\" }} }}\nload: {{ users: 3, hold: 2s }}\n",
+        start()
     );
-    fs::write(folder.path().join("signed.study.yaml"), study).expect("written");
-    let plimsoll = |arguments: &[&str], key: &str| {
-        let mut command = Command::new(program());
-        command
-            .args(arguments)
-            .current_dir(folder.path())
-            .env("API_KEY", key);
-        command
-            .env("PLIMSOLL_PATIENCE", "0")
-            .env("PLIMSOLL_STATE", folder.path().join("state"));
-        let output = command.stdin(Stdio::null()).output().expect("it runs");
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        (text(&output.stdout), text(&output.stderr))
-    };
-    let (planned, _) = plimsoll(&["plan", "signed.study.yaml"], KEY);
+    write(&format!("{name}.study.yaml"), study.as_bytes()).expect("written");
+    folder
+}
+
+/// What the program writes.
+fn plimsoll(folder: &Path, arguments: &[&str], key: &str) -> (String, String) {
+    let mut command = Command::new(program());
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .env("API_KEY", key)
+        .env("PLIMSOLL_PATIENCE", "0")
+        .env("PLIMSOLL_STATE", folder.join("state"));
+    let output = command.stdin(Stdio::null()).output().expect("it runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+/// The result of a run.
+fn result(folder: &Path, study: &str, out: &str, key: &str) -> Value {
+    let ran = plimsoll(folder, &["run", study, "--out", out], key);
+    let (json, told) = plimsoll(folder, &["report", out, "--format", "json"], key);
+    serde_json::from_str(&json).unwrap_or_else(|_| panic!("{ran:?} {told}"))
+}
+
+/// Transactions and errors of its first trial.
+fn counts(result: &Value) -> (u64, u64) {
+    let count = |name: &str| result["trials"][0][name].as_u64().expect("a count");
+    (count("transactions"), count("errors"))
+}
+
+#[test]
+fn signatures_of_sign_are_accepted_also_after_retries_and_redirects() {
+    let folder = folder("signatures", SIGNED);
+    let path = folder.path();
+    let study = "signatures.study.yaml";
+    let (planned, _) = plimsoll(path, &["plan", study], KEY);
+    let line = "not fixed by the seed (time of day, random signatures): By hmac, File by hmac, By AWS, Moved\n";
+    assert!(planned.contains(line), "{planned}");
+    let signed = result(path, study, "run", KEY);
+    let (good, bad) = counts(&signed);
+    assert!(good > 50 && bad == 0, "{good} signed, {bad} not: {signed}");
+    let other = result(path, study, "other", "another key");
+    let steps = other["trials"][0]["steps"]
+        .as_array()
+        .expect("steps")
+        .clone();
+    for step in &steps {
+        let (good, bad) = (&step["transactions"], &step["errors"]);
+        let is_plain = step["step"] == "Unsigned" || step["name"] == "Unsigned";
+        let (good, bad) = (
+            good.as_u64().expect("a count"),
+            bad.as_u64().expect("a count"),
+        );
+        assert_eq!((good > 0, bad > 0), (is_plain, !is_plain), "{step}");
+    }
+    let (tried, told) = plimsoll(path, &["try", study], KEY);
+    assert!(tried.contains("X-Sum: ***"), "{tried} {told}");
+    assert!(
+        tried.contains("Authorization: AWS4-HMAC-SHA256 ***"),
+        "{tried}"
+    );
+    assert!(
+        tried.contains("X-User: 0") && !tried.contains(KEY),
+        "{tried}"
+    );
+}
+
+#[test]
+fn signed_requests_are_accepted_and_the_steps_of_the_moment_are_named() {
+    let folder = folder("signed", WORKLOAD);
+    let (path, study) = (folder.path(), "signed.study.yaml");
+    let (planned, _) = plimsoll(path, &["plan", study], KEY);
     let line = "not fixed by the seed (time of day, random signatures): Pay, Read\n";
     assert!(planned.contains(line), "{planned}");
     let errors = |out: &str, key: &str| {
-        let ran = plimsoll(&["run", "signed.study.yaml", "--out", out], key);
-        let (json, told) = plimsoll(&["report", out, "--format", "json"], key);
-        let result: Value =
-            serde_json::from_str(&json).unwrap_or_else(|_| panic!("{ran:?} {told}"));
+        let result = result(path, study, out, key);
         assert_eq!(
             result["study"]["unseeded_steps"],
             serde_json::json!(["Pay", "Read"])
         );
-        let trial = &result["trials"][0];
-        let count = |name: &str| trial[name].as_u64().expect("a count");
-        (count("transactions"), count("errors"))
+        counts(&result)
     };
     let (signed, unsigned) = errors("run", KEY);
     assert!(
