@@ -244,6 +244,7 @@ fn transactions(valid: &[&TrialAnalysis]) -> Vec<TransactionSummary> {
             name: name.to_owned(),
             completed: all.clone().map(|one| one.completed).sum(),
             failed: all.clone().map(|one| one.failed).sum(),
+            skipped: all.clone().map(|one| one.skipped).sum(),
             unfinished: all.clone().map(|one| one.unfinished).sum(),
             completed_per_s: Estimate::of(all.clone().map(|one| one.completed_per_s)),
             time_ms: times(all.clone().map(|one| one.time_ms)),

@@ -11,8 +11,8 @@ use lab_stats::{histogram, needed_sample, quantile, ratio};
 
 use crate::{Aggregate, Hist, Metric, StepCounts};
 
-/// Stands for an attempt that is slower than any limit, µs: twice the longest time that a recorder keeps.
-const BEYOND_US: u64 = 2 * 3_600_000_000;
+/// Stands for an attempt that is slower than any limit, µs: twice the longest time that a recorder keeps, a day.
+const BEYOND_US: u64 = 48 * 3_600_000_000;
 /// Values above this stand for such an attempt, within the histogram's precision.
 const ANSWERED_US: u64 = BEYOND_US / 4 * 3;
 
@@ -166,6 +166,17 @@ impl Attempts {
         per_s.map(Value::Known).ok_or(NoFigure::NoResponse)
     }
 
+    /// What a failed transaction counts as in a mean: the timeout of a request, or the longest time of a transaction if
+    /// that is longer. Many requests and think times have no common limit.
+    fn longest_ms(&self, metric: Metric) -> f64 {
+        let known = self.times(metric).map_or(0, |times| times.max());
+        let so_far = match &self.elapsed {
+            Some(elapsed) if metric == Metric::TransactionElapsed => elapsed[1].max(),
+            _ => self.unanswered.max(),
+        };
+        self.timeout_ms.max(as_f64(known.max(so_far)) / 1000.0)
+    }
+
     fn times(&self, metric: Metric) -> Option<&Hist> {
         match metric {
             Metric::ServiceTime => Some(self.service.as_ref().unwrap_or(&self.response)),
@@ -191,7 +202,10 @@ impl Attempts {
                 (Metric::TransactionElapsed, Some(elapsed)) => &elapsed[1],
                 _ => &self.unanswered,
             },
-            timeout_ms: self.timeout_ms,
+            timeout_ms: match metric {
+                Metric::TransactionTime | Metric::TransactionElapsed => self.longest_ms(metric),
+                _ => self.timeout_ms,
+            },
         };
         match (aggregate, aggregate.quantile()) {
             (_, Some(p)) => sample.quantile(p),
@@ -245,7 +259,7 @@ impl Sample<'_> {
         let mut all = self.known.clone();
         if beyond > 0 {
             all.record_n(BEYOND_US, beyond)
-                .expect("a growing histogram holds two hours");
+                .expect("a growing histogram holds two days");
         }
         let attempts = all.len() + self.unanswered.len();
         if attempts == 0 {

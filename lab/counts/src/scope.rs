@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 /// The part of a trial's load that a figure is about.
 ///
-/// In serialized form five optional members, of which at most one is set: `step`, `stage`, `population`, `tag`.
+/// In serialized form five optional members, of which at most one is set: `step`, `stage`, `population`, `tag`,
+/// `transaction`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "Members", into = "Members")]
 pub enum Scope {

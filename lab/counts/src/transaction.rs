@@ -9,7 +9,7 @@ use crate::{Hist, StepCounts};
 /// Counts and times of one transaction in one window.
 ///
 /// A transaction counts when it ends. Of [`StepCounts`] it has `ok`, `errors` (by the class of its first failure),
-/// and `unanswered`: transactions under way when their user left or the drive ended.
+/// `skipped` (a request was left out since there was nothing to send it for), `turned_away` (of sessions), and `unanswered`: transactions under way when their user left or the drive ended.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TransactionWindow {
     /// Its counts.

@@ -87,6 +87,7 @@ pub struct Window {
     /// The steps of the session in order; the probe, if there is one, comes last.
     pub steps: Vec<StepWindow>,
     /// The transactions, population after population, up to the last one that has something to count.
+    #[serde(default)]
     pub transactions: Vec<TransactionWindow>,
     /// The slowest of the requests that began a trace and met their `expect`.
     pub slowest: Option<Slowest>,

@@ -152,11 +152,15 @@ impl Recorder {
         }
     }
 
-    /// A session that arrived was turned away; `step` is the first of its population.
-    pub(crate) fn turned_away(&mut self, now: Nanos, step: usize) {
+    /// A session that arrived was turned away; `step` is the first of its population, and `transaction` its own place
+    /// among the transactions if it has one.
+    pub(crate) fn turned_away(&mut self, now: Nanos, step: usize, transaction: Option<usize>) {
         if let Some(window) = self.at(now) {
             window.counts.dropped += 1;
             window.steps[step].counts.turned_away += 1;
+            if let Some(place) = transaction {
+                window.transaction(place).counts.turned_away += 1;
+            }
         }
     }
 
@@ -480,8 +484,9 @@ impl Recorder {
     }
 }
 
-/// Records nanoseconds as whole microseconds, 1 µs … 1 h.
-#[inline]
+/// The longest time of a transaction; longer ones are recorded as this.
+const LONGEST_TRANSACTION: Duration = Duration::from_secs(24 * 3600);
+
 fn record_transaction(window: &mut Window, sample: TransactionSample) {
     let TransactionSample {
         place,
@@ -493,24 +498,31 @@ fn record_transaction(window: &mut Window, sample: TransactionSample) {
     match outcome {
         Outcome::Completed => {
             of.counts.ok += 1;
-            record(&mut of.time, time);
-            record(&mut of.elapsed, elapsed);
+            record_within(&mut of.time, time, LONGEST_TRANSACTION);
+            record_within(&mut of.elapsed, elapsed, LONGEST_TRANSACTION);
         }
+        Outcome::Skipped => of.counts.skipped += 1,
         Outcome::Failed(class) => of.counts.errors[class] += 1,
         Outcome::Unfinished => {
             of.counts.unanswered += 1;
-            record(&mut of.unfinished_time, time);
-            record(&mut of.unfinished_elapsed, elapsed);
+            record_within(&mut of.unfinished_time, time, LONGEST_TRANSACTION);
+            record_within(&mut of.unfinished_elapsed, elapsed, LONGEST_TRANSACTION);
         }
     }
 }
 
+/// Records nanoseconds as whole microseconds, 1 µs … 1 h.
+#[inline]
 fn record<const DIGITS: u8>(histogram: &mut Hist<DIGITS>, value: Nanos) {
-    let limit = MAX_RECORDED.as_micros() as u64;
+    record_within(histogram, value, MAX_RECORDED);
+}
+
+fn record_within<const DIGITS: u8>(histogram: &mut Hist<DIGITS>, value: Nanos, limit: Duration) {
+    let limit = limit.as_micros() as u64;
     let micros = to_micros(value).clamp(1, limit);
     histogram
         .record(micros)
-        .expect("growing histograms hold an hour");
+        .expect("growing histograms hold a day");
 }
 
 /// To the nearest, so that the mean of many short times isn't half a microsecond low.

@@ -12,6 +12,8 @@ pub(crate) enum Outcome {
     Completed,
     /// A request failed, the first one in this way.
     Failed(ErrorClass),
+    /// No request failed, and one was left out since there was nothing to send it for.
+    Skipped,
     /// Its user left, or the trial ended.
     Unfinished,
 }
@@ -47,6 +49,8 @@ struct Level {
     /// Whether `from` is the planned send of a request under way.
     is_planned: bool,
     failure: Option<ErrorClass>,
+    /// Whether a request was left out.
+    skips: bool,
     /// Where its time counts from; 0 before the first request.
     from: Nanos,
     /// Its time until the last think time.
@@ -116,6 +120,7 @@ impl Transactions {
                 (level.from, level.since) = (at, at);
             }
             level.failure = level.failure.or(failure);
+            level.skips |= from.is_none() && failure.is_none();
         });
     }
 
@@ -149,9 +154,27 @@ impl Transactions {
             Some(class) => Outcome::Failed(class),
             None if level.from == 0 => return None,
             None if leaves => Outcome::Unfinished,
+            None if level.skips => Outcome::Skipped,
             None => Outcome::Completed,
         };
         Some(self.sample(level, outcome, now))
+    }
+
+    /// The place of the whole session among those of all populations, if it is one.
+    pub(crate) fn session(&self) -> Option<usize> {
+        (self.depth > 0).then_some(self.first)
+    }
+
+    /// The session that arrived at this moment and has no connection at the end of a trial.
+    pub(crate) fn waiting(&self, arrived: Nanos, cut: Nanos) -> Option<TransactionSample> {
+        let age = cut.saturating_sub(arrived);
+        let place = self.session().filter(|_| age > 0)?;
+        Some(TransactionSample {
+            place,
+            outcome: Outcome::Unfinished,
+            time: age,
+            elapsed: age,
+        })
     }
 
     /// All that are under way at the end of a trial.

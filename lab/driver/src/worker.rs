@@ -323,7 +323,12 @@ impl Worker {
         let at = recorder.borrow().cut(now);
         let (mut unanswered, mut unfinished) = (Vec::new(), Vec::new());
         for of in present {
-            of.shared.pool.lock().close();
+            let mut pool = of.shared.pool.lock();
+            pool.close();
+            let arrived = pool.arrivals(of.shared.worker);
+            let waiting = arrived.filter_map(|since| of.shared.transactions.waiting(since, at));
+            unfinished.extend(waiting);
+            drop(pool);
             unanswered.extend(of.shared.unanswered(at));
             unfinished.extend(of.shared.transactions.unfinished(at));
         }

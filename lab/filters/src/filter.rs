@@ -53,7 +53,7 @@ impl Filter {
             (_, Some(hash), _, []) => Self::Hash(hash, Output::default()),
             (_, Some(hash), _, [output]) => Self::Hash(hash, Output::named(output).ok()?),
             (_, _, Some(encoding), []) => Self::Encode(encoding),
-            ("hmac", _, _, [hash @ ..]) if hash.len() <= 2 => {
+            ("hmac", _, _, hash) if hash.len() <= 2 => {
                 Self::hmac(hash.first().copied(), hash.get(1).copied()).ok()?
             }
             ("urlencode", _, _, []) => Self::UrlEncode,

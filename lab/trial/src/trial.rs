@@ -224,19 +224,24 @@ pub fn figures(
 
 /// The transactions of a trial, in the order of the plan.
 fn transactions(names: &[String], sums: &Sums) -> Vec<TransactionAnalysis> {
+    // Of earlier versions an archive has none, whatever the plan says.
+    if sums.transactions.is_empty() {
+        return Vec::new();
+    }
     let one = |name: &String| {
-        let of = sums.transactions.get(name)?;
-        Some(TransactionAnalysis {
+        let of = sums.transactions.get(name).cloned().unwrap_or_default();
+        TransactionAnalysis {
             name: name.clone(),
             completed: of.whole.ok,
-            failed: of.whole.failed(),
+            failed: of.whole.failed() + of.whole.over_limit + of.whole.turned_away,
+            skipped: of.whole.skipped,
             unfinished: of.whole.unanswered,
             completed_per_s: sums.hold.per_s(of.hold.ok),
             time_ms: Times::of(&of.time),
             elapsed_ms: Times::of(&of.elapsed),
-        })
+        }
     };
-    names.iter().filter_map(one).collect()
+    names.iter().map(one).collect()
 }
 
 impl<'a> Measured<'a> {

@@ -87,7 +87,7 @@ impl Comparison {
         let mut all = all.into_iter();
         let (comparison, other) =
             all.find_map(|one| Some((one, text.strip_prefix(one.sign())?.trim())))?;
-        let is_template = other.starts_with("{{") && other.ends_with("}}");
+        let is_template = other.starts_with("{{") && other.find("}}") == Some(other.len() - 2);
         (is_template || is_json_number(other)).then_some((comparison, other))
     }
 

@@ -162,8 +162,11 @@ pub struct TransactionSummary {
     pub name: String,
     /// Those of all trials whose requests all met their `expect`.
     pub completed: u64,
-    /// Those of all trials in which a request failed.
+    /// Those of all trials in which a request failed or took longer than the load's time limit, and sessions that were
+    /// turned away.
     pub failed: u64,
+    /// Those of all trials in which a request was left out; they have no time.
+    pub skipped: u64,
     /// Those of all trials that were under way when their user left, or at the end.
     pub unfinished: u64,
     /// Completed ones per second.

@@ -148,6 +148,38 @@ fn arrived_sessions_count_from_their_planned_send() {
     let slowest = Duration::from_micros(session.time.max());
     assert!(quickest >= ms(159) && quickest < ms(161), "{quickest:?}");
     assert!(slowest > ms(500), "{slowest:?}");
+    // Ten came; those that were not completed wait or are under way.
+    assert_eq!(session.counts.ok + session.counts.unanswered, 10);
+    assert!(Duration::from_micros(session.unfinished_time.max()) > ms(400));
+}
+
+#[test]
+fn sessions_that_are_turned_away_are_failed_ones() {
+    let mut shop = shop();
+    shop.kind = LoadKind::Arrival {
+        rate_per_s: 100.0,
+        spacing: lab_workload::Spacing::Constant,
+    };
+    (shop.users, shop.limits.max_waiting) = (1, 1);
+    let told = simulate(shop, |_| Answer::After(ms(40)));
+    let (session, checkout) = (sum(&told, 0), sum(&told, 1));
+    assert_eq!(session.counts.turned_away, told.summary.dropped);
+    assert!(session.counts.turned_away > 50);
+    assert_eq!(checkout.counts.turned_away, 0);
+}
+
+#[test]
+fn a_transaction_with_nothing_to_send_a_request_for_is_skipped() {
+    let mut shop = shop();
+    shop.kind = LoadKind::Sequence { sessions: 2 };
+    let told = simulate(shop, |asked| match asked.request {
+        2 => Answer::Skipped,
+        _ => Answer::After(ms(1)),
+    });
+    let (session, checkout) = (sum(&told, 0), sum(&told, 1));
+    assert_eq!((checkout.counts.ok, checkout.counts.skipped), (0, 2));
+    assert_eq!((session.counts.ok, session.counts.skipped), (0, 2));
+    assert!(checkout.time.is_empty() && session.elapsed.is_empty());
 }
 
 #[test]

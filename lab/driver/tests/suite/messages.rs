@@ -58,13 +58,13 @@ fn another_version_is_refused_in_words() {
         assert!(error.contains(expected), "{error}");
     };
     let two = r#"{"start":{"protocol":2,"workload":{"text":"workload: w"},"users":1}}"#;
-    check(two, "version 2 of the messages, and this program knows 14");
-    let newer = r#"{"start":{"protocol":15,"drives":["of another form"]}}"#;
+    check(two, "version 2 of the messages, and this program knows 15");
+    let newer = r#"{"start":{"protocol":16,"drives":["of another form"]}}"#;
     check(
         newer,
-        "version 15 of the messages, and this program knows 14",
+        "version 16 of the messages, and this program knows 15",
     );
-    check(r#"{"start":{"protocol":14}}"#, "not understood");
+    check(r#"{"start":{"protocol":15}}"#, "not understood");
 }
 
 proptest! {

@@ -165,7 +165,13 @@ fn reader(options: &LogOptions, head: &[u8]) -> Result<(Reader, &'static str), L
                 .map(|format| (Reader::Text(format), "the format"))
                 .map_err(LogError::Format)
         }
-        None if lines.contains(&gor::SEPARATOR) => Ok((Reader::Gor, "gor")),
+        // The first request may have more lines than these.
+        None if head
+            .split(|b| *b == b'\n')
+            .any(|line| line.trim_ascii() == gor::SEPARATOR) =>
+        {
+            Ok((Reader::Gor, "gor"))
+        }
         None if lines.iter().any(is_json) => Ok((Reader::Json(fields()?), "json")),
         None => {
             // The longest first: each takes what the next one would, too.
@@ -300,6 +306,11 @@ impl Import<'_> {
             return Err(Skip::Method);
         }
         self.tally.drop_values(target.dropped);
+        let names_took = self.options.fields.iter().any(|(name, _)| name == "took");
+        let point = match point {
+            Point::Unknown if names_took => Point::End,
+            known => known,
+        };
         let shift = match (point, entry.took_us) {
             (Point::End, Some(took)) => -took,
             (Point::End, None) => {

@@ -73,7 +73,8 @@ impl Outcome {
             // A 304 answers a condition that is not sent again.
             Self::Redirect => "[2xx, 3xx]",
             Self::Refused => "4xx",
-            Self::Other => "200..599",
+            // A failure that the log has is none that the server may have again.
+            Self::Other => "[2xx, 3xx, 4xx]",
         }
     }
 }

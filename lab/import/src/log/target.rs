@@ -42,6 +42,7 @@ pub(super) fn target(raw: &[u8]) -> Result<Target, Skip> {
         host,
         dropped: Vec::new(),
     };
+    let path = without_session(path);
     match path {
         [b'/', ..] => push(path, &mut found.text),
         // `http://host` and `http://host?a=b` ask for the root.
@@ -56,7 +57,7 @@ pub(super) fn target(raw: &[u8]) -> Result<Target, Skip> {
     {
         let name = pair.split(|b| *b == b'=').next().unwrap_or_default();
         let name = percent_decode(name).decode_utf8_lossy();
-        if looks_secret(&name) {
+        if looks_secret(&name) || is_session(&name) {
             found.dropped.push(name.into_owned());
             continue;
         }
@@ -68,6 +69,23 @@ pub(super) fn target(raw: &[u8]) -> Result<Target, Skip> {
         true => Err(Skip::TooLong),
         false => Ok(found),
     }
+}
+
+/// A path without the identifier of a session, as servlets append it: `/cart;jsessionid=…`.
+fn without_session(path: &[u8]) -> &[u8] {
+    let at = path.iter().position(|b| *b == b';');
+    let named = at.filter(|at| {
+        let name = path[at + 1..].split(|b| *b == b'=').next();
+        is_session(&String::from_utf8_lossy(name.unwrap_or_default()))
+    });
+    named.map_or(path, |at| &path[..at])
+}
+
+/// Returns true if a value of this name lets its bearer act as somebody, without looking like a secret.
+fn is_session(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let ends = ["sessionid", "session", "sessid", "signature"];
+    matches!(&*name, "sid" | "code" | "sig") || ends.iter().any(|end| name.ends_with(end))
 }
 
 /// Host, with its port but the usual ones, and the rest of `http://user@host:port/path`.
@@ -122,6 +140,13 @@ mod tests {
             &["token", "api_key"],
         );
         check("/a?password=x", "/a", None, &["password"]);
+        check(
+            "/cart;jsessionid=AB12?PHPSESSID=1&n=2",
+            "/cart?n=2",
+            None,
+            &["PHPSESSID"],
+        );
+        check("/a;v=1?q=2", "/a;v=1?q=2", None, &[]);
         check(
             "http://ada:pw@shop.example:80/a?b",
             "/a?b",

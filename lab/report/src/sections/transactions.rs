@@ -14,7 +14,7 @@ pub(super) fn transactions(analysis: &Analysis) -> Option<Section> {
         .collect();
     let lead = "Times from the first request of several to the last response, in ms: without the think times between \
                 them, and as “elapsed” with them. Times are of the completed ones. A transaction fails if one \
-                of its requests does; unfinished are those that were under way at the end or when their user left.";
+                of its requests does. Skipped are those in which a request was left out for want of an entry; unfinished are those that were under way at the end or when their user left.";
     by_cell("Named transactions", lead, &cells, table)
 }
 
@@ -24,6 +24,7 @@ fn table(cell: &CellSummary) -> Table {
         "completed",
         "per s",
         "failed",
+        "skipped",
         "unfinished",
         "mean",
         "p50",
@@ -49,6 +50,7 @@ fn row(one: &TransactionSummary) -> Row {
         count(one.completed),
         Cell::number(mean(one.completed_per_s)),
         count(one.failed),
+        count(one.skipped),
         count(one.unfinished),
     ];
     let times = [

@@ -111,6 +111,9 @@ fn rate(passes: usize, fails: usize) -> Value {
 
 fn thresholds(metrics: &mut Map<String, Value>, trial: &TrialAnalysis) {
     for one in &trial.thresholds {
+        if !matches!(one.scope, Scope::All | Scope::Step(_)) {
+            continue;
+        }
         let metric = match one.metric {
             Metric::ResponseTime | Metric::ServiceTime => DURATION,
             Metric::ErrorRate => FAILED,

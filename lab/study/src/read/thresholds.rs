@@ -182,7 +182,7 @@ fn known_population(key: &str, name: &str, known: &[String]) -> Result<Scope, Te
 
 fn known_transaction(key: &str, name: &str, known: &[String]) -> Result<Scope, TextError> {
     let none = (
-        "the session has one request, whose response time is all of it",
+        "the session is one step of one request, whose response time is all of it",
         "write `response_time`, or group steps: `- { transaction: Checkout, steps: […] }`",
     );
     known_name("transaction", (key, name), known, none).map(Scope::Transaction)

@@ -284,8 +284,10 @@ pub struct TransactionAnalysis {
     pub name: String,
     /// Those whose requests all met their `expect`.
     pub completed: u64,
-    /// Those in which a request failed.
+    /// Those in which a request failed or took longer than the load's time limit, and sessions that were turned away.
     pub failed: u64,
+    /// Those in which a request was left out, since there was nothing to send it for; they have no time.
+    pub skipped: u64,
     /// Those that were under way when their user left, or at the end.
     pub unfinished: u64,
     /// Completed ones per second.
