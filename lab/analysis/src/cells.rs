@@ -7,7 +7,7 @@ use lab_stats::WeightedMean;
 use lab_trial::as_f64;
 
 use crate::model::{
-    Arrivals, Attempt, Attempts, Bound, CellSummary, Counters, Estimate, Measure, MeasureAnalysis,
+    Arrivals, Attempt, Attempts, CellSummary, Counters, Estimate, Measure, MeasureAnalysis,
     MeasureSummary, PopulationAnalysis, PopulationSummary, ProbeCounts, StageAnalysis,
     StageSummary, StepAnalysis, StepSummary, TagAnalysis, TagSummary, Times, TimesSummary,
     TransactionSummary, TrialAnalysis, Verdict,
@@ -171,7 +171,7 @@ fn step(name: &str, at: usize, valid: &[&TrialAnalysis]) -> StepSummary {
         skipped: steps.iter().map(|step| step.skipped).sum(),
         errors_per_trial: mean_of(steps.iter().map(|step| step.errors)),
         skipped_per_trial: mean_of(steps.iter().map(|step| step.skipped)),
-        bound: Bound::of_all(steps.iter().copied()),
+        bound: StepAnalysis::bound_of_all(steps.iter().copied()),
         response_ms: times(steps.iter().map(|step| step.response_ms)),
         phases_ms: phases(&steps),
     }

@@ -46,14 +46,12 @@ pub(crate) fn manifest() -> Manifest {
                 shared: false,
             },
         },
-        steps: vec![
-            "Log in".to_owned(),
-            "Read".to_owned(),
-            lab_archive::PROBE.to_owned(),
-        ],
-        transactions: vec!["session".to_owned(), "Checkout".to_owned()],
+        steps: ["Log in", "Read", lab_archive::PROBE]
+            .map(str::to_owned)
+            .into(),
+        transactions: ["session", "Pay", "Visit"].map(str::to_owned).into(),
         measures: Vec::new(),
-        files: vec!["study.yaml".to_owned(), "published/a.csv".to_owned()],
+        files: ["study.yaml", "published/a.csv"].map(str::to_owned).into(),
     }
 }
 
@@ -260,9 +258,8 @@ fn step_line() -> impl Strategy<Value = StepCounts> {
 }
 
 fn window_line() -> impl Strategy<Value = WindowLine> {
-    let steps = proptest::collection::btree_map(0u16..3, step_line(), 0..3);
-    let transactions = proptest::collection::btree_map(0u16..2, step_line(), 0..2);
-    let all = (any::<[u32; 4]>(), any::<[u64; 10]>(), steps, transactions);
+    let lines = || proptest::collection::btree_map(0u16..3, step_line(), 0..3);
+    let all = (any::<[u32; 4]>(), any::<[u64; 10]>(), lines(), lines());
     all.prop_map(|(a, b, steps, transactions)| WindowLine {
         start_ms: f64::from(a[0]) / 8.0,
         end_ms: f64::from(a[1]) / 8.0,
@@ -418,10 +415,8 @@ fn error_after(name: &str, from: &str, to: &str) -> String {
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.contains(from), "{name} has no {from}");
     fs::write(&path, text.replacen(from, to, 1)).unwrap();
-    let error = Run::open(dir.path()).unwrap_err();
-    error
-        .to_string()
-        .replace(dir.path().to_str().unwrap(), "RUN")
+    let error = Run::open(dir.path()).unwrap_err().to_string();
+    error.replace(dir.path().to_str().unwrap(), "RUN")
 }
 
 #[test]

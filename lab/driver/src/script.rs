@@ -90,7 +90,7 @@ impl Script {
 
 /// The transactions of a session, in the order of [`Session::transaction_names`].
 fn brackets(session: &Session) -> Vec<Bracket> {
-    let whole = session.is_transaction().then(|| Bracket {
+    let whole = session.is_transaction().then_some(Bracket {
         level: 0,
         steps: 0..session.steps.len(),
         in_group: false,

@@ -7,7 +7,7 @@ use lab_stats::histogram::MergeError;
 
 use crate::model::{self, Attempt};
 use crate::number::as_f64;
-use crate::sums::{Sums, TransactionSums};
+use crate::sums::Sums;
 
 /// What a trial's record and plan have beside its sums.
 #[derive(Debug, Clone, Copy)]
@@ -29,10 +29,6 @@ pub(crate) fn attempts(
     sums: &Sums,
     limits: Limits<'_>,
 ) -> Result<Attempts, MergeError> {
-    if let Scope::Transaction(name) = scope {
-        let of = sums.transactions.get(name).cloned().unwrap_or_default();
-        return Ok(of_transaction(of, sums.hold.span_ms, limits));
-    }
     let narrowed;
     let sums = match scope {
         Scope::Step(name) => {
@@ -70,22 +66,6 @@ pub(crate) fn attempts(
         span_ms: sums.hold.span_ms,
         timeout_ms: limits.timeout_ms,
     })
-}
-
-/// Transactions as attempts: completed ones are answered, those under way at the end have no response.
-fn of_transaction(of: TransactionSums, span_ms: f64, limits: Limits<'_>) -> Attempts {
-    let [unfinished, elapsed_so_far] = of.unfinished;
-    Attempts {
-        over_limit: (of.hold.over_limit, limits.time_limit_ms.unwrap_or_default()),
-        hold: of.hold.counts().clone(),
-        whole: of.whole.counts().clone(),
-        response: of.time,
-        elapsed: Some(Box::new([of.elapsed, elapsed_so_far])),
-        unanswered: unfinished,
-        span_ms,
-        timeout_ms: limits.timeout_ms,
-        ..Attempts::default()
-    }
 }
 
 /// Ages of requests of which only the oldest one's is known: evenly spread up to it.

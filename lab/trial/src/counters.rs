@@ -342,6 +342,32 @@ fn mean_of(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
         .mean()
 }
 
+/// The system's counters with what a transaction took of them.
+pub(crate) fn with_demand(mut system: Counters, throughput_per_s: Option<f64>) -> Counters {
+    system.insert(
+        "cpu_ms_per_transaction".to_owned(),
+        cpu_ms_per_transaction(&system, throughput_per_s),
+    );
+    let disk = disk_kb_per_transaction(&system, throughput_per_s);
+    system.insert("disk_kb_per_transaction".to_owned(), disk);
+    system
+}
+
+/// The host's counters with what a transaction moved.
+pub(crate) fn with_transfers(mut host: Counters, throughput_per_s: Option<f64>) -> Counters {
+    for (name, rate) in [
+        ("disk_transfers_per_transaction", "disk_transfers_per_s"),
+        ("disk_kb_per_transaction", "disk_kb_per_s"),
+        ("network_kb_per_transaction", "network_kb_per_s"),
+    ] {
+        let per_s = host.get(rate).copied().flatten();
+        let each = per_s.zip(throughput_per_s);
+        let each = each.and_then(|(rate, throughput)| lab_stats::ratio(rate, throughput));
+        host.insert(name.to_owned(), each);
+    }
+    host
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

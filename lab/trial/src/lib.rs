@@ -27,6 +27,7 @@ mod stages;
 mod sums;
 mod tags;
 mod thresholds;
+mod transactions;
 mod transfer;
 mod trial;
 mod warmup;

@@ -9,7 +9,7 @@ use std::ops::Deref;
 use hdrhistogram::Histogram;
 use lab_archive::model::{Manifest, WindowLine};
 use lab_archive::{Interval, Kind, Outcome, PROBE, Series, TrialData};
-use lab_counts::{ErrorClass, Hist, StepCounts};
+use lab_counts::{ErrorClass, StepCounts};
 use lab_plan::LoadKind;
 use lab_stats::histogram::MergeError;
 use lab_stats::{Merger, Sparse, WeightedMean, quantile};
@@ -44,6 +44,15 @@ impl Hold {
         start_ms.round() >= self.start_ms && end_ms.round() <= self.end_ms + 1.0
     }
 
+    /// Whether the span of histograms lies in the hold.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "milliseconds of a trial stay far below 2^52"
+    )]
+    pub(crate) fn contains_interval(&self, interval: &Interval) -> bool {
+        self.contains(interval.start_ms as f64, interval.end_ms as f64)
+    }
+
     /// Its length.
     pub(crate) fn length_ms(&self) -> f64 {
         self.end_ms - self.start_ms
@@ -68,7 +77,7 @@ impl Deref for StepSum {
 }
 
 impl StepSum {
-    fn add(&mut self, names: &Names<'_>, line: &StepCounts) {
+    pub(crate) fn add(&mut self, names: &Names<'_>, line: &StepCounts) {
         self.counts += line;
         if names.limited {
             self.over_limit += std::mem::take(&mut self.counts.errors[ErrorClass::Timeout]);
@@ -226,19 +235,6 @@ impl Counts {
     }
 }
 
-/// What the transactions of one name add up to.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct TransactionSums {
-    pub(crate) whole: StepSum,
-    pub(crate) hold: StepSum,
-    /// Of those that were completed in the hold, without the think times within them.
-    pub(crate) time: Hist,
-    /// With them.
-    pub(crate) elapsed: Hist,
-    /// The same so far of those that were under way when their user left, or at the end.
-    pub(crate) unfinished: [Hist; 2],
-}
-
 /// Everything of a trial that later stages need.
 #[derive(Debug, Clone)]
 pub(crate) struct Sums {
@@ -266,8 +262,6 @@ pub(crate) struct Sums {
     pub(crate) lateness: Histogram<u64>,
     /// Lag of the generator's loop in the hold; empty where it wasn't sampled.
     pub(crate) loop_lag: Histogram<u64>,
-    /// The transactions, by name.
-    pub(crate) transactions: BTreeMap<String, TransactionSums>,
     /// Times of a sequence's sessions.
     pub(crate) sessions: Histogram<u64>,
     /// Answered requests in all histograms of the trial, the probe's left out: ok, error.
@@ -333,7 +327,6 @@ fn merge_all<'a>(
 pub(crate) struct Names<'a> {
     names: &'a [String],
     probe: Option<usize>,
-    transactions: &'a [String],
     /// The load has a time limit: what was given up is a bound, no error.
     limited: bool,
 }
@@ -349,7 +342,6 @@ impl<'a> Names<'a> {
         Self {
             names,
             probe,
-            transactions: &manifest.transactions,
             limited,
         }
     }
@@ -370,12 +362,6 @@ impl<'a> Names<'a> {
         (Some(index) != self.probe)
             .then(|| self.names.get(index).map(String::as_str))
             .flatten()
-    }
-
-    /// The name of a transaction.
-    fn transaction(&self, place: u16) -> Option<&'a str> {
-        let named = self.transactions.get(usize::from(place));
-        named.map(String::as_str)
     }
 
     /// Answers that met their `expect`, and failed requests, of a window without the probe.
@@ -457,12 +443,6 @@ fn add_up(
         }
     }
     let mut merge = Merge::default();
-    for window in data.windows.iter() {
-        if counts(window.start_ms, window.end_ms) {
-            let in_hold = hold.contains(window.start_ms, window.end_ms);
-            merge.count_transactions(names, window, in_hold);
-        }
-    }
     let intervals = data.hlog.iter();
     let mut times = Sparse::default();
     for interval in intervals.filter(|one| counts(one.start_ms as f64, one.end_ms as f64)) {
@@ -552,7 +532,6 @@ struct Merge {
     probe: Option<Merger>,
     lateness: Merger,
     loop_lag: Merger,
-    transactions: BTreeMap<String, MergedTransaction>,
     sessions: Merger,
     recorded: (u64, u64),
     answered_s: f64,
@@ -560,44 +539,7 @@ struct Merge {
     window_longest: BTreeMap<u64, u64>,
 }
 
-/// A transaction as it is added up.
-#[derive(Default)]
-struct MergedTransaction {
-    whole: StepSum,
-    hold: StepSum,
-    /// Without and with think times, each of those that were completed and of the others so far.
-    times: [[Merger; 2]; 2],
-}
-
-impl MergedTransaction {
-    fn finish(self) -> TransactionSums {
-        let [[time, time_so_far], [elapsed, elapsed_so_far]] = self
-            .times
-            .map(|both| both.map(|one| Hist::from(one.into_merged())));
-        TransactionSums {
-            whole: self.whole,
-            hold: self.hold,
-            time,
-            elapsed,
-            unfinished: [time_so_far, elapsed_so_far],
-        }
-    }
-}
-
 impl Merge {
-    fn count_transactions(&mut self, names: &Names<'_>, window: &WindowLine, in_hold: bool) {
-        for (place, line) in &window.transactions {
-            let Some(name) = names.transaction(*place) else {
-                continue;
-            };
-            let of = self.transactions.entry(name.to_owned()).or_default();
-            of.whole.add(names, line);
-            if in_hold {
-                of.hold.add(names, line);
-            }
-        }
-    }
-
     #[expect(
         clippy::cast_precision_loss,
         reason = "milliseconds of a trial stay far below 2^52"
@@ -620,26 +562,6 @@ impl Merge {
             Series::Lateness if in_hold => return self.lateness.add_sparse(times),
             Series::Loop if in_hold => return self.loop_lag.add_sparse(times),
             Series::Session => return self.sessions.add_sparse(times),
-            Series::Transaction {
-                transaction,
-                outcome,
-                elapsed,
-            } if in_hold => {
-                let Some(name) = names.transaction(transaction) else {
-                    return Ok(());
-                };
-                let of = self.transactions.entry(name.to_owned()).or_default();
-                let [time, so_far] = &mut of.times[usize::from(elapsed)];
-                return match outcome {
-                    Outcome::Ok => time.add_sparse(times),
-                    Outcome::Unanswered => so_far.add_sparse(times),
-                    Outcome::Error => Ok(()),
-                };
-            }
-            Series::Measure { step, place } if in_hold => {
-                let kept = self.measures.entry((step, place)).or_default();
-                return kept.add_sparse(times);
-            }
             Series::Lateness
             | Series::Loop
             | Series::Measure { .. }
@@ -731,11 +653,6 @@ impl Merge {
             probe: self.probe.map(Merger::into_merged),
             lateness: self.lateness.into_merged(),
             loop_lag: self.loop_lag.into_merged(),
-            transactions: self
-                .transactions
-                .into_iter()
-                .map(|(name, of)| (name, of.finish()))
-                .collect(),
             sessions: self.sessions.into_merged(),
             recorded: self.recorded,
             answered_s: self.answered_s,

@@ -18,8 +18,7 @@ use crate::measures::measures;
 use crate::model::{
     Arrivals, Bound, Check, CheckOutcome, Connections, Counters, ErrorExamples, Generator,
     Lateness, MeasureAnalysis, PartCounters, Point, PopulationAnalysis, ProbeCounts, Series,
-    SlowRequest, StepAnalysis, ThresholdResult, Times, TransactionAnalysis, Transfer,
-    TrialAnalysis, Verdict,
+    SlowRequest, StepAnalysis, ThresholdResult, Times, Transfer, TrialAnalysis, Verdict,
 };
 use crate::number::as_f64;
 use crate::populations::{OfPopulation, populations};
@@ -27,6 +26,7 @@ use crate::predicted::{self, Predicted, mean_wait_ms};
 use crate::stages::{Stage, stages};
 use crate::sums::{self, Names, StepSum, Sums, hold, p95_by_group, sum_over};
 use crate::tags::{OfTag, tags};
+use crate::transactions::{Transactions, transactions};
 use crate::warmup::{Batch, Warmup, batches, warmup};
 use crate::{checks, counters, notes, notesmark, thresholds, transfer};
 
@@ -157,6 +157,7 @@ struct Measured<'a> {
     stages: Vec<Stage>,
     populations: Vec<OfPopulation>,
     tags: Vec<OfTag>,
+    transactions: Transactions,
     measures: Vec<MeasureAnalysis>,
     series: Series,
     monitored: counters::Monitored,
@@ -213,6 +214,8 @@ pub fn figures(
         tags: tags(input.study, &sums).map_err(merge(input))?,
         measures: measures(input.manifest, &names, &sums).map_err(merge(input))?,
         series: series(input, &names).map_err(merge(input))?,
+        transactions: transactions(input.manifest, &names, input.data, &hold)
+            .map_err(merge(input))?,
         sums,
     };
     let judged = measured.judged().map_err(merge(input))?;
@@ -220,28 +223,6 @@ pub fn figures(
         disturbed,
         ..measured.analysis(&names, checks, judged)
     })
-}
-
-/// The transactions of a trial, in the order of the plan.
-fn transactions(names: &[String], sums: &Sums) -> Vec<TransactionAnalysis> {
-    // Of earlier versions an archive has none, whatever the plan says.
-    if sums.transactions.is_empty() {
-        return Vec::new();
-    }
-    let one = |name: &String| {
-        let of = sums.transactions.get(name).cloned().unwrap_or_default();
-        TransactionAnalysis {
-            name: name.clone(),
-            completed: of.whole.ok,
-            failed: of.whole.failed() + of.whole.over_limit + of.whole.turned_away,
-            skipped: of.whole.skipped,
-            unfinished: of.whole.unanswered,
-            completed_per_s: sums.hold.per_s(of.hold.ok),
-            time_ms: Times::of(&of.time),
-            elapsed_ms: Times::of(&of.elapsed),
-        }
-    };
-    names.iter().map(one).collect()
 }
 
 impl<'a> Measured<'a> {
@@ -272,9 +253,12 @@ impl<'a> Measured<'a> {
             timeout_ms: as_f64(load.timeout_ms()),
             time_limit_ms: load.time_limit_ms.map(as_f64),
         };
-        match sums {
-            Some(sums) => attempts(scope, sums, limits),
-            None => Ok(Attempts::default()),
+        match (scope, sums) {
+            (Scope::Transaction(name), _) => {
+                Ok(self.transactions.attempts(name, &self.sums, limits))
+            }
+            (_, Some(sums)) => attempts(scope, sums, limits),
+            (_, None) => Ok(Attempts::default()),
         }
     }
 
@@ -376,15 +360,15 @@ impl<'a> Measured<'a> {
             stages: self.stages.iter().map(Stage::analysis).collect(),
             populations: of_each(&self.populations),
             tags: self.tags.iter().map(OfTag::analysis).collect(),
-            named_transactions: transactions(&input.study.workload.transactions, sums),
+            named_transactions: self.transactions.analysis(sums),
             measures: self.measures.clone(),
             probe_ms: sums.probe.as_ref().map(Times::of),
             probe: probe(input, sums),
             transfer: transfer_of(input, sums),
             lateness_ms: Lateness::of(&sums.lateness),
             loop_lag_ms: (!sums.loop_lag.is_empty()).then(|| Lateness::of(&sums.loop_lag)),
-            system: with_demand(self.monitored.system, throughput_per_s(sums)),
-            host: with_transfers(self.monitored.host, throughput_per_s(sums)),
+            system: counters::with_demand(self.monitored.system, throughput_per_s(sums)),
+            host: counters::with_transfers(self.monitored.host, throughput_per_s(sums)),
             parts: counters_of(self.monitored.parts),
             generator: generator(record, self.monitored.generator),
             setup_transactions: record.setup_transactions,
@@ -517,30 +501,6 @@ fn transfer_of(input: &Input<'_>, sums: &Sums) -> Option<Transfer> {
 /// Of parts of the system on machines of their own.
 fn counters_of(parts: Vec<counters::OfPart>) -> Vec<PartCounters> {
     parts.into_iter().map(|part| part.counters).collect()
-}
-
-fn with_demand(mut system: Counters, throughput_per_s: Option<f64>) -> Counters {
-    system.insert(
-        "cpu_ms_per_transaction".to_owned(),
-        counters::cpu_ms_per_transaction(&system, throughput_per_s),
-    );
-    let disk = counters::disk_kb_per_transaction(&system, throughput_per_s);
-    system.insert("disk_kb_per_transaction".to_owned(), disk);
-    system
-}
-
-fn with_transfers(mut host: Counters, throughput_per_s: Option<f64>) -> Counters {
-    for (name, rate) in [
-        ("disk_transfers_per_transaction", "disk_transfers_per_s"),
-        ("disk_kb_per_transaction", "disk_kb_per_s"),
-        ("network_kb_per_transaction", "network_kb_per_s"),
-    ] {
-        let per_s = host.get(rate).copied().flatten();
-        let each = per_s.zip(throughput_per_s);
-        let each = each.and_then(|(rate, throughput)| lab_stats::ratio(rate, throughput));
-        host.insert(name.to_owned(), each);
-    }
-    host
 }
 
 fn system_failure(end: &TrialEnd) -> Option<String> {

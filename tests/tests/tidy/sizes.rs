@@ -14,7 +14,10 @@ const FUNCTION_LINES: usize = 70;
 const CRATE_LINES: usize = 9_200;
 
 /// Functions that may be longer, as `file: name`, each with its reason.
-const LONG_FUNCTIONS: &[(&str, &str)] = &[];
+const LONG_FUNCTIONS: &[(&str, &str)] = &[(
+    "lab/trial/src/trial.rs: analysis",
+    "a line for each field of a trial's analysis",
+)];
 
 #[test]
 fn no_source_file_holds_more_than_one_idea() {

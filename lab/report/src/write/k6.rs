@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::Analysis;
 use crate::model::{CellSummary, Estimate, TimesSummary, TrialAnalysis, Verdict};
-use lab_plan::Metric;
+use lab_plan::{Metric, Scope};
 
 /// k6's number of the group that has no name: the MD5 of nothing.
 const ROOT: &str = "d41d8cd98f00b204e9800998ecf8427e";

@@ -94,7 +94,6 @@ fn threshold_key(
 fn scope(key: &str, metric: Metric, rest: Option<&str>, parts: &Parts) -> Result<Scope, TextError> {
     let of_events = matches!(metric, Metric::FirstEvent | Metric::BetweenEvents);
     let of_transactions = matches!(metric, Metric::TransactionTime | Metric::TransactionElapsed);
-    let counts_transactions = matches!(metric, Metric::ErrorRate | Metric::Throughput);
     let wrong = |message: &str, help: &str| {
         let error = TextError::new(message, 0..key.len());
         Err(error.help(help))
@@ -114,23 +113,8 @@ fn scope(key: &str, metric: Metric, rest: Option<&str>, parts: &Parts) -> Result
     };
     let inside = rest.strip_suffix('}').map(str::trim);
     let transaction = inside.and_then(|inside| inside.strip_prefix("transaction:"));
-    match (transaction, of_transactions) {
-        (Some(name), _) if of_transactions || counts_transactions => {
-            return known_transaction(key, name.trim(), &parts.transactions);
-        }
-        (Some(_), _) => {
-            return wrong(
-                "a transaction has no such figure",
-                "write `transaction_time{transaction:…}`, `transaction_elapsed`, `error_rate`, or `throughput`",
-            );
-        }
-        (None, true) => {
-            return wrong(
-                "this is the time of a transaction",
-                "write `transaction_time{transaction:session}`, or name one that the workload has",
-            );
-        }
-        (None, false) => {}
+    if of_transactions || transaction.is_some() {
+        return transaction_scope(key, metric, transaction, parts);
     }
     let stage = inside.and_then(|inside| inside.strip_prefix("stage:"));
     if let Some(name) = stage.filter(|_| !of_events) {
@@ -170,6 +154,33 @@ fn scope(key: &str, metric: Metric, rest: Option<&str>, parts: &Parts) -> Result
         return Err(error.help("a request listens that says `events`"));
     }
     Ok(Scope::Step(name.to_owned()))
+}
+
+/// The scope of a threshold on a transaction, or on the time of one.
+fn transaction_scope(
+    key: &str,
+    metric: Metric,
+    name: Option<&str>,
+    parts: &Parts,
+) -> Result<Scope, TextError> {
+    let (message, help) = match (name, metric) {
+        (None, _) => (
+            "this is the time of a transaction",
+            "write `transaction_time{transaction:session}`, or name one that the workload has",
+        ),
+        (
+            Some(name),
+            Metric::TransactionTime
+            | Metric::TransactionElapsed
+            | Metric::ErrorRate
+            | Metric::Throughput,
+        ) => return known_transaction(key, name.trim(), &parts.transactions),
+        (Some(_), _) => (
+            "a transaction has no such figure",
+            "write `transaction_time{transaction:…}`, `transaction_elapsed`, `error_rate`, or `throughput`",
+        ),
+    };
+    Err(TextError::new(message, 0..key.len()).help(help))
 }
 
 fn known_population(key: &str, name: &str, known: &[String]) -> Result<Scope, TextError> {

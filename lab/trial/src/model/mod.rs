@@ -2,15 +2,18 @@
 
 mod attempts;
 mod figures;
+mod parts;
+mod times;
 mod transfer;
 mod trial;
 
 pub use attempts::{Attempt, Attempts, BEYOND, Measured};
 pub use figures::{Counters, ErrorCounts, ErrorExamples};
+pub use parts::{MeasureAnalysis, TagAnalysis, TransactionAnalysis};
+pub use times::{Bound, Lateness, Times};
 pub use transfer::Transfer;
 pub use trial::{
-    Arrivals, Bound, Check, CheckOutcome, Connections, Figure, Generator, Lateness,
-    MeasureAnalysis, PartCounters, Point, PopulationAnalysis, PopulationPlan, ProbeCounts, Sample,
-    Series, SlowRequest, StageAnalysis, StagePlan, StepAnalysis, TagAnalysis, ThresholdResult,
-    Times, TransactionAnalysis, TrialAnalysis, Verdict,
+    Arrivals, Check, CheckOutcome, Connections, Figure, Generator, PartCounters, Point,
+    PopulationAnalysis, PopulationPlan, ProbeCounts, Sample, Series, SlowRequest, StageAnalysis,
+    StagePlan, StepAnalysis, ThresholdResult, TrialAnalysis, Verdict,
 };

@@ -2,17 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use hdrhistogram::Histogram;
 use lab_archive::model::{DuetRecord, GeneratorHealth, Unanswered};
 use lab_plan::checks::{Cause, CheckId, Unit};
 use lab_plan::{Cell, Metric, Scope};
-use lab_stats::histogram::{max, mean, min};
-use lab_stats::quantile;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::attempts::{Attempts, Measured};
 use super::figures::{Counters, ErrorCounts, ErrorExamples};
+use super::parts::{MeasureAnalysis, TagAnalysis, TransactionAnalysis};
+use super::times::{Bound, Lateness, Times};
 use super::transfer::Transfer;
 
 /// One trial. `transactions`, `errors`, and `skipped` count the whole trial, ramp included; times,
@@ -256,61 +255,6 @@ pub struct PopulationAnalysis {
     pub response_ms: Times,
 }
 
-/// What the steps with a tag came to in a trial. Counts are of the whole trial, all else is of the hold after
-/// its warm-up.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct TagAnalysis {
-    /// The tag.
-    pub name: String,
-    /// The names of its steps.
-    pub steps: Vec<String>,
-    /// Answered requests that met their `expect`.
-    pub transactions: u64,
-    /// Failed requests.
-    pub errors: u64,
-    /// Steps skipped because a list was empty.
-    pub skipped: u64,
-    /// Transactions per second.
-    pub throughput_per_s: Option<f64>,
-    /// From the planned send where there is a plan, else from the actual send.
-    pub response_ms: Times,
-}
-
-/// What the transactions of one name came to in a trial: steps that belong together, from the first request to the
-/// last response. Counts are of the whole trial, times of those that were completed in the hold after its warm-up.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct TransactionAnalysis {
-    /// Its name; `session` is the whole session.
-    pub name: String,
-    /// Those whose requests all met their `expect`.
-    pub completed: u64,
-    /// Those in which a request failed or took longer than the load's time limit, and sessions that were turned away.
-    pub failed: u64,
-    /// Those in which a request was left out, since there was nothing to send it for; they have no time.
-    pub skipped: u64,
-    /// Those that were under way when their user left, or at the end.
-    pub unfinished: u64,
-    /// Completed ones per second.
-    pub completed_per_s: Option<f64>,
-    /// Without the think times within them.
-    pub time_ms: Times,
-    /// With the think times within them.
-    pub elapsed_ms: Times,
-}
-
-/// A number that the answers of a step told in the hold, after its warm-up.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct MeasureAnalysis {
-    /// The step.
-    pub step: String,
-    /// Its name.
-    pub name: String,
-    /// What it is counted in; empty of a mere number.
-    pub unit: String,
-    /// Figures of the numbers that came, in their unit, to three digits.
-    pub values: Times,
-}
-
 /// What a stage was to be.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StagePlan {
@@ -465,124 +409,6 @@ pub struct ThresholdResult {
     pub reason: Option<String>,
 }
 
-/// Times in ms.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Times {
-    /// How many times were recorded.
-    pub count: u64,
-    /// Mean.
-    pub mean: Option<f64>,
-    /// Least.
-    pub min: Option<f64>,
-    /// Median.
-    pub p50: Option<f64>,
-    /// 90 % are no longer.
-    pub p90: Option<f64>,
-    /// 95 % are no longer.
-    pub p95: Option<f64>,
-    /// 99 % are no longer.
-    pub p99: Option<f64>,
-    /// 99.9 % are no longer.
-    pub p999: Option<f64>,
-    /// Longest.
-    pub max: Option<f64>,
-}
-
-impl Times {
-    /// The figures of a histogram of microseconds.
-    #[must_use]
-    pub fn of(histogram: &Histogram<u64>) -> Self {
-        let at = |p| quantile(histogram, p).map(ms);
-        Self {
-            count: histogram.len(),
-            mean: mean(histogram).map(|us| us / 1000.0),
-            min: min(histogram).map(ms),
-            p50: at(0.5),
-            p90: at(0.9),
-            p95: at(0.95),
-            p99: at(0.99),
-            p999: at(0.999),
-            max: max(histogram).map(ms),
-        }
-    }
-
-    /// What is left of the times of those that were answered where others have a bound alone:
-    /// their number and the least. All else would be told of the quick ones only.
-    #[must_use]
-    pub(crate) fn under(self, bound: Option<Bound>) -> Self {
-        match bound {
-            None => self,
-            Some(_) => Self {
-                count: self.count,
-                min: self.min,
-                ..Self::default()
-            },
-        }
-    }
-}
-
-/// What is known of operations of which some were given up at the load's time limit.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-pub struct Bound {
-    /// The limit.
-    pub time_limit_ms: f64,
-    /// Operations that took longer.
-    pub over: u64,
-    /// All that were tried, these included.
-    pub of: u64,
-}
-
-impl Bound {
-    /// Of all trials' same step together, those in which nothing took too long included.
-    pub fn of_all<'a>(steps: impl Iterator<Item = &'a StepAnalysis> + Clone) -> Option<Self> {
-        let time_limit_ms = steps.clone().find_map(|step| step.bound)?.time_limit_ms;
-        let of_one = |step: &StepAnalysis| {
-            step.bound.unwrap_or(Self {
-                time_limit_ms,
-                over: 0,
-                of: step.transactions + step.errors,
-            })
-        };
-        steps.map(of_one).reduce(Self::and)
-    }
-
-    /// Both together.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        Self {
-            over: self.over + other.over,
-            of: self.of + other.of,
-            ..self
-        }
-    }
-}
-
-/// Lateness of sends, in ms.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Lateness {
-    /// Sends.
-    pub count: u64,
-    /// Median.
-    pub p50: Option<f64>,
-    /// 99 % were no later.
-    pub p99: Option<f64>,
-    /// Latest.
-    pub max: Option<f64>,
-}
-
-impl Lateness {
-    /// The figures of a histogram of microseconds.
-    #[must_use]
-    pub fn of(histogram: &Histogram<u64>) -> Self {
-        Self {
-            count: histogram.len(),
-            p50: quantile(histogram, 0.5).map(ms),
-            p99: quantile(histogram, 0.99).map(ms),
-            max: max(histogram).map(ms),
-        }
-    }
-}
-
 /// One step of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StepAnalysis {
@@ -620,6 +446,21 @@ pub struct StepAnalysis {
     /// it. Empty in archives of earlier versions.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub phases_ms: BTreeMap<&'static str, Times>,
+}
+
+impl StepAnalysis {
+    /// The bound of all trials' same step together, those in which nothing took too long included.
+    pub fn bound_of_all<'a>(steps: impl Iterator<Item = &'a Self> + Clone) -> Option<Bound> {
+        let time_limit_ms = steps.clone().find_map(|step| step.bound)?.time_limit_ms;
+        let of_one = |step: &Self| {
+            step.bound.unwrap_or(Bound {
+                time_limit_ms,
+                over: 0,
+                of: step.transactions + step.errors,
+            })
+        };
+        steps.map(of_one).reduce(Bound::and)
+    }
 }
 
 #[expect(
@@ -699,14 +540,6 @@ pub struct Connections {
     pub opened: u64,
     /// Those of them that speak HTTP/2; the others speak HTTP/1.1.
     pub http2: u64,
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "microseconds of a trial stay far below 2^52"
-)]
-fn ms(us: u64) -> f64 {
-    us as f64 / 1000.0
 }
 
 /// A slow request that is to be found in the system's traces.

@@ -1,0 +1,120 @@
+//! Times of a histogram, as reports show them.
+
+use hdrhistogram::Histogram;
+use lab_stats::histogram::{max, mean, min};
+use lab_stats::quantile;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Times in ms.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Times {
+    /// How many times were recorded.
+    pub count: u64,
+    /// Mean.
+    pub mean: Option<f64>,
+    /// Least.
+    pub min: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 90 % are no longer.
+    pub p90: Option<f64>,
+    /// 95 % are no longer.
+    pub p95: Option<f64>,
+    /// 99 % are no longer.
+    pub p99: Option<f64>,
+    /// 99.9 % are no longer.
+    pub p999: Option<f64>,
+    /// Longest.
+    pub max: Option<f64>,
+}
+
+impl Times {
+    /// The figures of a histogram of microseconds.
+    #[must_use]
+    pub fn of(histogram: &Histogram<u64>) -> Self {
+        let at = |p| quantile(histogram, p).map(ms);
+        Self {
+            count: histogram.len(),
+            mean: mean(histogram).map(|us| us / 1000.0),
+            min: min(histogram).map(ms),
+            p50: at(0.5),
+            p90: at(0.9),
+            p95: at(0.95),
+            p99: at(0.99),
+            p999: at(0.999),
+            max: max(histogram).map(ms),
+        }
+    }
+
+    /// What is left of the times of those that were answered where others have a bound alone:
+    /// their number and the least. All else would be told of the quick ones only.
+    #[must_use]
+    pub(crate) fn under(self, bound: Option<Bound>) -> Self {
+        match bound {
+            None => self,
+            Some(_) => Self {
+                count: self.count,
+                min: self.min,
+                ..Self::default()
+            },
+        }
+    }
+}
+
+/// What is known of operations of which some were given up at the load's time limit.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Bound {
+    /// The limit.
+    pub time_limit_ms: f64,
+    /// Operations that took longer.
+    pub over: u64,
+    /// All that were tried, these included.
+    pub of: u64,
+}
+
+impl Bound {
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            over: self.over + other.over,
+            of: self.of + other.of,
+            ..self
+        }
+    }
+}
+
+/// Lateness of sends, in ms.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Lateness {
+    /// Sends.
+    pub count: u64,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 99 % were no later.
+    pub p99: Option<f64>,
+    /// Latest.
+    pub max: Option<f64>,
+}
+
+impl Lateness {
+    /// The figures of a histogram of microseconds.
+    #[must_use]
+    pub fn of(histogram: &Histogram<u64>) -> Self {
+        Self {
+            count: histogram.len(),
+            p50: quantile(histogram, 0.5).map(ms),
+            p99: quantile(histogram, 0.99).map(ms),
+            max: max(histogram).map(ms),
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "microseconds of a trial stay far below 2^52"
+)]
+fn ms(us: u64) -> f64 {
+    us as f64 / 1000.0
+}
