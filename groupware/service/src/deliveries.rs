@@ -10,14 +10,17 @@
 //! could not tell it what became of the batch.
 //!
 //! A user may write the same again, and means another message: the server that has answered the first one knows its number.
-//! Another server waits a moment until the record is removed.
+//! Another server waits a moment until the record is removed. Where the record is replaced meanwhile, or is so young that its
+//! server may yet remove it, nothing shows that its delivery is in doubt: the client is told to try again later, since a
+//! message that isn't stored must not be acknowledged.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use groupware_mail::Unid;
-use groupware_store::{Batch, Record, Snapshot, Store, StoreError};
+use groupware_store::{Batch, CommitError, Record, Snapshot, Store, StoreError};
 
 /// What a client sent: its retry sends the same.
 pub type Fingerprint = [u8; 32];
@@ -27,6 +30,12 @@ const PARTITION: &str = "$sent";
 /// How long a delivery is in doubt: mail servers try again within minutes. A user who writes the same again later means
 /// another message.
 const KEPT_S: i64 = 3600;
+/// Between two looks at a record: each server removes the records of what it has answered twice a second.
+pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(250);
+/// Looks after the first one, where other servers may have answered.
+const LOOKS: u32 = 10;
+/// Until a server that runs has removed the record of what it has answered, with time to spare.
+const ANSWERED_S: i64 = 10;
 /// Most deliveries that are remembered as answered. Of those beyond, the records stay until they are old.
 const MOST: usize = 100_000;
 /// Records that are removed at once.
@@ -124,6 +133,54 @@ impl Recorded {
     pub(crate) fn is_old(&self, now_s: i64) -> bool {
         self.since_s.saturating_add(KEPT_S) <= now_s
     }
+}
+
+/// The looks at the record of a delivery that may be repeated.
+#[derive(Debug, Default)]
+pub(crate) struct Looks {
+    /// The number that the first one found.
+    number: Option<u128>,
+    again: u32,
+}
+
+/// What a look shows.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// Nothing yet.
+    LookAgain,
+    /// The recorded delivery is in doubt: this is its repeat.
+    Repeated,
+    /// Whether it is in doubt can't be told.
+    Unclear,
+}
+
+impl Looks {
+    /// Of a look at a fresh snapshot that found a record which isn't one of this server's deliveries. One look is never
+    /// enough: the server may have forgotten the delivery after the snapshot was taken.
+    pub(crate) fn at(&mut self, recorded: &Recorded, is_shared: bool, now_s: i64) -> Shown {
+        if *self.number.get_or_insert(recorded.number) != recorded.number {
+            return Shown::Unclear;
+        }
+        let most = if is_shared { LOOKS } else { 1 };
+        if self.again < most {
+            self.again += 1;
+            return Shown::LookAgain;
+        }
+        let is_settled = recorded.since_s.saturating_add(ANSWERED_S) <= now_s;
+        match is_settled || !is_shared {
+            true => Shown::Repeated,
+            false => Shown::Unclear,
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("an equal message was stored a moment ago, and its client may have been told so")]
+struct EqualMessage;
+
+/// It can't be told whether a message repeats the one that is recorded.
+pub(crate) fn unclear() -> CommitError {
+    CommitError::Unknown(StoreError::Away(Arc::new(EqualMessage)))
 }
 
 /// The deliveries that this server has answered, or is at.
@@ -282,6 +339,37 @@ mod tests {
         assert_eq!(of(&["a", "b"]), of(&["a", "b"]));
         assert_ne!(of(&["ab", ""]), of(&["a", "b"]));
         assert_ne!(of(&["a"]), of(&["a", ""]));
+    }
+
+    #[test]
+    fn only_a_record_that_stays_the_same_is_one_in_doubt() {
+        let of = |number, since_s| Recorded {
+            since_s,
+            number,
+            made: None,
+            revision: 1,
+        };
+        let now_s = 1000;
+        let old = of(1, now_s - ANSWERED_S);
+        let young = of(1, now_s - ANSWERED_S + 1);
+        // A server alone knows all that it has answered, but for what it forgot since the snapshot was taken.
+        for (is_shared, recorded, again, last) in [
+            (false, &young, 1, Shown::Repeated),
+            (true, &old, LOOKS, Shown::Repeated),
+            (true, &young, LOOKS, Shown::Unclear),
+        ] {
+            let mut looks = Looks::default();
+            for _ in 0..again {
+                assert_eq!(looks.at(recorded, is_shared, now_s), Shown::LookAgain);
+            }
+            assert_eq!(looks.at(recorded, is_shared, now_s), last);
+        }
+        for is_shared in [false, true] {
+            let mut looks = Looks::default();
+            assert_eq!(looks.at(&old, is_shared, now_s), Shown::LookAgain);
+            let replaced = of(2, old.since_s);
+            assert_eq!(looks.at(&replaced, is_shared, now_s), Shown::Unclear);
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use groupware_runtime::Caller;
 use groupware_store::{Batch, CommitError, Snapshot, StoreError};
 
 use crate::change::{self, ChangeError, patiently};
-use crate::deliveries::{Delivery, Fingerprint, Recorded};
+use crate::deliveries::{self, Delivery, Fingerprint, LOOK_AGAIN, Looks, Recorded, Shown};
 use crate::quotas::{Look, NoRoom};
 use crate::service::Service;
 use crate::user::User;
@@ -21,9 +21,6 @@ use crate::user::User;
 const BATCHES: u32 = 100_000;
 /// Others may change the same mailbox at the same moment; so often in a row they may be faster.
 const ROUNDS: u32 = 1000;
-/// Each server removes the records of what it has answered twice a second. One that stays longer is in doubt.
-const LOOK_AGAIN: Duration = Duration::from_millis(250);
-const LOOKS: u32 = 10;
 
 /// Reads from one snapshot.
 ///
@@ -154,7 +151,8 @@ async fn change_aside(
 }
 
 /// Decides as [`change_with_message`] does about a message that a client sent. Where the client repeats one of which
-/// nobody could tell it whether it was stored, it is stored once: `sent` says what is the same.
+/// nobody could tell it whether it was stored, it is stored once: `sent` says what is the same. Where it can't be told
+/// whether it repeats one, its outcome is unknown.
 ///
 /// # Errors
 /// See [`ChangeError`].
@@ -173,7 +171,7 @@ pub async fn deliver(
     let under_way = service.deliveries.begin(delivery);
     let decide = Arc::new(decide);
     let at = (caller, mailbox);
-    let mut looks = 0;
+    let mut looks = Looks::default();
     loop {
         let decide = Arc::clone(&decide);
         let decide = move |context: &Context<'_>| decide(context);
@@ -191,14 +189,15 @@ pub async fn deliver(
             }
             return done;
         };
-        // Another server may have answered it just now, and is about to remove the record.
-        if service.is_shared() && looks < LOOKS {
-            looks += 1;
-            caller.give_way(tokio::time::sleep(LOOK_AGAIN)).await;
-            continue;
+        // It may have been answered just now: then the record is about to be removed.
+        match looks.at(&recorded, service.is_shared(), service.now_s()) {
+            Shown::LookAgain => caller.give_way(tokio::time::sleep(LOOK_AGAIN)).await,
+            Shown::Repeated => {
+                under_way.answer_for(&recorded);
+                return Ok(*made);
+            }
+            Shown::Unclear => return Err(ChangeError::Commit(deliveries::unclear())),
         }
-        under_way.answer_for(&recorded);
-        return Ok(*made);
     }
 }
 
@@ -561,6 +560,11 @@ mod tests {
         .await
     }
 
+    /// As a server's job does, on a thread that may wait for the store.
+    fn remove_answered(service: &Service) {
+        std::thread::scope(|scope| scope.spawn(|| service.remove_answered()).join()).unwrap();
+    }
+
     fn is_unknown(done: &Result<Option<Unid>, ChangeError<MailError>>) -> bool {
         matches!(done, Err(ChangeError::Commit(CommitError::Unknown(_))))
     }
@@ -601,7 +605,7 @@ mod tests {
             // It has been answered: the same again is another message, at any server.
             send(&second, TEXT).await.unwrap();
             assert_eq!(silent.inbox("ada").len(), 2);
-            second.remove_answered();
+            remove_answered(&second);
             let third = silent.server(Settings::default());
             send(&third, TEXT).await.unwrap();
             assert_eq!(silent.inbox("ada").len(), 3);
@@ -617,9 +621,33 @@ mod tests {
         let mut settings = Settings::default();
         settings.auth.is_shared = true;
         let second = silent.server(settings);
-        let (sent, ()) = tokio::join!(send(&second, TEXT), async { first.remove_answered() });
+        let (sent, ()) = tokio::join!(send(&second, TEXT), async { remove_answered(&first) });
         sent.unwrap();
         assert_eq!(silent.inbox("ada").len(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_server_acknowledges_no_message_whose_repeat_another_one_may_have_answered() {
+        let (silent, first) = Silent::start(true);
+        silent.is_silent.store(false, Relaxed);
+        let mut settings = Settings::default();
+        settings.auth.is_shared = true;
+        let second = silent.server(settings);
+        // One is in doubt; the other was just stored, and the first server may yet remove its record.
+        let (old, young) = ("Subject: Pier\r\n\r\n", "Subject: Quay\r\n\r\n");
+        let made = Unid::parse("0123456789ABCDEF0123456789ABCDEF");
+        let mut batch = Batch::new();
+        Delivery::new("", fingerprint([old.as_bytes()]), 1).record(
+            &mut batch,
+            None,
+            (made, second.now_s() - 60),
+        );
+        silent.store.commit(batch).await.unwrap();
+        send(&first, young).await.unwrap();
+        let (old, young) = tokio::join!(send(&second, old), send(&second, young));
+        assert_eq!(old.unwrap(), made);
+        assert!(is_unknown(&young));
+        assert_eq!(silent.inbox("ada").len(), 1);
     }
 
     #[tokio::test]
