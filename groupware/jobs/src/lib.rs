@@ -21,6 +21,6 @@ pub use departures::Departures;
 pub use lease::Leased;
 pub use lookup::LookupSweep;
 pub use numbers::MailNumbers;
-pub use people::{KeepUp, SessionSweep};
+pub use people::{AnsweredSweep, KeepUp, SessionSweep};
 pub use runner::{Job, Jobs, Stop};
 pub use series::SeriesLists;

@@ -1,5 +1,5 @@
 //! Keeps what a server remembers of users and sessions in step with the store, and clears away sessions that are
-//! over.
+//! over and records of deliveries that were answered.
 
 use std::time::Duration;
 
@@ -43,7 +43,6 @@ impl Job for KeepUp {
             // A use that isn't stored now is with the next one.
             let _ = self.service.auth.sessions.store_uses(self.service.now_s());
         }
-        self.service.remove_answered();
         match self.service.is_shared() {
             true => LOOK,
             false => LOOK * LOOKS,
@@ -51,10 +50,30 @@ impl Job for KeepUp {
     }
 }
 
-impl Drop for KeepUp {
-    /// What stays recorded is taken for a delivery that was never answered.
-    fn drop(&mut self) {
+/// Removes the records of deliveries that this server has answered: what stays is taken for one that was never answered.
+/// It waits for the store alone, where that takes nothing for a while.
+#[derive(Debug)]
+pub struct AnsweredSweep {
+    service: Service,
+}
+
+impl AnsweredSweep {
+    /// For the deliveries of this service.
+    pub fn new(service: Service) -> Self {
+        Self { service }
+    }
+}
+
+impl Job for AnsweredSweep {
+    const NAME: &'static str = "answered-sweep";
+
+    fn first_pause(&self) -> Duration {
+        LOOK
+    }
+
+    fn run(&mut self, _: &Stop) -> Duration {
         self.service.remove_answered();
+        LOOK
     }
 }
 

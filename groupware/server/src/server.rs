@@ -18,8 +18,8 @@ use groupware_front_smtp::{self as smtp, Role, Smtp, SmtpLimits};
 use groupware_front_tus::AT_HAND;
 use groupware_http::{Dress, HeadLimits, HttpServer, RequestLog, STREAMS};
 use groupware_jobs::{
-    ChangeRetention, Departures, Job, Jobs, KeepUp, Leased, LookupSweep, MailNumbers, Part,
-    SeriesLists, SessionSweep,
+    AnsweredSweep, ChangeRetention, Departures, Job, Jobs, KeepUp, Leased, LookupSweep,
+    MailNumbers, Part, SeriesLists, SessionSweep,
 };
 use groupware_mailauth::MailAuth;
 use groupware_net::{
@@ -268,6 +268,8 @@ impl Drop for Server {
             // A thread that failed has said so in its panic; the others still end in order.
             let _ = thread.join();
         }
+        // Nothing more is answered.
+        self.service.remove_answered();
         self.service.store().close_blocking();
     }
 }
@@ -346,6 +348,8 @@ fn start_jobs(parts: &Parts, config: &Config) -> Result<Jobs, ServeError> {
     let mut jobs = Jobs::default();
     let (service, store) = (&parts.service, parts.service.store());
     jobs.start(KeepUp::new(service.clone()))
+        .map_err(ServeError::System)?;
+    jobs.start(AnsweredSweep::new(service.clone()))
         .map_err(ServeError::System)?;
     if service.is_shared() && parts.objects.is_some() {
         // Each its folder, and one of them the objects.
