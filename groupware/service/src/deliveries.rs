@@ -5,9 +5,9 @@
 //! $sent/{ab}   {hash}     a delivery: when it was decided, its number, and the message in the sender's mailbox
 //! ```
 //! `hash` is that of the sender's mailbox and of what was sent, and `ab` its first byte. The record is in the batch of the
-//! message itself, under an assert that there is none. The server that stored it removes it soon after it has answered. So a
-//! record that stays is one of a delivery whose answer is in doubt: the server ended before it answered, or the store
-//! could not tell it what became of the batch.
+//! message itself, under an assert that there is none. The server that stored it removes it soon after the store has told it
+//! so, whether the answer reaches the client or not. So a record that stays is one of a delivery in doubt: the server ended
+//! before it answered, or soon after, or the store could not tell it what became of the batch.
 //!
 //! A user may write the same again, and means another message: the server that has answered the first one knows its number.
 //! Another server waits a moment until the record is removed. Where the record is replaced meanwhile, or is so young that its
