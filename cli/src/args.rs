@@ -390,7 +390,7 @@ pub(crate) struct ServeArgs {
     /// Its credentials are taken from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or ~/.aws/credentials
     #[arg(long, env = "PLIMSOLL_CONTENT", value_name = "URL")]
     pub(crate) content: Option<String>,
-    /// Removed: says so
+    /// Replaced by --store with --content, where any server continues any upload; refused
     #[arg(long, env = "PLIMSOLL_REACHED_AT", hide = true, value_parser = no_reached_at)]
     pub(crate) reached_at: Option<Infallible>,
     /// Store engine
