@@ -1,6 +1,10 @@
 //! Who gets a message, and who doesn't.
 
-use groupware_server::Config;
+use std::io::{Read, Write};
+use std::ops::ControlFlow;
+
+use groupware_server::{Config, Data, Server};
+use groupware_store::{Store, StoreError, StoreOptions};
 use serde_json::json;
 
 use crate::mail::{World, world_with};
@@ -75,6 +79,50 @@ fn a_full_mailbox_stops_nobody_elses_copy() {
         }
         assert!(!report.contains("Final-Recipient: rfc822; cy"), "{report}");
     }
+}
+
+/// An equal message after the next start is another one.
+#[test]
+fn a_stopped_server_leaves_no_record_of_what_it_has_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = config();
+    config.data = Data::Folder(folder.path().into());
+    let server = Server::start(config).unwrap();
+    let password = register(&server, &["ada"]).remove(0);
+    let message = json!({ "to": ["ada"], "subject": "Pier", "content": [] }).to_string();
+    let mut stream = connect(server.address());
+    let head = format!(
+        "POST /mail/ada/api/mail/outbox HTTP/1.1\r\nhost: localhost\r\nauthorization: {}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\nexpect: 100-continue\r\n\r\n",
+        basic("ada", &password),
+        message.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    // It shows that the server has the head.
+    let mut goes_on = [0; 25];
+    stream.read_exact(&mut goes_on).unwrap();
+    let mut idle = connect(server.address());
+    idle.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        .unwrap();
+    assert_eq!(read_reply(&mut idle).unwrap().status, 200);
+    let stopping = std::thread::spawn(move || server.shutdown());
+    // Idle connections are closed once the server stops.
+    assert_eq!(idle.read_to_end(&mut Vec::new()).unwrap(), 0);
+    stream.write_all(message.as_bytes()).unwrap();
+    assert_eq!(read_reply(&mut stream).unwrap().status, 201);
+    stopping.join().unwrap();
+    let store = Store::open_sqlite(folder.path(), StoreOptions::default()).unwrap();
+    let (mut inboxes, mut records) = (0, 0);
+    let walk = store.read(|snapshot| {
+        snapshot.walk(None, usize::MAX, &mut |partition, _, _| {
+            records += usize::from(partition.starts_with("$sent/"));
+            inboxes += usize::from(partition.contains("ada"));
+            ControlFlow::Continue(())
+        })
+    });
+    walk.map_err(|error: StoreError| error).unwrap();
+    assert!(inboxes > 0);
+    assert_eq!(records, 0);
 }
 
 /// Removes what is in the inbox of Cy.
