@@ -51,11 +51,16 @@ pub trait Objects: fmt::Debug + Send + Sync {
 /// Segments of uploads under way, in a store of objects that several servers use. Its calls block on the network,
 /// within bounds of its own.
 pub trait Segments: fmt::Debug + Send + Sync {
-    /// Puts a segment. When it returns, its bytes are as durable as the store makes them.
+    /// Puts a segment. When it returns, its bytes are as durable as the store makes them. They are read when it is their
+    /// turn, so that no more is in memory than is sent.
     ///
     /// # Errors
-    /// As [`Objects::put`].
-    fn put(&self, name: &str, bytes: Vec<u8>) -> Result<(), ContentError>;
+    /// As [`Objects::put`]; those of `read`.
+    fn put(
+        &self,
+        name: &str,
+        read: &dyn Fn() -> Result<Vec<u8>, ContentError>,
+    ) -> Result<(), ContentError>;
 
     /// Reads the bytes of a segment within this span, in pieces as they come.
     ///

@@ -159,8 +159,8 @@ pub fn join(
 /// that this is its length.
 ///
 /// # Errors
-/// 404 if there is none of this name; 413 if it may not have so many; 400 if its length is known and is
-/// another; 507 if the owner's share is used up.
+/// 404 if there is none of this name; 413 if it may not have so many; 409 if more bytes are recorded already; 400 if its
+/// length is known and is another; 507 if the owner's share is used up.
 pub fn extend(
     context: &Context<'_>,
     id: &UploadId,
@@ -184,6 +184,11 @@ pub fn extend(
     if length > most {
         let message = format!("An attachment has at most {most} bytes.");
         return Err(DocumentError::refused(Reason::TooLarge, message));
+    }
+    // Another server may have taken a chunk meanwhile.
+    if let Some(offset) = upload.offset().filter(|offset| *offset > length) {
+        let message = format!("The upload has {offset} bytes already: ask for its offset.");
+        return Err(DocumentError::refused(Reason::Conflict, message));
     }
     let mut changes = Changes::new(context)?;
     if is_known || length > upload.length {

@@ -6,8 +6,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use groupware_content::{ContentStore, FolderSweep, Found};
 use groupware_documents::{self as documents, Context, HeldUpload, Reason, Segment, UploadId};
+use groupware_people::Users;
 use groupware_service::Service;
-use groupware_store::CommitError;
+use groupware_store::{CommitError, Snapshot};
 
 use crate::failed::Failed;
 use crate::objects;
@@ -20,8 +21,6 @@ const ORPHAN_AGE: Duration = Duration::from_secs(3600);
 const NAMES_AT_ONCE: usize = 100_000;
 /// Users that are asked within one snapshot.
 const USERS_AT_ONCE: usize = 64;
-/// How often it is tried to forget an upload before that is left to the next time.
-const ROUNDS: u32 = 4;
 
 /// Who is told of what a sweep did.
 pub trait SweepObserver: Send + 'static {
@@ -172,6 +171,7 @@ impl<O: SweepObserver> ContentSweep<O> {
             .map(|file| (file.name, unix_seconds(file.modified)))
             .collect();
         let mut under_way = HashSet::new();
+        let mut removed = Ok(());
         for mailboxes in self.service.auth.directory().keys().chunks(USERS_AT_ONCE) {
             let mut expired = Vec::new();
             self.service.store().read(|snapshot| {
@@ -188,9 +188,15 @@ impl<O: SweepObserver> ContentSweep<O> {
                 })
             })?;
             for (mailbox, id) in expired {
-                self.give_up(&mailbox, &id)?;
+                let Some(segments) = self.give_up(&mailbox, &id)? else {
+                    files.remove(id.as_str());
+                    under_way.insert(id.to_string());
+                    continue;
+                };
                 self.observer.forgotten(&mailbox, &id);
                 files.insert(id.to_string(), i64::MIN);
+                // The sweep of segments gets what this doesn't; the rest goes on.
+                removed = removed.and(self.remove_segments(&segments));
             }
         }
         if matches!(self.part, Part::Folder) {
@@ -201,35 +207,40 @@ impl<O: SweepObserver> ContentSweep<O> {
                 self.content.remove_upload(&name)?;
             }
         }
-        Ok(())
+        removed
     }
 
-    fn give_up(&self, mailbox: &str, id: &UploadId) -> Result<(), Failed> {
-        for _ in 0..ROUNDS {
-            let decision = self.service.store().read(|snapshot| {
-                let context = Context {
-                    snapshot,
-                    who: documents::Who::owner(mailbox),
-                    now: self.service.now_s(),
-                    bits: 0,
-                    quota_bytes: u64::MAX,
-                };
-                documents::give_up(&context, id)
-            });
-            let decision = match decision {
-                // Another server was faster.
-                Err(error) if error.reason() == Some(Reason::NotFound) => return Ok(()),
-                decision => decision?,
+    /// Forgets an upload, unless a chunk has come since it was looked at; its segments, which nothing lists any more.
+    fn give_up(&self, mailbox: &str, id: &UploadId) -> Result<Option<Vec<Segment>>, Failed> {
+        let now = self.service.now_s();
+        let written = self.content.upload_modified(id.as_str()).map(unix_seconds);
+        let decision = self.service.store().read(|snapshot| {
+            let context = Context {
+                snapshot,
+                who: documents::Who::owner(mailbox),
+                now,
+                bits: 0,
+                quota_bytes: u64::MAX,
             };
-            match self.service.store().commit_blocking(decision.batch) {
-                Ok(_) => return self.remove_segments(&decision.outcome),
-                Err(CommitError::Conflict { .. }) => {}
-                Err(error) => return Err(error.into()),
+            let upload = documents::upload(snapshot, mailbox, id)?;
+            match upload.has_expired(now, self.upload_lifetime_s, written) {
+                true => documents::give_up(&context, id).map(Some),
+                false => Ok(None),
             }
+        });
+        let decision = match decision {
+            Ok(Some(decision)) => decision,
+            Ok(None) => return Ok(None),
+            // Another server was faster.
+            Err(error) if error.reason() == Some(Reason::NotFound) => return Ok(Some(Vec::new())),
+            Err(error) => return Err(error.into()),
+        };
+        match self.service.store().commit_blocking(decision.batch) {
+            Ok(_) => Ok(Some(decision.outcome)),
+            // Most likely a chunk has just come: the next sweep judges anew.
+            Err(CommitError::Conflict { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
         }
-        Err(Failed(format!(
-            "upload {id} of {mailbox} keeps being changed"
-        )))
     }
 
     fn remove_segments(&self, segments: &[Segment]) -> Result<(), Failed> {
@@ -251,7 +262,10 @@ impl<O: SweepObserver> ContentSweep<O> {
         // Listed before the records are read: what is put meanwhile is not on the list.
         let mut names: HashSet<String> = store.list()?.into_iter().collect();
         let mut revisions = HashMap::new();
-        for mailboxes in self.service.auth.directory().keys().chunks(USERS_AT_ONCE) {
+        // Another server may have registered users whom this one doesn't know yet.
+        let load = |snapshot: &dyn Snapshot| groupware_people::load(snapshot, Users::new(""));
+        let users = self.service.store().read(load)?.keys();
+        for mailboxes in users.chunks(USERS_AT_ONCE) {
             self.service.store().read(|snapshot| {
                 mailboxes.iter().try_for_each(|mailbox| {
                     documents::uploads(snapshot, mailbox, &mut |id, held| {
@@ -375,246 +389,4 @@ fn unix_seconds(moment: SystemTime) -> i64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::ops::Range;
-    use std::sync::Mutex;
-    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-
-    use groupware_content::{ContentError, Segments};
-    use groupware_people::UserName;
-    use groupware_service::Settings;
-    use groupware_store::{Snapshot, Store, StoreOptions};
-
-    use super::*;
-
-    struct Count(Arc<AtomicU32>);
-
-    impl SweepObserver for Count {
-        fn failed(&self) {
-            self.0.fetch_add(1, Relaxed);
-        }
-
-        fn forgotten(&self, _: &str, _: &UploadId) {}
-
-        fn under_way(&self, _: &HashSet<String>) {}
-    }
-
-    /// All users are asked once, not once for each folder: with many of both, that takes hours of a core.
-    #[test]
-    fn a_pass_over_all_users_does_for_all_folders() {
-        let store = Store::memory(StoreOptions::default()).unwrap();
-        let service = Service::start(store, Settings::default()).unwrap();
-        let content = ContentStore::scratch().unwrap();
-        for number in 0..100_u8 {
-            let mut whole = content.create_whole(&format!("w{number}"), None).unwrap();
-            whole.append(&[number]).unwrap();
-            whole.finish().unwrap();
-        }
-        let kept = |content: &ContentStore| {
-            let sweep = content.sweep_from(0, usize::MAX);
-            sweep.unwrap().unwrap().unreferenced().count()
-        };
-        assert_eq!(kept(&content), 100);
-        let count = Count(Arc::default());
-        let times = (1, Duration::ZERO);
-        let sweep = ContentSweep::new(service, content.clone(), times, count);
-        let (last, swept) = sweep.sweep_content(0, &Stop::never());
-        assert!(last == u8::MAX && swept.is_ok());
-        assert_eq!(kept(&content), 0);
-    }
-
-    #[test]
-    fn the_first_sweep_takes_what_was_left_and_nothing_that_is_begun() {
-        let store = Store::memory(StoreOptions::default()).unwrap();
-        let service = Service::start(store, Settings::default()).unwrap();
-        let content = ContentStore::scratch().unwrap();
-        let begin = |name| drop(content.create_upload(name, 1).unwrap());
-        begin("left");
-        let count = Count(Arc::default());
-        let times = (1, Duration::ZERO);
-        let mut sweep = ContentSweep::new(service, content.clone(), times, count);
-        // Its record comes later.
-        begin("begun");
-        let left_over = sweep.left_over.take().unwrap();
-        assert!(sweep.sweep_uploads(&left_over).is_ok());
-        let files = content.upload_files().unwrap().into_iter();
-        assert_eq!(files.map(|file| file.name).collect::<Vec<_>>(), ["begun"]);
-    }
-
-    fn context(snapshot: &dyn Snapshot, bits: u128, now: i64) -> Context<'_> {
-        Context {
-            snapshot,
-            who: documents::Who::owner("ada"),
-            now,
-            bits,
-            quota_bytes: u64::MAX,
-        }
-    }
-
-    /// Records an upload that began then, with these bits in its name.
-    fn begin(store: &Store, bits: u128, then: i64) -> UploadId {
-        let database = documents::DatabaseName::parse("files").unwrap();
-        let fields = documents::Fields::parse(b"{}").unwrap();
-        let made = store.read(|snapshot| {
-            documents::create(&context(snapshot, !bits, then), &database, fields.clone())
-        });
-        let made = made.unwrap();
-        store.commit_blocking(made.batch).unwrap();
-        let new = documents::NewUpload {
-            place: documents::ItemPath {
-                database,
-                unid: made.outcome,
-                item: documents::ItemName::parse("Body").unwrap(),
-            },
-            name: documents::FileName::parse("file").unwrap(),
-            media_type: String::new(),
-            length: 5,
-            deferred: None,
-            concat: None,
-            is_segmented: true,
-            metadata: String::new(),
-        };
-        let begun = store.read(|snapshot| documents::begin(&context(snapshot, bits, then), &new));
-        let begun = begun.unwrap();
-        store.commit_blocking(begun.batch).unwrap();
-        begun.outcome
-    }
-
-    /// A service with one user.
-    fn of_ada(store: &Store) -> Service {
-        let service = Service::start(store.clone(), Settings::default()).unwrap();
-        let name = UserName::parse("ada").unwrap();
-        let runtime = tokio::runtime::Builder::new_current_thread();
-        let added = service.auth.accounts.add(name, String::new(), false, 0);
-        let _ = { runtime }.build().unwrap().block_on(added).unwrap();
-        service
-    }
-
-    /// An object store that has names alone.
-    #[derive(Debug, Default)]
-    struct Names(Mutex<HashSet<String>>);
-
-    impl Segments for Names {
-        fn put(&self, name: &str, _: Vec<u8>) -> Result<(), ContentError> {
-            self.0.lock().unwrap().insert(name.to_owned());
-            Ok(())
-        }
-
-        fn read(
-            &self,
-            name: &str,
-            _: Range<u64>,
-            _: &mut dyn FnMut(&[u8]) -> Result<(), ContentError>,
-        ) -> Result<(), ContentError> {
-            Err(ContentError::Missing { path: name.into() })
-        }
-
-        fn remove(&self, name: &str) -> Result<(), ContentError> {
-            self.0.lock().unwrap().remove(name);
-            Ok(())
-        }
-
-        fn list(&self) -> Result<Vec<String>, ContentError> {
-            Ok(self.0.lock().unwrap().iter().cloned().collect())
-        }
-    }
-
-    /// Puts a segment of an upload, and lists it in the record; its name.
-    fn keep(store: &Store, names: &Names, (id, bits): (&UploadId, u128), now: i64) -> String {
-        let held = store.read(|snapshot| documents::held_upload(snapshot, "ada", id));
-        let held = held.unwrap();
-        let name = documents::segment_name(id, held.revision, bits);
-        names.put(&name, Vec::new()).unwrap();
-        let kept = held.upload.segments.as_ref().map_or(0, Vec::len);
-        let segment = Segment {
-            bytes: 1,
-            name: name.clone(),
-        };
-        let batch = documents::keep_segments(("ada", id), held, (kept, vec![segment]), now);
-        store.commit_blocking(batch).unwrap();
-        name
-    }
-
-    #[test]
-    fn an_upload_expires_after_its_last_segment_wherever_that_came() {
-        const LIFETIME_S: i64 = 1000;
-        let store = Store::memory(StoreOptions::default()).unwrap();
-        let service = of_ada(&store);
-        let names = Arc::new(Names::default());
-        let content = ContentStore::scratch().unwrap();
-        let content = content.with_segments(Arc::clone(&names) as _);
-        let now = service.now_s();
-        let [old, active, empty] = [1, 2, 3].map(|bits| begin(&store, bits, now - 2 * LIFETIME_S));
-        keep(&store, &names, (&old, 1), now - LIFETIME_S - 1);
-        let kept = keep(&store, &names, (&active, 1), now);
-        let count = Count(Arc::default());
-        let sweep = ContentSweep::new(service, content, (LIFETIME_S, Duration::ZERO), count);
-        let sweep = sweep.of(Part::Folder);
-        for _ in 0..2 {
-            assert!(sweep.sweep_uploads(&HashSet::new()).is_ok());
-            let are_there = [&old, &active, &empty].map(|id| {
-                let found = store.read(|snapshot| documents::upload(snapshot, "ada", id));
-                found.is_ok()
-            });
-            assert_eq!(are_there, [false, true, false]);
-            assert_eq!(names.list().unwrap(), [kept.clone()]);
-        }
-    }
-
-    #[test]
-    fn a_segment_is_removed_once_no_server_can_list_it_any_more() {
-        let store = Store::memory(StoreOptions::default()).unwrap();
-        let service = of_ada(&store);
-        let names = Arc::new(Names::default());
-        let content = ContentStore::scratch().unwrap();
-        let content = content.with_segments(Arc::clone(&names) as _);
-        let id = begin(&store, 1, service.now_s());
-        let first = store.read(|snapshot| documents::held_upload(snapshot, "ada", &id));
-        let first = first.unwrap().revision;
-        let put = |revision, bits| {
-            let name = documents::segment_name(&id, revision, bits);
-            names.put(&name, Vec::new()).unwrap();
-            name
-        };
-        let lost = put(first, 7);
-        let listed = keep(&store, &names, (&id, 1), service.now_s());
-        let second = store.read(|snapshot| documents::held_upload(snapshot, "ada", &id));
-        let may_be_listed = put(second.unwrap().revision, 8);
-        let of_none = documents::segment_name(&UploadId::from_bits(99), first, 1);
-        for name in [&of_none, "of-others"] {
-            names.put(name, Vec::new()).unwrap();
-        }
-        let count = Count(Arc::default());
-        let sweep = ContentSweep::new(service, content, (1000, Duration::ZERO), count);
-        assert!(sweep.sweep_segments().is_ok());
-        let left: HashSet<String> = names.list().unwrap().into_iter().collect();
-        let expected = [listed, may_be_listed, "of-others".to_owned()];
-        assert_eq!(left, HashSet::from(expected));
-        assert!(!left.contains(&lost));
-    }
-
-    #[test]
-    fn failures_are_counted_and_told_once_until_all_is_well() {
-        let store = Store::memory(StoreOptions::default()).unwrap();
-        let service = Service::start(store, Settings::default()).unwrap();
-        let content = ContentStore::scratch().unwrap();
-        let count = Arc::new(AtomicU32::new(0));
-        let times = (1, Duration::ZERO);
-        let mut sweep = ContentSweep::new(service, content, times, Count(Arc::clone(&count)));
-        let mut told = Vec::new();
-        let broken = || Err(Failed::from(std::io::Error::other("the disk is gone")));
-        for results in [
-            vec![broken(), broken(), Ok(())],
-            vec![broken()],
-            vec![Ok(())],
-            vec![broken()],
-        ] {
-            for result in results {
-                sweep.note(result, &mut |words| told.push(words.to_owned()));
-            }
-            sweep.end();
-        }
-        assert_eq!(count.load(Relaxed), 4);
-        assert_eq!(told, ["the disk is gone", "the disk is gone"]);
-    }
-}
+mod tests;

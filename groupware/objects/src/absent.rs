@@ -61,7 +61,11 @@ impl Objects for Shelf {
 }
 
 impl Segments for Shelf {
-    fn put(&self, _: &str, _: Vec<u8>) -> Result<(), ContentError> {
+    fn put(
+        &self,
+        _: &str,
+        _: &dyn Fn() -> Result<Vec<u8>, ContentError>,
+    ) -> Result<(), ContentError> {
         match *self {}
     }
 

@@ -154,9 +154,13 @@ impl Objects for Shelf {
 }
 
 impl Segments for Shelf {
-    fn put(&self, name: &str, bytes: Vec<u8>) -> Result<(), ContentError> {
+    fn put(
+        &self,
+        name: &str,
+        read: &dyn Fn() -> Result<Vec<u8>, ContentError>,
+    ) -> Result<(), ContentError> {
         let _turn = self.index.bucket.turn()?;
-        self.index.bucket.put(&segment(name), bytes)
+        self.index.bucket.put(&segment(name), read()?)
     }
 
     fn read(

@@ -12,7 +12,7 @@ fn segments_come_back_from_each_make() {
         let (one, other) = (content(1, 300_000), content(2, 9 << 20));
         assert!(shelf.list().unwrap().is_empty());
         for (name, content) in [("one", &one), ("other", &other)] {
-            shelf.put(name, content.clone()).unwrap();
+            shelf.put(name, &|| Ok(content.clone())).unwrap();
         }
         let mut names = shelf.list().unwrap();
         names.sort();

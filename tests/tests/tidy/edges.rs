@@ -181,6 +181,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "groupware-content",
             "groupware-documents",
             "groupware-lookup",
+            "groupware-people",
             "groupware-runtime",
             "groupware-service",
             "groupware-store",

@@ -2,18 +2,19 @@
 //! record in the place of theirs. What was set aside for them is for it then. Where their bytes lie in an object store, it
 //! has their segments.
 
-use groupware_content::Upload;
-use groupware_documents::{self as documents, Context, DocumentError, NewUpload, UploadId};
+use groupware_content::{Pin, Upload};
+use groupware_documents::{
+    self as documents, Context, DocumentError, NewUpload, Segment, UploadId,
+};
 use groupware_http::{ApiError, Owner};
 use http::StatusCode;
 
 use crate::failure::UploadFailure;
 use crate::front::Tus;
-use crate::open::key;
-use crate::receive::finish;
-use crate::work::{
-    change, check_length, check_place, claim, create_file, record, remove_file, resume,
-};
+use crate::open::{Claimed, key};
+use crate::receive::{attach, place, stopping};
+use crate::segments::fill;
+use crate::work::{change, check_length, check_place, claim, create_file, record, remove_file};
 
 /// Makes an attachment of parts that are whole, and gives its length.
 pub(crate) async fn join(
@@ -28,39 +29,82 @@ pub(crate) async fn join(
     check_length(front, new.length)?;
     check_place(front, owner, &new)?;
     let stream = front.streams.slot(owner.caller(), owner.who().user).await?;
-    let mut claimed = front
+    let claimed = front
         .uploads
         .claim(owner.caller(), &key(owner.mailbox(), id))
         .await?;
-    let joined = |context: &Context<'_>| documents::join(context, &new, &parts);
-    if new.is_segmented {
-        change(front, owner, bits, joined).await?;
-        let record = record(front, owner, id)?;
-        resume(front, owner, id, (&mut claimed, &record)).await?;
-    } else {
-        let upload = create_file(front, owner, id, (new.length, new.length)).await?;
-        let upload = match copy(front, owner, upload, &parts).await {
-            Ok(upload) => upload,
-            Err(error) => {
-                remove_file(front, id).await;
-                return Err(error);
-            }
-        };
-        if let Err(error) = change(front, owner, bits, joined).await {
+    let length = new.length;
+    let (front, whose, id) = (front.clone(), owner.clone(), id.clone());
+    let joined = async move {
+        let joined = join_now(&front, &whose, (&id, bits, &new), &parts, claimed).await;
+        drop(stream);
+        joined
+    };
+    let joined = owner.caller().to_the_end(joined).await;
+    joined.unwrap_or_else(|| Err(stopping().into()))?;
+    Ok(length)
+}
+
+/// Nothing changes before the content is in its place: until then, the parts have what was acknowledged.
+///
+/// It goes on to its end although nobody waits for it any more, as [`finish`](crate::receive::finish) does.
+async fn join_now(
+    front: &Tus,
+    owner: &Owner,
+    (id, bits, new): (&UploadId, u128, &NewUpload),
+    parts: &[UploadId],
+    claimed: Claimed,
+) -> Result<(), UploadFailure> {
+    let placed = place_parts(front, owner, (id, new.length), parts, claimed).await;
+    let (mut claimed, pin) = match placed {
+        Ok(placed) => placed,
+        Err(error) => {
             remove_file(front, id).await;
-            return Err(error.into());
+            return Err(error);
         }
-        claimed.put(upload);
+    };
+    let joined = |context: &Context<'_>| documents::join(context, new, parts);
+    if let Err(error) = change(front, owner, bits, joined).await {
+        claimed.take();
+        remove_file(front, id).await;
+        return Err(error.into());
     }
-    finish(front, owner, id, (claimed, Some(stream)), false).await?;
-    for part in &parts {
+    attach(front, owner, id, (claimed, pin), None).await?;
+    for part in parts {
         front.uploads.forget(&key(owner.mailbox(), part));
         let (content, name) = (front.content.clone(), part.to_string());
         // The sweep gets what this doesn't.
         let remove = move || drop(content.remove_upload(&name));
         front.streams.disk.later(remove);
     }
-    Ok(new.length)
+    Ok(())
+}
+
+/// Puts the content of parts, which have so many bytes, in its place.
+async fn place_parts(
+    front: &Tus,
+    owner: &Owner,
+    (id, length): (&UploadId, u64),
+    parts: &[UploadId],
+    mut claimed: Claimed,
+) -> Result<(Claimed, Pin), UploadFailure> {
+    let upload = create_file(front, owner, id, (length, length)).await?;
+    let upload = match front.content.segments() {
+        Some(segments) => {
+            let listed = listed(front, owner, parts)?;
+            fill(front, upload, listed, segments).await?
+        }
+        None => copy(front, owner, upload, parts).await?,
+    };
+    claimed.put(upload);
+    let (mut claimed, pin) = place(front, claimed, false).await?;
+    match pin {
+        Ok(pin) => Ok((claimed, pin)),
+        Err(error) => {
+            claimed.take();
+            Err(error)
+        }
+    }
 }
 
 /// The bytes of all parts.
@@ -72,6 +116,25 @@ fn total(front: &Tus, owner: &Owner, parts: &[UploadId]) -> Result<u64, Document
         total = total.saturating_add(part.length);
     }
     Ok(total)
+}
+
+/// The segments of all parts, each of which is whole.
+fn listed(front: &Tus, owner: &Owner, parts: &[UploadId]) -> Result<Vec<Segment>, UploadFailure> {
+    let mut listed = Vec::new();
+    for part in parts {
+        let record = record(front, owner, part)?;
+        check_whole(part, record.offset().unwrap_or_default(), record.length)?;
+        listed.extend(record.segments.unwrap_or_default());
+    }
+    Ok(listed)
+}
+
+fn check_whole(part: &UploadId, offset: u64, length: u64) -> Result<(), ApiError> {
+    if offset == length {
+        return Ok(());
+    }
+    let message = format!("The part {part} has {offset} of its {length} bytes.");
+    Err(ApiError::new(StatusCode::BAD_REQUEST, message))
 }
 
 /// Copies the parts in their order, one at a time: each is others' to ask for before and after.
@@ -88,10 +151,7 @@ async fn copy(
             .resume(front.disk(), part, (length, length))
             .await?
             .offset();
-        if offset != length {
-            let message = format!("The part {part} has {offset} of its {length} bytes.");
-            return Err(ApiError::new(StatusCode::BAD_REQUEST, message).into());
-        }
+        check_whole(part, offset, length)?;
         let append = move || {
             let Some(part) = claimed.upload() else {
                 return Ok(upload);

@@ -126,12 +126,12 @@ async fn write(
             return (claimed, sum, Ok(true));
         };
         let written = write_now(upload, buffer.as_ref(), &mut sum, then);
-        if !matches!(
-            written,
-            Ok(_) | Err(ContentError::Full | ContentError::TooLong)
-        ) {
+        match &written {
+            Ok(_) | Err(ContentError::Full | ContentError::TooLong) => {}
+            // The disk holds what was acknowledged before the chunk.
+            Err(ContentError::Away(_) | ContentError::Refused(_) | ContentError::Taken) => {}
             // What the disk holds now is unknown: the next request finds out.
-            claimed.take();
+            Err(_) => drop(claimed.take()),
         }
         (claimed, sum, written)
     };
@@ -174,8 +174,12 @@ fn write_now(
         Then::GoOn => sum.is_none() && unsettled >= CHECKPOINT_BYTES,
         _ => unsettled > 0,
     };
-    if is_due && !is_whole {
-        upload.settle()?;
+    if is_due
+        && !is_whole
+        && let Err(error) = upload.settle()
+    {
+        upload.discard();
+        return Err(error);
     }
     Ok(true)
 }
@@ -217,12 +221,18 @@ async fn finish_now(
     let is_shared = is_new && front.content.segments().is_some();
     let at = claimed.upload().filter(|_| is_shared);
     let at = at.map(|upload| upload.offset());
-    let work = move || place(claimed, is_new);
-    let (mut claimed, finished) = front.streams.disk.work(work).await?;
-    let Some(finished) = finished else {
-        return Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "The upload is gone.").into());
-    };
-    let pin = finished?;
+    let (claimed, pin) = place(front, claimed, is_new).await?;
+    attach(front, owner, id, (claimed, pin?), at).await
+}
+
+/// Records the attachment of an upload whose content is in its place, if the upload is at this offset.
+pub(crate) async fn attach(
+    front: &Tus,
+    owner: &Owner,
+    id: &UploadId,
+    (mut claimed, pin): (Claimed, Pin),
+    at: Option<u64>,
+) -> Result<(), UploadFailure> {
     let bits = front.service.random_bits();
     let finish = |context: &Context<'_>| {
         if let Some(at) = at {
@@ -244,13 +254,25 @@ async fn finish_now(
 }
 
 /// Puts the content in its place.
-fn place(mut claimed: Claimed, is_new: bool) -> (Claimed, Option<Result<Pin, ContentError>>) {
+pub(crate) async fn place(
+    front: &Tus,
+    claimed: Claimed,
+    is_new: bool,
+) -> Result<(Claimed, Result<Pin, UploadFailure>), UploadFailure> {
+    let work = move || place_now(claimed, is_new);
+    let (claimed, placed) = front.streams.disk.work(work).await?;
+    let gone = || Err(ApiError::told(500, "The upload is gone.").into());
+    let placed = placed.map_or_else(gone, |placed| placed.map_err(UploadFailure::from));
+    Ok((claimed, placed))
+}
+
+fn place_now(mut claimed: Claimed, is_new: bool) -> (Claimed, Option<Result<Pin, ContentError>>) {
     let finished = claimed.upload().map(Upload::finish);
     let is_content = claimed.upload().is_some_and(|upload| upload.is_content());
     if let Some(Err(error)) = &finished {
         match error {
             // The last chunk isn't durable, and won't be acknowledged.
-            ContentError::Full if !is_content => {
+            ContentError::Full | ContentError::Away(_) if !is_content => {
                 if let Some(upload) = claimed.upload().filter(|_| is_new) {
                     upload.discard();
                 }
@@ -276,7 +298,7 @@ fn cut_off(end: End) -> ApiError {
     }
 }
 
-fn stopping() -> ApiError {
+pub(crate) fn stopping() -> ApiError {
     ApiError::later(
         StatusCode::SERVICE_UNAVAILABLE,
         "The server is stopping.",

@@ -217,7 +217,7 @@ async fn head(State(front): State<Tus>, asked: Asked) -> Reply {
             let offset = offset(&front, &id, (&mut claimed, &record)).await?;
             if offset == record.length && ends(&record) == Ends::AsFile {
                 // All of it is there: a crash, or a full disk, came before the attachment.
-                resume(&front, &owner, &id, (&mut claimed, &record)).await?;
+                claimed = resume(&front, &owner, &id, (claimed, &record)).await?;
                 finish(&front, &owner, &id, (claimed, None), false).await?;
             }
             offset
@@ -266,7 +266,7 @@ async fn append(State(front): State<Tus>, asked: Asked) -> Reply {
         return Err(ApiError::new(StatusCode::CONFLICT, message).into());
     }
     if record.finished.is_none() {
-        resume(&front, &owner, &id, (&mut claimed, &record)).await?;
+        claimed = resume(&front, &owner, &id, (claimed, &record)).await?;
     }
     let told = text(headers, LENGTH).map(|length| tus::number("Upload-Length", length));
     if let Some(length) = told.transpose().map_err(ApiError::from)? {

@@ -13,13 +13,14 @@ use groupware_content::{ContentError, Keep, Segments, Upload as Copy};
 use groupware_documents::{
     self as documents, DocumentError, HeldUpload, Reason, Segment, Upload, UploadId,
 };
-use groupware_http::{Owner, Streams};
+use groupware_http::{ApiError, Owner, Streams};
 use groupware_service::Service;
 use groupware_store::CommitError;
 
 use crate::failure::UploadFailure;
 use crate::front::Tus;
 use crate::open::Claimed;
+use crate::receive::stopping;
 
 /// How often segments are looked for that other servers have put together meanwhile.
 const TRIES: u32 = 3;
@@ -40,7 +41,8 @@ impl Keep for Keeper {
             return Ok(());
         }
         let held = self.held()?;
-        if held.upload.offset() != Some(span.start) {
+        // It may have got a length meanwhile, too.
+        if held.upload.offset() != Some(span.start) || span.end > held.upload.length {
             return Err(ContentError::Taken);
         }
         let listed = held.upload.segments.as_deref().unwrap_or_default();
@@ -89,7 +91,7 @@ impl Keeper {
         for bytes in documents::segment_lengths(span.end - span.start) {
             let bits = self.service.random_bits();
             let name = documents::segment_name(&self.id, revision, bits);
-            let put = read(file, at, bytes).and_then(|read| self.segments.put(&name, read));
+            let put = self.segments.put(&name, &|| read(file, at, bytes));
             new.push(Segment { bytes, name });
             if let Err(error) = put {
                 self.remove_later(new);
@@ -160,13 +162,16 @@ fn keeper(front: &Tus, owner: &Owner, id: &UploadId, segments: &Arc<dyn Segments
 }
 
 /// Has a copy of an upload at hand that has all bytes that its record lists.
+///
+/// It goes on to its end although nobody waits for it any more, and what has come before the object store was away stays:
+/// who comes back would have it read a large upload from its beginning each time.
 pub(crate) async fn catch_up(
     front: &Tus,
     owner: &Owner,
     id: &UploadId,
-    (claimed, record): (&mut Claimed, &Upload),
+    (mut claimed, record): (Claimed, &Upload),
     segments: &Arc<dyn Segments>,
-) -> Result<(), UploadFailure> {
+) -> Result<Claimed, UploadFailure> {
     let keeper = keeper(front, owner, id, segments);
     let (content, record, at_hand) = (front.content.clone(), record.clone(), claimed.take());
     let work = move || {
@@ -181,11 +186,19 @@ pub(crate) async fn catch_up(
             copy.cut_to(lengths.0)?;
         }
         copy.allow(lengths.1);
-        take_over(&mut copy, &keeper, record)?;
-        Ok::<_, ContentError>(copy)
+        let taken = take_over(&mut copy, &keeper, record);
+        if let Ok(()) | Err(ContentError::Away(_)) = taken {
+            copy.discard();
+            claimed.put(copy);
+        }
+        Ok::<_, ContentError>((claimed, taken))
     };
-    claimed.put(front.streams.disk.work(work).await??);
-    Ok(())
+    let streams = Arc::clone(&front.streams);
+    let caught_up = async move { streams.disk.work(work).await };
+    let caught_up = owner.caller().to_the_end(caught_up).await;
+    let (claimed, taken) = caught_up.unwrap_or_else(|| Err(stopping()))??;
+    taken.map_err(unread)?;
+    Ok(claimed)
 }
 
 /// Reads what a copy lacks. Another server may put segments together, and remove those that were, just while they are
@@ -194,20 +207,33 @@ fn take_over(copy: &mut Copy, keeper: &Keeper, mut record: Upload) -> Result<(),
     let mut tries = 0;
     loop {
         tries += 1;
-        match read_segments(copy, &*keeper.segments, &record) {
+        let listed = record.segments.as_deref().unwrap_or_default();
+        match read_segments(copy, &*keeper.segments, listed) {
             Err(ContentError::Missing { .. }) if tries < TRIES => record = keeper.held()?.upload,
             taken => return taken,
         }
     }
 }
 
+/// Fills the copy of an upload that is about to list these segments, which are those of others that are whole.
+pub(crate) async fn fill(
+    front: &Tus,
+    mut copy: Copy,
+    listed: Vec<Segment>,
+    segments: &Arc<dyn Segments>,
+) -> Result<Copy, UploadFailure> {
+    let segments = Arc::clone(segments);
+    let fill = move || read_segments(&mut copy, &*segments, &listed).map(|()| copy);
+    Ok(front.streams.disk.work(fill).await?.map_err(unread)?)
+}
+
 fn read_segments(
     copy: &mut Copy,
     segments: &dyn Segments,
-    record: &Upload,
+    listed: &[Segment],
 ) -> Result<(), ContentError> {
     let mut at = 0;
-    for segment in record.segments.iter().flatten() {
+    for segment in listed {
         let end = at + segment.bytes;
         if let Some(has) = copy
             .offset()
@@ -220,4 +246,15 @@ fn read_segments(
         at = end;
     }
     Ok(())
+}
+
+/// A segment that is listed and isn't there comes never again.
+fn unread(error: ContentError) -> UploadFailure {
+    match error {
+        ContentError::Missing { .. } => {
+            let message = "Bytes of this upload are gone: begin it anew.";
+            ApiError::fault(410, message, &error).into()
+        }
+        error => error.into(),
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
@@ -95,8 +96,12 @@ pub(crate) struct Bucket {
     pub(crate) segments: Mutex<BTreeMap<String, Vec<u8>>>,
     /// What content was put.
     pub(crate) content: Mutex<Vec<Vec<u8>>>,
-    /// The next puts end when so many have begun.
+    /// The next puts, and reads of segments, end when so many have begun.
     pub(crate) together: Mutex<Option<Arc<Barrier>>>,
+    /// It can't be reached once so many segments were read.
+    pub(crate) away_from: Mutex<Option<u32>>,
+    /// How many reads of segments have begun.
+    pub(crate) reads: AtomicU32,
 }
 
 impl Bucket {
@@ -107,14 +112,28 @@ impl Bucket {
         }
     }
 
+    fn check(&self) -> Result<(), ContentError> {
+        let away_from = *self.away_from.lock().unwrap();
+        match away_from.is_some_and(|reads| self.reads.load(Relaxed) >= reads) {
+            true => Err(ContentError::Away("it is away".into())),
+            false => Ok(()),
+        }
+    }
+
     pub(crate) fn names(&self) -> Vec<String> {
         self.segments.lock().unwrap().keys().cloned().collect()
     }
 }
 
 impl Segments for Bucket {
-    fn put(&self, name: &str, bytes: Vec<u8>) -> Result<(), ContentError> {
+    fn put(
+        &self,
+        name: &str,
+        read: &dyn Fn() -> Result<Vec<u8>, ContentError>,
+    ) -> Result<(), ContentError> {
         self.wait();
+        self.check()?;
+        let bytes = read()?;
         let before = self.segments.lock().unwrap().insert(name.to_owned(), bytes);
         assert_eq!(before, None, "a name is given once");
         Ok(())
@@ -126,6 +145,9 @@ impl Segments for Bucket {
         span: Range<u64>,
         take: &mut dyn FnMut(&[u8]) -> Result<(), ContentError>,
     ) -> Result<(), ContentError> {
+        self.check()?;
+        self.reads.fetch_add(1, Relaxed);
+        self.wait();
         let found = self.segments.lock().unwrap().get(name).cloned();
         let missing = || ContentError::Missing { path: name.into() };
         let bytes = found.ok_or_else(missing)?;
@@ -145,6 +167,7 @@ impl Segments for Bucket {
 impl Objects for Bucket {
     fn put(&self, _: ContentHash, file: &File, bytes: u64) -> Result<Placed, ContentError> {
         self.wait();
+        self.check()?;
         let mut content = vec![0; bytes as usize];
         file.read_exact_at(&mut content, 0).unwrap();
         self.content.lock().unwrap().push(content);

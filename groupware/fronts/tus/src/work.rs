@@ -80,12 +80,13 @@ pub(crate) async fn resume(
     front: &Tus,
     owner: &Owner,
     id: &UploadId,
-    (claimed, record): (&mut Claimed, &Upload),
-) -> Result<(), UploadFailure> {
-    match front.content.segments() {
-        Some(segments) => catch_up(front, owner, id, (claimed, record), segments).await,
-        None => offset(front, id, (claimed, record)).await.map(drop),
+    (mut claimed, record): (Claimed, &Upload),
+) -> Result<Claimed, UploadFailure> {
+    if let Some(segments) = front.content.segments() {
+        return catch_up(front, owner, id, (claimed, record), segments).await;
     }
+    offset(front, id, (&mut claimed, record)).await?;
+    Ok(claimed)
 }
 
 /// Claims an upload that there is a record of: names that were made up shall take no place of uploads

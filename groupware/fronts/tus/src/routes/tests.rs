@@ -1,5 +1,6 @@
 //! Requests for uploads, at one server and at several over one store of records and one object store.
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
@@ -59,6 +60,15 @@ impl Site {
         let held =
             |snapshot: &dyn groupware_store::Snapshot| documents::held_upload(snapshot, "ada", id);
         self.store.read(held).unwrap()
+    }
+
+    /// The object store can't be reached any more once so many segments were read.
+    fn away_from(&self, reads: Option<u32>) {
+        *self.bucket.away_from.lock().unwrap() = reads;
+    }
+
+    fn reads(&self) -> u32 {
+        self.bucket.reads.load(Relaxed)
     }
 
     fn content(&self) -> Vec<Vec<u8>> {
@@ -159,7 +169,8 @@ async fn an_upload_outlives_the_server_that_took_its_chunks() {
     // It dies when a segment is in the object store, and not yet in the record.
     let revision = site.held(&id).revision;
     let lost = documents::segment_name(&id, revision, 1);
-    groupware_content::Segments::put(&*site.bucket, &lost, whole[30_000..].to_vec()).unwrap();
+    groupware_content::Segments::put(&*site.bucket, &lost, &|| Ok(whole[30_000..].to_vec()))
+        .unwrap();
     drop(first);
     let second = site.server();
     assert_eq!(asked(&second, &id).await, Ok(30_000));
@@ -277,39 +288,169 @@ async fn an_upload_in_many_small_chunks_has_few_segments() {
     site.is_swept(0).await;
 }
 
+/// Joins parts at a server; the length, or the status of the failure.
+async fn joined(site: &Site, server: &Tus, bits: u128, parts: &[UploadId]) -> Result<u64, u16> {
+    let id = UploadId::from_bits(bits);
+    let new = NewUpload {
+        is_segmented: true,
+        concat: Some("final;".to_owned()),
+        ..new_upload(&site.store, bits + 100)
+    };
+    let names: Vec<String> = parts.iter().map(ToString::to_string).collect();
+    let joined = join(server, &owner(), (&id, bits, new), &names).await;
+    joined.map_err(|error| {
+        let answer = axum::response::IntoResponse::into_response(error);
+        answer.status().as_u16()
+    })
+}
+
 #[tokio::test]
 async fn parts_are_joined_whichever_servers_took_them() {
     let site = Site::new();
     let servers = [site.server(), site.server()];
     let parts = [1, 2, 3].map(|bits| site.begin(bits, 1000, Some("partial")));
-    let join = async |server: &Tus, bits: u128| {
-        let id = UploadId::from_bits(bits);
-        let new = NewUpload {
-            is_segmented: true,
-            concat: Some("final;".to_owned()),
-            ..new_upload(&site.store, bits + 100)
-        };
-        let names = parts.each_ref().map(ToString::to_string);
-        let joined = join(server, &owner(), (&id, bits, new), &names).await;
-        joined.map_err(|error| {
-            axum::response::IntoResponse::into_response(error)
-                .status()
-                .as_u16()
-        })
-    };
     for (which, part) in parts.iter().enumerate() {
-        let server = &servers[which % 2];
-        assert_eq!(send(server, part, 0, &[which as u8; 500]).await, 204);
-        assert_eq!(join(server, 10 + which as u128).await, Err(400));
-        assert_eq!(
-            send(&servers[1 - which % 2], part, 500, &[which as u8; 500]).await,
-            204
-        );
+        let (one, other) = (&servers[which % 2], &servers[1 - which % 2]);
+        let half = [which as u8; 500];
+        assert_eq!(send(one, part, 0, &half).await, 204);
+        let early = joined(&site, one, 10 + which as u128, &parts).await;
+        assert_eq!(early, Err(400));
+        assert_eq!(send(other, part, 500, &half).await, 204);
     }
-    assert_eq!(join(&site.server(), 20).await, Ok(3000));
+    let whole = joined(&site, &site.server(), 20, &parts).await;
+    assert_eq!(whole, Ok(3000));
     assert!(site.content() == [[[0; 1000], [1; 1000], [2; 1000]].concat()]);
     site.is_swept(0).await;
     assert_eq!(asked(&servers[0], &parts[0]).await, Err(404));
+}
+
+#[tokio::test]
+async fn parts_stay_until_what_they_make_is_in_the_object_store() {
+    let site = Site::new();
+    let server = site.server();
+    let parts = [1, 2].map(|bits| site.begin(bits, 1000, Some("partial")));
+    for part in &parts {
+        assert_eq!(send(&server, part, 0, &[7; 1000]).await, 204);
+    }
+    // Before the first read, before the second, and before the content is put.
+    for (bits, reads) in [(10, 0), (11, 1), (12, 2)] {
+        site.away_from(Some(site.reads() + reads));
+        let away = joined(&site, &server, bits, &parts).await;
+        assert_eq!(away, Err(503));
+        for part in &parts {
+            assert_eq!(asked(&server, part).await, Ok(1000));
+        }
+    }
+    site.away_from(None);
+    assert_eq!(joined(&site, &server, 20, &parts).await, Ok(2000));
+    assert!(site.content() == [[7; 2000]]);
+    site.is_swept(0).await;
+}
+
+#[tokio::test]
+async fn what_a_server_has_read_stays_while_the_object_store_is_away() {
+    let site = Site::new();
+    let (one, other) = (site.server(), site.server());
+    let whole = bytes(4000);
+    let id = site.begin(7, whole.len(), None);
+    for (turn, chunk) in whole[..3000].chunks(1000).enumerate() {
+        assert_eq!(send(&one, &id, turn * 1000, chunk).await, 204);
+    }
+    site.away_from(Some(2));
+    assert_eq!(send(&other, &id, 3000, &whole[3000..]).await, 503);
+    site.away_from(None);
+    assert_eq!(send(&other, &id, 3000, &whole[3000..]).await, 204);
+    assert_eq!(site.reads(), 3);
+    assert!(site.content() == [whole]);
+}
+
+#[tokio::test]
+async fn what_nobody_waits_for_is_read_to_its_end() {
+    let site = Site::new();
+    let (one, other) = (site.server(), site.server());
+    let whole = bytes(2000);
+    let id = site.begin(7, whole.len(), None);
+    assert_eq!(send(&one, &id, 0, &whole[..1000]).await, 204);
+    let barrier = Arc::new(Barrier::new(2));
+    *site.bucket.together.lock().unwrap() = Some(Arc::clone(&barrier));
+    let begun = async {
+        while site.reads() == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::select! {
+        _ = send(&other, &id, 1000, &whole[1000..]) => panic!("the read takes its time"),
+        () = begun => {}
+    }
+    *site.bucket.together.lock().unwrap() = None;
+    tokio::task::spawn_blocking(move || barrier.wait())
+        .await
+        .unwrap();
+    assert_eq!(send(&other, &id, 1000, &whole[1000..]).await, 204);
+    assert_eq!(site.reads(), 1);
+    assert!(site.content() == [whole]);
+}
+
+#[tokio::test]
+async fn a_chunk_that_cannot_be_put_is_forgotten_alone() {
+    let site = Site::new();
+    let server = site.server();
+    let whole = bytes(3000);
+    let id = site.begin(7, whole.len(), None);
+    for (turn, chunk) in whole.chunks(1000).enumerate() {
+        site.away_from(Some(0));
+        assert_eq!(send(&server, &id, turn * 1000, &[9; 1000]).await, 503);
+        assert_eq!(asked(&server, &id).await, Ok(turn * 1000));
+        site.away_from(None);
+        assert_eq!(send(&server, &id, turn * 1000, chunk).await, 204);
+    }
+    assert_eq!(site.reads(), 0);
+    assert!(site.content() == [whole]);
+}
+
+#[tokio::test]
+async fn an_upload_whose_bytes_are_gone_is_to_begin_anew() {
+    let site = Site::new();
+    let id = site.begin(7, 100, None);
+    let part = site.begin(8, 100, Some("partial"));
+    assert_eq!(send(&site.server(), &id, 0, &[1; 50]).await, 204);
+    assert_eq!(send(&site.server(), &part, 0, &[1; 100]).await, 204);
+    site.bucket.segments.lock().unwrap().clear();
+    assert_eq!(send(&site.server(), &id, 50, &[1; 50]).await, 410);
+    assert_eq!(joined(&site, &site.server(), 9, &[part]).await, Err(410));
+}
+
+#[tokio::test]
+async fn a_late_length_and_a_chunk_at_another_server_leave_no_upload_beyond_its_length() {
+    let site = Site::new();
+    let id = begin_as(&site.store, 7, |new| {
+        new.length = STEP_BYTES;
+        new.deferred = Some(1 << 30);
+        new.is_segmented = true;
+    });
+    let server = site.server();
+    let lengths = (1 << 30, STEP_BYTES);
+    let mut copy = create_file(&server, &owner(), &id, lengths).await.unwrap();
+    assert_eq!(send(&server, &id, 0, &[1; 4000]).await, 204);
+    let extend = async |length| {
+        let extend = |context: &Context<'_>| documents::extend(context, &id, length, true);
+        let extended = change(&server, &owner(), 0, extend).await;
+        extended.map_err(|error| {
+            let failure = UploadFailure::from(error);
+            axum::response::IntoResponse::into_response(failure).status()
+        })
+    };
+    assert_eq!(extend(3999).await, Err(StatusCode::CONFLICT));
+    assert_eq!(extend(5000).await, Ok(()));
+    // Another server has read the record before.
+    copy.take_over(&[1; 4000]).unwrap();
+    copy.append(&[1; 1001]).unwrap();
+    let put = tokio::task::spawn_blocking(move || copy.settle());
+    let put = put.await.unwrap();
+    assert!(matches!(put, Err(groupware_content::ContentError::Taken)));
+    assert_eq!(asked(&server, &id).await, Ok(4000));
+    assert_eq!(send(&server, &id, 4000, &[1; 1000]).await, 204);
+    assert!(site.content() == [[1; 5000]]);
 }
 
 #[tokio::test]
