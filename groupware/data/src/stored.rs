@@ -29,11 +29,14 @@ const CALENDAR_BYTES: usize = 96 << 20;
 /// next number; it is read first, and written one release later, so that each version may be beside the one before it.
 ///
 /// 1 is what there was before anybody said. Since 2, events and lines of their lists are short, the names of notices say
-/// when they came, calendars hold what was brought as it came, and content may be in an object store.
+/// when they came, calendars hold what was brought as it came, and content may be in an object store. Since 3, uploads
+/// under way may list segments in an object store: a version that reads 2 would drop the list.
 pub(crate) const FORMS: Forms = Forms {
-    reads: 2,
+    reads: 3,
     writes: 2,
 };
+/// The same where uploads have segments.
+const WITH_SEGMENTS: Forms = Forms { writes: 3, ..FORMS };
 
 /// What is opened, and how.
 #[derive(Debug, Clone, Copy)]
@@ -63,6 +66,19 @@ pub struct Stored {
     pub folder: Option<FolderLock>,
 }
 
+impl Opening<'_> {
+    fn is_one_of_several(&self) -> bool {
+        matches!(self.data, Data::Postgres { .. })
+    }
+
+    fn forms(&self) -> Forms {
+        match self.is_one_of_several() && self.objects.is_some() {
+            true => WITH_SEGMENTS,
+            false => FORMS,
+        }
+    }
+}
+
 /// Where a data folder has its log of changes.
 pub fn changes(folder: &Path) -> PathBuf {
     folder.join(CHANGES_FOLDER)
@@ -85,11 +101,10 @@ pub fn open(opening: &Opening<'_>) -> Result<Stored, DataError> {
     if stored.store.read(is_half_transferred)? {
         return Err(DataError::HalfCopied(data.to_string()));
     }
-    claim_forms(&stored.store, FORMS)?;
+    claim_forms(&stored.store, opening.forms())?;
     let (store, place) = (&stored.store, opening.objects);
-    let is_one_of_several = matches!(data, Data::Postgres { .. });
-    (stored.content, stored.objects) =
-        objects::attach(store, (stored.content, is_one_of_several), place)?;
+    let content = (stored.content, opening.is_one_of_several());
+    (stored.content, stored.objects) = objects::attach(store, content, place)?;
     Ok(stored)
 }
 
@@ -120,7 +135,7 @@ fn open_data(opening: &Opening<'_>, options: StoreOptions) -> Result<Stored, Dat
             let lock = FolderLock::share(folder)?;
             let readers = (opening.threads + MORE_READERS).min(MOST_READERS);
             let how = PostgresOptions::default().readers(readers).shared();
-            let how = how.forms(FORMS);
+            let how = how.forms(opening.forms());
             let store = groupware_postgres::open(database, &options, &how)?;
             let content = open_folder(&store, folder, opening.objects.is_some())?;
             Stored {
