@@ -167,3 +167,47 @@ fn refuse_records(folder: &Path) -> Result<(), DataError> {
         false => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use groupware_objects::{Address, Credentials};
+    use groupware_postgres::Database;
+    use groupware_store::written_forms;
+
+    use super::*;
+
+    /// A version that would drop the segments of an upload is neither let in beside them nor after them.
+    #[test]
+    fn only_servers_that_list_segments_write_their_form() {
+        let postgres = Data::Postgres {
+            database: Database::parse("postgres://plimsoll@127.0.0.1/plimsoll").unwrap(),
+            folder: PathBuf::from("data"),
+        };
+        let place = ObjectPlace {
+            address: Address::parse("s3://attachments/site?region=eu-west-3").unwrap(),
+            credentials: Credentials::new("key", "secret", None),
+        };
+        let opening = |data, objects| Opening {
+            data,
+            objects,
+            keeps_changes: false,
+            slow_commit: Duration::from_secs(1),
+            threads: 1,
+        };
+        let before = Forms {
+            reads: 2,
+            writes: 2,
+        };
+        for (data, objects, is_open_to_it) in [
+            (&postgres, Some(&place), false),
+            (&postgres, None, true),
+            (&Data::Memory, Some(&place), true),
+        ] {
+            let store = Store::memory(StoreOptions::default()).unwrap();
+            let forms = opening(data, objects).forms();
+            claim_forms(&store, forms).unwrap();
+            assert_eq!(store.read(written_forms).unwrap(), forms.writes);
+            assert_eq!(claim_forms(&store, before).is_ok(), is_open_to_it);
+        }
+    }
+}
