@@ -11,6 +11,15 @@ use http::StatusCode;
 /// When whoever found the object store away may try again.
 const AWAY_RETRY_S: u32 = 5;
 
+/// What was to go on to its end has ended with the server.
+pub(crate) fn stopping() -> ApiError {
+    ApiError::later(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "The server is stopping.",
+        5,
+    )
+}
+
 /// A failed request.
 #[derive(Debug)]
 pub(crate) struct UploadFailure(ApiError);

@@ -9,10 +9,10 @@ use groupware_documents::{
 use groupware_http::{ApiError, Owner};
 use http::StatusCode;
 
-use crate::failure::UploadFailure;
+use crate::failure::{UploadFailure, stopping};
 use crate::front::Tus;
 use crate::open::{Claimed, key};
-use crate::receive::{attach, place, stopping};
+use crate::receive::{attach, place};
 use crate::segments::fill;
 use crate::work::{change, check_length, check_place, claim, create_file, record, remove_file};
 

@@ -9,7 +9,7 @@ use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, StatusCode};
 use sha1::Digest as _;
 
-use crate::failure::UploadFailure;
+use crate::failure::{UploadFailure, stopping};
 use crate::front::Tus;
 use crate::headers::CHECKSUM;
 use crate::open::{Claimed, key};
@@ -296,14 +296,6 @@ fn cut_off(end: End) -> ApiError {
         ),
         End::Flow(_) => ApiError::bad_request("The body could not be read."),
     }
-}
-
-pub(crate) fn stopping() -> ApiError {
-    ApiError::later(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "The server is stopping.",
-        5,
-    )
 }
 
 fn too_long() -> ApiError {

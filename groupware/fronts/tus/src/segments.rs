@@ -17,10 +17,9 @@ use groupware_http::{ApiError, Owner, Streams};
 use groupware_service::Service;
 use groupware_store::CommitError;
 
-use crate::failure::UploadFailure;
+use crate::failure::{UploadFailure, stopping};
 use crate::front::Tus;
 use crate::open::Claimed;
-use crate::receive::stopping;
 
 /// How often segments are looked for that other servers have put together meanwhile.
 const TRIES: u32 = 3;
