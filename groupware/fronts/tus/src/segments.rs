@@ -223,7 +223,7 @@ pub(crate) async fn fill(
 ) -> Result<Copy, UploadFailure> {
     let segments = Arc::clone(segments);
     let fill = move || read_segments(&mut copy, &*segments, &listed).map(|()| copy);
-    Ok(front.streams.disk.work(fill).await?.map_err(unread)?)
+    front.streams.disk.work(fill).await?.map_err(unread)
 }
 
 fn read_segments(

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Barrier, Mutex};
+use std::thread;
 use std::time::Duration;
 
 use groupware_content::{
@@ -16,7 +17,7 @@ use groupware_http::{Owner, Streams};
 use groupware_people::{Account, Credentials, UserName};
 use groupware_runtime::Caller;
 use groupware_service::{Service, Settings};
-use groupware_store::{Snapshot, Store};
+use groupware_store::{Batch, Snapshot, Store};
 
 use crate::front::Tus;
 use crate::open::OpenUploads;
@@ -62,7 +63,7 @@ pub(crate) fn begin_as(store: &Store, bits: u128, change: impl FnOnce(&mut NewUp
     change(&mut new);
     let begun = store.read(|snapshot| documents::begin(&context(snapshot, bits), &new));
     let begun = begun.unwrap();
-    store.commit_blocking(begun.batch).unwrap();
+    commit(store, begun.batch);
     begun.outcome
 }
 
@@ -73,7 +74,7 @@ pub(crate) fn new_upload(store: &Store, bits: u128) -> NewUpload {
     let made = store
         .read(|snapshot| documents::create(&context(snapshot, !bits), &database, fields.clone()));
     let made = made.unwrap();
-    store.commit_blocking(made.batch).unwrap();
+    commit(store, made.batch);
     NewUpload {
         place: documents::ItemPath {
             database,
@@ -88,6 +89,13 @@ pub(crate) fn new_upload(store: &Store, bits: u128) -> NewUpload {
         is_segmented: false,
         metadata: String::new(),
     }
+}
+
+/// Commits on a thread that runs no asynchronous tasks, since it may have to wait for others.
+fn commit(store: &Store, batch: Batch) {
+    let committed =
+        thread::scope(|scope| scope.spawn(|| store.commit_blocking(batch)).join().unwrap());
+    committed.unwrap();
 }
 
 /// An object store in memory.
