@@ -12,6 +12,12 @@ const JSON: &str = "application/json";
 const HTML: &str = "text/html";
 const EVENTS: &str = "text/event-stream";
 
+/// A private key of Ed25519, published in RFC 8410, section 10.3.
+const SIGNING_KEY: &str = "-----BEGIN PRIVATE KEY-----
+MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC
+-----END PRIVATE KEY-----
+";
+
 /// A status, a type, further headers, and a body.
 type Answer = (u16, &'static str, &'static str, &'static str);
 
@@ -46,6 +52,13 @@ fn answer(method: &str, path: &str) -> Answer {
             "Location: /orders/7\r\nServer-Timing-Ms: 12\r\n",
             "{\"state\":\"open\",\"order\":7,\"queue\":{\"length\":3}}",
         ),
+        ("GET", "/orders/7/price") => (
+            200,
+            JSON,
+            "",
+            "{\"total\":9.5,\"discount\":null,\"currency\":\"EUR\"}",
+        ),
+        ("POST", "/graphql") => (200, JSON, "", "{\"data\":{\"me\":{\"name\":\"ada\"}}}"),
         ("POST", "/events" | "/photos" | "/v1/sessions") => (201, JSON, "", "{\"token\":\"t\"}"),
         ("POST", "/reports" | "/jobs") => (202, JSON, "Location: /jobs/7\r\n", "{\"id\":7}"),
         ("POST", "/v1/chat/completions") => (200, EVENTS, "", "data: It\n\ndata: [DONE]\n\n"),
@@ -167,9 +180,18 @@ fn a_user_goes_through_each_example_and_all_is_as_it_says() {
                     "API_TOKEN",
                     "API_KEY",
                     "JWT_KEY",
+                    "AWS_ACCESS_KEY_ID",
+                    "AWS_SECRET_ACCESS_KEY",
+                    "AWS_SESSION_TOKEN",
+                    "SIGNING_KEY_ID",
+                    "CONSUMER_KEY",
+                    "CONSUMER_SECRET",
+                    "TOKEN",
+                    "TOKEN_SECRET",
                 ]
                 .map(|name| (name, "sesame")),
             )
+            .env("SIGNING_KEY", SIGNING_KEY)
             .stdin(Stdio::null())
             .output()
             .expect("it runs");
