@@ -53,13 +53,7 @@ sign:
   hmac:
     key: "{{ secret('API_KEY') }}"
     encoding: base64
-    over: "{{ method }}
-{{ path }}
-{{ query_sorted }}
-{{ host }}
-{{ timestamp }}
-{{ nonce }}
-{{ body_sha256 }}"
+    over: "{{ method }}\n{{ path }}\n{{ query_sorted }}\n{{ host }}\n{{ timestamp }}\n{{ nonce }}\n{{ body_sha256 }}"
     headers: { X-Timestamp: "{{ timestamp }}", X-Nonce: "{{ nonce }}", X-Sum: "{{ signature }}", X-User: "{{ index }}" }
 session:
   steps:

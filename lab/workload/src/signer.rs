@@ -25,13 +25,19 @@ pub struct Signer {
     body_sha256: Option<Box<str>>,
 }
 
+/// Whether a text has this word: `body_sha256` isn't `body`, which a request with a binary file doesn't have as text.
+fn has_word(text: &str, word: &str) -> bool {
+    let of_words = |c: char| c.is_alphanumeric() || c == '_';
+    text.split(|c| !of_words(c)).any(|one| one == word)
+}
+
 impl Signer {
     /// What signs a request, if anything does.
     #[must_use]
     pub fn new(request: &Request, files: &[Attached], variables: &[String]) -> Option<Box<Self>> {
         let sign = request.sign.as_deref()?.clone();
         let named = PARTS.map(|part| match &sign {
-            Sign::Hmac(hmac) => hmac.parts().any(|text| text.source().contains(part)),
+            Sign::Hmac(hmac) => hmac.parts().any(|text| has_word(text.source(), part)),
             Sign::Oauth1(_) => part == "nonce",
             Sign::AwsSigv4(_) | Sign::HttpSignature(_) => false,
         });
