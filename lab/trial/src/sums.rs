@@ -562,6 +562,10 @@ impl Merge {
             Series::Lateness if in_hold => return self.lateness.add_sparse(times),
             Series::Loop if in_hold => return self.loop_lag.add_sparse(times),
             Series::Session => return self.sessions.add_sparse(times),
+            Series::Measure { step, place } if in_hold => {
+                let kept = self.measures.entry((step, place)).or_default();
+                return kept.add_sparse(times);
+            }
             Series::Lateness
             | Series::Loop
             | Series::Measure { .. }
