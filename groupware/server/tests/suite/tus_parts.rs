@@ -146,8 +146,8 @@ fn what_is_set_aside_grows_with_what_comes() {
     let told = [("upload-length", "31457280")];
     assert_eq!(ada.patch(&first, 30 << 20, &told, b"").status, 204);
     assert_eq!(ada.attachments(), 1);
-    assert_eq!(ada.create("8000000", &[], b"").status, 201);
-    assert_error(&ada.create("2600000", &[], b""), 507);
+    assert_eq!(ada.create("9000000", &[], b"").status, 201);
+    assert_error(&ada.create("2000000", &[], b""), 507);
 }
 
 #[test]
