@@ -174,7 +174,7 @@ impl Quotas {
             false => HashMap::new(),
         };
         if self.is_bounded() {
-            self.note_removals(batch);
+            self.note_removals(batch, &added);
         }
         let mut full = BTreeSet::new();
         for (mailbox, added) in &mut added {
@@ -310,13 +310,18 @@ impl Quotas {
         counts.insert(Arc::clone(mailbox), count);
     }
 
-    /// Mailboxes from which a batch removes something may have room again.
-    fn note_removals(&self, batch: &Batch) {
+    /// Mailboxes from which a batch removes something, or whose own counts it lowers, may have room again.
+    fn note_removals(&self, batch: &Batch, added: &HashMap<&Arc<str>, Added>) {
+        let deletes = batch.ops.iter().filter_map(|op| match op {
+            Op::Delete { partition, .. } | Op::DeleteRange { partition, .. } => Some(partition),
+            _ => None,
+        });
+        let lowered = added
+            .iter()
+            .filter(|(_, one)| one.mail < 0 || one.documents < 0);
         let mut counts = self.lock();
-        for op in &batch.ops {
-            if let Op::Delete { partition, .. } | Op::DeleteRange { partition, .. } = op
-                && let Some(count) = counts.get_mut(partition)
-            {
+        for mailbox in deletes.chain(lowered.map(|(mailbox, _)| *mailbox)) {
+            if let Some(count) = counts.get_mut(mailbox) {
                 count.is_less = true;
             }
         }
@@ -652,6 +657,12 @@ mod tests {
             check(&store, &quotas, &new("ada", "d/d/x/2", 2), START),
             full
         );
+        // What is set aside for an upload and isn't needed is free at once.
+        let mut settled = Batch::new();
+        settled.put("ada", "d/q", usage(1000));
+        assert_eq!(check(&store, &quotas, &settled, START), Ok(()));
+        store.commit(settled).await.unwrap();
+        assert_eq!(changed(3100, 1500), Ok(()));
     }
 
     #[tokio::test]
