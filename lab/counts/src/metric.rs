@@ -28,6 +28,27 @@ pub enum Metric {
 }
 
 impl Metric {
+    /// All of them, by their names in studies and results.
+    pub const NAMED: [(&'static str, Self); 9] = [
+        ("response_time", Self::ResponseTime),
+        ("service_time", Self::ServiceTime),
+        ("first_event", Self::FirstEvent),
+        ("between_events", Self::BetweenEvents),
+        ("transaction_time", Self::TransactionTime),
+        ("transaction_elapsed", Self::TransactionElapsed),
+        ("error_rate", Self::ErrorRate),
+        ("resends", Self::Resends),
+        ("throughput", Self::Throughput),
+    ];
+
+    /// The metric of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let mut all = Self::NAMED.into_iter();
+        all.find(|(known, _)| *known == name)
+            .map(|(_, metric)| metric)
+    }
+
     /// Returns true if it is a time, with quantiles and in milliseconds.
     #[must_use]
     pub fn is_time(self) -> bool {
@@ -70,5 +91,19 @@ impl Aggregate {
             Self::Median => Some(0.5),
             Self::Mean | Self::Min | Self::Max | Self::Rate => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_serialized_form() {
+        for (name, metric) in Metric::NAMED {
+            assert_eq!(serde_json::to_value(metric).unwrap(), name);
+            assert_eq!(Metric::named(name), Some(metric));
+        }
+        assert_eq!(Metric::named("latency"), None);
     }
 }

@@ -12,13 +12,9 @@ use crate::attempts::Limits;
 use crate::model::{Times, TransactionAnalysis};
 use crate::sums::{Hold, Names, StepSum, Sums};
 
-/// The transactions of a trial. Empty of archives of earlier versions.
+/// The transactions of a trial, by their places in its archive. Empty where it has counted none.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Transactions {
-    /// In the order of the archive.
-    names: Vec<String>,
-    by_name: BTreeMap<String, Of>,
-}
+pub(crate) struct Transactions(Vec<(String, Of)>);
 
 /// What the transactions of one name add up to.
 #[derive(Debug, Clone, Default)]
@@ -43,56 +39,58 @@ pub(crate) fn transactions(
     data: &TrialData,
     hold: &Hold,
 ) -> Result<Transactions, MergeError> {
-    let name = |place: u16| manifest.transactions.get(usize::from(place)).cloned();
-    let mut all: BTreeMap<String, Of> = BTreeMap::new();
-    for window in &data.windows {
+    let windows = &data.windows;
+    if windows.iter().all(|window| window.transactions.is_empty()) {
+        return Ok(Transactions::default());
+    }
+    let mut all = vec![Of::default(); manifest.transactions.len()];
+    for window in windows {
         let in_hold = hold.contains(window.start_ms, window.end_ms);
         for (place, line) in &window.transactions {
-            let Some(name) = name(*place) else { continue };
-            let of = all.entry(name).or_default();
+            let Some(of) = all.get_mut(usize::from(*place)) else {
+                continue;
+            };
             of.whole.add(names, line);
             if in_hold {
                 of.hold.add(names, line);
             }
         }
     }
-    let mut merged: BTreeMap<String, [[Merger; 2]; 2]> = BTreeMap::new();
+    let mut merged: BTreeMap<(u16, bool, Outcome), Merger> = BTreeMap::new();
     let mut times = Sparse::default();
-    for interval in &data.hlog {
-        let Series::Transaction {
+    for interval in data.hlog.iter().filter(|one| hold.contains_interval(one)) {
+        if let Series::Transaction {
             transaction,
             outcome,
             elapsed,
         } = interval.series
-        else {
-            continue;
-        };
-        let Some(name) = name(transaction) else {
-            continue;
-        };
-        if outcome != Outcome::Error && hold.contains_interval(interval) {
+        {
             interval.read_counts(&mut times);
-            let of = &mut merged.entry(name).or_default()[usize::from(elapsed)];
-            of[usize::from(outcome == Outcome::Unanswered)].add_sparse(&times)?;
+            let merger = merged.entry((transaction, elapsed, outcome)).or_default();
+            merger.add_sparse(&times)?;
         }
     }
-    for (name, times) in merged {
-        let of = all.entry(name).or_default();
-        let [[time, time_so_far], [elapsed, elapsed_so_far]] =
-            times.map(|both| both.map(|one| Hist::from(one.into_merged())));
-        (of.time, of.elapsed) = (time, elapsed);
-        of.unfinished = [time_so_far, elapsed_so_far];
+    for ((place, elapsed, outcome), merger) in merged {
+        let Some(of) = all.get_mut(usize::from(place)) else {
+            continue;
+        };
+        let times = match (outcome, elapsed) {
+            (Outcome::Ok, false) => &mut of.time,
+            (Outcome::Ok, true) => &mut of.elapsed,
+            (Outcome::Unanswered, _) => &mut of.unfinished[usize::from(elapsed)],
+            (Outcome::Error, _) => continue,
+        };
+        *times = merger.into_merged().into();
     }
-    Ok(Transactions {
-        names: manifest.transactions.clone(),
-        by_name: all,
-    })
+    let names = manifest.transactions.iter().cloned();
+    Ok(Transactions(names.zip(all).collect()))
 }
 
 impl Transactions {
     /// Those of this name as attempts: completed ones are answered, those under way at the end have no response.
     pub(crate) fn attempts(&self, name: &str, sums: &Sums, limits: Limits<'_>) -> Attempts {
-        let of = self.by_name.get(name).cloned().unwrap_or_default();
+        let mut named = self.0.iter().filter(|(one, _)| one == name);
+        let of = named.next().map(|(_, of)| of.clone()).unwrap_or_default();
         let [unfinished, elapsed_so_far] = of.unfinished;
         Attempts {
             over_limit: (of.hold.over_limit, limits.time_limit_ms.unwrap_or_default()),
@@ -109,22 +107,16 @@ impl Transactions {
 
     /// Their figures.
     pub(crate) fn analysis(&self, sums: &Sums) -> Vec<TransactionAnalysis> {
-        if self.by_name.is_empty() {
-            return Vec::new();
-        }
-        let one = |name: &String| {
-            let of = self.by_name.get(name).cloned().unwrap_or_default();
-            TransactionAnalysis {
-                name: name.clone(),
-                completed: of.whole.ok,
-                failed: of.whole.failed() + of.whole.over_limit + of.whole.turned_away,
-                skipped: of.whole.skipped,
-                unfinished: of.whole.unanswered,
-                completed_per_s: sums.hold.per_s(of.hold.ok),
-                time_ms: Times::of(&of.time),
-                elapsed_ms: Times::of(&of.elapsed),
-            }
+        let one = |(name, of): &(String, Of)| TransactionAnalysis {
+            name: name.clone(),
+            completed: of.whole.ok,
+            failed: of.whole.failed() + of.whole.over_limit + of.whole.turned_away,
+            skipped: of.whole.skipped,
+            unfinished: of.whole.unanswered,
+            completed_per_s: sums.hold.per_s(of.hold.ok),
+            time_ms: Times::of(&of.time),
+            elapsed_ms: Times::of(&of.elapsed),
         };
-        self.names.iter().map(one).collect()
+        self.0.iter().map(one).collect()
     }
 }

@@ -141,6 +141,11 @@ impl Fields {
             return Err(Skip::Format);
         }
         let (moment, point) = self.moment(&line).ok_or(Skip::Moment)?;
+        // Who says how long requests took wants it taken off.
+        let point = match self.own("took") {
+            Some(_) if point == Point::Unknown => Point::End,
+            _ => point,
+        };
         let mut entry = Entry {
             moment: Some(Moment::any(&moment).ok_or(Skip::Moment)?),
             ..Entry::default()

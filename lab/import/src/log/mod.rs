@@ -306,11 +306,6 @@ impl Import<'_> {
             return Err(Skip::Method);
         }
         self.tally.drop_values(target.dropped);
-        let names_took = self.options.fields.iter().any(|(name, _)| name == "took");
-        let point = match point {
-            Point::Unknown if names_took => Point::End,
-            known => known,
-        };
         let shift = match (point, entry.took_us) {
             (Point::End, Some(took)) => -took,
             (Point::End, None) => {

@@ -85,17 +85,8 @@ impl Parts {
     fn parse(text: &str) -> Option<Self> {
         let end = text.find(['{', '.']).unwrap_or(text.len());
         let (name, rest) = text.split_at(end);
-        let metric = match name {
-            "response_time" => Metric::ResponseTime,
-            "service_time" => Metric::ServiceTime,
-            "first_event" => Metric::FirstEvent,
-            "between_events" => Metric::BetweenEvents,
-            "transaction_time" => Metric::TransactionTime,
-            "transaction_elapsed" => Metric::TransactionElapsed,
-            "error_rate" => Metric::ErrorRate,
-            "throughput" => Metric::Throughput,
-            _ => return None,
-        };
+        // Resends are counted for all steps together, and are a measure of their own.
+        let metric = Metric::named(name).filter(|metric| *metric != Metric::Resends)?;
         let (scope, figure) = match rest.strip_prefix('{') {
             Some(inside) => {
                 let (inside, figure) = inside.rsplit_once('}')?;

@@ -51,37 +51,16 @@ fn threshold_key(
     parts: &Parts,
     problems: &mut Problems,
 ) -> Option<(Metric, Scope)> {
-    const METRICS: &[&str] = &[
-        "response_time",
-        "service_time",
-        "first_event",
-        "between_events",
-        "transaction_time",
-        "transaction_elapsed",
-        "error_rate",
-        "resends",
-        "throughput",
-    ];
     let (name, rest) = match key.value.split_once('{') {
         Some((name, rest)) => (name, Some(rest)),
         None => (key.value.as_str(), None),
     };
-    let metric = match name.trim() {
-        "response_time" => Metric::ResponseTime,
-        "service_time" => Metric::ServiceTime,
-        "first_event" => Metric::FirstEvent,
-        "between_events" => Metric::BetweenEvents,
-        "transaction_time" => Metric::TransactionTime,
-        "transaction_elapsed" => Metric::TransactionElapsed,
-        "error_rate" => Metric::ErrorRate,
-        "resends" => Metric::Resends,
-        "throughput" => Metric::Throughput,
-        other => {
-            let (message, help) = unknown_name("metric", other, METRICS);
-            let error = TextError::new(message, 0..name.len()).help(help);
-            problems.push(key.span.text_problem("threshold", &key.value, &error));
-            return None;
-        }
+    let Some(metric) = Metric::named(name.trim()) else {
+        let names = Metric::NAMED.map(|(known, _)| known);
+        let (message, help) = unknown_name("metric", name.trim(), &names);
+        let error = TextError::new(message, 0..name.len()).help(help);
+        problems.push(key.span.text_problem("threshold", &key.value, &error));
+        return None;
     };
     let scope = scope(&key.value, metric, rest, parts);
     let noted = |error: TextError| {
