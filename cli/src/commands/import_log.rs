@@ -1,13 +1,11 @@
 //! `plimsoll import log`: the log of a server as load.
 
-use std::fs::{File, Permissions};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
 use lab_import::log::{self, FORMATS, LogError, LogOptions};
-use tempfile::NamedTempFile;
 
 use crate::beginning::LogArgs;
 use crate::commands::{print, written};
@@ -70,32 +68,34 @@ fn options(args: &LogArgs, name: String, shown: &str) -> Result<LogOptions, Fail
     })
 }
 
+/// What went wrong: with the log, or with the file of rows.
 enum Fault {
     Log(LogError),
     Rows(io::Error),
 }
 
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Self::Rows(error)
+    }
+}
+
+impl From<LogError> for Fault {
+    fn from(error: LogError) -> Self {
+        match error {
+            LogError::Rows(error) => Self::Rows(error),
+            other => Self::Log(other),
+        }
+    }
+}
+
 /// Writes the rows whole, or leaves what was there.
 fn rows_of(args: &LogArgs, options: &LogOptions, path: &Path) -> Result<log::ImportedLog, Fault> {
     let mut log = open(&args.file).map_err(|error| Fault::Log(error.into()))?;
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let file = tempfile::Builder::new()
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(folder.unwrap_or(Path::new(".")))
-        .map_err(Fault::Rows)?;
-    let mut rows = BufWriter::with_capacity(BUFFER, file);
-    let imported = log::import(&mut *log, options, &mut rows).map_err(Fault::Log)?;
-    keep(rows, path).map_err(Fault::Rows)?;
-    Ok(imported)
-}
-
-fn keep(rows: BufWriter<NamedTempFile>, path: &Path) -> io::Result<()> {
-    let file = rows.into_inner().map_err(io::IntoInnerError::into_error)?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
+    written::replace_by(path, |file| {
+        let mut rows = BufWriter::with_capacity(BUFFER, file);
+        Ok(log::import(&mut *log, options, &mut rows)?)
+    })
 }
 
 /// A log, unpacked where it is compressed (RFC 1952, section 2.3.1).
@@ -123,6 +123,6 @@ fn failure(shown: &str, error: &LogError) -> Failure {
         LogError::Nothing { .. } => {
             failure.hint("--methods and --host say which requests are taken")
         }
-        LogError::Io(_) | LogError::Format(_) => failure,
+        LogError::Io(_) | LogError::Rows(_) | LogError::Format(_) => failure,
     }
 }

@@ -1,6 +1,6 @@
 //! Files that a command writes for a person, and never over others unless it is told to.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -27,6 +27,14 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
 
 /// The same, for who says otherwise what could not be written. Who does it at the same moment does it whole, too.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace_by(path, |file| file.write_all(bytes))
+}
+
+/// The same with what `fill` writes; its failure leaves what was there.
+pub(crate) fn replace_by<T, E: From<io::Error>>(
+    path: &Path,
+    fill: impl FnOnce(&mut File) -> Result<T, E>,
+) -> Result<T, E> {
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
@@ -35,10 +43,10 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = tempfile::Builder::new()
         .permissions(permissions)
         .tempfile_in(folder.unwrap_or(Path::new(".")))?;
-    file.write_all(bytes)?;
+    let made = fill(file.as_file_mut())?;
     file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
+    file.persist(path).map_err(io::Error::from)?;
+    Ok(made)
 }
 
 pub(crate) fn failure(path: &Path, error: &io::Error) -> Failure {

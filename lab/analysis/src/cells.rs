@@ -229,14 +229,10 @@ fn tags(valid: &[&TrialAnalysis]) -> Vec<TagSummary> {
     first.iter().enumerate().map(summary).collect()
 }
 
-/// Trials of a cell have the same transactions, but for those that none of a trial's users got to.
+/// Trials of a cell have the same transactions, or none if nothing was counted.
 fn transactions(valid: &[&TrialAnalysis]) -> Vec<TransactionSummary> {
-    let mut names: Vec<&str> = Vec::new();
-    for one in valid.iter().flat_map(|trial| &trial.named_transactions) {
-        if !names.contains(&one.name.as_str()) {
-            names.push(&one.name);
-        }
-    }
+    let mut each = valid.iter().map(|trial| &trial.named_transactions);
+    let names = each.find(|all| !all.is_empty());
     let summary = |name: &str| {
         let all = valid.iter().flat_map(|trial| &trial.named_transactions);
         let all = all.filter(|one| one.name == name);
@@ -251,7 +247,8 @@ fn transactions(valid: &[&TrialAnalysis]) -> Vec<TransactionSummary> {
             elapsed_ms: times(all.map(|one| one.elapsed_ms)),
         }
     };
-    names.into_iter().map(summary).collect()
+    let names = names.into_iter().flatten();
+    names.map(|one| summary(&one.name)).collect()
 }
 
 /// Trials of a cell measure the same.

@@ -5,14 +5,18 @@
 //! the answered requests alone would praise a server for each request that it refuses at once.
 
 use std::fmt;
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use lab_stats::{histogram, needed_sample, quantile, ratio};
 
 use crate::{Aggregate, Hist, Metric, StepCounts};
 
-/// Stands for an attempt that is slower than any limit, µs: twice the longest time that a recorder keeps, a day.
-const BEYOND_US: u64 = 48 * 3_600_000_000;
+/// The longest time that is recorded; a longer one counts as this.
+pub const LONGEST: Duration = Duration::from_hours(24);
+
+/// Stands for an attempt that is slower than any limit, µs.
+const BEYOND_US: u64 = 2 * LONGEST.as_micros() as u64;
 /// Values above this stand for such an attempt, within the histogram's precision.
 const ANSWERED_US: u64 = BEYOND_US / 4 * 3;
 
@@ -203,7 +207,7 @@ impl Attempts {
                 _ => &self.unanswered,
             },
             timeout_ms: match metric {
-                Metric::TransactionTime | Metric::TransactionElapsed => self.longest_ms(metric),
+                time if time.is_of_transactions() => self.longest_ms(metric),
                 _ => self.timeout_ms,
             },
         };

@@ -14,7 +14,7 @@ mod step;
 mod transaction;
 mod window;
 
-pub use attempts::{Attempts, NoFigure, Value};
+pub use attempts::{Attempts, LONGEST, NoFigure, Value};
 pub use class::{ErrorClass, ErrorCounts};
 pub use hist::Hist;
 pub use metric::{Aggregate, Metric};

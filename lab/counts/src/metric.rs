@@ -49,6 +49,18 @@ impl Metric {
             .map(|(_, metric)| metric)
     }
 
+    /// Returns true if only transactions have it.
+    #[must_use]
+    pub fn is_of_transactions(self) -> bool {
+        matches!(self, Self::TransactionTime | Self::TransactionElapsed)
+    }
+
+    /// Returns true if transactions have it, perhaps beside requests.
+    #[must_use]
+    pub fn suits_transactions(self) -> bool {
+        self.is_of_transactions() || matches!(self, Self::ErrorRate | Self::Throughput)
+    }
+
     /// Returns true if it is a time, with quantiles and in milliseconds.
     #[must_use]
     pub fn is_time(self) -> bool {

@@ -6,7 +6,7 @@
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use lab_counts::Hist;
+use lab_counts::{Hist, LONGEST};
 
 use crate::event::{MAX_RECORDED, Slowest, Window};
 use crate::examples::Examples;
@@ -484,9 +484,6 @@ impl Recorder {
     }
 }
 
-/// The longest time of a transaction; longer ones are recorded as this.
-const LONGEST_TRANSACTION: Duration = Duration::from_secs(24 * 3600);
-
 fn record_transaction(window: &mut Window, sample: TransactionSample) {
     let TransactionSample {
         place,
@@ -498,15 +495,15 @@ fn record_transaction(window: &mut Window, sample: TransactionSample) {
     match outcome {
         Outcome::Completed => {
             of.counts.ok += 1;
-            record_within(&mut of.time, time, LONGEST_TRANSACTION);
-            record_within(&mut of.elapsed, elapsed, LONGEST_TRANSACTION);
+            record_within(&mut of.time, time, LONGEST);
+            record_within(&mut of.elapsed, elapsed, LONGEST);
         }
         Outcome::Skipped => of.counts.skipped += 1,
         Outcome::Failed(class) => of.counts.errors[class] += 1,
         Outcome::Unfinished => {
             of.counts.unanswered += 1;
-            record_within(&mut of.unfinished_time, time, LONGEST_TRANSACTION);
-            record_within(&mut of.unfinished_elapsed, elapsed, LONGEST_TRANSACTION);
+            record_within(&mut of.unfinished_time, time, LONGEST);
+            record_within(&mut of.unfinished_elapsed, elapsed, LONGEST);
         }
     }
 }

@@ -56,6 +56,31 @@ impl Encoding {
             Self::Base64Url => URL_SAFE_NO_PAD.encode(bytes),
         }
     }
+
+    /// Appends the same text, without a buffer of its own for a hash or most keys.
+    pub(crate) fn push(self, bytes: &[u8], out: &mut Vec<u8>) {
+        const SHORT: usize = 64;
+        let mut room = [0; SHORT * 2];
+        let engine = match self {
+            Self::Hex => {
+                for chunk in bytes.chunks(SHORT) {
+                    let digits = &mut room[..chunk.len() * 2];
+                    hex::encode_to_slice(chunk, digits).expect("two digits a byte");
+                    out.extend_from_slice(digits);
+                }
+                return;
+            }
+            Self::Base64 => &STANDARD,
+            Self::Base64Url => &URL_SAFE_NO_PAD,
+        };
+        match bytes.len() <= SHORT {
+            true => {
+                let written = engine.encode_slice(bytes, &mut room).unwrap_or_default();
+                out.extend_from_slice(&room[..written]);
+            }
+            false => out.extend_from_slice(engine.encode(bytes).as_bytes()),
+        }
+    }
 }
 
 /// The bytes of a text in base64 of either alphabet; line breaks are passed over.

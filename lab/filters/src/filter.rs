@@ -4,9 +4,6 @@
 
 use std::borrow::Cow;
 
-use base64::Engine;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-
 use crate::encoding::{self, Encoding};
 use crate::escape::push_url;
 use crate::hash::{Hash, digest, hmac};
@@ -72,17 +69,9 @@ impl Filter {
         let hash = hash.unwrap_or("sha256");
         let hash =
             Hash::named(hash).ok_or_else(|| unknown("hash", hash, &Hash::ALL.map(Hash::name)))?;
-        if hash == Hash::Md5 {
-            return Err("HMAC by MD5 is not supported: use `sha1` or `sha256`".to_owned());
-        }
+        hash.keyed()?;
         let output = output.map_or(Ok(Output::default()), Output::named)?;
         Ok(Self::Hmac(hash, output))
-    }
-
-    /// Whether it takes a key.
-    #[must_use]
-    pub fn takes_key(self) -> bool {
-        matches!(self, Self::Hmac(..))
     }
 
     /// Whether what it gives is a text whatever its input is.
@@ -116,7 +105,7 @@ impl Filter {
                 let sum = hmac(hash, key, hashed(input)?)?;
                 output.push(sum.as_ref(), out);
             }
-            Self::Encode(encoding) => push_encoded(encoding, input, out),
+            Self::Encode(encoding) => encoding.push(input, out),
             Self::UrlEncode => {
                 let text = std::str::from_utf8(input).map_err(|_| {
                     "these are bytes, and no text: encode them by `base64` or `hex`".to_owned()
@@ -161,40 +150,9 @@ impl Output {
 
     fn push(self, sum: &[u8], out: &mut Vec<u8>) {
         match self {
-            Self::Text(encoding) => push_encoded(encoding, sum, out),
+            Self::Text(encoding) => encoding.push(sum, out),
             Self::Raw => out.extend_from_slice(sum),
         }
-    }
-}
-
-/// Appends the text of these bytes.
-fn push_encoded(encoding: Encoding, bytes: &[u8], out: &mut Vec<u8>) {
-    // Room for a hash and for most keys, so that no buffer is made for them.
-    const SHORT: usize = 64;
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    if encoding == Encoding::Hex {
-        out.reserve(bytes.len() * 2);
-        for chunk in bytes.chunks(SHORT) {
-            let mut digits = [0; SHORT * 2];
-            for (pair, byte) in digits.chunks_exact_mut(2).zip(chunk) {
-                pair[0] = DIGITS[usize::from(byte >> 4)];
-                pair[1] = DIGITS[usize::from(byte & 15)];
-            }
-            out.extend_from_slice(&digits[..chunk.len() * 2]);
-        }
-        return;
-    }
-    let engine = match encoding {
-        Encoding::Base64Url => &URL_SAFE_NO_PAD,
-        _ => &STANDARD,
-    };
-    let mut room = [0; SHORT * 2];
-    match bytes.len() <= SHORT {
-        true => {
-            let written = engine.encode_slice(bytes, &mut room).unwrap_or_default();
-            out.extend_from_slice(&room[..written]);
-        }
-        false => out.extend_from_slice(engine.encode(bytes).as_bytes()),
     }
 }
 

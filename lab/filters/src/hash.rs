@@ -3,7 +3,7 @@
 use md5::{Digest, Md5};
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, SHA256, SHA384, SHA512};
 use ring::hmac::{
-    HMAC_SHA1_FOR_LEGACY_USE_ONLY, HMAC_SHA256, HMAC_SHA384, HMAC_SHA512, Key, Tag, sign,
+    Algorithm, HMAC_SHA1_FOR_LEGACY_USE_ONLY, HMAC_SHA256, HMAC_SHA384, HMAC_SHA512, Key, Tag, sign,
 };
 
 use schemars::JsonSchema;
@@ -54,6 +54,22 @@ impl Hash {
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.name() == name)
     }
+
+    /// Of a keyed hash.
+    ///
+    /// # Errors
+    /// MD5 is no hash for it here.
+    pub(crate) fn keyed(self) -> Result<Algorithm, String> {
+        Ok(match self {
+            Self::Md5 => {
+                return Err("HMAC by MD5 is not supported: use `sha1` or `sha256`".to_owned());
+            }
+            Self::Sha1 => HMAC_SHA1_FOR_LEGACY_USE_ONLY,
+            Self::Sha256 => HMAC_SHA256,
+            Self::Sha384 => HMAC_SHA384,
+            Self::Sha512 => HMAC_SHA512,
+        })
+    }
 }
 
 /// Gives the hash of these bytes to `take`.
@@ -79,12 +95,5 @@ pub fn sha256(bytes: &[u8]) -> String {
 /// # Errors
 /// MD5 is no hash for it here.
 pub(crate) fn hmac(hash: Hash, key: &[u8], bytes: &[u8]) -> Result<Tag, String> {
-    let algorithm = match hash {
-        Hash::Md5 => return Err("HMAC by MD5 is not supported: use `sha1` or `sha256`".to_owned()),
-        Hash::Sha1 => HMAC_SHA1_FOR_LEGACY_USE_ONLY,
-        Hash::Sha256 => HMAC_SHA256,
-        Hash::Sha384 => HMAC_SHA384,
-        Hash::Sha512 => HMAC_SHA512,
-    };
-    Ok(sign(&Key::new(algorithm, key), bytes))
+    Ok(sign(&Key::new(hash.keyed()?, key), bytes))
 }

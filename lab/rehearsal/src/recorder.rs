@@ -99,7 +99,7 @@ impl Recorder {
             false => Secrets::default(),
         };
         for sign in requests.iter().filter_map(|one| one.asked.sign.as_ref()) {
-            secrets.signed_by(sign.secret_headers(|text, name| text.source().contains(name)));
+            secrets.signed_by(sign.secret_headers(Template::names));
         }
         Self {
             requests,

@@ -35,7 +35,11 @@ pub(crate) fn attempts(
             narrowed = sums.of_steps(std::slice::from_ref(name))?;
             &narrowed
         }
-        _ => sums,
+        Scope::All
+        | Scope::Stage(_)
+        | Scope::Population(_)
+        | Scope::Tag(_)
+        | Scope::Transaction(_) => sums,
     };
     let (mut hold, mut whole) = (sums.hold.step(), sums.whole.step());
     let mut unanswered = Hist::from(sums.unanswered()?);

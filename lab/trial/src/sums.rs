@@ -509,7 +509,7 @@ pub(crate) fn answers_by_part(
     {
         let (start_ms, end_ms) = (interval.start_ms as f64, interval.end_ms as f64);
         let at = (f64::midpoint(start_ms, end_ms) - hold.start_ms) / part_ms;
-        if hold.contains(start_ms, end_ms)
+        if hold.contains_interval(interval)
             && let Some(merger) = mergers.get_mut(at as usize)
         {
             interval.read_counts(&mut times);

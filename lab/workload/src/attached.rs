@@ -4,6 +4,7 @@
 use std::fmt;
 use std::io;
 
+use lab_filters::sha256;
 use serde::{Deserialize, Serialize};
 
 use crate::data::Bytes;
@@ -72,10 +73,4 @@ impl fmt::Debug for Attached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({} bytes, {})", self.name, self.length, self.sha256)
     }
-}
-
-/// SHA-256 in hex.
-#[must_use]
-pub fn sha256(bytes: &[u8]) -> String {
-    lab_filters::sha256(bytes)
 }

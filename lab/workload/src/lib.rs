@@ -37,7 +37,7 @@ mod user;
 mod wait;
 mod windows;
 
-pub use attached::{Attached, MAX_ATTACHED_BYTES, sha256};
+pub use attached::{Attached, MAX_ATTACHED_BYTES};
 pub use capture::{Capture, CaptureSource, Pattern, PatternError};
 pub use control::{
     Control, Group, MAX_TRANSACTION_LEVELS, Retry, SESSION, Transaction, Until, Visitor,
@@ -45,7 +45,6 @@ pub use control::{
 pub use data::{Bytes, Data, Each, Table, TableError};
 pub use expectation::{Comparison, Expectation, JsonState};
 pub use given::{Asked, Given};
-pub use lab_filters::looks_secret;
 pub use lab_filters::sign;
 pub use lab_filters::{
     Descriptors, DescriptorsError, Field, MAX_DESCRIPTOR_BYTES, MAX_READ_BYTES, MessageKind, Method,
@@ -54,6 +53,7 @@ pub use lab_filters::{
     HtmlPath, HtmlPathError, JsonPath, JsonSchema, JsonSchemaError, JsonStep, MAX_SCHEMA_BYTES,
     XmlPath, XmlPathError, compare_numbers, is_json_number, is_same_number, json_text,
 };
+pub use lab_filters::{looks_secret, sha256};
 pub use level::{Level, Parameters};
 pub use load::{LoadKind, LoadSpec, Population, Spacing, TIMEOUT_MS};
 pub use mask::MASK;

@@ -3,9 +3,7 @@
 
 use std::sync::Arc;
 
-use lab_filters::sign::{
-    Header, HmacSign, Moment, Outgoing, PARTS, Sign, hash_of, names_with_parts,
-};
+use lab_filters::sign::{Header, HmacSign, Moment, Outgoing, PARTS, Sign, names_with_parts};
 
 use crate::attached::Attached;
 use crate::model::{Body, Piece, Request};
@@ -19,16 +17,10 @@ pub struct Signer {
     sign: Sign<Template>,
     /// The names that its templates may use.
     names: Arc<[String]>,
-    /// Which of the parts of a request they name.
+    /// Which of the parts of a request the texts of `hmac` name.
     named: [bool; PARTS.len()],
     /// SHA-256 of a body that is one file.
     body_sha256: Option<Box<str>>,
-}
-
-/// Whether a text has this word: `body_sha256` isn't `body`, which a request with a binary file doesn't have as text.
-fn has_word(text: &str, word: &str) -> bool {
-    let of_words = |c: char| c.is_alphanumeric() || c == '_';
-    text.split(|c| !of_words(c)).any(|one| one == word)
 }
 
 impl Signer {
@@ -37,9 +29,8 @@ impl Signer {
     pub fn new(request: &Request, files: &[Attached], variables: &[String]) -> Option<Box<Self>> {
         let sign = request.sign.as_deref()?.clone();
         let named = PARTS.map(|part| match &sign {
-            Sign::Hmac(hmac) => hmac.parts().any(|text| has_word(text.source(), part)),
-            Sign::Oauth1(_) => part == "nonce",
-            Sign::AwsSigv4(_) | Sign::HttpSignature(_) => false,
+            Sign::Hmac(hmac) => hmac.parts().any(|text| text.names(part)),
+            Sign::AwsSigv4(_) | Sign::HttpSignature(_) | Sign::Oauth1(_) => false,
         });
         let body_sha256 = match &request.body {
             Body::Pieces(pieces) => match pieces[..] {
@@ -48,12 +39,11 @@ impl Signer {
             },
             _ => None,
         };
-        let hash = |file: &Attached| hash_of(std::iter::once(&file.content()[..])).into();
         Some(Box::new(Self {
             sign,
             names: names_with_parts(variables).into(),
             named,
-            body_sha256: body_sha256.map(hash),
+            body_sha256: body_sha256.map(|file| file.sha256.as_str().into()),
         }))
     }
 
@@ -72,9 +62,13 @@ impl Signer {
             Sign::Hmac(hmac) => self.by_hmac(hmac, &request, scope)?,
             other => {
                 let rendered = other.try_map(&mut |text| rendered(text, scope))?;
+                let nonce = match other {
+                    Sign::Oauth1(_) => nonce(scope),
+                    _ => String::new(),
+                };
                 let moment = Moment {
                     seconds: scope.now_seconds(),
-                    nonce: &self.nonce(scope),
+                    nonce: &nonce,
                 };
                 rendered.headers(&request, moment).map_err(failed)?
             }
@@ -99,7 +93,7 @@ impl Signer {
             values.push(match part {
                 _ if !is_named => String::new(),
                 "timestamp" => scope.now_seconds().to_string(),
-                "nonce" => self.nonce(scope),
+                "nonce" => nonce(scope),
                 _ => request.part(part).map_err(failed)?,
             });
         }
@@ -113,22 +107,12 @@ impl Signer {
             headers.map(header).collect()
         })
     }
+}
 
-    /// A text of the user's own stream that no other request has, where one is needed.
-    fn nonce(&self, scope: &mut UserScope) -> String {
-        let is_needed = PARTS
-            .into_iter()
-            .zip(self.named)
-            .any(|one| one == ("nonce", true));
-        match is_needed {
-            true => format!(
-                "{:016x}{:016x}",
-                scope.choice().bits(),
-                scope.choice().bits()
-            ),
-            false => String::new(),
-        }
-    }
+/// A text of the user's own stream that no other request has.
+fn nonce(scope: &mut UserScope) -> String {
+    let [first, second] = [(); 2].map(|()| scope.choice().bits());
+    format!("{first:016x}{second:016x}")
 }
 
 fn rendered(template: &Template, scope: &mut UserScope) -> Result<String, RenderError> {

@@ -205,7 +205,8 @@ fn of_session(seed: u64, block: u32, number: u64, purpose: Purpose) -> u64 {
 }
 
 /// SplitMix64's output function (Steele, Lea, Flood 2014): neighbouring inputs, unrelated outputs.
-pub(crate) fn mix(value: u64) -> u64 {
+#[must_use]
+pub fn mix(value: u64) -> u64 {
     let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -15,7 +15,7 @@ pub use aws::{AwsSign, Payload};
 pub use hmac::HmacSign;
 pub use http_signature::{HttpSign, KeyAlgorithm};
 pub use oauth1::{OauthMethod, OauthSign};
-pub use outgoing::{Outgoing, PARTS, hash_of, names_with_parts};
+pub use outgoing::{Outgoing, PARTS, names_with_parts};
 
 /// How a request is signed. `T` are its texts: as written, compiled, or rendered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

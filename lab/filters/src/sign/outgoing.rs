@@ -32,8 +32,7 @@ pub fn names_with_parts(variables: &[String]) -> Vec<String> {
 }
 
 /// SHA-256 of a body in pieces, in hexadecimal.
-#[must_use]
-pub fn hash_of<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> String {
+fn hash_of<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> String {
     let mut context = Context::new(&SHA256);
     pieces.for_each(|piece| context.update(piece));
     Encoding::Hex.encode(context.finish().as_ref())

@@ -74,9 +74,12 @@ pub struct ImportedLog {
 /// Why a log can't be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// It can't be read, or the rows can't be written.
+    /// It can't be read.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// The rows can't be written.
+    #[error(transparent)]
+    Rows(io::Error),
     /// The format is none.
     #[error("{0}")]
     Format(String),
@@ -144,7 +147,7 @@ pub fn import(
     while let Some((us, row)) = import.order.rest() {
         import.write(us, &row, rows)?;
     }
-    rows.flush()?;
+    rows.flush().map_err(LogError::Rows)?;
     import.finish(name)
 }
 
@@ -334,7 +337,7 @@ impl Import<'_> {
     ) -> Result<String, Skip> {
         let mut row =
             String::with_capacity(path.len() + entry.agent.as_ref().map_or(0, |a| a.len()) + 120);
-        let _ = write!(row, ",\"kind\":\"{method} {}\"", outcome.name());
+        let _ = write!(row, ",\"kind\":\"{}\"", files::kind(method, outcome));
         let mut member = |name: &str, value: &str| {
             let _ = write!(row, ",\"{name}\":");
             let is_plain = |b: u8| matches!(b, b' '..=b'~') && b != b'"' && b != b'\\';
@@ -382,9 +385,9 @@ impl Import<'_> {
         hash.get(..12).unwrap_or_default().to_owned()
     }
 
-    fn write(&mut self, us: i64, row: &str, rows: &mut dyn Write) -> io::Result<()> {
+    fn write(&mut self, us: i64, row: &str, rows: &mut dyn Write) -> Result<(), LogError> {
         self.tally.written(us);
-        writeln!(rows, "{{\"time_us\":{us}{row}")
+        writeln!(rows, "{{\"time_us\":{us}{row}").map_err(LogError::Rows)
     }
 
     fn finish(self, format: &str) -> Result<ImportedLog, LogError> {

@@ -4,6 +4,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use lab_workload::timing::mix;
+
 /// Bytes of rows that wait for earlier ones.
 const MAX_BYTES: usize = 16 << 20;
 /// What a row takes besides its text.
@@ -75,11 +77,9 @@ impl Order {
 
     /// From 0 up to 1 (SplitMix64).
     fn draw(&mut self) -> f64 {
+        let bits = mix(self.random);
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.random;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ mixed >> 31) >> 11) as f64 / (1_u64 << 53) as f64
+        (bits >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// The earliest row, if more wait than there is room for.

@@ -21,8 +21,7 @@ pub(super) struct Tally {
     pub(super) lines: u64,
     pub(super) taken: u64,
     skipped: BTreeMap<Skip, (u64, u64)>,
-    methods: BTreeMap<String, u64>,
-    /// Kinds of requests, by method and outcome.
+    /// How many there are of each kind: method and outcome.
     pub(super) kinds: BTreeMap<(String, Outcome), u64>,
     paths: HashMap<String, u64>,
     has_evicted: bool,
@@ -87,27 +86,13 @@ impl Tally {
 
     /// A request that is taken; false where there are too many kinds.
     pub(super) fn take(&mut self, method: &str, outcome: Outcome, path: &str) -> bool {
-        let is_known = self
-            .kinds
-            .keys()
-            .any(|(known, of)| known == method && *of == outcome);
-        if !is_known && self.kinds.len() >= MAX_KINDS {
-            return false;
-        }
-        match self
-            .kinds
-            .iter_mut()
-            .find(|((known, of), _)| known == method && *of == outcome)
-        {
+        let known = self.kinds.len();
+        let mut kinds = self.kinds.iter_mut();
+        match kinds.find(|((known, of), _)| known == method && *of == outcome) {
             Some((_, count)) => *count += 1,
+            None if known >= MAX_KINDS => return false,
             None => {
                 self.kinds.insert((method.to_owned(), outcome), 1);
-            }
-        }
-        match self.methods.get_mut(method) {
-            Some(count) => *count += 1,
-            None => {
-                self.methods.insert(method.to_owned(), 1);
             }
         }
         // Paths are ASCII.
@@ -181,7 +166,11 @@ impl Tally {
             self.busiest
         ));
         let share = |count: u64| 100.0 * count as f64 / taken.max(1) as f64;
-        let methods = sorted(self.methods.iter());
+        let mut methods: BTreeMap<String, u64> = BTreeMap::new();
+        for ((method, _), count) in &self.kinds {
+            *methods.entry(method.clone()).or_default() += count;
+        }
+        let methods = sorted(methods.iter());
         let methods = methods
             .iter()
             .map(|(name, n)| format!("{name} {:.1} %", share(*n)));

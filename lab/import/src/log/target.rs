@@ -1,9 +1,7 @@
 //! What a request asked for, as it can be asked for again: a path of visible characters, without secrets.
 
-use std::fmt::Write as _;
-
 use lab_workload::looks_secret;
-use percent_encoding::percent_decode;
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode, percent_encode};
 
 use super::entry::Skip;
 
@@ -100,22 +98,22 @@ fn absolute(raw: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((host.strip_suffix(port).unwrap_or(host), path))
 }
 
-/// Appends text of a URL; what has no place in one is percent-encoded (RFC 3986, section 2).
+/// What has no place in a URL (RFC 3986, section 2).
+const ESCAPED: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'<')
+    .add(b'>')
+    .add(b'\\')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
+
+/// Appends text of a URL; what has no place in one is percent-encoded.
 fn push(raw: &[u8], out: &mut String) {
-    let is_plain = |b: &u8| matches!(b, b'!'..=b'~') && !b"\"<>\\^`{|}".contains(b);
-    match std::str::from_utf8(raw) {
-        Ok(text) if raw.iter().all(is_plain) => out.push_str(text),
-        _ => {
-            for byte in raw {
-                if is_plain(byte) {
-                    out.push(char::from(*byte));
-                } else {
-                    // Writing to a string can't fail.
-                    let _ = write!(out, "%{byte:02X}");
-                }
-            }
-        }
-    }
+    out.extend(percent_encode(raw, ESCAPED));
 }
 
 #[cfg(test)]

@@ -95,13 +95,10 @@ impl Parts {
             None => (Scope::All, rest),
         };
         let aggregate = aggregate(metric, figure)?;
-        let fits = match (metric, &scope) {
-            (Metric::TransactionTime | Metric::TransactionElapsed, of) => {
-                matches!(of, Scope::Transaction(_))
-            }
-            (Metric::FirstEvent | Metric::BetweenEvents, of) => of.step().is_some(),
-            (metric, Scope::Transaction(_)) => !metric.is_time(),
-            _ => true,
+        let fits = match &scope {
+            Scope::Transaction(_) => metric.suits_transactions(),
+            Scope::Step(_) => !metric.is_of_transactions(),
+            _ => !metric.is_of_transactions() && !is_of_events(metric),
         };
         fits.then(|| Self {
             words: format!("{}{}", words(metric, aggregate), scope.words()),
@@ -111,6 +108,10 @@ impl Parts {
             text: text.to_owned(),
         })
     }
+}
+
+fn is_of_events(metric: Metric) -> bool {
+    matches!(metric, Metric::FirstEvent | Metric::BetweenEvents)
 }
 
 fn scope(inside: &str) -> Option<Scope> {

@@ -72,7 +72,7 @@ fn threshold_key(
 /// The scope of a threshold, by what stands behind `{`.
 fn scope(key: &str, metric: Metric, rest: Option<&str>, parts: &Parts) -> Result<Scope, TextError> {
     let of_events = matches!(metric, Metric::FirstEvent | Metric::BetweenEvents);
-    let of_transactions = matches!(metric, Metric::TransactionTime | Metric::TransactionElapsed);
+    let of_transactions = metric.is_of_transactions();
     let wrong = |message: &str, help: &str| {
         let error = TextError::new(message, 0..key.len());
         Err(error.help(help))
@@ -147,13 +147,9 @@ fn transaction_scope(
             "this is the time of a transaction",
             "write `transaction_time{transaction:session}`, or name one that the workload has",
         ),
-        (
-            Some(name),
-            Metric::TransactionTime
-            | Metric::TransactionElapsed
-            | Metric::ErrorRate
-            | Metric::Throughput,
-        ) => return known_transaction(key, name.trim(), &parts.transactions),
+        (Some(name), metric) if metric.suits_transactions() => {
+            return known_transaction(key, name.trim(), &parts.transactions);
+        }
         (Some(_), _) => (
             "a transaction has no such figure",
             "write `transaction_time{transaction:…}`, `transaction_elapsed`, `error_rate`, or `throughput`",

@@ -169,6 +169,14 @@ impl Template {
         &self.text
     }
 
+    /// Whether its text has this word: `body_sha256` isn't `body`.
+    #[must_use]
+    pub fn names(&self, word: &str) -> bool {
+        let is_of_words = |c: char| c.is_alphanumeric() || c == '_';
+        let mut words = self.text.split(|c| !is_of_words(c));
+        words.any(|one| one == word)
+    }
+
     /// Notes what it asks of the environment.
     pub(crate) fn asked(&self, asked: &mut Vec<Asked>) {
         for piece in self.pieces.iter() {
