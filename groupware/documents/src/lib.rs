@@ -62,7 +62,7 @@ pub use segments::{
     SEGMENT_BYTES, Segment, segment_lengths, segment_name, segment_of, segments_to_keep,
 };
 pub use upload::{
-    HeldUpload, NewUpload, Upload, begin, check_offset, extend, finish, give_up, held_upload, join,
+    HeldUpload, NewUpload, Upload, begin, extend, finish, give_up, held_upload, join,
     keep_segments, upload, uploads,
 };
 pub use usage::{Usage, room, stored_bytes, stored_bytes_after};

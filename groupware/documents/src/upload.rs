@@ -234,19 +234,25 @@ pub fn held_upload(
 /// committed. Done already, there is nothing to do. The record stays for a while, so that a client
 /// that missed the answer learns that all is well. The outcome is the segments that nothing needs any more.
 ///
+/// `at` is the offset that the upload must still have in the record, for a server that has the bytes behind it.
+///
 /// # Errors
-/// 404 if there is no such upload, or its document is gone; 400 if the document has too many
-/// attachments; 503 if content that was put in an object was removed meanwhile.
+/// 404 if there is no such upload, or its document is gone; 409 if another server has taken a chunk; 400 if the document
+/// has too many attachments; 503 if content that was put in an object was removed meanwhile.
 pub fn finish(
     context: &Context<'_>,
     id: &UploadId,
     (hash, placed): (ContentHash, Placed),
+    at: Option<u64>,
 ) -> Result<Decision<Vec<Segment>>, DocumentError> {
     access::owner_only(context.who)?;
     let HeldUpload {
         mut upload,
         revision,
     } = held_upload(context.snapshot, context.who.mailbox, id)?;
+    if let Some(at) = at {
+        upload.check_offset(at)?;
+    }
     // What is joined is another one.
     if upload.finished.is_some() || upload.is_part() {
         return Ok(Decision {
@@ -347,25 +353,6 @@ pub fn keep_segments(
     batch
 }
 
-/// Whether an upload is still at this offset, for the server that has the bytes behind it.
-///
-/// # Errors
-/// 404 if there is none of this name; 409 if another server has taken a chunk.
-pub fn check_offset(
-    snapshot: &dyn Snapshot,
-    (mailbox, id): (&str, &UploadId),
-    offset: u64,
-) -> Result<(), DocumentError> {
-    let upload = upload(snapshot, mailbox, id)?;
-    match upload.finished.is_none() && upload.offset() == Some(offset) {
-        true => Ok(()),
-        false => {
-            let message = "Another server has taken a chunk of this upload: ask for its offset.";
-            Err(DocumentError::refused(Reason::Conflict, message))
-        }
-    }
-}
-
 impl Upload {
     fn new(new: &NewUpload, now: i64) -> Self {
         let ItemPath {
@@ -399,6 +386,17 @@ impl Upload {
     pub fn offset(&self) -> Option<u64> {
         let segments = self.segments.as_ref()?;
         Some(segments.iter().map(|segment| segment.bytes).sum())
+    }
+
+    fn check_offset(&self, at: u64) -> Result<(), DocumentError> {
+        match self.finished.is_none() && self.offset() == Some(at) {
+            true => Ok(()),
+            false => {
+                let message =
+                    "Another server has taken a chunk of this upload: ask for its offset.";
+                Err(DocumentError::refused(Reason::Conflict, message))
+            }
+        }
     }
 
     /// Whether it is a part, which becomes no attachment but by being joined with others.

@@ -101,7 +101,7 @@ fn world() -> World {
     let whole = world.change("ada", |context| begin(context, &upload(&first, "whole")));
     let hash = ContentHash::of(b"whole");
     world.change("ada", |context| {
-        finish(context, &whole, (hash, Placed::InFile))
+        finish(context, &whole, (hash, Placed::InFile), None)
     });
     world
 }

@@ -234,12 +234,8 @@ pub(crate) async fn attach(
     at: Option<u64>,
 ) -> Result<(), UploadFailure> {
     let bits = front.service.random_bits();
-    let finish = |context: &Context<'_>| {
-        if let Some(at) = at {
-            documents::check_offset(context.snapshot, (owner.mailbox(), id), at)?;
-        }
-        documents::finish(context, id, (pin.hash(), pin.placed()))
-    };
+    let finish =
+        |context: &Context<'_>| documents::finish(context, id, (pin.hash(), pin.placed()), at);
     let segments = change(front, owner, bits, finish).await?;
     if let Some(store) = front.content.segments() {
         remove_later(&front.streams, store, segments);
