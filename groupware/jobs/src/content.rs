@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use groupware_content::{ContentStore, FolderSweep, Found};
-use groupware_documents::{self as documents, Context, HeldUpload, Reason, Segment, UploadId};
+use groupware_documents::{
+    self as documents, Context, DocumentError, HeldUpload, Reason, Segment, UploadId,
+};
 use groupware_people::Users;
 use groupware_service::Service;
 use groupware_store::{CommitError, Snapshot};
@@ -172,33 +174,32 @@ impl<O: SweepObserver> ContentSweep<O> {
             .collect();
         let mut under_way = HashSet::new();
         let mut removed = Ok(());
-        for mailboxes in self.service.auth.directory().keys().chunks(USERS_AT_ONCE) {
-            let mut expired = Vec::new();
-            self.service.store().read(|snapshot| {
-                mailboxes.iter().try_for_each(|mailbox| {
-                    documents::uploads(snapshot, mailbox, &mut |id, HeldUpload { upload, .. }| {
-                        let written = files.get(id.as_str()).copied();
-                        if upload.has_expired(now, self.upload_lifetime_s, written) {
-                            expired.push((Arc::clone(mailbox), id));
-                        } else if upload.finished.is_none() {
-                            files.remove(id.as_str());
-                            under_way.insert(id.to_string());
-                        }
-                    })
-                })
-            })?;
-            for (mailbox, id) in expired {
-                let Some(segments) = self.give_up(&mailbox, &id)? else {
+        let mut expired = Vec::new();
+        let users = self.service.auth.directory().keys();
+        let read = self.read_each(&users, &mut |snapshot, mailbox| {
+            documents::uploads(snapshot, mailbox, &mut |id, HeldUpload { upload, .. }| {
+                let written = files.get(id.as_str()).copied();
+                if upload.has_expired(now, self.upload_lifetime_s, written) {
+                    expired.push((Arc::clone(mailbox), id));
+                } else if upload.finished.is_none() {
                     files.remove(id.as_str());
                     under_way.insert(id.to_string());
-                    continue;
-                };
-                self.observer.forgotten(&mailbox, &id);
-                files.insert(id.to_string(), i64::MIN);
-                // The sweep of segments gets what this doesn't; the rest goes on.
-                removed = removed.and(self.remove_segments(&segments));
-            }
+                }
+            })
+        });
+        // Also where the records of a user can't be read: uploads of the users before expire all the same.
+        for (mailbox, id) in expired {
+            let Some(segments) = self.give_up(&mailbox, &id)? else {
+                files.remove(id.as_str());
+                under_way.insert(id.to_string());
+                continue;
+            };
+            self.observer.forgotten(&mailbox, &id);
+            files.insert(id.to_string(), i64::MIN);
+            // The sweep of segments gets what this doesn't; the rest goes on.
+            removed = removed.and(self.remove_segments(&segments));
         }
+        read?;
         if matches!(self.part, Part::Folder) {
             self.observer.under_way(&under_way);
         }
@@ -208,6 +209,19 @@ impl<O: SweepObserver> ContentSweep<O> {
             }
         }
         removed
+    }
+
+    /// Reads the records of each of these users. A snapshot holds back what the store may clear up, so each is for some
+    /// users only.
+    fn read_each(
+        &self,
+        users: &[Arc<str>],
+        read: &mut dyn FnMut(&dyn Snapshot, &Arc<str>) -> Result<(), DocumentError>,
+    ) -> Result<(), DocumentError> {
+        users.chunks(USERS_AT_ONCE).try_for_each(|some| {
+            let store = self.service.store();
+            store.read(|snapshot| some.iter().try_for_each(|user| read(snapshot, user)))
+        })
     }
 
     /// Forgets an upload, unless a chunk has come since it was looked at; its segments, which nothing lists any more.
@@ -265,18 +279,14 @@ impl<O: SweepObserver> ContentSweep<O> {
         // Another server may have registered users whom this one doesn't know yet.
         let load = |snapshot: &dyn Snapshot| groupware_people::load(snapshot, Users::new(""));
         let users = self.service.store().read(load)?.keys();
-        for mailboxes in users.chunks(USERS_AT_ONCE) {
-            self.service.store().read(|snapshot| {
-                mailboxes.iter().try_for_each(|mailbox| {
-                    documents::uploads(snapshot, mailbox, &mut |id, held| {
-                        for segment in held.upload.segments.iter().flatten() {
-                            names.remove(&segment.name);
-                        }
-                        revisions.insert(id, held.revision);
-                    })
-                })
-            })?;
-        }
+        self.read_each(&users, &mut |snapshot, mailbox| {
+            documents::uploads(snapshot, mailbox, &mut |id, held| {
+                for segment in held.upload.segments.iter().flatten() {
+                    names.remove(&segment.name);
+                }
+                revisions.insert(id, held.revision);
+            })
+        })?;
         for name in names {
             let Some((id, then)) = documents::segment_of(&name) else {
                 continue;
@@ -341,16 +351,12 @@ impl<O: SweepObserver> ContentSweep<O> {
             return Ok(());
         }
         let folders = sweep.folders();
-        // A snapshot holds back what the store may clear up: none is kept for long.
-        for mailboxes in self.service.auth.directory().keys().chunks(USERS_AT_ONCE) {
-            self.service.store().read(|snapshot| {
-                mailboxes.iter().try_for_each(|mailbox| {
-                    documents::kept_content(snapshot, mailbox, &folders, &mut |hash, bytes| {
-                        sweep.keep(hash, bytes);
-                    })
-                })
-            })?;
-        }
+        let users = self.service.auth.directory().keys();
+        self.read_each(&users, &mut |snapshot, mailbox| {
+            documents::kept_content(snapshot, mailbox, &folders, &mut |hash, bytes| {
+                sweep.keep(hash, bytes);
+            })
+        })?;
         let moved = self.move_to_objects(&mut sweep, stop);
         sweep.finish()?;
         moved
