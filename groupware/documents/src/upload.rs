@@ -138,7 +138,10 @@ pub fn join(
         let HeldUpload { upload, revision } =
             held_upload(context.snapshot, context.who.mailbox, part)?;
         upload.check_part()?;
-        upload.check_whole(part)?;
+        // A part whose bytes lie in a file is looked at where the file is.
+        if let Some(offset) = upload.offset() {
+            upload.check_whole(part, offset)?;
+        }
         set_aside += upload.length;
         segments.extend(upload.segments.unwrap_or_default());
         changes.usage.uploads = changes.usage.uploads.saturating_sub(1);
@@ -422,16 +425,17 @@ impl Upload {
         }
     }
 
-    /// A part whose bytes lie in a file is looked at where the file is.
-    fn check_whole(&self, id: &UploadId) -> Result<(), DocumentError> {
-        match self.offset() {
-            Some(offset) if offset != self.length => {
-                let length = self.length;
-                let message = format!("The part {id} has {offset} of its {length} bytes.");
-                Err(DocumentError::refused(Reason::BadRequest, message))
-            }
-            _ => Ok(()),
+    /// Whether a part at this offset has all its bytes.
+    ///
+    /// # Errors
+    /// 400 if it has not.
+    pub fn check_whole(&self, id: &UploadId, offset: u64) -> Result<(), DocumentError> {
+        let length = self.length;
+        if offset == length {
+            return Ok(());
         }
+        let message = format!("The part {id} has {offset} of its {length} bytes.");
+        Err(DocumentError::refused(Reason::BadRequest, message))
     }
 
     /// Whether it is too old by `now`; `last_written` is when its file was, if it has any.

@@ -6,8 +6,7 @@ use groupware_content::{Pin, Upload};
 use groupware_documents::{
     self as documents, Context, DocumentError, NewUpload, Segment, UploadId,
 };
-use groupware_http::{ApiError, Owner};
-use http::StatusCode;
+use groupware_http::Owner;
 
 use crate::failure::{UploadFailure, stopping};
 use crate::front::Tus;
@@ -123,18 +122,10 @@ fn listed(front: &Tus, owner: &Owner, parts: &[UploadId]) -> Result<Vec<Segment>
     let mut listed = Vec::new();
     for part in parts {
         let record = record(front, owner, part)?;
-        check_whole(part, record.offset().unwrap_or_default(), record.length)?;
+        record.check_whole(part, record.offset().unwrap_or_default())?;
         listed.extend(record.segments.unwrap_or_default());
     }
     Ok(listed)
-}
-
-fn check_whole(part: &UploadId, offset: u64, length: u64) -> Result<(), ApiError> {
-    if offset == length {
-        return Ok(());
-    }
-    let message = format!("The part {part} has {offset} of its {length} bytes.");
-    Err(ApiError::new(StatusCode::BAD_REQUEST, message))
 }
 
 /// Copies the parts in their order, one at a time: each is others' to ask for before and after.
@@ -146,12 +137,12 @@ async fn copy(
 ) -> Result<Upload, UploadFailure> {
     for part in parts {
         let mut claimed = claim(front, owner, part).await?;
-        let length = record(front, owner, part)?.length;
+        let record = record(front, owner, part)?;
         let offset = claimed
-            .resume(front.disk(), part, (length, length))
+            .resume(front.disk(), part, (record.length, record.length))
             .await?
             .offset();
-        check_whole(part, offset, length)?;
+        record.check_whole(part, offset)?;
         let append = move || {
             let Some(part) = claimed.upload() else {
                 return Ok(upload);
