@@ -13,7 +13,9 @@ use crate::front::Tus;
 use crate::open::{Claimed, key};
 use crate::receive::{attach, place};
 use crate::segments::fill;
-use crate::work::{change, check_length, check_place, claim, create_file, record, remove_file};
+use crate::work::{
+    change, check_length, check_place, claim, create_file, file_removal, record, remove_file,
+};
 
 /// Makes an attachment of parts that are whole, and gives its length.
 pub(crate) async fn join(
@@ -58,23 +60,23 @@ async fn join_now(
     let (mut claimed, pin) = match placed {
         Ok(placed) => placed,
         Err(error) => {
-            remove_file(front, id).await;
+            // The sweep gets what this doesn't.
+            let _ = remove_file(front, id).await;
             return Err(error);
         }
     };
     let joined = |context: &Context<'_>| documents::join(context, new, parts);
     if let Err(error) = change(front, owner, bits, joined).await {
         claimed.take();
-        remove_file(front, id).await;
+        let _ = remove_file(front, id).await;
         return Err(error.into());
     }
     attach(front, owner, id, (claimed, pin), None).await?;
     for part in parts {
         front.uploads.forget(&key(owner.mailbox(), part));
-        let (content, name) = (front.content.clone(), part.to_string());
-        // The sweep gets what this doesn't.
-        let remove = move || drop(content.remove_upload(&name));
-        front.streams.disk.later(remove);
+        if let Some(removal) = file_removal(front, part) {
+            front.streams.disk.later(move || drop(removal()));
+        }
     }
     Ok(())
 }

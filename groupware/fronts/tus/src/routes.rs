@@ -140,7 +140,8 @@ async fn make(
     let upload = create_file(front, owner, id, (laid_out, new.length)).await?;
     let begin = |context: &Context<'_>| documents::begin(context, new);
     if let Err(error) = change(front, owner, bits, begin).await {
-        remove_file(front, id).await;
+        // The sweep gets what this doesn't.
+        let _ = remove_file(front, id).await;
         return Err(error.into());
     }
     claimed.put(upload);
@@ -305,11 +306,8 @@ async fn remove(State(front): State<Tus>, asked: Asked) -> Reply {
     drop(claimed.take());
     if let Some(store) = front.content.segments() {
         remove_later(&front.streams, store, segments);
-        return Ok(status(StatusCode::NO_CONTENT));
     }
-    let content = front.content.clone();
-    let removed = move || content.remove_upload(id.as_str());
-    front.streams.disk.work(removed).await??;
+    remove_file(&front, &id).await?;
     Ok(status(StatusCode::NO_CONTENT))
 }
 

@@ -1,6 +1,6 @@
 //! What several requests have done: looks at records and room, changes, files.
 
-use groupware_content::Upload as File;
+use groupware_content::{ContentError, Upload as File};
 use groupware_documents::{
     self as documents, Context, Decision, DocumentError, NewUpload, Reason, Upload, UploadId,
 };
@@ -129,9 +129,23 @@ pub(crate) async fn create_file(
     Ok(front.streams.disk.work(create).await??)
 }
 
-/// Removes an upload's file. The sweep gets what this doesn't.
-pub(crate) async fn remove_file(front: &Tus, id: &UploadId) {
+/// Removes an upload's file, if it has one.
+pub(crate) async fn remove_file(front: &Tus, id: &UploadId) -> Result<(), UploadFailure> {
+    if let Some(removal) = file_removal(front, id) {
+        front.streams.disk.work(removal).await??;
+    }
+    Ok(())
+}
+
+/// What removes an upload's file, on a thread that may wait for the disk; `None` where the bytes of uploads lie in an
+/// object store.
+pub(crate) fn file_removal(
+    front: &Tus,
+    id: &UploadId,
+) -> Option<impl FnOnce() -> Result<(), ContentError> + Send + use<>> {
+    if front.content.segments().is_some() {
+        return None;
+    }
     let (content, name) = (front.content.clone(), id.to_string());
-    let removed = move || content.remove_upload(&name);
-    let _ = front.streams.disk.work(removed).await;
+    Some(move || content.remove_upload(&name))
 }
