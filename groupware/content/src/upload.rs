@@ -117,7 +117,8 @@ impl ContentStore {
             let _ = fs::remove_file(&path);
             io(error)
         })?;
-        let mut upload = Upload::new(self.clone(), path, (file, room), length);
+        let direct = open_direct(&path);
+        let mut upload = Upload::new(self.clone(), path, (file, direct, room), length);
         upload.allow(allowed);
         Ok(upload)
     }
@@ -160,7 +161,8 @@ impl ContentStore {
         }
         // Until it is known what has come in; content has all that it needs.
         let room = Preallocated::none(length);
-        let mut upload = Upload::new(self.clone(), path.clone(), (file, room), length);
+        let file = (file, open_direct(&path), room);
+        let mut upload = Upload::new(self.clone(), path.clone(), file, length);
         upload.recover().map_err(io)?;
         if !is_content {
             upload.room = Preallocated::resume(upload.settled, allowed);
@@ -187,7 +189,8 @@ impl ContentStore {
         let io = |error| ContentError::of(folder, error);
         let file = tempfile::tempfile_in(folder).map_err(io)?;
         let room = Preallocated::begin(&file, allowed).map_err(io)?;
-        let mut upload = Upload::new(self.clone(), folder.to_owned(), (file, room), length);
+        // A file without a name can't be opened once more.
+        let mut upload = Upload::new(self.clone(), folder.to_owned(), (file, None, room), length);
         upload.keep = Some(keep);
         upload.allow(allowed);
         Ok(upload)
@@ -215,14 +218,14 @@ impl Upload {
     fn new(
         store: ContentStore,
         path: PathBuf,
-        (file, room): (File, Preallocated),
+        (file, direct, room): (File, Option<File>, Preallocated),
         length: u64,
     ) -> Self {
         Self {
             store,
-            direct: open_direct(&path),
             path,
             file,
+            direct,
             room,
             length,
             allowed: length,
