@@ -113,7 +113,7 @@ pub fn check_data(data: &Data, place: Option<&ObjectPlace>) -> Result<Checked, C
         .is_ok_and(|known| known.is_some_and(|it| it.is_set_up));
     // Until it is, there is nothing in it: a server sets it up.
     let place = place.filter(|_| is_set_up);
-    let (content, _) = objects::attach(&store, (ContentStore::open(folder)?, false), place)
+    let (content, _) = objects::attach(&store, ContentStore::open(folder)?, place)
         .map_err(|error| CheckError::Objects(Box::new(error)))?;
     let directory = store.read(|snapshot| {
         groupware_people::load(snapshot, groupware_people::Users::new("localhost"))

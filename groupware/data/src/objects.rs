@@ -19,11 +19,10 @@ pub struct ObjectPlace {
     pub credentials: Credentials,
 }
 
-/// Has content go where the settings say, and uploads under way, too, where several servers may be over the same records;
-/// refuses to forget what is elsewhere.
+/// Has content go where the settings say; refuses to forget what is elsewhere.
 pub(crate) fn attach(
     store: &Store,
-    (content, is_one_of_several): (ContentStore, bool),
+    content: ContentStore,
     place: Option<&ObjectPlace>,
 ) -> Result<(ContentStore, Option<Arc<Shelf>>), DataError> {
     let Some(place) = place else {
@@ -44,10 +43,6 @@ pub(crate) fn attach(
         "attachments are in an object store"
     );
     let content = content.with_objects(Arc::clone(&shelf) as _);
-    let content = match is_one_of_several {
-        true => content.with_segments(Arc::clone(&shelf) as _),
-        false => content,
-    };
     Ok((content, Some(shelf)))
 }
 

@@ -71,8 +71,13 @@ impl Opening<'_> {
         matches!(self.data, Data::Postgres { .. })
     }
 
+    /// Whether uploads under way lie in an object store as segments.
+    fn has_segments(&self) -> bool {
+        self.is_one_of_several() && self.objects.is_some()
+    }
+
     fn forms(&self) -> Forms {
-        match self.is_one_of_several() && self.objects.is_some() {
+        match self.has_segments() {
             true => WITH_SEGMENTS,
             false => FORMS,
         }
@@ -102,9 +107,11 @@ pub fn open(opening: &Opening<'_>) -> Result<Stored, DataError> {
         return Err(DataError::HalfCopied(data.to_string()));
     }
     claim_forms(&stored.store, opening.forms())?;
-    let (store, place) = (&stored.store, opening.objects);
-    let content = (stored.content, opening.is_one_of_several());
+    let (store, content, place) = (&stored.store, stored.content, opening.objects);
     (stored.content, stored.objects) = objects::attach(store, content, place)?;
+    if let Some(shelf) = stored.objects.as_ref().filter(|_| opening.has_segments()) {
+        stored.content = stored.content.with_segments(Arc::clone(shelf) as _);
+    }
     Ok(stored)
 }
 

@@ -29,7 +29,7 @@ use crate::object_metrics::ObjectMetrics;
 /// What the fronts and jobs are made from.
 pub(crate) struct Parts {
     pub(crate) service: Service,
-    content: ContentStore,
+    pub(crate) content: ContentStore,
     pub(crate) objects: Option<Arc<Shelf>>,
     streams: Arc<Streams>,
     uploads: Arc<OpenUploads>,

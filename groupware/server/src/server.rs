@@ -351,7 +351,7 @@ fn start_jobs(parts: &Parts, config: &Config) -> Result<Jobs, ServeError> {
         .map_err(ServeError::System)?;
     jobs.start(AnsweredSweep::new(service.clone()))
         .map_err(ServeError::System)?;
-    if service.is_shared() && parts.objects.is_some() {
+    if parts.content.segments().is_some() {
         // Each its folder, and one of them the objects.
         jobs.start(parts.content_sweep(config).of(Part::Folder))
             .map_err(ServeError::System)?;
