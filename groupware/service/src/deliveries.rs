@@ -38,7 +38,7 @@ const LOOKS: u32 = 10;
 const ANSWERED_S: i64 = 10;
 /// Most deliveries that are remembered as answered. Of those beyond, the records stay until they are old.
 const MOST: usize = 100_000;
-/// Records that are removed at once.
+/// Records that are looked at, and removed, at once.
 const REMOVED_AT_ONCE: usize = 1000;
 
 /// The fingerprint of the parts of what a client sent.
@@ -299,28 +299,45 @@ fn remove(store: &Store, some: &[(u128, Fingerprint)]) -> Option<()> {
 pub(crate) fn sweep(store: &Store, now_s: i64) -> Result<(), StoreError> {
     for first in 0..=u8::MAX {
         let partition = partition(first);
-        let mut batch = Batch::new();
-        store.read(|snapshot| {
-            snapshot.scan(
-                &partition,
-                b"",
-                None,
-                REMOVED_AT_ONCE,
-                &mut |key, record| {
-                    if Recorded::of(&record).is_old(now_s) {
-                        batch
-                            .assert_revision(partition.clone(), key.to_vec(), record.revision)
-                            .delete(partition.clone(), key.to_vec());
-                    }
-                    ControlFlow::Continue(())
-                },
-            )
-        })?;
-        if !batch.is_empty() {
-            let _ = store.commit_blocking(batch);
+        let mut from = Some(Vec::new());
+        while let Some(some) = from {
+            from = sweep_some(store, (&partition, &some), now_s)?;
         }
     }
     Ok(())
+}
+
+/// Looks at some records of a partition from this key on; the key to go on from, unless these were the last.
+fn sweep_some(
+    store: &Store,
+    (partition, from): (&str, &[u8]),
+    now_s: i64,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    let (mut batch, mut count, mut last) = (Batch::new(), 0, Vec::new());
+    store.read(|snapshot| {
+        snapshot.scan(
+            partition,
+            from,
+            None,
+            REMOVED_AT_ONCE,
+            &mut |key, record| {
+                if Recorded::of(&record).is_old(now_s) {
+                    batch
+                        .assert_revision(partition, key.to_vec(), record.revision)
+                        .delete(partition, key.to_vec());
+                }
+                count += 1;
+                last = key.to_vec();
+                ControlFlow::Continue(())
+            },
+        )
+    })?;
+    if !batch.is_empty() {
+        let _ = store.commit_blocking(batch);
+    }
+    // The first key behind the last one.
+    last.push(0);
+    Ok((count == REMOVED_AT_ONCE).then_some(last))
 }
 
 fn partition(first: u8) -> String {
@@ -409,5 +426,37 @@ mod tests {
         assert_eq!(deliveries.lock().len(), 1);
         sweep(&store, 1000 + KEPT_S).unwrap();
         assert_eq!([&in_doubt, &again].map(is_there), [false, true]);
+    }
+
+    #[test]
+    fn a_sweep_looks_at_all_records_however_many_are_young() {
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        let of = |at: usize| {
+            let mut key = [7; 32];
+            key[1..9].copy_from_slice(&(at as u64).to_be_bytes());
+            Delivery { key, number: 1 }
+        };
+        // An old one is the last of the first look, of the second, and of all.
+        let old = [
+            REMOVED_AT_ONCE,
+            2 * REMOVED_AT_ONCE,
+            2 * REMOVED_AT_ONCE + 1,
+        ];
+        let mut batch = Batch::new();
+        for at in 1..=2 * REMOVED_AT_ONCE + 1 {
+            let since_s = if old.contains(&at) { 1000 } else { 2000 };
+            of(at).record(&mut batch, None, (None, since_s));
+        }
+        store.commit_blocking(batch).unwrap();
+        sweep(&store, 1000 + KEPT_S).unwrap();
+        let is_there = |at| {
+            store
+                .read(|snapshot| of(at).recorded(snapshot))
+                .unwrap()
+                .is_some()
+        };
+        for at in 1..=2 * REMOVED_AT_ONCE + 1 {
+            assert_eq!(is_there(at), !old.contains(&at), "{at}");
+        }
     }
 }
