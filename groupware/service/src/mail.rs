@@ -1,7 +1,8 @@
 //! Mail's decisions on the way to the store.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use groupware_mail::numbering::{self, Unnumbered};
@@ -54,17 +55,17 @@ pub async fn change_in(
     (caller, mailbox): (&Caller, &str),
     decide: impl Fn(&Context<'_>) -> Result<Decision, MailError>,
 ) -> Result<Option<Unid>, ChangeError<MailError>> {
-    let (made, _) = change_once(service, (caller, mailbox), &decide).await?;
-    Ok(made)
+    let round = Round::new(service, service.now_us(), service.uptime());
+    let outcome = change_once(service, (caller, mailbox), &round, &decide).await?;
+    Ok(outcome.made)
 }
 
-/// What comes of a change, and whether there is more to do.
 async fn change_once(
     service: &Service,
     (caller, mailbox): (&Caller, &str),
+    round: &Round,
     decide: impl Fn(&Context<'_>) -> Result<Decision, MailError>,
-) -> Result<(Option<Unid>, bool), ChangeError<MailError>> {
-    let round = Round::new(service, service.now_us(), service.uptime());
+) -> Result<Outcome, ChangeError<MailError>> {
     let decide =
         |snapshot: &dyn Snapshot| round.decide(service, (caller, mailbox), snapshot, &decide);
     change::change(service, caller, decide).await
@@ -82,8 +83,8 @@ pub async fn change_in_slices(
     decide: impl Fn(&Context<'_>) -> Result<Decision, MailError> + Send + Sync + 'static,
 ) -> Result<(), ChangeError<MailError>> {
     let at = (owner.caller(), owner.mailbox());
-    let (_, more) = change_once(service, at, &decide).await?;
-    if !more {
+    let round = Round::new(service, service.now_us(), service.uptime());
+    if !change_once(service, at, &round, &decide).await?.more {
         return Ok(());
     }
     let (there, caller, mailbox) = (service.clone(), at.0.clone(), at.1.to_owned());
@@ -101,7 +102,7 @@ fn all_slices(
         let round = Round::new(service, service.now_us(), service.uptime());
         let read = |snapshot: &dyn Snapshot| round.decide(service, at, snapshot, &decide);
         let decided = service.store().read(read).map_err(ChangeError::Decided)?;
-        let (batch, (_, more)) = decided;
+        let (batch, Outcome { more, .. }) = decided;
         if batch.is_empty() {
             return Ok(());
         }
@@ -127,27 +128,28 @@ pub async fn change_with_message(
     bytes: usize,
     decide: impl Fn(&Context<'_>) -> Result<Decision, MailError> + Send + Sync + 'static,
 ) -> Result<Option<Unid>, ChangeError<MailError>> {
-    if bytes as u64 <= limits::LARGE_BYTES {
-        return change_in(service, (caller, mailbox), decide).await;
-    }
-    let round = Round::new(service, service.now_us(), service.uptime());
-    change_aside(service, (caller, mailbox), &Arc::new(round), decide).await
+    let round = Arc::new(Round::new(service, service.now_us(), service.uptime()));
+    let is_large = bytes as u64 > limits::LARGE_BYTES;
+    let outcome = change_by_size(service, (caller, mailbox), (&round, is_large), decide).await?;
+    Ok(outcome.made)
 }
 
-/// Decides and commits apart from whoever else is served.
-async fn change_aside(
+/// Decides and commits, for a large message apart from whoever else is served.
+async fn change_by_size(
     service: &Service,
     (caller, mailbox): (&Caller, &str),
-    round: &Arc<Round>,
+    (round, is_large): (&Arc<Round>, bool),
     decide: impl Fn(&Context<'_>) -> Result<Decision, MailError> + Send + Sync + 'static,
-) -> Result<Option<Unid>, ChangeError<MailError>> {
+) -> Result<Outcome, ChangeError<MailError>> {
+    if !is_large {
+        return change_once(service, (caller, mailbox), round, decide).await;
+    }
     let (there, of) = (service.clone(), (caller.clone(), mailbox.to_owned()));
     let round = Arc::clone(round);
-    let changed = change::change_aside(service, caller, move |snapshot| {
+    change::change_aside(service, caller, move |snapshot| {
         round.decide(&there, (&of.0, &of.1), snapshot, &decide)
-    });
-    let (made, _) = changed.await?;
-    Ok(made)
+    })
+    .await
 }
 
 /// Decides as [`change_with_message`] does about a message that a client sent. Where the client repeats one of which
@@ -170,31 +172,22 @@ pub async fn deliver(
     let round = Arc::new(round);
     let under_way = service.deliveries.begin(delivery);
     let decide = Arc::new(decide);
-    let at = (caller, mailbox);
     let mut looks = Looks::default();
     loop {
         let decide = Arc::clone(&decide);
         let decide = move |context: &Context<'_>| decide(context);
-        let done = match is_large {
-            true => change_aside(service, at, &round, decide).await,
-            false => {
-                let decide = |snapshot: &dyn Snapshot| round.decide(service, at, snapshot, &decide);
-                let changed = change::change(service, caller, decide).await;
-                changed.map(|(made, _)| made)
-            }
-        };
-        let (Ok(made), Some(recorded)) = (&done, round.repeated()) else {
-            if done.is_ok() {
-                under_way.answer();
-            }
-            return done;
+        let at = (caller, mailbox);
+        let outcome = change_by_size(service, at, (&round, is_large), decide).await?;
+        let Some(recorded) = outcome.repeated else {
+            under_way.answer();
+            return Ok(outcome.made);
         };
         // It may have been answered just now: then the record is about to be removed.
         match looks.at(&recorded, service.is_shared(), service.now_s()) {
             Shown::LookAgain => caller.give_way(tokio::time::sleep(LOOK_AGAIN)).await,
             Shown::Repeated => {
                 under_way.answer_for(&recorded);
-                return Ok(*made);
+                return Ok(outcome.made);
             }
             Shown::Unclear => return Err(ChangeError::Commit(deliveries::unclear())),
         }
@@ -304,15 +297,17 @@ struct Round {
     full: Mutex<BTreeSet<Arc<str>>>,
     /// The delivery that is recorded with it.
     delivery: Option<Delivery>,
-    state: Mutex<Deciding>,
+    /// The delivery's record is looked for once a batch has failed that takes it for absent.
+    has_tried: AtomicBool,
 }
 
-/// What was seen of a delivery's record.
-#[derive(Debug, Default)]
-struct Deciding {
-    /// It is looked for once a batch has failed that takes it for absent.
-    has_tried: bool,
-    /// The one that this repeats.
+/// What comes of a decision.
+struct Outcome {
+    /// The message that is made.
+    made: Option<Unid>,
+    /// Whether there is more to do.
+    more: bool,
+    /// The record of the delivery that this one repeats: then nothing is to be stored.
     repeated: Option<Recorded>,
 }
 
@@ -324,59 +319,42 @@ impl Round {
             look: Look::new(uptime),
             full: Mutex::default(),
             delivery: None,
-            state: Mutex::default(),
+            has_tried: AtomicBool::new(false),
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, Deciding> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn now_s(&self) -> i64 {
+        self.now_us / 1_000_000
     }
 
-    /// The delivery that this one repeats, as the last decision found.
-    fn repeated(&self) -> Option<Recorded> {
-        self.state().repeated
-    }
-
-    /// The record in whose place this delivery's goes, if there is one.
-    ///
-    /// # Errors
-    /// The record of the delivery that this one repeats, or the store's.
-    fn find(
-        &self,
-        service: &Service,
-        snapshot: &dyn Snapshot,
-    ) -> Result<Result<Option<Recorded>, Recorded>, MailError> {
-        let Some(delivery) = &self.delivery else {
-            return Ok(Ok(None));
-        };
-        let mut state = self.state();
-        state.repeated = None;
-        if !std::mem::replace(&mut state.has_tried, true) {
-            return Ok(Ok(None));
-        }
-        let found = delivery.recorded(snapshot)?;
-        let now_s = self.now_us / 1_000_000;
-        Ok(match found {
-            Some(found) if !found.is_old(now_s) && !service.deliveries.has(&found) => {
-                state.repeated = Some(found);
-                Err(found)
+    /// The record of an equal delivery, if there is one.
+    fn recorded(&self, snapshot: &dyn Snapshot) -> Result<Option<Recorded>, MailError> {
+        match &self.delivery {
+            Some(delivery) if self.has_tried.swap(true, Relaxed) => {
+                Ok(delivery.recorded(snapshot)?)
             }
-            found => Ok(found),
-        })
+            _ => Ok(None),
+        }
     }
 
-    /// The batch, the message that comes of it, and whether there is more to do.
+    /// The batch, and what comes of it.
     fn decide(
         &self,
         service: &Service,
         (caller, mailbox): (&Caller, &str),
         snapshot: &dyn Snapshot,
         decide: impl Fn(&Context<'_>) -> Result<Decision, MailError>,
-    ) -> Result<(Batch, (Option<Unid>, bool)), MailError> {
-        let instead = match self.find(service, snapshot)? {
-            Ok(instead) => instead,
-            Err(repeated) => return Ok((Batch::new(), (repeated.made, false))),
-        };
+    ) -> Result<(Batch, Outcome), MailError> {
+        let recorded = self.recorded(snapshot)?;
+        let is_repeated = |it: &Recorded| !it.is_old(self.now_s()) && !service.deliveries.has(it);
+        if let Some(repeated) = recorded.filter(is_repeated) {
+            let outcome = Outcome {
+                made: repeated.made,
+                more: false,
+                repeated: Some(repeated),
+            };
+            return Ok((Batch::new(), outcome));
+        }
         let mut full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let mut decision = decide(&Context {
@@ -397,10 +375,15 @@ impl Round {
                     if let Some(delivery) = self.delivery
                         && !decision.batch.is_empty()
                     {
-                        let now_s = self.now_us / 1_000_000;
-                        delivery.record(&mut decision.batch, instead, (decision.made, now_s));
+                        let made = (decision.made, self.now_s());
+                        delivery.record(&mut decision.batch, recorded, made);
                     }
-                    return Ok((decision.batch, (decision.made, decision.more)));
+                    let outcome = Outcome {
+                        made: decision.made,
+                        more: decision.more,
+                        repeated: None,
+                    };
+                    return Ok((decision.batch, outcome));
                 }
                 // Those who are known already were not left out: the decision is not of a kind that does.
                 Err(NoRoom::Full(others))
@@ -425,10 +408,8 @@ fn refusal(full: &NoRoom, mailbox: &str) -> MailError {
 
 #[cfg(test)]
 mod tests {
+    use groupware_store::{self as store, Engine, Record, Store, StoreOptions, Writer};
     use std::ops::ControlFlow;
-    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
-    use groupware_store::{Engine, Outcome, Record, Store, StoreOptions, Writer};
 
     use super::*;
     use crate::fingerprint;
@@ -490,7 +471,7 @@ mod tests {
     }
 
     impl Writer for Silent {
-        fn commit(&mut self, group: &[&Batch], outcomes: &mut Vec<Outcome>) {
+        fn commit(&mut self, group: &[&Batch], outcomes: &mut Vec<store::Outcome>) {
             for batch in group {
                 let is_silent = self.is_silent.load(Relaxed);
                 let done = match !is_silent || self.takes.load(Relaxed) {
