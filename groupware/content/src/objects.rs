@@ -73,6 +73,12 @@ pub trait Segments: fmt::Debug + Send + Sync {
         take: &mut dyn FnMut(&[u8]) -> Result<(), ContentError>,
     ) -> Result<(), ContentError>;
 
+    /// Whether there is a segment of this name. Its bytes are not read.
+    ///
+    /// # Errors
+    /// As [`Objects::put`].
+    fn has(&self, name: &str) -> Result<bool, ContentError>;
+
     /// Removes a segment. Where there is none, that is no failure.
     ///
     /// # Errors

@@ -78,6 +78,10 @@ impl Segments for Shelf {
         match *self {}
     }
 
+    fn has(&self, _: &str) -> Result<bool, ContentError> {
+        match *self {}
+    }
+
     fn remove(&self, _: &str) -> Result<(), ContentError> {
         match *self {}
     }

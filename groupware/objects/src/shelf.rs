@@ -184,6 +184,10 @@ impl Segments for Shelf {
         Ok(())
     }
 
+    fn has(&self, name: &str) -> Result<bool, ContentError> {
+        Ok(self.index.bucket.size(&segment(name))?.is_some())
+    }
+
     fn remove(&self, name: &str) -> Result<(), ContentError> {
         self.index.bucket.remove(&segment(name), None)
     }

@@ -26,7 +26,7 @@ use crate::join::join;
 use crate::length::{STEP_BYTES, make_room, settle_length};
 use crate::open::{Claimed, key};
 use crate::receive::{Ends, Outcome, finish, receive};
-use crate::segments::remove_later;
+use crate::segments::{check_there, remove_later};
 use crate::work::{
     change, check_length, check_place, check_room, claim, create_file, offset, record, remove_file,
     resume,
@@ -220,6 +220,8 @@ async fn head(State(front): State<Tus>, asked: Asked) -> Reply {
                 // All of it is there: a crash, or a full disk, came before the attachment.
                 claimed = resume(&front, &owner, &id, (claimed, &record)).await?;
                 finish(&front, &owner, &id, (claimed, None), false).await?;
+            } else if let Some(segments) = front.content.segments() {
+                check_there(&front, &owner, &id, (&mut claimed, &record), segments).await?;
             }
             offset
         }

@@ -200,18 +200,71 @@ pub(crate) async fn catch_up(
     Ok(claimed)
 }
 
-/// Reads what a copy lacks. Another server may put segments together, and remove those that were, just while they are
-/// read.
-fn take_over(copy: &mut Copy, keeper: &Keeper, mut record: Upload) -> Result<(), ContentError> {
+/// Reads what a copy lacks.
+fn take_over(copy: &mut Copy, keeper: &Keeper, record: Upload) -> Result<(), ContentError> {
+    with_segments(keeper, record, &mut |listed| {
+        read_segments(copy, &*keeper.segments, listed)
+    })
+}
+
+/// Does something with the segments that a record lists. Another server may put segments together, and remove those that
+/// were, just at that time.
+fn with_segments(
+    keeper: &Keeper,
+    mut record: Upload,
+    act: &mut dyn FnMut(&[Segment]) -> Result<(), ContentError>,
+) -> Result<(), ContentError> {
     let mut tries = 0;
     loop {
         tries += 1;
-        let listed = record.segments.as_deref().unwrap_or_default();
-        match read_segments(copy, &*keeper.segments, listed) {
+        match act(record.segments.as_deref().unwrap_or_default()) {
             Err(ContentError::Missing { .. }) if tries < TRIES => record = keeper.held()?.upload,
-            taken => return taken,
+            done => return done,
         }
     }
+}
+
+/// Whether a chunk could go on with an upload: the object store has the segments that the copy at hand lacks. None is read.
+///
+/// # Errors
+/// 410 if one of them is gone.
+pub(crate) async fn check_there(
+    front: &Tus,
+    owner: &Owner,
+    id: &UploadId,
+    (claimed, record): (&mut Claimed, &Upload),
+    segments: &Arc<dyn Segments>,
+) -> Result<(), UploadFailure> {
+    let offset = record.offset().unwrap_or_default();
+    let at_hand = claimed.upload().map_or(0, |copy| copy.offset());
+    let at_hand = Some(at_hand).filter(|at| *at <= offset).unwrap_or_default();
+    if at_hand == offset {
+        return Ok(());
+    }
+    let (keeper, record) = (keeper(front, owner, id, segments), record.clone());
+    let look = move || {
+        with_segments(&keeper, record, &mut |listed| {
+            look_for(&*keeper.segments, listed, at_hand)
+        })
+    };
+    match front.streams.disk.work(look).await? {
+        // What can't be found out now isn't known to be gone, and what others go on with isn't.
+        Ok(()) | Err(ContentError::Away(_) | ContentError::Taken) => Ok(()),
+        Err(error) => Err(unread(error)),
+    }
+}
+
+/// Looks for the segments that end behind these bytes.
+fn look_for(segments: &dyn Segments, listed: &[Segment], at_hand: u64) -> Result<(), ContentError> {
+    let mut end = 0;
+    for segment in listed {
+        end += segment.bytes;
+        if end > at_hand && !segments.has(&segment.name)? {
+            let path = (&*segment.name).into();
+            return Err(ContentError::Missing { path });
+        }
+    }
+    Ok(())
 }
 
 /// Fills the copy of an upload that is about to list these segments, which are those of others that are whole.

@@ -110,6 +110,8 @@ pub(crate) struct Bucket {
     pub(crate) away_from: Mutex<Option<u32>>,
     /// How many reads of segments have begun.
     pub(crate) reads: AtomicU32,
+    /// How many segments were looked for.
+    pub(crate) looks: AtomicU32,
 }
 
 impl Bucket {
@@ -160,6 +162,12 @@ impl Segments for Bucket {
         let missing = || ContentError::Missing { path: name.into() };
         let bytes = found.ok_or_else(missing)?;
         take(&bytes[span.start as usize..span.end as usize])
+    }
+
+    fn has(&self, name: &str) -> Result<bool, ContentError> {
+        self.check()?;
+        self.looks.fetch_add(1, Relaxed);
+        Ok(self.segments.lock().unwrap().contains_key(name))
     }
 
     fn remove(&self, name: &str) -> Result<(), ContentError> {

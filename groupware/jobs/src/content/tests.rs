@@ -143,6 +143,10 @@ impl Segments for Names {
         Err(ContentError::Missing { path: name.into() })
     }
 
+    fn has(&self, name: &str) -> Result<bool, ContentError> {
+        Ok(self.all.lock().unwrap().contains(name))
+    }
+
     fn remove(&self, name: &str) -> Result<(), ContentError> {
         if self.is_stuck.load(Relaxed) {
             return Err(ContentError::Away("it is away".into()));

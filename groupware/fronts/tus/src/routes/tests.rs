@@ -415,9 +415,42 @@ async fn an_upload_whose_bytes_are_gone_is_to_begin_anew() {
     let part = site.begin(8, 100, Some("partial"));
     assert_eq!(send(&site.server(), &id, 0, &[1; 50]).await, 204);
     assert_eq!(send(&site.server(), &part, 0, &[1; 100]).await, 204);
+    let (reads, looks) = (site.reads(), &site.bucket.looks);
+    for id in [&id, &part] {
+        assert!(asked(&site.server(), id).await.is_ok());
+    }
+    assert_eq!((site.reads(), looks.load(Relaxed)), (reads, 2));
+    // What can't be found out now isn't gone.
     site.bucket.segments.lock().unwrap().clear();
+    site.away_from(Some(0));
+    assert_eq!(asked(&site.server(), &id).await, Ok(50));
+    site.away_from(None);
+    for id in [&id, &part] {
+        assert_eq!(asked(&site.server(), id).await, Err(410));
+    }
     assert_eq!(send(&site.server(), &id, 50, &[1; 50]).await, 410);
     assert_eq!(joined(&site, &site.server(), 9, &[part]).await, Err(410));
+}
+
+#[tokio::test]
+async fn an_upload_whose_bytes_are_at_hand_needs_no_segments() {
+    let site = Site::new();
+    let id = site.begin(7, 100, None);
+    let (one, other) = (site.server(), site.server());
+    assert_eq!(send(&one, &id, 0, &[1; 50]).await, 204);
+    assert_eq!(send(&other, &id, 50, &[1; 20]).await, 204);
+    let listed = site.held(&id).upload.segments.unwrap();
+    assert_eq!(listed.len(), 2);
+    site.bucket.segments.lock().unwrap().remove(&listed[0].name);
+    // The first server has the first bytes, the second one all of them.
+    for (server, expected) in [(&one, Ok(70)), (&other, Ok(70)), (&site.server(), Err(410))] {
+        assert_eq!(asked(server, &id).await, expected);
+    }
+    site.bucket.segments.lock().unwrap().clear();
+    for (server, expected) in [(&one, Err(410)), (&other, Ok(70))] {
+        assert_eq!(asked(server, &id).await, expected);
+    }
+    assert_eq!(send(&other, &id, 70, &[1; 30]).await, 204);
 }
 
 #[tokio::test]
