@@ -17,10 +17,10 @@ pub use abort::Abort;
 pub use decides::{Decides, Named, UnknownMeasure};
 pub use duet::{Duet, MIN_DUET_BLOCKS, Pairing, Side};
 pub use lab_counts::{Aggregate, Metric, Scope};
-pub use lab_workload::{
-    Arrivals, Level, LoadKind, LoadSpec, Need, Population, PopulationPrediction, Prediction, Range,
-    Spacing, Span, Stage, StagePrediction, StepPrediction, Transfer,
+pub use lab_prediction::{
+    Arrivals, PopulationPrediction, Prediction, Range, Span, StagePrediction, StepPrediction,
 };
+pub use lab_workload::{Level, LoadKind, LoadSpec, Need, Population, Spacing, Stage, Transfer};
 pub use plan::{Plan, SCHEMA, Search, Trial};
 pub use question::{
     Cell, Factor, Order, PopulationOutline, Published, Question, SessionOutline, StepOutline,

@@ -1,6 +1,7 @@
 //! A plan as judging reads it: `plan.json` without how systems are set up.
 
-use lab_workload::{LoadKind, LoadSpec, Prediction};
+use lab_prediction::Prediction;
+use lab_workload::{LoadKind, LoadSpec};
 use serde::{Deserialize, Serialize};
 
 use crate::duet::Duet;

@@ -12,10 +12,10 @@ use lab_language::host::HostSpec;
 use lab_language::reach::ReachSpec;
 use lab_language::{CellError, Secrets};
 use lab_plan::{Duet, Question};
-pub use lab_workload::{
-    Arrivals, LoadKind, LoadSpec, Population, PopulationPrediction, Prediction, Range, Spacing,
-    Span, Stage, StagePrediction, StepPrediction,
+pub use lab_prediction::{
+    Arrivals, PopulationPrediction, Prediction, Range, Span, StagePrediction, StepPrediction,
 };
+pub use lab_workload::{LoadKind, LoadSpec, Population, Spacing, Stage};
 use serde::{Deserialize, Serialize};
 
 use crate::command::CommandSpec;

@@ -2,11 +2,10 @@
 //! and what a plan says of them.
 
 use crate::faults::{Fault, STUDY, WORKLOAD, load, snapshot};
+use lab_prediction::{Span, predict};
 use lab_study::load_workload;
 use lab_workload::template::Symbols;
-use lab_workload::{
-    LoadKind, LoadSpec, Message, Parameters, Span, Template, User, UserScope, Workload, predict,
-};
+use lab_workload::{LoadKind, LoadSpec, Message, Parameters, Template, User, UserScope, Workload};
 
 struct One(String);
 

@@ -19,7 +19,6 @@ mod measure;
 mod message;
 mod mix;
 mod model;
-mod predict;
 mod render_error;
 mod ring;
 mod scope;
@@ -62,10 +61,6 @@ pub use message::{MAX_VARIABLES, Message, MessageError, SCHEMA};
 pub use mix::{MAX_POPULATIONS, deal, seed_of, step_of};
 pub use model::{
     Body, Events, OwnCookie, Piece, Probe, Request, Session, Step, Transfer, Workload,
-};
-pub use predict::{
-    Arrivals, PopulationPrediction, Prediction, Range, Span, StagePrediction, StepPrediction,
-    predict, predict_mix,
 };
 pub use render_error::RenderError;
 pub use scope::{DEFAULT_DATES_FROM, JsonValue, PASSWORD, Slot, User, UserScope};

@@ -383,7 +383,11 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("lab-monitor", &[]),
-    ("lab-plan", &["lab-counts", "lab-stats", "lab-workload"]),
+    (
+        "lab-plan",
+        &["lab-counts", "lab-prediction", "lab-stats", "lab-workload"],
+    ),
+    ("lab-prediction", &["lab-workload"]),
     (
         "lab-rehearsal",
         &["lab-client", "lab-driver", "lab-workload"],
@@ -399,7 +403,10 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("lab-stats", &[]),
-    ("lab-study", &["lab-language", "lab-plan", "lab-workload"]),
+    (
+        "lab-study",
+        &["lab-language", "lab-plan", "lab-prediction", "lab-workload"],
+    ),
     (
         "lab-trial",
         &["lab-archive", "lab-counts", "lab-plan", "lab-stats"],

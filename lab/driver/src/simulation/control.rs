@@ -4,9 +4,10 @@ use std::cell::Cell;
 use std::ops::Range;
 
 use lab_client::ErrorClass;
+use lab_prediction::predict;
 use lab_workload::template::Symbols;
 use lab_workload::timing::TimingStream;
-use lab_workload::{Control, Group, LoadSpec, Parameters, Retry, Template, Until, Wait, predict};
+use lab_workload::{Control, Group, LoadSpec, Parameters, Retry, Template, Until, Wait};
 
 use super::drive::workload;
 use super::{Answer, Told, drive, histogram, ms, simulate, step};

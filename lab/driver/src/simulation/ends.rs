@@ -1,6 +1,7 @@
 //! The end of a trial belongs to no trial: what is due then is not sent, as the plan has it.
 
-use lab_workload::{LoadKind, LoadSpec, Retry, Spacing, Wait, predict};
+use lab_prediction::predict;
+use lab_workload::{LoadKind, LoadSpec, Retry, Spacing, Wait};
 use proptest::prelude::*;
 
 use super::drive::{probe, workload};

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lab_workload::{LoadKind, LoadSpec, Population, Spacing, Wait, Workload, predict_mix, seed_of};
+use lab_prediction::predict_mix;
+use lab_workload::{LoadKind, LoadSpec, Population, Spacing, Wait, Workload, seed_of};
 use proptest::prelude::*;
 
 use super::drive::{probe, workload};

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use lab_prediction::{Prediction, predict};
 use lab_workload::timing::TimingStream;
-use lab_workload::{LoadKind, LoadSpec, Prediction, Retry, Spacing, Stage, Wait, predict};
+use lab_workload::{LoadKind, LoadSpec, Retry, Spacing, Stage, Wait};
 use proptest::prelude::*;
 
 use super::drive::workload;

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lab_prediction::{predict, predict_mix};
 use lab_workload::{
     Data, Each, LoadKind, LoadSpec, Population, Recorded, Spacing, Table, TimeUnit, Timeline, Wait,
-    predict, predict_mix, seed_of,
+    seed_of,
 };
 use proptest::prelude::*;
 

@@ -1,6 +1,7 @@
 //! What the trials of a plan come to: those alike in workload, block, and load share one replay.
 
-use lab_workload::{LoadSpec, Prediction, Workload, predict_mix};
+use lab_prediction::{Prediction, predict, predict_mix};
+use lab_workload::{LoadSpec, Workload};
 
 use crate::model::Cell;
 
@@ -42,9 +43,7 @@ impl Predictor {
             return known.clone();
         }
         let prediction = match (workloads, load.mix.is_empty()) {
-            ([workload, ..], true) => {
-                lab_workload::predict(workload, self.seed, block, load, self.budget)
-            }
+            ([workload, ..], true) => predict(workload, self.seed, block, load, self.budget),
             _ => {
                 let workloads: Vec<&Workload> = workloads.iter().collect();
                 predict_mix(&workloads, self.seed, block, load, self.budget)

@@ -1,11 +1,11 @@
 //! What several populations come to together.
 
-use crate::load::{LoadSpec, Population};
-use crate::mix::seed_of;
-use crate::model::Workload;
+use lab_workload::Workload;
+use lab_workload::seed_of;
+use lab_workload::{LoadSpec, Population};
 
-use super::predict;
-use super::prediction::{Arrivals, PopulationPrediction, Prediction, Range, Span, StagePrediction};
+use crate::predict;
+use crate::prediction::{Arrivals, PopulationPrediction, Prediction, Range, Span, StagePrediction};
 
 /// As [`predict`], of a load with populations; `workloads` are theirs, in their order. `None` where one of
 /// them neither waits nor paces.

@@ -106,7 +106,7 @@ pub struct Range {
 }
 
 impl Span {
-    pub(super) fn add(&mut self, other: Self) {
+    pub(crate) fn add(&mut self, other: Self) {
         self.low += other.low;
         self.high += other.high;
     }

@@ -8,11 +8,11 @@ mod tally;
 
 use std::time::Duration;
 
-use crate::load::{LoadKind, LoadSpec, Spacing};
-use crate::model::{Step, Workload};
-use crate::stage::{Visit, visits};
-use crate::timing::{ArrivalStream, Profile, TimingStream};
 use case::{Case, StepCount, cases, with_range};
+use lab_workload::timing::{ArrivalStream, Profile, TimingStream};
+use lab_workload::{LoadKind, LoadSpec, Spacing};
+use lab_workload::{Step, Workload};
+use lab_workload::{Visit, visits};
 pub use mix::predict_mix;
 pub use prediction::{
     Arrivals, PopulationPrediction, Prediction, Range, Span, StagePrediction, StepPrediction,

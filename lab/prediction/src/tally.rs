@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use crate::load::LoadSpec;
-use crate::model::{Step, Workload};
-use crate::stage::Visit;
-use crate::timing::{SessionChoice, TimingStream};
+use lab_workload::LoadSpec;
+use lab_workload::Visit;
+use lab_workload::timing::{SessionChoice, TimingStream};
+use lab_workload::{Step, Workload};
 
-use super::case::{Case, StepCount};
-use super::prediction::{Prediction, StagePrediction, StepPrediction};
+use crate::case::{Case, StepCount};
+use crate::prediction::{Prediction, StagePrediction, StepPrediction};
 
 /// Counts of one replay. Times are nanoseconds since the start of the ramp.
-pub(super) struct Tally<'a> {
+pub(crate) struct Tally<'a> {
     workload: &'a Workload,
     pace: Option<u64>,
     ramp: u64,
@@ -36,7 +36,7 @@ struct Count {
 }
 
 impl<'a> Tally<'a> {
-    pub(super) fn new(workload: &'a Workload, load: &LoadSpec, case: Case) -> Self {
+    pub(crate) fn new(workload: &'a Workload, load: &LoadSpec, case: Case) -> Self {
         let ramp = load.ramp_ms * 1_000_000;
         let end = ramp + load.hold_ms * 1_000_000;
         let stages = load.stages.iter().scan(0, |end, stage| {
@@ -57,12 +57,12 @@ impl<'a> Tally<'a> {
     }
 
     /// As long as it takes.
-    pub(super) fn never_ends(&mut self) {
+    pub(crate) fn never_ends(&mut self) {
         (self.end, self.until) = (u64::MAX, u64::MAX);
     }
 
     /// One user's visit, or as much of it as lies within the trial.
-    pub(super) fn visit(&mut self, stream: &mut TimingStream, visit: Visit) {
+    pub(crate) fn visit(&mut self, stream: &mut TimingStream, visit: Visit) {
         self.until = visit.until.min(self.end);
         let mut planned = visit.from;
         let mut now = visit.from;
@@ -81,7 +81,7 @@ impl<'a> Tally<'a> {
     }
 
     /// One session from `now` on; when it is over, or `None` when the trial is over first.
-    pub(super) fn session(&mut self, stream: &mut TimingStream, mut now: u64) -> Option<u64> {
+    pub(crate) fn session(&mut self, stream: &mut TimingStream, mut now: u64) -> Option<u64> {
         let session = &self.workload.session;
         let mut choice = SessionChoice::default();
         for (block, (steps, control)) in session.blocks().enumerate() {
@@ -153,7 +153,7 @@ impl<'a> Tally<'a> {
     }
 
     /// A session that arrives.
-    pub(super) fn arrived(&mut self, now: u64) {
+    pub(crate) fn arrived(&mut self, now: u64) {
         if let Some(stage) = self.stage(now) {
             stage.arrivals += 1.0;
         }
@@ -164,7 +164,7 @@ impl<'a> Tally<'a> {
         self.stages.get_mut(at).map(|(_, stage)| stage)
     }
 
-    pub(super) fn finish(self, scale: f64, exact: bool) -> (Prediction, Vec<StepCount>) {
+    pub(crate) fn finish(self, scale: f64, exact: bool) -> (Prediction, Vec<StepCount>) {
         let scaled = |n: u64| (n as f64 * scale).round() as u64;
         let step = |(step, count): (&Step, &Count)| StepPrediction {
             name: step.name.clone(),
@@ -210,6 +210,6 @@ impl<'a> Tally<'a> {
 }
 
 /// Whole nanoseconds.
-pub(super) fn nanos(time: Duration) -> u64 {
+pub(crate) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -5,27 +5,27 @@
 //! done as often as it may be and it is done no more than it must. So one replay for each condition or
 //! loop, and two for all of them together, bound every step.
 
-use crate::control::Control;
-use crate::model::{Session, Step};
+use lab_workload::Control;
+use lab_workload::{Session, Step};
 
-use super::prediction::{Prediction, Range, Span};
+use crate::prediction::{Prediction, Range, Span};
 
 /// Requests of a step, over all users.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct StepCount {
+pub(crate) struct StepCount {
     /// In the whole trial.
-    pub(super) trial: f64,
+    pub(crate) trial: f64,
     /// In the hold.
-    pub(super) hold: f64,
+    pub(crate) hold: f64,
     /// Those of them that rounds sent which the plan knows of: in the whole trial,
-    pub(super) sure_trial: f64,
+    pub(crate) sure_trial: f64,
     /// and in the hold.
-    pub(super) sure_hold: f64,
+    pub(crate) sure_hold: f64,
 }
 
 /// How conditions turn out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Case {
+pub(crate) enum Case {
     /// Every condition holds, and no loop has a second round.
     Usual,
     /// No step is done that may be left out, and no loop has a second round.
@@ -39,7 +39,7 @@ pub(super) enum Case {
 }
 
 /// The cases of a session; none where nothing depends on answers.
-pub(super) fn cases(session: &Session) -> Vec<Case> {
+pub(crate) fn cases(session: &Session) -> Vec<Case> {
     let mut cases = Vec::new();
     for (block, (steps, control)) in session.blocks().enumerate() {
         cases.extend(control.map(|_| Case::Block(block)));
@@ -54,7 +54,7 @@ pub(super) fn cases(session: &Session) -> Vec<Case> {
 
 impl Case {
     /// How often a block is done in a session.
-    pub(super) fn rounds_of_block<T>(self, block: usize, control: Option<&Control<T>>) -> u32 {
+    pub(crate) fn rounds_of_block<T>(self, block: usize, control: Option<&Control<T>>) -> u32 {
         let most = match self {
             Self::Block(of) | Self::Step(_, of) => of == block,
             Self::Usual | Self::Least | Self::Most => false,
@@ -63,7 +63,7 @@ impl Case {
     }
 
     /// How often a step is done where its block is.
-    pub(super) fn rounds_of_step<T>(self, at: usize, step: &Step<T>) -> u32 {
+    pub(crate) fn rounds_of_step<T>(self, at: usize, step: &Step<T>) -> u32 {
         let most = matches!(self, Self::Step(of, _) if of == at);
         let control = step.control.as_ref();
         control.map_or(step.repeat, |control| {
@@ -84,7 +84,7 @@ impl Case {
 }
 
 /// The prediction with what the cases came to.
-pub(super) fn with_range(mut usual: Prediction, cases: &[Vec<StepCount>]) -> Prediction {
+pub(crate) fn with_range(mut usual: Prediction, cases: &[Vec<StepCount>]) -> Prediction {
     let none = Span {
         low: 0.0,
         high: 0.0,
