@@ -9,6 +9,8 @@ mod decode;
 mod measure;
 mod parts;
 mod protocol;
+mod retry;
+mod rows;
 mod shapes;
 mod sign;
 mod workload;
@@ -23,12 +25,13 @@ pub use parts::{At, Json, Levels, OneOrMany, Scalar, Table};
 #[cfg(test)]
 use protocol::CallFile;
 pub(crate) use protocol::{MailFile, ProtocolFile, SpeakingFile, StatementFile};
+pub(crate) use retry::RetryFile;
+pub(crate) use rows::{DataFile, RowsFile};
 pub use shapes::{Count, HoldTime, Limit, Rate, Size, Time, WaitTime};
 pub(crate) use sign::SignFile;
 pub use workload::{BasicFile, WorkloadFile};
 pub(crate) use workload::{
-    DataFile, EventsFile, ProbeFile, RequestFile, RequestItem, RetryFile, RowsFile, StepFile,
-    TransferFile,
+    EventsFile, ProbeFile, RequestFile, RequestItem, StepFile, TransferFile,
 };
 
 /// The JSON Schema of workload files.

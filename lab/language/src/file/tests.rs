@@ -6,7 +6,8 @@ use proptest::prelude::*;
 
 use super::answer::AnswerFile;
 use super::parts::OneOrMany;
-use super::workload::{BasicFile, RetriesFile, RowsFile, SessionFile};
+use super::retry::RetriesFile;
+use super::workload::{BasicFile, SessionFile};
 use super::*;
 use crate::error::Problems;
 use crate::node;

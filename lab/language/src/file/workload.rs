@@ -9,6 +9,8 @@ use super::decode::{Container, Decode, Fields};
 use super::measure::MeasureFile;
 use super::parts::{At, Json, OneOrMany, Scalar, Table};
 use super::protocol::{CallFile, MailFile, ProtocolFile, StatementFile};
+use super::retry::RetryFile;
+use super::rows::DataFile;
 use super::shapes::{Count, Size, Time, WaitTime};
 use super::sign::SignFile;
 use crate::error::Problems;
@@ -88,45 +90,6 @@ pub struct WorkloadFile {
     /// What signs all requests that don't say it themselves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sign: Option<At<SignFile>>,
-}
-
-/// Rows from a file.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(untagged)]
-pub(crate) enum DataFile {
-    /// The file alone: each user has a row, in the order of the file.
-    #[schemars(with = "String")]
-    File(At<Scalar>),
-    /// With more.
-    Full(Box<RowsFile>),
-}
-
-/// Which rows, for whom.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct RowsFile {
-    /// The file, from the workload's folder.
-    #[schemars(with = "String")]
-    pub(crate) file: At<Scalar>,
-    /// `user`: each user has a row and keeps it; `session`: each session has another one. `user` unless
-    /// said.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
-    pub(crate) each: Option<At<Scalar>>,
-    /// `listed`: in the order of the file; `shuffled`: in one of the seed and the block. `listed` unless
-    /// said.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
-    pub(crate) order: Option<At<Scalar>>,
-    /// `true` where no row is given twice in a trial: then who comes after the last row has none, and
-    /// their requests are errors. Otherwise the rows are gone through again.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<bool>")]
-    pub(crate) unique: Option<At<Scalar>>,
-    /// What stands between the columns of a CSV file: `";"`, `tab`. A comma unless said; a tab of `.tsv`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
-    pub(crate) delimiter: Option<At<Scalar>>,
 }
 
 /// What a session carries.
@@ -238,30 +201,6 @@ pub(crate) struct StepFile {
     /// Its only request.
     #[serde(flatten)]
     pub(crate) only: RequestFile,
-}
-
-/// How often a failed request is sent again.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(untagged)]
-pub(crate) enum RetryFile {
-    /// So often, at once.
-    #[schemars(with = "Count")]
-    Times(At<Scalar>),
-    /// With more.
-    Full(Box<RetriesFile>),
-}
-
-/// How often, and when.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct RetriesFile {
-    /// Most times.
-    #[schemars(with = "Count")]
-    pub(crate) at_most: At<Scalar>,
-    /// The wait before each, as a step's `wait`; none unless said.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<WaitTime>")]
-    pub(crate) wait: Option<At<Scalar>>,
 }
 
 /// A request of several: its line alone, or with more.
@@ -466,48 +405,6 @@ impl StepFile {
             RequestItem::Line(_) => None,
         });
         std::iter::once(&self.only).chain(listed)
-    }
-}
-
-impl Container for DataFile {}
-
-impl Decode for DataFile {
-    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
-        let Value::Map(_) = node.value else {
-            return At::decode(node, problems).map(Self::File);
-        };
-        let mut fields = Fields::of(node, "data", problems)?;
-        let file = fields.required("file", problems);
-        let each = fields.optional("each", problems);
-        let order = fields.optional("order", problems);
-        let unique = fields.optional("unique", problems);
-        let delimiter = fields.optional("delimiter", problems);
-        fields.finish(problems);
-        Some(Self::Full(Box::new(RowsFile {
-            delimiter,
-            file: file?,
-            each,
-            order,
-            unique,
-        })))
-    }
-}
-
-impl Container for RetryFile {}
-
-impl Decode for RetryFile {
-    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
-        let Value::Map(_) = node.value else {
-            return At::decode(node, problems).map(Self::Times);
-        };
-        let mut fields = Fields::of(node, "retry", problems)?;
-        let at_most = fields.required("at_most", problems);
-        let wait = fields.optional("wait", problems);
-        fields.finish(problems);
-        Some(Self::Full(Box::new(RetriesFile {
-            at_most: at_most?,
-            wait,
-        })))
     }
 }
 

@@ -1,0 +1,52 @@
+//! How often a failed request is sent again, as written.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::decode::{Container, Decode, Fields};
+use super::parts::{At, Scalar};
+use super::shapes::{Count, WaitTime};
+use crate::error::Problems;
+use crate::node::{Node, Value};
+
+/// How often a failed request is sent again.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum RetryFile {
+    /// So often, at once.
+    #[schemars(with = "Count")]
+    Times(At<Scalar>),
+    /// With more.
+    Full(Box<RetriesFile>),
+}
+
+/// How often, and when.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct RetriesFile {
+    /// Most times.
+    #[schemars(with = "Count")]
+    pub(crate) at_most: At<Scalar>,
+    /// The wait before each, as a step's `wait`; none unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<WaitTime>")]
+    pub(crate) wait: Option<At<Scalar>>,
+}
+
+impl Container for RetryFile {}
+
+impl Decode for RetryFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let Value::Map(_) = node.value else {
+            return At::decode(node, problems).map(Self::Times);
+        };
+        let mut fields = Fields::of(node, "retry", problems)?;
+        let at_most = fields.required("at_most", problems);
+        let wait = fields.optional("wait", problems);
+        fields.finish(problems);
+        Some(Self::Full(Box::new(RetriesFile {
+            at_most: at_most?,
+            wait,
+        })))
+    }
+}

@@ -1,0 +1,72 @@
+//! Rows from a file, as written.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::decode::{Container, Decode, Fields};
+use super::parts::{At, Scalar};
+use crate::error::Problems;
+use crate::node::{Node, Value};
+
+/// Rows from a file.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum DataFile {
+    /// The file alone: each user has a row, in the order of the file.
+    #[schemars(with = "String")]
+    File(At<Scalar>),
+    /// With more.
+    Full(Box<RowsFile>),
+}
+
+/// Which rows, for whom.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct RowsFile {
+    /// The file, from the workload's folder.
+    #[schemars(with = "String")]
+    pub(crate) file: At<Scalar>,
+    /// `user`: each user has a row and keeps it; `session`: each session has another one. `user` unless
+    /// said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) each: Option<At<Scalar>>,
+    /// `listed`: in the order of the file; `shuffled`: in one of the seed and the block. `listed` unless
+    /// said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) order: Option<At<Scalar>>,
+    /// `true` where no row is given twice in a trial: then who comes after the last row has none, and
+    /// their requests are errors. Otherwise the rows are gone through again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<bool>")]
+    pub(crate) unique: Option<At<Scalar>>,
+    /// What stands between the columns of a CSV file: `";"`, `tab`. A comma unless said; a tab of `.tsv`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) delimiter: Option<At<Scalar>>,
+}
+
+impl Container for DataFile {}
+
+impl Decode for DataFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let Value::Map(_) = node.value else {
+            return At::decode(node, problems).map(Self::File);
+        };
+        let mut fields = Fields::of(node, "data", problems)?;
+        let file = fields.required("file", problems);
+        let each = fields.optional("each", problems);
+        let order = fields.optional("order", problems);
+        let unique = fields.optional("unique", problems);
+        let delimiter = fields.optional("delimiter", problems);
+        fields.finish(problems);
+        Some(Self::Full(Box::new(RowsFile {
+            delimiter,
+            file: file?,
+            each,
+            order,
+            unique,
+        })))
+    }
+}
