@@ -10,6 +10,7 @@ mod background;
 mod client;
 mod clock;
 mod control;
+mod counters;
 mod crew;
 mod crowd;
 mod drive;

@@ -74,6 +74,13 @@ impl Part {
         Some(number / of * self.residues.len() as u64 + within as u64)
     }
 
+    /// What has this place among the users, or sessions, of this part.
+    fn number(&self, place: u64) -> u64 {
+        let own = self.residues.len() as u64;
+        let residue = self.residues[(place % own) as usize];
+        place / own * u64::from(self.of) + u64::from(residue)
+    }
+
     /// Its users, of so many in all, in order.
     pub(crate) fn users(&self, all: u32) -> impl Iterator<Item = u32> + Clone + '_ {
         let rounds = (0..all).step_by(self.of as usize);
@@ -113,6 +120,11 @@ impl Slice {
     pub(crate) fn has(&self, number: u64) -> bool {
         let place = self.part.place(number);
         place.is_some_and(|place| place % self.workers == self.worker)
+    }
+
+    /// The number of what is its nth, from 0: no two workers, of whatever generators, have the same.
+    pub(crate) fn number(&self, nth: u64) -> u64 {
+        self.part.number(nth * self.workers + self.worker)
     }
 
     /// Its users, of so many in all, in order.
@@ -190,6 +202,9 @@ mod tests {
                     let users: Vec<u32> = slice.users(all).collect();
                     let has: Vec<u32> = (0..all).filter(|user| slice.has(u64::from(*user))).collect();
                     prop_assert_eq!(&users, &has);
+                    for (nth, user) in (0..).zip(&users) {
+                        prop_assert_eq!(slice.number(nth), u64::from(*user));
+                    }
                     seen.extend(users);
                 }
             }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use lab_workload::timing::{SessionChoice, TimingStream};
-use lab_workload::{LoadKind, TraceContext, UserScope, Visit, Wait};
+use lab_workload::{Given, LoadKind, TraceContext, UserScope, Visit, Wait};
 use tokio::sync::Notify;
 
 use crate::client::Client;
@@ -29,6 +29,8 @@ pub(crate) struct Shared<C> {
     pub(crate) client: C,
     pub(crate) drive: Arc<Drive>,
     pub(crate) script: Arc<Script>,
+    /// What templates ask for: values of the environment, and numbers of the worker's counters.
+    pub(crate) given: Arc<Given>,
     pub(crate) timers: Timers,
     pub(crate) clock: Clock,
     /// Of all populations of the worker.

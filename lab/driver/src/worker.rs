@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Duration;
 
-use lab_workload::LoadKind;
 use lab_workload::timing::{ArrivalStream, TimingStream};
+use lab_workload::{Given, LoadKind};
 use lab_workload::{User as Identity, UserScope};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::{Pid, gettid};
@@ -20,6 +20,7 @@ use tokio::task::{JoinError, JoinSet, LocalSet};
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::control::Order;
+use crate::counters::{Counters, given};
 use crate::crowd::Crowd;
 use crate::drive::Drive;
 use crate::error::DriverError;
@@ -155,12 +156,23 @@ impl Worker {
         let recorded = (self.crowds.len(), steps + usize::from(probes));
         let recorder = Recorder::new(recorded, self.outbox.clone(), emptied);
         let (recorder, ended) = (Rc::new(RefCell::new(recorder)), Rc::default());
+        let counters = self.counters();
         let present = self.crowds.iter().map(|crowd| {
             let client = make(&crowd.drive, &timers)?;
-            self.present(crowd, client, (&timers, &recorder, &ended), steps)
+            let given = given(&crowd.drive.workload, counters.as_ref());
+            let of_worker = (&timers, &recorder, &ended, given);
+            self.present(crowd, client, of_worker, steps)
         });
         let present = present.collect::<Result<_, DriverError>>()?;
         Ok((timers, present))
+    }
+
+    /// The worker's part of the counters that users share.
+    fn counters(&self) -> Option<Arc<Counters>> {
+        let drive = &self.crowds.first()?.drive;
+        let workloads = self.crowds.iter().map(|crowd| &*crowd.drive.workload);
+        let slice = Slice::new(&drive.part, self.number, drive.workers());
+        Counters::of(workloads, slice)
     }
 
     /// A population's users on this worker, where all populations have so many steps.
@@ -168,7 +180,12 @@ impl Worker {
         &self,
         crowd: &Crowd,
         client: C,
-        (timers, recorder, ended): (&Timers, &Rc<RefCell<Recorder>>, &Rc<Notify>),
+        (timers, recorder, ended, given): (
+            &Timers,
+            &Rc<RefCell<Recorder>>,
+            &Rc<Notify>,
+            Arc<Given>,
+        ),
         steps: usize,
     ) -> Result<Present<C>, DriverError> {
         let drive = &crowd.drive;
@@ -182,6 +199,7 @@ impl Worker {
             client,
             drive: Arc::clone(drive),
             script: Arc::clone(&crowd.script),
+            given,
             timers: timers.clone(),
             clock: self.clock,
             recorder: Rc::clone(recorder),
@@ -208,7 +226,7 @@ impl Worker {
         });
         let users: Result<Vec<_>, _> = (0..)
             .zip(mine)
-            .map(|who| user(drive, &shared.client, who).map(Some))
+            .map(|who| user(&shared, who).map(Some))
             .collect();
         Ok(Present {
             crowd: crowd.clone(),
@@ -380,7 +398,7 @@ impl<C: Client> Present<C> {
             return;
         };
         // `prepare` made this very scope before, so it can't fail now.
-        let Ok(scope) = scope(drive, 0) else {
+        let Ok(scope) = scope(shared, 0) else {
             return;
         };
         let user = Box::new(User {
@@ -396,21 +414,21 @@ impl<C: Client> Present<C> {
 
 /// A user who has done nothing yet, by its place on its worker and its index.
 fn user<C: Client>(
-    drive: &Drive,
-    client: &C,
+    shared: &Shared<C>,
     (place, index): (usize, u32),
 ) -> Result<Box<User<C>>, DriverError> {
-    let session = client.session();
+    let (drive, session) = (&shared.drive, shared.client.session());
     Ok(Box::new(User {
         index,
         place,
-        scope: scope(drive, index)?,
+        scope: scope(shared, index)?,
         timing: TimingStream::new(drive.seed, drive.block, index),
         session,
     }))
 }
 
-fn scope(drive: &Drive, index: u32) -> Result<UserScope, DriverError> {
+fn scope<C>(shared: &Shared<C>, index: u32) -> Result<UserScope, DriverError> {
+    let drive = &shared.drive;
     let extra = drive
         .user_extra
         .get(index as usize)
@@ -423,10 +441,13 @@ fn scope(drive: &Drive, index: u32) -> Result<UserScope, DriverError> {
         block: drive.block,
         base_date: drive.base_date,
     };
-    UserScope::new(&drive.workload, identity, extra).map_err(|error| DriverError::User {
+    let scope = UserScope::new(&drive.workload, identity, extra);
+    let mut scope = scope.map_err(|error| DriverError::User {
         index,
         detail: drive.workload.given.mask(&error.to_string()),
-    })
+    })?;
+    scope.give(&shared.given);
+    Ok(scope)
 }
 
 /// How far apart the samples of the loop's lag are: in no simple ratio to a workload's times.

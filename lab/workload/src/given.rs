@@ -1,9 +1,11 @@
-//! Values that a workload asks of whoever runs it: variables of their environment, some of them secret.
+//! Values that a workload asks of whoever runs it: variables of their environment, some of them secret, and numbers
+//! of counters.
 //!
 //! What is secret is in the requests and nowhere else: nothing here prints it, and [`Given::mask`] takes it
 //! out of texts that are kept or shown.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -16,9 +18,21 @@ pub struct Asked {
     pub secret: bool,
 }
 
+/// What gives the numbers of counters that users share.
+pub trait Numbers: Send + Sync {
+    /// The next number of the counter of this name, which nobody else gets; `None` where there is no such counter.
+    fn next(&self, counter: &str) -> Option<u64>;
+}
+
 /// All that a workload asks for, with the values that are known.
 #[derive(Clone, Default, Serialize, Deserialize)]
-pub struct Given(Vec<(Asked, Option<Box<str>>)>);
+#[serde(transparent)]
+pub struct Given {
+    values: Vec<(Asked, Option<Box<str>>)>,
+    /// Where there are counters, and somebody runs the workload.
+    #[serde(skip)]
+    numbers: Option<Arc<dyn Numbers>>,
+}
 
 impl Given {
     /// What is asked for, nothing of it known yet.
@@ -26,17 +40,34 @@ impl Given {
     pub fn unknown(mut asked: Vec<Asked>) -> Self {
         asked.sort();
         asked.dedup();
-        Self(asked.into_iter().map(|asked| (asked, None)).collect())
+        Self {
+            values: asked.into_iter().map(|asked| (asked, None)).collect(),
+            numbers: None,
+        }
+    }
+
+    /// The same with counters.
+    #[must_use]
+    pub fn counting(&self, numbers: Arc<dyn Numbers>) -> Self {
+        Self {
+            numbers: Some(numbers),
+            ..self.clone()
+        }
+    }
+
+    /// The next number of a counter.
+    pub(crate) fn next_number(&self, counter: &str) -> Option<u64> {
+        self.numbers.as_ref()?.next(counter)
     }
 
     /// What is asked for.
     pub fn asked(&self) -> impl Iterator<Item = &Asked> {
-        self.0.iter().map(|(asked, _)| asked)
+        self.values.iter().map(|(asked, _)| asked)
     }
 
     /// Sets the value of a name, whether or not it is secret.
     pub fn set(&mut self, name: &str, value: &str) {
-        for (asked, known) in &mut self.0 {
+        for (asked, known) in &mut self.values {
             if asked.name == name {
                 *known = Some(value.into());
             }
@@ -45,14 +76,14 @@ impl Given {
 
     /// All secrets that are known.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
-        let secret = self.0.iter().filter(|(asked, _)| asked.secret);
+        let secret = self.values.iter().filter(|(asked, _)| asked.secret);
         secret.filter_map(|(_, value)| value.as_deref())
     }
 
     /// The value of what is asked for, if it is known.
     pub(crate) fn value(&self, name: &str, secret: bool) -> Option<&str> {
         let found = |(asked, _): &&(Asked, _)| asked.name == name && asked.secret == secret;
-        self.0.iter().find(found)?.1.as_deref()
+        self.values.iter().find(found)?.1.as_deref()
     }
 }
 

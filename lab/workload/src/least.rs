@@ -89,6 +89,7 @@ impl<T> Workload<T> {
             least_users: 0,
             given: Arc::default(),
             data: None,
+            shared: Vec::new(),
             files: Vec::new(),
             trace: None,
             max_body: None,

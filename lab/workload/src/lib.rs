@@ -22,6 +22,7 @@ mod model;
 mod render_error;
 mod ring;
 mod scope;
+mod shared;
 mod signer;
 mod size;
 mod slot;
@@ -43,7 +44,7 @@ pub use control::{
 };
 pub use data::{Bytes, Data, Each, Table, TableError};
 pub use expectation::{Comparison, Expectation, JsonState};
-pub use given::{Asked, Given};
+pub use given::{Asked, Given, Numbers};
 pub use lab_filters::sign;
 pub use lab_filters::{
     Descriptors, DescriptorsError, Field, MAX_DESCRIPTOR_BYTES, MAX_READ_BYTES, MessageKind, Method,
@@ -64,6 +65,7 @@ pub use model::{
 };
 pub use render_error::RenderError;
 pub use scope::{DEFAULT_DATES_FROM, JsonValue, PASSWORD, Slot, User, UserScope};
+pub use shared::{SharedKind, SharedState};
 pub use signer::Signer;
 pub use size::{SizeError, size};
 pub use speech::{Call, GRPC_STATUSES, Said, SignIn, Speech, Way};

@@ -21,6 +21,7 @@ use crate::given::{Asked, Given};
 use crate::level::Parameters;
 use crate::measure::Measure;
 use crate::scope::Slot;
+use crate::shared::SharedState;
 use crate::speech::{Said, Speech};
 use crate::template::{Template, Unseeded};
 use crate::wait::{Chance, Wait, divide};
@@ -57,6 +58,9 @@ pub struct Workload<T = Template> {
     /// The rows that its users or sessions are given.
     #[serde(default)]
     pub data: Option<Arc<Data>>,
+    /// What its users share with each other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared: Vec<SharedState>,
     /// Files whose content its requests carry.
     #[serde(default)]
     pub files: Vec<Attached>,
@@ -290,8 +294,20 @@ impl Workload {
         asked
     }
 
+    /// Names of the counters that its templates take numbers of.
+    #[must_use]
+    pub fn counters(&self) -> Vec<String> {
+        let mut counters = Vec::new();
+        let noted = self.try_map(|template| {
+            template.counters(&mut counters);
+            Ok::<(), std::convert::Infallible>(())
+        });
+        debug_assert!(noted.is_ok());
+        counters
+    }
+
     /// Names of the steps of its session whose requests the seed doesn't fix: they have the time of day, a signature
-    /// with a random part, or a variable that has either.
+    /// with a random part, a number of a counter, or a variable that has any of these.
     #[must_use]
     pub fn unseeded_steps(&self) -> Vec<String> {
         let mut unseeded = Unseeded::new(&self.variables);
@@ -430,6 +446,7 @@ impl<T> Workload<T> {
             least_users: self.least_users,
             given: Arc::clone(&self.given),
             data: self.data.clone(),
+            shared: self.shared.clone(),
             files: self.files.clone(),
             trace: self.trace,
             max_body: self.max_body,

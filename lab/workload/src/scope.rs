@@ -264,6 +264,18 @@ impl UserScope {
         }
     }
 
+    /// From now on these give what it asks for: the same values, and numbers of counters.
+    pub fn give(&mut self, given: &Arc<Given>) {
+        self.given = Arc::clone(given);
+    }
+
+    /// The next number of a counter.
+    pub(crate) fn next_number(&self, counter: &str) -> Result<i64, String> {
+        let number = self.given.next_number(counter);
+        let number = number.ok_or_else(|| format!("there is no counter `{counter}` here"))?;
+        i64::try_from(number).map_err(|_| format!("the counter `{counter}` is at its end"))
+    }
+
     /// Begins a session that arrived, by its number: from now on its own stream makes the choices.
     pub fn begin_session(&mut self, number: u64, choice: ChoiceStream) {
         self.session = Some(number);

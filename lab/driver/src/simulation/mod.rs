@@ -13,6 +13,7 @@ mod lateness;
 mod memory;
 mod mix;
 mod sequence;
+mod shared;
 mod stages;
 pub(crate) mod time;
 mod timeline;
@@ -32,7 +33,7 @@ use hdrhistogram::Histogram;
 use lab_client::time::nanos;
 use lab_client::{ClientCounts, ErrorClass, Exchange, FailedRequest, Phases, RequestId, Sizes};
 use lab_counts::{Hist, StepWindow};
-use lab_workload::UserScope;
+use lab_workload::{Template, UserScope};
 use tokio::task::LocalSet;
 
 use crate::client::Client;
@@ -87,6 +88,32 @@ struct Simulated {
     server: Rc<RefCell<Server>>,
     sent: Rc<RefCell<Vec<Received>>>,
     forgotten: Rc<RefCell<Vec<RequestId>>>,
+    /// Of the requests of its population; empty where none has more than a literal.
+    targets: Rc<[Template]>,
+    rendered: Rc<RefCell<Vec<String>>>,
+}
+
+impl Simulated {
+    /// For users of a population.
+    fn of(&self, drive: &Drive) -> Self {
+        let targets = drive.workload.requests();
+        let targets: Rc<[Template]> = targets.map(|request| request.target.clone()).collect();
+        Self {
+            targets: match targets.iter().all(Template::is_literal) {
+                true => Rc::default(),
+                false => targets,
+            },
+            ..self.clone()
+        }
+    }
+
+    fn render(&self, request: RequestId, scope: &mut UserScope) {
+        if let Some(target) = self.targets.get(request as usize) {
+            let mut text = String::new();
+            target.render(scope, &mut text).unwrap();
+            self.rendered.borrow_mut().push(text);
+        }
+    }
 }
 
 impl lab_client::Client for Simulated {
@@ -118,6 +145,7 @@ impl lab_client::Client for Simulated {
             Answer::Never => (NEVER, Ok(())),
         };
         self.sent.borrow_mut().push(asked);
+        self.render(request, scope);
         deadline.sleep_until(sent.saturating_add(takes)).await;
         Exchange::Done {
             sent,
@@ -156,6 +184,8 @@ pub(crate) struct Told {
     pub(crate) sent: Vec<Received>,
     /// The requests whose captures were forgotten.
     pub(crate) forgotten: Vec<RequestId>,
+    /// Their targets in the order of their sends, where any is more than a literal.
+    pub(crate) rendered: Vec<String>,
 }
 
 impl Told {
@@ -325,13 +355,16 @@ fn play(mix: &Mix, server: Server) -> Told {
         server: Rc::new(RefCell::new(server)),
         sent: Rc::default(),
         forgotten: Rc::default(),
+        targets: Rc::default(),
+        rendered: Rc::default(),
     };
     let make = {
         let client = client.clone();
-        move |_: &Arc<Drive>, _: usize, _: &Timers| Ok(client.clone())
+        move |drive: &Arc<Drive>, _: usize, _: &Timers| Ok(client.of(drive))
     };
     let mut story = live(mix, clock, make);
     (story.sent, story.forgotten) = (client.sent.take(), client.forgotten.take());
+    story.rendered = client.rendered.take();
     story
 }
 

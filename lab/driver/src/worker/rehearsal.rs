@@ -107,7 +107,7 @@ fn run(what: Rehearsing<'_>, make: MakeOne) -> Result<bool, DriverError> {
             }
         };
         tokio::select! {
-            result = rehearsal.run(drive, user) => result.map(|()| true),
+            result = rehearsal.run(user) => result.map(|()| true),
             () = interrupted => Ok(false),
             _ = service => Err(DriverError::Panicked),
         }
@@ -153,6 +153,11 @@ impl Rehearsal {
             client,
             drive: Arc::clone(drive),
             script,
+            given: {
+                let slice = Slice::new(&drive.part, 0, 1);
+                let counters = Counters::of(std::iter::once(&*drive.workload), slice);
+                given(&drive.workload, counters.as_ref())
+            },
             clock,
             timers,
             recorder: Rc::new(RefCell::new(recorder)),
@@ -173,12 +178,12 @@ impl Rehearsal {
         Self { shared, outbox }
     }
 
-    async fn run(&self, drive: &Drive, index: u32) -> Result<(), DriverError> {
+    async fn run(&self, index: u32) -> Result<(), DriverError> {
         let shared = &self.shared;
-        let mut user = user(drive, &shared.client, (index as usize, index))?;
+        let mut user = user(shared, (index as usize, index))?;
         let mut first = match index {
             0 => None,
-            _ => Some(self::user(drive, &shared.client, (0, 0))?),
+            _ => Some(self::user(shared, (0, 0))?),
         };
         for (number, step) in shared.script.setup.iter().enumerate() {
             let run = self.setup(number);

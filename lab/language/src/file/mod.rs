@@ -12,6 +12,7 @@ mod protocol;
 mod retry;
 mod rows;
 mod shapes;
+mod shared;
 mod sign;
 mod workload;
 
@@ -28,6 +29,7 @@ pub(crate) use protocol::{MailFile, ProtocolFile, SpeakingFile, StatementFile};
 pub(crate) use retry::RetryFile;
 pub(crate) use rows::{DataFile, RowsFile};
 pub use shapes::{Count, HoldTime, Limit, Rate, Size, Time, WaitTime};
+pub(crate) use shared::SharedFile;
 pub(crate) use sign::SignFile;
 pub use workload::{BasicFile, WorkloadFile};
 pub(crate) use workload::{

@@ -12,6 +12,7 @@ use super::protocol::{CallFile, MailFile, ProtocolFile, StatementFile};
 use super::retry::RetryFile;
 use super::rows::DataFile;
 use super::shapes::{Count, Size, Time, WaitTime};
+use super::shared::SharedFile;
 use super::sign::SignFile;
 use crate::error::Problems;
 use crate::node::{Node, Value};
@@ -49,6 +50,10 @@ pub struct WorkloadFile {
     /// variables of the user or the session that it is given to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) data: Option<At<DataFile>>,
+    /// What users share with each other, by name: `{ order_no: { counter: { from: 1 } } }`.
+    #[serde(skip_serializing_if = "Table::is_empty")]
+    #[schemars(default)]
+    pub(crate) shared: Table<At<SharedFile>>,
     /// Variables of each user, evaluated once in this order; a system that knows its users signs
     /// them in by `name` (and `password`).
     #[serde(skip_serializing_if = "Table::is_empty")]
@@ -362,6 +367,7 @@ impl Decode for WorkloadFile {
         let least_users = fields.optional("least_users", problems);
         let parameters = fields.optional("parameters", problems);
         let data = fields.optional("data", problems);
+        let shared = fields.optional("shared", problems);
         let user = fields.optional("user", problems);
         let setup = fields.optional("setup", problems);
         let session = fields.required("session", problems);
@@ -387,6 +393,7 @@ impl Decode for WorkloadFile {
             least_users,
             parameters: parameters.unwrap_or_default(),
             data,
+            shared: shared.unwrap_or_default(),
             user: user.unwrap_or_default(),
             setup: setup.unwrap_or_default(),
             session: session?,

@@ -22,6 +22,7 @@ mod names;
 mod protocol;
 mod request;
 mod schema;
+mod shared;
 mod sign;
 mod statement;
 mod steps;

@@ -13,7 +13,7 @@ use super::choice;
 use super::files::{Environment, Files, decode};
 use super::names::{check_short_name, level};
 use super::request::Compiler;
-use super::{attached, control, data, descriptors, measure, schema, steps, variable};
+use super::{attached, control, data, descriptors, measure, schema, shared, steps, variable};
 use crate::error::{LoadError, Problems};
 use crate::file::{At, ProbeFile, Scalar, Table, TransferFile, WorkloadFile};
 use crate::node::Node;
@@ -63,7 +63,9 @@ pub fn read(root: &Node, files: &dyn Files) -> Result<(Workload, WorkloadFile), 
         }
         _ => None,
     };
-    if let Some(workload) = &mut workload {
+    if let Some(workload) = &mut workload
+        && shared::check_counters(root, workload, &mut problems)
+    {
         workload.given = Arc::new(given(root, workload, files, &mut problems));
     }
     problems.finish(workload.map(|workload| (workload, file)))
@@ -156,6 +158,7 @@ fn validate_with(
         variables: &variables,
         ..compiler
     };
+    let shared = shared::read(&file.shared, &mut compiler);
     let pace = file.session.pace.as_ref();
     let pace = transposed(pace.map(|pace| duration("pace", pace, &mut compiler)));
     let visitor = control::visitor(file.session.visitor.as_ref(), &mut compiler);
@@ -188,6 +191,7 @@ fn validate_with(
         least_users: least?.unwrap_or_default(),
         given: Arc::default(),
         data: data.map(Arc::clone),
+        shared: shared?,
         files: files.to_vec(),
         max_body: max_body?,
         trace: trace?.filter(|share| *share > 0.0),

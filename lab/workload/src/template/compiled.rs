@@ -191,6 +191,20 @@ impl Template {
             .for_each(|(_, template)| template.asked(asked));
     }
 
+    /// Notes the counters that it takes numbers of.
+    pub fn counters(&self, counters: &mut Vec<String>) {
+        for piece in self.pieces.iter() {
+            match piece {
+                Piece::Literal(_) => {}
+                Piece::Plain { expression, .. } => expression.counters(counters),
+                Piece::Jinja { expression, .. } => parse::counters(expression, counters),
+            }
+        }
+        self.sets
+            .iter()
+            .for_each(|(_, template)| template.counters(counters));
+    }
+
     /// Whether it has what the seed doesn't fix. Variables that it sets to that hold it from then on.
     pub(crate) fn is_unseeded(&self, unseeded: &mut Unseeded<'_>) -> bool {
         for (slot, template) in self.sets.iter() {

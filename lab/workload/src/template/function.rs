@@ -19,6 +19,8 @@ pub enum Kind {
     Profile,
     /// The name of an environment variable.
     Given,
+    /// The name of a counter that users share.
+    Counter,
     /// The format of a time, and an offset or none.
     Time,
     /// Values of any kind.
@@ -63,6 +65,7 @@ pub(crate) enum Call {
     RandomDigits,
     RandomHex,
     Jwt,
+    Next,
 }
 
 const fn function(name: &'static str, usage: &'static str, kind: Kind, call: Call) -> Function {
@@ -215,6 +218,12 @@ pub const FUNCTIONS: &[Function] = &[
         Kind::Values,
         Call::Jwt,
     ),
+    function(
+        "next",
+        "next('order_no'): the next number of a counter of `shared:`, which no other user has",
+        Kind::Counter,
+        Call::Next,
+    ),
 ];
 
 impl Function {
@@ -289,7 +298,7 @@ pub(crate) fn call_numbers(
     let number = |at: usize| numbers.get(at).copied().unwrap_or(0);
     match call {
         Call::Take | Call::Pick => return Err("it takes the name of a list".into()),
-        Call::Profile | Call::Env | Call::Secret | Call::NowText | Call::Jwt => {
+        Call::Profile | Call::Env | Call::Secret | Call::NowText | Call::Jwt | Call::Next => {
             return Err("it takes a text".into());
         }
         Call::Now => return Ok(Outcome::Number(scope.now_us() / 1_000_000)),

@@ -170,6 +170,16 @@ fn add_functions(environment: &mut Environment<'static>) {
                     })
                 });
             }
+            Kind::Counter => {
+                environment.add_function(function.name, |state: &State, name: String| {
+                    with_scope(state, |borrowed| {
+                        borrowed.scope.next_number(&name).map_err(|cause| {
+                            borrowed.failed = Some(cause.clone());
+                            invalid(cause)
+                        })
+                    })
+                });
+            }
             Kind::List => {
                 environment.add_function(
                     function.name,

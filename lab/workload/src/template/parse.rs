@@ -336,6 +336,12 @@ impl Parser<'_> {
                 help: Some(Help::Text(format!("{}('API_TOKEN')", token.text))),
             });
         }
+        if function.kind == Kind::Counter && given(&tokens[i + 1..]).is_none() {
+            return Err(Fault {
+                message: format!("`{}()` takes the name of a counter", token.text),
+                help: Some(Help::Text(function.usage.to_owned())),
+            });
+        }
         match function.kind {
             Kind::Numbers(count) if counts.get(i + 1) != Some(&Some(count)) => Err(Fault {
                 message: format!(
@@ -355,7 +361,7 @@ impl Parser<'_> {
         for (i, token) in tokens.iter().enumerate() {
             let kind = function::find(token.text).map(|f| f.kind);
             let unquoted = tokens.get(i + 2).filter(|t| t.kind == TokenKind::Name);
-            if let (Some(Kind::Given), Some(name), true) =
+            if let (Some(Kind::Given | Kind::Counter), Some(name), true) =
                 (kind, unquoted, mark(tokens, i + 1, "("))
             {
                 quote(source, name, &mut copied, &mut rewritten);
@@ -435,6 +441,13 @@ fn check_condition(tokens: &[Token], i: usize) -> Result<(), Fault> {
             help: Some(Help::Text(help.to_owned())),
         });
     }
+    if function.is_some_and(|one| one.kind == Kind::Counter) {
+        let help = "`set` a variable to it, and ask for that";
+        return Err(Fault {
+            message: "a condition can't take a number of a counter".to_owned(),
+            help: Some(Help::Text(help.to_owned())),
+        });
+    }
     let lists = function::find(token.text).is_some_and(|f| f.kind == Kind::List);
     if lists && token.kind == TokenKind::Name && mark(tokens, i + 1, "(") {
         let help = "`set` a variable to it, and ask for that";
@@ -464,7 +477,7 @@ fn quote(source: &str, name: &Token, copied: &mut usize, rewritten: &mut String)
     *copied = name.at + name.text.len();
 }
 
-/// The name that a call of `env` or `secret` has between its parentheses.
+/// The name that a call of `env`, `secret`, or `next` has between its parentheses.
 fn given<'a>(tokens: &[Token<'a>]) -> Option<&'a str> {
     let name = tokens.get(1).and_then(environment_name)?;
     (mark(tokens, 0, "(") && mark(tokens, 2, ")")).then_some(name)
@@ -472,15 +485,29 @@ fn given<'a>(tokens: &[Token<'a>]) -> Option<&'a str> {
 
 /// Notes what an expression of minijinja asks of the environment.
 pub(super) fn asked(expression: &Jinja, asked: &mut Vec<Asked>) {
+    calls(expression, Kind::Given, |call, name| {
+        asked.push(Asked {
+            name: name.to_owned(),
+            secret: call == Call::Secret,
+        });
+    });
+}
+
+/// Notes the counters that an expression of minijinja takes numbers of.
+pub(super) fn counters(expression: &Jinja, counters: &mut Vec<String>) {
+    calls(expression, Kind::Counter, |_, name| {
+        counters.push(name.to_owned());
+    });
+}
+
+/// The calls of functions of this kind, which take a name.
+fn calls(expression: &Jinja, kind: Kind, mut found: impl FnMut(Call, &str)) {
     let tokens = words(expression.source(), expression.is_text());
     for (i, token) in tokens.iter().enumerate() {
-        let function = function::find(token.text).filter(|f| f.kind == Kind::Given);
+        let function = function::find(token.text).filter(|f| f.kind == kind);
         let name = given(&tokens[i + 1..]);
         if let (Some(function), Some(name), TokenKind::Name) = (function, name, token.kind) {
-            asked.push(Asked {
-                name: name.to_owned(),
-                secret: function.call == Call::Secret,
-            });
+            found(function.call, name);
         }
     }
 }

@@ -50,6 +50,8 @@ pub(super) enum Plain {
         format: Box<str>,
         offset: Option<Box<str>>,
     },
+    /// The next number of the counter of this name.
+    Next(Box<str>),
     /// One after the other; none gives bytes.
     Joined(Box<[Plain]>),
     Filtered(Box<Filtered>),
@@ -102,6 +104,14 @@ impl Plain {
                 secret: *secret,
             }),
             _ => self.parts().for_each(|one| one.asked(asked)),
+        }
+    }
+
+    /// Notes the counters that it takes numbers of.
+    pub(super) fn counters(&self, counters: &mut Vec<String>) {
+        match self {
+            Self::Next(name) => counters.push(name.to_string()),
+            _ => self.parts().for_each(|one| one.counters(counters)),
         }
     }
 
@@ -195,6 +205,10 @@ impl Plain {
                 let text = function::now_text(scope.now_us(), format, offset.as_deref());
                 out.push_str(&text.map_err(|cause| failed(invalid(&cause)))?);
                 return Ok(Outcome::Text);
+            }
+            Self::Next(counter) => {
+                let number = scope.next_number(counter);
+                return number.map(Outcome::Number).map_err(failed);
             }
             Self::Joined(parts) => {
                 join(parts, source, scope, out)?;

@@ -188,6 +188,7 @@ impl<'a> Words<'a> {
                 name: self.next().and_then(environment_name)?.into(),
                 secret: function.call == Call::Secret,
             },
+            Kind::Counter => Plain::Next(self.next().and_then(environment_name)?.into()),
             Kind::Values => return None,
             Kind::Time => self.time()?,
             // Read at once, so that what is wrong with it has its place.

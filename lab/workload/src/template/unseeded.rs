@@ -1,8 +1,9 @@
-//! What the seed doesn't fix: the time of day, signatures with a random part, and variables that have either.
+//! What the seed doesn't fix: the time of day, signatures with a random part, numbers of counters, and variables that
+//! have any of them.
 
 use std::collections::BTreeSet;
 
-use super::function::{self, Function};
+use super::function::{self, Kind};
 use super::token::{Token, TokenKind, mark, words};
 use crate::slot::Slot;
 
@@ -42,8 +43,9 @@ impl<'a> Unseeded<'a> {
             let slot = place.and_then(|place| Slot::try_from(place).ok());
             return slot.is_some_and(|slot| self.held.contains(&slot));
         }
-        let takes_held = function::find(token.text).is_some_and(Function::is_of_the_clock);
-        takes_held || (token.text == "jwt" && is_signed_at_random(&tokens[at..]))
+        let is_of_moment = function::find(token.text)
+            .is_some_and(|one| one.is_of_the_clock() || one.kind == Kind::Counter);
+        is_of_moment || (token.text == "jwt" && is_signed_at_random(&tokens[at..]))
     }
 }
 

@@ -1,0 +1,69 @@
+//! Counters that users share: numbers that no two users of any generator get, without a word between workers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use lab_workload::{Given, Numbers, SharedKind, Workload};
+
+use crate::part::Slice;
+
+/// A worker's part of all counters: every so-manieth number, as it has every so-manieth user.
+#[derive(Debug)]
+pub(crate) struct Counters {
+    slice: Slice,
+    counters: Box<[Counter]>,
+}
+
+/// A counter. Only its worker's thread counts: the atomic is there since users may be moved between threads.
+#[derive(Debug)]
+struct Counter {
+    name: Box<str>,
+    from: u64,
+    /// How many numbers its worker has taken.
+    taken: AtomicU64,
+}
+
+impl Counters {
+    /// Those of a worker, of the workloads of all populations; `None` where users share none.
+    pub(crate) fn of<'a>(
+        workloads: impl Iterator<Item = &'a Workload>,
+        slice: Slice,
+    ) -> Option<Arc<Self>> {
+        let mut counters: Vec<Counter> = Vec::new();
+        for one in workloads.flat_map(|workload| &workload.shared) {
+            let SharedKind::Counter { from } = one.kind;
+            if counters.iter().all(|known| *known.name != *one.name) {
+                counters.push(Counter {
+                    name: one.name.as_str().into(),
+                    from,
+                    taken: AtomicU64::new(0),
+                });
+            }
+        }
+        (!counters.is_empty()).then(|| {
+            Arc::new(Self {
+                slice,
+                counters: counters.into(),
+            })
+        })
+    }
+}
+
+/// What the users of a workload are given on a worker with these counters.
+pub(crate) fn given(workload: &Workload, counters: Option<&Arc<Counters>>) -> Arc<Given> {
+    match counters {
+        Some(counters) => Arc::new(workload.given.counting(Arc::clone(counters) as _)),
+        None => Arc::clone(&workload.given),
+    }
+}
+
+impl Numbers for Counters {
+    fn next(&self, counter: &str) -> Option<u64> {
+        let mut counters = self.counters.iter();
+        let Counter { from, taken, .. } = counters.find(|one| *one.name == *counter)?;
+        // No other thread writes it, so that a load and a store are enough.
+        let nth = taken.load(Ordering::Relaxed);
+        taken.store(nth + 1, Ordering::Relaxed);
+        Some(from.saturating_add(self.slice.number(nth)))
+    }
+}
