@@ -23,6 +23,7 @@ mod plan;
 mod published;
 mod reference;
 mod schema;
+mod shared;
 mod shares;
 mod signing;
 mod template;

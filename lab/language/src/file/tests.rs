@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::answer::AnswerFile;
 use super::parts::OneOrMany;
 use super::retry::RetriesFile;
+use super::shared::CounterFile;
 use super::workload::{BasicFile, SessionFile};
 use super::*;
 use crate::error::Problems;
@@ -399,6 +400,11 @@ fn data() -> impl Strategy<Value = DataFile> {
     ]
 }
 
+fn shared() -> impl Strategy<Value = SharedFile> {
+    let counter = option::of(scalar()).prop_map(|from| at(CounterFile { from }));
+    option::of(counter).prop_map(|counter| SharedFile { counter })
+}
+
 prop_compose! {
     fn workload()(
         workload in scalar(),
@@ -412,6 +418,7 @@ prop_compose! {
         transfer in option::of((scalar(), scalar(), option::of(scalar()))),
         taking in (option::of(scalar()), option::of(scalar()), option::of(scalar())),
         (cookies, max_body) in (table(scalar()), option::of(scalar())),
+        shared in table(shared().prop_map(at)),
     ) -> WorkloadFile {
         let probe = probe.map(|(every, only)| ProbeFile { every, only });
         let session = SessionFile { pace, visitor, steps: at(steps) };
@@ -420,7 +427,7 @@ prop_compose! {
         WorkloadFile {
             sign: None,
             workload, about, protocol, parameters, data, user, setup, session, probe, transfer, compressed, follow,
-            trace, least_users, cookies, max_body,
+            trace, least_users, cookies, max_body, shared,
         }
     }
 }
