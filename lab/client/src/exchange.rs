@@ -1,6 +1,7 @@
 //! The border between *when* and *how*: the engine calls a [`Client`], which knows its protocol
 //! and no schedule; the engine knows the schedule and no protocol.
 
+use std::any::Any;
 use std::cell::Cell;
 use std::future::Future;
 use std::rc::Rc;
@@ -48,6 +49,29 @@ pub trait Client: 'static {
     /// A session with the same identity (cookies) and a connection of its own.
     fn sibling(&self, session: &Self::Session) -> Self::Session;
 
+    /// A session for requests that go out beside others of the same user: as [`Client::sibling`], but over the
+    /// connections that the user shares, and over the user's own connection where that carries several requests.
+    fn beside(&self, session: &mut Self::Session) -> Self::Session {
+        self.sibling(session)
+    }
+
+    /// Makes the request from the user's variables and sends nothing, so that several are made before the first is
+    /// sent. A client that makes none before it sends it has nothing to give.
+    ///
+    /// # Errors
+    /// Why it can't be made.
+    fn make(
+        &self,
+        _session: &Self::Session,
+        _request: RequestId,
+        _scope: &mut UserScope,
+    ) -> Result<Made, Unmade> {
+        Ok(Box::new(()))
+    }
+
+    /// The next exchange of the request that was made is to send it as it is.
+    fn take_up(&self, _session: &mut Self::Session, _made: Made) {}
+
     /// Makes the request from the user's variables, sends it, awaits the whole answer, judges it
     /// by the request's `expect`, and keeps its captures in `scope`.
     ///
@@ -90,6 +114,9 @@ pub trait Client: 'static {
     /// Counts since the last call.
     fn take_counts(&self) -> ClientCounts;
 }
+
+/// A request that was made and not sent yet, as its client has it.
+pub type Made = Box<dyn Any>;
 
 /// How a request went.
 #[derive(Debug)]

@@ -25,7 +25,7 @@ mod url;
 mod version;
 
 pub use exchange::{
-    Client, ClientCounts, ErrorClass, EventTimes, Exchange, FailedRequest, Phase, Phases,
+    Client, ClientCounts, ErrorClass, EventTimes, Exchange, FailedRequest, Made, Phase, Phases,
     RequestId, Sizes, Unmade,
 };
 pub use reading::{

@@ -22,6 +22,7 @@ mod load;
 mod merger;
 mod mix;
 mod outline;
+mod parallel;
 mod part;
 mod recorder;
 pub mod remote;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use lab_workload::{Chance, Control, Measure, Retry, Session, Step, Visitor, Wait, Workload};
 
+use crate::parallel::ScriptParallel;
 use lab_client::RequestId;
 
 /// The steps of a workload.
@@ -27,8 +28,18 @@ pub(crate) struct Bracket {
     /// How many others it is within.
     pub(crate) level: usize,
     pub(crate) steps: Range<usize>,
-    /// Whether each round of the group around it has one.
-    pub(crate) in_group: bool,
+    pub(crate) each: Round,
+}
+
+/// What has a transaction of its own each time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Round {
+    /// The session.
+    OfSession,
+    /// A round of the group around its steps.
+    OfGroup,
+    /// A round of its step.
+    OfStep,
 }
 
 /// One step.
@@ -41,6 +52,8 @@ pub(crate) struct ScriptStep {
     pub(crate) once: bool,
     /// By their places in [`Workload::requests`].
     pub(crate) requests: Range<RequestId>,
+    /// Those of them that go out at the same time.
+    pub(crate) parallel: Option<Box<ScriptParallel>>,
     /// Rounds that the plan knows of, where it is done.
     pub(crate) planned_rounds: u32,
     pub(crate) control: Option<Box<Control>>,
@@ -57,6 +70,15 @@ impl ScriptStep {
 }
 
 impl Script {
+    /// The most requests of a user at once in its parallel steps; 0 where it has none.
+    pub(crate) fn at_once(&self) -> usize {
+        let parallel = self
+            .session
+            .iter()
+            .filter_map(|step| step.parallel.as_ref());
+        parallel.map(|parallel| parallel.at_once).max().unwrap_or(0)
+    }
+
     /// The most transactions within each other.
     pub(crate) fn transaction_depth(&self) -> usize {
         let levels = self.transactions.iter().map(|one| one.level + 1);
@@ -93,7 +115,7 @@ fn brackets(session: &Session) -> Vec<Bracket> {
     let whole = session.is_transaction().then_some(Bracket {
         level: 0,
         steps: 0..session.steps.len(),
-        in_group: false,
+        each: Round::OfSession,
     });
     let mut brackets: Vec<Bracket> = whole.into_iter().collect();
     for one in &session.transactions {
@@ -103,7 +125,11 @@ fn brackets(session: &Session) -> Vec<Bracket> {
         brackets.push(Bracket {
             level: brackets.iter().filter(holds).count(),
             steps: one.steps.clone(),
-            in_group: one.in_group,
+            each: match (one.in_step, one.in_group) {
+                (true, _) => Round::OfStep,
+                (false, true) => Round::OfGroup,
+                (false, false) => Round::OfSession,
+            },
         });
     }
     brackets
@@ -118,6 +144,7 @@ fn script_step(step: &Step, next: &mut RequestId) -> ScriptStep {
         chance: step.chance,
         once: step.once,
         requests: first..*next,
+        parallel: ScriptParallel::of(step, first),
         planned_rounds: step.planned_rounds(),
         control: step.control.clone(),
         retry: step.retry,

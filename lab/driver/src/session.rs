@@ -8,15 +8,27 @@ use lab_workload::timing::SessionChoice;
 use lab_workload::{Control, Template, Visitor};
 
 use crate::client::Client;
+use crate::script::Round;
 use crate::user::{Due, Ended, Life, Next, Sending, Shared, User, Waiting};
+use lab_client::time::Nanos;
 use lab_client::{ErrorClass, Exchange, FailedRequest, RequestId};
 
 /// How a round went.
 #[derive(Clone, Copy, Default)]
-struct Went {
+pub(crate) struct Went {
     /// Whether anything was sent.
-    sent: bool,
-    timed_out: bool,
+    pub(crate) sent: bool,
+    pub(crate) timed_out: bool,
+}
+
+/// A request that is due.
+pub(crate) struct Asked {
+    pub(crate) request: RequestId,
+    /// The step as which it counts.
+    pub(crate) step: usize,
+    pub(crate) due: Due,
+    /// How long it waited for its turn among those that go out at the same time.
+    pub(crate) blocked: Nanos,
 }
 
 /// Where in its session, and by whose doing.
@@ -55,8 +67,8 @@ impl<C: Client> Shared<C> {
             self.begin_session(life);
             for (steps, control) in &self.script.blocks {
                 // Those that end here do so only now, so that a user who waits keeps nothing for it.
-                self.end_transactions(life, steps.start, false);
-                self.begin_transactions(life, steps.start, false);
+                self.end_transactions(life, steps.start, Round::OfSession);
+                self.begin_transactions(life, steps.start, Round::OfSession);
                 match control {
                     Some(control) => Box::pin(self.group(life, steps.clone(), control)).await,
                     // It is one step.
@@ -65,7 +77,7 @@ impl<C: Client> Shared<C> {
                     }
                 }
             }
-            self.end_transactions(life, self.script.session.len(), false);
+            self.end_transactions(life, self.script.session.len(), Round::OfSession);
         }
     }
 
@@ -73,6 +85,7 @@ impl<C: Client> Shared<C> {
         let user = &mut *life.user;
         if self.script.visitor == Visitor::New {
             user.session = self.client.session();
+            self.beside.end(user.place);
             user.scope.renew();
         }
         user.scope.next_cycle();
@@ -97,9 +110,9 @@ impl<C: Client> Shared<C> {
                     planned: round == 0,
                     ..Position::of(index)
                 };
-                self.begin_transactions(life, index, true);
+                self.begin_transactions(life, index, Round::OfGroup);
                 sent |= self.rounds(life, place).await;
-                self.end_transactions(life, index + 1, true);
+                self.end_transactions(life, index + 1, Round::OfGroup);
             }
             life.user.scope.set_round(round);
             // A round in which nothing could be sent would be followed by others like it.
@@ -162,7 +175,7 @@ impl<C: Client> Shared<C> {
     fn most_rounds(&self, life: &mut Life<C>, place: Position) -> Option<u32> {
         let index = place.index();
         let step = &self.script.session[index];
-        if life.state.leaves() || !self.is_chosen(life, index) {
+        if step.requests.is_empty() || life.state.leaves() || !self.is_chosen(life, index) {
             return None;
         }
         let Some(control) = step.control.as_deref() else {
@@ -184,39 +197,70 @@ impl<C: Client> Shared<C> {
         looped.is_some_and(|control| !went.sent || self.is_over(life, index, control))
     }
 
-    /// The requests of a step, one after the other until one is skipped or fails.
-    async fn requests(&self, life: &mut Life<C>, index: usize, mut due: Due) -> Went {
+    /// The requests of a step.
+    async fn requests(&self, life: &mut Life<C>, index: usize, due: Due) -> Went {
+        let Some(parallel) = self.script.session[index].parallel.as_deref() else {
+            return self.in_turn(life, index, due).await.0;
+        };
+        self.begin_transactions(life, index, Round::OfStep);
+        let (mut went, due) = self.in_turn(life, index, due).await;
+        if let Some(due) = due {
+            let beside = Box::pin(self.parallel(life, (index, parallel), due)).await;
+            went.sent |= beside.sent;
+            went.timed_out |= beside.timed_out;
+        }
+        self.end_transactions(life, index + 1, Round::OfStep);
+        went
+    }
+
+    /// Those that go out one after the other, until one is skipped or fails; and when the next one is due, if none was
+    /// or did.
+    async fn in_turn(&self, life: &mut Life<C>, index: usize, mut due: Due) -> (Went, Option<Due>) {
         let step = &self.script.session[index];
+        let parallel = step.parallel.as_ref();
+        let last = parallel.map_or(step.requests.end, |parallel| parallel.first);
         let mut went = Went::default();
-        for request in step.requests.clone() {
-            let ended = self.request(life, index, (request, due)).await;
-            went.sent |= ended.sent;
+        for request in step.requests.start..last {
+            let asked = Asked {
+                request,
+                step: index,
+                due,
+                blocked: 0,
+            };
+            let ended = self.request(life, index, asked).await;
+            went.sent |= ended.from.is_some();
             if !ended.well || life.state.leaves() {
                 self.forget_rest(step, request, &mut life.user.scope);
-                went.timed_out = ended.timed_out;
-                return went;
+                went.timed_out = ended.timed_out();
+                return (went, None);
             }
             due = Due {
                 planned: None,
                 meant: life.state.at,
             };
         }
-        went
+        (went, Some(due))
     }
 
     /// One request with its redirects, and with its retries where it fails.
-    async fn request(
+    pub(crate) async fn request(
         &self,
         life: &mut Life<C>,
         index: usize,
-        (request, mut due): (RequestId, Due),
+        asked: Asked,
     ) -> Requested {
+        let Asked {
+            request,
+            step,
+            mut due,
+            blocked,
+        } = asked;
         let retry = self.script.session[index].retry;
         let mut left = retry.map_or(0, |retry| retry.at_most);
-        let mut sending = Sending::new(index, due);
+        let mut sending = Sending::new(step, due, blocked);
         loop {
             self.within_trial(due.meant).await;
-            self.set_under_way(life.user.place, index, sending.meant());
+            self.set_under_way(life.user.place, step, sending.meant());
             self.transactions.due(life.user.place, sending.meant());
             sending.retry_until = (left > 0).then_some(life.state.until);
             let mut exchange = self.send(&mut life.user, request).await;
@@ -232,7 +276,7 @@ impl<C: Client> Shared<C> {
                 }
                 (Next::Retry, Some(retry)) => {
                     left -= 1;
-                    due = self.wait_to_retry(life, (index, &retry.wait)).await;
+                    due = self.wait_to_retry(life, (step, &retry.wait)).await;
                     self.record_failed(&mut sending, !life.state.leaves());
                     if life.state.leaves() {
                         life.state.well = false;
@@ -251,26 +295,26 @@ impl<C: Client> Shared<C> {
         self.clear_under_way(place);
         self.transactions.ended(place, from, last.class);
         Requested {
-            sent: from.is_some(),
+            from,
             well: last.well,
-            timed_out: last.timed_out(),
+            class: last.class,
         }
     }
 
-    /// Begins the transactions that begin with this step, in each round of a group or around its rounds.
-    fn begin_transactions(&self, life: &Life<C>, step: usize, in_group: bool) {
+    /// Begins the transactions that begin with this step.
+    fn begin_transactions(&self, life: &Life<C>, step: usize, each: Round) {
         for (place, one) in self.script.transactions.iter().enumerate() {
-            if one.steps.start == step && one.in_group == in_group {
+            if one.steps.start == step && one.each == each {
                 self.transactions.begin(life.user.place, one.level, place);
             }
         }
     }
 
     /// Ends the transactions that end before this step, inner ones first.
-    fn end_transactions(&self, life: &Life<C>, step: usize, in_group: bool) {
+    fn end_transactions(&self, life: &Life<C>, step: usize, each: Round) {
         let (user, now, leaves) = (life.user.place, life.state.at, life.state.leaves());
         for one in self.script.transactions.iter().rev() {
-            if one.steps.end == step && one.in_group == in_group {
+            if one.steps.end == step && one.each == each {
                 let ended = self.transactions.end(user, one.level, now, leaves);
                 let mut recorder = self.recorder.borrow_mut();
                 ended
@@ -369,8 +413,15 @@ impl<C: Client> Shared<C> {
 }
 
 /// How a request went, with its redirects and retries.
-struct Requested {
-    sent: bool,
-    well: bool,
-    timed_out: bool,
+pub(crate) struct Requested {
+    /// When its time counts from; `None` if it wasn't sent.
+    pub(crate) from: Option<Nanos>,
+    pub(crate) well: bool,
+    pub(crate) class: Option<ErrorClass>,
+}
+
+impl Requested {
+    pub(crate) fn timed_out(&self) -> bool {
+        self.class == Some(ErrorClass::Timeout)
+    }
 }

@@ -79,9 +79,13 @@ impl Transactions {
         }
     }
 
-    /// Those of the user at this place, from the outermost level on.
+    /// Those of the user at this place, from the outermost level on; none of a place behind all users, where requests
+    /// are noted that one sends at the same time.
     fn of(&self, user: usize) -> &[Cell<Level>] {
-        &self.levels[user * self.depth..][..self.depth]
+        let first = user * self.depth;
+        self.levels
+            .get(first..first + self.depth)
+            .unwrap_or_default()
     }
 
     fn change(&self, user: usize, change: impl Fn(&mut Level)) {

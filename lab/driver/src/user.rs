@@ -16,16 +16,17 @@ use crate::client::Client;
 use crate::clock::Clock;
 use crate::drive::Drive;
 use crate::load::{Pool, SharedPool};
+use crate::parallel::Beside;
 use crate::recorder::{Attempt, Events, Recorder, Sample};
 use crate::script::{Script, ScriptStep};
 use crate::timers::{Timer, Timers, settable};
 use crate::transactions::Transactions;
 use lab_client::ErrorClass;
 use lab_client::time::{Nanos, nanos};
-use lab_client::{Exchange, FailedRequest, Phases, RequestId};
+use lab_client::{Exchange, FailedRequest, Phase, Phases, RequestId};
 
 /// What all users of a worker share that are of one population.
-pub(crate) struct Shared<C> {
+pub(crate) struct Shared<C: Client> {
     pub(crate) client: C,
     pub(crate) drive: Arc<Drive>,
     pub(crate) script: Arc<Script>,
@@ -44,8 +45,10 @@ pub(crate) struct Shared<C> {
     pub(crate) failure_pause: Nanos,
     /// Whether a step of which a request timed out isn't repeated any further.
     pub(crate) timeout_ends_step: bool,
-    /// The request under way by place of the user on its worker.
+    /// The request under way by place of the user on its worker, then those that users send at the same time.
     pub(crate) under_way: Box<[Cell<UnderWay>]>,
+    /// What they send at the same time.
+    pub(crate) beside: Beside<C>,
     /// Their transactions under way.
     pub(crate) transactions: Transactions,
     /// Whether sessions arrive: then service times are kept apart from response times.
@@ -72,15 +75,15 @@ pub(crate) struct UnderWay {
 }
 
 /// What a task holds of it, until it ends: then [`Shared::ended`] is told, after a panic as well.
-pub(crate) struct Member<C>(Rc<Shared<C>>);
+pub(crate) struct Member<C: Client>(Rc<Shared<C>>);
 
-impl<C> Member<C> {
+impl<C: Client> Member<C> {
     pub(crate) fn of(shared: &Rc<Shared<C>>) -> Self {
         Self(Rc::clone(shared))
     }
 }
 
-impl<C> Deref for Member<C> {
+impl<C: Client> Deref for Member<C> {
     type Target = Shared<C>;
 
     fn deref(&self) -> &Shared<C> {
@@ -88,13 +91,13 @@ impl<C> Deref for Member<C> {
     }
 }
 
-impl<C> Drop for Member<C> {
+impl<C: Client> Drop for Member<C> {
     fn drop(&mut self) {
         self.0.ended.notify_one();
     }
 }
 
-impl<C> Shared<C> {
+impl<C: Client> Shared<C> {
     /// Goes on with what is due within the trial; what isn't waits until the trial is cut.
     pub(crate) async fn within_trial(&self, due: Nanos) {
         if due >= self.end.get() {
@@ -322,12 +325,17 @@ pub(crate) struct Sending {
 }
 
 impl Sending {
-    pub(crate) fn new(step: usize, due: Due) -> Self {
+    /// A request of this step that has waited so long for its turn.
+    pub(crate) fn new(step: usize, due: Due, blocked: Nanos) -> Self {
+        let mut phases = Phases::default();
+        if blocked > 0 {
+            phases.set(Phase::Blocked, blocked);
+        }
         Self {
             step,
             due,
             began: None,
-            phases: Phases::default(),
+            phases,
             retry_until: None,
             failed: None,
         }
@@ -369,11 +377,6 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// Whether it had no complete response in time.
-    pub(crate) fn timed_out(&self) -> bool {
-        self.class == Some(ErrorClass::Timeout)
-    }
-
     /// Whether it had no response at all.
     fn is_without_response(&self) -> bool {
         self.class.is_some_and(ErrorClass::is_without_response)

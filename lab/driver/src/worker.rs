@@ -26,13 +26,14 @@ use crate::drive::Drive;
 use crate::error::DriverError;
 use crate::event::Window;
 use crate::load::{run_arrivals, run_probe, run_slot, run_user};
+use crate::parallel::Beside;
 use crate::part::Slice;
 use crate::recorder::Recorder;
 use crate::report::{Outbox, Report, SetupCounts};
 use crate::tasks::Tasks;
 use crate::timers::Timers;
 use crate::transactions::Transactions;
-use crate::user::{Member, Shared, UnderWay, User};
+use crate::user::{Member, Shared, User};
 use lab_client::Exchange;
 use lab_client::time::{Nanos, nanos};
 use lab_client::{ClientCounts, ErrorClass};
@@ -213,10 +214,12 @@ impl Worker {
             population: crowd.place,
             failure_pause: nanos(drive.limits.failure_pause),
             timeout_ends_step: drive.limits.timeout_ends_step,
-            under_way: mine
-                .clone()
-                .map(|_| Cell::new(UnderWay::default()))
-                .collect(),
+            beside: Beside::new(mine.clone().count(), crowd.script.at_once()),
+            under_way: vec![
+                Cell::default();
+                Beside::<C>::places(mine.clone().count(), crowd.script.at_once())
+            ]
+            .into(),
             open,
             pool: crowd.pool.clone(),
             worker: self.number,

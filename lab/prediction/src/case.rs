@@ -46,7 +46,8 @@ pub(crate) fn cases(session: &Session) -> Vec<Case> {
         let controlled = steps.filter(|at| session.steps[*at].control.is_some());
         cases.extend(controlled.map(|at| Case::Step(at, block)));
     }
-    if !cases.is_empty() {
+    let mut sends = session.steps.iter().flat_map(Step::sends);
+    if !cases.is_empty() || sends.any(|one| one.surely < one.at_most) {
         cases.extend([Case::Least, Case::Most]);
     }
     cases
@@ -69,6 +70,14 @@ impl Case {
         control.map_or(step.repeat, |control| {
             self.rounds(control, step.repeat, most)
         })
+    }
+
+    /// How many requests are sent of those that a list has entries for.
+    pub(crate) fn entries(self, surely: u32, at_most: u32) -> u32 {
+        match self {
+            Self::Least | Self::Block(_) | Self::Step(..) => surely,
+            Self::Usual | Self::Most => at_most,
+        }
     }
 
     fn rounds<T>(self, control: &Control<T>, repeat: u32, most: bool) -> u32 {

@@ -174,7 +174,8 @@ impl Replay<'_> {
             let of_block = self.case.rounds_of_block(block, control);
             steps.map(move |at| (at, f64::from(of_block)))
         });
-        steps.map(|(at, of_block)| {
+        let sending = steps.filter(|(at, _)| !session.steps[*at].is_name());
+        sending.map(|(at, of_block)| {
             let step = &session.steps[at];
             let of_step = f64::from(self.case.rounds_of_step(at, step));
             (step, part(step) * of_block * of_step)

@@ -21,8 +21,17 @@ pub(crate) struct Tally<'a> {
     hold_s: f64,
     case: Case,
     steps: Vec<Count>,
+    /// What a round of each step sends: as which step, so many of them surely.
+    sends: Vec<Vec<Sent>>,
     /// The stages by their ends.
     stages: Vec<(u64, StagePrediction)>,
+}
+
+/// Requests of a round that count as one step.
+struct Sent {
+    step: usize,
+    requests: u64,
+    surely: u64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -37,6 +46,14 @@ struct Count {
 
 impl<'a> Tally<'a> {
     pub(crate) fn new(workload: &'a Workload, load: &LoadSpec, case: Case) -> Self {
+        let sends = |(at, step): (usize, &Step)| -> Vec<Sent> {
+            let sent = step.sends().into_iter().map(|one| Sent {
+                step: at + one.counts_as,
+                requests: u64::from(case.entries(one.surely, one.at_most)),
+                surely: u64::from(one.surely),
+            });
+            sent.collect()
+        };
         let ramp = load.ramp_ms * 1_000_000;
         let end = ramp + load.hold_ms * 1_000_000;
         let stages = load.stages.iter().scan(0, |end, stage| {
@@ -52,6 +69,13 @@ impl<'a> Tally<'a> {
             hold_s: load.hold_ms as f64 / 1e3,
             case,
             steps: vec![Count::default(); workload.session.steps.len()],
+            sends: workload
+                .session
+                .steps
+                .iter()
+                .enumerate()
+                .map(sends)
+                .collect(),
             stages: stages.collect(),
         }
     }
@@ -113,6 +137,9 @@ impl<'a> Tally<'a> {
     ) -> Option<u64> {
         let workload = self.workload;
         let step = &workload.session.steps[at];
+        if step.is_name() {
+            return Some(now);
+        }
         if !choice.does(step.chance.as_ref(), stream) {
             return Some(now);
         }
@@ -136,18 +163,22 @@ impl<'a> Tally<'a> {
     }
 
     fn count(&mut self, at: usize, sure: bool, wait: u64, now: u64) {
-        let requests = self.workload.session.steps[at].requests.len() as u64;
-        let in_hold = if now >= self.ramp { requests } else { 0 };
+        let in_hold = u64::from(now >= self.ramp);
+        let mut requests = 0;
+        for sent in &self.sends[at] {
+            requests += sent.requests;
+            let count = &mut self.steps[sent.step];
+            count.requests += sent.requests;
+            count.hold += sent.requests * in_hold;
+            if sure {
+                count.sure += sent.surely;
+                count.sure_hold += sent.surely * in_hold;
+            }
+        }
         if let Some(stage) = self.stage(now) {
             stage.transactions += requests as f64;
         }
         let count = &mut self.steps[at];
-        count.requests += requests;
-        count.hold += in_hold;
-        if sure {
-            count.sure += requests;
-            count.sure_hold += in_hold;
-        }
         count.waits += 1;
         count.waited += u128::from(wait);
     }

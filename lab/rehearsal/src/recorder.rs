@@ -24,7 +24,8 @@ const VALUE: usize = 200;
 /// The witness of a rehearsal.
 pub struct Recorder {
     requests: Vec<Known>,
-    steps: Vec<(String, bool)>,
+    /// The steps that send something, by their places, each with whether a draw decides about it.
+    steps: Vec<(usize, String, bool)>,
     state: RefCell<State>,
 }
 
@@ -76,7 +77,7 @@ impl Recorder {
                 let known = |(n, asked): (usize, &Asked)| Known {
                     phase,
                     step: at,
-                    name: step.name.clone(),
+                    name: counted_as(steps, at, n),
                     repeats: step.repeat > 1
                         || phase == Phase::Session && looped.contains(&at)
                         || is_loop(step),
@@ -104,7 +105,9 @@ impl Recorder {
         Self {
             requests,
             steps: steps
-                .map(|step| (step.name.clone(), step.chance.is_some()))
+                .enumerate()
+                .filter(|(_, step)| !step.is_name())
+                .map(|(at, step)| (at, step.name.clone(), step.chance.is_some()))
                 .collect(),
             state: RefCell::new(State {
                 listener,
@@ -128,9 +131,9 @@ impl Recorder {
     /// To be called when the session is over: tells which of its steps it left out.
     pub fn finish(&self) -> Totals {
         let state = &mut *self.state.borrow_mut();
-        for (at, (step, by_chance)) in self.steps.iter().enumerate() {
-            if !state.done.contains(&at) {
-                let why = match state.left_out.contains(&at) {
+        for (at, step, by_chance) in &self.steps {
+            if !state.done.contains(at) {
+                let why = match state.left_out.contains(at) {
                     true => NotDone::Condition,
                     false if *by_chance => NotDone::Chance,
                     false => NotDone::Other,
@@ -148,6 +151,13 @@ impl Recorder {
     pub fn totals(&self) -> Totals {
         self.state.borrow().totals
     }
+}
+
+/// The name of the step as which a request of a step counts.
+fn counted_as(steps: &[Step], at: usize, request: usize) -> String {
+    let parallel = steps[at].parallel.as_ref();
+    let counted = at + parallel.map_or(0, |parallel| parallel.counts_as(request));
+    steps.get(counted).unwrap_or(&steps[at]).name.clone()
 }
 
 /// Whether a step is done until its condition holds.

@@ -18,6 +18,7 @@ mod in_vain;
 mod machines;
 mod measures;
 mod message;
+mod parallel;
 mod parameters;
 mod plan;
 mod published;

@@ -29,6 +29,7 @@ fn transaction(name: &str, steps: Range<usize>, in_group: bool) -> Transaction {
         name: name.to_owned(),
         steps,
         in_group,
+        in_step: false,
     }
 }
 

@@ -46,6 +46,9 @@ pub struct Transaction {
     pub steps: Range<usize>,
     /// Whether it is a part of each round of the [`Group`] around its steps: then each round has one.
     pub in_group: bool,
+    /// Whether each round of its step has one: of a step some of whose requests go out at the same time.
+    #[serde(default)]
+    pub in_step: bool,
 }
 
 /// The name of the transaction that spans a whole session.

@@ -58,6 +58,7 @@ impl<T> Step<T> {
             wait: Wait::None,
             repeat: 1,
             requests,
+            parallel: None,
             chance: None,
             once: false,
             control: None,

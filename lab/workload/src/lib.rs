@@ -19,6 +19,7 @@ mod measure;
 mod message;
 mod mix;
 mod model;
+mod parallel;
 mod render_error;
 mod ring;
 mod scope;
@@ -63,6 +64,7 @@ pub use mix::{MAX_POPULATIONS, deal, seed_of, step_of};
 pub use model::{
     Body, Events, OwnCookie, Piece, Probe, Request, Session, Step, Transfer, Workload,
 };
+pub use parallel::{ForEach, Parallel, Sends};
 pub use render_error::RenderError;
 pub use scope::{DEFAULT_DATES_FROM, JsonValue, PASSWORD, Slot, User, UserScope};
 pub use shared::{SharedKind, SharedState};

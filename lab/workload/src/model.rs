@@ -20,6 +20,7 @@ use crate::expectation::Expectation;
 use crate::given::{Asked, Given};
 use crate::level::Parameters;
 use crate::measure::Measure;
+use crate::parallel::Parallel;
 use crate::scope::Slot;
 use crate::shared::SharedState;
 use crate::speech::{Said, Speech};
@@ -111,8 +112,12 @@ pub struct Step<T = Template> {
     pub wait: Wait,
     /// How often the step is done in a row (each time with its wait); 1 unless said.
     pub repeat: u32,
-    /// At least one; one after the other.
+    /// One after the other, but for those that are `parallel`. None of a step that is a name for requests of the step
+    /// before it.
     pub requests: Vec<Request<T>>,
+    /// Those of its requests that go out at the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parallel: Option<Box<Parallel>>,
     /// In which sessions it is done; `None` in all.
     pub chance: Option<Chance>,
     /// Of a setup: the first user does it, and nobody else.
@@ -379,9 +384,12 @@ impl<T> Session<T> {
 }
 
 impl<T> Step<T> {
-    /// Rounds that the plan knows of, where the step is done: of a loop the first one.
+    /// Rounds that the plan knows of, where the step is done: of a loop the first one, of a name none.
     #[must_use]
     pub fn planned_rounds(&self) -> u32 {
+        if self.is_name() {
+            return 0;
+        }
         match self.control.as_ref().and_then(|c| c.until.as_ref()) {
             Some(_) => 1,
             None => self.repeat,
@@ -456,7 +464,10 @@ impl<T> Workload<T> {
 }
 
 impl<T> Request<T> {
-    fn try_map<U, E>(&self, map: &mut impl FnMut(&T) -> Result<U, E>) -> Result<Request<U>, E> {
+    pub(crate) fn try_map<U, E>(
+        &self,
+        map: &mut impl FnMut(&T) -> Result<U, E>,
+    ) -> Result<Request<U>, E> {
         let basic_auth = match &self.basic_auth {
             Some((name, password)) => Some((map(name)?, map(password)?)),
             None => None,
@@ -566,6 +577,7 @@ fn steps<T, U, E>(
             wait: step.wait,
             repeat: step.repeat,
             requests,
+            parallel: step.parallel.clone(),
             chance: step.chance,
             once: step.once,
             control: control.transpose()?.map(Box::new),

@@ -171,6 +171,49 @@ impl UserScope {
         }
     }
 
+    /// The user as one of several requests that go out at the same time sees it: what one of them captures, or draws,
+    /// changes nothing for the others. `whole` is whether it reads variables once it is made.
+    #[must_use]
+    pub fn branch(&mut self, whole: bool) -> Self {
+        let values = match whole {
+            true => self.values.clone(),
+            false => self.values.iter().map(|_| Stored::Unset).collect(),
+        };
+        Self {
+            names: Arc::clone(&self.names),
+            given: Arc::clone(&self.given),
+            data: None,
+            values,
+            rare: self.rare.clone(),
+            choice: self.choice.branch(),
+            ..*self
+        }
+    }
+
+    /// Takes over what a branch has captured into this variable.
+    pub fn join(&mut self, branch: &mut Self, slot: Slot) {
+        let place = usize::from(slot);
+        if let (Some(own), Some(captured)) =
+            (self.values.get_mut(place), branch.values.get_mut(place))
+        {
+            *own = std::mem::take(captured);
+        }
+    }
+
+    /// Sets a variable to an entry of a list, by its place among those that are left; false where there is none.
+    pub fn set_entry(&mut self, slot: Slot, (list, at): (Slot, usize)) -> bool {
+        let mut text = String::new();
+        let written = match self.values.get(usize::from(list)) {
+            Some(Stored::List(entries)) => entries.write(at, &mut text),
+            _ if at == 0 => self.write(list, &mut text),
+            _ => None,
+        };
+        if written.is_some() {
+            self.set_text(slot, &text);
+        }
+        written.is_some()
+    }
+
     /// Forgets a variable's value.
     pub fn clear(&mut self, slot: Slot) {
         if let Some(value) = self.values.get_mut(usize::from(slot)) {

@@ -285,6 +285,9 @@ impl Walk<'_> {
             }
             for at in steps {
                 let step = &session.steps[at];
+                if step.is_name() {
+                    continue;
+                }
                 if !choice.does(step.chance.as_ref(), stream) {
                     continue;
                 }
@@ -310,21 +313,29 @@ impl Walk<'_> {
         }
     }
 
-    /// A step's requests, one after the other, until one finds nothing.
+    /// A step's requests, one after the other, until one finds nothing; those that go out at the same time don't wait
+    /// for each other.
     fn round(&mut self, at: usize) {
         self.counts[at].rounds += 1;
         let requests = &self.supply.steps[at];
+        let parallel = self.workload.session.steps[at].parallel.as_deref();
+        let beside = parallel.map_or(requests.len(), |parallel| parallel.first);
+        let mut is_skipped = false;
         for (place, exchanged) in requests.iter().enumerate() {
-            if let Some(empty) = self.take(exchanged) {
+            let empty = self.take(exchanged);
+            if let Some(empty) = empty {
                 let count = &mut self.counts[at];
-                count.skipped += 1;
+                count.skipped += u32::from(!is_skipped);
                 count.found_empty.get_or_insert(empty);
+                is_skipped = true;
+            }
+            if empty.is_some() && place < beside {
                 // As the driver forgets what the rest would have captured.
                 let rest = requests[place..].iter().flat_map(|one| &one.gives);
                 return rest.for_each(|(slot, _)| self.have[usize::from(*slot)] = 0);
             }
             for (slot, most) in &exchanged.gives {
-                self.have[usize::from(*slot)] = *most;
+                self.have[usize::from(*slot)] = if empty.is_some() { 0 } else { *most };
             }
         }
     }

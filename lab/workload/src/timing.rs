@@ -88,6 +88,17 @@ impl TimingStream {
         }
     }
 
+    /// A stream of its own for the waits of one of several requests that go out at the same time, of which no plan
+    /// knows.
+    #[must_use]
+    pub fn branch(&mut self) -> Self {
+        let seed = self.unplanned.generator().next_u64();
+        Self {
+            planned: Xoshiro256PlusPlus::seed_from_u64(seed),
+            unplanned: Later::of(mix(seed)),
+        }
+    }
+
     /// The next wait. Takes exactly one draw, also for [`Wait::None`] and [`Wait::Constant`], so
     /// that a workload edited in one step keeps the draws of the others.
     pub fn next_wait(&mut self, wait: &Wait) -> Duration {
@@ -153,6 +164,13 @@ impl ChoiceStream {
     pub fn below(&mut self, bound: u64) -> u64 {
         // Multiply-shift: its bias is bound ÷ 2⁶⁴, far below anything a trial can show.
         ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// A stream of its own for one of several things that go on at the same time: what the others draw changes
+    /// nothing in it.
+    #[must_use]
+    pub fn branch(&mut self) -> Self {
+        Self(Xoshiro256PlusPlus::seed_from_u64(self.bits()))
     }
 
     /// 64 random bits.

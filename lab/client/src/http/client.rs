@@ -23,7 +23,7 @@ use super::two::WINDOWS;
 use crate::clock;
 use crate::connection::{Connection, Route};
 use crate::exchange::{Client, ClientCounts, Details, ErrorClass, Exchange, FailedRequest};
-use crate::exchange::{Phase, Phases, RequestId, Sizes, Unmade};
+use crate::exchange::{Made, Phase, Phases, RequestId, Sizes, Unmade};
 use crate::resolve::Resolve;
 use crate::server::{Limits, Server};
 use crate::sources::Sources;
@@ -82,10 +82,8 @@ pub struct HttpSession {
     pub(super) connection: Option<Box<Connection>>,
     /// Or a hold on one that speaks HTTP/2.
     pub(super) two: Option<Box<HeldConnection>>,
-    /// Which of the shared connections is its own, if it shares any.
-    pub(super) place: Option<u32>,
-    /// It uses what is free of the shared connections.
-    pooled: bool,
+    /// Which connections it has in common with others.
+    pub(super) shares: Shares,
     pub(super) jar: Jar,
     /// Where a request was redirected to, until it goes there.
     hop: Option<Box<(RequestId, Hop)>>,
@@ -93,10 +91,29 @@ pub struct HttpSession {
     failed: Option<Box<(RequestId, Hop)>>,
 }
 
+/// Connections that a session has in common with others.
+#[derive(Default)]
+pub(super) enum Shares {
+    /// None.
+    #[default]
+    Nothing,
+    /// Of those of HTTP/1.1 that users share whatever is free.
+    Free,
+    /// The one with this place among those of HTTP/2 that users share.
+    Dealt(u32),
+    /// One of HTTP/2, with the same user's other sessions.
+    Own(Rc<Sharing>),
+}
+
 /// When an exchange ended, and what came of it.
 pub(super) type Outcome = (Nanos, Sizes, Result<(), FailedRequest>);
 
 impl HttpSession {
+    /// Whether requests of other sessions go by streams of the same connection.
+    pub(super) fn shares_streams(&self) -> bool {
+        matches!(self.shares, Shares::Dealt(_) | Shares::Own(_))
+    }
+
     /// Its connection has served a request.
     pub(super) fn used(&mut self, reusable: bool, at: Nanos) {
         if let Some(held) = self.two.as_mut().filter(|held| reusable || held.is_shared) {
@@ -183,6 +200,20 @@ impl<T: Time> HttpClient<T> {
     #[must_use]
     pub fn retrying(self, retried: Vec<bool>) -> Self {
         Self { retried, ..self }
+    }
+
+    /// Makes the user's own connection one of several sessions, where it is one of HTTP/2 or will be.
+    fn share_own(&self, session: &mut HttpSession) -> Shares {
+        let own = session.two.as_mut().filter(|held| held.other.is_none());
+        if own.is_none() && self.offer != Offer::Two {
+            return Shares::Nothing;
+        }
+        let sharing = Sharing::own(own.map(|held| {
+            held.is_shared = true;
+            Rc::clone(&held.link)
+        }));
+        session.shares = Shares::Own(Rc::new(sharing));
+        self.beside(session).shares
     }
 
     /// Keeps a message that failed, where it may be sent again.
@@ -290,7 +321,8 @@ impl<T: Time> HttpClient<T> {
         other: &Option<Box<BaseUrl>>,
     ) -> Outcome {
         let pool = self.pool.as_ref();
-        let Some(pool) = pool.filter(|_| session.pooled && other.is_none()) else {
+        let Some(pool) = pool.filter(|_| matches!(session.shares, Shares::Free) && other.is_none())
+        else {
             return self.converse_on_own(session, call, other).await;
         };
         let place = match pool.try_place() {
@@ -554,8 +586,11 @@ impl<T: Time> Client for HttpClient<T> {
 
     fn session(&self) -> HttpSession {
         HttpSession {
-            place: self.sharing.as_ref().map(Sharing::deal),
-            pooled: self.pool.is_some(),
+            shares: match (&self.sharing, &self.pool) {
+                (Some(sharing), _) => Shares::Dealt(sharing.deal()),
+                (None, Some(_)) => Shares::Free,
+                (None, None) => Shares::Nothing,
+            },
             ..HttpSession::default()
         }
     }
@@ -565,6 +600,33 @@ impl<T: Time> Client for HttpClient<T> {
             jar: session.jar.share(),
             ..HttpSession::default()
         }
+    }
+
+    fn beside(&self, session: &mut HttpSession) -> HttpSession {
+        let shares = match &session.shares {
+            Shares::Free => Shares::Free,
+            Shares::Dealt(place) => Shares::Dealt(*place),
+            Shares::Own(own) => Shares::Own(Rc::clone(own)),
+            Shares::Nothing => self.share_own(session),
+        };
+        HttpSession {
+            shares,
+            ..self.sibling(session)
+        }
+    }
+
+    fn make(
+        &self,
+        session: &HttpSession,
+        request: RequestId,
+        scope: &mut UserScope,
+    ) -> Result<Made, Unmade> {
+        let hop = self.rendered(session, request, scope)?;
+        Ok(Box::new((request, hop)))
+    }
+
+    fn take_up(&self, session: &mut HttpSession, made: Made) {
+        session.hop = made.downcast().ok();
     }
 
     async fn exchange(

@@ -36,6 +36,15 @@ impl Sharing {
         }
     }
 
+    /// A place for one user's connection, and that if it is open.
+    pub(crate) fn own(link: Option<Rc<Link>>) -> Self {
+        let slot = Slot { link, failed: None };
+        Self {
+            slots: Box::new([Mutex::new(slot)]),
+            next: Cell::new(0),
+        }
+    }
+
     /// The place of the next user.
     pub(crate) fn deal(&self) -> u32 {
         let place = self.next.get();

@@ -72,7 +72,7 @@ pub(crate) fn run_slot<C: Client>(
 }
 
 /// The slot is there for the next session.
-fn free<C>(shared: &Shared<C>, slot: SlotId) {
+fn free<C: Client>(shared: &Shared<C>, slot: SlotId) {
     let waiting = {
         let mut pool = shared.pool.lock();
         pool.release(slot);

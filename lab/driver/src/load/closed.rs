@@ -43,7 +43,7 @@ pub(crate) fn run_user<C: Client>(
 }
 
 /// What a user draws its waits from when it comes for the so-manieth time, from 0.
-fn timing<C>(shared: &Shared<C>, index: u32, visit: u32) -> TimingStream {
+fn timing<C: Client>(shared: &Shared<C>, index: u32, visit: u32) -> TimingStream {
     let (seed, block) = (shared.drive.seed, shared.drive.block);
     TimingStream::of_visit(seed, block, index, visit)
 }
@@ -87,7 +87,7 @@ fn run_visit<C: Client>(shared: &Shared<C>, life: &mut Life<C>) -> impl Future<O
 }
 
 /// Counts the pause after failures, which is no part of the next session's time, and returns its end.
-fn count_pause<C>(shared: &Shared<C>, state: &Progress) -> Nanos {
+fn count_pause<C: Client>(shared: &Shared<C>, state: &Progress) -> Nanos {
     let lasts = state.not_before - state.at;
     let mut recorder = shared.recorder.borrow_mut();
     recorder.paused(state.at, shared.first_step, lasts);
@@ -96,7 +96,7 @@ fn count_pause<C>(shared: &Shared<C>, state: &Progress) -> Nanos {
 
 /// When the next session begins by the workload's pace; `None` where there is none, and where the last one took
 /// longer: then it is followed at once, and planning goes on from there.
-fn next_begins<C>(
+fn next_begins<C: Client>(
     shared: &Shared<C>,
     state: &Progress,
     (begun, left): (Nanos, Option<u32>),

@@ -27,7 +27,7 @@ pub(crate) async fn run_probe<C: Client>(
             planned: Some(planned),
             meant,
         };
-        let mut sending = Sending::new(step, due);
+        let mut sending = Sending::new(step, due, 0);
         loop {
             shared.within_trial(due.meant).await;
             let exchange = shared.send(&mut life.user, request).await;

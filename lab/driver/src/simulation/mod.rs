@@ -12,6 +12,7 @@ mod ends;
 mod lateness;
 mod memory;
 mod mix;
+mod parallel;
 mod sequence;
 mod shared;
 mod stages;

@@ -20,6 +20,7 @@ fn transaction(drive: &mut Drive, name: &str, steps: Range<usize>) {
         name,
         steps,
         in_group,
+        in_step: false,
     });
 }
 

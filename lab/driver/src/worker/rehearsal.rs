@@ -6,7 +6,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lab_client::{RequestId, Tap};
+use lab_client::{Made, RequestId, Tap, Unmade};
 use lab_workload::Wait;
 
 use super::*;
@@ -126,6 +126,10 @@ fn without_waits(drive: &Drive) -> Drive {
         if let Some(retry) = &mut step.retry {
             retry.wait = Wait::None;
         }
+        if let Some(parallel) = &mut step.parallel {
+            // Who looks hears one request after the other.
+            parallel.at_once = 1;
+        }
     });
     Drive {
         workload: Arc::new(workload),
@@ -148,6 +152,7 @@ impl Rehearsal {
         let outbox = Outbox { worker: 0, queue };
         let steps = script.session.len();
         let (users, depth) = (drive.users as usize, script.transaction_depth());
+        let at_once = script.at_once();
         let recorder = Recorder::new((1, steps + 1), outbox.clone(), emptied);
         let shared = Rc::new(Shared {
             client,
@@ -167,7 +172,8 @@ impl Rehearsal {
             population: 0,
             failure_pause: 0,
             timeout_ends_step: drive.limits.timeout_ends_step,
-            under_way: (0..drive.users).map(|_| Cell::default()).collect(),
+            under_way: vec![Cell::default(); Beside::<Witnessed>::places(users, at_once)].into(),
+            beside: Beside::new(users, at_once),
             open: false,
             pool: SharedPool::new(1, 0),
             worker: 0,
@@ -226,6 +232,17 @@ trait Speaks {
 
     fn sibling(&self, session: &Session) -> Session;
 
+    fn beside(&self, session: &mut Session) -> Session;
+
+    fn make(
+        &self,
+        session: &Session,
+        request: RequestId,
+        scope: &mut UserScope,
+    ) -> Result<Made, Unmade>;
+
+    fn take_up(&self, session: &mut Session, made: Made);
+
     fn exchange<'a>(
         &'a self,
         session: &'a mut Session,
@@ -252,6 +269,26 @@ impl<C: Client> Speaks for C {
     fn sibling(&self, session: &Session) -> Session {
         let own = (**session).downcast_ref().expect(OWN);
         Box::new(lab_client::Client::sibling(self, own))
+    }
+
+    fn beside(&self, session: &mut Session) -> Session {
+        let own = (**session).downcast_mut().expect(OWN);
+        Box::new(lab_client::Client::beside(self, own))
+    }
+
+    fn make(
+        &self,
+        session: &Session,
+        request: RequestId,
+        scope: &mut UserScope,
+    ) -> Result<Made, Unmade> {
+        let own = (**session).downcast_ref().expect(OWN);
+        lab_client::Client::make(self, own, request, scope)
+    }
+
+    fn take_up(&self, session: &mut Session, made: Made) {
+        let own = (**session).downcast_mut().expect(OWN);
+        lab_client::Client::take_up(self, own, made);
     }
 
     fn exchange<'a>(
@@ -296,6 +333,34 @@ impl lab_client::Client for Witnessed {
 
     fn sibling(&self, session: &Session) -> Session {
         self.client.sibling(session)
+    }
+
+    fn beside(&self, session: &mut Session) -> Session {
+        self.client.beside(session)
+    }
+
+    fn make(
+        &self,
+        session: &Session,
+        request: RequestId,
+        scope: &mut UserScope,
+    ) -> Result<Made, Unmade> {
+        let made = self.client.make(session, request, scope);
+        let unsent = match &made {
+            Ok(_) => None,
+            Err(Unmade::Empty) => Some(Exchange::Skipped),
+            Err(Unmade::Failed(detail)) => Some(Exchange::Unmade {
+                detail: detail.clone(),
+            }),
+        };
+        if let Some(exchange) = unsent {
+            self.witness.exchanged(request, scope, &exchange);
+        }
+        made
+    }
+
+    fn take_up(&self, session: &mut Session, made: Made) {
+        self.client.take_up(session, made);
     }
 
     async fn exchange(

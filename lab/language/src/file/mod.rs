@@ -7,6 +7,7 @@ mod answer;
 mod content;
 mod decode;
 mod measure;
+mod parallel;
 mod parts;
 mod protocol;
 mod retry;
@@ -22,6 +23,7 @@ pub use decode::{Container, Decode, Fields, unexpected};
 pub(crate) use measure::MeasureFile;
 #[cfg(test)]
 use measure::NumberFile;
+pub(crate) use parallel::{EachFile, ParallelFile};
 pub use parts::{At, Json, Levels, OneOrMany, Scalar, Table};
 #[cfg(test)]
 use protocol::CallFile;

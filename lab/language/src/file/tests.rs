@@ -5,6 +5,7 @@ use proptest::option;
 use proptest::prelude::*;
 
 use super::answer::AnswerFile;
+use super::parallel::{BesideFile, EachFile};
 use super::parts::OneOrMany;
 use super::retry::RetriesFile;
 use super::shared::CounterFile;
@@ -297,24 +298,24 @@ fn protocol() -> impl Strategy<Value = ProtocolFile> {
 
 prop_compose! {
     fn request()(
-        (request, mail) in (option::of(scalar()), option::of(mail().prop_map(at).boxed())),
-        (statement, call) in (statement(), call()),
-        (headers, cookies) in (table(scalar()), table(scalar())),
-        json in option::of(body()),
-        form in option::of(table(scalar()).prop_map(at)),
+        (request, name, mail) in (option::of(scalar()), option::of(scalar()), option::of(mail().prop_map(at).boxed())),
+        (statement, call) in (statement().boxed(), call().boxed()),
+        (headers, cookies) in (table(scalar()).boxed(), table(scalar()).boxed()),
+        json in option::of(body()).boxed(),
+        form in option::of(table(scalar()).prop_map(at)).boxed(),
         (bytes, xml, text) in (option::of(scalar()), option::of(scalar()), option::of(scalar())),
         basic_auth in option::of(basic().boxed()),
         expect in option::of(expect().boxed()),
-        capture in table(scalar()),
+        capture in table(scalar()).boxed(),
         (compressed, follow) in (option::of(scalar()), option::of(scalar())),
         events in option::of(events().prop_map(at).boxed()),
-        measure in table(measure()),
-        multipart in option::of(table(part()).prop_map(at)),
-        body in option::of(content().prop_map(at)),
+        measure in table(measure()).boxed(),
+        multipart in option::of(table(part()).prop_map(at)).boxed(),
+        body in option::of(content().prop_map(at)).boxed(),
     ) -> RequestFile {
         RequestFile {
             sign: None,
-            request, mail, statement, call, headers, cookies, json, form, bytes, xml, text, multipart, body, basic_auth, expect, capture, compressed,
+            request, name, mail, statement, call, headers, cookies, json, form, bytes, xml, text, multipart, body, basic_auth, expect, capture, compressed,
             follow, events, measure,
         }
     }
@@ -328,13 +329,14 @@ fn measure() -> impl Strategy<Value = MeasureFile> {
     ]
 }
 
-fn item() -> impl Strategy<Value = RequestItem> {
+fn item() -> BoxedStrategy<RequestItem> {
     prop_oneof![
         scalar().prop_map(RequestItem::Line),
         request()
             .boxed()
             .prop_map(|r| RequestItem::Full(Box::new(at(r)))),
     ]
+    .boxed()
 }
 
 fn step() -> BoxedStrategy<At<StepFile>> {
@@ -351,6 +353,37 @@ fn step() -> BoxedStrategy<At<StepFile>> {
     .boxed()
 }
 
+fn parallel() -> BoxedStrategy<At<ParallelFile>> {
+    let word = || "[a-z]{1,5}".prop_map(at);
+    let each = (word(), word(), scalar(), request().boxed());
+    let each = each.prop_map(|(list, entry, at_most, only)| {
+        at(EachFile {
+            list,
+            entry,
+            at_most,
+            only,
+        })
+    });
+    let more = (
+        option::of(scalar()),
+        option::of(scalar()),
+        option::of(each.boxed()),
+    );
+    prop_oneof![
+        vec(item(), 0..3).prop_map(ParallelFile::Requests),
+        (vec(item(), 0..3), more).prop_map(|(requests, (at_once, on_failure, each))| {
+            ParallelFile::Full(Box::new(BesideFile {
+                at_once,
+                on_failure,
+                requests,
+                each,
+            }))
+        }),
+    ]
+    .prop_map(at)
+    .boxed()
+}
+
 fn retry() -> impl Strategy<Value = RetryFile> {
     prop_oneof![
         scalar().prop_map(RetryFile::Times),
@@ -364,16 +397,17 @@ prop_compose! {
         step in option::of(scalar()),
         wait in option::of(scalar()),
         repeat in option::of(scalar()),
-        set in table(scalar()),
-        requests in option::of(vec(item(), 0..3).prop_map(at)),
+        set in table(scalar()).boxed(),
+        requests in option::of(vec(item(), 0..3).prop_map(at)).boxed(),
         (share, weight) in (option::of(scalar()), option::of(scalar())),
         (when, until, at_most) in (option::of(scalar()), option::of(scalar()), option::of(scalar())),
-        retry in option::of(retry().prop_map(at)),
-        tags in option::of(one_or_many()),
+        retry in option::of(retry().prop_map(at)).boxed(),
+        tags in option::of(one_or_many()).boxed(),
+        parallel in option::of(parallel()).boxed(),
         only in request().boxed(),
     ) -> At<StepFile> {
         at(StepFile {
-            step, wait, repeat, once: None, set, share, weight, one_of: None, transaction: None, steps: None, requests, only,
+            step, wait, repeat, once: None, set, share, weight, one_of: None, transaction: None, parallel, steps: None, requests, only,
             when, until, at_most, retry, tags,
         })
     }

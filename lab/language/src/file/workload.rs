@@ -7,6 +7,7 @@ use super::answer::ExpectFile;
 use super::content::{ContentFile, PartFile};
 use super::decode::{Container, Decode, Fields};
 use super::measure::MeasureFile;
+use super::parallel::ParallelFile;
 use super::parts::{At, Json, OneOrMany, Scalar, Table};
 use super::protocol::{CallFile, MailFile, ProtocolFile, StatementFile};
 use super::retry::RetryFile;
@@ -203,6 +204,12 @@ pub(crate) struct StepFile {
     /// Its requests, one after the other, where there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) requests: Option<At<Vec<RequestItem>>>,
+    /// Requests that go out at the same time once those before have ended, as a page's pictures do: a list, or
+    /// `{ at_once: 6, requests: […] }`. The time of the step until the last of them has ended is that of a transaction of
+    /// its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<ParallelFile>")]
+    pub(crate) parallel: Option<At<ParallelFile>>,
     /// Its only request.
     #[serde(flatten)]
     pub(crate) only: RequestFile,
@@ -228,6 +235,10 @@ pub(crate) struct RequestFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) request: Option<At<Scalar>>,
+    /// Within `parallel`: the name under which reports count it, as if it were a step; else it counts as its step does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) name: Option<At<Scalar>>,
     /// Of SMTP, in the place of `request`: a mail, `{ from: a@example.org, to: b@example.org, text: Hello }`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) mail: Option<At<MailFile>>,
@@ -406,12 +417,25 @@ impl Decode for WorkloadFile {
 impl StepFile {
     /// Its requests that say more than their line.
     pub(crate) fn requests(&self) -> impl Iterator<Item = &RequestFile> {
+        self.placed_requests().map(|(_, request)| request)
+    }
+
+    /// The same, each with its place among all requests of the step.
+    pub(crate) fn placed_requests(&self) -> impl Iterator<Item = (usize, &RequestFile)> {
         let listed = self.requests.iter().flat_map(|list| &list.value);
-        let listed = listed.filter_map(|item| match item {
-            RequestItem::Full(request) => Some(&request.value),
+        let listed = listed.enumerate().filter_map(|(at, item)| match item {
+            RequestItem::Full(request) => Some((at, &request.value)),
             RequestItem::Line(_) => None,
         });
-        std::iter::once(&self.only).chain(listed)
+        let before = match &self.requests {
+            Some(list) => list.value.len(),
+            None => usize::from(!self.only.is_empty()),
+        };
+        let parallel = self.parallel.iter().flat_map(|at| at.value.all());
+        let parallel = parallel.map(move |(at, request)| (before + at, request));
+        std::iter::once((0, &self.only))
+            .chain(listed)
+            .chain(parallel)
     }
 }
 
@@ -452,6 +476,7 @@ impl Decode for StepFile {
             transaction: fields.optional("transaction", problems),
             steps: fields.optional("steps", problems),
             requests: fields.optional("requests", problems),
+            parallel: fields.optional("parallel", problems),
             only: RequestFile::from_fields(&mut fields, problems),
         };
         fields.finish(problems);
@@ -485,9 +510,10 @@ impl Decode for RequestItem {
 }
 
 impl RequestFile {
-    fn from_fields(fields: &mut Fields, problems: &mut Problems) -> Self {
+    pub(super) fn from_fields(fields: &mut Fields, problems: &mut Problems) -> Self {
         Self {
             request: fields.optional("request", problems),
+            name: fields.optional("name", problems),
             mail: fields.optional("mail", problems),
             statement: StatementFile::from_fields(fields, problems),
             call: CallFile::from_fields(fields, problems),

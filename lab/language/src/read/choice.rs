@@ -3,9 +3,10 @@
 
 use lab_workload::{Chance, MAX_TRANSACTION_LEVELS};
 
+use super::parallel;
 use super::request::Compiler;
 
-use crate::file::{At, StepFile};
+use crate::file::{At, Scalar, StepFile};
 use crate::source::Span;
 use crate::text_error::TextError;
 use crate::units;
@@ -15,6 +16,8 @@ use crate::units;
 pub(super) struct Flat<'f> {
     pub(super) file: &'f At<StepFile>,
     pub(super) around: Around<'f>,
+    /// It is the name of some requests of the step before it.
+    pub(super) name: Option<&'f At<Scalar>>,
 }
 
 /// What stands around a step.
@@ -174,7 +177,13 @@ fn members<'f>(
             let help = "list them: `steps: [{ step: Cart, request: GET /cart }]`";
             return note(&name.span, "a transaction has `steps`", help, compiler);
         }
-        return Some(vec![Flat { file, around }]);
+        let names = parallel::names(&file.value).into_iter().map(Some);
+        let flat = std::iter::once(None).chain(names).map(|name| Flat {
+            file,
+            around: around.clone(),
+            name,
+        });
+        return Some(flat.collect());
     };
     let alone = StepFile {
         transaction: file.value.transaction.clone(),
@@ -247,6 +256,15 @@ pub(super) fn refuse(files: &[At<StepFile>], compiler: &mut Compiler) {
         {
             let help = "tags are of the steps of the session, whose times are judged";
             note::<()>(&tag.span, "a setup has no tags", help, compiler);
+        }
+        if let Some(parallel) = &file.value.parallel {
+            let help = "its requests go out one after the other: list them as `requests`";
+            note::<()>(
+                &parallel.span,
+                "a setup has no parallel requests",
+                help,
+                compiler,
+            );
         }
         let retry = file.value.retry.as_ref().map(|at| &at.span);
         if let Some(span) = file.value.control().or(retry) {

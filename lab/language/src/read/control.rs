@@ -137,9 +137,36 @@ pub(super) fn transactions(steps: &[Flat], compiler: &mut Compiler) -> Option<Ve
                 name: text,
                 steps: at..at + 1,
                 in_group: *in_group,
+                in_step: false,
             };
             found.push((transaction, file));
         }
+    }
+    // Within all others.
+    for (at, step) in steps.iter().enumerate() {
+        let parallel = step.file.value.parallel.as_ref();
+        let name = step
+            .file
+            .value
+            .step
+            .as_ref()
+            .filter(|_| step.name.is_none());
+        let (Some(_), Some(name)) = (parallel, name) else {
+            continue;
+        };
+        let text = name.text().trim().to_owned();
+        let taken = found.iter().any(|(other, _)| other.name == text);
+        if let Some((message, help)) = wrong_name(&text, taken) {
+            good = false;
+            note::<()>(&name.span, message, help, compiler);
+        }
+        let transaction = Transaction {
+            name: text,
+            steps: at..at + 1,
+            in_group: false,
+            in_step: true,
+        };
+        found.push((transaction, step.file));
     }
     good.then(|| {
         found
@@ -164,7 +191,7 @@ fn wrong_name(name: &str, taken: bool) -> Option<(&'static str, &'static str)> {
     }
     taken.then_some((
         "two transactions have this name",
-        "reports tell transactions by their names: number them",
+        "reports tell transactions by their names: number them; a step with `parallel` is one, too",
     ))
 }
 

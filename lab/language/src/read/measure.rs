@@ -6,7 +6,7 @@ use super::capture;
 use super::request::Compiler;
 use super::variable::is_word;
 use crate::error::Problems;
-use crate::file::{At, MeasureFile, RequestFile, RequestItem, StepFile, Table};
+use crate::file::{At, MeasureFile, StepFile, Table};
 
 /// Longest unit, in characters.
 const MAX_UNIT: usize = 20;
@@ -16,22 +16,12 @@ pub(super) fn variable(name: &str) -> String {
     format!("measure {name}")
 }
 
-/// The requests of a step in order, each with what it says besides its line.
-fn requests(file: &StepFile) -> impl Iterator<Item = (usize, &RequestFile)> {
-    let listed = file.requests.iter().flat_map(|list| &list.value);
-    let listed = listed.enumerate().filter_map(|(at, item)| match item {
-        RequestItem::Full(request) => Some((at, &request.value)),
-        RequestItem::Line(_) => None,
-    });
-    std::iter::once((0, &file.only)).chain(listed)
-}
-
 /// The names of a step's measures; those that can't be one are noted.
 pub(super) fn names<'f>(
     file: &'f StepFile,
     problems: &mut Problems,
 ) -> impl Iterator<Item = &'f At<String>> {
-    let measures = requests(file).flat_map(|(_, request)| request.measure.iter());
+    let measures = file.requests().flat_map(|request| request.measure.iter());
     let names: Vec<&At<String>> = measures.map(|(name, _)| name).collect();
     for name in names.iter().filter(|name| !is_word(&name.value)) {
         let message = format!("`{}` can't be the name of a measure", name.value);
@@ -66,7 +56,7 @@ impl Compiler<'_> {
         compiled: &mut [Request],
     ) -> Option<Vec<Measure>> {
         let mut measures = Some(Vec::new());
-        for (at, request) in requests(file) {
+        for (at, request) in file.placed_requests() {
             for (name, place) in request.measure.iter() {
                 let measure = self.measure(name, place, at);
                 match (&mut measures, measure, compiled.get_mut(at)) {
@@ -79,7 +69,7 @@ impl Compiler<'_> {
             }
         }
         let measures = measures?;
-        let mut all = requests(file).flat_map(|(_, request)| request.measure.iter());
+        let mut all = file.requests().flat_map(|request| request.measure.iter());
         if let Some((name, _)) = all.nth(MAX_MEASURES) {
             let message = format!("a step has {MAX_MEASURES} measures at most");
             let problem = name.span.problem(message, "the first one too many");

@@ -19,6 +19,7 @@ mod measure;
 mod method;
 mod multipart;
 mod names;
+mod parallel;
 mod protocol;
 mod request;
 mod schema;

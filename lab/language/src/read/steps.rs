@@ -8,6 +8,7 @@ use lab_workload::{Group, Request, Slot, Step, Template, Transaction, Wait};
 use super::choice::{self, Around, Flat};
 use super::control;
 use super::names::{check_short_name, switch};
+use super::parallel::{self, refuse_name};
 use super::request::Compiler;
 use crate::error::Problems;
 use crate::file::{At, OneOrMany, RequestFile, RequestItem, Scalar, StepFile, Table};
@@ -70,6 +71,7 @@ pub(super) fn setup(files: &[At<StepFile>], compiler: &mut Compiler) -> Option<V
     let flat = |file| Flat {
         file,
         around: Around::default(),
+        name: None,
     };
     let steps: Vec<Flat> = files.iter().map(flat).collect();
     compile(&steps, "the setup", compiler)
@@ -78,11 +80,12 @@ pub(super) fn setup(files: &[At<StepFile>], compiler: &mut Compiler) -> Option<V
 /// Notes names that can't be shown, and the second of two that are alike.
 pub(super) fn check_names(steps: &[&At<StepFile>], problems: &mut Problems) {
     let mut first: HashMap<String, usize> = HashMap::new();
-    for (at, name) in steps
-        .iter()
-        .enumerate()
-        .filter_map(|(i, s)| Some((i, s.value.step.as_ref()?)))
-    {
+    let names = steps.iter().enumerate().flat_map(|(at, step)| {
+        let own = step.value.step.iter();
+        let names = own.chain(parallel::names(&step.value));
+        names.map(move |name| (at, name)).collect::<Vec<_>>()
+    });
+    for (at, name) in names {
         let text = name.text();
         if text.trim().is_empty() || text.len() > 200 || text.contains(['\n', '\r', '\t', '\0']) {
             let message = "a step's name is one line of 1 to 200 characters";
@@ -124,11 +127,15 @@ fn compile(files: &[Flat], of: &str, compiler: &mut Compiler) -> Option<Vec<Step
         compiler.problems.push(problem);
         return None;
     }
-    let compiled: Vec<Option<Step>> = files
-        .iter()
-        .enumerate()
-        .map(|(i, flat)| step(flat, of, i, compiler))
-        .collect();
+    let mut compiled: Vec<Option<Step>> = Vec::with_capacity(files.len());
+    for (i, flat) in files.iter().enumerate() {
+        let before = compiled.last().and_then(Option::as_ref);
+        let step = match flat.name {
+            Some(name) => before.map(|step| parallel::name_of(step, name)),
+            None => step(flat, of, i, compiler),
+        };
+        compiled.push(step);
+    }
     compiled.into_iter().collect()
 }
 
@@ -151,8 +158,10 @@ fn step(flat: &Flat, of: &str, at: usize, compiler: &mut Compiler) -> Option<Ste
     let sets = sets(&file.set, compiler);
     let tags = tags(file.tags.as_ref(), compiler.problems);
     let which = format!("the {} step of {of}", nth(at));
+    let unnamed = own_requests(file).all(|request| refuse_name(request, compiler.problems));
     let requests = requests(file, &which, &place, compiler);
     let (sets, mut requests) = (sets?, requests?);
+    let parallel = compiler.parallel(file, &which, &mut requests);
     let measures = compiler.measures(file, &mut requests);
     if let Some(first) = requests.first_mut().filter(|_| !sets.is_empty()) {
         first.target = first.target.clone().setting(sets);
@@ -162,8 +171,10 @@ fn step(flat: &Flat, of: &str, at: usize, compiler: &mut Compiler) -> Option<Ste
         (None, Some(first)) => first.line(),
         (None, None) => which,
     };
+    let parallel = parallel?.filter(|_| unnamed);
     Some(Step {
         name,
+        parallel,
         tags: tags?,
         wait: wait?,
         repeat: repeat? as u32,
@@ -234,13 +245,28 @@ fn requests(
         (None, None) if file.only.has_no_line() || compiler.says_without_line(&file.only) => {
             return compiler.lineless(&file.only)?.map(|r| vec![r]);
         }
+        (None, None) if file.parallel.is_some() && file.only.is_empty() => return Some(Vec::new()),
         (None, None) => place.problem(format!("{which} has no request"), "this step"),
     };
     compiler.problems.push(problem);
     None
 }
 
-fn request_item(item: &RequestItem, which: &str, compiler: &mut Compiler) -> Option<Request> {
+/// What it says of requests that go out one after the other.
+fn own_requests(file: &StepFile) -> impl Iterator<Item = &RequestFile> {
+    let listed = file.requests.iter().flat_map(|list| &list.value);
+    let listed = listed.filter_map(|item| match item {
+        RequestItem::Full(request) => Some(&request.value),
+        RequestItem::Line(_) => None,
+    });
+    std::iter::once(&file.only).chain(listed)
+}
+
+pub(super) fn request_item(
+    item: &RequestItem,
+    which: &str,
+    compiler: &mut Compiler,
+) -> Option<Request> {
     match item {
         RequestItem::Line(line) => compiler.request(line, &RequestFile::default()),
         RequestItem::Full(file) => match &file.value.request {

@@ -13,7 +13,9 @@ use super::choice;
 use super::files::{Environment, Files, decode};
 use super::names::{check_short_name, level};
 use super::request::Compiler;
-use super::{attached, control, data, descriptors, measure, schema, shared, steps, variable};
+use super::{
+    attached, control, data, descriptors, measure, parallel, schema, shared, steps, variable,
+};
 use crate::error::{LoadError, Problems};
 use crate::file::{At, ProbeFile, Scalar, Table, TransferFile, WorkloadFile};
 use crate::node::Node;
@@ -322,6 +324,9 @@ fn variables(
         step.set.iter().for_each(|(name, _)| add(name));
         let captures = step.requests().flat_map(|request| request.capture.iter());
         captures.for_each(|(name, _)| add(name));
+        let parallel = step.parallel.as_ref();
+        let each = parallel.and_then(|parallel| parallel.value.each());
+        each.into_iter().for_each(|each| add(&each.value.entry));
     }
     good &= add_measures(file, &mut names, problems);
     if let Some(probe) = &file.probe {
@@ -403,6 +408,9 @@ fn user(
 
 fn probe(file: &ProbeFile, compiler: &mut Compiler) -> Option<Probe> {
     let every = duration("every", &file.every, compiler);
+    if !parallel::refuse_name(&file.only, compiler.problems) {
+        return None;
+    }
     if let (None, Some(request)) = (&file.only.request, compiler.lineless(&file.only)) {
         return Some(Probe {
             request: request?,

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use http::{HeaderMap, StatusCode};
 
 use super::super::call::{Answer, Call, keeps, timeout_text, unanswered};
-use super::super::client::{HttpClient, HttpSession, Outcome};
+use super::super::client::{HttpClient, HttpSession, Outcome, Shares};
 use super::super::cookie::Jar;
 use super::super::head::Fault;
 use super::super::response::{Complete, KeptBody};
@@ -110,13 +110,20 @@ impl<T: Time> HttpClient<T> {
         other: Option<&BaseUrl>,
         now: Nanos,
     ) {
-        let shares = session.place.is_some();
+        let shares = session.shares_streams();
         let Some(held) = &mut session.two else {
             return;
         };
         let own = !shares || held.other.is_some();
         let idle = held.idle_since.map_or(0, |since| now.saturating_sub(since));
         let wrong = held.other.as_deref() != other;
+        if matches!(session.shares, Shares::Own(_)) && held.other.is_none() {
+            // Other sessions of the user may have used it since.
+            let idle = now.saturating_sub(held.link.heard());
+            if held.idle_since.is_some() && idle > self.idle_limit {
+                held.link.retire();
+            }
+        }
         if wrong || (own && idle > self.idle_limit) || held.is_unusable().await {
             session.two = None;
         }
@@ -125,7 +132,7 @@ impl<T: Time> HttpClient<T> {
     /// Drops what the next request had better not go by.
     async fn let_go(&self, session: &mut HttpSession, lost: &Lost, sent: Nanos) {
         session.connection = None;
-        let shares = session.place.is_some();
+        let shares = session.shares_streams();
         let Some(held) = &mut session.two else {
             return;
         };
@@ -148,7 +155,12 @@ impl<T: Time> HttpClient<T> {
         other: &Option<Box<BaseUrl>>,
     ) -> Result<(), (ErrorClass, String)> {
         let refused = |why| (ErrorClass::Connect, why);
-        if let (Some(sharing), Some(place), None) = (&self.sharing, session.place, other) {
+        let shared = match (&session.shares, &self.sharing) {
+            (Shares::Dealt(place), Some(sharing)) => Some((sharing, *place)),
+            (Shares::Own(own), _) => Some((&**own, 0)),
+            _ => None,
+        };
+        if let Some((sharing, place)) = shared.filter(|_| other.is_none()) {
             let (time, deadline) = (&self.time, call.deadline);
             let open = async {
                 let connection = self.open(call, &None).await?;

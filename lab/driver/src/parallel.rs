@@ -1,0 +1,345 @@
+//! Requests of a step that go out at the same time: at most so many at once, each on a session of its own beside the
+//! user's. All of them are made before the first is sent, and what they capture is kept once the last has ended, in the
+//! order of the file: so it doesn't depend on how fast the answers are what the user does next.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use lab_client::time::Nanos;
+use lab_client::{ErrorClass, Made, RequestId, Unmade};
+use lab_workload::{ForEach, Parallel, Slot, Step, UserScope};
+
+use crate::client::Client;
+use crate::session::{Asked, Requested, Went};
+use crate::user::{Due, Ended, Life, Next, Progress, Shared, User};
+
+/// The part of a step whose requests go out at the same time.
+#[derive(Debug, Clone)]
+pub(crate) struct ScriptParallel {
+    pub(crate) first: RequestId,
+    pub(crate) at_once: usize,
+    stops: bool,
+    parts: Vec<Part>,
+    each: Option<ForEach>,
+}
+
+/// One of the requests.
+#[derive(Debug, Clone)]
+struct Part {
+    request: RequestId,
+    /// As which step it counts, from its own one on.
+    counts_as: usize,
+    captures: Vec<Slot>,
+    /// Whether it reads variables once it is made.
+    reads_later: bool,
+}
+
+/// The sessions that users have for such requests, and where those under way are noted. Of a population without any it
+/// holds nothing.
+pub(crate) struct Beside<C: Client> {
+    /// By the user's place on its worker; those that are not in use.
+    sessions: Box<[RefCell<Vec<C::Session>>]>,
+    /// The most of a user at once.
+    at_once: usize,
+}
+
+/// A request that is made and waits for its turn.
+struct Ready {
+    number: usize,
+    made: Made,
+    scope: UserScope,
+}
+
+/// A request that has ended.
+struct Over<C: Client> {
+    number: usize,
+    place: usize,
+    life: Life<C>,
+    went: Requested,
+}
+
+type Sending<'a, C> = Pin<Box<dyn Future<Output = Over<C>> + 'a>>;
+
+/// What came of all of them so far.
+struct Sum {
+    went: Went,
+    well: bool,
+    /// When the time of the first counts from.
+    from: Option<Nanos>,
+    /// The first failure, in the order of the file.
+    failure: Option<(usize, ErrorClass)>,
+    /// Whether there was nothing to send one for.
+    skips: bool,
+    /// When the last ended.
+    at: Nanos,
+    /// Whether one had an answer, if not a good one.
+    answered: bool,
+}
+
+impl Sum {
+    fn fail(&mut self, number: usize, class: Option<ErrorClass>) {
+        self.well = false;
+        self.skips |= class.is_none();
+        let earlier = |class| match self.failure {
+            Some((other, _)) if other < number => self.failure,
+            _ => Some((number, class)),
+        };
+        self.failure = class.map_or(self.failure, earlier);
+    }
+
+    fn add(&mut self, number: usize, went: &Requested, at: Nanos) {
+        if !went.well {
+            self.fail(number, went.class);
+        }
+        self.went.timed_out |= went.timed_out();
+        let Some(from) = went.from else { return };
+        self.went.sent = true;
+        self.from = Some(self.from.map_or(from, |first| first.min(from)));
+        self.at = self.at.max(at);
+        self.answered |= !went.class.is_some_and(ErrorClass::is_without_response);
+    }
+}
+
+impl ScriptParallel {
+    /// Of a step whose first request this is.
+    pub(crate) fn of(step: &Step, first: RequestId) -> Option<Box<Self>> {
+        let parallel: &Parallel = step.parallel.as_deref()?;
+        let requests = step.requests.iter().enumerate().skip(parallel.first);
+        let parts = requests.map(|(place, request)| Part {
+            request: first + place as RequestId,
+            counts_as: parallel.counts_as(place),
+            captures: request.captures.iter().map(|one| one.slot).collect(),
+            reads_later: request.reads_later(),
+        });
+        Some(Box::new(Self {
+            first: first + parallel.first as RequestId,
+            at_once: parallel.at_once.max(1) as usize,
+            stops: parallel.stops,
+            parts: parts.collect(),
+            each: parallel.each.clone(),
+        }))
+    }
+
+    /// The requests in order, each with the entry of the list that it is for.
+    fn all(&self, scope: &UserScope) -> Vec<(&Part, Option<usize>)> {
+        let each = self.each.as_ref();
+        let once = self.parts.len() - usize::from(each.is_some());
+        let mut all: Vec<_> = self.parts[..once].iter().map(|part| (part, None)).collect();
+        if let (Some(each), Some(part)) = (each, self.parts.last()) {
+            let entries = scope.count(each.list).min(each.at_most as usize);
+            all.extend((0..entries).map(|entry| (part, Some(entry))));
+        }
+        all
+    }
+}
+
+impl<C: Client> Beside<C> {
+    /// Those of so many users, each with so many requests at once.
+    pub(crate) fn new(users: usize, at_once: usize) -> Self {
+        let users = if at_once > 0 { users } else { 0 };
+        Self {
+            sessions: (0..users).map(|_| RefCell::default()).collect(),
+            at_once,
+        }
+    }
+
+    /// How many requests of so many users may be under way.
+    pub(crate) fn places(users: usize, at_once: usize) -> usize {
+        users * (1 + at_once)
+    }
+
+    /// Where a request of a user is noted while it is under way, behind those of users themselves.
+    fn place(&self, user: usize, number: usize) -> usize {
+        self.sessions.len() + user * self.at_once + number
+    }
+
+    fn take(&self, user: usize) -> Option<C::Session> {
+        self.sessions.get(user)?.borrow_mut().pop()
+    }
+
+    fn keep(&self, user: usize, session: C::Session) {
+        if let Some(sessions) = self.sessions.get(user) {
+            sessions.borrow_mut().push(session);
+        }
+    }
+
+    /// Ends a user's sessions.
+    pub(crate) fn end(&self, user: usize) {
+        if let Some(sessions) = self.sessions.get(user) {
+            sessions.take();
+        }
+    }
+}
+
+impl<C: Client> Shared<C> {
+    /// The requests of a step that go out at the same time, due then.
+    pub(crate) async fn parallel(
+        &self,
+        life: &mut Life<C>,
+        (index, parallel): (usize, &ScriptParallel),
+        due: Due,
+    ) -> Went {
+        self.within_trial(due.meant).await;
+        let from = due.planned.unwrap_or(due.meant);
+        self.transactions.due(life.user.place, from);
+        let all = parallel.all(&life.user.scope);
+        let mut sum = Sum {
+            went: Went::default(),
+            well: true,
+            from: None,
+            failure: None,
+            skips: false,
+            at: life.state.at,
+            answered: false,
+        };
+        let mut ready = self.made(life, (index, parallel), &all, &mut sum);
+        let mut captured: Vec<Option<UserScope>> = all.iter().map(|_| None).collect();
+        let mut places: Vec<usize> = (0..parallel.at_once).rev().collect();
+        let mut under_way: FuturesUnordered<Sending<'_, C>> = FuturesUnordered::new();
+        let mut turn = due;
+        loop {
+            while !(parallel.stops && sum.failure.is_some())
+                && turn.meant < life.state.until
+                && !places.is_empty()
+                && let (Some(one), Some(place)) = (ready.pop_front(), places.pop())
+            {
+                let (part, _) = all[one.number];
+                let asked = Asked {
+                    request: part.request,
+                    step: index + part.counts_as,
+                    due: turn,
+                    blocked: turn.meant.saturating_sub(due.meant),
+                };
+                under_way.push(self.send_beside(life, (index, asked), (one, place)));
+            }
+            let Some(over) = under_way.next().await else {
+                break;
+            };
+            sum.add(over.number, &over.went, over.life.state.at);
+            places.push(over.place);
+            // What waited for its turn has its time from when all were due.
+            turn = Due {
+                planned: Some(from),
+                meant: over.life.state.at.max(due.meant),
+            };
+            let User { scope, session, .. } = *over.life.user;
+            self.beside.keep(life.user.place, session);
+            captured[over.number] = over.went.well.then_some(scope);
+        }
+        drop(under_way);
+        self.keep_captured(life, &all, captured);
+        self.sum_up(life, &sum, due);
+        sum.went
+    }
+
+    /// Makes all requests, in the order of the file.
+    fn made(
+        &self,
+        life: &mut Life<C>,
+        (index, parallel): (usize, &ScriptParallel),
+        all: &[(&Part, Option<usize>)],
+        sum: &mut Sum,
+    ) -> VecDeque<Ready> {
+        let mut ready = VecDeque::with_capacity(all.len());
+        let User { scope, session, .. } = &mut *life.user;
+        for (number, (part, entry)) in all.iter().enumerate() {
+            scope.begin_request();
+            if let (Some(entry), Some(each)) = (entry, &parallel.each) {
+                scope.set_entry(each.entry, (each.list, *entry));
+            }
+            let step = self.first_step + index + part.counts_as;
+            match self.client.make(session, part.request, scope) {
+                Ok(made) => ready.push_back(Ready {
+                    number,
+                    made,
+                    scope: scope.branch(part.reads_later),
+                }),
+                Err(Unmade::Empty) => {
+                    sum.fail(number, None);
+                    self.recorder.borrow_mut().skipped(self.clock.nanos(), step);
+                }
+                Err(Unmade::Failed(detail)) => {
+                    sum.fail(number, Some(ErrorClass::Check));
+                    let now = self.clock.nanos();
+                    self.recorder.borrow_mut().unmade(now, step, detail);
+                }
+            }
+        }
+        ready
+    }
+
+    /// Sends one of them on a session beside the user's own.
+    fn send_beside<'a>(
+        &'a self,
+        life: &mut Life<C>,
+        (index, asked): (usize, Asked),
+        (one, place): (Ready, usize),
+    ) -> Sending<'a, C> {
+        let user = &mut *life.user;
+        let kept = self.beside.take(user.place);
+        let mut session = kept.unwrap_or_else(|| self.client.beside(&mut user.session));
+        self.client.take_up(&mut session, one.made);
+        let timing = match self.script.session[index].retry {
+            Some(_) => user.timing.branch(),
+            None => user.timing.clone(),
+        };
+        let user = Box::new(User {
+            index: user.index,
+            place: self.beside.place(user.place, place),
+            scope: one.scope,
+            timing,
+            session,
+        });
+        let mut part = Life::new(user, &self.timers);
+        part.state = Progress::from(life.state.at);
+        part.state.until = life.state.until;
+        Box::pin(async move {
+            let went = self.request(&mut part, index, asked).await;
+            Over {
+                number: one.number,
+                place,
+                life: part,
+                went,
+            }
+        })
+    }
+
+    /// Keeps what those captured that went well, and forgets what the others would have.
+    fn keep_captured(
+        &self,
+        life: &mut Life<C>,
+        all: &[(&Part, Option<usize>)],
+        captured: Vec<Option<UserScope>>,
+    ) {
+        let scope = &mut life.user.scope;
+        for (part, _) in all {
+            self.client.forget(part.request, scope);
+        }
+        for ((part, _), branch) in all.iter().zip(captured) {
+            let Some(mut branch) = branch else { continue };
+            for slot in &part.captures {
+                scope.join(&mut branch, *slot);
+            }
+        }
+    }
+
+    /// Goes on as after one request that is over when all of these are.
+    fn sum_up(&self, life: &mut Life<C>, sum: &Sum, due: Due) {
+        let class = sum.failure.map(|(_, class)| class);
+        let ended = Ended {
+            at: sum.went.sent.then_some(sum.at),
+            well: sum.well,
+            class: class.filter(|_| !sum.answered),
+            next: Next::Over,
+        };
+        life.state.take(&ended, due, self.failure_pause);
+        let user = life.user.place;
+        self.transactions.ended(user, sum.from, class);
+        if sum.skips {
+            self.transactions.ended(user, None, None);
+        }
+    }
+}

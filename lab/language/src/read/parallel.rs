@@ -1,0 +1,216 @@
+//! `parallel`: the requests of a step that go out at the same time, and the names under which they count.
+
+use lab_workload::{ForEach, Parallel, Request, Slot, Step};
+
+use super::request::Compiler;
+use super::steps::request_item;
+use crate::error::Problems;
+use crate::file::{At, EachFile, ParallelFile, RequestFile, RequestItem, Scalar, StepFile};
+use crate::source::Span;
+use crate::units;
+
+/// Most requests of a user at once, and what is usual.
+const MAX_AT_ONCE: u64 = 100;
+const AT_ONCE: u32 = 6;
+/// Most entries of a list.
+const MAX_ENTRIES: u64 = 1_000;
+
+/// The names that its requests have in reports, each once, in the order of the file.
+pub(super) fn names(file: &StepFile) -> Vec<&At<Scalar>> {
+    let mut names: Vec<&At<Scalar>> = Vec::new();
+    let parallel = file.parallel.iter().flat_map(|at| at.value.all());
+    for name in parallel.filter_map(|(_, request)| request.name.as_ref()) {
+        if !names.iter().any(|other| other.text() == name.text()) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// A step without requests: the name of some of those that another step sends.
+pub(super) fn name_of(step: &Step, name: &At<Scalar>) -> Step {
+    Step {
+        tags: step.tags.clone(),
+        repeat: step.repeat,
+        chance: step.chance,
+        ..Step::of(name.text().trim(), Vec::new())
+    }
+}
+
+/// Notes the name of a request that is none of those that go out at the same time.
+pub(super) fn refuse_name(request: &RequestFile, problems: &mut Problems) -> bool {
+    let Some(name) = &request.name else {
+        return true;
+    };
+    let place = name.span.first_line();
+    let problem = place.problem("a request has no name of its own here", "this name");
+    let help = "reports tell steps by `step`; requests within `parallel` may have a `name`";
+    problems.push(problem.help(help));
+    false
+}
+
+impl Compiler<'_> {
+    /// Adds the requests of a step that go out at the same time to those that go out before; `which` names the step in
+    /// errors. The inner `None` where there are none.
+    pub(super) fn parallel(
+        &mut self,
+        file: &StepFile,
+        which: &str,
+        requests: &mut Vec<Request>,
+    ) -> Option<Option<Box<Parallel>>> {
+        let Some(at) = &file.parallel else {
+            return Some(None);
+        };
+        let place = at.span.first_line();
+        if !self.speech.is_http() {
+            let message = "`parallel` belongs to requests of HTTP";
+            return self.refuse_parallel(
+                &place,
+                message,
+                "other protocols send one request after the other",
+            );
+        }
+        let full = at.value.full();
+        let at_once = full.and_then(|full| full.at_once.as_ref());
+        let at_once = at_once.map_or(Some(AT_ONCE), |at| {
+            let at_once = |text: &str| units::whole_number(text, 1..=MAX_AT_ONCE);
+            self.setting("at_once", at, at_once).map(|n| n as u32)
+        });
+        let stops = full.and_then(|full| full.on_failure.as_ref());
+        let stops = stops.map_or(Some(false), |at| {
+            const NAMES: [(&str, bool); 2] = [("wait", false), ("stop", true)];
+            self.setting("on_failure", at, |text| {
+                units::one_named("reaction", text, &NAMES)
+            })
+        });
+        let first = requests.len();
+        let of_step = self.sign(file.only.sign.as_ref())?;
+        let of_all = std::mem::replace(&mut self.sign, of_step);
+        let items = at.value.requests().iter();
+        let made: Vec<Option<Request>> =
+            items.map(|item| request_item(item, which, self)).collect();
+        let each = at.value.each().map(|each| self.each(each));
+        self.sign = of_all;
+        requests.extend(made.into_iter().collect::<Option<Vec<_>>>()?);
+        let each = match each {
+            None => None,
+            Some(made) => {
+                let (each, request) = made?;
+                requests.push(request);
+                Some(each)
+            }
+        };
+        if requests.len() == first {
+            let help = "list them: `parallel: [GET /app.js, GET /logo.png]`";
+            return self.refuse_parallel(&place, "`parallel` has no request", help);
+        }
+        let parallel = Parallel {
+            first,
+            at_once: at_once?,
+            stops: stops?,
+            counts_as: self.counts_as(file, &at.value),
+            each,
+        };
+        self.refuse_captures_of_others((&at.value, &place), &requests[first..])?;
+        Some(Some(Box::new(parallel)))
+    }
+
+    /// As which step each of them counts.
+    fn counts_as(&self, file: &StepFile, parallel: &ParallelFile) -> Vec<usize> {
+        let names = names(file);
+        let named = |request: &RequestFile| {
+            let name = request.name.as_ref()?;
+            let place = names.iter().position(|other| other.text() == name.text());
+            place.map(|place| place + 1)
+        };
+        let items = parallel.requests().iter().map(|item| match item {
+            RequestItem::Line(_) => 0,
+            RequestItem::Full(request) => named(&request.value).unwrap_or_default(),
+        });
+        let each = parallel.each();
+        let each = each.map(|each| named(&each.value.only).unwrap_or_default());
+        items.chain(each).collect()
+    }
+
+    /// A request for each entry of a list.
+    fn each(&mut self, each: &At<EachFile>) -> Option<(ForEach, Request)> {
+        let EachFile {
+            list,
+            entry,
+            at_most,
+            only,
+        } = &each.value;
+        let slot = |name: &At<String>, variables: &[String]| {
+            let place = variables.iter().position(|known| *known == name.value);
+            place.map(|place| place as Slot)
+        };
+        let of_list = slot(list, self.variables);
+        if of_list.is_none() {
+            let message = format!("there is no variable `{}`", list.value);
+            let help =
+                "capture the list by a request before: `capture: { images: \"html(img)@src\" }`";
+            self.refuse_parallel::<()>(&list.span, &message, help);
+        }
+        let at_most = self.setting("at_most", at_most, |text| {
+            units::whole_number(text, 1..=MAX_ENTRIES)
+        });
+        let request = match &only.request {
+            Some(line) => self.request(line, only),
+            None => {
+                let help = "say it: `each: { in: images, as: image, at_most: 30, request: \"GET {{ image }}\" }`";
+                self.refuse_parallel(
+                    &each.span.first_line(),
+                    "`each` needs the key `request`",
+                    help,
+                )
+            }
+        };
+        let each = ForEach {
+            list: of_list?,
+            entry: slot(entry, self.variables)?,
+            at_most: at_most? as u32,
+        };
+        Some((each, request?))
+    }
+
+    /// Notes a request that uses what another one captures that goes out at the same time.
+    fn refuse_captures_of_others(
+        &mut self,
+        (file, place): (&ParallelFile, &Span),
+        requests: &[Request],
+    ) -> Option<()> {
+        let span = |at: usize| match file.requests().get(at) {
+            Some(RequestItem::Line(line)) => line.span.first_line(),
+            Some(RequestItem::Full(request)) => request.span.first_line(),
+            None => file
+                .each()
+                .map_or(place.clone(), |each| each.span.first_line()),
+        };
+        for (at, request) in requests.iter().enumerate() {
+            let others = requests
+                .iter()
+                .enumerate()
+                .filter(|(other, _)| *other != at);
+            for (other, capture) in others
+                .flat_map(|(other, one)| one.captures.iter().map(move |capture| (other, capture)))
+            {
+                if request.names(&capture.variable) {
+                    let (line, _) = span(other).position();
+                    let message = format!(
+                        "this request uses `{}`, which the request of line {line} captures at the same time",
+                        capture.variable
+                    );
+                    let help = "what goes out at the same time doesn't see each other's captures: send one of them before";
+                    return self.refuse_parallel(&span(at), &message, help);
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn refuse_parallel<T>(&mut self, place: &Span, message: &str, help: &str) -> Option<T> {
+        self.problems
+            .push(place.problem(message, "here").help(help));
+        None
+    }
+}
