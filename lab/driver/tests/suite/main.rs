@@ -14,6 +14,7 @@ mod grpc_shared;
 mod measures;
 mod messages;
 mod open;
+mod parallel;
 mod phases;
 mod redirects;
 mod schedule;
