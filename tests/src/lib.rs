@@ -13,6 +13,7 @@ pub mod server;
 pub mod stored;
 pub mod studies;
 pub mod tmpfs;
+pub mod web;
 pub mod zip;
 
 use std::path::{Path, PathBuf};

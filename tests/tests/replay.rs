@@ -2,13 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
-use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use plimsoll_tests::program;
+use plimsoll_tests::web::{self, Received};
 use serde_json::Value;
 
 const WORKLOAD: &str = "
@@ -35,48 +32,27 @@ fn now() -> Duration {
     now.expect("after 1970")
 }
 
-/// Answers, and logs as nginx does: when the answer is sent.
-fn serve(stream: &TcpStream, log: &Log) -> Option<()> {
-    let mut input = BufReader::new(stream);
-    let mut output = stream;
-    loop {
-        let mut lines = Vec::new();
-        loop {
-            let mut line = String::new();
-            if input.read_line(&mut line).ok()? == 0 {
-                return None;
-            }
-            match line.trim_end() {
-                "" => break,
-                line => lines.push(line.to_owned()),
-            }
-        }
-        let begun = now();
-        let header = |name: &str| {
-            let mut fields = lines.iter().filter_map(|line| line.split_once(": "));
-            let found = fields.find(|(field, _)| field.eq_ignore_ascii_case(name));
-            found.map(|(_, value)| value.to_owned())
+/// A server that answers, and logs as nginx does: when the answer is sent.
+fn start(log: &Log) -> u16 {
+    let log = Arc::clone(log);
+    let answer = |request: &Received| {
+        let status = if request.line().contains("/none/") {
+            "404 None"
+        } else {
+            "200 OK"
         };
-        let length: u64 =
-            header("content-length").map_or(0, |text| text.parse().expect("a length"));
-        std::io::copy(
-            &mut std::io::Read::take(&mut input, length),
-            &mut std::io::sink(),
-        )
-        .ok()?;
-        let request = lines.first()?;
-        let status = if request.contains("/none/") { 404 } else { 200 };
-        let answer = format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n");
-        output.write_all(answer.as_bytes()).ok()?;
-        let (ended, agent) = (
-            now(),
-            header("user-agent").unwrap_or_else(|| "-".to_owned()),
-        );
-        let took = ended.saturating_sub(begun).as_secs_f64();
-        let ended = ended.as_secs_f64();
+        let begun = now().as_secs_f64();
+        (format!("{status}\r\nX-Begun: {begun}"), String::new())
+    };
+    web::serve_told(answer, move |request, head| {
+        let agent = request.header("user-agent");
+        let (agent, ended) = (agent.unwrap_or_else(|| "-".to_owned()), now().as_secs_f64());
+        let (status, begun) = head.split_once("\r\nX-Begun: ").expect("it is in the head");
+        let took = ended - begun.parse::<f64>().expect("a time");
+        let (request, status) = (request.line(), &status[..3]);
         let line = format!("127.0.0.1 [{ended:.3}] \"{request}\" {status} 0 {took:.3} \"{agent}\"");
         log.lock().expect("not poisoned").push(line);
-    }
+    })
 }
 
 /// How often each request stands in a log, without what an import drops.
@@ -109,26 +85,10 @@ fn ms(text: &str) -> i64 {
 
 #[test]
 fn a_log_is_replayed_request_by_request() {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let port = listener.local_addr().expect("an address").port();
     let log = Log::default();
-    let served = Arc::clone(&log);
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let log = Arc::clone(&served);
-            std::thread::spawn(move || serve(&stream, &log));
-        }
-    });
+    let port = start(&log);
     let folder = tempfile::tempdir().expect("a folder");
-    let plimsoll = |arguments: &[&str]| {
-        let mut command = Command::new(program());
-        command.args(arguments).current_dir(folder.path());
-        command.env("PLIMSOLL_PATIENCE", "0");
-        command.env("PLIMSOLL_STATE", folder.path().join("state"));
-        let output = command.stdin(Stdio::null()).output().expect("it runs");
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        (text(&output.stdout), text(&output.stderr))
-    };
+    let plimsoll = |arguments: &[&str]| web::plimsoll(folder.path(), arguments, &[]);
     let url = format!("http://127.0.0.1:{port}");
     fs::write(folder.path().join("visit.workload.yaml"), WORKLOAD).expect("written");
     let visited = plimsoll(&[

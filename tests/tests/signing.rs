@@ -2,17 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
-use plimsoll_tests::program;
+use plimsoll_tests::web::{self, Received};
 use serde_json::Value;
 use sha2_next::{Digest, Sha256};
 
@@ -111,30 +108,6 @@ fn is_token(authorization: &str) -> Option<bool> {
     let holds = claims["exp"].as_u64()? > now() && claims["sub"].as_str()?.starts_with("user");
     let is_ours = head["alg"] == "HS256" && head["kid"] == "k1";
     Some(holds && is_ours && is_signed(signed, &URL_SAFE_NO_PAD.decode(signature).ok()?))
-}
-
-/// A request as it came.
-struct Received {
-    lines: Vec<String>,
-    body: Vec<u8>,
-}
-
-impl Received {
-    fn header(&self, name: &str) -> Option<String> {
-        let mut fields = self.lines.iter().filter_map(|line| line.split_once(": "));
-        let found = fields.find(|(field, _)| field.eq_ignore_ascii_case(name));
-        found.map(|(_, value)| value.to_owned())
-    }
-
-    fn method(&self) -> &str {
-        self.lines[0].split(' ').next().unwrap_or_default()
-    }
-
-    /// Path and query.
-    fn target(&self) -> (&str, &str) {
-        let target = self.lines[0].split(' ').nth(1).unwrap_or_default();
-        target.split_once('?').unwrap_or((target, ""))
-    }
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -250,47 +223,10 @@ fn status(request: &Received, seen: &Seen) -> &'static str {
     }
 }
 
-/// Answers 200 to what is signed and 401 to all else.
-fn serve(stream: &TcpStream, seen: &Seen) -> Option<()> {
-    let mut input = BufReader::new(stream);
-    let mut output = stream;
-    loop {
-        let mut request = Received {
-            lines: Vec::new(),
-            body: Vec::new(),
-        };
-        loop {
-            let mut line = String::new();
-            if input.read_line(&mut line).ok()? == 0 {
-                return None;
-            }
-            match line.trim_end() {
-                "" => break,
-                line => request.lines.push(line.to_owned()),
-            }
-        }
-        let length = request.header("content-length");
-        let length = length.map_or(0, |text| text.parse().expect("a length"));
-        request.body = vec![0; length];
-        input.read_exact(&mut request.body).ok()?;
-        let status = status(&request, seen);
-        let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
-        output.write_all(answer.as_bytes()).ok()?;
-    }
-}
-
-/// A server of its own.
+/// A server that answers 200 to what is signed and 401 to all else.
 fn start() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let port = listener.local_addr().expect("an address").port();
-    let seen = Arc::new(Seen::default());
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let seen = Arc::clone(&seen);
-            std::thread::spawn(move || serve(&stream, &seen));
-        }
-    });
-    port
+    let seen = Seen::default();
+    web::serve(move |request| (status(request, &seen).to_owned(), String::new()))
 }
 
 /// A folder with a workload and a study of it.
@@ -310,16 +246,7 @@ fn folder(name: &str, workload: &str) -> tempfile::TempDir {
 
 /// What the program writes.
 fn plimsoll(folder: &Path, arguments: &[&str], key: &str) -> (String, String) {
-    let mut command = Command::new(program());
-    command
-        .args(arguments)
-        .current_dir(folder)
-        .env("API_KEY", key)
-        .env("PLIMSOLL_PATIENCE", "0")
-        .env("PLIMSOLL_STATE", folder.join("state"));
-    let output = command.stdin(Stdio::null()).output().expect("it runs");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (text(&output.stdout), text(&output.stderr))
+    web::plimsoll(folder, arguments, &[("API_KEY", key)])
 }
 
 /// The result of a run.

@@ -1,9 +1,8 @@
 //! Requests that go out at the same time: what a file says of them, what a plan knows, and what can't be said.
 
+use lab_prediction::{Prediction, predict};
 use lab_study::{LoadError, load_workload};
-use lab_workload::{
-    ForEach, LoadSpec, Parallel, Prediction, Sends, Transaction, Workload, predict,
-};
+use lab_workload::{ForEach, LoadSpec, Parallel, Sends, Transaction, Workload};
 
 use crate::faults::{Fault, STUDY, WORKLOAD, load, snapshot};
 

@@ -1,0 +1,127 @@
+//! Small servers of tests, which answer as a function says, and runs of the program against them.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use crate::program;
+
+/// A request as it came.
+pub struct Received {
+    lines: Vec<String>,
+    /// Its body.
+    pub body: Vec<u8>,
+}
+
+impl Received {
+    /// The value of a header, whose name may be in any case.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<String> {
+        let mut fields = self.lines.iter().filter_map(|line| line.split_once(": "));
+        let found = fields.find(|(field, _)| field.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.to_owned())
+    }
+
+    /// Its first line.
+    #[must_use]
+    pub fn line(&self) -> &str {
+        self.lines.first().map_or("", String::as_str)
+    }
+
+    /// Its method.
+    #[must_use]
+    pub fn method(&self) -> &str {
+        self.line().split(' ').next().unwrap_or_default()
+    }
+
+    /// Path and query.
+    #[must_use]
+    pub fn target(&self) -> (&str, &str) {
+        let target = self.line().split(' ').nth(1).unwrap_or_default();
+        target.split_once('?').unwrap_or((target, ""))
+    }
+}
+
+/// Starts a server on a port of its own, as long as the test runs. `answer` gives the status with further headers, such as
+/// `302 There\r\nLocation: /b`, and the body; `answered` is called with what was answered, once it was.
+///
+/// # Panics
+/// Without a free port.
+pub fn serve_told(
+    answer: impl Fn(&Received) -> (String, String) + Send + Sync + 'static,
+    answered: impl Fn(&Received, &str) + Send + Sync + 'static,
+) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let both = Arc::new((answer, answered));
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let both = Arc::clone(&both);
+            std::thread::spawn(move || converse(&stream, &both.0, &both.1));
+        }
+    });
+    port
+}
+
+/// The same, where nobody hears what was answered.
+///
+/// # Panics
+/// Without a free port.
+pub fn serve(answer: impl Fn(&Received) -> (String, String) + Send + Sync + 'static) -> u16 {
+    serve_told(answer, |_, _| {})
+}
+
+/// Answers on a connection until it ends.
+fn converse(
+    stream: &TcpStream,
+    answer: impl Fn(&Received) -> (String, String),
+    answered: impl Fn(&Received, &str),
+) -> Option<()> {
+    let mut input = BufReader::new(stream);
+    let mut output = stream;
+    loop {
+        let mut request = Received {
+            lines: Vec::new(),
+            body: Vec::new(),
+        };
+        loop {
+            let mut line = String::new();
+            if input.read_line(&mut line).ok()? == 0 {
+                return None;
+            }
+            match line.trim_end() {
+                "" => break,
+                line => request.lines.push(line.to_owned()),
+            }
+        }
+        let length = request.header("content-length");
+        let length = length.map_or(0, |text| text.parse().expect("a length"));
+        request.body = vec![0; length];
+        input.read_exact(&mut request.body).ok()?;
+        let (head, body) = answer(&request);
+        let length = body.len();
+        let message = format!("HTTP/1.1 {head}\r\nContent-Length: {length}\r\n\r\n{body}");
+        output.write_all(message.as_bytes()).ok()?;
+        answered(&request, &head);
+    }
+}
+
+/// What the program writes to its outputs in a folder, with these variables of the environment.
+///
+/// # Panics
+/// When it can't be started.
+#[must_use]
+pub fn plimsoll(folder: &Path, arguments: &[&str], given: &[(&str, &str)]) -> (String, String) {
+    let mut command = Command::new(program());
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .envs(given.iter().copied())
+        .env("PLIMSOLL_PATIENCE", "0")
+        .env("PLIMSOLL_STATE", folder.join("state"));
+    let output = command.stdin(Stdio::null()).output().expect("it runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
