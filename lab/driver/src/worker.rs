@@ -430,7 +430,7 @@ fn user<C: Client>(
     }))
 }
 
-fn scope<C>(shared: &Shared<C>, index: u32) -> Result<UserScope, DriverError> {
+fn scope<C: Client>(shared: &Shared<C>, index: u32) -> Result<UserScope, DriverError> {
     let drive = &shared.drive;
     let extra = drive
         .user_extra
