@@ -2,7 +2,7 @@
 //! calendar makes of one has a bound, whatever recurs in it and whatever zones it has, and so has what a mail that brings
 //! one makes of it; and a change of one leaves it one.
 
-use groupware_calendar::{MailInvitation, ready};
+use groupware_calendar::{MailMessage, ready};
 use groupware_proto_ical::{Edit, edited, escaped, split};
 
 /// 2026-01-01T00:00:00Z.
@@ -15,7 +15,7 @@ pub(crate) fn run(data: &[u8]) {
         return;
     };
     if let ([_], Ok(text)) = (&objects[..], std::str::from_utf8(data)) {
-        let _ = MailInvitation::read(text, "ann@localhost", NOW);
+        let _ = MailMessage::read(text, "ann@localhost", NOW);
     }
     let mut written = Vec::new();
     for (place, object) in objects.iter().enumerate() {

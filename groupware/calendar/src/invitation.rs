@@ -1,19 +1,12 @@
 //! Invitations that come in a mail (iMIP, RFC 6047), and their answers. The organizer is somewhere else: an answer
 //! changes the calendar of the invited alone. Invitations between users of this server have notices instead.
 
-use calcard::icalendar::ICalendarProperty as Property;
-use groupware_proto_ical::{Lines, Object, Property as Line, fold, split};
-
-use crate::icalendar::refuse_method;
-use crate::imported::view;
-use crate::json::bare_address;
+use crate::itip::{apart, joined, refused, with_answer};
 use crate::mailbox::{self, Changes, HeldEntry};
 use crate::object::Imported;
 use crate::{
-    Action, ActionBody, CalendarError, Context, Decision, Entry, Reason, State, Target, answer,
-    limits,
+    Action, ActionBody, CalendarError, Context, Decision, Entry, State, Target, answer, limits,
 };
-use groupware_recurrence::values::text;
 
 /// An event that a mail brings, for the calendar of whoever got it.
 #[derive(Debug, Clone)]
@@ -26,26 +19,20 @@ pub struct MailInvitation {
 }
 
 impl MailInvitation {
-    /// Reads a part of a mail that is a calendar, for the user of an address; `None` if it isn't one event that can be
-    /// on a calendar.
-    pub fn read(part: &str, owner: &str, now: i64) -> Option<Self> {
-        let (objects, _) = split(part.as_bytes()).ok()?;
-        let [object] = &objects[..] else {
-            return None;
-        };
-        let original = whole(object)?;
-        let calendar = view::parse(&original).ok()?;
-        refuse_method(&calendar).ok()?;
-        let method = calendar.components.first();
-        let method = method.and_then(|root| text(root, &Property::Method));
-        let is_request = method.is_some_and(|it| it.eq_ignore_ascii_case("REQUEST"));
-        let imported = Imported::read(&original, owner, now).ok()?;
-        let entry = imported.entry(&object.uid, None)?;
+    /// Reads an object of this UID that came to the user of an address; `None` if it isn't one event that can be on a
+    /// calendar.
+    pub(crate) fn read(
+        (uid, text, is_request): (String, String, bool),
+        owner: &str,
+        now: i64,
+    ) -> Option<Self> {
+        let imported = Imported::read(&text, owner, now).ok()?;
+        let entry = imported.entry(&uid, None)?;
         let is_event = |it: &Imported| it.is_event() && it.is_shown();
         entry.imported().filter(|it| is_event(it))?;
         Some(Self {
-            uid: object.uid.clone(),
-            text: original,
+            uid,
+            text,
             owner: owner.to_owned(),
             entry,
             is_request,
@@ -76,38 +63,16 @@ impl MailInvitation {
             Some((there, new)) if there.version() > new.version() => there.original().to_owned(),
             // One instance of a series that is there.
             Some((there, new)) if new.is_part() => {
-                let both = format!("{}\r\n{}", there.original(), self.text);
-                let (objects, faults) = split(both.as_bytes()).map_err(|_| apart())?;
-                match &objects[..] {
-                    [object] if faults.is_empty() => whole(object).ok_or_else(apart)?,
-                    _ => return Err(apart()),
-                }
+                joined(there.original(), &self.text).ok_or_else(apart)?
             }
             _ => self.text.clone(),
         };
-        let text = with_answer(&text, &self.owner, word);
+        let text = with_answer(&text, Some((&self.owner, word)));
         match text.len() <= limits::OBJECT_BYTES {
             true => Ok(text),
             false => Err(apart()),
         }
     }
-}
-
-fn whole(object: &Object<'_>) -> Option<String> {
-    if object.written_bytes() > limits::OBJECT_BYTES {
-        return None;
-    }
-    let mut bytes = Vec::with_capacity(object.written_bytes());
-    object.write(&mut bytes);
-    String::from_utf8(bytes).ok()
-}
-
-fn apart() -> CalendarError {
-    refused("This can't be put beside what is on the calendar of the same event.")
-}
-
-fn refused(message: &'static str) -> CalendarError {
-    CalendarError::refused(Reason::ActionNotSupported, message)
 }
 
 /// Answers an invitation of a mail: accepted or perhaps, the event is on the calendar, with that said in it; declined,
@@ -123,7 +88,7 @@ pub fn answer_mail(
     let uid = invitation.uid();
     let held = mailbox::load(context.snapshot, context.mailbox, uid)?;
     if let Some(held) = &held {
-        check_organizer(&held.entry, invitation)?;
+        check_organizer(&held.entry, &invitation.entry)?;
         match &held.entry.state {
             State::Own => return Err(refused("This is your own event.")),
             State::Cancelled => return Err(refused("The organizer has called this off.")),
@@ -160,9 +125,9 @@ pub fn answer_mail(
 }
 
 /// Refuses what somebody else sends about an event of the same name.
-fn check_organizer(there: &Entry, invitation: &MailInvitation) -> Result<(), CalendarError> {
+pub(crate) fn check_organizer(there: &Entry, sent: &Entry) -> Result<(), CalendarError> {
     // Of one without an organizer, the calendar's owner is it.
-    let (known, given) = (&there.event.organizer, &invitation.entry.event.organizer);
+    let (known, given) = (&there.event.organizer, &sent.event.organizer);
     match known.email.eq_ignore_ascii_case(&given.email) {
         true => Ok(()),
         false => Err(refused(
@@ -190,40 +155,4 @@ fn decline(
         batch: changes.into_batch(),
         entry: None,
     })
-}
-
-/// The object without the method of its mail, and with this answer where an attendee has the address.
-fn with_answer(object: &str, address: &str, answer: &str) -> String {
-    let mut written = Vec::with_capacity(object.len() + 64);
-    let mut level = 0_usize;
-    for line in Lines::new(object.as_bytes()) {
-        let text = line.unfolded();
-        let property = Line::read(&text);
-        if property.is("BEGIN") {
-            level += 1;
-        } else if property.is("END") {
-            level = level.saturating_sub(1);
-        }
-        if level == 1 && property.is("METHOD") {
-            continue;
-        }
-        let is_own = || {
-            let value = String::from_utf8_lossy(property.value);
-            bare_address(value.trim()).eq_ignore_ascii_case(address)
-        };
-        if level != 2 || !property.is("ATTENDEE") || !is_own() {
-            written.extend_from_slice(line.bytes);
-            continue;
-        }
-        let mut anew = property.name.to_vec();
-        let is_kept = |name: &[u8]| !name.eq_ignore_ascii_case(b"PARTSTAT");
-        for (_, parameter) in property.parameters().filter(|(name, _)| is_kept(name)) {
-            anew.push(b';');
-            anew.extend_from_slice(parameter);
-        }
-        anew.extend_from_slice(format!(";PARTSTAT={answer}:").as_bytes());
-        anew.extend_from_slice(property.value);
-        fold(&anew, b"\r\n", &mut written);
-    }
-    String::from_utf8_lossy(&written).into_owned()
 }

@@ -22,6 +22,7 @@
 
 mod answer;
 mod bounded;
+mod cancellation;
 mod context;
 mod create;
 mod delete;
@@ -36,6 +37,7 @@ mod import;
 mod imported;
 mod instances;
 mod invitation;
+mod itip;
 mod json;
 mod kept;
 mod keys;
@@ -48,6 +50,7 @@ mod meaning;
 mod object;
 mod query;
 mod read;
+mod reply;
 mod source;
 mod update;
 mod version;
@@ -57,6 +60,7 @@ mod zones;
 use groupware_recurrence::{time, values};
 
 pub use answer::{Action, ActionBody, Target, answer};
+pub use cancellation::{Cancellation, CancellationChoices, CancelledCopy, apply_cancellation};
 pub use context::{Context, Decision};
 pub use create::create;
 pub use delete::delete;
@@ -74,6 +78,7 @@ pub use icalendar::parse_icalendar;
 pub use import::{Outcome, Ready, import, ready};
 pub use instances::instances;
 pub use invitation::{MailInvitation, answer_mail};
+pub use itip::MailMessage;
 pub use json::{NewAttendee, NewEvent, parse_json_events};
 pub use keys::{ALL, PREFIX, event_path, instance_name, notice_path};
 pub use list::{EventPage, Invitations, event_notices, events, invitations};
@@ -84,5 +89,6 @@ pub use look::{
 pub use object::Imported;
 pub use query::{EventQuery, Format, InvitationQuery};
 pub use read::{event, notice};
+pub use reply::{Reply, record_reply};
 pub use update::{UpdateOptions, update};
 pub use version::{Version, require_seen};

@@ -1,7 +1,7 @@
 //! Invitations that mails bring, and what answers to them leave on the calendar.
 
 use groupware_calendar::{
-    Action, Answer, CalendarError, Entry, MailInvitation, Status, answer_mail, entry,
+    Action, Answer, CalendarError, Entry, MailInvitation, MailMessage, Status, answer_mail, entry,
 };
 use serde_json::json;
 
@@ -22,8 +22,16 @@ const ONCE: &str = "DTSTAMP:20260101T000000Z\r\nDTSTART:20260305T100000Z\r\nDTEN
     SUMMARY:Pier\r\nBEGIN:VALARM\r\nTRIGGER:-PT5M\r\nEND:VALARM\r\n";
 
 fn read(part: &str) -> Option<MailInvitation> {
-    let owner = format!("{}@localhost", user(0));
-    MailInvitation::read(part, &owner, crate::support::NOW)
+    invitation_of(part, 0)
+}
+
+/// An invitation that a mail brings to a user.
+fn invitation_of(part: &str, number: u32) -> Option<MailInvitation> {
+    let owner = format!("{}@localhost", user(number));
+    match MailMessage::read(part, &owner, crate::support::NOW)? {
+        MailMessage::Invitation(invitation) => Some(invitation),
+        MailMessage::Cancellation(_) | MailMessage::Reply(_) => None,
+    }
 }
 
 fn act(world: &mut World, part: &str, action: Action) -> Result<(), (u16, String)> {
@@ -146,8 +154,7 @@ fn nobody_takes_the_place_of_an_event_of_somebody_else() {
     let local = format!("{}@localhost", user(0));
     let (_, message) = act(&mut world, &about(&local), Action::Accept).unwrap_err();
     assert!(message.contains("your own event"), "{message}");
-    let invited =
-        MailInvitation::read(&about(&local), &format!("{}@localhost", user(1)), world.now).unwrap();
+    let invited = invitation_of(&about(&local), 1).unwrap();
     world
         .change(&user(1), |context| {
             answer_mail(context, &invited, Action::Accept)
@@ -156,7 +163,7 @@ fn nobody_takes_the_place_of_an_event_of_somebody_else() {
     let seen = world.event(0, "own").unwrap();
     assert_eq!(seen["attendees"][0]["status"], "accepted");
     let other = about("ben@q.example");
-    let other = MailInvitation::read(&other, &format!("{}@localhost", user(1)), world.now).unwrap();
+    let other = invitation_of(&other, 1).unwrap();
     let refused = world.change(&user(1), |context| {
         answer_mail(context, &other, Action::Decline)
     });

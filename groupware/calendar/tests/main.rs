@@ -8,6 +8,7 @@ mod hostile;
 mod icalendar;
 mod imported;
 mod invitation;
+mod itip;
 mod lists;
 mod properties;
 mod scheduling;

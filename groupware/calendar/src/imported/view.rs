@@ -43,7 +43,7 @@ pub(crate) struct Series<'a> {
     pub(crate) kind: Kind,
     pub(super) zones: FileZones<'a>,
     /// All components that count, of one kind.
-    components: Vec<&'a ICalendarComponent>,
+    pub(crate) components: Vec<&'a ICalendarComponent>,
     /// The component that says what all instances have in common, and when the first one begins.
     pub(super) master: Option<(&'a ICalendarComponent, Option<Moment>)>,
     /// The components that stand for one instance each, by the moment that they stand for.
@@ -211,7 +211,7 @@ impl<'a> Series<'a> {
 
     /// A moment that names an instance, in the terms of the series: of its day if it has no times, at its time if the
     /// name is a day, in its zone if the name has none.
-    pub(super) fn as_in_series(&self, named: Moment) -> Moment {
+    pub(crate) fn as_in_series(&self, named: Moment) -> Moment {
         let start = self.master.as_ref().and_then(|(_, start)| start.as_ref());
         let clock = match (start, &named) {
             (None, _) | (Some(Moment::Day(_)), Moment::Day(_)) => return named,
@@ -232,7 +232,7 @@ impl<'a> Series<'a> {
             .ok()
     }
 
-    pub(super) fn moment(
+    pub(crate) fn moment(
         &self,
         component: &ICalendarComponent,
         property: &Property,
@@ -283,7 +283,7 @@ impl<'a> Series<'a> {
     }
 
     /// The component that says what an instance is: its own, or one for it and all later ones.
-    pub(super) fn component_of(&self, id: i64) -> Option<&'a ICalendarComponent> {
+    pub(crate) fn component_of(&self, id: i64) -> Option<&'a ICalendarComponent> {
         let own = self.overrides.get(&id).copied();
         let from = || self.ranges.range(..=id).next_back();
         own.or_else(|| from().map(|(_, component)| *component))
@@ -310,6 +310,12 @@ impl<'a> Series<'a> {
             self.zones.at(&end, span.end)?,
         );
         Some(self.read(of, component, times))
+    }
+
+    /// What an event without times says, which some messages about events are.
+    pub(crate) fn undated(&self, of: About<'_>) -> Option<Event> {
+        let stamp = Moment::Utc(time::utc(of.stamp));
+        Some(self.read(of, self.main()?, (stamp.clone(), stamp)))
     }
 
     fn read(&self, of: About<'_>, component: &ICalendarComponent, times: Times) -> Event {
@@ -405,7 +411,8 @@ fn word<T: Default>(text: Option<String>, parse: impl Fn(&str) -> Option<T>) -> 
     text.and_then(|text| parse(&text)).unwrap_or_default()
 }
 
-fn attendee(entry: &ICalendarEntry) -> Option<Attendee> {
+/// Somebody who is invited, as a property says it.
+pub(crate) fn attendee(entry: &ICalendarEntry) -> Option<Attendee> {
     let address = entry.calendar_address().map(bare_address);
     let email = address.filter(|it| !it.is_empty() && !it.contains(char::is_control))?;
     let named = |name| parameter(entry, &name);

@@ -5,7 +5,7 @@ mod clean;
 mod data;
 mod draft;
 mod folders;
-mod invitation;
+mod itip;
 mod list;
 mod message;
 mod origin;

@@ -191,7 +191,7 @@ pub(crate) fn facts(visitor: &SignedIn, entry: &Entry) -> Markup {
                 dt { "People" }
                 dd { ul.people {
                     @for person in &event.attendees {
-                        @if person.user.as_ref() != Some(&event.organizer.user) { (attendee(person)) }
+                        @if person.user.as_ref() != Some(&event.organizer.user) { (attendee(person, entry)) }
                     }
                 } }
             }
@@ -241,9 +241,11 @@ fn name(display: Option<&str>, email: &str) -> Markup {
     }
 }
 
-fn attendee(person: &Attendee) -> Markup {
+fn attendee(person: &Attendee, entry: &Entry) -> Markup {
+    // Those of an event from elsewhere are told by its organizer.
+    let is_untold = person.user.is_none() && entry.imported().is_none();
     let (class, answer) = match person.status {
-        Answer::NeedsAction if person.user.is_none() => ("open", "not told: no user here"),
+        Answer::NeedsAction if is_untold => ("open", "not told: no user here"),
         Answer::NeedsAction => ("open", "no answer yet"),
         Answer::Accepted => ("yes", "comes"),
         Answer::Declined => ("no", "doesn't come"),

@@ -47,6 +47,9 @@ notices! {
     Delegated = "delegated", "Somebody else is invited in your place: the organizer is told.";
     MailAccepted = "mail-accepted", "The event is in your calendar.";
     MailDeclined = "mail-declined", "You have declined: the event is not in your calendar.";
+    EventMarkedCancelled = "event-marked-cancelled", "The event is marked as cancelled in your calendar.";
+    EventRemoved = "event-removed", "The event is out of your calendar.";
+    AnswerRecorded = "answer-recorded", "The answer is recorded in your event.";
     MailSent = "mail-sent", "The mail is sent.";
     DraftSaved = "draft-saved", "The draft is saved.";
     MovedToTrash = "moved-to-trash", "Moved to the trash.";

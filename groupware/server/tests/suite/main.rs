@@ -13,6 +13,7 @@ mod mail;
 mod mail_since;
 mod owner;
 mod pages;
+mod pages_itip;
 mod pages_mail;
 mod pages_mail_as_written;
 mod pages_users;

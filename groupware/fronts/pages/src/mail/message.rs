@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use bytes::Bytes;
-use groupware_calendar::MailInvitation;
+use groupware_calendar::MailMessage;
 use groupware_http::reply;
 use groupware_mail::{
     self as mail, Findings, Folder, MailError, Part, Person, Stored, Unid, View, limits,
@@ -19,7 +19,7 @@ use serde::Deserialize;
 
 use super::clean::{self, Picture, Pictures};
 use super::text::{file_path, foreign, message_path, path, size_text};
-use super::{invitation, list, origin, prose};
+use super::{itip, list, origin, prose};
 use crate::error::PageError;
 use crate::form::Sent;
 use crate::layout;
@@ -118,8 +118,8 @@ pub(crate) async fn show(
         Seen::of((&bytes, &mail), (&server, &owner, now), as_text)
     });
     let seen = seen.await;
-    let invitation = match &seen.invitation {
-        Some(it) => Some(invitation::panel(&service, &visitor, (unid, it))?),
+    let panel = match &seen.message {
+        Some(it) => Some(itip::panel(&service, &visitor, (unid, it), &seen.from)?),
         None => None,
     };
     let main = html! {
@@ -131,7 +131,7 @@ pub(crate) async fn show(
                 p.date { (list::signs(held.entry.marks)) (list::full_date(&visitor, held.entry.date_s)) }
                 (seen.origin)
             }
-            @if let Some(invitation) = invitation { (invitation) }
+            @if let Some(panel) = panel { (panel) }
             (seen.body)
             (seen.files)
         }
@@ -161,7 +161,10 @@ struct Seen {
     origin: Markup,
     body: Markup,
     files: Markup,
-    invitation: Option<MailInvitation>,
+    /// The message about an event that it brings.
+    message: Option<MailMessage>,
+    /// The address of its author.
+    from: String,
     /// Pictures stand in its HTML.
     has_data: bool,
 }
@@ -180,7 +183,8 @@ impl Seen {
             subject: list::subject(&view.subject).to_owned(),
             people: people(&view),
             origin: html! { @if let Some(origin) = &origin { (origin::words(origin)) } },
-            invitation: invitation::of(&view.parts, owner, now),
+            message: itip::of(&view.parts, owner, now),
+            from: view.from.email.clone(),
             files: files(held.unid, &body.files),
             body: body.markup,
             has_data: body.has_data,

@@ -1,0 +1,238 @@
+//! Cancellations that come in a mail (RFC 5546 §3.2.5), and what becomes of the recipient's copy of the event.
+
+use calcard::icalendar::{
+    ICalendarComponent, ICalendarComponentType as Component, ICalendarProperty as Property,
+};
+use groupware_proto_ical::{Edit, edited};
+
+use crate::imported::view::{self, Series};
+use crate::invitation::check_organizer;
+use crate::itip::{announced, apart, joined, refused, with_answer};
+use crate::mailbox::{self, Changes};
+use crate::object::Imported;
+use crate::{CalendarError, Context, Decision, Entry, Moment, State, limits, time};
+use groupware_recurrence::values::text;
+
+/// The organizer has called off an event, or some instances of it.
+#[derive(Debug, Clone)]
+pub struct Cancellation {
+    uid: String,
+    text: String,
+    entry: Entry,
+    sequence: i64,
+    stamp: i64,
+    /// The instances that don't take place; none: nothing does.
+    instances: Vec<Moment>,
+}
+
+/// What the recipient can do with the copy of a cancelled event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CancellationChoices {
+    /// The copy says that the event is cancelled.
+    pub is_marked: bool,
+    /// The copy can be marked as cancelled.
+    pub can_mark: bool,
+    /// The copy can be removed.
+    pub can_remove: bool,
+}
+
+/// What becomes of the copy of a cancelled event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CancelledCopy {
+    /// It stays, and says that the event is cancelled.
+    Mark,
+    /// It goes.
+    Remove,
+}
+
+impl Cancellation {
+    /// Reads an object with the method CANCEL.
+    pub(crate) fn read(uid: &str, object: &str, owner: &str, now: i64) -> Option<Self> {
+        let calendar = view::parse(object).ok()?;
+        let series = Series::of(&calendar);
+        let entry = announced((uid, object), (&calendar, &series), (owner, now))?;
+        let (sequence, stamp) = series.version();
+        let is_whole = !series.is_part();
+        let instances = series.components.iter().filter(|_| !is_whole);
+        let instances = instances.map(|it| series.moment(it, &Property::RecurrenceId));
+        Some(Self {
+            uid: uid.to_owned(),
+            instances: instances.collect::<Option<_>>()?,
+            text: object.to_owned(),
+            entry,
+            sequence,
+            stamp,
+        })
+    }
+
+    /// What names the event.
+    pub fn uid(&self) -> &str {
+        &self.uid
+    }
+
+    /// The event as the message describes it.
+    pub fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    /// Whether the whole event is cancelled, not some instances of it.
+    pub fn is_whole(&self) -> bool {
+        self.instances.is_empty()
+    }
+
+    /// What can be done with the copy that the recipient holds.
+    ///
+    /// # Errors
+    /// 400 with the reason, where that is nothing.
+    pub fn choices(&self, held: Option<&Entry>) -> Result<CancellationChoices, CalendarError> {
+        let held = held.ok_or_else(absent)?;
+        if held.state == State::Own {
+            return Err(refused(
+                "This is your own event: nobody else can cancel it.",
+            ));
+        }
+        check_organizer(held, &self.entry)?;
+        match &held.state {
+            State::Imported(there) => self.choices_of(there),
+            State::Cancelled => Ok(CancellationChoices {
+                is_marked: true,
+                can_mark: false,
+                can_remove: true,
+            }),
+            State::Own | State::Accepted | State::Tentative | State::Invited { .. } => {
+                Err(refused(
+                    "The organizer is a user of this server, and has not cancelled this meeting here.",
+                ))
+            }
+        }
+    }
+
+    fn choices_of(&self, there: &Imported) -> Result<CancellationChoices, CalendarError> {
+        let calendar = view::parse(there.original()).map_err(|_| apart())?;
+        let series = Series::of(&calendar);
+        let components = self.cancelled_in(&series, there)?;
+        let is_older = |it: &&ICalendarComponent| series.version_of(it).0 > self.sequence;
+        if components.iter().any(is_older) {
+            return Err(refused(
+                "Your calendar has a newer version of this event than the one that was cancelled.",
+            ));
+        }
+        let is_marked = components.iter().all(|it| is_cancelled(it));
+        Ok(CancellationChoices {
+            is_marked,
+            can_mark: !is_marked,
+            can_remove: self.is_whole() || series.is_part(),
+        })
+    }
+
+    /// The components of a copy that say what is cancelled.
+    fn cancelled_in<'c>(
+        &self,
+        series: &Series<'c>,
+        there: &Imported,
+    ) -> Result<Vec<&'c ICalendarComponent>, CalendarError> {
+        if self.is_whole() {
+            return Ok(series.main().into_iter().collect());
+        }
+        let mut components = Vec::new();
+        for instance in &self.instances {
+            let id = series.as_in_series(instance.clone()).instant();
+            // Instances behind the horizon are not listed.
+            let is_there = id > there.horizon || there.spans.0.iter().any(|span| span.id == id);
+            let component = series.component_of(id).filter(|_| is_there);
+            components.push(component.ok_or_else(absent)?);
+        }
+        Ok(components)
+    }
+
+    /// The copy with the cancellation in it.
+    fn marked(&self, there: &Imported, now: i64) -> Result<Entry, CalendarError> {
+        let text = match self.is_whole() {
+            true => self.with_status(there.original()),
+            false => {
+                let cancelled = self.with_status(&self.text);
+                cancelled.and_then(|text| joined(there.original(), &text))
+            }
+        };
+        let text = text.map(|text| with_answer(&text, None));
+        let text = text.filter(|text| text.len() <= limits::OBJECT_BYTES);
+        let text = text.ok_or_else(apart)?;
+        let marked = Imported::read(&text, &there.owner, now).ok();
+        let marked = marked.filter(|it| self.choices_of(it).is_ok_and(|it| it.is_marked));
+        let entry = marked.and_then(|it| it.entry(&self.uid, None));
+        entry.ok_or_else(apart)
+    }
+
+    /// An object all of whose components say that they are cancelled, in the version of the message: an invitation that
+    /// was sent before it is older.
+    fn with_status(&self, object: &str) -> Option<String> {
+        let calendar = view::parse(object).ok()?;
+        let series = Series::of(&calendar);
+        let root = calendar.components.first()?;
+        let all = root.component_ids.iter();
+        let all = all.filter_map(|id| calendar.components.get(*id as usize));
+        let numbered = all.filter(|it| it.component_type != Component::VTimezone);
+        let numbered = numbered.enumerate();
+        let mut edits = Vec::new();
+        for (number, component) in numbered.filter(|(_, it)| it.component_type == Component::VEvent)
+        {
+            let (sequence, stamp) = series.version_of(component);
+            let plain = |property, value: String| Edit {
+                property,
+                value: Some(value),
+                parameters: Vec::new(),
+            };
+            let mut of_one = vec![plain("STATUS", "CANCELLED".to_owned())];
+            if sequence < self.sequence {
+                of_one.push(plain("SEQUENCE", self.sequence.to_string()));
+            }
+            if stamp < self.stamp {
+                of_one.push(plain("DTSTAMP", time::compact(self.stamp)));
+            }
+            edits.push((number, of_one));
+        }
+        String::from_utf8(edited(object.as_bytes(), &edits)?).ok()
+    }
+}
+
+fn absent() -> CalendarError {
+    refused("This event isn't in your calendar.")
+}
+
+fn is_cancelled(component: &ICalendarComponent) -> bool {
+    let status = text(component, &Property::Status);
+    status.is_some_and(|status| status.eq_ignore_ascii_case("CANCELLED"))
+}
+
+/// Marks or removes the owner's copy of an event that was cancelled by a mail.
+///
+/// # Errors
+/// 400 where the copy can't be changed so; the store's.
+pub fn apply_cancellation(
+    context: &Context<'_>,
+    cancellation: &Cancellation,
+    copy: CancelledCopy,
+) -> Result<Decision, CalendarError> {
+    let uid = cancellation.uid();
+    let held = mailbox::load(context.snapshot, context.mailbox, uid)?;
+    let choices = cancellation.choices(held.as_ref().map(|held| &held.entry))?;
+    let held = held.ok_or_else(absent)?;
+    let entry = match (copy, held.entry.imported()) {
+        (CancelledCopy::Remove, _) if choices.can_remove => None,
+        (CancelledCopy::Mark, Some(there)) if choices.can_mark => {
+            Some(cancellation.marked(there, context.now)?)
+        }
+        (CancelledCopy::Mark, _) => Some(held.entry.clone()),
+        (CancelledCopy::Remove, _) => {
+            return Err(refused(
+                "One event of a series can't be removed here: it can be marked as cancelled.",
+            ));
+        }
+    };
+    let mut changes = Changes::default();
+    changes.replace(context.mailbox, uid, Some(&held), entry.as_ref());
+    Ok(Decision {
+        batch: changes.into_batch(),
+        entry,
+    })
+}

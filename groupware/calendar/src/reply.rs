@@ -1,0 +1,160 @@
+//! Answers of attendees that come in a mail (RFC 5546 §3.2.3), and how the organizer records them.
+
+use std::sync::Arc;
+
+use calcard::icalendar::ICalendarProperty as Property;
+
+use crate::imported::view::{self, Series};
+use crate::itip::{announced, apart, refused, with_answer};
+use crate::mailbox::{self, Changes};
+use crate::object::Imported;
+use crate::{Answer, Attendee, CalendarError, Context, Decision, Entry, State, limits};
+use groupware_recurrence::values::text;
+
+/// An attendee's answer.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    uid: String,
+    entry: Entry,
+    attendee: Attendee,
+    comment: Option<String>,
+    /// It is about one instance of a series.
+    is_part: bool,
+}
+
+impl Reply {
+    /// Reads an object with the method REPLY: one attendee, who says something.
+    pub(crate) fn read(uid: &str, object: &str, owner: &str, now: i64) -> Option<Self> {
+        let calendar = view::parse(object).ok()?;
+        let series = Series::of(&calendar);
+        let entry = announced((uid, object), (&calendar, &series), (owner, now))?;
+        let [component] = &series.components[..] else {
+            return None;
+        };
+        let mut all = component.properties(&Property::Attendee);
+        let mut attendee = view::attendee(all.next()?).filter(|_| all.next().is_none())?;
+        let is_address = |it: &String| {
+            it.len() <= limits::UID_BYTES && !it.is_empty() && !it.contains(char::is_control)
+        };
+        if attendee.status == Answer::NeedsAction || !is_address(&attendee.email) {
+            return None;
+        }
+        let is_delegated = attendee.status == Answer::Delegated;
+        let to = attendee.delegated_to.take();
+        attendee.delegated_to = to.filter(|to| is_delegated && is_address(to));
+        Some(Self {
+            uid: uid.to_owned(),
+            entry,
+            comment: text(component, &Property::Comment).map(str::to_owned),
+            is_part: series.is_part(),
+            attendee,
+        })
+    }
+
+    /// What names the event.
+    pub fn uid(&self) -> &str {
+        &self.uid
+    }
+
+    /// The event as the message describes it.
+    pub fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    /// Who answers, and what.
+    pub fn attendee(&self) -> &Attendee {
+        &self.attendee
+    }
+
+    /// What the attendee writes to it.
+    pub fn comment(&self) -> Option<&str> {
+        self.comment.as_deref()
+    }
+
+    /// Whether it answers an earlier version of the event than the organizer has.
+    pub fn is_outdated(&self, held: &Entry) -> bool {
+        self.entry.event.sequence < held.event.sequence
+    }
+
+    /// What the organizer's event has of the attendee by now.
+    ///
+    /// # Errors
+    /// 400 with the reason, where the answer can't be recorded.
+    pub fn recorded<'e>(&self, held: Option<&'e Entry>) -> Result<&'e Attendee, CalendarError> {
+        let held = held.ok_or_else(|| refused("This event isn't in your calendar."))?;
+        let is_own = match &held.state {
+            State::Own => true,
+            State::Imported(there) => {
+                let organizer = &held.event.organizer.email;
+                organizer.eq_ignore_ascii_case(&there.owner)
+            }
+            State::Accepted | State::Tentative | State::Cancelled | State::Invited { .. } => false,
+        };
+        if !is_own {
+            return Err(refused(
+                "Somebody else organizes this event: answers are recorded by its organizer.",
+            ));
+        }
+        if self.is_part {
+            return Err(refused(
+                "An answer to one event of a series can't be recorded here.",
+            ));
+        }
+        let known = held.event.attendees.iter().find(|it| self.is_of(it));
+        let known = known.ok_or_else(|| refused("You haven't invited this address."))?;
+        match known.user {
+            None => Ok(known),
+            Some(_) => Err(refused(
+                "The attendee is a user of this server, and answers in the calendar here.",
+            )),
+        }
+    }
+
+    fn is_of(&self, attendee: &Attendee) -> bool {
+        attendee.email.eq_ignore_ascii_case(&self.attendee.email)
+    }
+
+    /// The organizer's event with the answer in it.
+    fn recorded_in(&self, held: &Entry, now: i64) -> Result<Entry, CalendarError> {
+        let answer = self.attendee.status;
+        if let Some(there) = held.imported() {
+            let word = answer.as_str().to_ascii_uppercase();
+            let text = with_answer(
+                there.original(),
+                Some((&self.attendee.email, word.as_str())),
+            );
+            let text = Some(text).filter(|text| text.len() <= limits::OBJECT_BYTES);
+            let anew = text.and_then(|text| Imported::read(&text, &there.owner, now).ok());
+            let entry = anew.and_then(|anew| anew.entry(&self.uid, None));
+            return entry.ok_or_else(apart);
+        }
+        let mut entry = held.clone();
+        let mut all = Arc::make_mut(&mut entry.event).attendees.iter_mut();
+        if let Some(attendee) = all.find(|it| self.is_of(it)) {
+            attendee.status = answer;
+            attendee.delegated_to = self.attendee.delegated_to.clone();
+        }
+        entry.check_storable()?;
+        Ok(entry)
+    }
+}
+
+/// Records an attendee's answer in the owner's event.
+///
+/// # Errors
+/// 400 where it can't be recorded; the store's.
+pub fn record_reply(context: &Context<'_>, reply: &Reply) -> Result<Decision, CalendarError> {
+    let uid = reply.uid();
+    let held = mailbox::load(context.snapshot, context.mailbox, uid)?;
+    reply.recorded(held.as_ref().map(|held| &held.entry))?;
+    let entry = held
+        .as_ref()
+        .map(|held| reply.recorded_in(&held.entry, context.now));
+    let entry = entry.transpose()?;
+    let mut changes = Changes::default();
+    changes.replace(context.mailbox, uid, held.as_ref(), entry.as_ref());
+    Ok(Decision {
+        batch: changes.into_batch(),
+        entry,
+    })
+}
