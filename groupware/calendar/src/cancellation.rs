@@ -7,7 +7,7 @@ use groupware_proto_ical::{Edit, edited};
 
 use crate::imported::view::{self, Series};
 use crate::invitation::check_organizer;
-use crate::itip::{announced, apart, joined, refused, with_answer};
+use crate::itip::{announced, apart, is_own, joined, refused, with_answer};
 use crate::mailbox::{self, Changes};
 use crate::object::Imported;
 use crate::{CalendarError, Context, Decision, Entry, Moment, State, limits, time};
@@ -86,7 +86,7 @@ impl Cancellation {
     /// 400 with the reason, where that is nothing.
     pub fn choices(&self, held: Option<&Entry>) -> Result<CancellationChoices, CalendarError> {
         let held = held.ok_or_else(absent)?;
-        if held.state == State::Own {
+        if is_own(held) {
             return Err(refused(
                 "This is your own event: nobody else can cancel it.",
             ));

@@ -96,6 +96,18 @@ pub(crate) fn announced(
     })
 }
 
+/// Whether the owner of the calendar organizes an event of it.
+pub(crate) fn is_own(held: &Entry) -> bool {
+    match &held.state {
+        State::Own => true,
+        State::Imported(there) => {
+            let organizer = &held.event.organizer.email;
+            organizer.eq_ignore_ascii_case(&there.owner)
+        }
+        State::Accepted | State::Tentative | State::Cancelled | State::Invited { .. } => false,
+    }
+}
+
 /// An object with its calendar's lines; `None` if it is too large.
 pub(crate) fn whole(object: &Object<'_>) -> Option<String> {
     if object.written_bytes() > limits::OBJECT_BYTES {

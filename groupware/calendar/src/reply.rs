@@ -5,10 +5,10 @@ use std::sync::Arc;
 use calcard::icalendar::ICalendarProperty as Property;
 
 use crate::imported::view::{self, Series};
-use crate::itip::{announced, apart, refused, with_answer};
+use crate::itip::{announced, apart, is_own, refused, with_answer};
 use crate::mailbox::{self, Changes};
 use crate::object::Imported;
-use crate::{Answer, Attendee, CalendarError, Context, Decision, Entry, State, limits};
+use crate::{Answer, Attendee, CalendarError, Context, Decision, Entry, limits};
 use groupware_recurrence::values::text;
 
 /// An attendee's answer.
@@ -82,15 +82,7 @@ impl Reply {
     /// 400 with the reason, where the answer can't be recorded.
     pub fn recorded<'e>(&self, held: Option<&'e Entry>) -> Result<&'e Attendee, CalendarError> {
         let held = held.ok_or_else(|| refused("This event isn't in your calendar."))?;
-        let is_own = match &held.state {
-            State::Own => true,
-            State::Imported(there) => {
-                let organizer = &held.event.organizer.email;
-                organizer.eq_ignore_ascii_case(&there.owner)
-            }
-            State::Accepted | State::Tentative | State::Cancelled | State::Invited { .. } => false,
-        };
-        if !is_own {
+        if !is_own(held) {
             return Err(refused(
                 "Somebody else organizes this event: answers are recorded by its organizer.",
             ));

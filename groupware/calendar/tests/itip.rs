@@ -6,7 +6,7 @@ use groupware_calendar::{
 };
 use serde_json::{Value, json};
 
-use crate::support::brought::{ALL_2026, bring, original, records};
+use crate::support::brought::{ALL_2026, bring, calendar, original, records, single};
 use crate::support::{NOW, World, meeting, user};
 
 /// Google: all that the invitation had, with a higher version.
@@ -232,6 +232,11 @@ fn nobody_else_cancels_an_event() {
     world.create(0, &mine).unwrap();
     let about = about.replace("pier2", "pier3");
     let refused = cancel(&mut world, &about, CancelledCopy::Remove).unwrap_err();
+    assert!(refused.contains("your own event"), "{refused}");
+    // Nor one that was imported and that nobody else organizes.
+    bring(&world, &calendar(&[&single("mine", "SUMMARY:Mine\r\n")]));
+    let unsigned = unsigned.replace("UID:pier", "UID:mine");
+    let refused = cancel(&mut world, &unsigned, CancelledCopy::Remove).unwrap_err();
     assert!(refused.contains("your own event"), "{refused}");
 }
 

@@ -160,7 +160,8 @@ fn cancellation(
 
 fn reply(visitor: &SignedIn, reply: &Reply, held: Option<&Entry>, action: &str) -> Markup {
     let attendee = reply.attendee();
-    let shown = described(reply.entry(), held);
+    // Some programs put the answer into the title, and some say no times.
+    let shown = held.unwrap_or(reply.entry());
     let recorded = reply.recorded(held);
     html! {
         h2 { (foreign(agenda::title(shown))) }
