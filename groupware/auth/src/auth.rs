@@ -1,5 +1,6 @@
 //! What a server knows of its users, and what changes and proves it.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -125,6 +126,20 @@ impl Auth {
     /// The store's.
     pub fn find(&self, name: &str) -> Result<Option<Arc<Account>>, StoreError> {
         self.known.find(name)
+    }
+
+    /// When the users of some names were registered, in seconds since 1970. The names stand in a record that was read before:
+    /// for those that aren't remembered here, the store is asked once.
+    pub fn registrations(&self) -> impl Fn(&str) -> Result<Option<i64>, StoreError> + '_ {
+        let has_looked = Cell::new(false);
+        move |name| {
+            let known = self.directory().find(name);
+            let known = match known.is_none() && !has_looked.replace(true) {
+                true => self.known.find(name)?,
+                false => known,
+            };
+            Ok(known.map(|account| account.created))
+        }
     }
 
     /// Looks whether other servers have changed users or sessions. Blocks.

@@ -259,6 +259,30 @@ mod tests {
     }
 
     #[test]
+    fn when_users_were_registered_is_known_of_those_of_other_servers() {
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        let settings = Settings {
+            is_shared: true,
+            ..Settings::default()
+        };
+        let start = || Auth::start(&store, &settings).unwrap();
+        let (here, there) = (start(), start());
+        let runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = { runtime }.enable_time().build().unwrap();
+        let registered = here.registrations();
+        runtime.block_on(with_password(&there, "correct horse"));
+        let created = there.directory().find("ada").unwrap().created;
+        assert!(here.directory().find("ada").is_none());
+        assert_eq!(registered("ada").unwrap(), Some(created));
+        assert_eq!(registered("eve").unwrap(), None);
+        // Of names that were read before, one look tells all.
+        runtime.block_on(there.accounts.delete("ada")).unwrap();
+        assert_eq!(registered("ada").unwrap(), Some(created));
+        assert_eq!(registered("eve").unwrap(), None);
+        assert!(here.directory().find("ada").is_some());
+    }
+
+    #[test]
     fn a_sign_in_under_way_does_not_outlive_a_new_password() {
         run(async |auth| {
             with_password(&auth, "correct horse").await;

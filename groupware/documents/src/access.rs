@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use groupware_store::Snapshot;
+use groupware_store::{Snapshot, StoreError};
 use serde::{Deserialize, Serialize};
 
 use crate::{DatabaseName, Document, DocumentError, Reason, Who, keys, limits};
@@ -30,7 +30,7 @@ pub struct Access {
 }
 
 /// Tells when the user of a name was registered, seconds since 1970; `None` if nobody has the name.
-pub type Registered<'a> = &'a dyn Fn(&str) -> Option<i64>;
+pub type Registered<'a> = &'a dyn Fn(&str) -> Result<Option<i64>, StoreError>;
 
 /// As stored: with the moment of the grant.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -103,35 +103,46 @@ impl Granted {
     }
 
     /// Whether nobody has a name any more, or another user than the one whom it stood for.
-    fn has_lapsed(&self, name: &str, registered: Registered<'_>) -> bool {
+    fn has_lapsed(&self, name: &str, registered: Registered<'_>) -> Result<bool, StoreError> {
         let is_same = |since| since <= self.moment(name);
-        name != EVERYBODY && !registered(name).is_some_and(is_same)
+        Ok(name != EVERYBODY && !registered(name)?.is_some_and(is_same))
     }
 
     /// Those who have a part in it.
-    pub(crate) fn living(mut self, registered: Registered<'_>) -> Access {
-        let mut to = std::mem::take(&mut self.to);
-        to.readers.retain(|name| !self.has_lapsed(name, registered));
-        to.authors.retain(|name| !self.has_lapsed(name, registered));
-        to
+    pub(crate) fn living(&self, registered: Registered<'_>) -> Result<Access, StoreError> {
+        let living = |names: &BTreeSet<String>| {
+            let mut living = BTreeSet::new();
+            for name in names {
+                if !self.has_lapsed(name, registered)? {
+                    living.insert(name.clone());
+                }
+            }
+            Ok::<_, StoreError>(living)
+        };
+        Ok(Access {
+            readers: living(&self.to.readers)?,
+            authors: living(&self.to.authors)?,
+        })
     }
 
     /// The grant that follows this one, which names those in `to`.
     ///
     /// # Errors
-    /// 409 for a name that has lapsed: whoever sends it has read it when it stood for somebody else.
+    /// 409 for a name that has lapsed: whoever sends it has read it when it stood for somebody else; the store's.
     pub(crate) fn followed_by(
         &self,
         (to, now): (Access, i64),
         registered: Registered<'_>,
     ) -> Result<Self, DocumentError> {
         let kept = || to.names().filter(|name| self.to.has_name(name));
-        if let Some(name) = kept().find(|name| self.has_lapsed(name, registered)) {
-            let message = format!(
-                "{name} is another user than the one who was granted this database: \
-                 leave the name out first, then grant it anew."
-            );
-            return Err(DocumentError::refused(Reason::Conflict, message));
+        for name in kept() {
+            if self.has_lapsed(name, registered)? {
+                let message = format!(
+                    "{name} is another user than the one who was granted this database: \
+                     leave the name out first, then grant it anew."
+                );
+                return Err(DocumentError::refused(Reason::Conflict, message));
+            }
         }
         let earlier = kept().map(|name| (name.to_owned(), self.moment(name)));
         let earlier = earlier.collect();
@@ -295,27 +306,27 @@ mod tests {
             let to = Access::parse(text.as_bytes()).unwrap();
             old.followed_by((to, 200), registered)
         };
-        let bob_is_new = |name: &str| Some(if name == "bob" { 150 } else { 0 });
+        let bob_is_new = |name: &str| Ok(Some(if name == "bob" { 150 } else { 0 }));
         let next = follow(&old, r#"{"authors":["eve","joe"]}"#, &bob_is_new).unwrap();
         assert_eq!((next.moment("eve"), next.moment("joe")), (100, 200));
         let refused = follow(&old, r#"{"readers":["bob","eve"]}"#, &bob_is_new);
         assert_eq!(refused.unwrap_err().status(), 409);
-        let next = follow(&old, r#"{"readers":["bob"]}"#, &|_| Some(100)).unwrap();
+        let next = follow(&old, r#"{"readers":["bob"]}"#, &|_| Ok(Some(100))).unwrap();
         assert!(!next.has(&next.to.readers, who("bob", 150)));
         // Left out once, the name is whoever has it now.
         let next = follow(&next, r#"{"readers":["eve"]}"#, &bob_is_new).unwrap();
         let next = follow(&next, r#"{"readers":["bob"]}"#, &bob_is_new).unwrap();
         assert!(next.has(&next.to.readers, who("bob", 150)));
 
-        let shown = |registered| {
+        let shown = |registered: Registered<'_>| {
             let old: Granted = serde_json::from_str(stored).unwrap();
-            let to = old.living(registered);
+            let to = old.living(registered).unwrap();
             let names: Vec<_> = to.readers.into_iter().chain(to.authors).collect();
             names.join(" ")
         };
-        assert_eq!(shown(&|_| Some(100)), "bob eve *");
+        assert_eq!(shown(&|_| Ok(Some(100))), "bob eve *");
         assert_eq!(shown(&bob_is_new), "eve *");
-        assert_eq!(shown(&|_| None), "*");
+        assert_eq!(shown(&|_| Ok(None)), "*");
     }
 
     /// What a decision would change, for a user.
@@ -397,7 +408,7 @@ mod tests {
         let allow = |text: &str| {
             let to = Access::parse(text.as_bytes()).unwrap();
             let granted = decided(&store, Who::owner("ada"), &|context| {
-                grant(context, database, to.clone(), &|_| Some(0))
+                grant(context, database, to.clone(), &|_| Ok(Some(0)))
             });
             store.commit_blocking(granted).unwrap();
         };

@@ -21,7 +21,7 @@ pub fn access(
     owner_only(who)?;
     let granted = load(snapshot, who.mailbox, database)?;
     let to = granted.map(|(granted, _)| granted.living(registered));
-    let to = to.unwrap_or_default();
+    let to = to.transpose()?.unwrap_or_default();
     Ok(serde_json::to_vec(&to).expect("names always serialise to memory"))
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn routes() -> Router<Domino> {
 
 async fn read(State(domino): State<Domino>, owner: Owner, params: DocumentParams) -> Reply {
     let database = params.database()?;
-    let registered = |name: &str| registered(&domino, name);
+    let registered = domino.service.auth.registrations();
     let body = domino
         .service
         .store()
@@ -58,16 +58,9 @@ async fn grant(
     to: Access,
 ) -> Reply {
     change_as(domino, (owner.caller(), owner.who()), |context| {
-        documents::grant(context, database, to.clone(), &|name| {
-            registered(domino, name)
-        })
+        let registered = domino.service.auth.registrations();
+        documents::grant(context, database, to.clone(), &registered)
     })
     .await?;
     Ok(nothing())
-}
-
-/// When the user of this name was registered, if there is one, as far as it is known here.
-fn registered(domino: &Domino, name: &str) -> Option<i64> {
-    let account = domino.service.auth.directory().find(name);
-    account.map(|account| account.created)
 }
