@@ -5,6 +5,8 @@
 //! moment all the same.
 
 use std::collections::HashSet;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -25,6 +27,8 @@ const KILLS: u32 = 4;
 /// It runs this long before, at most.
 const MAX_LIFE_MS: u32 = 400;
 const LIMIT: Duration = Duration::from_secs(120);
+/// So often is a server killed, until what it has committed is what the test is about.
+const ATTEMPTS: u32 = 20;
 
 fn random() -> Xoshiro256PlusPlus {
     let seed = std::env::var("PLIMSOLL_SEED").ok();
@@ -304,4 +308,159 @@ fn a_request_asks_the_database_few_questions() {
     let accept = |path: &String| format!("{path}/action?type=accept");
     let accepted: Vec<String> = invitations.iter().map(accept).collect();
     few(1, "PUT", &accepted, &Value::Null);
+}
+
+/// Has each commit wait for a standby that never comes, or no more: what is committed meanwhile is durable, and nobody
+/// learns that.
+fn hold_commits(database: &Postgres, holds: bool) {
+    let name = if holds { "nobody" } else { "" };
+    let set = format!("ALTER SYSTEM SET synchronous_standby_names = '{name}'");
+    database.sql(&set).expect("it may be set");
+    database
+        .sql("SELECT pg_reload_conf()")
+        .expect("it may be read");
+    wait_until(LIMIT, "the setting to count", || {
+        database.sql("SHOW synchronous_standby_names").as_deref() == Some(name)
+    });
+}
+
+/// How many commits are durable and not acknowledged.
+fn held_commits(database: &Postgres) -> usize {
+    let held = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    let held = database.sql(held).and_then(|count| count.parse().ok());
+    held.expect("a number")
+}
+
+/// A message that a client sends, by one of two ways, and repeats.
+#[derive(Clone, Copy)]
+struct Letter<'a> {
+    subject: &'a str,
+    is_over_smtp: bool,
+    /// The sender's password.
+    password: &'a str,
+}
+
+impl Letter<'_> {
+    /// Sends it to a server; the status of the answer, if there is one.
+    fn send(self, server: &ServerProcess) -> std::io::Result<u16> {
+        match self.is_over_smtp {
+            true => self.send_over_smtp(server),
+            false => {
+                let body = json!({ "subject": self.subject, "to": ["u2"],
+                    "content": [{ "contentType": "text/plain", "data": "Hello" }] });
+                let mut client = Client::user(server.address(), "u1", self.password)?;
+                let path = "/mail/u1/api/mail/outbox";
+                Ok(client.request("POST", path, &body)?.status)
+            }
+        }
+    }
+
+    fn send_over_smtp(self, server: &ServerProcess) -> std::io::Result<u16> {
+        let stream = TcpStream::connect(server.smtp())?;
+        stream.set_read_timeout(Some(LIMIT))?;
+        let mut stream = BufReader::new(stream);
+        let text = format!("Subject: {}\r\n\r\nHello.\r\n.", self.subject);
+        let lines = [
+            "",
+            "HELO test",
+            "MAIL FROM:<x@example.com>",
+            "RCPT TO:<u2@localhost>",
+            "DATA",
+            &text,
+        ];
+        let mut status = 0;
+        for line in lines {
+            if !line.is_empty() {
+                stream
+                    .get_mut()
+                    .write_all(format!("{line}\r\n").as_bytes())?;
+            }
+            let mut reply = String::new();
+            stream.read_line(&mut reply)?;
+            let code = reply.get(..3).and_then(|code| code.parse().ok());
+            status = code.ok_or(std::io::ErrorKind::UnexpectedEof)?;
+        }
+        Ok(status)
+    }
+
+    /// How often it lies in the recipient's inbox, and in the sender's copies.
+    fn copies(self, server: &ServerProcess, recipient: &str) -> [usize; 2] {
+        let places = [("u2", recipient, "inbox"), ("u1", self.password, "sent")];
+        places.map(|(user, password, folder)| {
+            let path = format!("/mail/{user}/api/mail/folders/{folder}/messages?count=1000");
+            let mut lines = Vec::new();
+            // A server whose commit takes long may take its store for away.
+            wait_until(LIMIT, "a list", || {
+                let mut client = Client::user(server.address(), user, password).unwrap();
+                let listed = client.request("GET", &path, &Value::Null).unwrap();
+                lines = listed.body.as_array().cloned().unwrap_or_default();
+                listed.status == 200
+            });
+            lines.retain(|line| line["subject"] == self.subject);
+            lines.len()
+        })
+    }
+}
+
+#[test]
+fn a_message_whose_server_dies_between_commit_and_answer_is_stored_once() {
+    let Some(database) = Postgres::start() else {
+        return;
+    };
+    let (folder, store) = (tempfile::tempdir().unwrap(), database.address());
+    let start = |name: &str| {
+        let beside = folder.path().join(name);
+        std::fs::create_dir_all(&beside).unwrap();
+        let arguments = ["--store", &store, "--smtp-listen", "127.0.0.1:0"];
+        let command = Command::new(program());
+        ServerProcess::start_on(&folder.path().join("data"), &beside, command, &arguments)
+    };
+    let other = start("other");
+    let body = json!({ "users": [{ "name": "u1" }, { "name": "u2" }], "app_passwords": true });
+    let mut admin = Client::admin(other.address()).unwrap();
+    let made = admin.request("POST", "/admin/users", &body).unwrap();
+    let password = |which: usize| made.body["users"][which]["app_password"].as_str().unwrap();
+    for (is_over_smtp, is_restarted) in [(false, true), (true, false)] {
+        let mut was_in_doubt = false;
+        // What else a server commits at that moment may be held in its place.
+        for attempt in 0..ATTEMPTS {
+            let subject = format!("{is_over_smtp} {is_restarted} {attempt}");
+            let letter = Letter {
+                subject: &subject,
+                is_over_smtp,
+                password: password(0),
+            };
+            let one = start("one");
+            hold_commits(&database, true);
+            let answered = std::thread::scope(|scope| {
+                let sending = scope.spawn(|| letter.send(&one));
+                wait_until(LIMIT, "a commit without an answer", || {
+                    held_commits(&database) > 0
+                });
+                one.signal(Signal::SIGKILL);
+                sending.join().unwrap()
+            });
+            assert!(answered.is_err(), "{answered:?}");
+            drop(one);
+            hold_commits(&database, false);
+            wait_until(LIMIT, "commits to end", || held_commits(&database) == 0);
+            let again = is_restarted.then(|| start("one"));
+            let retried = again.as_ref().unwrap_or(&other);
+            let before = letter.copies(retried, password(1));
+            assert!(before[0] <= 1 && before[1] <= 1, "{subject}: {before:?}");
+            was_in_doubt |= before[0] == 1;
+            let retry = || letter.send(retried).expect("it is answered");
+            wait_until(LIMIT, "an answer to the retry", || match retry() {
+                201 | 250 => true,
+                503 | 451 => false,
+                status => panic!("{subject}: {status}"),
+            });
+            let expected = [1, usize::from(!is_over_smtp)];
+            assert_eq!(letter.copies(retried, password(1)), expected, "{subject}");
+            if was_in_doubt {
+                break;
+            }
+        }
+        assert!(was_in_doubt, "a message is committed without an answer");
+    }
 }
