@@ -3,11 +3,12 @@
 use calcard::icalendar::{
     ICalendarComponent, ICalendarComponentType as Component, ICalendarProperty as Property,
 };
+use groupware_proto_ical::message::joined;
 use groupware_proto_ical::{Edit, edited};
 
 use crate::imported::view::{self, Series};
 use crate::invitation::check_organizer;
-use crate::itip::{announced, apart, is_own, joined, refused, with_answer};
+use crate::itip::{announced, apart, is_own, refused, with_answer};
 use crate::mailbox::{self, Changes};
 use crate::object::Imported;
 use crate::{CalendarError, Context, Decision, Entry, Moment, State, limits, time};
@@ -16,7 +17,6 @@ use groupware_recurrence::values::text;
 /// The organizer has called off an event, or some instances of it.
 #[derive(Debug, Clone)]
 pub struct Cancellation {
-    uid: String,
     text: String,
     entry: Entry,
     sequence: i64,
@@ -56,18 +56,12 @@ impl Cancellation {
         let instances = series.components.iter().filter(|_| !is_whole);
         let instances = instances.map(|it| series.moment(it, &Property::RecurrenceId));
         Some(Self {
-            uid: uid.to_owned(),
             instances: instances.collect::<Option<_>>()?,
             text: object.to_owned(),
             entry,
             sequence,
             stamp,
         })
-    }
-
-    /// What names the event.
-    pub fn uid(&self) -> &str {
-        &self.uid
     }
 
     /// The event as the message describes it.
@@ -151,7 +145,7 @@ impl Cancellation {
             true => self.with_status(there.original()),
             false => {
                 let cancelled = self.with_status(&self.text);
-                cancelled.and_then(|text| joined(there.original(), &text))
+                cancelled.and_then(|text| joined(there.original(), &text, limits::OBJECT_BYTES))
             }
         };
         let text = text.map(|text| with_answer(&text, None));
@@ -159,7 +153,7 @@ impl Cancellation {
         let text = text.ok_or_else(apart)?;
         let marked = Imported::read(&text, &there.owner, now).ok();
         let marked = marked.filter(|it| self.choices_of(it).is_ok_and(|it| it.is_marked));
-        let entry = marked.and_then(|it| it.entry(&self.uid, None));
+        let entry = marked.and_then(|it| it.entry(&self.entry.event.uid, None));
         entry.ok_or_else(apart)
     }
 
@@ -200,8 +194,7 @@ fn absent() -> CalendarError {
 }
 
 fn is_cancelled(component: &ICalendarComponent) -> bool {
-    let status = text(component, &Property::Status);
-    status.is_some_and(|status| status.eq_ignore_ascii_case("CANCELLED"))
+    text(component, &Property::Status).is_some_and(|it| it.eq_ignore_ascii_case("CANCELLED"))
 }
 
 /// Marks or removes the owner's copy of an event that was cancelled by a mail.
@@ -213,7 +206,7 @@ pub fn apply_cancellation(
     cancellation: &Cancellation,
     copy: CancelledCopy,
 ) -> Result<Decision, CalendarError> {
-    let uid = cancellation.uid();
+    let uid = &*cancellation.entry.event.uid;
     let held = mailbox::load(context.snapshot, context.mailbox, uid)?;
     let choices = cancellation.choices(held.as_ref().map(|held| &held.entry))?;
     let held = held.ok_or_else(absent)?;

@@ -3,14 +3,13 @@
 //! List lines are rendered when an entry is written, so that reading a list is one range scan; they are stored
 //! in a short form.
 
+use groupware_text::lean::{Lean, NoShortForm, OWN};
 use serde_json::value::RawValue;
 
 use crate::{
     Attendee, Event, Moment, Status, Transparency, UserType,
     entry::{Entry, State},
-    keys,
-    lean::{Lean, NoShortForm, OWN},
-    limits, time,
+    keys, limits, time,
     written::{Object, push_all, push_text},
     zones,
 };

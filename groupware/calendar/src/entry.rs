@@ -7,13 +7,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use groupware_store::ReadError;
+use groupware_text::lean::{Lean, NoShortForm};
 use serde::{Deserialize, Serialize};
 
 use self::read::Rest;
 use crate::{
-    Answer, CalendarError, Event, keys,
-    lean::{Lean, NoShortForm},
-    limits,
+    Answer, CalendarError, Event, keys, limits,
     object::Imported,
     written::{push_text, push_value},
 };

@@ -1,7 +1,9 @@
 //! Invitations that come in a mail (iMIP, RFC 6047), and their answers. The organizer is somewhere else: an answer
 //! changes the calendar of the invited alone. Invitations between users of this server have notices instead.
 
-use crate::itip::{apart, joined, refused, with_answer};
+use groupware_proto_ical::message::joined;
+
+use crate::itip::{apart, refused, with_answer};
 use crate::mailbox::{self, Changes, HeldEntry};
 use crate::object::Imported;
 use crate::{
@@ -11,7 +13,6 @@ use crate::{
 /// An event that a mail brings, for the calendar of whoever got it.
 #[derive(Debug, Clone)]
 pub struct MailInvitation {
-    uid: String,
     text: String,
     owner: String,
     entry: Entry,
@@ -31,7 +32,6 @@ impl MailInvitation {
         let is_event = |it: &Imported| it.is_event() && it.is_shown();
         entry.imported().filter(|it| is_event(it))?;
         Some(Self {
-            uid,
             text,
             owner: owner.to_owned(),
             entry,
@@ -42,11 +42,6 @@ impl MailInvitation {
     /// The event as it would be on the calendar.
     pub fn entry(&self) -> &Entry {
         &self.entry
-    }
-
-    /// What names the event.
-    pub fn uid(&self) -> &str {
-        &self.uid
     }
 
     /// Whether somebody asks for an answer; else the event is there to be put on a calendar.
@@ -63,7 +58,8 @@ impl MailInvitation {
             Some((there, new)) if there.version() > new.version() => there.original().to_owned(),
             // One instance of a series that is there.
             Some((there, new)) if new.is_part() => {
-                joined(there.original(), &self.text).ok_or_else(apart)?
+                let most_bytes = limits::OBJECT_BYTES;
+                joined(there.original(), &self.text, most_bytes).ok_or_else(apart)?
             }
             _ => self.text.clone(),
         };
@@ -85,7 +81,7 @@ pub fn answer_mail(
     invitation: &MailInvitation,
     action: Action,
 ) -> Result<Decision, CalendarError> {
-    let uid = invitation.uid();
+    let uid = &*invitation.entry.event.uid;
     let held = mailbox::load(context.snapshot, context.mailbox, uid)?;
     if let Some(held) = &held {
         check_organizer(&held.entry, &invitation.entry)?;
@@ -149,7 +145,12 @@ fn decline(
                 "One event of a series can't be declined here: answer the mail to its organizer.",
             ));
         }
-        changes.replace(context.mailbox, invitation.uid(), Some(held), None);
+        changes.replace(
+            context.mailbox,
+            &*invitation.entry.event.uid,
+            Some(held),
+            None,
+        );
     }
     Ok(Decision {
         batch: changes.into_batch(),

@@ -41,10 +41,10 @@ mod itip;
 mod json;
 mod kept;
 mod keys;
-mod lean;
 pub mod limits;
 mod list;
 mod look;
+mod mail_message;
 mod mailbox;
 mod meaning;
 mod object;
@@ -78,7 +78,6 @@ pub use icalendar::parse_icalendar;
 pub use import::{Outcome, Ready, import, ready};
 pub use instances::instances;
 pub use invitation::{MailInvitation, answer_mail};
-pub use itip::MailMessage;
 pub use json::{NewAttendee, NewEvent, parse_json_events};
 pub use keys::{ALL, PREFIX, event_path, instance_name, notice_path};
 pub use list::{EventPage, Invitations, event_notices, events, invitations};
@@ -86,6 +85,7 @@ pub use look::{
     Reach, count_invitations, entries, entries_after, entry, has_others, invitation,
     open_invitations, others,
 };
+pub use mail_message::MailMessage;
 pub use object::Imported;
 pub use query::{EventQuery, Format, InvitationQuery};
 pub use read::{event, notice};

@@ -14,7 +14,6 @@ use groupware_recurrence::values::text;
 /// An attendee's answer.
 #[derive(Debug, Clone)]
 pub struct Reply {
-    uid: String,
     entry: Entry,
     attendee: Attendee,
     comment: Option<String>,
@@ -43,17 +42,11 @@ impl Reply {
         let to = attendee.delegated_to.take();
         attendee.delegated_to = to.filter(|to| is_delegated && is_address(to));
         Some(Self {
-            uid: uid.to_owned(),
             entry,
             comment: text(component, &Property::Comment).map(str::to_owned),
             is_part: series.is_part(),
             attendee,
         })
-    }
-
-    /// What names the event.
-    pub fn uid(&self) -> &str {
-        &self.uid
     }
 
     /// The event as the message describes it.
@@ -111,13 +104,11 @@ impl Reply {
         let answer = self.attendee.status;
         if let Some(there) = held.imported() {
             let word = answer.as_str().to_ascii_uppercase();
-            let text = with_answer(
-                there.original(),
-                Some((&self.attendee.email, word.as_str())),
-            );
+            let said = (&*self.attendee.email, &*word);
+            let text = with_answer(there.original(), Some(said));
             let text = Some(text).filter(|text| text.len() <= limits::OBJECT_BYTES);
             let anew = text.and_then(|text| Imported::read(&text, &there.owner, now).ok());
-            let entry = anew.and_then(|anew| anew.entry(&self.uid, None));
+            let entry = anew.and_then(|anew| anew.entry(&self.entry.event.uid, None));
             return entry.ok_or_else(apart);
         }
         let mut entry = held.clone();
@@ -136,7 +127,7 @@ impl Reply {
 /// # Errors
 /// 400 where it can't be recorded; the store's.
 pub fn record_reply(context: &Context<'_>, reply: &Reply) -> Result<Decision, CalendarError> {
-    let uid = reply.uid();
+    let uid = &*reply.entry.event.uid;
     let held = mailbox::load(context.snapshot, context.mailbox, uid)?;
     reply.recorded(held.as_ref().map(|held| &held.entry))?;
     let entry = held

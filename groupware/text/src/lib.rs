@@ -1,5 +1,7 @@
-//! What the groupware's services do alike with texts: names become segments of paths, and what a
-//! client sent is quoted in a refusal. It knows no service.
+//! What the groupware's services do alike with texts: names become segments of paths, what a client sent is quoted in a
+//! refusal, and what is stored often is shortened. It knows no service.
+
+pub mod lean;
 
 use std::borrow::Cow;
 

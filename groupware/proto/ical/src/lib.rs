@@ -6,6 +6,7 @@
 
 mod edit;
 mod line;
+pub mod message;
 mod object;
 mod split;
 

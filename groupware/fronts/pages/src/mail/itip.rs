@@ -56,7 +56,7 @@ pub(super) fn panel(
     (unid, message): (groupware_mail::Unid, &MailMessage),
     from: &str,
 ) -> Result<Markup, PageError> {
-    let held = held(service, visitor, message.uid())?;
+    let held = held(service, visitor, &message.entry().event.uid)?;
     let held = held.as_ref();
     let action = format!("{}/invitation", message_path(unid));
     let (label, said) = match message {

@@ -5,7 +5,7 @@
 //! they were stored once, stands for itself.
 
 /// Stands for what the caller says of itself, such as the path that a record's key names.
-pub(crate) const OWN: u8 = 1;
+pub const OWN: u8 = 1;
 /// Stands for the last bytes that stood for themselves: a name and the address made of it.
 const AGAIN: u8 = 2;
 /// Stands for the first of the texts; the bytes after it, for those after that.
@@ -28,7 +28,7 @@ const START_BYTES: usize = 4;
 /// What bytes stand for. Stored records have these bytes: texts are added at the end of the list, and never
 /// changed or moved.
 #[derive(Debug)]
-pub(crate) struct Lean {
+pub struct Lean {
     texts: &'static [&'static str],
     /// The texts, a bit each, that may begin as a text of this kind does: many are looked for, and few are there.
     likely: [u32; KINDS],
@@ -43,11 +43,11 @@ const fn kind(start: [u8; START_BYTES]) -> usize {
 /// It isn't a short form, or one of a later version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no short form of a text")]
-pub(crate) struct NoShortForm;
+pub struct NoShortForm;
 
 impl Lean {
     /// With these texts. Of two that begin alike, the longer one comes first.
-    pub(crate) const fn new(texts: &'static [&'static str]) -> Self {
+    pub const fn new(texts: &'static [&'static str]) -> Self {
         assert!(texts.len() <= MOST_TEXTS);
         let (mut likely, mut at) = ([0; KINDS], 0);
         while at < texts.len() {
@@ -66,7 +66,7 @@ impl Lean {
     }
 
     /// Adds the short form of a JSON text.
-    pub(crate) fn shorten(&self, to: &mut Vec<u8>, whole: &[u8], own: &[u8]) {
+    pub fn shorten(&self, to: &mut Vec<u8>, whole: &[u8], own: &[u8]) {
         let (mut last, mut plain, mut at) = (&whole[..0], 0, 0);
         while at < whole.len() {
             let again = if plain < at { &whole[plain..at] } else { last };
@@ -112,7 +112,7 @@ impl Lean {
     ///
     /// # Errors
     /// When it is no short form, which nothing is that was stored as one.
-    pub(crate) fn restore(
+    pub fn restore(
         &self,
         to: &mut Vec<u8>,
         short: &[u8],
