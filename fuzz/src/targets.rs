@@ -19,6 +19,7 @@ mod http_response;
 mod http_xml;
 mod imap_answer;
 mod import;
+mod key_file;
 mod lookup_json;
 mod lookup_xml;
 mod machine_messages;
@@ -81,6 +82,7 @@ pub(crate) const ALL: &[Target] = &[
     Target::new("import", import::run)
         .base(512 << 10)
         .times(512),
+    Target::new("key_file", key_file::run),
     Target::new("lookup_json", lookup_json::run),
     Target::new("lookup_xml", lookup_xml::run),
     Target::new("machine_messages", machine_messages::run),

@@ -248,8 +248,8 @@ impl<'a> Compiled<'a> {
         constants: &Parameters,
     ) -> Result<Self, String> {
         let symbols = Symbols {
-            variables,
             parameters: constants,
+            ..Symbols::new(variables)
         };
         let template = |text: &str, escape| {
             Template::parse_with(text, symbols, escape).map_err(|e| e.to_string())

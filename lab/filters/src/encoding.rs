@@ -57,6 +57,19 @@ impl Encoding {
         }
     }
 
+    /// The bytes of a text; base64 of either alphabet, padded or not.
+    ///
+    /// # Errors
+    /// In words: a text that is not of this encoding.
+    pub fn decode(self, text: &[u8]) -> Result<Vec<u8>, String> {
+        match self {
+            Self::Hex => {
+                hex::decode(text).map_err(|error| format!("it is not hexadecimal: {error}"))
+            }
+            Self::Base64 | Self::Base64Url => from_base64(text),
+        }
+    }
+
     /// Appends the same text, without a buffer of its own for a hash or most keys.
     pub(crate) fn push(self, bytes: &[u8], out: &mut Vec<u8>) {
         const SHORT: usize = 64;
@@ -84,7 +97,7 @@ impl Encoding {
 }
 
 /// The bytes of a text in base64 of either alphabet; line breaks are passed over.
-pub(crate) fn from_base64(text: &[u8]) -> Result<Vec<u8>, String> {
+fn from_base64(text: &[u8]) -> Result<Vec<u8>, String> {
     let kept: Vec<u8> = text
         .iter()
         .copied()

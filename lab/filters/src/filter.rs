@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use crate::encoding::{self, Encoding};
+use crate::encoding::Encoding;
 use crate::escape::push_url;
 use crate::hash::{Hash, digest, hmac};
 
@@ -114,11 +114,8 @@ impl Filter {
                 push_url(text, &mut encoded);
                 out.extend(encoded.as_bytes());
             }
-            Self::Unbase64 => out.extend(encoding::from_base64(input)?),
-            Self::Unhex => {
-                let decoded = hex::decode(input);
-                out.extend(decoded.map_err(|error| format!("it is not hexadecimal: {error}"))?);
-            }
+            Self::Unbase64 => out.extend(Encoding::Base64.decode(input)?),
+            Self::Unhex => out.extend(Encoding::Hex.decode(input)?),
             Self::UrlDecode => {
                 let decoded: Cow<'_, [u8]> = percent_encoding::percent_decode(input).into();
                 out.extend_from_slice(&decoded);

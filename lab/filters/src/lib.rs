@@ -10,6 +10,7 @@ mod html_path;
 mod json_path;
 mod json_schema;
 pub mod json_text;
+mod key;
 mod number;
 mod pattern;
 mod protobuf;
@@ -31,6 +32,7 @@ pub use hash::{Hash, sha256};
 pub use html_path::{HtmlPath, HtmlPathError};
 pub use json_path::{JsonPath, JsonStep};
 pub use json_schema::{JsonSchema, JsonSchemaError, MAX_SCHEMA_BYTES};
+pub use key::KeyKind;
 pub use number::{compare_numbers, is_json_number, is_same_number};
 pub use pattern::regex;
 pub use protobuf::{

@@ -193,7 +193,7 @@ fn curve(
 ) -> Result<Key, String> {
     let PrivateKeyDer::Pkcs8(der) = private_key(algorithm, key)? else {
         return Err(format!(
-            "{}, in the form PKCS #8: openssl pkcs8 -topk8 -nodes -in key.pem",
+            "{}, in the form PKCS #8: openssl pkcs8 -topk8 -nocrypt -in key.pem",
             needs(algorithm, wanted)
         ));
     };

@@ -5,7 +5,7 @@ use crate::faults::{Fault, STUDY, WORKLOAD, load, snapshot};
 use lab_prediction::{Span, predict};
 use lab_study::load_workload;
 use lab_workload::template::Symbols;
-use lab_workload::{LoadKind, LoadSpec, Message, Parameters, Template, User, UserScope, Workload};
+use lab_workload::{LoadKind, LoadSpec, Message, Template, User, UserScope, Workload};
 
 struct One(String);
 
@@ -50,10 +50,7 @@ fn scope(workload: &Workload) -> UserScope {
 fn conditions_read_values_as_what_they_are() {
     let workload = workload(CAPTURES);
     let mut scope = scope(&workload);
-    let symbols = Symbols {
-        variables: &workload.variables,
-        parameters: &Parameters::new(),
-    };
+    let symbols = Symbols::new(&workload.variables);
     let mut check = |text: &str, expected: bool| {
         let condition = Template::condition(text, symbols).unwrap();
         assert_eq!(condition.holds(&mut scope), Ok(expected), "{text}");

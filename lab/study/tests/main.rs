@@ -15,6 +15,7 @@ mod errors_systems;
 mod faults;
 mod given;
 mod in_vain;
+mod keys;
 mod machines;
 mod measures;
 mod message;

@@ -35,6 +35,7 @@ impl Files for Example {
             "users.csv" => Ok(b"email,password\nada@example.org,secret\n".to_vec()),
             "sessions.csv" => Ok(b"sid;name\n0a1b2c;ada\n".to_vec()),
             "photo.jpg" | "report.pdf" => Ok(b"content".to_vec()),
+            "api.pem" => Ok(include_bytes!("../../filters/src/tests/ed25519.pem").to_vec()),
             "shop.proto" => Ok(SHOP.into()),
             "chat.proto" => Ok(CHAT.into()),
             "order.schema.json" => Ok(b"{ \"required\": [\"items\"] }".to_vec()),

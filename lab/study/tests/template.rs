@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use lab_study::load_workload;
 use lab_workload::template::{Escape, FILTERS, Symbols};
-use lab_workload::{JsonValue, Parameters, RenderError, Template, User, UserScope, Workload};
+use lab_workload::{JsonValue, RenderError, Template, User, UserScope, Workload};
 
 struct One(&'static str);
 
@@ -519,20 +519,15 @@ fn time_of_day_is_the_same_in_all_of_a_request_and_has_no_place_in_a_condition()
     assert_eq!(words[2..], ["true", "0"]);
     let later = render(&mut scope);
     assert!(later[..words[0].len()] > *words[0], "{first} {later}");
-    let symbols = Symbols {
-        variables: &workload.variables,
-        parameters: &Parameters::new(),
-    };
+    let symbols = Symbols::new(&workload.variables);
     let refused = Template::condition("now() > 5", symbols).unwrap_err();
     assert!(
         refused.message.contains("can't ask for the time of day"),
         "{refused:?}"
     );
     // A variable may be called so.
-    let named = Symbols {
-        variables: &["now".to_owned()],
-        parameters: &Parameters::new(),
-    };
+    let now = ["now".to_owned()];
+    let named = Symbols::new(&now);
     Template::condition("now > 5", named).unwrap();
 }
 

@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::key::Key;
+
 /// A value that a template asks for: `env('NAME')` or `secret('NAME')`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Asked {
@@ -26,9 +28,11 @@ pub trait Numbers: Send + Sync {
 
 /// All that a workload asks for, with the values that are known.
 #[derive(Clone, Default, Serialize, Deserialize)]
-#[serde(transparent)]
 pub struct Given {
     values: Vec<(Asked, Option<Box<str>>)>,
+    /// The workload's named keys.
+    #[serde(default)]
+    keys: Vec<Key>,
     /// Where there are counters, and somebody runs the workload.
     #[serde(skip)]
     numbers: Option<Arc<dyn Numbers>>,
@@ -42,6 +46,7 @@ impl Given {
         asked.dedup();
         Self {
             values: asked.into_iter().map(|asked| (asked, None)).collect(),
+            keys: Vec::new(),
             numbers: None,
         }
     }
@@ -60,6 +65,24 @@ impl Given {
         self.numbers.as_ref()?.next(counter)
     }
 
+    /// The same with named keys.
+    #[must_use]
+    pub fn with_keys(mut self, keys: Vec<Key>) -> Self {
+        self.keys = keys;
+        self
+    }
+
+    /// The named keys.
+    #[must_use]
+    pub fn keys(&self) -> &[Key] {
+        &self.keys
+    }
+
+    /// The key of this name.
+    pub(crate) fn key(&self, name: &str) -> Option<&Key> {
+        self.keys.iter().find(|key| key.name == name)
+    }
+
     /// What is asked for.
     pub fn asked(&self) -> impl Iterator<Item = &Asked> {
         self.values.iter().map(|(asked, _)| asked)
@@ -74,10 +97,18 @@ impl Given {
         }
     }
 
-    /// All secrets that are known.
+    /// All secrets that are known, a key in its lines.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.secret_values().chain(self.secret_lines())
+    }
+
+    pub(crate) fn secret_values(&self) -> impl Iterator<Item = &str> {
         let secret = self.values.iter().filter(|(asked, _)| asked.secret);
         secret.filter_map(|(_, value)| value.as_deref())
+    }
+
+    pub(crate) fn secret_lines(&self) -> impl Iterator<Item = &str> {
+        self.keys.iter().flat_map(Key::secret_lines)
     }
 
     /// The value of what is asked for, if it is known.

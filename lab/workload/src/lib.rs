@@ -11,6 +11,7 @@ mod control;
 mod data;
 mod expectation;
 mod given;
+mod key;
 mod least;
 mod level;
 mod load;
@@ -46,15 +47,16 @@ pub use control::{
 pub use data::{Bytes, Data, Each, Table, TableError};
 pub use expectation::{Comparison, Expectation, JsonState};
 pub use given::{Asked, Given, Numbers};
+pub use key::{Key, KeySource};
 pub use lab_filters::sign;
 pub use lab_filters::{
     Descriptors, DescriptorsError, Field, MAX_DESCRIPTOR_BYTES, MAX_READ_BYTES, MessageKind, Method,
 };
+pub use lab_filters::{Encoding, KeyKind, looks_secret, sha256};
 pub use lab_filters::{
     HtmlPath, HtmlPathError, JsonPath, JsonSchema, JsonSchemaError, JsonStep, MAX_SCHEMA_BYTES,
     XmlPath, XmlPathError, compare_numbers, is_json_number, is_same_number, json_text,
 };
-pub use lab_filters::{looks_secret, sha256};
 pub use level::{Level, Parameters};
 pub use load::{LoadKind, LoadSpec, Population, Spacing, TIMEOUT_MS};
 pub use mask::MASK;

@@ -13,7 +13,9 @@ impl Given {
     /// paths, XML, hexadecimal, and base64 with whatever stands around it.
     #[must_use]
     pub fn mask(&self, text: &str) -> String {
-        let mut forms: Vec<String> = self.secrets().flat_map(written).collect();
+        let mut forms: Vec<String> = self.secret_values().flat_map(written).collect();
+        // A key is in no request, so that nothing writes it in another form.
+        forms.extend(self.secret_lines().map(str::to_owned));
         forms.retain(|form| !form.is_empty());
         // One secret may begin as another does.
         forms.sort_by_key(|form| std::cmp::Reverse(form.len()));

@@ -5,6 +5,8 @@
 //! with itself. What was validated once is not judged again, but that its captures have a variable.
 //! What a workload file looks like is not known here.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -86,9 +88,11 @@ impl Message {
         if !sources.requests().flat_map(files_of).all(|at| at < files) {
             return Err(MessageError::Files);
         }
+        let given = Arc::clone(&sources.given);
         let symbols = Symbols {
             variables: &sources.variables,
             parameters: &sources.parameters,
+            keys: given.keys(),
         };
         sources.try_map(|source| Ok(Template::from_source(source, symbols)?))
     }

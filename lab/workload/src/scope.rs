@@ -319,6 +319,20 @@ impl UserScope {
         i64::try_from(number).map_err(|_| format!("the counter `{counter}` is at its end"))
     }
 
+    /// Whether there is a key of this name.
+    pub(crate) fn has_key(&self, name: &str) -> bool {
+        self.given.key(name).is_some()
+    }
+
+    /// The named key.
+    pub(crate) fn key(&self, name: &str) -> Result<Vec<u8>, String> {
+        let key = self
+            .given
+            .key(name)
+            .ok_or_else(|| format!("there is no key `{name}`"))?;
+        key.bytes().map(Cow::into_owned)
+    }
+
     /// Begins a session that arrived, by its number: from now on its own stream makes the choices.
     pub fn begin_session(&mut self, number: u64, choice: ChoiceStream) {
         self.session = Some(number);

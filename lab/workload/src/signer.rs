@@ -66,9 +66,11 @@ impl Signer {
                     Sign::Oauth1(_) => nonce(scope),
                     _ => String::new(),
                 };
+                let key = named_key(&self.sign, scope)?;
                 let moment = Moment {
                     seconds: scope.now_seconds(),
                     nonce: &nonce,
+                    key: key.as_deref(),
                 };
                 rendered.headers(&request, moment).map_err(failed)?
             }
@@ -99,7 +101,10 @@ impl Signer {
         }
         let last = Slot::try_from(self.names.len().saturating_sub(1)).unwrap_or(Slot::MAX);
         scope.with_more(&self.names, values.into_iter(), |scope| {
-            let key = rendered(&hmac.key, scope)?;
+            let key = match named_key(&self.sign, scope)? {
+                Some(key) => key,
+                None => rendered(&hmac.key, scope)?.into_bytes(),
+            };
             let over = rendered(&hmac.over, scope)?;
             scope.set_text(last, &hmac.signature(&key, &over).map_err(failed)?);
             let headers = hmac.headers.iter();
@@ -107,6 +112,13 @@ impl Signer {
             headers.map(header).collect()
         })
     }
+}
+
+/// The key that a signature names; `None` where its text is the key itself.
+fn named_key(sign: &Sign<Template>, scope: &UserScope) -> Result<Option<Vec<u8>>, RenderError> {
+    let name = sign.key().and_then(|(key, ..)| key.as_literal());
+    let key = name.filter(|name| scope.has_key(name));
+    key.map(|name| scope.key(name).map_err(failed)).transpose()
 }
 
 /// A text of the user's own stream that no other request has.

@@ -153,6 +153,7 @@ fn save_files(folder: &Path) {
         ("photo.jpg", "a photo"),
         ("report.pdf", "a report"),
         ("order.schema.json", schema),
+        ("api.pem", SIGNING_KEY),
     ] {
         fs::write(folder.join(name), text).expect("written");
     }
@@ -192,6 +193,7 @@ fn a_user_goes_through_each_example_and_all_is_as_it_says() {
                 .map(|name| (name, "sesame")),
             )
             .env("SIGNING_KEY", SIGNING_KEY)
+            .env("HOOK_KEY", "c2VzYW1l")
             .stdin(Stdio::null())
             .output()
             .expect("it runs");

@@ -7,17 +7,14 @@ use lab_client::ErrorClass;
 use lab_prediction::predict;
 use lab_workload::template::Symbols;
 use lab_workload::timing::TimingStream;
-use lab_workload::{Control, Group, LoadSpec, Parameters, Retry, Template, Until, Wait};
+use lab_workload::{Control, Group, LoadSpec, Retry, Template, Until, Wait};
 
 use super::drive::workload;
 use super::{Answer, Told, drive, histogram, ms, simulate, step};
 use crate::drive::Drive;
 
 fn condition(text: &str) -> Template {
-    let symbols = Symbols {
-        variables: &[],
-        parameters: &Parameters::new(),
-    };
+    let symbols = Symbols::new(&[]);
     Template::condition(text, symbols).unwrap()
 }
 

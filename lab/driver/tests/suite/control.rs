@@ -4,13 +4,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::common::{Make, Server, ms, ok, run_until};
 use lab_workload::template::Symbols;
-use lab_workload::{CaptureSource, Control, Parameters, Retry, Template, Until, Visitor, Wait};
+use lab_workload::{CaptureSource, Control, Retry, Template, Until, Visitor, Wait};
 
 fn condition(make: &Make, text: &str) -> Template {
-    let symbols = Symbols {
-        variables: &make.workload.variables,
-        parameters: &Parameters::new(),
-    };
+    let symbols = Symbols::new(&make.workload.variables);
     Template::condition(text, symbols).unwrap()
 }
 

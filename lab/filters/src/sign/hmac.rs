@@ -12,7 +12,7 @@ use crate::hash::{Hash, hmac};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HmacSign<T> {
-    /// The key.
+    /// The key, or the name of one of the workload's `keys`.
     pub key: T,
     /// The hash: `sha1`, `sha256`, `sha384`, `sha512`; `sha256` unless said.
     #[serde(default = "usual_hash")]
@@ -62,8 +62,8 @@ impl<T> HmacSign<T> {
     ///
     /// # Errors
     /// MD5.
-    pub fn signature(&self, key: &str, over: &str) -> Result<String, String> {
-        let tag = hmac(self.algorithm, key.as_bytes(), over.as_bytes())?;
+    pub fn signature(&self, key: &[u8], over: &str) -> Result<String, String> {
+        let tag = hmac(self.algorithm, key, over.as_bytes())?;
         Ok(self.encoding.encode(tag.as_ref()))
     }
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::outgoing::Outgoing;
-use super::{Header, optional};
+use super::{Header, Moment, optional};
 use crate::encoding::Encoding;
 use crate::token::signature;
 
@@ -29,7 +29,7 @@ const DIGEST: &str = "content-digest";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HttpSign<T> {
-    /// The key: of `hmac-sha256` a text, else a private key as PEM.
+    /// The name of one of the workload's `keys`; or the key itself, of `hmac-sha256` a text, else a private key as PEM.
     pub key: T,
     /// By what it is signed: `hmac-sha256`, `ed25519`, `ecdsa-p256-sha256`, `ecdsa-p384-sha384`, `rsa-pss-sha512`,
     /// `rsa-v1_5-sha256`.
@@ -75,15 +75,15 @@ fn usual_label() -> String {
 }
 
 impl KeyAlgorithm {
-    /// The same as JSON Web Signatures call it.
-    fn of_tokens(self) -> &'static str {
+    /// Its name, and the one that JSON Web Signatures have for the same.
+    pub(super) const fn names(self) -> (&'static str, &'static str) {
         match self {
-            Self::HmacSha256 => "HS256",
-            Self::Ed25519 => "EdDSA",
-            Self::EcdsaP256 => "ES256",
-            Self::EcdsaP384 => "ES384",
-            Self::RsaPss => "PS512",
-            Self::RsaV15 => "RS256",
+            Self::HmacSha256 => ("hmac-sha256", "HS256"),
+            Self::Ed25519 => ("ed25519", "EdDSA"),
+            Self::EcdsaP256 => ("ecdsa-p256-sha256", "ES256"),
+            Self::EcdsaP384 => ("ecdsa-p384-sha384", "ES384"),
+            Self::RsaPss => ("rsa-pss-sha512", "PS512"),
+            Self::RsaV15 => ("rsa-v1_5-sha256", "RS256"),
         }
     }
 }
@@ -156,7 +156,7 @@ impl HttpSign<String> {
     pub(super) fn headers(
         &self,
         request: &Outgoing<'_>,
-        seconds: i64,
+        moment: Moment<'_>,
     ) -> Result<Vec<Header>, String> {
         let mut added = Vec::new();
         let has_digest = request.values(DIGEST).next().is_some();
@@ -165,9 +165,10 @@ impl HttpSign<String> {
             let digest = format!("sha-256=:{}:", Encoding::Base64.encode(&sum));
             added.push(("Content-Digest".to_owned(), digest));
         }
-        let (base, parameters) = self.base(request, &added, seconds)?;
-        let algorithm = self.algorithm.of_tokens();
-        let signature = signature(algorithm, self.key.as_bytes(), base.as_bytes())?;
+        let (base, parameters) = self.base(request, &added, moment.seconds)?;
+        let (_, algorithm) = self.algorithm.names();
+        let key = moment.key.unwrap_or(self.key.as_bytes());
+        let signature = signature(algorithm, key, base.as_bytes())?;
         let label = &self.label;
         added.push((
             "Signature-Input".to_owned(),

@@ -8,6 +8,7 @@ mod oauth1;
 mod outgoing;
 
 use crate::hash::Hash;
+use crate::key::KeyKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,8 @@ pub struct Moment<'a> {
     pub seconds: i64,
     /// A text that no other request has.
     pub nonce: &'a str,
+    /// The key that its text names, where it names one.
+    pub key: Option<&'a [u8]>,
 }
 
 /// A header: its name and its value.
@@ -65,6 +68,18 @@ impl<T> Sign<T> {
             }
             Self::HttpSignature(sign) => sign.problem(),
             Self::Hmac(_) | Self::AwsSigv4(_) | Self::Oauth1(_) => None,
+        }
+    }
+
+    /// The text that is a key or the name of one, what the key is to be, and how that is said.
+    pub fn key(&self) -> Option<(&T, KeyKind, &'static str)> {
+        match self {
+            Self::Hmac(sign) => Some((&sign.key, KeyKind::Secret, "hmac")),
+            Self::HttpSignature(sign) => {
+                let (name, of_tokens) = sign.algorithm.names();
+                Some((&sign.key, KeyKind::of_token(of_tokens)?, name))
+            }
+            Self::AwsSigv4(_) | Self::Oauth1(_) => None,
         }
     }
 
@@ -117,7 +132,7 @@ impl Sign<String> {
         match self {
             Self::Hmac(_) => Ok(Vec::new()),
             Self::AwsSigv4(sign) => sign.headers(request, moment.seconds),
-            Self::HttpSignature(sign) => sign.headers(request, moment.seconds),
+            Self::HttpSignature(sign) => sign.headers(request, moment),
             Self::Oauth1(sign) => sign.headers(request, moment),
         }
     }

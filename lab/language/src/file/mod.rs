@@ -6,6 +6,7 @@
 mod answer;
 mod content;
 mod decode;
+mod keys;
 mod measure;
 mod parallel;
 mod parts;
@@ -20,6 +21,7 @@ mod workload;
 pub(crate) use answer::ExpectFile;
 pub(crate) use content::{ContentFile, FieldFile, PartFile};
 pub use decode::{Container, Decode, Fields, unexpected};
+pub(crate) use keys::KeyFile;
 pub(crate) use measure::MeasureFile;
 #[cfg(test)]
 use measure::NumberFile;

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::answer::ExpectFile;
 use super::content::{ContentFile, PartFile};
 use super::decode::{Container, Decode, Fields};
+use super::keys::KeyFile;
 use super::measure::MeasureFile;
 use super::parallel::ParallelFile;
 use super::parts::{At, Json, OneOrMany, Scalar, Table};
@@ -93,6 +94,10 @@ pub struct WorkloadFile {
     /// them that does, such as `1%`. The ids of failed ones stand in their examples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) trace: Option<At<Scalar>>,
+    /// Keys by name, for `key('api')` and for what signs: `{ api: { file: api.pem }, hook: { secret: HOOK_KEY } }`.
+    #[serde(skip_serializing_if = "Table::is_empty")]
+    #[schemars(default)]
+    pub(crate) keys: Table<At<KeyFile>>,
     /// What signs all requests that don't say it themselves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sign: Option<At<SignFile>>,
@@ -389,6 +394,7 @@ impl Decode for WorkloadFile {
         let max_body = fields.optional("max_body", problems);
         let cookies = fields.optional("cookies", problems);
         let trace = fields.optional("trace", problems);
+        let keys = fields.optional("keys", problems);
         let sign = fields.optional("sign", problems);
         fields.finish(problems);
         Some(Self {
@@ -397,6 +403,7 @@ impl Decode for WorkloadFile {
             max_body,
             cookies: cookies.unwrap_or_default(),
             trace,
+            keys: keys.unwrap_or_default(),
             sign,
             workload: workload?,
             about,

@@ -1,6 +1,6 @@
 //! gRPC: the services of a workload, and the calls of its requests.
 
-use lab_workload::template::{Escape, Symbols};
+use lab_workload::template::Escape;
 use lab_workload::{
     Call, CaptureSource, Descriptors, Events, Field, GRPC_STATUSES, MessageKind, Method, Request,
     Said, Speech, Template,
@@ -189,10 +189,7 @@ impl Compiler<'_> {
     fn said_as(&mut self, kind: &MessageKind, json: &At<Json>) -> Option<Template> {
         let of = kind.as_field();
         self.fields(&of, &json.value)?;
-        let symbols = Symbols {
-            variables: self.variables,
-            parameters: self.parameters,
-        };
+        let symbols = self.symbols();
         let template = body::message(json, &of, symbols, self.problems)?;
         if let Some(Err(error)) = template
             .as_literal()

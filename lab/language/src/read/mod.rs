@@ -15,6 +15,7 @@ mod files;
 mod foreign;
 mod grpc;
 mod header;
+mod keys;
 mod measure;
 mod method;
 mod multipart;

@@ -3,7 +3,8 @@
 use lab_workload::sign::Sign;
 use lab_workload::template::{Escape, MAX_RENDERED_BYTES, Symbols};
 use lab_workload::{
-    Attached, Body, Capture, Descriptors, JsonSchema, OwnCookie, Request, Slot, Speech, Template,
+    Attached, Body, Capture, Descriptors, JsonSchema, Key, OwnCookie, Request, Slot, Speech,
+    Template,
 };
 
 use super::header::{header_problem, is_cookie_name};
@@ -33,6 +34,8 @@ pub(super) struct Compiler<'a> {
     pub(super) parameters: &'a Cell,
     /// Files whose content requests carry.
     pub(super) files: &'a [Attached],
+    /// The workload's keys.
+    pub(super) keys: &'a [Key],
     /// Schemas that answers are held against.
     pub(super) schemas: &'a [JsonSchema],
     /// What describes the services that there are to call.
@@ -65,6 +68,16 @@ impl<'a> Compiler<'a> {
             cookies: Vec::new(),
             sign: None,
             speech: &Speech::Http,
+            keys: &[],
+        }
+    }
+
+    /// What templates may name.
+    pub(super) fn symbols(&self) -> Symbols<'a> {
+        Symbols {
+            variables: self.variables,
+            parameters: self.parameters,
+            keys: self.keys,
         }
     }
 }
@@ -86,14 +99,6 @@ impl Compiler<'_> {
             compressed: compressed.unwrap_or(Some(self.taking.compressed))?,
             follow: follow.map_or(Some(self.taking.follow), |n| n.map(|n| n as u32))?,
         })
-    }
-
-    /// What templates may name.
-    pub(super) fn symbols(&self) -> Symbols<'_> {
-        Symbols {
-            variables: self.variables,
-            parameters: self.parameters,
-        }
     }
 
     /// A value of the file that may name parameters, and nothing of a user.
@@ -377,11 +382,7 @@ impl Compiler<'_> {
 
     pub(super) fn text_body(&mut self, file: &RequestFile) -> Option<Body> {
         if let Some(json) = &file.json {
-            let symbols = Symbols {
-                variables: self.variables,
-                parameters: self.parameters,
-            };
-            return body::json(json, symbols, self.problems).map(Body::Json);
+            return body::json(json, self.symbols(), self.problems).map(Body::Json);
         }
         if let Some(form) = &file.form {
             return self.form(&form.value).map(Body::Form);

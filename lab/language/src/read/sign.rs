@@ -2,12 +2,13 @@
 
 use lab_workload::sign::Sign;
 use lab_workload::template::Escape;
-use lab_workload::{Speech, Template};
+use lab_workload::{KeyKind, Speech, Template};
 
 use super::header::header_problem;
+use super::names::unknown_name;
 use super::request::Compiler;
 
-use crate::file::{At, SignFile, WorkloadFile};
+use crate::file::{At, Scalar, SignFile, WorkloadFile};
 
 impl Compiler<'_> {
     /// Notes that a workload of another protocol signs its requests.
@@ -15,6 +16,43 @@ impl Compiler<'_> {
         match (&file.sign, self.speech) {
             (None, _) | (_, Speech::Http) => Some(()),
             (Some(sign), _) => self.refuse(&sign.span, "`sign` belongs to requests of HTTP"),
+        }
+    }
+
+    /// Judges the key that a signature names; `None` when a problem was noted.
+    fn check_key(&mut self, sign: &Sign<At<Scalar>>) -> Option<()> {
+        let Some((at, wanted, user)) = sign.key() else {
+            return Some(());
+        };
+        let text = at.text();
+        if text.contains("{{") {
+            return Some(());
+        }
+        let Some(key) = self.keys.iter().find(|key| key.name == text) else {
+            let is_itself =
+                self.keys.is_empty() && (wanted == KeyKind::Secret || text.contains("-----BEGIN "));
+            if is_itself {
+                return Some(());
+            }
+            let names: Vec<&str> = self.keys.iter().map(|key| key.name.as_str()).collect();
+            let (message, help) = match names.is_empty() {
+                false => unknown_name("key", &text, &names),
+                true => (
+                    format!("there is no key `{text}`"),
+                    format!(
+                        "name it at the top of the workload: `keys: {{ {text}: {{ file: {text}.pem }} }}`"
+                    ),
+                ),
+            };
+            return self.refuse_here(&at.span, &message, &help);
+        };
+        match key.mismatch(wanted, user) {
+            None => Some(()),
+            Some(message) => self.refuse_here(
+                &at.span,
+                &message,
+                "name another one of the `keys`, or another algorithm",
+            ),
         }
     }
 
@@ -46,6 +84,7 @@ impl Compiler<'_> {
         if let Some((message, help)) = names.find_map(|name| header_problem(name, "")) {
             return self.refuse_here(&file.span, &message, help);
         }
+        self.check_key(sign)?;
         let escape = match **sign {
             Sign::Hmac(_) => Escape::Signed,
             _ => Escape::None,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use lab_workload::template::Escape;
 use lab_workload::{
-    Attached, Data, Descriptors, Each, Given, JsonSchema, MAX_VARIABLES, PASSWORD, Probe, Session,
-    Template, Transfer, Workload,
+    Asked, Attached, Data, Descriptors, Each, Given, JsonSchema, Key, MAX_VARIABLES, PASSWORD,
+    Probe, Session, Template, Transfer, Workload,
 };
 
 use super::choice;
@@ -14,7 +14,7 @@ use super::files::{Environment, Files, decode};
 use super::names::{check_short_name, level};
 use super::request::Compiler;
 use super::{
-    attached, control, data, descriptors, measure, parallel, schema, shared, steps, variable,
+    attached, control, data, descriptors, keys, measure, parallel, schema, shared, steps, variable,
 };
 use crate::error::{LoadError, Problems};
 use crate::file::{At, ProbeFile, Scalar, Table, TransferFile, WorkloadFile};
@@ -37,6 +37,7 @@ const MAX_GIVEN: usize = 64 * 1024;
 struct Beside<'a> {
     data: Option<&'a Arc<Data>>,
     files: &'a [Attached],
+    keys: &'a [Key],
     schemas: &'a [JsonSchema],
     descriptors: Option<&'a Descriptors>,
 }
@@ -51,13 +52,15 @@ pub fn read(root: &Node, files: &dyn Files) -> Result<(Workload, WorkloadFile), 
     let rows = file.data.as_ref();
     let rows = rows.map(|rows| data::data(rows, files, &mut problems).map(Arc::new));
     let attached = attached::read(&file, files, &mut problems);
+    let keys = keys::read(&file, files, &mut problems);
     let schemas = schema::read(&file, files, &mut problems);
     let described = descriptors::read(&file, files, &mut problems);
-    let mut workload = match (transposed(rows), attached, schemas, described) {
-        (Some(data), Some(files), Some(schemas), Some(described)) => {
+    let mut workload = match (transposed(rows), attached, &keys, schemas, described) {
+        (Some(data), Some(files), Some(keys), Some(schemas), Some(described)) => {
             let beside = Beside {
                 data: data.as_ref(),
                 files: &files,
+                keys,
                 schemas: &schemas,
                 descriptors: described.as_ref(),
             };
@@ -68,7 +71,9 @@ pub fn read(root: &Node, files: &dyn Files) -> Result<(Workload, WorkloadFile), 
     if let Some(workload) = &mut workload
         && shared::check_counters(root, workload, &mut problems)
     {
-        workload.given = Arc::new(given(root, workload, files, &mut problems));
+        let keys = keys.unwrap_or_default();
+        let given = given(root, (workload, &keys), files, &mut problems);
+        workload.given = Arc::new(given.with_keys(keys));
     }
     problems.finish(workload.map(|workload| (workload, file)))
 }
@@ -87,6 +92,7 @@ pub fn workload_with(
     let beside = Beside {
         data: own.data.as_ref(),
         files: &own.files,
+        keys: own.given.keys(),
         schemas: &schemas,
         descriptors: own.descriptors(),
     };
@@ -139,10 +145,16 @@ fn validate_with(
     let Beside { data, files, .. } = beside;
     let rows = data.map(Arc::as_ref);
     let variables = variables(file, rows, problems)?;
-    let user = user(&file.user, &variables, (parameters, rows), problems);
+    let user = user(
+        &file.user,
+        &variables,
+        (parameters, rows, beside.keys),
+        problems,
+    );
     let outside = without_session_rows(&variables, rows);
     let mut compiler = Compiler {
         files,
+        keys: beside.keys,
         schemas: beside.schemas,
         descriptors: beside.descriptors,
         ..Compiler::new(&variables, parameters, problems)
@@ -223,8 +235,17 @@ fn least_users(text: &str) -> Result<u32, TextError> {
 }
 
 /// What the templates ask of the environment, with its values where they are told.
-fn given(root: &Node, workload: &Workload, files: &dyn Files, problems: &mut Problems) -> Given {
-    let mut given = Given::unknown(workload.asked());
+fn given(
+    root: &Node,
+    (workload, keys): (&Workload, &[Key]),
+    files: &dyn Files,
+    problems: &mut Problems,
+) -> Given {
+    let of_keys = keys.iter().filter_map(Key::variable).map(|name| Asked {
+        name: name.to_owned(),
+        secret: true,
+    });
+    let mut given = Given::unknown(workload.asked().into_iter().chain(of_keys).collect());
     let mut names: Vec<String> = given.asked().map(|asked| asked.name.clone()).collect();
     names.dedup();
     for name in names {
@@ -376,7 +397,7 @@ fn is_parameter(file: &WorkloadFile, name: &str) -> bool {
 fn user(
     table: &Table<At<Scalar>>,
     variables: &[String],
-    (parameters, data): (&Cell, Option<&Data>),
+    (parameters, data, keys): (&Cell, Option<&Data>, &[Key]),
     problems: &mut Problems,
 ) -> Option<Vec<(String, Template)>> {
     // A name that no template can write keeps the slots of the others.
@@ -395,7 +416,10 @@ fn user(
     }
     let mut compiled = Some(Vec::new());
     for (name, value) in table.iter() {
-        let mut compiler = Compiler::new(&known, parameters, problems);
+        let mut compiler = Compiler {
+            keys,
+            ..Compiler::new(&known, parameters, problems)
+        };
         let what = format!("variable `{}`", name.value);
         match (&mut compiled, compiler.template(&what, value, Escape::None)) {
             (Some(list), Some(template)) => list.push((name.value.clone(), template)),

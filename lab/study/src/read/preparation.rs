@@ -2,8 +2,8 @@
 
 use lab_language::{TextError, has_gap, header_problem, method_problem, units, unknown_name};
 use lab_workload::JsonPath;
+use lab_workload::Template;
 use lab_workload::template::{Escape, Symbols};
-use lab_workload::{Parameters, Template};
 
 use super::argv::argv;
 use super::settings::Settings;
@@ -284,10 +284,7 @@ impl<'a, 's> Compiler<'a, 's> {
         text: &str,
         escape: Escape,
     ) -> Option<String> {
-        let symbols = Symbols {
-            variables: &self.known,
-            parameters: &Parameters::new(),
-        };
+        let symbols = Symbols::new(&self.known);
         match Template::parse_with(text, symbols, escape) {
             Ok(_) => Some(text.to_owned()),
             Err(error) => {

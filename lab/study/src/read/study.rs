@@ -8,7 +8,7 @@ use lab_language::{
     node::{self, Node},
     switch, template_words, units, unknown_name,
 };
-use lab_workload::{Descriptors, JsonSchema};
+use lab_workload::{Descriptors, JsonSchema, Key};
 
 use super::loaded::Loaded;
 use super::parameters::check_cells;
@@ -190,7 +190,8 @@ fn workload(
     let others = rows.chain(workload.files.iter().map(|file| &file.sha256));
     let schemas = workload.schemas().map(JsonSchema::sha256);
     let described = workload.descriptors().map(Descriptors::sha256);
-    let more: Vec<String> = schemas.chain(described).collect();
+    let keys = workload.given.keys().iter().filter_map(Key::file_sha256);
+    let more: Vec<String> = schemas.chain(described).chain(keys).collect();
     let others = others.chain(&more);
     let sha256 = others.fold(sha256, |one, other| meaning::with(&one, other));
     let name = match archived.len() {

@@ -47,10 +47,7 @@ impl Template {
         variables: &[String],
         escape: Escape,
     ) -> Result<Self, TemplateError> {
-        let symbols = Symbols {
-            variables,
-            parameters: &Parameters::new(),
-        };
+        let symbols = Symbols::new(variables);
         Self::parse_with(text, symbols, escape)
     }
 

@@ -25,6 +25,8 @@ pub enum Kind {
     Time,
     /// Values of any kind.
     Values,
+    /// The name of a key.
+    Key,
 }
 
 /// A function of the template language.
@@ -66,6 +68,7 @@ pub(crate) enum Call {
     RandomHex,
     Jwt,
     Next,
+    Key,
 }
 
 const fn function(name: &'static str, usage: &'static str, kind: Kind, call: Call) -> Function {
@@ -224,6 +227,12 @@ pub const FUNCTIONS: &[Function] = &[
         Kind::Counter,
         Call::Next,
     ),
+    function(
+        "key",
+        "key('api'): one of the workload's `keys`, as in `text | hmac(key('api'))` and `jwt(claims, key('api'), 'RS256')`",
+        Kind::Key,
+        Call::Key,
+    ),
 ];
 
 impl Function {
@@ -256,7 +265,8 @@ pub(crate) fn find(name: &str) -> Option<&'static Function> {
 }
 
 /// Whether a text can be the name of an environment variable.
-pub(crate) fn is_environment_name(name: &str) -> bool {
+#[must_use]
+pub fn is_environment_name(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= 200
         && !name.starts_with(|c: char| c.is_ascii_digit())
@@ -298,7 +308,13 @@ pub(crate) fn call_numbers(
     let number = |at: usize| numbers.get(at).copied().unwrap_or(0);
     match call {
         Call::Take | Call::Pick => return Err("it takes the name of a list".into()),
-        Call::Profile | Call::Env | Call::Secret | Call::NowText | Call::Jwt | Call::Next => {
+        Call::Profile
+        | Call::Env
+        | Call::Secret
+        | Call::NowText
+        | Call::Jwt
+        | Call::Next
+        | Call::Key => {
             return Err("it takes a text".into());
         }
         Call::Now => return Ok(Outcome::Number(scope.now_us() / 1_000_000)),

@@ -73,6 +73,9 @@ pub const FILTERS: &[&str] = &[
     "ceil",
 ];
 
+/// The place of the key among the arguments of `jwt`.
+const KEY_OF_TOKEN: usize = 1;
+
 /// Names that minijinja itself gives a meaning.
 pub(super) const GLOBALS: &[&str] = &["range", "dict", "loop", "true", "false", "none"];
 
@@ -200,8 +203,21 @@ fn add_functions(environment: &mut Environment<'static>) {
             }
             Kind::Values => {
                 environment.add_function(function.name, |rest: Rest<Value>| {
-                    let rest: Result<Vec<Value>, Error> = rest.iter().map(claim).collect();
+                    let one = |(at, value): (usize, &Value)| match value.kind() {
+                        ValueKind::Bytes if at == KEY_OF_TOKEN => Ok(value.clone()),
+                        _ => claim(value),
+                    };
+                    let rest: Result<Vec<Value>, Error> =
+                        rest.iter().enumerate().map(one).collect();
                     lab_filters::token(&rest?)
+                });
+            }
+            Kind::Key => {
+                environment.add_function(function.name, |state: &State, name: String| {
+                    with_scope(state, |b| {
+                        let key = b.scope.key(&name).map_err(invalid)?;
+                        Ok(Value::from_bytes(key))
+                    })
                 });
             }
             Kind::Numbers(count) => {

@@ -10,6 +10,7 @@ mod constant;
 mod error;
 mod function;
 mod jinja;
+mod keyed;
 mod parse;
 mod part;
 mod piece;
@@ -23,7 +24,7 @@ mod value;
 
 pub use compiled::Template;
 pub use error::{Help, TemplateError};
-pub use function::FUNCTIONS;
+pub use function::{FUNCTIONS, is_environment_name};
 pub use jinja::FILTERS;
 pub use lab_filters::Escape;
 pub(crate) use lab_filters::push_url;

@@ -11,6 +11,7 @@ use super::constant;
 use super::error::{Help, TemplateError};
 use super::function::{self, Call, FUNCTIONS, Function, Kind};
 use super::jinja::{self, FILTERS, GLOBALS, Jinja};
+use super::keyed;
 use super::piece::Piece;
 use super::plain::{environment_name, plain};
 use super::profile::Profile;
@@ -18,7 +19,6 @@ use super::symbols::Symbols;
 use super::token::{Token, TokenKind, arguments, code_tokens, mark, tokens, too_deep, words};
 use super::value;
 use crate::given::Asked;
-use crate::level::Parameters;
 
 /// Most parentheses in each other. minijinja's own limit is 150, for which a thread's stack may be too small.
 const MAX_NESTING: usize = 40;
@@ -73,10 +73,7 @@ pub(super) fn pieces(
 
 /// Compiles a setting: its expressions know the study's factors and no functions of users.
 pub(super) fn setting(text: &str, factors: &[String]) -> Result<Vec<Piece>, TemplateError> {
-    let symbols = Symbols {
-        variables: factors,
-        parameters: &Parameters::new(),
-    };
+    let symbols = Symbols::new(factors);
     let parser = Parser {
         text,
         symbols,
@@ -217,6 +214,10 @@ impl Parser<'_> {
             ));
         }
         let is_of_user = self.language == Language::Request;
+        let tokens = tokens(&self.text[range.clone()]);
+        if is_of_user {
+            keyed::check(&tokens, range.start, self.symbols.keys)?;
+        }
         let plain = is_of_user.then(|| plain(source, self.symbols)).flatten();
         if let Some(expression) = plain {
             never_works(&format!("`{source}`"), range, constant::plain(&expression))?;
@@ -226,7 +227,6 @@ impl Parser<'_> {
                 escape,
             });
         }
-        let tokens = tokens(&self.text[range.clone()]);
         let expression = self.jinja(range.clone(), &tokens, Jinja::expression)?;
         if self.language == Language::Request {
             let fault = constant::jinja(&expression, self.symbols.parameters);
@@ -267,6 +267,9 @@ impl Parser<'_> {
             let message = format!("there are more than {MAX_NESTING} parentheses in each other");
             let help = "`set` a variable to a part of it";
             return Err(error(&message, place(token), Some(help)));
+        }
+        if self.language == Language::Request {
+            keyed::check(tokens, range.start, self.symbols.keys)?;
         }
         let counts = arguments(tokens);
         for (i, token) in tokens.iter().enumerate() {

@@ -52,6 +52,7 @@ pub(super) enum Plain {
     },
     /// The next number of the counter of this name.
     Next(Box<str>),
+    Key(Box<str>),
     /// One after the other; none gives bytes.
     Joined(Box<[Plain]>),
     Filtered(Box<Filtered>),
@@ -136,6 +137,7 @@ impl Plain {
                 let last = filtered.filters.last();
                 last.is_none_or(|(filter, _)| filter.gives_text())
             }
+            Self::Key(_) => false,
             _ => true,
         }
     }
@@ -154,6 +156,12 @@ impl Plain {
     fn bytes(&self, source: &str, scope: &mut UserScope) -> Result<Vec<u8>, RenderError> {
         if let Self::Filtered(filtered) = self {
             return filtered.bytes(source, scope);
+        }
+        if let Self::Key(name) = self {
+            return scope.key(name).map_err(|cause| RenderError::Failed {
+                template: source.to_owned(),
+                cause,
+            });
         }
         let mut text = String::new();
         self.write_text(source, scope, &mut text)?;
@@ -210,6 +218,8 @@ impl Plain {
                 let number = scope.next_number(counter);
                 return number.map(Outcome::Number).map_err(failed);
             }
+            // Parsing leaves keys to filters alone.
+            Self::Key(name) => return Err(failed(format!("the key `{name}` is no text"))),
             Self::Joined(parts) => {
                 join(parts, source, scope, out)?;
                 return Ok(Outcome::Text);

@@ -190,6 +190,10 @@ impl<'a> Words<'a> {
             },
             Kind::Counter => Plain::Next(self.next().and_then(environment_name)?.into()),
             Kind::Values => return None,
+            Kind::Key => {
+                let text = self.next().filter(|t| t.kind == TokenKind::Text)?;
+                Plain::Key(text.text[1..text.text.len() - 1].into())
+            }
             Kind::Time => self.time()?,
             // Read at once, so that what is wrong with it has its place.
             Kind::Profile => {

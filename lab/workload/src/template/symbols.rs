@@ -1,5 +1,6 @@
 //! The names that a template may use beside those that are always there.
 
+use crate::key::Key;
 use crate::level::Parameters;
 use crate::scope::Slot;
 
@@ -10,9 +11,22 @@ pub struct Symbols<'a> {
     pub variables: &'a [String],
     /// The workload's parameters: constants of its templates.
     pub parameters: &'a Parameters,
+    /// The workload's keys.
+    pub keys: &'a [Key],
 }
 
-impl Symbols<'_> {
+impl<'a> Symbols<'a> {
+    /// These variables, and nothing else.
+    #[must_use]
+    pub const fn new(variables: &'a [String]) -> Self {
+        static NONE: Parameters = Parameters::new();
+        Self {
+            variables,
+            parameters: &NONE,
+            keys: &[],
+        }
+    }
+
     /// The slot of a variable.
     pub(super) fn slot(&self, name: &str) -> Option<Slot> {
         let at = self.variables.iter().position(|v| v == name)?;

@@ -3,10 +3,8 @@
 use super::*;
 
 fn check(text: &str) -> Result<CaptureSource, String> {
-    let symbols = Symbols {
-        variables: &["name".to_owned()],
-        parameters: &lab_workload::Parameters::new(),
-    };
+    let names = ["name".to_owned()];
+    let symbols = Symbols::new(&names);
     source(text, symbols).map_err(|e| e.to_string())
 }
 

@@ -1,0 +1,42 @@
+//! Keys of a workload, as written.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::decode::{Container, Decode, Fields};
+use super::parts::{At, Scalar};
+use crate::error::Problems;
+use crate::node::Node;
+
+/// Where a key is: in a `file`, or in an environment variable, its `secret`.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct KeyFile {
+    /// A file with a private key as PEM, from the workload's folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) file: Option<At<Scalar>>,
+    /// The name of an environment variable, which holds a secret or a private key as PEM.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) secret: Option<At<Scalar>>,
+    /// How a secret is encoded there: `base64`, `base64url`, `hex`; not at all unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) encoding: Option<At<Scalar>>,
+}
+
+impl Container for KeyFile {}
+
+impl Decode for KeyFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let mut fields = Fields::of(node, "a key", problems)?;
+        let key = Self {
+            file: fields.optional("file", problems),
+            secret: fields.optional("secret", problems),
+            encoding: fields.optional("encoding", problems),
+        };
+        fields.finish(problems);
+        Some(key)
+    }
+}
