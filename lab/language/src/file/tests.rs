@@ -413,6 +413,19 @@ prop_compose! {
     }
 }
 
+fn key() -> impl Strategy<Value = KeyFile> {
+    let parts = (
+        option::of(scalar()),
+        option::of(scalar()),
+        option::of(scalar()),
+    );
+    parts.prop_map(|(file, secret, encoding)| KeyFile {
+        file,
+        secret,
+        encoding,
+    })
+}
+
 fn data() -> impl Strategy<Value = DataFile> {
     let more = (
         option::of(scalar()),
@@ -451,7 +464,7 @@ prop_compose! {
         (data, probe) in (option::of(data().prop_map(at)), option::of((scalar(), request().boxed()))),
         transfer in option::of((scalar(), scalar(), option::of(scalar()))),
         taking in (option::of(scalar()), option::of(scalar()), option::of(scalar())),
-        (cookies, max_body) in (table(scalar()), option::of(scalar())),
+        (cookies, keys, max_body) in (table(scalar()), table(key().prop_map(at)), option::of(scalar())),
         shared in table(shared().prop_map(at)),
     ) -> WorkloadFile {
         let probe = probe.map(|(every, only)| ProbeFile { every, only });
@@ -461,7 +474,7 @@ prop_compose! {
         WorkloadFile {
             sign: None,
             workload, about, protocol, parameters, data, user, setup, session, probe, transfer, compressed, follow,
-            trace, least_users, cookies, max_body, shared,
+            trace, least_users, cookies, keys, max_body, shared,
         }
     }
 }
