@@ -2,6 +2,7 @@
 //! patterns; paths into JSON, XML, and HTML; schemas. All is deterministic, except for signatures by ECDSA and RSA-PSS.
 
 mod bytes;
+mod draw;
 mod encoding;
 mod escape;
 mod filter;
@@ -13,6 +14,7 @@ pub mod json_text;
 mod key;
 mod number;
 mod pattern;
+mod people;
 mod protobuf;
 mod secret_name;
 pub mod sign;
@@ -25,6 +27,7 @@ use minijinja::{Environment, Error};
 use bytes::invalid;
 use token::{claims, jwt};
 
+pub use draw::{Draw, Drawn, normal_quantile, share_at, shares, weighted};
 pub use encoding::Encoding;
 pub use escape::{Escape, push_form, push_json, push_part_name, push_url, push_xml};
 pub use filter::{Filter, Output};
@@ -35,6 +38,7 @@ pub use json_schema::{JsonSchema, JsonSchemaError, MAX_SCHEMA_BYTES};
 pub use key::KeyKind;
 pub use number::{compare_numbers, is_json_number, is_same_number};
 pub use pattern::regex;
+pub use people::{Person, push_words};
 pub use protobuf::{
     Descriptors, DescriptorsError, Field, MAX_DESCRIPTOR_BYTES, MAX_READ_BYTES, MessageKind, Method,
 };

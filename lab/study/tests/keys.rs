@@ -245,3 +245,42 @@ fn what_is_wrong_with_a_key_has_its_place() {
     });
     insta::assert_snapshot!(told.join("\n"));
 }
+
+#[test]
+fn nothing_of_a_moment_is_taken_where_all_is_to_be_repeatable() {
+    let load = |top: &str, text: &str| {
+        let mut place = place(&format!("{KEYS}{top}"), &texts(&[text]));
+        place.workload = place
+            .workload
+            .replace("session:", "session:\n  repeatable: true");
+        load_workload("w.yaml", &place)
+    };
+    let sign = |over: &str| {
+        let headers = "headers: { A: '{{ signature }}' }";
+        format!("sign: {{ hmac: {{ key: hook, over: '{{{{ {over} }}}}', {headers} }} }}\n")
+    };
+    for (top, text) in [
+        ("", "{{ uuid() }} {{ email() }} {{ normal(1, 2) }}"),
+        ("", "{{ jwt({'sub': 1}, key('api'), 'EdDSA') }}"),
+        (&*sign("nonce"), "a"),
+    ] {
+        assert!(
+            load(top, text).unwrap().unseeded_steps().is_empty(),
+            "{top}{text}"
+        );
+    }
+    let told = [
+        ("", "{{ now() }}"),
+        ("", "a {{ 'b' ~ now_text('%Y') }}"),
+        ("", "{% if index > 2 %}{{ now_ms() }}{% endif %}"),
+        ("", "{{ jwt({'sub': 1}, secret('PEM'), 'ES256') }}"),
+        ("user: { since: '{{ now_us() }}' }\n", "a"),
+        (&*sign("timestamp"), "a"),
+        ("sign: { http_signature: { key: api, algorithm: ed25519, key_id: i, components: ['@path'] } }\n", "a"),
+    ]
+    .map(|(top, text)| match load(top, text) {
+        Ok(_) => panic!("loads: {top}{text}"),
+        Err(error) => seen(&error),
+    });
+    insta::assert_snapshot!(told.join("\n"));
+}

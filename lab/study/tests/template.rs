@@ -338,6 +338,56 @@ fn a_profile_draws_its_sizes() {
 }
 
 #[test]
+fn people_and_numbers_are_drawn_from_the_stream_of_choices() {
+    let drawn = [
+        "{{ first_name() }} {{ last_name() }}",
+        "{{ full_name() }}",
+        "{{ email() }}",
+        "{{ city() }}",
+        "{{ words(4) }}",
+        "{{ normal(100, 15) }}",
+        "{{ normal(100, 15) | round | int }}",
+        "{{ zipf(1000, 1.1) }} {{ zipf(users, 0.8) }}",
+        "{{ weighted('red 80%, dark blue 20%') }}",
+    ]
+    .map(|text| render_as(Escape::None, text).unwrap());
+    insta::assert_snapshot!(drawn.join("\n"));
+    let render = |text| render_as(Escape::JsonValue, text).unwrap();
+    assert!(render("{{ normal(1, 1) }}").parse::<f64>().is_ok());
+    assert!(render("{{ zipf(9, 1) }}").parse::<u8>().is_ok());
+    assert!(render("{{ city() }}").starts_with('"'));
+}
+
+#[test]
+fn distributions_that_are_none_are_refused_when_they_are_read() {
+    let workload = workload();
+    let cause = |text: &str| {
+        let text = format!("{{{{ {text} }}}}");
+        Template::parse(&text, &workload.variables)
+            .unwrap_err()
+            .message
+    };
+    let told = [
+        "weighted('a 80%, b 30%')",
+        "weighted('a')",
+        "weighted('100%')",
+        "weighted(name)",
+        "normal(1, -2)",
+        "normal(1)",
+        "normal(1, 2, 3) + 1",
+        "zipf(0, 1)",
+        "zipf(2.5, 1)",
+        "zipf(10, -1)",
+        "zipf(10)",
+        "words(-1)",
+        "city(1)",
+        "frist_name()",
+    ]
+    .map(cause);
+    insta::assert_snapshot!(told.join("\n"));
+}
+
+#[test]
 fn large_filler_is_as_long_as_asked_and_never_twice_the_same() {
     for size in [0, 1, 4095, 4096, 262_144, 3_000_000] {
         let text = format!("{{{{ text_of_size({size}) }}}}|{{{{ text_of_size({size}) }}}}");

@@ -197,7 +197,20 @@ fn leaf() -> impl Strategy<Value = String> {
                 format!("pick( {name} )"),
             ])),
         Just("profile('500 B 10%, 2 KB 90%')".to_owned()),
-        Just("uuid()".to_owned()),
+        prop::sample::select(vec![
+            "uuid()",
+            "normal(5, 2)",
+            "normal(-0.5, 1.25)",
+            "zipf(100, 1.1)",
+            "weighted('a b 80%, \"c\" 20%')",
+            "first_name()",
+            "last_name()",
+            "full_name()",
+            "email()",
+            "city()",
+            "words(3)",
+        ])
+        .prop_map(str::to_owned),
     ]
 }
 

@@ -93,6 +93,7 @@ impl Message {
             variables: &sources.variables,
             parameters: &sources.parameters,
             keys: given.keys(),
+            is_repeatable: false,
         };
         sources.try_map(|source| Ok(Template::from_source(source, symbols)?))
     }

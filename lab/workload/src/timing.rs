@@ -10,6 +10,7 @@ mod profile;
 use std::time::Duration;
 
 pub use arrival::{Arrival, ArrivalStream};
+use lab_filters::normal_quantile;
 pub use profile::Profile;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -256,58 +257,6 @@ fn sample(wait: &Wait, u: f64) -> Duration {
         }
     };
     Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
-}
-
-/// The standard normal quantile by Acklam's rational approximation (2003): relative error below
-/// 1.15e-9. One draw gives one value, which the polar and ziggurat methods can't promise.
-fn normal_quantile(p: f64) -> f64 {
-    const A: [f64; 6] = [
-        -3.969_683_028_665_376e1,
-        2.209_460_984_245_205e2,
-        -2.759_285_104_469_687e2,
-        1.383_577_518_672_69e2,
-        -3.066_479_806_614_716e1,
-        2.506_628_277_459_239,
-    ];
-    const B: [f64; 6] = [
-        -5.447_609_879_822_406e1,
-        1.615_858_368_580_409e2,
-        -1.556_989_798_598_866e2,
-        6.680_131_188_771_972e1,
-        -1.328_068_155_288_572e1,
-        1.0,
-    ];
-    const C: [f64; 6] = [
-        -7.784_894_002_430_293e-3,
-        -3.223_964_580_411_365e-1,
-        -2.400_758_277_161_838,
-        -2.549_732_539_343_734,
-        4.374_664_141_464_968,
-        2.938_163_982_698_783,
-    ];
-    const D: [f64; 5] = [
-        7.784_695_709_041_462e-3,
-        3.224_671_290_700_398e-1,
-        2.445_134_137_142_996,
-        3.754_408_661_907_416,
-        1.0,
-    ];
-    const LOW: f64 = 0.02425;
-    let tail = |q: f64| polynomial(&C, q) / polynomial(&D, q);
-    if p < LOW {
-        tail((-2.0 * p.ln()).sqrt())
-    } else if p > 1.0 - LOW {
-        -tail((-2.0 * (1.0 - p).ln()).sqrt())
-    } else {
-        let q = p - 0.5;
-        let r = q * q;
-        polynomial(&A, r) * q / polynomial(&B, r)
-    }
-}
-
-/// Horner's rule, highest power first.
-fn polynomial(coefficients: &[f64], x: f64) -> f64 {
-    coefficients.iter().fold(0.0, |sum, c| sum * x + c)
 }
 
 #[cfg(test)]

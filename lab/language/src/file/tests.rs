@@ -459,7 +459,7 @@ prop_compose! {
         (parameters, user) in (table(scalar()), table(scalar())),
         least_users in option::of(scalar()),
         setup in vec(step(), 0..3),
-        (pace, visitor) in (option::of(scalar()), option::of(scalar())),
+        (pace, visitor, repeatable) in (option::of(scalar()), option::of(scalar()), option::of(scalar())),
         steps in vec(step(), 0..4),
         (data, probe) in (option::of(data().prop_map(at)), option::of((scalar(), request().boxed()))),
         transfer in option::of((scalar(), scalar(), option::of(scalar()))),
@@ -468,7 +468,7 @@ prop_compose! {
         shared in table(shared().prop_map(at)),
     ) -> WorkloadFile {
         let probe = probe.map(|(every, only)| ProbeFile { every, only });
-        let session = SessionFile { pace, visitor, steps: at(steps) };
+        let session = SessionFile { pace, visitor, repeatable, steps: at(steps) };
         let transfer = transfer.map(|(place, bytes, chunk)| TransferFile { place, bytes, chunk });
         let (compressed, follow, trace) = taking;
         WorkloadFile {

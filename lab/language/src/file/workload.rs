@@ -133,6 +133,11 @@ pub(crate) struct SessionFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) visitor: Option<At<Scalar>>,
+    /// Whether the seed is to fix all that is sent: `true` makes the time of day, and signatures that have it or a
+    /// random part, an error. `false` unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<bool>")]
+    pub(crate) repeatable: Option<At<Scalar>>,
     /// The steps of a cycle.
     #[schemars(with = "Vec<StepFile>", length(min = 1))]
     pub(crate) steps: At<Vec<At<StepFile>>>,
@@ -451,11 +456,13 @@ impl Decode for SessionFile {
         let mut fields = Fields::of(node, "a session", problems)?;
         let pace = fields.optional("pace", problems);
         let visitor = fields.optional("visitor", problems);
+        let repeatable = fields.optional("repeatable", problems);
         let steps = fields.required("steps", problems);
         fields.finish(problems);
         Some(Self {
             pace,
             visitor,
+            repeatable,
             steps: steps?,
         })
     }

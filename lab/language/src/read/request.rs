@@ -36,6 +36,8 @@ pub(super) struct Compiler<'a> {
     pub(super) files: &'a [Attached],
     /// The workload's keys.
     pub(super) keys: &'a [Key],
+    /// Whether the seed is to fix all that is sent.
+    pub(super) is_repeatable: bool,
     /// Schemas that answers are held against.
     pub(super) schemas: &'a [JsonSchema],
     /// What describes the services that there are to call.
@@ -69,6 +71,7 @@ impl<'a> Compiler<'a> {
             sign: None,
             speech: &Speech::Http,
             keys: &[],
+            is_repeatable: false,
         }
     }
 
@@ -78,6 +81,7 @@ impl<'a> Compiler<'a> {
             variables: self.variables,
             parameters: self.parameters,
             keys: self.keys,
+            is_repeatable: self.is_repeatable,
         }
     }
 }

@@ -90,6 +90,12 @@ impl Compiler<'_> {
             _ => Escape::None,
         };
         let mut compile = |text: &_| self.template("sign", text, escape).ok_or(());
-        Some(Some(Box::new(sign.try_map(&mut compile).ok()?)))
+        let sign = sign.try_map(&mut compile).ok()?;
+        if self.is_repeatable && sign.has_time(Template::names) {
+            let message = "this signature has the time of day, which the seed doesn't repeat";
+            let help = "sign by `hmac` without `timestamp`, or leave out `repeatable`";
+            return self.refuse_here(&file.span, message, help);
+        }
+        Some(Some(Box::new(sign)))
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lab_workload::template::Escape;
+use lab_workload::template::{Escape, Symbols};
 use lab_workload::{
     Asked, Attached, Data, Descriptors, Each, Given, JsonSchema, Key, MAX_VARIABLES, PASSWORD,
     Probe, Session, Template, Transfer, Workload,
@@ -11,7 +11,7 @@ use lab_workload::{
 
 use super::choice;
 use super::files::{Environment, Files, decode};
-use super::names::{check_short_name, level};
+use super::names::{check_short_name, level, switch};
 use super::request::Compiler;
 use super::{
     attached, control, data, descriptors, keys, measure, parallel, schema, shared, steps, variable,
@@ -145,16 +145,18 @@ fn validate_with(
     let Beside { data, files, .. } = beside;
     let rows = data.map(Arc::as_ref);
     let variables = variables(file, rows, problems)?;
-    let user = user(
-        &file.user,
-        &variables,
-        (parameters, rows, beside.keys),
-        problems,
-    );
+    let symbols = Symbols {
+        variables: &variables,
+        parameters,
+        keys: beside.keys,
+        is_repeatable: switch(file.session.repeatable.as_ref(), problems),
+    };
+    let user = user(&file.user, symbols, rows, problems);
     let outside = without_session_rows(&variables, rows);
     let mut compiler = Compiler {
         files,
         keys: beside.keys,
+        is_repeatable: symbols.is_repeatable,
         schemas: beside.schemas,
         descriptors: beside.descriptors,
         ..Compiler::new(&variables, parameters, problems)
@@ -396,10 +398,11 @@ fn is_parameter(file: &WorkloadFile, name: &str) -> bool {
 /// `user:` variables see those before them, and `password` where the file sets none itself.
 fn user(
     table: &Table<At<Scalar>>,
-    variables: &[String],
-    (parameters, data, keys): (&Cell, Option<&Data>, &[Key]),
+    symbols: Symbols<'_>,
+    data: Option<&Data>,
     problems: &mut Problems,
 ) -> Option<Vec<(String, Template)>> {
+    let variables = symbols.variables;
     // A name that no template can write keeps the slots of the others.
     let mut known = vec![String::new(); variables.len()];
     let make_known = |name: &str, known: &mut Vec<String>| {
@@ -417,8 +420,9 @@ fn user(
     let mut compiled = Some(Vec::new());
     for (name, value) in table.iter() {
         let mut compiler = Compiler {
-            keys,
-            ..Compiler::new(&known, parameters, problems)
+            keys: symbols.keys,
+            is_repeatable: symbols.is_repeatable,
+            ..Compiler::new(&known, symbols.parameters, problems)
         };
         let what = format!("variable `{}`", name.value);
         match (&mut compiled, compiler.template(&what, value, Escape::None)) {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use jiff::civil::Date;
+use lab_filters::{Draw, Drawn, Person};
 
 use crate::scope::{JsonKind, UserScope};
 use crate::timing::ChoiceStream;
@@ -15,8 +16,10 @@ pub enum Kind {
     List,
     /// Whole numbers, this many.
     Numbers(usize),
-    /// The text of a profile.
-    Profile,
+    /// A text of values with shares.
+    Shares,
+    /// Two numbers of any kind.
+    Draw,
     /// The name of an environment variable.
     Given,
     /// The name of a counter that users share.
@@ -69,6 +72,11 @@ pub(crate) enum Call {
     Jwt,
     Next,
     Key,
+    Person(Person),
+    Words,
+    Weighted,
+    Normal,
+    Zipf,
 }
 
 const fn function(name: &'static str, usage: &'static str, kind: Kind, call: Call) -> Function {
@@ -152,7 +160,7 @@ pub const FUNCTIONS: &[Function] = &[
         "profile",
         "profile('500 B 10%, 2 KB 80%, 10 MB 10%'): one of these sizes in bytes, so that each has \
          its share among the draws of all users, however few they are",
-        Kind::Profile,
+        Kind::Shares,
         Call::Profile,
     ),
     function(
@@ -216,6 +224,60 @@ pub const FUNCTIONS: &[Function] = &[
         Call::RandomHex,
     ),
     function(
+        "weighted",
+        "weighted('a 80%, b 20%'): one of these texts, as often as its share says",
+        Kind::Shares,
+        Call::Weighted,
+    ),
+    function(
+        "normal",
+        "normal(mean, deviation): a random number of this mean and standard deviation",
+        Kind::Draw,
+        Call::Normal,
+    ),
+    function(
+        "zipf",
+        "zipf(n, s): a random whole number from 1 to n, of which k comes as often as 1 ÷ kˢ",
+        Kind::Draw,
+        Call::Zipf,
+    ),
+    function(
+        "first_name",
+        "first_name(): a random first name",
+        Kind::Numbers(0),
+        Call::Person(Person::FirstName),
+    ),
+    function(
+        "last_name",
+        "last_name(): a random last name",
+        Kind::Numbers(0),
+        Call::Person(Person::LastName),
+    ),
+    function(
+        "full_name",
+        "full_name(): a random first and last name",
+        Kind::Numbers(0),
+        Call::Person(Person::FullName),
+    ),
+    function(
+        "email",
+        "email(): a random address of mail, at a domain that nobody has",
+        Kind::Numbers(0),
+        Call::Person(Person::Email),
+    ),
+    function(
+        "city",
+        "city(): a random city",
+        Kind::Numbers(0),
+        Call::Person(Person::City),
+    ),
+    function(
+        "words",
+        "words(n): so many random words",
+        Kind::Numbers(1),
+        Call::Words,
+    ),
+    function(
         "jwt",
         "jwt({'sub': 'ada', 'exp': now() + 300}, secret('JWT_KEY'), 'HS256', {'kid': 'a'}): a signed token",
         Kind::Values,
@@ -255,6 +317,8 @@ impl Function {
                 | Call::RandomLetters
                 | Call::RandomDigits
                 | Call::RandomHex
+                | Call::Person(_)
+                | Call::Words
         )
     }
 }
@@ -308,7 +372,8 @@ pub(crate) fn call_numbers(
     let number = |at: usize| numbers.get(at).copied().unwrap_or(0);
     match call {
         Call::Take | Call::Pick => return Err("it takes the name of a list".into()),
-        Call::Profile
+        Call::Weighted
+        | Call::Profile
         | Call::Env
         | Call::Secret
         | Call::NowText
@@ -317,6 +382,9 @@ pub(crate) fn call_numbers(
         | Call::Key => {
             return Err("it takes a text".into());
         }
+        Call::Normal | Call::Zipf => return Err("it takes two numbers".into()),
+        Call::Person(person) => person.push(&mut || scope.choice().bits(), out),
+        Call::Words => lab_filters::push_words(number(0), &mut || scope.choice().bits(), out)?,
         Call::Now => return Ok(Outcome::Number(scope.now_us() / 1_000_000)),
         Call::NowMs => return Ok(Outcome::Number(scope.now_us() / 1_000)),
         Call::NowUs => return Ok(Outcome::Number(scope.now_us())),
@@ -350,6 +418,36 @@ pub(crate) fn call_numbers(
         Call::TextOfSize => filler(scope.choice(), number(0), out)?,
     }
     Ok(Outcome::Text)
+}
+
+/// A distribution of two numbers.
+pub(crate) fn distribution(call: Call, [first, second]: [f64; 2]) -> Result<Draw, String> {
+    match call {
+        Call::Zipf => Draw::zipf(first, second),
+        _ => Draw::normal(first, second),
+    }
+}
+
+/// The next number of a distribution.
+pub(crate) fn draw(of: &Draw, scope: &mut UserScope) -> Drawn {
+    of.next(&mut || scope.choice().bits())
+}
+
+/// Reads texts with their shares; what is wrong, as a sentence.
+pub(crate) fn weights(text: &str) -> Result<Weights, String> {
+    let value = |value: &str| match value.is_empty() {
+        true => Err("there is a share without a text".to_owned()),
+        false => Ok(value.into()),
+    };
+    lab_filters::shares(text, "text", value)
+}
+
+/// Texts, each with the end of its share.
+pub(crate) type Weights = Vec<(Box<str>, f64)>;
+
+/// One of the texts.
+pub(crate) fn weighted<'a>(of: &'a Weights, scope: &mut UserScope) -> &'a str {
+    lab_filters::weighted(of, scope.choice().bits()).map_or("", |text| text)
 }
 
 /// Digits, then lower-case letters, then upper-case ones.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
+use lab_filters::Drawn;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, Object, Rest, Value, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, Expression, State, UndefinedBehavior};
@@ -154,11 +155,32 @@ fn environment() -> Environment<'static> {
 fn add_functions(environment: &mut Environment<'static>) {
     for function in FUNCTIONS {
         match function.kind {
-            Kind::Profile => {
+            Kind::Shares if function.call == Call::Weighted => {
+                environment.add_function(function.name, |state: &State, text: String| {
+                    let weights = function::weights(&text).map_err(invalid)?;
+                    with_scope(state, |b| {
+                        Ok(function::weighted(&weights, &mut b.scope).to_owned())
+                    })
+                });
+            }
+            Kind::Shares => {
                 environment.add_function(function.name, |state: &State, text: String| {
                     let profile = Profile::parse(&text).map_err(invalid)?;
                     with_scope(state, |b| Ok(profile.draw(&mut b.scope)))
                 });
+            }
+            Kind::Draw => {
+                let draw = |state: &State, first: &Value, second: &Value| {
+                    let numbers = [real(first)?, real(second)?];
+                    let draw = function::distribution(function.call, numbers).map_err(invalid)?;
+                    with_scope(state, |b| {
+                        Ok(match function::draw(&draw, &mut b.scope) {
+                            Drawn::Whole(number) => Value::from(number),
+                            Drawn::Real(number) => Value::from(number),
+                        })
+                    })
+                };
+                environment.add_function(function.name, draw);
             }
             Kind::Given => {
                 let secret = function.call == Call::Secret;
@@ -644,6 +666,16 @@ fn call_numbers(
 /// A number, or a text that is one: what is captured is text, and the plain pieces read it so, too.
 fn whole_number(argument: &Value) -> Result<i64, String> {
     i64::try_from(argument.clone()).or_else(|_| function::whole_number(&argument.to_string()))
+}
+
+/// A number, or a text that is one.
+fn real(argument: &Value) -> Result<f64, Error> {
+    if argument.is_undefined() {
+        return Err(Error::from(ErrorKind::UndefinedError));
+    }
+    let number = f64::try_from(argument.clone()).ok();
+    let number = number.or_else(|| argument.to_string().trim().parse().ok());
+    number.ok_or_else(|| invalid(format!("`{argument}` is not a number")))
 }
 
 fn invalid(detail: String) -> Error {

@@ -13,11 +13,11 @@ use super::function::{self, Call, FUNCTIONS, Function, Kind};
 use super::jinja::{self, FILTERS, GLOBALS, Jinja};
 use super::keyed;
 use super::piece::Piece;
-use super::plain::{environment_name, plain};
+use super::plain::{constants, environment_name, plain};
 use super::profile::Profile;
 use super::symbols::Symbols;
 use super::token::{Token, TokenKind, arguments, code_tokens, mark, tokens, too_deep, words};
-use super::value;
+use super::{unseeded, value};
 use crate::given::Asked;
 
 /// Most parentheses in each other. minijinja's own limit is 150, for which a thread's stack may be too small.
@@ -215,9 +215,7 @@ impl Parser<'_> {
         }
         let is_of_user = self.language == Language::Request;
         let tokens = tokens(&self.text[range.clone()]);
-        if is_of_user {
-            keyed::check(&tokens, range.start, self.symbols.keys)?;
-        }
+        self.check_calls(&tokens, range.start)?;
         let plain = is_of_user.then(|| plain(source, self.symbols)).flatten();
         if let Some(expression) = plain {
             never_works(&format!("`{source}`"), range, constant::plain(&expression))?;
@@ -268,9 +266,7 @@ impl Parser<'_> {
             let help = "`set` a variable to a part of it";
             return Err(error(&message, place(token), Some(help)));
         }
-        if self.language == Language::Request {
-            keyed::check(tokens, range.start, self.symbols.keys)?;
-        }
+        self.check_calls(tokens, range.start)?;
         let counts = arguments(tokens);
         for (i, token) in tokens.iter().enumerate() {
             self.check_filter(tokens, i)
@@ -300,6 +296,23 @@ impl Parser<'_> {
         Ok(compiled)
     }
 
+    /// Judges calls by where they stand, in code that begins at `start` of the text.
+    fn check_calls(&self, tokens: &[Token], start: usize) -> Result<(), TemplateError> {
+        if self.language != Language::Request {
+            return Ok(());
+        }
+        keyed::check(tokens, start, self.symbols.keys)?;
+        let moment = (0..tokens.len()).find_map(|at| unseeded::moment(tokens, at));
+        let Some((at, message, help)) = moment.filter(|_| self.symbols.is_repeatable) else {
+            return Ok(());
+        };
+        Err(error(
+            &message,
+            start + at.start..start + at.end,
+            Some(help),
+        ))
+    }
+
     /// A filter's name, after `|`, must be a known one.
     fn check_filter(&self, tokens: &[Token], i: usize) -> Result<(), Fault> {
         let after_bar = i > 0 && mark(tokens, i - 1, "|") && !(i > 1 && mark(tokens, i - 2, "|"));
@@ -327,8 +340,15 @@ impl Parser<'_> {
         let Some(function) = function.filter(|_| mark(tokens, i + 1, "(") && !attribute) else {
             return Ok(());
         };
-        if function.kind == Kind::Profile {
-            return check_profile(function.usage, &tokens[i + 1..]);
+        if function.kind == Kind::Shares {
+            return check_shares(function, &tokens[i + 1..]);
+        }
+        if function.kind == Kind::Draw
+            && let Some((numbers, _)) = constants(tokens, i + 2, self.symbols)
+            && let Err(message) = function::distribution(function.call, numbers)
+        {
+            let help = Some(Help::Text(function.usage.to_owned()));
+            return Err(Fault { message, help });
         }
         if function.kind == Kind::Given && given(&tokens[i + 1..]).is_none() {
             return Err(Fault {
@@ -345,8 +365,13 @@ impl Parser<'_> {
                 help: Some(Help::Text(function.usage.to_owned())),
             });
         }
-        match function.kind {
-            Kind::Numbers(count) if counts.get(i + 1) != Some(&Some(count)) => Err(Fault {
+        let count = match function.kind {
+            Kind::Numbers(count) => Some(count),
+            Kind::Draw => Some(2),
+            _ => None,
+        };
+        match count {
+            Some(count) if counts.get(i + 1) != Some(&Some(count)) => Err(Fault {
                 message: format!(
                     "`{}` is called with other arguments than it takes",
                     token.text
@@ -515,17 +540,20 @@ fn calls(expression: &Jinja, kind: Kind, mut found: impl FnMut(Call, &str)) {
     }
 }
 
-/// A profile is a text as it stands, so that what is wrong with it is found before it is used.
-fn check_profile(usage: &str, tokens: &[Token]) -> Result<(), Fault> {
+/// Values with shares are a text as it stands, so that what is wrong with it is found before it is used.
+fn check_shares(function: &Function, tokens: &[Token]) -> Result<(), Fault> {
     let text = tokens.get(1).filter(|t| t.kind == TokenKind::Text);
-    let (message, help) = match text.map(|t| Profile::parse(&t.text[1..t.text.len() - 1])) {
-        Some(Ok(_)) => return Ok(()),
-        Some(Err(message)) => (message, usage),
-        None => ("`profile()` takes a text".to_owned(), usage),
+    let text = text.map(|t| &t.text[1..t.text.len() - 1]);
+    let message = match (text, function.call) {
+        (None, _) => Some(format!("`{}()` takes a text", function.name)),
+        (Some(text), Call::Weighted) => function::weights(text).err(),
+        (Some(text), _) => Profile::parse(text).err(),
     };
-    Err(Fault {
-        message,
-        help: Some(Help::Text(help.to_owned())),
+    message.map_or(Ok(()), |message| {
+        Err(Fault {
+            message,
+            help: Some(Help::Text(function.usage.to_owned())),
+        })
     })
 }
 

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use lab_filters::{Escape, Filter};
+use lab_filters::{Draw, Drawn, Escape, Filter};
 
-use super::function::{self, Call, Outcome};
+use super::function::{self, Call, Outcome, Weights};
 use super::jinja::{Jinja, Output};
 use super::profile::Profile;
 use crate::given::Asked;
@@ -42,6 +42,8 @@ pub(super) enum Plain {
     Pick(Slot),
     Numbers(Call, Box<[Plain]>),
     Profile(Arc<Profile>),
+    Weighted(Arc<Weights>),
+    Draw(Draw),
     Given {
         name: Box<str>,
         secret: bool,
@@ -197,6 +199,20 @@ impl Plain {
             Self::Round => return Ok(Outcome::Number(i64::from(scope.round()))),
             Self::Cycle => return Ok(Outcome::Number(scope.cycle() as i64)),
             Self::Profile(profile) => return Ok(Outcome::Number(profile.draw(scope) as i64)),
+            Self::Weighted(weights) => {
+                out.push_str(function::weighted(weights, scope));
+                return Ok(Outcome::Text);
+            }
+            Self::Draw(draw) => {
+                return Ok(match function::draw(draw, scope) {
+                    Drawn::Whole(number) => Outcome::Number(number),
+                    Drawn::Real(number) => {
+                        // As minijinja writes it.
+                        let _ = write!(out, "{}", minijinja::Value::from(number));
+                        Outcome::Json
+                    }
+                });
+            }
             Self::Number(number) => return Ok(Outcome::Number(*number)),
             Self::Numbers(call, arguments) => {
                 return call_plain(*call, arguments, source, scope, out);

@@ -196,10 +196,18 @@ impl<'a> Words<'a> {
             }
             Kind::Time => self.time()?,
             // Read at once, so that what is wrong with it has its place.
-            Kind::Profile => {
+            Kind::Shares => {
                 let text = self.next().filter(|t| t.kind == TokenKind::Text)?;
-                let profile = Profile::parse(&text.text[1..text.text.len() - 1]).ok()?;
-                Plain::Profile(Arc::new(profile))
+                let text = &text.text[1..text.text.len() - 1];
+                match function.call {
+                    Call::Weighted => Plain::Weighted(Arc::new(function::weights(text).ok()?)),
+                    _ => Plain::Profile(Arc::new(Profile::parse(text).ok()?)),
+                }
+            }
+            Kind::Draw => {
+                let (numbers, end) = constants(self.tokens, self.at, self.symbols)?;
+                self.at = end;
+                Plain::Draw(function::distribution(function.call, numbers).ok()?)
             }
             Kind::Numbers(count) => {
                 let mut arguments = Vec::with_capacity(count);
@@ -248,6 +256,36 @@ impl<'a> Words<'a> {
             },
         }
     }
+}
+
+/// Two numbers that are constants, and the place of the parenthesis behind them.
+pub(super) fn constants(
+    tokens: &[Token],
+    mut at: usize,
+    symbols: Symbols<'_>,
+) -> Option<([f64; 2], usize)> {
+    let mut numbers = [0.0; 2];
+    for (i, number) in numbers.iter_mut().enumerate() {
+        let is_negative = mark(tokens, at, "-");
+        at += usize::from(is_negative);
+        let token = tokens.get(at)?;
+        let value = match token.kind {
+            TokenKind::Number => token.text.parse().ok()?,
+            TokenKind::Name => match symbols.parameters.get(token.text)? {
+                Level::Int(value) => *value as f64,
+                Level::Float(value) => *value,
+                Level::Text(_) | Level::Bool(_) => return None,
+            },
+            TokenKind::Text | TokenKind::Mark => return None,
+        };
+        *number = if is_negative { -value } else { value };
+        at += 1;
+        if !mark(tokens, at, if i == 0 { "," } else { ")" }) {
+            return None;
+        }
+        at += usize::from(i == 0);
+    }
+    Some((numbers, at))
 }
 
 /// A quoted text with backslashes as minijinja reads it; `None` where that is more than one letter for a letter.

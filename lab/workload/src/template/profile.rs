@@ -12,8 +12,6 @@ use crate::size::size;
 
 /// Largest size.
 const MAX_BYTES: u64 = crate::render_error::MAX_RENDERED_BYTES as u64;
-/// Most sizes of a profile.
-const MAX_SIZES: usize = 100;
 /// Sizes and where the share of each ends, the last at 1.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Profile(Vec<(u64, f64)>);
@@ -21,33 +19,8 @@ pub(super) struct Profile(Vec<(u64, f64)>);
 impl Profile {
     /// Reads `size share%, …`; what is wrong, as a sentence.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let mut sizes = Vec::new();
-        let mut total = 0.0;
-        for entry in text.split(',') {
-            let entry = entry.trim();
-            let (written, share) = entry
-                .strip_suffix('%')
-                .and_then(|entry| entry.trim_end().rsplit_once([' ', ':']))
-                .ok_or_else(|| format!("`{entry}` is not a size with a share"))?;
-            let written = written.trim_end_matches([' ', ':']);
-            let bytes = size(written, MAX_BYTES).map_err(|error| error.to_string())?;
-            let share: f64 = match share.trim().parse() {
-                Ok(share) if (0.0..=100.0).contains(&share) => share,
-                _ => return Err(format!("`{share}%` is not a share")),
-            };
-            total += share;
-            sizes.push((bytes, total));
-        }
-        if sizes.len() > MAX_SIZES {
-            return Err(format!("a profile has at most {MAX_SIZES} sizes"));
-        }
-        if (total - 100.0).abs() > 0.01 {
-            return Err(format!("the shares add up to {total}%, not to 100%"));
-        }
-        for (_, end) in &mut sizes {
-            *end /= total;
-        }
-        Ok(Self(sizes))
+        let size = |text: &str| size(text, MAX_BYTES).map_err(|error| error.to_string());
+        lab_filters::shares(text, "size", size).map(Self)
     }
 
     /// The next size of a user.
@@ -56,8 +29,7 @@ impl Profile {
     }
 
     fn at(&self, place: f64) -> u64 {
-        let found = self.0.iter().find(|(_, end)| place < *end);
-        found.or(self.0.last()).map_or(0, |(size, _)| *size)
+        lab_filters::share_at(&self.0, place).copied().unwrap_or(0)
     }
 }
 

@@ -13,6 +13,8 @@ pub struct Symbols<'a> {
     pub parameters: &'a Parameters,
     /// The workload's keys.
     pub keys: &'a [Key],
+    /// Whether the seed is to fix all that there is, so that the time of day is an error.
+    pub is_repeatable: bool,
 }
 
 impl<'a> Symbols<'a> {
@@ -24,6 +26,7 @@ impl<'a> Symbols<'a> {
             variables,
             parameters: &NONE,
             keys: &[],
+            is_repeatable: false,
         }
     }
 

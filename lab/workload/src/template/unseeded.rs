@@ -2,6 +2,7 @@
 //! have any of them.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use super::function::{self, Kind};
 use super::token::{Token, TokenKind, mark, words};
@@ -43,10 +44,36 @@ impl<'a> Unseeded<'a> {
             let slot = place.and_then(|place| Slot::try_from(place).ok());
             return slot.is_some_and(|slot| self.held.contains(&slot));
         }
-        let is_of_moment = function::find(token.text)
-            .is_some_and(|one| one.is_of_the_clock() || one.kind == Kind::Counter);
-        is_of_moment || (token.text == "jwt" && is_signed_at_random(&tokens[at..]))
+        moment(tokens, at).is_some()
     }
+}
+
+/// What the call at this place has that the seed doesn't fix: where, what is wrong with that where all is to be
+/// repeatable, and how to do without.
+pub(super) fn moment(tokens: &[Token], at: usize) -> Option<(Range<usize>, String, &'static str)> {
+    let token = &tokens[at];
+    if token.kind != TokenKind::Name || !mark(tokens, at + 1, "(") {
+        return None;
+    }
+    let place = token.at..token.at + token.text.len();
+    let name = token.text;
+    if function::find(name).is_some_and(function::Function::is_of_the_clock) {
+        let message = format!("`{name}` gives the time of day, which the seed doesn't repeat");
+        let help = "send a constant, or leave out `repeatable`";
+        return Some((place, message, help));
+    }
+    if function::find(name).is_some_and(|one| one.kind == Kind::Counter) {
+        let message =
+            format!("`{name}` gives whatever number is next, which the seed doesn't repeat");
+        let help = "`index + cycle * users` is repeatable; or leave out `repeatable`";
+        return Some((place, message, help));
+    }
+    let is_random = name == "jwt" && is_signed_at_random(&tokens[at..]);
+    is_random.then(|| {
+        let message = "this signature has a random part, which the seed doesn't repeat".to_owned();
+        let help = "`EdDSA`, `RS256`, and `HS256` have none; or leave out `repeatable`";
+        (place, message, help)
+    })
 }
 
 /// Whether a call of `jwt` names an algorithm that draws, or none that can be read here.
