@@ -17,8 +17,11 @@ mod pattern;
 mod people;
 mod protobuf;
 mod secret_name;
+mod secrets;
 pub mod sign;
+mod size;
 mod token;
+mod written;
 mod xml_path;
 
 use minijinja::value::{Serde, Value};
@@ -43,7 +46,10 @@ pub use protobuf::{
     Descriptors, DescriptorsError, Field, MAX_DESCRIPTOR_BYTES, MAX_READ_BYTES, MessageKind, Method,
 };
 pub use secret_name::looks_secret;
+pub use secrets::{Secrets, password_of};
+pub use size::{SizeError, size};
 pub use token::is_random;
+pub use written::written;
 pub use xml_path::{XmlPath, XmlPathError};
 
 /// Adds the filters.

@@ -5,9 +5,9 @@
 
 use std::fmt;
 
+use lab_workload::Secrets;
 use miette::{Diagnostic, LabeledSpan, SourceCode};
 
-use crate::secrets::Secrets;
 use crate::source::{Excerpt, Span, clean};
 use crate::text_error::TextError;
 

@@ -1,8 +1,15 @@
-//! The small languages of single values in files that people write: durations, sizes, rates, waits; what is wrong in a
+//! The small languages of single values in files that people write: durations, sizes, rates, waits, addresses, settings of
+//! machines; what is wrong in a
 //! text and where; the nearest of some names. Pure.
 
+mod addresses;
+pub mod agents;
+pub mod machine;
 pub mod nearest;
+pub mod servers;
 pub mod text_error;
 pub mod units;
 
+pub use addresses::AddressRange;
+pub use agents::{Agents, Which};
 pub use text_error::TextError;

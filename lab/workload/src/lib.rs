@@ -26,7 +26,6 @@ mod ring;
 mod scope;
 mod shared;
 mod signer;
-mod size;
 mod slot;
 mod speech;
 mod stage;
@@ -52,7 +51,9 @@ pub use lab_filters::sign;
 pub use lab_filters::{
     Descriptors, DescriptorsError, Field, MAX_DESCRIPTOR_BYTES, MAX_READ_BYTES, MessageKind, Method,
 };
-pub use lab_filters::{Encoding, KeyKind, looks_secret, sha256};
+pub use lab_filters::{
+    Encoding, KeyKind, Secrets, SizeError, looks_secret, password_of, sha256, size,
+};
 pub use lab_filters::{
     HtmlPath, HtmlPathError, JsonPath, JsonSchema, JsonSchemaError, JsonStep, MAX_SCHEMA_BYTES,
     XmlPath, XmlPathError, compare_numbers, is_json_number, is_same_number, json_text,
@@ -71,7 +72,6 @@ pub use render_error::RenderError;
 pub use scope::{DEFAULT_DATES_FROM, JsonValue, PASSWORD, Slot, User, UserScope};
 pub use shared::{SharedKind, SharedState};
 pub use signer::Signer;
-pub use size::{SizeError, size};
 pub use speech::{Call, GRPC_STATUSES, Said, SignIn, Speech, Way};
 pub use stage::{MAX_STAGES, Stage, Visit, are_sound, visits};
 pub use supply::{Need, Starved};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lab_workload::template::{Escape, Symbols};
-use lab_workload::{Parameters, Request, SharedKind, SharedState, Step, Template, Wait};
+use lab_workload::{Request, SharedKind, SharedState, Step, Template, Wait};
 
 use super::drive::workload;
 use super::{Answer, drive, ms, simulate};
@@ -15,10 +15,7 @@ const THINKS: Wait = Wait::Constant(Duration::from_millis(10));
 
 /// A step with one request, whose target is this template.
 fn step(target: &str, variables: &[String]) -> Step {
-    let symbols = Symbols {
-        variables,
-        parameters: &Parameters::new(),
-    };
+    let symbols = Symbols::new(variables);
     let target = Template::parse_with(target, symbols, Escape::None).unwrap();
     Step {
         wait: THINKS,

@@ -64,7 +64,7 @@ pub(super) fn is_constant(expression: &Plain) -> bool {
 
 /// A text that is no number where one is needed; mostly a size with its unit.
 fn no_number(call: Call, text: &str, cause: String) -> Fault {
-    let size = crate::size::size(text, MAX_SIZE).ok();
+    let size = lab_filters::size(text, MAX_SIZE).ok();
     let help = size
         .filter(|_| call == Call::TextOfSize)
         .map(|bytes| format!("a size is a number of bytes here: `text_of_size({bytes})`"));

@@ -155,33 +155,6 @@ fn environment() -> Environment<'static> {
 fn add_functions(environment: &mut Environment<'static>) {
     for function in FUNCTIONS {
         match function.kind {
-            Kind::Shares if function.call == Call::Weighted => {
-                environment.add_function(function.name, |state: &State, text: String| {
-                    let weights = function::weights(&text).map_err(invalid)?;
-                    with_scope(state, |b| {
-                        Ok(function::weighted(&weights, &mut b.scope).to_owned())
-                    })
-                });
-            }
-            Kind::Shares => {
-                environment.add_function(function.name, |state: &State, text: String| {
-                    let profile = Profile::parse(&text).map_err(invalid)?;
-                    with_scope(state, |b| Ok(profile.draw(&mut b.scope)))
-                });
-            }
-            Kind::Draw => {
-                let draw = |state: &State, first: &Value, second: &Value| {
-                    let numbers = [real(first)?, real(second)?];
-                    let draw = function::distribution(function.call, numbers).map_err(invalid)?;
-                    with_scope(state, |b| {
-                        Ok(match function::draw(&draw, &mut b.scope) {
-                            Drawn::Whole(number) => Value::from(number),
-                            Drawn::Real(number) => Value::from(number),
-                        })
-                    })
-                };
-                environment.add_function(function.name, draw);
-            }
             Kind::Given => {
                 let secret = function.call == Call::Secret;
                 environment.add_function(function.name, move |state: &State, name: String| {
@@ -223,25 +196,8 @@ fn add_functions(environment: &mut Environment<'static>) {
                 };
                 environment.add_function(function.name, text);
             }
-            Kind::Values => {
-                environment.add_function(function.name, |rest: Rest<Value>| {
-                    let one = |(at, value): (usize, &Value)| match value.kind() {
-                        ValueKind::Bytes if at == KEY_OF_TOKEN => Ok(value.clone()),
-                        _ => claim(value),
-                    };
-                    let rest: Result<Vec<Value>, Error> =
-                        rest.iter().enumerate().map(one).collect();
-                    lab_filters::token(&rest?)
-                });
-            }
-            Kind::Key => {
-                environment.add_function(function.name, |state: &State, name: String| {
-                    with_scope(state, |b| {
-                        let key = b.scope.key(&name).map_err(invalid)?;
-                        Ok(Value::from_bytes(key))
-                    })
-                });
-            }
+            Kind::Shares | Kind::Draw => add_draws(environment, function),
+            Kind::Values | Kind::Key => add_tokens(environment, function),
             Kind::Numbers(count) => {
                 environment.add_function(
                     function.name,
@@ -251,6 +207,65 @@ fn add_functions(environment: &mut Environment<'static>) {
                 );
             }
         }
+    }
+}
+
+/// Functions that draw from a distribution.
+fn add_draws(environment: &mut Environment<'static>, function: &'static function::Function) {
+    match function.kind {
+        Kind::Shares if function.call == Call::Weighted => {
+            environment.add_function(function.name, |state: &State, text: String| {
+                let weights = function::weights(&text).map_err(invalid)?;
+                with_scope(state, |b| {
+                    Ok(function::weighted(&weights, &mut b.scope).to_owned())
+                })
+            });
+        }
+        Kind::Shares => {
+            environment.add_function(function.name, |state: &State, text: String| {
+                let profile = Profile::parse(&text).map_err(invalid)?;
+                with_scope(state, |b| Ok(profile.draw(&mut b.scope)))
+            });
+        }
+        Kind::Draw => {
+            let draw = |state: &State, first: &Value, second: &Value| {
+                let numbers = [real(first)?, real(second)?];
+                let draw = function::distribution(function.call, numbers).map_err(invalid)?;
+                with_scope(state, |b| {
+                    Ok(match function::draw(&draw, &mut b.scope) {
+                        Drawn::Whole(number) => Value::from(number),
+                        Drawn::Real(number) => Value::from(number),
+                    })
+                })
+            };
+            environment.add_function(function.name, draw);
+        }
+        _ => {}
+    }
+}
+
+/// Functions that sign, and their keys.
+fn add_tokens(environment: &mut Environment<'static>, function: &'static function::Function) {
+    match function.kind {
+        Kind::Values => {
+            environment.add_function(function.name, |rest: Rest<Value>| {
+                let one = |(at, value): (usize, &Value)| match value.kind() {
+                    ValueKind::Bytes if at == KEY_OF_TOKEN => Ok(value.clone()),
+                    _ => claim(value),
+                };
+                let rest: Result<Vec<Value>, Error> = rest.iter().enumerate().map(one).collect();
+                lab_filters::token(&rest?)
+            });
+        }
+        Kind::Key => {
+            environment.add_function(function.name, |state: &State, name: String| {
+                with_scope(state, |b| {
+                    let key = b.scope.key(&name).map_err(invalid)?;
+                    Ok(Value::from_bytes(key))
+                })
+            });
+        }
+        _ => {}
     }
 }
 

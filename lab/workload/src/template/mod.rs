@@ -27,7 +27,6 @@ pub use error::{Help, TemplateError};
 pub use function::{FUNCTIONS, is_environment_name};
 pub use jinja::FILTERS;
 pub use lab_filters::Escape;
-pub(crate) use lab_filters::push_url;
 pub(crate) use source::TemplateSource;
 pub use symbols::Symbols;
 pub(crate) use unseeded::Unseeded;

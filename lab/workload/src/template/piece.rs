@@ -203,16 +203,7 @@ impl Plain {
                 out.push_str(function::weighted(weights, scope));
                 return Ok(Outcome::Text);
             }
-            Self::Draw(draw) => {
-                return Ok(match function::draw(draw, scope) {
-                    Drawn::Whole(number) => Outcome::Number(number),
-                    Drawn::Real(number) => {
-                        // As minijinja writes it.
-                        let _ = write!(out, "{}", minijinja::Value::from(number));
-                        Outcome::Json
-                    }
-                });
-            }
+            Self::Draw(draw) => return Ok(write_drawn(function::draw(draw, scope), out)),
             Self::Number(number) => return Ok(Outcome::Number(*number)),
             Self::Numbers(call, arguments) => {
                 return call_plain(*call, arguments, source, scope, out);
@@ -253,6 +244,18 @@ impl Plain {
         };
         let (slot, kind) = found;
         kind.map(Outcome::from).ok_or_else(|| scope.missing(*slot))
+    }
+}
+
+/// Writes a number as minijinja does.
+fn write_drawn(drawn: Drawn, out: &mut String) -> Outcome {
+    match drawn {
+        Drawn::Whole(number) => Outcome::Number(number),
+        Drawn::Real(number) => {
+            // Writing to a string can't fail.
+            let _ = write!(out, "{}", minijinja::Value::from(number));
+            Outcome::Json
+        }
     }
 }
 

@@ -7,8 +7,9 @@
 //! random one is off by 1 ÷ √N (Niederreiter, *Random Number Generation and Quasi-Monte Carlo
 //! Methods*, 1992, section 3.1). Who begins a round is drawn, lest one user has all large mails.
 
+use lab_filters::size;
+
 use crate::scope::UserScope;
-use crate::size::size;
 
 /// Largest size.
 const MAX_BYTES: u64 = crate::render_error::MAX_RENDERED_BYTES as u64;

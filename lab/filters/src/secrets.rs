@@ -5,8 +5,9 @@
 //! the value is masked whatever it is; elsewhere it is looked for, if it is long enough not to be part of
 //! other words.
 
-use lab_workload::looks_secret;
 use serde_json::Value;
+
+use crate::secret_name::looks_secret;
 
 /// What stands in place of a secret; a second one of a study has a `2` after it, so that two remain two.
 const MASK: &str = "***";

@@ -1,0 +1,53 @@
+//! How requests write a value: what is to be found and masked where a value is secret.
+
+use crate::encoding::Encoding;
+use crate::escape::{Escape, push_url};
+
+/// The forms in which a request may write a value.
+#[must_use]
+pub fn written(value: &str) -> Vec<String> {
+    let escapes = [Escape::None, Escape::JsonText, Escape::Form, Escape::Xml];
+    let mut forms: Vec<String> = escapes
+        .iter()
+        .map(|escape| {
+            let mut form = value.to_owned();
+            escape.apply(&mut form, 0);
+            form
+        })
+        .collect();
+    let mut in_path = String::new();
+    push_url(value, &mut in_path);
+    forms.push(in_path);
+    forms.sort();
+    forms.dedup();
+    // Encoded by themselves or within a text that is JSON or a form, and then within a path.
+    let mut encoded = Vec::new();
+    for form in &forms {
+        let hex = Encoding::Hex.encode(form.as_bytes());
+        encoded.push(hex.to_uppercase());
+        encoded.push(hex);
+        encoded.extend((0..3).flat_map(|before| within_base64(before, form.as_bytes())));
+    }
+    for form in &encoded {
+        let mut in_path = String::new();
+        push_url(form, &mut in_path);
+        forms.push(in_path);
+    }
+    forms.extend(encoded);
+    forms
+}
+
+/// The base64 characters, in both alphabets, that depend on `value` alone if `before` bytes precede it; none for a short
+/// value, whose characters occur in other texts as well.
+fn within_base64(before: usize, value: &[u8]) -> impl Iterator<Item = String> {
+    const LEAST: usize = 6;
+    let bytes = [&[0; 3][..before], value].concat();
+    let own = (before * 8).div_ceil(6)..bytes.len() * 8 / 6;
+    [Encoding::Base64, Encoding::Base64Url]
+        .into_iter()
+        .filter_map(move |encoding| {
+            let form = encoding.encode(&bytes);
+            let form = form.get(own.clone()).filter(|form| form.len() >= LEAST);
+            form.map(str::to_owned)
+        })
+}
