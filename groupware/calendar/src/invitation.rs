@@ -147,7 +147,7 @@ fn decline(
         }
         changes.replace(
             context.mailbox,
-            &*invitation.entry.event.uid,
+            &invitation.entry.event.uid,
             Some(held),
             None,
         );
