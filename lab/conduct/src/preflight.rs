@@ -225,11 +225,12 @@ fn users(trials: &[Trial]) -> u64 {
     trials.iter().map(|trial| u64::from(trial.load.users)).sum()
 }
 
-/// Connections of their users: one each, or those that all share.
+/// Connections of their users: one each and those for requests that go out at the same time, or those that all share.
 fn connections(trials: &[Trial]) -> u64 {
     let of = |trial: &Trial| {
-        let shared = trial.reach.http.shared.unwrap_or(u32::MAX);
-        u64::from(trial.load.users.min(shared))
+        let each = 1 + u64::from(trial.connections_beside);
+        let own = u64::from(trial.load.users) * each;
+        own.min(trial.reach.http.shared.map_or(u64::MAX, u64::from))
     };
     trials.iter().map(of).sum()
 }
@@ -515,6 +516,15 @@ mod tests {
         let mut users = plan(&[15_000, 15_000], 0);
         users.question.duet = true;
         assert_eq!(words(&users, &MACHINE), "");
+    }
+
+    #[test]
+    fn requests_that_go_out_at_the_same_time_need_connections() {
+        let mut pages = plan(&[3000], 0);
+        pages.trials[0].connections_beside = 6;
+        let room = Room::of(&pages.trials[0], &MACHINE);
+        assert_eq!(room.connections, 21_000);
+        assert!(words(&pages, &MACHINE).contains("open file"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod question;
 use std::collections::BTreeMap;
 
 use lab_language::host::HostSpec;
-use lab_language::reach::ReachSpec;
+use lab_language::reach::{HttpVersion, ReachSpec};
 use lab_language::{CellError, Secrets};
 use lab_plan::{Duet, Question};
 pub use lab_prediction::{
@@ -143,6 +143,9 @@ pub struct Trial {
     /// How far apart the probe is meant to be sent, ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe_every_ms: Option<u64>,
+    /// Connections that a user has at most besides its own, for requests that go out at the same time.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub connections_beside: u32,
     /// What a server that answers at once would see; `None` where the workload neither waits nor
     /// paces, so that the server alone decides.
     pub prediction: Option<Prediction>,
@@ -165,6 +168,7 @@ impl Trial {
             reach: ReachSpec::default(),
             load,
             probe_every_ms: None,
+            connections_beside: 0,
             prediction: None,
         }
     }
@@ -173,6 +177,10 @@ impl Trial {
     fn foresee(&mut self, predictor: &mut Predictor, workloads: &[Workload]) {
         let probe = workloads.iter().find_map(|one| one.probe.as_ref());
         self.probe_every_ms = probe.map(|probe| milliseconds(probe.every, 1.0));
+        if self.reach.http.version != HttpVersion::Two {
+            let at_once = workloads.iter().map(Workload::most_at_once);
+            self.connections_beside = at_once.max().unwrap_or(0);
+        }
         self.prediction = predictor.predict(workloads, &self.parameters, self.block, &self.load);
     }
 
@@ -191,6 +199,10 @@ impl Trial {
         let parts = self.parts.iter().filter_map(|part| part.host.on.as_ref());
         parts.chain(&self.host.on)
     }
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 fn is_false(is: &bool) -> bool {

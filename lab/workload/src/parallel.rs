@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Request, Step};
+use crate::model::{Request, Step, Workload};
 use crate::slot::Slot;
 use crate::template::Template;
 
@@ -62,6 +62,16 @@ pub struct Sends {
     pub surely: u32,
     /// Those with a request for each entry of a list.
     pub at_most: u32,
+}
+
+impl<T> Workload<T> {
+    /// The most requests of a user that go out at the same time; 0 where each follows another.
+    #[must_use]
+    pub fn most_at_once(&self) -> u32 {
+        let steps = self.session.steps.iter();
+        let parallel = steps.filter_map(|step| step.parallel.as_ref());
+        parallel.map(|parallel| parallel.at_once).max().unwrap_or(0)
+    }
 }
 
 impl<T> Step<T> {
