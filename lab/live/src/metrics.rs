@@ -128,9 +128,10 @@ fn of_trial(text: &mut String, study: &str, trial: &Trial) {
     );
     let steps = || trial.steps.iter().chain(&trial.probe);
     for step in steps() {
-        requests(text, &of, step);
+        requests(text, &of, ("plimsoll_requests_total", "step"), step);
     }
     times(text, &of, trial);
+    transactions(text, &of, trial);
     measures(text, &of, trial);
     gauge(
         text,
@@ -160,12 +161,12 @@ fn newest(text: &mut String, of: &str, begin: &str, counted: &Counted) {
     }
 }
 
-fn requests(text: &mut String, of: &str, step: &Step) {
+fn requests(text: &mut String, of: &str, (counter, label): (&str, &str), step: &Step) {
     let name = escaped(&step.name);
     let mut line = |outcome: &str, count: u64| {
         let _ = writeln!(
             text,
-            "plimsoll_requests_total{{{of},step=\"{name}\",outcome=\"{outcome}\"}} {count}"
+            "{counter}{{{of},{label}=\"{name}\",outcome=\"{outcome}\"}} {count}"
         );
     };
     line("ok", step.ok);
@@ -190,6 +191,35 @@ fn times(text: &mut String, of: &str, trial: &Trial) {
     let name = "plimsoll_lateness_seconds";
     seconds(text, name, "How much later than meant the generator sent.");
     histogram(text, name, of, &trial.all_lateness);
+}
+
+/// Named transactions, and how long the completed ones took.
+fn transactions(text: &mut String, of: &str, trial: &Trial) {
+    if trial.transactions.is_empty() {
+        return;
+    }
+    counter(
+        text,
+        "plimsoll_transactions",
+        "Transactions by what came of them, ramp included.",
+    );
+    for one in &trial.transactions {
+        requests(
+            text,
+            of,
+            ("plimsoll_transactions_total", "transaction"),
+            one,
+        );
+    }
+    let name = "plimsoll_transaction_time_seconds";
+    let help = "Of completed transactions, without the think times within them, ramp included.";
+    seconds(text, name, help);
+    for one in &trial.transactions {
+        let mut times = Exponential::default();
+        times.add_us(&one.all_times);
+        let of = format!("{of},{}", labels(&[("transaction", &one.name)]));
+        histogram(text, name, &of, &times);
+    }
 }
 
 fn seconds(text: &mut String, name: &str, help: &str) {

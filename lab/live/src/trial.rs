@@ -57,6 +57,8 @@ pub struct Trial {
     pub steps: Vec<Step>,
     /// The probe, where there is one.
     pub probe: Option<Step>,
+    /// Transactions of its session, with times without the think times within them.
+    pub transactions: Vec<Step>,
     /// Numbers that answers tell, in the manifest's order.
     pub measures: Vec<Measure>,
     /// End of the last window on the trial's clock.
@@ -112,7 +114,7 @@ impl Counted {
     }
 }
 
-/// A step of the session, or the probe.
+/// A step of the session, or the probe; or a transaction, of which each is counted as a request is.
 #[derive(Debug)]
 pub struct Step {
     /// Its name.
@@ -188,6 +190,11 @@ impl Trial {
         Self {
             id,
             measures: measures.collect(),
+            transactions: manifest
+                .transactions
+                .iter()
+                .map(|name| Step::new(name))
+                .collect(),
             steps: names.iter().map(|name| Step::new(name)).collect(),
             probe,
             ..Self::default()
@@ -249,6 +256,12 @@ impl Trial {
                 failed += line.failed();
             }
         }
+        for (number, line) in &window.transactions {
+            if let Some(transaction) = self.transactions.get_mut(usize::from(*number)) {
+                transaction.ok += line.ok;
+                transaction.errors += line.errors;
+            }
+        }
         self.elapsed_ms = self.elapsed_ms.max(window.end_ms);
         self.sessions += window.counts.cycles;
         self.load.window(window, answered, failed);
@@ -268,7 +281,8 @@ impl Trial {
         if !self.holds && interval.start_ms + 1 >= self.ramp_ms {
             self.holds = true;
             let steps = self.steps.iter_mut().chain(&mut self.probe);
-            steps.for_each(|step| step.times.clear());
+            let all = steps.chain(&mut self.transactions);
+            all.for_each(|step| step.times.clear());
             let measures = self.measures.iter_mut();
             measures.for_each(|measure| measure.numbers.clear());
             self.lateness = None;
@@ -288,6 +302,16 @@ impl Trial {
                 interval.add_to(&mut step.all_times);
                 if !is_probe {
                     self.load.times(interval);
+                }
+            }
+            Series::Transaction {
+                transaction,
+                outcome: Outcome::Ok,
+                elapsed: false,
+            } => {
+                if let Some(one) = self.transactions.get_mut(usize::from(transaction)) {
+                    interval.add_to(&mut one.times);
+                    interval.add_to(&mut one.all_times);
                 }
             }
             Series::Lateness => {

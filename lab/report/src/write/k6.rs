@@ -8,7 +8,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::Analysis;
-use crate::model::{CellSummary, Estimate, TimesSummary, TrialAnalysis, Verdict};
+use crate::model::{CellSummary, Estimate, ThresholdResult, TimesSummary, TrialAnalysis, Verdict};
 use lab_plan::{Metric, Scope};
 
 /// k6's number of the group that has no name: the MD5 of nothing.
@@ -16,6 +16,9 @@ const ROOT: &str = "d41d8cd98f00b204e9800998ecf8427e";
 const DURATION: &str = "http_req_duration";
 const REQUESTS: &str = "http_reqs";
 const FAILED: &str = "http_req_failed";
+const ITERATION: &str = "iteration_duration";
+/// The transaction of the whole session.
+const SESSION: &str = "session";
 
 /// A run as k6's summary.
 pub(super) fn k6(analysis: &Analysis) -> Value {
@@ -81,10 +84,23 @@ fn of_cell(metrics: &mut Map<String, Value>, cell: &CellSummary, trials: &[&Tria
     for step in &cell.steps {
         put(&of_step(DURATION, &step.name), trend(&step.response_ms));
     }
+    for one in &cell.named_transactions {
+        put(&of_transaction(&one.name), trend(&one.elapsed_ms));
+    }
 }
 
 fn of_step(metric: &str, step: &str) -> String {
     format!("{metric}{{step:{step}}}")
+}
+
+/// k6's name of how long a transaction takes with the think times in it: of the whole session that of an iteration, of
+/// any other that of a group.
+fn of_transaction(name: &str) -> String {
+    match name.rsplit_once('/') {
+        _ if name == SESSION => ITERATION.to_owned(),
+        Some((population, SESSION)) => format!("{ITERATION}{{scenario:{population}}}"),
+        _ => format!("group_duration{{group:::{name}}}"),
+    }
 }
 
 /// A figure that the sample can't support is left out: k6's readers take every value for a number.
@@ -111,24 +127,31 @@ fn rate(passes: usize, fails: usize) -> Value {
 
 fn thresholds(metrics: &mut Map<String, Value>, trial: &TrialAnalysis) {
     for one in &trial.thresholds {
-        if !matches!(one.scope, Scope::All | Scope::Step(_)) {
-            continue;
-        }
         let metric = match one.metric {
+            Metric::TransactionElapsed => match &one.scope {
+                Scope::Transaction(name) => {
+                    cross(metrics, of_transaction(name), one);
+                    continue;
+                }
+                _ => continue,
+            },
+            _ if !matches!(one.scope, Scope::All | Scope::Step(_)) => continue,
             Metric::ResponseTime | Metric::ServiceTime => DURATION,
             Metric::ErrorRate => FAILED,
             Metric::Throughput => REQUESTS,
             Metric::Resends
             | Metric::FirstEvent
             | Metric::BetweenEvents
-            | Metric::TransactionTime
-            | Metric::TransactionElapsed => continue,
+            | Metric::TransactionTime => continue,
         };
         let name = one.scope.step().map(|step| of_step(metric, step));
-        let metric = metrics
-            .entry(name.unwrap_or(metric.to_owned()))
-            .or_insert(json!({}));
-        let crossed = &mut metric["thresholds"][&one.text];
-        *crossed = json!(crossed.as_bool().unwrap_or_default() || !one.holds);
+        cross(metrics, name.unwrap_or(metric.to_owned()), one);
     }
+}
+
+/// Notes whether a threshold was crossed, as it may have been in an earlier trial.
+fn cross(metrics: &mut Map<String, Value>, metric: String, one: &ThresholdResult) {
+    let metric = metrics.entry(metric).or_insert(json!({}));
+    let crossed = &mut metric["thresholds"][&one.text];
+    *crossed = json!(crossed.as_bool().unwrap_or_default() || !one.holds);
 }
