@@ -18,7 +18,7 @@ use tokio_rustls::client::TlsStream;
 use crate::exchange::{Phase, Phases};
 use crate::sources::Sources;
 use crate::time::{Nanos, Time, Timer};
-use crate::url::BaseUrl;
+use lab_units::BaseUrl;
 
 /// What one user writes before the others have a turn: some 50 us of work. A server that reads as fast
 /// as it is written to would let a large message hold the worker until its end.

@@ -21,13 +21,13 @@ mod streams;
 mod tap;
 pub mod time;
 pub mod tls;
-mod url;
 mod version;
 
 pub use exchange::{
     Client, ClientCounts, ErrorClass, EventTimes, Exchange, FailedRequest, Made, Phase, Phases,
     RequestId, Sizes, Unmade,
 };
+pub use lab_units::{BaseUrl, BaseUrlError};
 pub use reading::{
     html::values as html_values, json::values as json_values, xml::values as xml_values,
 };
@@ -37,5 +37,4 @@ pub use sources::Sources;
 pub use tap::{Side, Tap};
 pub use time::{Nanos, Time, Timer};
 pub use tls::{Identity, PemFile, Tls, TlsError, TlsOptions};
-pub use url::{BaseUrl, BaseUrlError};
 pub use version::{Offer, Protocol, Version};

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
-use crate::url::BaseUrl;
+use lab_units::BaseUrl;
 
 /// Hosts whose addresses the study says, whatever the resolver has for them. Cheap to clone.
 #[derive(Debug, Clone, Default)]

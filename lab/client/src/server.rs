@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::resolve::Resolve;
 use crate::sources::Sources;
 use crate::tls::Tls;
-use crate::url::BaseUrl;
 use crate::version::Protocol;
+use lab_units::BaseUrl;
 
 /// Where requests go, and within which bounds.
 #[derive(Debug, Clone)]

@@ -1,8 +1,8 @@
 //! What listens on the wire, for who wants to see every byte of a few requests.
 
 use crate::time::Nanos;
-use crate::url::BaseUrl;
 use crate::version::Version;
+use lab_units::BaseUrl;
 
 /// Hears what goes over a client's connections, TLS already taken off. It hears more than exchanges
 /// tell: a request that is sent again on a fresh connection goes out twice. What goes over HTTP/2 it hears

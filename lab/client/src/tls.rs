@@ -14,8 +14,8 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use serde::{Deserialize, Serialize};
 
-use crate::url::BaseUrl;
 use crate::version::Offer;
+use lab_units::BaseUrl;
 
 /// How an `https` server is trusted, and what it is shown: by the system's authorities (those that
 /// `SSL_CERT_FILE` and `SSL_CERT_DIR` name, where they are set; the web's usual ones where the system

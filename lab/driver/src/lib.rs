@@ -7,6 +7,7 @@
 
 mod alarm;
 mod background;
+mod beside;
 mod client;
 mod clock;
 mod control;

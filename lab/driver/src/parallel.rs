@@ -2,49 +2,19 @@
 //! user's. All of them are made before the first is sent, and what they capture is kept once the last has ended, in the
 //! order of the file: so it doesn't depend on how fast the answers are what the user does next.
 
-use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lab_client::time::Nanos;
-use lab_client::{ErrorClass, Made, RequestId, Unmade};
-use lab_workload::{ForEach, Parallel, Slot, Step, UserScope};
+use lab_client::{ErrorClass, Made, Unmade};
+use lab_workload::UserScope;
 
 use crate::client::Client;
+use crate::script::{Part, ScriptParallel};
 use crate::session::{Asked, Requested, Went};
 use crate::user::{Due, Ended, Life, Next, Progress, Shared, User};
-
-/// The part of a step whose requests go out at the same time.
-#[derive(Debug, Clone)]
-pub(crate) struct ScriptParallel {
-    pub(crate) first: RequestId,
-    pub(crate) at_once: usize,
-    stops: bool,
-    parts: Vec<Part>,
-    each: Option<ForEach>,
-}
-
-/// One of the requests.
-#[derive(Debug, Clone)]
-struct Part {
-    request: RequestId,
-    /// As which step it counts, from its own one on.
-    counts_as: usize,
-    captures: Vec<Slot>,
-    /// Whether it reads variables once it is made.
-    reads_later: bool,
-}
-
-/// The sessions that users have for such requests, and where those under way are noted. Of a population without any it
-/// holds nothing.
-pub(crate) struct Beside<C: Client> {
-    /// By the user's place on its worker; those that are not in use.
-    sessions: Box<[RefCell<Vec<C::Session>>]>,
-    /// The most of a user at once.
-    at_once: usize,
-}
 
 /// A request that is made and waits for its turn.
 struct Ready {
@@ -100,77 +70,6 @@ impl Sum {
         self.from = Some(self.from.map_or(from, |first| first.min(from)));
         self.at = self.at.max(at);
         self.answered |= !went.class.is_some_and(ErrorClass::is_without_response);
-    }
-}
-
-impl ScriptParallel {
-    /// Of a step whose first request this is.
-    pub(crate) fn of(step: &Step, first: RequestId) -> Option<Box<Self>> {
-        let parallel: &Parallel = step.parallel.as_deref()?;
-        let requests = step.requests.iter().enumerate().skip(parallel.first);
-        let parts = requests.map(|(place, request)| Part {
-            request: first + place as RequestId,
-            counts_as: parallel.counts_as(place),
-            captures: request.captures.iter().map(|one| one.slot).collect(),
-            reads_later: request.reads_later(),
-        });
-        Some(Box::new(Self {
-            first: first + parallel.first as RequestId,
-            at_once: parallel.at_once.max(1) as usize,
-            stops: parallel.stops,
-            parts: parts.collect(),
-            each: parallel.each.clone(),
-        }))
-    }
-
-    /// The requests in order, each with the entry of the list that it is for.
-    fn all(&self, scope: &UserScope) -> Vec<(&Part, Option<usize>)> {
-        let each = self.each.as_ref();
-        let once = self.parts.len() - usize::from(each.is_some());
-        let mut all: Vec<_> = self.parts[..once].iter().map(|part| (part, None)).collect();
-        if let (Some(each), Some(part)) = (each, self.parts.last()) {
-            let entries = scope.count(each.list).min(each.at_most as usize);
-            all.extend((0..entries).map(|entry| (part, Some(entry))));
-        }
-        all
-    }
-}
-
-impl<C: Client> Beside<C> {
-    /// Those of so many users, each with so many requests at once.
-    pub(crate) fn new(users: usize, at_once: usize) -> Self {
-        let users = if at_once > 0 { users } else { 0 };
-        Self {
-            sessions: (0..users).map(|_| RefCell::default()).collect(),
-            at_once,
-        }
-    }
-
-    /// How many requests of so many users may be under way.
-    pub(crate) fn places(users: usize, at_once: usize) -> usize {
-        users * (1 + at_once)
-    }
-
-    /// Where a request of a user is noted while it is under way, behind those of users themselves.
-    fn place(&self, user: usize, number: usize) -> usize {
-        self.sessions.len() + user * self.at_once + number
-    }
-
-    fn take(&self, user: usize) -> Option<C::Session> {
-        self.sessions.get(user)?.borrow_mut().pop()
-    }
-
-    fn keep(&self, user: usize, session: C::Session) {
-        if let Some(sessions) = self.sessions.get(user) {
-            sessions.borrow_mut().push(session);
-        }
-    }
-
-    /// Ends a user's sessions.
-    pub(crate) fn end(&self, user: usize) {
-        if let Some(sessions) = self.sessions.get(user) {
-            sessions.take();
-        }
     }
 }
 

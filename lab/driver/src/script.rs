@@ -3,9 +3,11 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use lab_workload::{Chance, Control, Measure, Retry, Session, Step, Visitor, Wait, Workload};
+use lab_workload::{
+    Chance, Control, ForEach, Measure, Parallel, Retry, Session, Slot, Step, UserScope, Visitor,
+    Wait, Workload,
+};
 
-use crate::parallel::ScriptParallel;
 use lab_client::RequestId;
 
 /// The steps of a workload.
@@ -149,5 +151,59 @@ fn script_step(step: &Step, next: &mut RequestId) -> ScriptStep {
         control: step.control.clone(),
         retry: step.retry,
         measures: step.measures.clone(),
+    }
+}
+
+/// The part of a step whose requests go out at the same time.
+#[derive(Debug, Clone)]
+pub(crate) struct ScriptParallel {
+    pub(crate) first: RequestId,
+    pub(crate) at_once: usize,
+    pub(crate) stops: bool,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) each: Option<ForEach>,
+}
+
+/// One of the requests.
+#[derive(Debug, Clone)]
+pub(crate) struct Part {
+    pub(crate) request: RequestId,
+    /// As which step it counts, from its own one on.
+    pub(crate) counts_as: usize,
+    pub(crate) captures: Vec<Slot>,
+    /// Whether it reads variables once it is made.
+    pub(crate) reads_later: bool,
+}
+
+impl ScriptParallel {
+    /// Of a step whose first request this is.
+    pub(crate) fn of(step: &Step, first: RequestId) -> Option<Box<Self>> {
+        let parallel: &Parallel = step.parallel.as_deref()?;
+        let requests = step.requests.iter().enumerate().skip(parallel.first);
+        let parts = requests.map(|(place, request)| Part {
+            request: first + place as RequestId,
+            counts_as: parallel.counts_as(place),
+            captures: request.captures.iter().map(|one| one.slot).collect(),
+            reads_later: request.reads_later(),
+        });
+        Some(Box::new(Self {
+            first: first + parallel.first as RequestId,
+            at_once: parallel.at_once.max(1) as usize,
+            stops: parallel.stops,
+            parts: parts.collect(),
+            each: parallel.each.clone(),
+        }))
+    }
+
+    /// The requests in order, each with the entry of the list that it is for.
+    pub(crate) fn all(&self, scope: &UserScope) -> Vec<(&Part, Option<usize>)> {
+        let each = self.each.as_ref();
+        let once = self.parts.len() - usize::from(each.is_some());
+        let mut all: Vec<_> = self.parts[..once].iter().map(|part| (part, None)).collect();
+        if let (Some(each), Some(part)) = (each, self.parts.last()) {
+            let entries = scope.count(each.list).min(each.at_most as usize);
+            all.extend((0..entries).map(|entry| (part, Some(entry))));
+        }
+        all
     }
 }

@@ -12,11 +12,11 @@ use lab_workload::timing::{SessionChoice, TimingStream};
 use lab_workload::{Given, LoadKind, TraceContext, UserScope, Visit, Wait};
 use tokio::sync::Notify;
 
+use crate::beside::Beside;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::drive::Drive;
 use crate::load::{Pool, SharedPool};
-use crate::parallel::Beside;
 use crate::recorder::{Attempt, Events, Recorder, Sample};
 use crate::script::{Script, ScriptStep};
 use crate::timers::{Timer, Timers, settable};

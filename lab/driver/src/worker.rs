@@ -17,6 +17,7 @@ use rustix::process::setpriority_process;
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinError, JoinSet, LocalSet};
 
+use crate::beside::Beside;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::control::Order;
@@ -26,7 +27,6 @@ use crate::drive::Drive;
 use crate::error::DriverError;
 use crate::event::Window;
 use crate::load::{run_arrivals, run_probe, run_slot, run_user};
-use crate::parallel::Beside;
 use crate::part::Slice;
 use crate::recorder::Recorder;
 use crate::report::{Outbox, Report, SetupCounts};

@@ -21,6 +21,7 @@ mod secrets;
 pub mod sign;
 mod size;
 mod token;
+mod trace;
 mod written;
 mod xml_path;
 
@@ -49,6 +50,7 @@ pub use secret_name::looks_secret;
 pub use secrets::{Secrets, password_of};
 pub use size::{SizeError, size};
 pub use token::is_random;
+pub use trace::{TraceContext, Traced, Tracing};
 pub use written::written;
 pub use xml_path::{XmlPath, XmlPathError};
 

@@ -9,7 +9,9 @@ pub mod nearest;
 pub mod servers;
 pub mod text_error;
 pub mod units;
+mod url;
 
 pub use addresses::AddressRange;
 pub use agents::{Agents, Which};
 pub use text_error::TextError;
+pub use url::{BaseUrl, BaseUrlError};

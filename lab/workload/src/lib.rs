@@ -24,6 +24,7 @@ mod parallel;
 mod render_error;
 mod ring;
 mod scope;
+mod sends;
 mod shared;
 mod signer;
 mod slot;
@@ -31,9 +32,9 @@ mod speech;
 mod stage;
 mod supply;
 pub mod template;
+mod text_list;
 mod timeline;
 pub mod timing;
-mod trace;
 mod user;
 mod wait;
 mod windows;
@@ -58,6 +59,7 @@ pub use lab_filters::{
     HtmlPath, HtmlPathError, JsonPath, JsonSchema, JsonSchemaError, JsonStep, MAX_SCHEMA_BYTES,
     XmlPath, XmlPathError, compare_numbers, is_json_number, is_same_number, json_text,
 };
+pub use lab_filters::{TraceContext, Tracing};
 pub use level::{Level, Parameters};
 pub use load::{LoadKind, LoadSpec, Population, Spacing, TIMEOUT_MS};
 pub use mask::MASK;
@@ -67,16 +69,17 @@ pub use mix::{MAX_POPULATIONS, deal, seed_of, step_of};
 pub use model::{
     Body, Events, OwnCookie, Piece, Probe, Request, Session, Step, Transfer, Workload,
 };
-pub use parallel::{ForEach, Parallel, Sends};
+pub use parallel::{ForEach, Parallel};
 pub use render_error::RenderError;
-pub use scope::{DEFAULT_DATES_FROM, JsonValue, PASSWORD, Slot, User, UserScope};
+pub use scope::{DEFAULT_DATES_FROM, PASSWORD, Slot, User, UserScope};
+pub use sends::Sends;
 pub use shared::{SharedKind, SharedState};
 pub use signer::Signer;
 pub use speech::{Call, GRPC_STATUSES, Said, SignIn, Speech, Way};
 pub use stage::{MAX_STAGES, Stage, Visit, are_sound, visits};
 pub use supply::{Need, Starved};
 pub use template::Template;
+pub use text_list::JsonValue;
 pub use timeline::{Recorded, TimeUnit, Timeline, TimelineError};
-pub use trace::{TraceContext, Tracing};
 pub use wait::{Chance, Wait};
 pub use windows::{USUAL_WINDOWS, window_ms};

@@ -23,7 +23,7 @@ use crate::streams::{Sharing, Windows, builder};
 use crate::tap::{Side, Tap};
 use crate::time::{Nanos, Time, nanos, or_late, within};
 use crate::tls::{self, Tls, TlsError};
-use crate::url::BaseUrl;
+use lab_units::BaseUrl;
 
 /// Size of the one buffer that all connections of a worker read into.
 pub(super) const READ_BYTES: usize = 64 << 10;

@@ -19,6 +19,7 @@ use super::message::Message;
 use super::pool::Pool;
 use super::redirect::{Hop, Sent, follow};
 use super::request::{Prepared, Scratch};
+use super::session::{HttpSession, Shares};
 use super::two::WINDOWS;
 use crate::clock;
 use crate::connection::{Connection, Route};
@@ -27,12 +28,12 @@ use crate::exchange::{Made, Phase, Phases, RequestId, Sizes, Unmade};
 use crate::resolve::Resolve;
 use crate::server::{Limits, Server};
 use crate::sources::Sources;
-use crate::streams::{HeldConnection, Sharing, builder};
+use crate::streams::{Sharing, builder};
 use crate::tap::Tap;
 use crate::time::{Nanos, Time, Timer, nanos, or_late, within};
 use crate::tls::{self, Tls, TlsError};
-use crate::url::BaseUrl;
 use crate::version::{Offer, Protocol, Version};
+use lab_units::BaseUrl;
 
 /// Size of the one buffer that all connections of a worker read into.
 const READ_BYTES: usize = 64 << 10;
@@ -75,58 +76,8 @@ pub struct HttpClient<T: Time> {
     tracing: Option<Tracing>,
 }
 
-/// What is kept of a user between requests.
-#[derive(Default)]
-pub struct HttpSession {
-    /// On the heap, so that who has none takes little.
-    pub(super) connection: Option<Box<Connection>>,
-    /// Or a hold on one that speaks HTTP/2.
-    pub(super) two: Option<Box<HeldConnection>>,
-    /// Which connections it has in common with others.
-    pub(super) shares: Shares,
-    pub(super) jar: Jar,
-    /// Where a request was redirected to, until it goes there.
-    hop: Option<Box<(RequestId, Hop)>>,
-    /// What a request sent that failed just now, where it may be sent again.
-    failed: Option<Box<(RequestId, Hop)>>,
-}
-
-/// Connections that a session has in common with others.
-#[derive(Default)]
-pub(super) enum Shares {
-    /// None.
-    #[default]
-    Nothing,
-    /// Of those of HTTP/1.1 that users share whatever is free.
-    Free,
-    /// The one with this place among those of HTTP/2 that users share.
-    Dealt(u32),
-    /// One of HTTP/2, with the same user's other sessions.
-    Own(Rc<Sharing>),
-}
-
 /// When an exchange ended, and what came of it.
 pub(super) type Outcome = (Nanos, Sizes, Result<(), FailedRequest>);
-
-impl HttpSession {
-    /// Whether requests of other sessions go by streams of the same connection.
-    pub(super) fn shares_streams(&self) -> bool {
-        matches!(self.shares, Shares::Dealt(_) | Shares::Own(_))
-    }
-
-    /// Its connection has served a request.
-    pub(super) fn used(&mut self, reusable: bool, at: Nanos) {
-        if let Some(held) = self.two.as_mut().filter(|held| reusable || held.is_shared) {
-            held.idle_since = Some(at);
-        } else if self.two.is_some() {
-            self.two = None;
-        } else if !reusable {
-            self.connection = None;
-        } else if let Some(connection) = &mut self.connection {
-            connection.idle_since = Some(at);
-        }
-    }
-}
 
 /// What came of a turn of writing.
 enum Turn {

@@ -41,15 +41,17 @@ mod pool;
 mod redirect;
 mod request;
 mod response;
+mod session;
 mod two;
 
 pub use crate::server::{Limits, Server};
-pub use client::{HttpClient, HttpSession};
+pub use client::HttpClient;
 pub use coding::{Coding, CodingError, Codings};
 pub use events::{Event, EventParser, EventTooLong};
 pub use head::{Fault, Framing, Head, parse_response_head};
 pub use request::is_idempotent;
 pub use response::{Complete, KeptBody, ResponseReader, Terms};
+pub use session::HttpSession;
 
 /// Messages up to this size are kept for reuse by the hundred, larger ones by the megabyte.
 const POOLED_BYTES: usize = 16 << 10;

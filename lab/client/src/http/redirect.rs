@@ -7,7 +7,7 @@ use url::Url;
 
 use super::cookie::Jar;
 use super::message::Message;
-use crate::url::BaseUrl;
+use lab_units::BaseUrl;
 
 /// Longest address that a redirect may lead to.
 const MAX_LOCATION: usize = 8 << 10;

@@ -17,7 +17,7 @@ use super::message::Message;
 use super::redirect::is_redirect;
 use crate::exchange::Unmade;
 use crate::reading::{Wanted, looks_into};
-use crate::url::BaseUrl;
+use lab_units::BaseUrl;
 
 /// Headers that are the client's own: it alone frames a message and keeps cookies.
 const OURS: [&str; 3] = ["content-length", "transfer-encoding", "cookie"];

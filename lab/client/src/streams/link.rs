@@ -17,7 +17,7 @@ use crate::connection::{Connection, Stream};
 use crate::server::Limits;
 use crate::silence::Silence;
 use crate::time::Nanos;
-use crate::url::BaseUrl;
+use lab_units::BaseUrl;
 
 /// What h2 has for the server's limit before the server says one: no server says this.
 const UNSAID: usize = (1 << 30) + 0x5eed;

@@ -11,6 +11,7 @@ mod measure;
 mod parallel;
 mod parts;
 mod protocol;
+mod request;
 mod retry;
 mod rows;
 mod shapes;
@@ -30,15 +31,15 @@ pub use parts::{At, Json, Levels, OneOrMany, Scalar, Table};
 #[cfg(test)]
 use protocol::CallFile;
 pub(crate) use protocol::{MailFile, ProtocolFile, SpeakingFile, StatementFile};
+pub use request::BasicFile;
+pub(crate) use request::{EventsFile, RequestFile, RequestItem};
 pub(crate) use retry::RetryFile;
 pub(crate) use rows::{DataFile, RowsFile};
 pub use shapes::{Count, HoldTime, Limit, Rate, Size, Time, WaitTime};
 pub(crate) use shared::SharedFile;
 pub(crate) use sign::SignFile;
-pub use workload::{BasicFile, WorkloadFile};
-pub(crate) use workload::{
-    EventsFile, ProbeFile, RequestFile, RequestItem, StepFile, TransferFile,
-};
+pub use workload::WorkloadFile;
+pub(crate) use workload::{ProbeFile, StepFile, TransferFile};
 
 /// The JSON Schema of workload files.
 #[must_use]

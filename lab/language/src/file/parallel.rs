@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use super::decode::{Container, Decode, Fields};
 use super::parts::{At, Scalar};
+use super::request::{RequestFile, RequestItem};
 use super::shapes::Count;
-use super::workload::{RequestFile, RequestItem};
 use crate::error::Problems;
 use crate::node::{Node, Value};
 

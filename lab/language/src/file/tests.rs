@@ -9,7 +9,7 @@ use super::parallel::{BesideFile, EachFile};
 use super::parts::OneOrMany;
 use super::retry::RetriesFile;
 use super::shared::CounterFile;
-use super::workload::{BasicFile, SessionFile};
+use super::workload::SessionFile;
 use super::*;
 use crate::error::Problems;
 use crate::node;

@@ -3,7 +3,6 @@
 
 use lab_workload::{Chance, MAX_TRANSACTION_LEVELS};
 
-use super::parallel;
 use super::request::Compiler;
 
 use crate::file::{At, Scalar, StepFile};
@@ -177,7 +176,7 @@ fn members<'f>(
             let help = "list them: `steps: [{ step: Cart, request: GET /cart }]`";
             return note(&name.span, "a transaction has `steps`", help, compiler);
         }
-        let names = parallel::names(&file.value).into_iter().map(Some);
+        let names = file.value.names_within().into_iter().map(Some);
         let flat = std::iter::once(None).chain(names).map(|name| Flat {
             file,
             around: around.clone(),

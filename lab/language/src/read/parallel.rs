@@ -3,7 +3,6 @@
 use lab_workload::{ForEach, Parallel, Request, Slot, Step};
 
 use super::request::Compiler;
-use super::steps::request_item;
 use crate::error::Problems;
 use crate::file::{At, EachFile, ParallelFile, RequestFile, RequestItem, Scalar, StepFile};
 use crate::source::Span;
@@ -14,18 +13,6 @@ const MAX_AT_ONCE: u64 = 100;
 const AT_ONCE: u32 = 6;
 /// Most entries of a list.
 const MAX_ENTRIES: u64 = 1_000;
-
-/// The names that its requests have in reports, each once, in the order of the file.
-pub(super) fn names(file: &StepFile) -> Vec<&At<Scalar>> {
-    let mut names: Vec<&At<Scalar>> = Vec::new();
-    let parallel = file.parallel.iter().flat_map(|at| at.value.all());
-    for name in parallel.filter_map(|(_, request)| request.name.as_ref()) {
-        if !names.iter().any(|other| other.text() == name.text()) {
-            names.push(name);
-        }
-    }
-    names
-}
 
 /// A step without requests: the name of some of those that another step sends.
 pub(super) fn name_of(step: &Step, name: &At<Scalar>) -> Step {
@@ -117,7 +104,7 @@ impl Compiler<'_> {
 
     /// As which step each of them counts.
     fn counts_as(&self, file: &StepFile, parallel: &ParallelFile) -> Vec<usize> {
-        let names = names(file);
+        let names = file.names_within();
         let named = |request: &RequestFile| {
             let name = request.name.as_ref()?;
             let place = names.iter().position(|other| other.text() == name.text());
@@ -212,5 +199,28 @@ impl Compiler<'_> {
         self.problems
             .push(place.problem(message, "here").help(help));
         None
+    }
+}
+
+/// A request of a list.
+pub(super) fn request_item(
+    item: &RequestItem,
+    which: &str,
+    compiler: &mut Compiler,
+) -> Option<Request> {
+    match item {
+        RequestItem::Line(line) => compiler.request(line, &RequestFile::default()),
+        RequestItem::Full(file) => match &file.value.request {
+            Some(line) => compiler.request(line, &file.value),
+            None if file.value.has_no_line() || compiler.says_without_line(&file.value) => {
+                compiler.lineless(&file.value)?
+            }
+            None => {
+                let message = format!("a request of {which} needs the key `request`");
+                let problem = file.span.first_line().problem(message, "this request");
+                compiler.problems.push(problem);
+                None
+            }
+        },
     }
 }

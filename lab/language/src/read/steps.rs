@@ -8,7 +8,7 @@ use lab_workload::{Group, Request, Slot, Step, Template, Transaction, Wait};
 use super::choice::{self, Around, Flat};
 use super::control;
 use super::names::{check_short_name, switch};
-use super::parallel::{self, refuse_name};
+use super::parallel::{name_of, refuse_name, request_item};
 use super::request::Compiler;
 use crate::error::Problems;
 use crate::file::{At, OneOrMany, RequestFile, RequestItem, Scalar, StepFile, Table};
@@ -82,7 +82,7 @@ pub(super) fn check_names(steps: &[&At<StepFile>], problems: &mut Problems) {
     let mut first: HashMap<String, usize> = HashMap::new();
     let names = steps.iter().enumerate().flat_map(|(at, step)| {
         let own = step.value.step.iter();
-        let names = own.chain(parallel::names(&step.value));
+        let names = own.chain(step.value.names_within());
         names.map(move |name| (at, name)).collect::<Vec<_>>()
     });
     for (at, name) in names {
@@ -131,7 +131,7 @@ fn compile(files: &[Flat], of: &str, compiler: &mut Compiler) -> Option<Vec<Step
     for (i, flat) in files.iter().enumerate() {
         let before = compiled.last().and_then(Option::as_ref);
         let step = match flat.name {
-            Some(name) => before.map(|step| parallel::name_of(step, name)),
+            Some(name) => before.map(|step| name_of(step, name)),
             None => step(flat, of, i, compiler),
         };
         compiled.push(step);
@@ -260,26 +260,4 @@ fn own_requests(file: &StepFile) -> impl Iterator<Item = &RequestFile> {
         RequestItem::Line(_) => None,
     });
     std::iter::once(&file.only).chain(listed)
-}
-
-pub(super) fn request_item(
-    item: &RequestItem,
-    which: &str,
-    compiler: &mut Compiler,
-) -> Option<Request> {
-    match item {
-        RequestItem::Line(line) => compiler.request(line, &RequestFile::default()),
-        RequestItem::Full(file) => match &file.value.request {
-            Some(line) => compiler.request(line, &file.value),
-            None if file.value.has_no_line() || compiler.says_without_line(&file.value) => {
-                compiler.lineless(&file.value)?
-            }
-            None => {
-                let message = format!("a request of {which} needs the key `request`");
-                let problem = file.span.first_line().problem(message, "this request");
-                compiler.problems.push(problem);
-                None
-            }
-        },
-    }
 }

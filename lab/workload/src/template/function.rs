@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 use jiff::civil::Date;
 use lab_filters::{Draw, Drawn, Person};
 
-use crate::scope::{JsonKind, UserScope};
+use crate::scope::UserScope;
+use crate::text_list::JsonKind;
 use crate::timing::ChoiceStream;
 
 /// What a function takes.

@@ -17,7 +17,8 @@ use super::profile::Profile;
 use super::value::{Captured, Digits, bytes, claim, scalar, text, text_of_one};
 use crate::level::{self, Level};
 use crate::render_error::RenderError;
-use crate::scope::{JsonKind, Seen, Slot, UserScope};
+use crate::scope::{Seen, Slot, UserScope};
+use crate::text_list::JsonKind;
 
 /// The filters of the language, by name: those of minijinja that make sense in a request, and
 /// `number`, `urlencode`, `xml`, `json`, and those of `lab_filters`.

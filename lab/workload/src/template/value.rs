@@ -7,7 +7,7 @@ use std::sync::Arc;
 use minijinja::value::{Enumerator, Object, ObjectRepr, Value, ValueKind};
 use minijinja::{Error, ErrorKind};
 
-use crate::scope::JsonKind;
+use crate::text_list::JsonKind;
 
 /// What a path captured: a sequence that prints as its first entry, as in the plain pieces.
 #[derive(Debug)]

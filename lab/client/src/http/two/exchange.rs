@@ -8,10 +8,11 @@ use std::task::{Context, Poll};
 use http::{HeaderMap, StatusCode};
 
 use super::super::call::{Answer, Call, keeps, timeout_text, unanswered};
-use super::super::client::{HttpClient, HttpSession, Outcome, Shares};
+use super::super::client::{HttpClient, Outcome};
 use super::super::cookie::Jar;
 use super::super::head::Fault;
 use super::super::response::{Complete, KeptBody};
+use super::super::session::{HttpSession, Shares};
 use super::error::{Lost, sort};
 use super::message;
 use super::talk::{Came, Talk};
@@ -19,8 +20,8 @@ use crate::connection::Connection;
 use crate::exchange::{ErrorClass, Phase};
 use crate::streams::{HeldConnection, Link, StreamSlot};
 use crate::time::{Nanos, Time, Timer, or_late, within};
-use crate::url::BaseUrl;
 use crate::version::{Offer, Version};
+use lab_units::BaseUrl;
 
 /// What has come of an answer.
 #[derive(Default)]

@@ -8,7 +8,7 @@ use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, Method, Request, Uri};
 
 use super::super::message::{Message, Piece};
-use crate::url::BaseUrl;
+use lab_units::BaseUrl;
 
 /// Headers that say something of a connection of HTTP/1.1 (RFC 9113, section 8.2.2).
 const OF_CONNECTION: [&str; 5] = [

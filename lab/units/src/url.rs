@@ -94,7 +94,9 @@ impl BaseUrl {
         }
     }
 
-    pub(crate) fn default_port(secure: bool) -> u16 {
+    /// The port where a URL of HTTP says none.
+    #[must_use]
+    pub fn default_port(secure: bool) -> u16 {
         if secure { 443 } else { 80 }
     }
 

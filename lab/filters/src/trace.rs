@@ -3,8 +3,8 @@
 
 use std::fmt;
 
+use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 /// Which requests begin a trace, and what tells the traces of this trial from those of others.
 #[derive(Debug, Clone)]
@@ -19,14 +19,15 @@ pub struct Tracing {
 
 /// Whose request it is.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Traced {
-    pub(crate) seed: (u64, u32),
+pub struct Traced {
+    /// The plan's seed, and the trial's block.
+    pub seed: (u64, u32),
     /// The session that arrived, or else the user.
-    pub(crate) whose: (bool, u64),
+    pub whose: (bool, u64),
     /// Of the workload's requests.
-    pub(crate) request: u32,
+    pub request: u32,
     /// How many it was asked for before.
-    pub(crate) count: u64,
+    pub count: u64,
 }
 
 impl Tracing {
@@ -43,17 +44,17 @@ impl Tracing {
 
     /// The trace that a request begins, if it is one of those that do. Drawn by a hash, so that no other
     /// draw depends on it.
-    pub(crate) fn draw(&self, of: Traced) -> Option<TraceContext> {
-        let mut hash = Sha256::new();
-        hash.update(of.seed.0.to_be_bytes());
-        hash.update(of.seed.1.to_be_bytes());
-        hash.update([u8::from(of.whose.0)]);
-        hash.update(of.whose.1.to_be_bytes());
-        hash.update(of.request.to_be_bytes());
-        hash.update(of.count.to_be_bytes());
-        hash.update(&self.server);
-        let hash: [u8; 32] = hash.finalize().into();
-        let (drawn, rest) = hash.split_at(8);
+    pub fn draw(&self, of: Traced) -> Option<TraceContext> {
+        let mut hash = Context::new(&SHA256);
+        hash.update(&of.seed.0.to_be_bytes());
+        hash.update(&of.seed.1.to_be_bytes());
+        hash.update(&[u8::from(of.whose.0)]);
+        hash.update(&of.whose.1.to_be_bytes());
+        hash.update(&of.request.to_be_bytes());
+        hash.update(&of.count.to_be_bytes());
+        hash.update(self.server.as_bytes());
+        let hash = hash.finish();
+        let (drawn, rest) = hash.as_ref().split_at(8);
         let drawn = drawn.iter().fold(0, |n, byte| n << 8 | u64::from(*byte));
         if drawn as f64 >= self.share * 2_f64.powi(64) {
             return None;
