@@ -1,6 +1,6 @@
 //! Requests of a step that go out at the same time: at most so many at once, each on a session of its own beside the
 //! user's. All of them are made before the first is sent, and what they capture is kept once the last has ended, in the
-//! order of the file: so it doesn't depend on how fast the answers are what the user does next.
+//! order of the file: what the user draws and keeps doesn't depend on response times.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -10,6 +10,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use lab_client::time::Nanos;
 use lab_client::{ErrorClass, Made, Unmade};
 use lab_workload::UserScope;
+use lab_workload::timing::TimingStream;
 
 use crate::client::Client;
 use crate::script::{Part, ScriptParallel};
@@ -21,6 +22,7 @@ struct Ready {
     number: usize,
     made: Made,
     scope: UserScope,
+    timing: TimingStream,
 }
 
 /// A request that has ended.
@@ -47,6 +49,8 @@ struct Sum {
     at: Nanos,
     /// Whether one had an answer, if not a good one.
     answered: bool,
+    /// How many had none.
+    unanswered: u8,
 }
 
 impl Sum {
@@ -69,7 +73,10 @@ impl Sum {
         self.went.sent = true;
         self.from = Some(self.from.map_or(from, |first| first.min(from)));
         self.at = self.at.max(at);
-        self.answered |= !went.class.is_some_and(ErrorClass::is_without_response);
+        match went.class.is_some_and(ErrorClass::is_without_response) {
+            true => self.unanswered = self.unanswered.saturating_add(1),
+            false => self.answered = true,
+        }
     }
 }
 
@@ -93,8 +100,12 @@ impl<C: Client> Shared<C> {
             skips: false,
             at: life.state.at,
             answered: false,
+            unanswered: 0,
         };
         let mut ready = self.made(life, (index, parallel), &all, &mut sum);
+        let step_of = |number: usize| index + all[number].0.counts_as;
+        let queue = ready.iter().map(|one| (step_of(one.number), from));
+        self.beside.wait(life.user.place, queue.collect());
         let mut captured: Vec<Option<UserScope>> = all.iter().map(|_| None).collect();
         let mut places: Vec<usize> = (0..parallel.at_once).rev().collect();
         let mut under_way: FuturesUnordered<Sending<'_, C>> = FuturesUnordered::new();
@@ -105,12 +116,13 @@ impl<C: Client> Shared<C> {
                 && !places.is_empty()
                 && let (Some(one), Some(place)) = (ready.pop_front(), places.pop())
             {
-                let (part, _) = all[one.number];
+                self.beside.next(life.user.place);
                 let asked = Asked {
-                    request: part.request,
-                    step: index + part.counts_as,
+                    request: all[one.number].0.request,
+                    step: step_of(one.number),
                     due: turn,
                     blocked: turn.meant.saturating_sub(due.meant),
+                    is_made: true,
                 };
                 under_way.push(self.send_beside(life, (index, asked), (one, place)));
             }
@@ -118,18 +130,18 @@ impl<C: Client> Shared<C> {
                 break;
             };
             sum.add(over.number, &over.went, over.life.state.at);
+            if let Some(class) = over.went.class {
+                self.transactions.failed(life.user.place, class);
+            }
             places.push(over.place);
-            // What waited for its turn has its time from when all were due.
-            turn = Due {
-                planned: Some(from),
-                meant: over.life.state.at.max(due.meant),
-            };
+            turn.meant = over.life.state.at.max(due.meant);
             let User { scope, session, .. } = *over.life.user;
             self.beside.keep(life.user.place, session);
             captured[over.number] = over.went.well.then_some(scope);
         }
         drop(under_way);
-        self.keep_captured(life, &all, captured);
+        self.beside.wait(life.user.place, VecDeque::new());
+        self.keep_captured(life, parallel, &all, captured);
         self.sum_up(life, &sum, due);
         sum.went
     }
@@ -143,18 +155,34 @@ impl<C: Client> Shared<C> {
         sum: &mut Sum,
     ) -> VecDeque<Ready> {
         let mut ready = VecDeque::with_capacity(all.len());
-        let User { scope, session, .. } = &mut *life.user;
+        let User {
+            scope,
+            session,
+            timing,
+            ..
+        } = &mut *life.user;
+        let retries = self.script.session[index].retry.is_some();
         for (number, (part, entry)) in all.iter().enumerate() {
             scope.begin_request();
-            if let (Some(entry), Some(each)) = (entry, &parallel.each) {
-                scope.set_entry(each.entry, (each.list, *entry));
-            }
+            let has_entry = match (entry, &parallel.each) {
+                (Some(entry), Some(each)) => scope.set_entry(each.entry, (each.list, *entry)),
+                _ => true,
+            };
             let step = self.first_step + index + part.counts_as;
-            match self.client.make(session, part.request, scope) {
+            let made = match has_entry {
+                true => self.client.make(session, part.request, scope),
+                false => Err(Unmade::Empty),
+            };
+            match made {
                 Ok(made) => ready.push_back(Ready {
                     number,
                     made,
                     scope: scope.branch(part.reads_later),
+                    // Without retries no wait is drawn.
+                    timing: match retries {
+                        true => timing.branch(),
+                        false => timing.clone(),
+                    },
                 }),
                 Err(Unmade::Empty) => {
                     sum.fail(number, None);
@@ -166,6 +194,9 @@ impl<C: Client> Shared<C> {
                     self.recorder.borrow_mut().unmade(now, step, detail);
                 }
             }
+        }
+        if let Some(each) = &parallel.each {
+            scope.clear(each.entry);
         }
         ready
     }
@@ -181,15 +212,11 @@ impl<C: Client> Shared<C> {
         let kept = self.beside.take(user.place);
         let mut session = kept.unwrap_or_else(|| self.client.beside(&mut user.session));
         self.client.take_up(&mut session, one.made);
-        let timing = match self.script.session[index].retry {
-            Some(_) => user.timing.branch(),
-            None => user.timing.clone(),
-        };
         let user = Box::new(User {
             index: user.index,
             place: self.beside.place(user.place, place),
             scope: one.scope,
-            timing,
+            timing: one.timing,
             session,
         });
         let mut part = Life::new(user, &self.timers);
@@ -210,11 +237,12 @@ impl<C: Client> Shared<C> {
     fn keep_captured(
         &self,
         life: &mut Life<C>,
+        parallel: &ScriptParallel,
         all: &[(&Part, Option<usize>)],
         captured: Vec<Option<UserScope>>,
     ) {
         let scope = &mut life.user.scope;
-        for (part, _) in all {
+        for part in &parallel.parts {
             self.client.forget(part.request, scope);
         }
         for ((part, _), branch) in all.iter().zip(captured) {
@@ -234,6 +262,12 @@ impl<C: Client> Shared<C> {
             class: class.filter(|_| !sum.answered),
             next: Next::Over,
         };
+        if !sum.answered {
+            // One of them is counted with the end of all.
+            let more = sum.unanswered.saturating_sub(1);
+            let before = &mut life.state.without_response;
+            *before = before.saturating_add(more);
+        }
         life.state.take(&ended, due, self.failure_pause);
         let user = life.user.place;
         self.transactions.ended(user, sum.from, class);

@@ -168,7 +168,7 @@ pub(crate) struct ScriptParallel {
 #[derive(Debug, Clone)]
 pub(crate) struct Part {
     pub(crate) request: RequestId,
-    /// As which step it counts, from its own one on.
+    /// How far the step that counts it stands behind its own step.
     pub(crate) counts_as: usize,
     pub(crate) captures: Vec<Slot>,
     /// Whether it reads variables once it is made.

@@ -29,6 +29,8 @@ pub(crate) struct Asked {
     pub(crate) due: Due,
     /// How long it waited for its turn among those that go out at the same time.
     pub(crate) blocked: Nanos,
+    /// Whether it was made before, so that its first message is not.
+    pub(crate) is_made: bool,
 }
 
 /// Where in its session, and by whose doing.
@@ -226,6 +228,7 @@ impl<C: Client> Shared<C> {
                 step: index,
                 due,
                 blocked: 0,
+                is_made: false,
             };
             let ended = self.request(life, index, asked).await;
             went.sent |= ended.from.is_some();
@@ -254,6 +257,7 @@ impl<C: Client> Shared<C> {
             step,
             mut due,
             blocked,
+            mut is_made,
         } = asked;
         let retry = self.script.session[index].retry;
         let mut left = retry.map_or(0, |retry| retry.at_most);
@@ -263,7 +267,8 @@ impl<C: Client> Shared<C> {
             self.set_under_way(life.user.place, step, sending.meant());
             self.transactions.due(life.user.place, sending.meant());
             sending.retry_until = (left > 0).then_some(life.state.until);
-            let mut exchange = self.send(&mut life.user, request).await;
+            let is_made = std::mem::take(&mut is_made);
+            let mut exchange = self.send(&mut life.user, request, is_made).await;
             let measured = self.measured(&life.user, (index, request), &mut exchange);
             let ended = self.record((exchange, measured), &mut sending, due);
             life.state.take(&ended, due, self.failure_pause);

@@ -128,6 +128,13 @@ impl Transactions {
         });
     }
 
+    /// One of several requests under way has failed.
+    pub(crate) fn failed(&self, user: usize, class: ErrorClass) {
+        self.change(user, |level| {
+            level.failure = level.failure.or(Some(class));
+        });
+    }
+
     /// A think time begins.
     pub(crate) fn thinks(&self, user: usize, now: Nanos) {
         self.change(user, |level| {

@@ -159,8 +159,11 @@ impl<C: Client> Shared<C> {
         let sent = sent.filter(|request| request.meant > 0);
         let pool = self.pool.lock();
         let arrived = pool.arrivals(self.worker);
+        let queued = self.beside.queued().into_iter();
+        let queued = queued.map(|(step, meant)| (self.first_step + step, meant));
         let meant = sent
             .map(|request| (request.step, request.meant))
+            .chain(queued)
             .chain(arrived.map(|at| (self.first_step, at)));
         meant
             .filter(|(_, meant)| *meant < cut)
@@ -312,8 +315,12 @@ pub(crate) struct Due {
 pub(crate) struct Sending {
     /// Its step, counted as its population's are.
     pub(crate) step: usize,
+    /// When the plan has its first message go out, where there is such a plan.
+    planned: Option<Nanos>,
+    /// From when its response time counts: its planned send, or else when it was due, if it had to wait for its turn.
+    from: Option<Nanos>,
     /// When its first message was due.
-    due: Due,
+    meant: Nanos,
     /// When its first message was sent.
     began: Option<Nanos>,
     /// Sums over its messages so far.
@@ -328,12 +335,15 @@ impl Sending {
     /// A request of this step that has waited so long for its turn.
     pub(crate) fn new(step: usize, due: Due, blocked: Nanos) -> Self {
         let mut phases = Phases::default();
+        let due_at = due.meant.saturating_sub(blocked);
         if blocked > 0 {
             phases.set(Phase::Blocked, blocked);
         }
         Self {
             step,
-            due,
+            planned: due.planned,
+            from: due.planned.or((blocked > 0).then_some(due_at)),
+            meant: due_at,
             began: None,
             phases,
             retry_until: None,
@@ -343,13 +353,13 @@ impl Sending {
 
     /// From when its response time counts, if its first message goes out at `meant`.
     pub(crate) fn meant(&self) -> Nanos {
-        self.due.planned.unwrap_or(self.due.meant)
+        self.planned.unwrap_or(self.meant)
     }
 
     /// From when its response time counts; `None` before its first message was sent.
     pub(crate) fn counts_from(&self) -> Option<Nanos> {
         let began = self.began?;
-        Some(self.due.planned.unwrap_or(began))
+        Some(self.from.unwrap_or(began))
     }
 }
 
@@ -394,10 +404,18 @@ impl Ended {
 }
 
 impl<C: Client> Shared<C> {
-    pub(crate) async fn send(&self, user: &mut User<C>, request: RequestId) -> Exchange {
+    /// Sends a request, which is made now unless it was made before.
+    pub(crate) async fn send(
+        &self,
+        user: &mut User<C>,
+        request: RequestId,
+        is_made: bool,
+    ) -> Exchange {
         let deadline = self.timers.timer();
         let (session, scope) = (&mut user.session, &mut user.scope);
-        scope.begin_request();
+        if !is_made {
+            scope.begin_request();
+        }
         let exchange = self.client.exchange(session, request, scope, &deadline);
         exchange.await
     }
@@ -578,14 +596,13 @@ impl<C: Client> Shared<C> {
         last: Attempt,
         events: Option<(Option<Nanos>, Vec<Nanos>)>,
     ) -> Sample {
-        let planned = sending.due.planned;
         let began = sending.began.unwrap_or(last.ended);
-        let counts_from = planned.unwrap_or(began);
+        let counts_from = sending.from.unwrap_or(began);
         let service = last.ended.saturating_sub(began);
         Sample {
             last,
             response: last.ended.saturating_sub(counts_from),
-            service: (self.open || planned.is_some()).then_some(service),
+            service: (self.open || sending.planned.is_some()).then_some(service),
             phases: sending.phases,
             events: events.map(|(first, gaps)| Events {
                 first: first.map(|at| at.saturating_sub(counts_from)),

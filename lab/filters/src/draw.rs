@@ -241,7 +241,7 @@ pub fn share_at<T>(values: &[(T, f64)], place: f64) -> Option<&T> {
 }
 
 /// One of the values, as often as its share says.
-pub fn weighted<'a, T>(values: &'a [(T, f64)], bits: u64) -> Option<&'a T> {
+pub fn weighted<T>(values: &[(T, f64)], bits: u64) -> Option<&T> {
     share_at(values, unit(bits))
 }
 

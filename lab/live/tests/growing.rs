@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use lab_analysis::{Analysis, analyse};
-use lab_archive::{MeasureName, Run, RunWriter, Series};
+use lab_archive::{MeasureName, Outcome, Run, RunWriter, Series};
+use lab_counts::{ErrorClass, StepCounts};
 use lab_live::{Analyse, Controls, Mode, Watch, metrics, page, parts};
 use lab_study::present_plan;
 
@@ -110,6 +111,58 @@ fn a_trial_under_way_has_the_counts_that_its_report_will_have() {
     assert_eq!(sum, report.transactions);
     assert!(text.ends_with("# EOF\n"));
     assert!(!text.contains("quantile"), "quantiles don't add up");
+}
+
+/// Transactions are counted as they come, and those that were completed have their times.
+#[test]
+fn transactions_are_in_the_metrics() {
+    let run = Run::open(&golden()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut manifest = run.manifest.clone();
+    manifest.transactions = vec!["session".to_owned(), "Checkout".to_owned()];
+    let dir = folder.path().join("run");
+    let writer = RunWriter::create(&dir, &manifest, &run.plan, &run.files).unwrap();
+    let mut trial = writer.trial(2).unwrap();
+    let mut times = hdrhistogram::Histogram::<u64>::new(3).unwrap();
+    times.record_n(2_000, 3).unwrap();
+    for window in run.trials[1].windows.iter().take(10) {
+        let at = |ms: f64| Duration::from_secs_f64(ms / 1e3);
+        let series = Series::Transaction {
+            transaction: 1,
+            outcome: Outcome::Ok,
+            elapsed: false,
+        };
+        let (start, end) = (at(window.start_ms), at(window.end_ms));
+        trial.histogram(series, start, end, &times).unwrap();
+        let mut counts = StepCounts {
+            ok: 3,
+            ..StepCounts::default()
+        };
+        counts.errors[ErrorClass::Timeout] += 1;
+        let mut window = window.clone();
+        window.transactions.insert(1, counts);
+        trial.window(&window).unwrap();
+    }
+    log(&dir, &begun());
+    let mut watch = Watch::open(&dir, analyser(), None).unwrap();
+    watch.look(now()).unwrap();
+    let text = metrics(&watch);
+    let has = |name: &str, labels: &str, value: u64| {
+        let of = |line: &str| line.starts_with(name) && line.contains(labels);
+        let line = text.lines().find(|line| of(line));
+        let line = line.unwrap_or_else(|| panic!("{name} with {labels} in {text}"));
+        assert_eq!(
+            line.rsplit_once(' ').unwrap().1,
+            value.to_string(),
+            "{line}"
+        );
+    };
+    let counter = "plimsoll_transactions_total{";
+    has(counter, "transaction=\"Checkout\",outcome=\"ok\"", 30);
+    has(counter, "transaction=\"Checkout\",outcome=\"timeout\"", 10);
+    has(counter, "transaction=\"session\",outcome=\"ok\"", 0);
+    let name = "plimsoll_transaction_time_seconds_count{";
+    has(name, "transaction=\"Checkout\"", 30);
 }
 
 /// What answers tell is on the page and in the metrics while the trial goes on; of a trial that is over, whether it is

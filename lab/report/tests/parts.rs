@@ -68,6 +68,26 @@ fn transactions_that_fail_or_do_not_end_never_improve_a_figure() {
 }
 
 #[test]
+fn k6_knows_the_session_as_an_iteration_with_its_thresholds() {
+    let of = |sessions| -> serde_json::Value {
+        let summary = lab_report::write::k6(&transacted(sessions).analysis()).expect("it is JSON");
+        serde_json::from_str(&summary).expect("it is JSON")
+    };
+    let good = of([10, 0, 0]);
+    let iteration = &good["metrics"]["iteration_duration"];
+    assert!(
+        iteration["avg"].as_f64().is_some_and(|avg| avg > 0.0),
+        "{iteration}"
+    );
+    assert_eq!(
+        iteration["thresholds"],
+        serde_json::json!({ "p(90) < 135ms": false })
+    );
+    let crossed = &of([8, 2, 0])["metrics"]["iteration_duration"]["thresholds"];
+    assert_eq!(*crossed, serde_json::json!({ "p(90) < 135ms": true }));
+}
+
+#[test]
 fn steps_of_a_tag_are_judged_and_told_together() {
     let analysis = tagged().analysis();
     let trial = &analysis.trials[0];

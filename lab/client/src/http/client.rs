@@ -153,18 +153,15 @@ impl<T: Time> HttpClient<T> {
         Self { retried, ..self }
     }
 
-    /// Makes the user's own connection one of several sessions, where it is one of HTTP/2 or will be.
+    /// Makes the user's own connection, which is of HTTP/2 or will be, one of several sessions.
     fn share_own(&self, session: &mut HttpSession) -> Shares {
         let own = session.two.as_mut().filter(|held| held.other.is_none());
-        if own.is_none() && self.offer != Offer::Two {
-            return Shares::Nothing;
-        }
-        let sharing = Sharing::own(own.map(|held| {
+        let sharing = Rc::new(Sharing::own(own.map(|held| {
             held.is_shared = true;
             Rc::clone(&held.link)
-        }));
-        session.shares = Shares::Own(Rc::new(sharing));
-        self.beside(session).shares
+        })));
+        session.shares = Shares::Own(Rc::clone(&sharing));
+        Shares::Own(sharing)
     }
 
     /// Keeps a message that failed, where it may be sent again.
@@ -558,10 +555,16 @@ impl<T: Time> Client for HttpClient<T> {
             Shares::Free => Shares::Free,
             Shares::Dealt(place) => Shares::Dealt(*place),
             Shares::Own(own) => Shares::Own(Rc::clone(own)),
-            Shares::Nothing => self.share_own(session),
+            Shares::Nothing if self.offer == Offer::Two => self.share_own(session),
+            Shares::Nothing => Shares::Nothing,
         };
+        // Where either version may be spoken, it goes by the connection that the user has.
+        let own = session.two.as_ref().filter(|held| {
+            self.offer == Offer::Auto && held.other.is_none() && !held.link.has_ended()
+        });
         HttpSession {
             shares,
+            two: own.map(|held| Box::new(held.link.shared())),
             ..self.sibling(session)
         }
     }

@@ -30,7 +30,7 @@ pub(crate) async fn run_probe<C: Client>(
         let mut sending = Sending::new(step, due, 0);
         loop {
             shared.within_trial(due.meant).await;
-            let exchange = shared.send(&mut life.user, request).await;
+            let exchange = shared.send(&mut life.user, request, false).await;
             let ended = shared.record((exchange, Vec::new()), &mut sending, due);
             life.state.take(&ended, due, shared.failure_pause);
             let Some(at) = ended.at else { break };

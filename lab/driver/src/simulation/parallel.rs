@@ -103,6 +103,11 @@ fn who_waits_for_a_turn_has_its_time_from_when_all_were_due() {
         "and the wait for the turn is told"
     );
     assert_eq!(told.lateness().max(), 1, "no turn is late");
+    let service = told.sum(0, |step| &step.times.service);
+    assert!(
+        service.is_empty(),
+        "without a plan a response time is none beside a service time"
+    );
 }
 
 #[test]
@@ -179,6 +184,24 @@ fn those_that_nobody_answers_have_their_step_and_age_at_the_end() {
     assert_eq!(*told.unanswered(2), histogram([ms(100)]));
     assert_eq!(*told.unanswered(0), histogram([ms(100)]));
     assert_eq!(of_page(&told).unfinished_time, histogram([ms(100)]));
+}
+
+#[test]
+fn those_that_wait_for_a_turn_at_the_end_are_unanswered() {
+    let mut silent = page(0, 6, 0, 2);
+    (silent.kind, silent.hold) = (LoadKind::Users, ms(100));
+    let told = simulate(silent, |asked| match asked.request {
+        0 => Answer::Fails(ErrorClass::Status, ms(10)),
+        _ => Answer::Never,
+    });
+    // Two are under way, and three have waited for their turn since all were due.
+    assert_eq!(told.unanswered(0).len(), 5);
+    assert_eq!(told.unanswered(0).max(), histogram([ms(100)]).max());
+    let counts = of_page(&told).counts;
+    assert_eq!(
+        (counts.errors[ErrorClass::Status], counts.unanswered),
+        (1, 0)
+    );
 }
 
 #[test]
