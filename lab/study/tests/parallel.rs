@@ -120,6 +120,21 @@ fn a_plan_counts_each_name_and_what_a_list_may_add() {
     assert!(exact.range.is_none());
 }
 
+#[test]
+fn too_many_are_refused_and_a_word_in_a_text_is_no_use() {
+    let many = vec!["GET /a"; 101].join(", ");
+    let error = read(&format!("    - {{ step: P, parallel: [{many}] }}\n")).unwrap_err();
+    let problem = &error.problems()[0];
+    assert_eq!(
+        problem.message,
+        "a step has at most 100 requests at the same time"
+    );
+    // A name in quotes, or in a text, is no use of the variable.
+    let same = "    - step: P\n      parallel:\n        - { request: GET /a, capture: { token: $.t } }\n        \
+                - GET /token/{{ 'token' }}\n";
+    assert_eq!(workload(same).session.steps[0].requests.len(), 2);
+}
+
 const STEP: &str = "    - step: Read the list\n";
 
 #[test]
@@ -156,6 +171,15 @@ fn faults_of_parallel() {
             "each without a request",
             "    - { step: P, request: GET /, capture: { images: \"html(a)@href\" }, parallel: { each: { in: images, as: \
              image, at_most: 3 } } }\n",
+        ),
+        (
+            "a measure beside a name",
+            "    - { step: P, parallel: [{ request: GET /a, name: A, measure: { left: $.left } }] }\n",
+        ),
+        (
+            "the entry outside of each",
+            "    - { step: P, request: GET /, capture: { images: \"html(a)@href\" }, parallel: { requests: [\"GET /a?{{ \
+             image }}\"], each: { in: images, as: image, at_most: 3, request: \"GET {{ image }}\" } } }\n",
         ),
         (
             "its name is that of a transaction",

@@ -66,14 +66,9 @@ impl Request {
     /// Whether one of its expressions names this variable.
     #[must_use]
     pub fn names(&self, variable: &str) -> bool {
-        let is_of_words = |c: char| c.is_alphanumeric() || c == '_';
         let mut found = false;
         let mut look = |template: &Template| {
-            let expressions = template.source().split("{{").skip(1);
-            let mut words = expressions
-                .filter_map(|rest| rest.split("}}").next())
-                .flat_map(|expression| expression.split(|c| !is_of_words(c)));
-            found |= words.any(|word| word == variable);
+            found |= template.has_word(variable);
             Ok::<(), Infallible>(())
         };
         let looked = self.try_map(&mut look);

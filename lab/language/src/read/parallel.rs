@@ -11,6 +11,8 @@ use crate::units;
 /// Most requests of a user at once, and what is usual.
 const MAX_AT_ONCE: u64 = 100;
 const AT_ONCE: u32 = 6;
+/// Most requests that go out at the same time, but for those of a list.
+const MAX_REQUESTS: usize = 100;
 /// Most entries of a list.
 const MAX_ENTRIES: u64 = 1_000;
 
@@ -70,6 +72,12 @@ impl Compiler<'_> {
                 units::one_named("reaction", text, &NAMES)
             })
         });
+        if let Some(item) = at.value.requests().get(MAX_REQUESTS) {
+            let message = format!("a step has at most {MAX_REQUESTS} requests at the same time");
+            let help = "list several steps, or use `each` for the entries of a list";
+            return self.refuse_parallel(&span_of(item), &message, help);
+        }
+        self.refuse_named_measures(&at.value)?;
         let first = requests.len();
         let of_step = self.sign(file.only.sign.as_ref())?;
         let of_all = std::mem::replace(&mut self.sign, of_step);
@@ -160,6 +168,19 @@ impl Compiler<'_> {
         Some((each, request?))
     }
 
+    /// Notes numbers that a request with a name of its own would tell: they are its step's.
+    fn refuse_named_measures(&mut self, parallel: &ParallelFile) -> Option<()> {
+        let named = parallel.all().filter(|(_, request)| request.name.is_some());
+        let mut measures = named.flat_map(|(_, request)| request.measure.iter());
+        let Some((measure, _)) = measures.next() else {
+            return Some(());
+        };
+        let message =
+            "a request with a `name` measures nothing: its numbers would be those of its step";
+        let help = "leave out `name`, or `measure`";
+        self.refuse_parallel(&measure.span.first_line(), message, help)
+    }
+
     /// Notes a request that uses what another one captures that goes out at the same time.
     fn refuse_captures_of_others(
         &mut self,
@@ -167,12 +188,20 @@ impl Compiler<'_> {
         requests: &[Request],
     ) -> Option<()> {
         let span = |at: usize| match file.requests().get(at) {
-            Some(RequestItem::Line(line)) => line.span.first_line(),
-            Some(RequestItem::Full(request)) => request.span.first_line(),
+            Some(item) => span_of(item),
             None => file
                 .each()
                 .map_or(place.clone(), |each| each.span.first_line()),
         };
+        let listed = &requests[..file.requests().len().min(requests.len())];
+        let entry = file.each().map(|each| &each.value.entry.value);
+        for (at, request) in listed.iter().enumerate() {
+            if let Some(entry) = entry.filter(|entry| request.names(entry)) {
+                let message = format!("`{entry}` has an entry for the request of `each` alone");
+                let help = "give this variable another name";
+                return self.refuse_parallel(&span(at), &message, help);
+            }
+        }
         for (at, request) in requests.iter().enumerate() {
             let others = requests
                 .iter()
@@ -222,5 +251,12 @@ pub(super) fn request_item(
                 None
             }
         },
+    }
+}
+
+fn span_of(item: &RequestItem) -> Span {
+    match item {
+        RequestItem::Line(line) => line.span.first_line(),
+        RequestItem::Full(request) => request.span.first_line(),
     }
 }

@@ -7,6 +7,8 @@ use lab_workload::{KeyKind, Speech, Template};
 use super::header::header_problem;
 use super::names::unknown_name;
 use super::request::Compiler;
+use crate::nearest;
+use crate::nearest::one_of;
 
 use crate::file::{At, Scalar, SignFile, WorkloadFile};
 
@@ -36,6 +38,11 @@ impl Compiler<'_> {
             }
             let names: Vec<&str> = self.keys.iter().map(|key| key.name.as_str()).collect();
             let (message, help) = match names.is_empty() {
+                // It may be a key itself, and is not shown.
+                false if nearest(&text, &names).is_none() => (
+                    "this is no name of a key".to_owned(),
+                    format!("the keys of the workload are {}", one_of(&names)),
+                ),
                 false => unknown_name("key", &text, &names),
                 true => (
                     format!("there is no key `{text}`"),

@@ -128,11 +128,15 @@ fn compile(files: &[Flat], of: &str, compiler: &mut Compiler) -> Option<Vec<Step
         return None;
     }
     let mut compiled: Vec<Option<Step>> = Vec::with_capacity(files.len());
-    for (i, flat) in files.iter().enumerate() {
+    let mut number = 0;
+    for flat in files {
         let before = compiled.last().and_then(Option::as_ref);
         let step = match flat.name {
             Some(name) => before.map(|step| name_of(step, name)),
-            None => step(flat, of, i, compiler),
+            None => {
+                number += 1;
+                step(flat, of, number - 1, compiler)
+            }
         };
         compiled.push(step);
     }

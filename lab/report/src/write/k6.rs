@@ -41,8 +41,9 @@ pub(super) fn k6(analysis: &Analysis) -> Value {
             metrics.insert(name, trend(&other.response_ms));
         }
     }
+    let has_populations = cell.is_some_and(|cell| !cell.populations.is_empty());
     for trial in valid() {
-        thresholds(&mut metrics, trial);
+        thresholds(&mut metrics, trial, has_populations);
     }
     let check = "the trial is a measurement";
     let (passes, fails) = (analysis.summary.valid, analysis.summary.invalid);
@@ -84,8 +85,12 @@ fn of_cell(metrics: &mut Map<String, Value>, cell: &CellSummary, trials: &[&Tria
     for step in &cell.steps {
         put(&of_step(DURATION, &step.name), trend(&step.response_ms));
     }
+    let has_populations = !cell.populations.is_empty();
     for one in &cell.named_transactions {
-        put(&of_transaction(&one.name), trend(&one.elapsed_ms));
+        put(
+            &of_transaction(&one.name, has_populations),
+            trend(&one.elapsed_ms),
+        );
     }
 }
 
@@ -95,8 +100,8 @@ fn of_step(metric: &str, step: &str) -> String {
 
 /// k6's name of how long a transaction takes with the think times in it: of the whole session that of an iteration, of
 /// any other that of a group.
-fn of_transaction(name: &str) -> String {
-    match name.rsplit_once('/') {
+fn of_transaction(name: &str, has_populations: bool) -> String {
+    match name.split_once('/').filter(|_| has_populations) {
         _ if name == SESSION => ITERATION.to_owned(),
         Some((population, SESSION)) => format!("{ITERATION}{{scenario:{population}}}"),
         _ => format!("group_duration{{group:::{name}}}"),
@@ -125,12 +130,12 @@ fn rate(passes: usize, fails: usize) -> Value {
     json!({ "passes": passes, "fails": fails, "value": value.unwrap_or_default() })
 }
 
-fn thresholds(metrics: &mut Map<String, Value>, trial: &TrialAnalysis) {
+fn thresholds(metrics: &mut Map<String, Value>, trial: &TrialAnalysis, has_populations: bool) {
     for one in &trial.thresholds {
         let metric = match one.metric {
             Metric::TransactionElapsed => match &one.scope {
                 Scope::Transaction(name) => {
-                    cross(metrics, of_transaction(name), one);
+                    cross(metrics, of_transaction(name, has_populations), one);
                     continue;
                 }
                 _ => continue,

@@ -179,17 +179,28 @@ fn session(parameters: Cell, workload: &Workload) -> SessionOutline {
     SessionOutline {
         parameters,
         pace_s: workload.session.pace.map(|pace| pace.as_secs_f64()),
-        steps: workload.session.steps.iter().map(step).collect(),
+        steps: steps(&workload.session.steps),
         transfer: workload.transfer.clone(),
     }
 }
 
-fn step(step: &Step) -> StepOutline {
-    StepOutline {
+/// Each step with the requests that count as it, those of a list at their most.
+fn steps(steps: &[Step]) -> Vec<StepOutline> {
+    let mut requests = vec![0; steps.len()];
+    for (at, step) in steps.iter().enumerate() {
+        for sent in step.sends() {
+            if let Some(counted) = requests.get_mut(at + sent.counts_as) {
+                *counted += u64::from(sent.at_most);
+            }
+        }
+    }
+    let each = steps.iter().zip(requests);
+    let outline = each.map(|(step, requests)| StepOutline {
         name: step.name.clone(),
         wait_s: step.wait.mean().as_secs_f64(),
         repeat: step.repeat,
-        requests: step.requests.len() as u64,
+        requests,
         share: step.chance.map_or(1.0, |chance| chance.to - chance.from),
-    }
+    });
+    outline.collect()
 }

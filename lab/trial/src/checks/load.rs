@@ -224,7 +224,7 @@ fn most_left_out(facts: &Facts<'_>) -> f64 {
         let counted = facts.sums.whole.steps.get(&step.name);
         let over = counted.map_or(0, |sum| sum.over_limit);
         let rest = f64::from(step.repeat) * as_f64(step.requests) - 1.0;
-        as_f64(over) * rest
+        as_f64(over) * rest.max(0.0)
     };
     session.steps.iter().map(of_step).sum()
 }

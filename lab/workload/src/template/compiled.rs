@@ -10,7 +10,7 @@ use super::part::{self, Part};
 use super::piece::{self, Piece};
 use super::symbols::Symbols;
 use super::unseeded::Unseeded;
-use super::{jinja, parse};
+use super::{jinja, parse, token};
 use crate::given::Asked;
 use crate::level::Parameters;
 use crate::render_error::{MAX_RENDERED_BYTES, RenderError};
@@ -172,6 +172,12 @@ impl Template {
         let is_of_words = |c: char| c.is_alphanumeric() || c == '_';
         let mut words = self.text.split(|c| !is_of_words(c));
         words.any(|one| one == word)
+    }
+
+    /// Whether its code has this word, outside of its texts.
+    pub(crate) fn has_word(&self, word: &str) -> bool {
+        let words = token::words(&self.text, true);
+        words.iter().any(|one| one.text == word)
     }
 
     /// Notes what it asks of the environment.
