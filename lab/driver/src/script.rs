@@ -37,11 +37,11 @@ pub(crate) struct Bracket {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Round {
     /// The session.
-    OfSession,
+    Session,
     /// A round of the group around its steps.
-    OfGroup,
+    Group,
     /// A round of its step.
-    OfStep,
+    Step,
 }
 
 /// One step.
@@ -117,7 +117,7 @@ fn brackets(session: &Session) -> Vec<Bracket> {
     let whole = session.is_transaction().then_some(Bracket {
         level: 0,
         steps: 0..session.steps.len(),
-        each: Round::OfSession,
+        each: Round::Session,
     });
     let mut brackets: Vec<Bracket> = whole.into_iter().collect();
     for one in &session.transactions {
@@ -128,9 +128,9 @@ fn brackets(session: &Session) -> Vec<Bracket> {
             level: brackets.iter().filter(holds).count(),
             steps: one.steps.clone(),
             each: match (one.in_step, one.in_group) {
-                (true, _) => Round::OfStep,
-                (false, true) => Round::OfGroup,
-                (false, false) => Round::OfSession,
+                (true, _) => Round::Step,
+                (false, true) => Round::Group,
+                (false, false) => Round::Session,
             },
         });
     }

@@ -69,8 +69,8 @@ impl<C: Client> Shared<C> {
             self.begin_session(life);
             for (steps, control) in &self.script.blocks {
                 // Those that end here do so only now, so that a user who waits keeps nothing for it.
-                self.end_transactions(life, steps.start, Round::OfSession);
-                self.begin_transactions(life, steps.start, Round::OfSession);
+                self.end_transactions(life, steps.start, Round::Session);
+                self.begin_transactions(life, steps.start, Round::Session);
                 match control {
                     Some(control) => Box::pin(self.group(life, steps.clone(), control)).await,
                     // It is one step.
@@ -79,7 +79,7 @@ impl<C: Client> Shared<C> {
                     }
                 }
             }
-            self.end_transactions(life, self.script.session.len(), Round::OfSession);
+            self.end_transactions(life, self.script.session.len(), Round::Session);
         }
     }
 
@@ -112,9 +112,9 @@ impl<C: Client> Shared<C> {
                     planned: round == 0,
                     ..Position::of(index)
                 };
-                self.begin_transactions(life, index, Round::OfGroup);
+                self.begin_transactions(life, index, Round::Group);
                 sent |= self.rounds(life, place).await;
-                self.end_transactions(life, index + 1, Round::OfGroup);
+                self.end_transactions(life, index + 1, Round::Group);
             }
             life.user.scope.set_round(round);
             // A round in which nothing could be sent would be followed by others like it.
@@ -204,14 +204,14 @@ impl<C: Client> Shared<C> {
         let Some(parallel) = self.script.session[index].parallel.as_deref() else {
             return self.in_turn(life, index, due).await.0;
         };
-        self.begin_transactions(life, index, Round::OfStep);
+        self.begin_transactions(life, index, Round::Step);
         let (mut went, due) = self.in_turn(life, index, due).await;
         if let Some(due) = due {
             let beside = Box::pin(self.parallel(life, (index, parallel), due)).await;
             went.sent |= beside.sent;
             went.timed_out |= beside.timed_out;
         }
-        self.end_transactions(life, index + 1, Round::OfStep);
+        self.end_transactions(life, index + 1, Round::Step);
         went
     }
 

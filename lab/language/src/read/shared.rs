@@ -63,8 +63,8 @@ fn kind(file: &At<SharedFile>, compiler: &mut Compiler) -> Option<SharedKind> {
 /// Notes counters that templates take numbers of, and that there are not; and those that users take once, before they
 /// are anywhere. False when a problem was noted.
 pub(super) fn check_counters(root: &Node, workload: &Workload, problems: &mut Problems) -> bool {
-    let counters = workload.shared.iter().filter_map(|one| match one.kind {
-        SharedKind::Counter { .. } => Some(one.name.as_str()),
+    let counters = workload.shared.iter().map(|one| match one.kind {
+        SharedKind::Counter { .. } => one.name.as_str(),
     });
     let counters: Vec<&str> = counters.collect();
     let mut of_users = Vec::new();
