@@ -16,6 +16,9 @@ use crate::failed::Failed;
 use crate::objects;
 use crate::runner::{Job, Stop};
 
+/// What is read of a user.
+type Read<'a> = dyn FnMut(&dyn Snapshot, &Arc<str>) -> Result<(), DocumentError> + 'a;
+
 /// A file without a record may be of an upload that is just being begun, unless it is this old.
 const ORPHAN_AGE: Duration = Duration::from_secs(3600);
 /// Content that all users are asked about at once, about: each pass over them costs as much as there are
@@ -213,11 +216,7 @@ impl<O: SweepObserver> ContentSweep<O> {
 
     /// Reads the records of each of these users. A snapshot holds back what the store may clear up, so each is for some
     /// users only.
-    fn read_each(
-        &self,
-        users: &[Arc<str>],
-        read: &mut dyn FnMut(&dyn Snapshot, &Arc<str>) -> Result<(), DocumentError>,
-    ) -> Result<(), DocumentError> {
+    fn read_each(&self, users: &[Arc<str>], read: &mut Read<'_>) -> Result<(), DocumentError> {
         users.chunks(USERS_AT_ONCE).try_for_each(|some| {
             let store = self.service.store();
             store.read(|snapshot| some.iter().try_for_each(|user| read(snapshot, user)))

@@ -10,7 +10,7 @@ use super::part::{self, Part};
 use super::piece::{self, Piece};
 use super::symbols::Symbols;
 use super::unseeded::Unseeded;
-use super::{jinja, parse, token};
+use super::{parse, token, value};
 use crate::given::Asked;
 use crate::level::Parameters;
 use crate::render_error::{MAX_RENDERED_BYTES, RenderError};
@@ -102,7 +102,7 @@ impl Template {
         for piece in self.pieces.iter() {
             match piece {
                 Piece::Jinja { expression, .. } => {
-                    expression.render_with(jinja::values(levels), &mut out)?
+                    expression.render_with(value::values(levels), &mut out)?
                 }
                 Piece::Literal(text) => out.push_str(text),
                 Piece::Plain { source, .. } => out.push_str(source),

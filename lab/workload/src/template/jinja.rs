@@ -14,8 +14,8 @@ use minijinja::{Environment, Error, ErrorKind, Expression, State, UndefinedBehav
 
 use super::function::{self, Call, FUNCTIONS, Kind, Outcome};
 use super::profile::Profile;
-use super::value::{Captured, Digits, bytes, claim, scalar, text, text_of_one};
-use crate::level::{self, Level};
+use super::value::{self, Captured, Digits, bytes, claim, scalar, text, text_of_one};
+use crate::level;
 use crate::render_error::RenderError;
 use crate::scope::{Seen, Slot, UserScope};
 use crate::text_list::JsonKind;
@@ -91,14 +91,14 @@ const SCOPE: &str = " scope";
 /// A compiled expression or a whole text with statements.
 pub(super) enum Jinja {
     Expression {
-        source: Box<str>,
+        source: Arc<str>,
         compiled: Expression<'static, 'static>,
         parameters: Parameters,
         /// Whether all that is asked is whether it holds.
         condition: bool,
     },
     Text {
-        source: Box<str>,
+        source: Arc<str>,
         environment: Environment<'static>,
         parameters: Parameters,
     },
@@ -346,7 +346,7 @@ impl Jinja {
         | Self::Text {
             parameters, source, ..
         }) = self;
-        *parameters = Arc::new(constants(given));
+        *parameters = Arc::new(value::constants(given));
         *source = written.into();
     }
 
@@ -388,6 +388,9 @@ impl Jinja {
             failed: None,
             parameters: self.parameters(),
             condition: self.is_condition(),
+            source: match self {
+                Self::Expression { source, .. } | Self::Text { source, .. } => Arc::clone(source),
+            },
         })));
         let result = self.evaluate(Value::from_dyn_object(Arc::clone(&cell)), out);
         let mut borrowed = cell.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -453,23 +456,6 @@ impl Jinja {
     }
 }
 
-/// A cell's levels as variables.
-pub(super) fn values(cell: &level::Parameters) -> Value {
-    Value::from(constants(cell))
-}
-
-fn constants(cell: &level::Parameters) -> BTreeMap<String, Value> {
-    let value = |level: &Level| match level {
-        Level::Int(n) => Value::from(*n),
-        Level::Float(n) => Value::from(*n),
-        Level::Text(text) => Value::from(text.as_str()),
-        Level::Bool(b) => Value::from(*b),
-    };
-    cell.iter()
-        .map(|(name, level)| (name.clone(), value(level)))
-        .collect()
-}
-
 /// minijinja's own words, without its name of the template.
 pub(super) fn cause(error: &Error) -> String {
     match error.detail() {
@@ -526,18 +512,25 @@ struct Borrowed {
     failed: Option<String>,
     parameters: Parameters,
     condition: bool,
+    source: Arc<str>,
 }
 
 impl Borrowed {
+    /// A variable without a value. It is not the function of its name, unless that is called.
+    fn nothing(&mut self, slot: Slot) -> Option<Value> {
+        self.empty.get_or_insert(slot);
+        let name = self.scope.name(slot);
+        let called = || self.source.contains(&format!("{name}("));
+        let hides = function::find(name).is_some() && !called();
+        hides.then_some(Value::UNDEFINED)
+    }
+
     /// A variable in a condition: numbers and switches are what they read as, and lists may be empty.
     fn seen(&mut self, slot: Slot) -> Option<Value> {
         match self.scope.seen(slot) {
             Seen::One(text) => Some(scalar(&text)),
             Seen::List(texts) => Some(texts.iter().map(|text| scalar(text)).collect()),
-            Seen::Nothing => {
-                self.empty.get_or_insert(slot);
-                None
-            }
+            Seen::Nothing => self.nothing(slot),
         }
     }
 }
@@ -583,10 +576,7 @@ impl Object for ScopeCell {
                             kind,
                         }))
                     }
-                    _ => {
-                        borrowed.empty.get_or_insert(slot);
-                        None
-                    }
+                    _ => borrowed.nothing(slot),
                 }
             }),
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use minijinja::value::{Enumerator, Object, ObjectRepr, Value, ValueKind};
 use minijinja::{Error, ErrorKind};
 
+use crate::level::{Level, Parameters};
 use crate::text_list::JsonKind;
 
 /// What a path captured: a sequence that prints as its first entry, as in the plain pieces.
@@ -116,4 +117,21 @@ pub(super) fn claim(value: &Value) -> Result<Value, Error> {
         }
         _ => Ok(value.clone()),
     }
+}
+
+/// A cell's levels as variables.
+pub(super) fn values(cell: &Parameters) -> Value {
+    Value::from(constants(cell))
+}
+
+pub(super) fn constants(cell: &Parameters) -> BTreeMap<String, Value> {
+    let value = |level: &Level| match level {
+        Level::Int(n) => Value::from(*n),
+        Level::Float(n) => Value::from(*n),
+        Level::Text(text) => Value::from(text.as_str()),
+        Level::Bool(b) => Value::from(*b),
+    };
+    cell.iter()
+        .map(|(name, level)| (name.clone(), value(level)))
+        .collect()
 }
