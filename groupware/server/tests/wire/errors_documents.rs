@@ -181,7 +181,7 @@ fn changes_under_a_condition() {
 fn attachments_that_are_not_taken() {
     let mut t = Transcript::with(|config| {
         config.limits.attachment_bytes = 1000;
-        config.limits.quota_bytes = 3600;
+        config.limits.quota_bytes = 2500;
     });
     let document = document(&t);
     let file = format!("{document}/Body/a.txt");
