@@ -241,7 +241,10 @@ fn connections_over_tls_are_shared_too() {
 fn who_speaks_http_1_is_told_to_each_user() {
     let server = Server::start(|mut peer: Peer<TcpStream>| {
         let heard = peer.stream.read(&mut [0; 64]);
-        assert!(heard.is_ok_and(|count| count > 0));
+        if !heard.is_ok_and(|count| count > 0) {
+            // The drive ended just as it had opened this connection.
+            return;
+        }
         peer.send("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
         while peer.stream.read(&mut [0; 64]).is_ok_and(|count| count > 0) {}
     });
