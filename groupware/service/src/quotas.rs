@@ -118,8 +118,6 @@ struct Count {
     counted: Duration,
     /// Something was removed since, so that it pays to count again.
     is_less: bool,
-    /// Nothing was added since: what is added is counted at most, so that there may be more room than it seems.
-    is_exact: bool,
 }
 
 impl Quotas {
@@ -290,7 +288,7 @@ impl Quotas {
             if count.bytes.saturating_add(added) <= most {
                 return Ok(true);
             }
-            if count.is_exact && !count.is_less && now < count.counted + FULL_FOR {
+            if !count.is_less && now < count.counted + FULL_FOR {
                 return Ok(false);
             }
         }
@@ -299,7 +297,6 @@ impl Quotas {
             bytes,
             counted: now,
             is_less: false,
-            is_exact: true,
         };
         self.note(mailbox, count);
         Ok(bytes.saturating_add(added) <= most)
@@ -334,7 +331,6 @@ impl Quotas {
     fn add(&self, mailbox: &Arc<str>, bytes: u64) {
         if let Some(count) = self.lock().get_mut(mailbox) {
             count.bytes = count.bytes.saturating_add(bytes);
-            count.is_exact &= bytes == 0;
         }
     }
 

@@ -21,7 +21,7 @@ fn creation(t: &Transcript) -> String {
 fn small() -> Transcript {
     Transcript::with(|config| {
         config.limits.attachment_bytes = 1000;
-        config.limits.quota_bytes = 2500;
+        config.limits.quota_bytes = 4500;
     })
 }
 
