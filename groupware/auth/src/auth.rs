@@ -128,17 +128,13 @@ impl Auth {
         self.known.find(name)
     }
 
-    /// When the users of some names were registered, in seconds since 1970. The names stand in a record that was read before:
-    /// for those that aren't remembered here, the store is asked once.
+    /// Looks up when users were registered, in seconds since 1970. The names come from a record that was read before, so one
+    /// look at the store is enough for all that this server doesn't remember.
     pub fn registrations(&self) -> impl Fn(&str) -> Result<Option<i64>, StoreError> + '_ {
         let has_looked = Cell::new(false);
-        move |name| {
-            let known = self.directory().find(name);
-            let known = match known.is_none() && !has_looked.replace(true) {
-                true => self.known.find(name)?,
-                false => known,
-            };
-            Ok(known.map(|account| account.created))
+        move |name| match self.directory().registered(name)? {
+            None if !has_looked.replace(true) => self.people().registered(name),
+            known => Ok(known),
         }
     }
 

@@ -221,31 +221,32 @@ mod tests {
             .unwrap();
     }
 
+    fn runtime() -> tokio::runtime::Runtime {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        runtime.enable_time().build().unwrap()
+    }
+
     fn run(test: impl AsyncFnOnce(Auth)) {
         let store = Store::memory(StoreOptions::default()).unwrap();
         let auth = Auth::start(&store, &Settings::default()).unwrap();
-        tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .build()
-            .unwrap()
-            .block_on(test(auth));
+        runtime().block_on(test(auth));
     }
 
-    /// Looking at a password takes so long that somebody else reads meanwhile what another server has changed.
-    #[test]
-    fn who_was_registered_elsewhere_just_now_can_sign_in() {
+    /// Two servers with the same store.
+    fn servers() -> [Auth; 2] {
         let store = Store::memory(StoreOptions::default()).unwrap();
         let settings = Settings {
             is_shared: true,
             ..Settings::default()
         };
-        let start = || Auth::start(&store, &settings).unwrap();
-        let (here, there) = (start(), start());
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .build()
-            .unwrap();
-        runtime.block_on(async {
+        [(); 2].map(|()| Auth::start(&store, &settings).unwrap())
+    }
+
+    /// Looking at a password takes so long that somebody else reads meanwhile what another server has changed.
+    #[test]
+    fn who_was_registered_elsewhere_just_now_can_sign_in() {
+        let [here, there] = servers();
+        runtime().block_on(async {
             with_password(&there, "correct horse").await;
             let mut proving = std::pin::pin!(prove(&here, "ada", "correct horse"));
             tokio::select! {
@@ -260,15 +261,7 @@ mod tests {
 
     #[test]
     fn when_users_were_registered_is_known_of_those_of_other_servers() {
-        let store = Store::memory(StoreOptions::default()).unwrap();
-        let settings = Settings {
-            is_shared: true,
-            ..Settings::default()
-        };
-        let start = || Auth::start(&store, &settings).unwrap();
-        let (here, there) = (start(), start());
-        let runtime = tokio::runtime::Builder::new_current_thread();
-        let runtime = { runtime }.enable_time().build().unwrap();
+        let ([here, there], runtime) = (servers(), runtime());
         let registered = here.registrations();
         runtime.block_on(with_password(&there, "correct horse"));
         let created = there.directory().find("ada").unwrap().created;

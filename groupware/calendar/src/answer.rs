@@ -9,7 +9,7 @@ use crate::{
     Answer, Attendee, CalendarError, Context, Decision, Entry, Event, Reason, State,
     create::{invite, too_many_attendees},
     delete::{self, organizers_entry, tell_organizer},
-    json::bare_address,
+    json::{bare_address, is_name},
     limits,
     mailbox::{self, Changes, HeldEntry},
     read::{refuse_ghost, refuse_kept},
@@ -267,8 +267,7 @@ fn find_delegate(
 ) -> Result<Attendee, CalendarError> {
     let address = body.delegate_to.as_deref().map(bare_address);
     let address = address
-        .filter(|address| !address.is_empty() && address.len() <= limits::UID_BYTES)
-        .filter(|address| !address.contains(char::is_control))
+        .filter(|address| is_name(address))
         .ok_or_else(|| bad_action("The delegate action needs delegateTo."))?;
     let user = context.directory.user(&address)?;
     if user.is_none() && !address.contains('@') {

@@ -8,7 +8,7 @@ use groupware_proto_ical::{Edit, edited};
 
 use crate::imported::view::{self, Series};
 use crate::invitation::check_organizer;
-use crate::itip::{announced, apart, is_own, refused, with_answer};
+use crate::itip::{absent, announced, apart, entry_of, is_own, refused, with_answer};
 use crate::mailbox::{self, Changes};
 use crate::object::Imported;
 use crate::{CalendarError, Context, Decision, Entry, Moment, State, limits, time};
@@ -21,17 +21,15 @@ pub struct Cancellation {
     entry: Entry,
     sequence: i64,
     stamp: i64,
-    /// The instances that don't take place; none: nothing does.
+    /// The cancelled instances. Empty if the whole event is cancelled.
     instances: Vec<Moment>,
 }
 
 /// What the recipient can do with the copy of a cancelled event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CancellationChoices {
-    /// The copy says that the event is cancelled.
+    /// The copy says that the event is cancelled; else it can be marked so.
     pub is_marked: bool,
-    /// The copy can be marked as cancelled.
-    pub can_mark: bool,
     /// The copy can be removed.
     pub can_remove: bool,
 }
@@ -50,7 +48,7 @@ impl Cancellation {
     pub(crate) fn read(uid: &str, object: &str, owner: &str, now: i64) -> Option<Self> {
         let calendar = view::parse(object).ok()?;
         let series = Series::of(&calendar);
-        let entry = announced((uid, object), (&calendar, &series), (owner, now))?;
+        let entry = announced((uid, object), &series, (owner, now))?;
         let (sequence, stamp) = series.version();
         let is_whole = !series.is_part();
         let instances = series.components.iter().filter(|_| !is_whole);
@@ -90,7 +88,6 @@ impl Cancellation {
             State::Imported(there) => self.choices_of(there),
             State::Cancelled => Ok(CancellationChoices {
                 is_marked: true,
-                can_mark: false,
                 can_remove: true,
             }),
             State::Own | State::Accepted | State::Tentative | State::Invited { .. } => {
@@ -105,8 +102,8 @@ impl Cancellation {
         let calendar = view::parse(there.original()).map_err(|_| apart())?;
         let series = Series::of(&calendar);
         let components = self.cancelled_in(&series, there)?;
-        let is_older = |it: &&ICalendarComponent| series.version_of(it).0 > self.sequence;
-        if components.iter().any(is_older) {
+        let is_newer = |it: &&ICalendarComponent| series.version_of(it).0 > self.sequence;
+        if components.iter().any(is_newer) {
             return Err(refused(
                 "Your calendar has a newer version of this event than the one that was cancelled.",
             ));
@@ -114,12 +111,11 @@ impl Cancellation {
         let is_marked = components.iter().all(|it| is_cancelled(it));
         Ok(CancellationChoices {
             is_marked,
-            can_mark: !is_marked,
             can_remove: self.is_whole() || series.is_part(),
         })
     }
 
-    /// The components of a copy that say what is cancelled.
+    /// The components of the recipient's copy that describe the cancelled instances, or the whole event.
     fn cancelled_in<'c>(
         &self,
         series: &Series<'c>,
@@ -148,13 +144,11 @@ impl Cancellation {
                 cancelled.and_then(|text| joined(there.original(), &text, limits::OBJECT_BYTES))
             }
         };
-        let text = text.map(|text| with_answer(&text, None));
-        let text = text.filter(|text| text.len() <= limits::OBJECT_BYTES);
-        let text = text.ok_or_else(apart)?;
-        let marked = Imported::read(&text, &there.owner, now).ok();
-        let marked = marked.filter(|it| self.choices_of(it).is_ok_and(|it| it.is_marked));
-        let entry = marked.and_then(|it| it.entry(&self.entry.event.uid, None));
-        entry.ok_or_else(apart)
+        let text = with_answer(&text.ok_or_else(apart)?, None);
+        let entry = entry_of(&text, &self.entry.event.uid, (&there.owner, now))?;
+        let there = entry.imported();
+        let is_marked = there.is_some_and(|it| self.choices_of(it).is_ok_and(|it| it.is_marked));
+        is_marked.then_some(entry).ok_or_else(apart)
     }
 
     /// An object all of whose components say that they are cancelled, in the version of the message: an invitation that
@@ -162,14 +156,9 @@ impl Cancellation {
     fn with_status(&self, object: &str) -> Option<String> {
         let calendar = view::parse(object).ok()?;
         let series = Series::of(&calendar);
-        let root = calendar.components.first()?;
-        let all = root.component_ids.iter();
-        let all = all.filter_map(|id| calendar.components.get(*id as usize));
-        let numbered = all.filter(|it| it.component_type != Component::VTimezone);
-        let numbered = numbered.enumerate();
         let mut edits = Vec::new();
-        for (number, component) in numbered.filter(|(_, it)| it.component_type == Component::VEvent)
-        {
+        let events = view::numbered(&calendar);
+        for (number, component) in events.filter(|(_, it)| it.component_type == Component::VEvent) {
             let (sequence, stamp) = series.version_of(component);
             let plain = |property, value: String| Edit {
                 property,
@@ -189,10 +178,6 @@ impl Cancellation {
     }
 }
 
-fn absent() -> CalendarError {
-    refused("This event isn't in your calendar.")
-}
-
 fn is_cancelled(component: &ICalendarComponent) -> bool {
     text(component, &Property::Status).is_some_and(|it| it.eq_ignore_ascii_case("CANCELLED"))
 }
@@ -207,12 +192,11 @@ pub fn apply_cancellation(
     copy: CancelledCopy,
 ) -> Result<Decision, CalendarError> {
     let uid = &*cancellation.entry.event.uid;
-    let held = mailbox::load(context.snapshot, context.mailbox, uid)?;
-    let choices = cancellation.choices(held.as_ref().map(|held| &held.entry))?;
-    let held = held.ok_or_else(absent)?;
+    let held = mailbox::load(context.snapshot, context.mailbox, uid)?.ok_or_else(absent)?;
+    let choices = cancellation.choices(Some(&held.entry))?;
     let entry = match (copy, held.entry.imported()) {
         (CancelledCopy::Remove, _) if choices.can_remove => None,
-        (CancelledCopy::Mark, Some(there)) if choices.can_mark => {
+        (CancelledCopy::Mark, Some(there)) if !choices.is_marked => {
             Some(cancellation.marked(there, context.now)?)
         }
         (CancelledCopy::Mark, _) => Some(held.entry.clone()),

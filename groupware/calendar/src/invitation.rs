@@ -3,7 +3,7 @@
 
 use groupware_proto_ical::message::joined;
 
-use crate::itip::{apart, refused, with_answer};
+use crate::itip::{apart, entry_of, refused, with_answer};
 use crate::mailbox::{self, Changes, HeldEntry};
 use crate::object::Imported;
 use crate::{
@@ -63,11 +63,7 @@ impl MailInvitation {
             }
             _ => self.text.clone(),
         };
-        let text = with_answer(&text, Some((&self.owner, word)));
-        match text.len() <= limits::OBJECT_BYTES {
-            true => Ok(text),
-            false => Err(apart()),
-        }
+        Ok(with_answer(&text, Some((&self.owner, word))))
     }
 }
 
@@ -109,9 +105,7 @@ pub fn answer_mail(
         _ => return Err(refused("This can be accepted or declined.")),
     };
     let text = invitation.answered(held.as_ref(), word)?;
-    let imported = Imported::read(&text, &invitation.owner, context.now);
-    let entry = imported.ok().and_then(|it| it.entry(uid, None));
-    let entry = entry.ok_or_else(apart)?;
+    let entry = entry_of(&text, uid, (&invitation.owner, context.now))?;
     let mut changes = Changes::default();
     changes.replace(context.mailbox, uid, held.as_ref(), Some(&entry));
     Ok(Decision {

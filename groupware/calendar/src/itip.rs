@@ -1,20 +1,20 @@
 //! What decisions about iTIP messages (RFC 5546) have in common.
 
-use calcard::icalendar::ICalendar;
 use groupware_proto_ical::message::{self, Answer};
 
 use crate::imported::view::{About, Series};
 use crate::json::bare_address;
 use crate::object::{Imported, Kind};
-use crate::{CalendarError, Entry, Reason, State};
+use crate::{CalendarError, Entry, Reason, State, limits};
 
-/// The event of a message that need not say when that is: the entry has no date then. `None` if it is no event.
+/// The event that a message is about. A message may give no times; then the entry has none. `None` if the object is not
+/// an event.
 pub(crate) fn announced(
     (uid, text): (&str, &str),
-    (calendar, series): (&ICalendar, &Series<'_>),
+    series: &Series<'_>,
     (owner, now): (&str, i64),
 ) -> Option<Entry> {
-    if series.kind != Kind::Event || calendar.components.is_empty() {
+    if series.kind != Kind::Event {
         return None;
     }
     let text = with_answer(text, None);
@@ -26,8 +26,10 @@ pub(crate) fn announced(
     let stamp = series.version().1;
     let of = About { uid, owner, stamp };
     let event = series.undated(of)?;
-    let mut imported = Imported::new(&text, Kind::Event);
-    owner.clone_into(&mut imported.owner);
+    let imported = Imported {
+        owner: owner.to_owned(),
+        ..Imported::new(&text, Kind::Event)
+    };
     let state = State::Imported(Box::new(imported));
     Some(Entry {
         state,
@@ -45,6 +47,21 @@ pub(crate) fn is_own(held: &Entry) -> bool {
         }
         State::Accepted | State::Tentative | State::Cancelled | State::Invited { .. } => false,
     }
+}
+
+/// The entry of an object that was changed, if it can still be stored.
+pub(crate) fn entry_of(
+    text: &str,
+    uid: &str,
+    (owner, now): (&str, i64),
+) -> Result<Entry, CalendarError> {
+    let read = (text.len() <= limits::OBJECT_BYTES).then(|| Imported::read(text, owner, now).ok());
+    let entry = read.flatten().and_then(|it| it.entry(uid, None));
+    entry.ok_or_else(apart)
+}
+
+pub(crate) fn absent() -> CalendarError {
+    refused("This event isn't in your calendar.")
 }
 
 pub(crate) fn apart() -> CalendarError {

@@ -354,9 +354,14 @@ fn check_end(start: &Moment, end: Moment) -> Result<Moment, CalendarError> {
     Ok(end)
 }
 
+/// Whether a text can be an address or an identifier.
+pub(crate) fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.len() <= limits::UID_BYTES && !text.contains(char::is_control)
+}
+
 /// Refuses a UID that is empty, too long, or holds control characters.
 pub(crate) fn check_uid(uid: String) -> Result<String, CalendarError> {
-    if uid.is_empty() || uid.len() > limits::UID_BYTES || uid.contains(char::is_control) {
+    if !is_name(&uid) {
         return Err(CalendarError::refused(
             Reason::BadIdentifier,
             "An identifier has 1 to 255 bytes and no control characters.",

@@ -214,11 +214,7 @@ struct Object<'a> {
 
 impl<'a> Object<'a> {
     fn of(calendar: &'a ICalendar, imported: &Imported) -> Result<Self, CalendarError> {
-        let root = calendar.components.first();
-        let all = root.into_iter().flat_map(|root| &root.component_ids);
-        let all = all.filter_map(|id| calendar.components.get(*id as usize));
-        let all = all.filter(|it| it.component_type != Component::VTimezone);
-        let events = all.enumerate();
+        let events = view::numbered(calendar);
         let events = events.filter(|(_, it)| it.component_type == Component::VEvent);
         let is_master =
             |(_, it): &(usize, &ICalendarComponent)| !it.has_property(&Property::RecurrenceId);

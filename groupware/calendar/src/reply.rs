@@ -5,10 +5,10 @@ use std::sync::Arc;
 use calcard::icalendar::ICalendarProperty as Property;
 
 use crate::imported::view::{self, Series};
-use crate::itip::{announced, apart, is_own, refused, with_answer};
+use crate::itip::{absent, announced, entry_of, is_own, refused, with_answer};
+use crate::json::is_name;
 use crate::mailbox::{self, Changes};
-use crate::object::Imported;
-use crate::{Answer, Attendee, CalendarError, Context, Decision, Entry, limits};
+use crate::{Answer, Attendee, CalendarError, Context, Decision, Entry};
 use groupware_recurrence::values::text;
 
 /// An attendee's answer.
@@ -26,21 +26,18 @@ impl Reply {
     pub(crate) fn read(uid: &str, object: &str, owner: &str, now: i64) -> Option<Self> {
         let calendar = view::parse(object).ok()?;
         let series = Series::of(&calendar);
-        let entry = announced((uid, object), (&calendar, &series), (owner, now))?;
+        let entry = announced((uid, object), &series, (owner, now))?;
         let [component] = &series.components[..] else {
             return None;
         };
         let mut all = component.properties(&Property::Attendee);
         let mut attendee = view::attendee(all.next()?).filter(|_| all.next().is_none())?;
-        let is_address = |it: &String| {
-            it.len() <= limits::UID_BYTES && !it.is_empty() && !it.contains(char::is_control)
-        };
-        if attendee.status == Answer::NeedsAction || !is_address(&attendee.email) {
+        if attendee.status == Answer::NeedsAction || !is_name(&attendee.email) {
             return None;
         }
         let is_delegated = attendee.status == Answer::Delegated;
         let to = attendee.delegated_to.take();
-        attendee.delegated_to = to.filter(|to| is_delegated && is_address(to));
+        attendee.delegated_to = to.filter(|to| is_delegated && is_name(to));
         Some(Self {
             entry,
             comment: text(component, &Property::Comment).map(str::to_owned),
@@ -74,7 +71,7 @@ impl Reply {
     /// # Errors
     /// 400 with the reason, where the answer can't be recorded.
     pub fn recorded<'e>(&self, held: Option<&'e Entry>) -> Result<&'e Attendee, CalendarError> {
-        let held = held.ok_or_else(|| refused("This event isn't in your calendar."))?;
+        let held = held.ok_or_else(absent)?;
         if !is_own(held) {
             return Err(refused(
                 "Somebody else organizes this event: answers are recorded by its organizer.",
@@ -106,10 +103,7 @@ impl Reply {
             let word = answer.as_str().to_ascii_uppercase();
             let said = (&*self.attendee.email, &*word);
             let text = with_answer(there.original(), Some(said));
-            let text = Some(text).filter(|text| text.len() <= limits::OBJECT_BYTES);
-            let anew = text.and_then(|text| Imported::read(&text, &there.owner, now).ok());
-            let entry = anew.and_then(|anew| anew.entry(&self.entry.event.uid, None));
-            return entry.ok_or_else(apart);
+            return entry_of(&text, &self.entry.event.uid, (&there.owner, now));
         }
         let mut entry = held.clone();
         let mut all = Arc::make_mut(&mut entry.event).attendees.iter_mut();
@@ -128,16 +122,13 @@ impl Reply {
 /// 400 where it can't be recorded; the store's.
 pub fn record_reply(context: &Context<'_>, reply: &Reply) -> Result<Decision, CalendarError> {
     let uid = &*reply.entry.event.uid;
-    let held = mailbox::load(context.snapshot, context.mailbox, uid)?;
-    reply.recorded(held.as_ref().map(|held| &held.entry))?;
-    let entry = held
-        .as_ref()
-        .map(|held| reply.recorded_in(&held.entry, context.now));
-    let entry = entry.transpose()?;
+    let held = mailbox::load(context.snapshot, context.mailbox, uid)?.ok_or_else(absent)?;
+    reply.recorded(Some(&held.entry))?;
+    let entry = reply.recorded_in(&held.entry, context.now)?;
     let mut changes = Changes::default();
-    changes.replace(context.mailbox, uid, held.as_ref(), entry.as_ref());
+    changes.replace(context.mailbox, uid, Some(&held), Some(&entry));
     Ok(Decision {
         batch: changes.into_batch(),
-        entry,
+        entry: Some(entry),
     })
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use groupware_mail::numbering::{self, Unnumbered};
 use groupware_mail::{
@@ -55,7 +54,7 @@ pub async fn change_in(
     (caller, mailbox): (&Caller, &str),
     decide: impl Fn(&Context<'_>) -> Result<Decision, MailError>,
 ) -> Result<Option<Unid>, ChangeError<MailError>> {
-    let round = Round::new(service, service.now_us(), service.uptime());
+    let round = Round::new(service);
     let outcome = change_once(service, (caller, mailbox), &round, &decide).await?;
     Ok(outcome.made)
 }
@@ -83,7 +82,7 @@ pub async fn change_in_slices(
     decide: impl Fn(&Context<'_>) -> Result<Decision, MailError> + Send + Sync + 'static,
 ) -> Result<(), ChangeError<MailError>> {
     let at = (owner.caller(), owner.mailbox());
-    let round = Round::new(service, service.now_us(), service.uptime());
+    let round = Round::new(service);
     if !change_once(service, at, &round, &decide).await?.more {
         return Ok(());
     }
@@ -99,7 +98,7 @@ fn all_slices(
 ) -> Result<(), ChangeError<MailError>> {
     let mut lost = 0;
     for _ in 0..BATCHES {
-        let round = Round::new(service, service.now_us(), service.uptime());
+        let round = Round::new(service);
         let read = |snapshot: &dyn Snapshot| round.decide(service, at, snapshot, &decide);
         let decided = service.store().read(read).map_err(ChangeError::Decided)?;
         let (batch, Outcome { more, .. }) = decided;
@@ -128,7 +127,7 @@ pub async fn change_with_message(
     bytes: usize,
     decide: impl Fn(&Context<'_>) -> Result<Decision, MailError> + Send + Sync + 'static,
 ) -> Result<Option<Unid>, ChangeError<MailError>> {
-    let round = Arc::new(Round::new(service, service.now_us(), service.uptime()));
+    let round = Arc::new(Round::new(service));
     let is_large = bytes as u64 > limits::LARGE_BYTES;
     let outcome = change_by_size(service, (caller, mailbox), (&round, is_large), decide).await?;
     Ok(outcome.made)
@@ -167,7 +166,7 @@ pub async fn deliver(
     let is_large = bytes as u64 > limits::LARGE_BYTES;
     let sent = service.work(caller, is_large, sent).await;
     let delivery = Delivery::new(mailbox, sent, service.random_bits());
-    let mut round = Round::new(service, service.now_us(), service.uptime());
+    let mut round = Round::new(service);
     round.delivery = Some(delivery);
     let round = Arc::new(round);
     let under_way = service.deliveries.begin(delivery);
@@ -312,11 +311,11 @@ struct Outcome {
 }
 
 impl Round {
-    fn new(service: &Service, now_us: i64, uptime: Duration) -> Self {
+    fn new(service: &Service) -> Self {
         Self {
-            now_us,
+            now_us: service.now_us(),
             ids: Ids::from_random(service.random_bits()),
-            look: Look::new(uptime),
+            look: Look::new(service.uptime()),
             full: Mutex::default(),
             delivery: None,
             has_tried: AtomicBool::new(false),

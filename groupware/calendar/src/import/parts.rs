@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use calcard::icalendar::{ICalendar, ICalendarComponentType as Component};
+use calcard::icalendar::ICalendar;
 use groupware_proto_ical::split;
 
 use crate::imported::view::{self, Series};
@@ -54,19 +54,15 @@ struct Newest {
 /// The newest component of each instance; `None` if one is no instance.
 fn newest(calendar: &ICalendar) -> Option<Newest> {
     let series = Series::of(calendar);
-    let root = calendar.components.first()?;
-    let all = root.component_ids.iter();
-    let all = all.filter_map(|id| calendar.components.get(*id as usize));
-    let all = all.filter(|it| it.component_type != Component::VTimezone);
     let (mut newest, mut of) = (BTreeMap::new(), 0);
-    for component in all {
+    for (number, component) in view::numbered(calendar) {
         let instance = series.instance(component)?;
         let version = series.version_of(component);
-        let known = newest.entry(instance).or_insert((version, of));
+        let known = newest.entry(instance).or_insert((version, number));
         if version > known.0 {
-            *known = (version, of);
+            *known = (version, number);
         }
-        of += 1;
+        of = number + 1;
     }
     let stay = newest.into_values().map(|(_, number)| number).collect();
     Some(Newest { stay, of })

@@ -52,6 +52,15 @@ pub(crate) struct Series<'a> {
     pub(super) ranges: BTreeMap<i64, &'a ICalendarComponent>,
 }
 
+/// The components of an object but its time zones, with the numbers that `edited` knows them by.
+pub(crate) fn numbered(calendar: &ICalendar) -> impl Iterator<Item = (usize, &ICalendarComponent)> {
+    let root = calendar.components.first();
+    let ids = root.into_iter().flat_map(|root| &root.component_ids);
+    let all = ids.filter_map(|id| calendar.components.get(*id as usize));
+    let all = all.filter(|it| it.component_type != Component::VTimezone);
+    all.enumerate()
+}
+
 /// When an event begins and ends.
 pub(crate) type Times = (Moment, Moment);
 
@@ -294,14 +303,12 @@ impl<'a> Series<'a> {
     pub(crate) fn event(&self, of: About<'_>, times: Option<Span>) -> Option<Event> {
         let main = self.main()?;
         let Some(span) = times else {
-            let stamp = Moment::Utc(time::utc(of.stamp));
-            let times = match (self.times(main), self.kind) {
-                (Some(times), _) => times,
+            return match (self.times(main), self.kind) {
+                (Some(times), _) => Some(self.read(of, main, times)),
                 // No event is without a beginning.
-                (None, Kind::Event) => return None,
-                (None, _) => (stamp.clone(), stamp),
+                (None, Kind::Event) => None,
+                (None, _) => self.undated(of),
             };
-            return Some(self.read(of, main, times));
         };
         let component = self.component_of(span.id)?;
         let (start, end) = self.times(component)?;

@@ -232,7 +232,7 @@ pub(crate) fn when(entry: &Entry, zone: &Zone) -> String {
 }
 
 /// A person's name with the address behind it.
-fn name(display: Option<&str>, email: &str) -> Markup {
+pub(crate) fn name(display: Option<&str>, email: &str) -> Markup {
     html! {
         @match display.filter(|name| !name.trim().is_empty()) {
             Some(name) => { bdi { (name) } " " span.address { "<" bdi { (email) } ">" } },
@@ -241,16 +241,29 @@ fn name(display: Option<&str>, email: &str) -> Markup {
     }
 }
 
+/// What an answer says.
+pub(crate) fn words(answer: Answer) -> &'static str {
+    match answer {
+        Answer::NeedsAction => "no answer yet",
+        Answer::Accepted => "comes",
+        Answer::Declined => "doesn't come",
+        Answer::Tentative => "may come",
+        Answer::Delegated => "sends somebody else",
+    }
+}
+
 fn attendee(person: &Attendee, entry: &Entry) -> Markup {
     // Those of an event from elsewhere are told by its organizer.
     let is_untold = person.user.is_none() && entry.imported().is_none();
-    let (class, answer) = match person.status {
-        Answer::NeedsAction if is_untold => ("open", "not told: no user here"),
-        Answer::NeedsAction => ("open", "no answer yet"),
-        Answer::Accepted => ("yes", "comes"),
-        Answer::Declined => ("no", "doesn't come"),
-        Answer::Tentative => ("maybe", "may come"),
-        Answer::Delegated => ("no", "sends somebody else"),
+    let class = match person.status {
+        Answer::NeedsAction => "open",
+        Answer::Accepted => "yes",
+        Answer::Declined | Answer::Delegated => "no",
+        Answer::Tentative => "maybe",
+    };
+    let answer = match person.status {
+        Answer::NeedsAction if is_untold => "not told: no user here",
+        status => words(status),
     };
     html! {
         li {

@@ -2,8 +2,8 @@
 //! for what the recipient can do about it.
 
 use groupware_calendar::{
-    self as calendar, Answer, CalendarError, Cancellation, Entry, MailInvitation, MailMessage,
-    Reply, State as Stand,
+    self as calendar, CalendarError, Cancellation, Entry, MailInvitation, MailMessage, Reply,
+    State as Stand,
 };
 use groupware_mail::Part;
 use groupware_service::Service;
@@ -16,7 +16,7 @@ use crate::agenda;
 use crate::error::PageError;
 use crate::layout;
 use crate::links::links;
-use crate::meeting::{facts, when};
+use crate::meeting::{facts, name, when, words};
 use crate::visitor::SignedIn;
 
 /// The largest part that is read.
@@ -148,7 +148,7 @@ fn cancellation(
                 }
                 @let possible = [
                     choices.can_remove.then_some(("remove", "Remove from calendar")),
-                    choices.can_mark.then_some(("mark", "Mark as cancelled")),
+                    (!choices.is_marked).then_some(("mark", "Mark as cancelled")),
                 ];
                 @let possible: Vec<_> = possible.into_iter().flatten().collect();
                 @if !possible.is_empty() { (buttons(visitor, action, "Your copy", &possible)) }
@@ -166,12 +166,7 @@ fn reply(visitor: &SignedIn, reply: &Reply, held: Option<&Entry>, action: &str) 
     html! {
         h2 { (foreign(agenda::title(shown))) }
         p {
-            strong {
-                @match attendee.display_name.as_deref().filter(|name| !name.trim().is_empty()) {
-                    Some(name) => { (foreign(name)) " " span.address { "<" (foreign(&attendee.email)) ">" } },
-                    None => (foreign(&attendee.email)),
-                }
-            }
+            strong { (name(attendee.display_name.as_deref(), &attendee.email)) }
             " " (words(attendee.status))
             @if let Some(other) = &attendee.delegated_to { ": " (foreign(other)) }
             "."
@@ -214,15 +209,5 @@ fn described<'e>(sent: &'e Entry, held: Option<&'e Entry>) -> &'e Entry {
     match agenda::is_dated(sent) {
         true => sent,
         false => held.unwrap_or(sent),
-    }
-}
-
-fn words(answer: Answer) -> &'static str {
-    match answer {
-        Answer::NeedsAction => "has not answered",
-        Answer::Accepted => "comes",
-        Answer::Declined => "doesn't come",
-        Answer::Tentative => "may come",
-        Answer::Delegated => "sends somebody else",
     }
 }
