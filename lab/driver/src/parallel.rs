@@ -36,16 +36,16 @@ struct Over<C: Client> {
 type Sending<'a, C> = Pin<Box<dyn Future<Output = Over<C>> + 'a>>;
 
 /// What came of all of them so far.
+#[derive(Default)]
 struct Sum {
     went: Went,
-    well: bool,
     /// When the time of the first counts from.
     from: Option<Nanos>,
-    /// The first failure, in the order of the file.
-    failure: Option<(usize, ErrorClass)>,
+    /// The first failure.
+    failure: Option<ErrorClass>,
     /// Whether there was nothing to send one for.
     skips: bool,
-    /// When the last ended.
+    /// When the last ended, of those that were sent.
     at: Nanos,
     /// Whether one had an answer, if not a good one.
     answered: bool,
@@ -54,19 +54,15 @@ struct Sum {
 }
 
 impl Sum {
-    fn fail(&mut self, number: usize, class: Option<ErrorClass>) {
-        self.well = false;
+    /// One was not sent, or failed in this way.
+    fn fail(&mut self, class: Option<ErrorClass>) {
+        self.failure = self.failure.or(class);
         self.skips |= class.is_none();
-        let earlier = |class| match self.failure {
-            Some((other, _)) if other < number => self.failure,
-            _ => Some((number, class)),
-        };
-        self.failure = class.map_or(self.failure, earlier);
     }
 
-    fn add(&mut self, number: usize, went: &Requested, at: Nanos) {
+    fn add(&mut self, went: &Requested, at: Nanos) {
         if !went.well {
-            self.fail(number, went.class);
+            self.fail(went.class);
         }
         self.went.timed_out |= went.timed_out();
         let Some(from) = went.from else { return };
@@ -92,16 +88,7 @@ impl<C: Client> Shared<C> {
         let from = due.planned.unwrap_or(due.meant);
         self.transactions.due(life.user.place, from);
         let all = parallel.all(&life.user.scope);
-        let mut sum = Sum {
-            went: Went::default(),
-            well: true,
-            from: None,
-            failure: None,
-            skips: false,
-            at: life.state.at,
-            answered: false,
-            unanswered: 0,
-        };
+        let mut sum = Sum::default();
         let mut ready = self.made(life, (index, parallel), &all, &mut sum);
         let step_of = |number: usize| index + all[number].0.counts_as;
         let queue = ready.iter().map(|one| (step_of(one.number), from));
@@ -129,7 +116,7 @@ impl<C: Client> Shared<C> {
             let Some(over) = under_way.next().await else {
                 break;
             };
-            sum.add(over.number, &over.went, over.life.state.at);
+            sum.add(&over.went, over.life.state.at);
             if let Some(class) = over.went.class {
                 self.transactions.failed(life.user.place, class);
             }
@@ -185,11 +172,11 @@ impl<C: Client> Shared<C> {
                     },
                 }),
                 Err(Unmade::Empty) => {
-                    sum.fail(number, None);
+                    sum.fail(None);
                     self.recorder.borrow_mut().skipped(self.clock.nanos(), step);
                 }
                 Err(Unmade::Failed(detail)) => {
-                    sum.fail(number, Some(ErrorClass::Check));
+                    sum.fail(Some(ErrorClass::Check));
                     let now = self.clock.nanos();
                     self.recorder.borrow_mut().unmade(now, step, detail);
                 }
@@ -255,11 +242,10 @@ impl<C: Client> Shared<C> {
 
     /// Goes on as after one request that is over when all of these are.
     fn sum_up(&self, life: &mut Life<C>, sum: &Sum, due: Due) {
-        let class = sum.failure.map(|(_, class)| class);
         let ended = Ended {
             at: sum.went.sent.then_some(sum.at),
-            well: sum.well,
-            class: class.filter(|_| !sum.answered),
+            well: sum.failure.is_none() && !sum.skips,
+            class: sum.failure.filter(|_| !sum.answered),
             next: Next::Over,
         };
         if !sum.answered {
@@ -270,7 +256,7 @@ impl<C: Client> Shared<C> {
         }
         life.state.take(&ended, due, self.failure_pause);
         let user = life.user.place;
-        self.transactions.ended(user, sum.from, class);
+        self.transactions.ended(user, sum.from, sum.failure);
         if sum.skips {
             self.transactions.ended(user, None, None);
         }

@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::time::Duration;
 
 use lab_workload::{
-    Chance, Control, ForEach, Measure, Parallel, Retry, Session, Slot, Step, UserScope, Visitor,
-    Wait, Workload,
+    Chance, Control, ForEach, Measure, Parallel, Retry, Round, Session, Slot, Step, UserScope,
+    Visitor, Wait, Workload,
 };
 
 use lab_client::RequestId;
@@ -31,17 +31,6 @@ pub(crate) struct Bracket {
     pub(crate) level: usize,
     pub(crate) steps: Range<usize>,
     pub(crate) each: Round,
-}
-
-/// What has a transaction of its own each time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Round {
-    /// The session.
-    Session,
-    /// A round of the group around its steps.
-    Group,
-    /// A round of its step.
-    Step,
 }
 
 /// One step.
@@ -72,15 +61,6 @@ impl ScriptStep {
 }
 
 impl Script {
-    /// The most requests of a user at once in its parallel steps; 0 where it has none.
-    pub(crate) fn at_once(&self) -> usize {
-        let parallel = self
-            .session
-            .iter()
-            .filter_map(|step| step.parallel.as_ref());
-        parallel.map(|parallel| parallel.at_once).max().unwrap_or(0)
-    }
-
     /// The most transactions within each other.
     pub(crate) fn transaction_depth(&self) -> usize {
         let levels = self.transactions.iter().map(|one| one.level + 1);
@@ -127,11 +107,7 @@ fn brackets(session: &Session) -> Vec<Bracket> {
         brackets.push(Bracket {
             level: brackets.iter().filter(holds).count(),
             steps: one.steps.clone(),
-            each: match (one.in_step, one.in_group) {
-                (true, _) => Round::Step,
-                (false, true) => Round::Group,
-                (false, false) => Round::Session,
-            },
+            each: one.each,
         });
     }
     brackets

@@ -5,10 +5,9 @@ use std::future::Future;
 use std::ops::Range;
 
 use lab_workload::timing::SessionChoice;
-use lab_workload::{Control, Template, Visitor};
+use lab_workload::{Control, Round, Template, Visitor};
 
 use crate::client::Client;
-use crate::script::Round;
 use crate::user::{Due, Ended, Life, Next, Sending, Shared, User, Waiting};
 use lab_client::time::Nanos;
 use lab_client::{ErrorClass, Exchange, FailedRequest, RequestId};

@@ -196,6 +196,7 @@ impl Worker {
         if open {
             crowd.pool.lock().add(self.number, mine.clone().count());
         }
+        let at_once = drive.workload.most_at_once() as usize;
         let shared = Rc::new(Shared {
             client,
             drive: Arc::clone(drive),
@@ -214,12 +215,9 @@ impl Worker {
             population: crowd.place,
             failure_pause: nanos(drive.limits.failure_pause),
             timeout_ends_step: drive.limits.timeout_ends_step,
-            beside: Beside::new(mine.clone().count(), crowd.script.at_once()),
-            under_way: vec![
-                Cell::default();
-                Beside::<C>::places(mine.clone().count(), crowd.script.at_once())
-            ]
-            .into(),
+            beside: Beside::new(mine.clone().count(), at_once),
+            under_way: vec![Cell::default(); Beside::<C>::places(mine.clone().count(), at_once)]
+                .into(),
             open,
             pool: crowd.pool.clone(),
             worker: self.number,

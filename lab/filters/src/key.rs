@@ -68,15 +68,16 @@ impl KeyKind {
                 .map(|_| Self::Rsa)
                 .map_err(|_| SHORT_RSA.to_owned()),
             Ok(PrivateKeyDer::Pkcs8(der)) => of_pkcs8(der.secret_pkcs8_der()),
-            Ok(_) => Err(
-                "holds an EC key in a form that is not PKCS #8: openssl pkcs8 -topk8 -nocrypt -in key.pem"
-                    .to_owned(),
-            ),
+            Ok(_) => Err(format!(
+                "holds an EC key in a form that is not PKCS #8: {TO_PKCS8}"
+            )),
             Err(_) => Err(no_key(label)),
         }
     }
 }
 
+/// What brings a key into the form PKCS #8.
+pub(crate) const TO_PKCS8: &str = "openssl pkcs8 -topk8 -nocrypt -in key.pem";
 const SHORT_RSA: &str = "holds no RSA key of 2048 bits or more that is whole";
 
 /// What PEM holds that is no private key, by the label of its first section.

@@ -1,5 +1,6 @@
 //! Names of people and cities, and words, from lists of 512 each: data that looks like data. All of it is made up.
 
+use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 /// Most words of a text.
@@ -46,12 +47,16 @@ impl Person {
                 Self::LastName.push(bits, out);
             }
             Self::Email => {
-                let first = pick(&FIRST_NAMES, bits()).to_ascii_lowercase();
-                let last = pick(&LAST_NAMES, bits()).to_ascii_lowercase();
+                let start = out.len();
+                out.push_str(pick(&FIRST_NAMES, bits()));
+                out.push('.');
+                out.push_str(pick(&LAST_NAMES, bits()));
+                out[start..].make_ascii_lowercase();
                 let rest = bits();
                 let domain = DOMAINS[(rest % DOMAINS.len() as u64) as usize];
                 let number = (rest >> 32) % 1_000;
-                out.push_str(&format!("{first}.{last}{number}@{domain}"));
+                // Writing to a string can't fail.
+                let _ = write!(out, "{number}@{domain}");
             }
         }
     }

@@ -17,6 +17,7 @@ use rustls_pki_types::pem::PemObject;
 use serde_json::{Map, Value};
 
 use crate::hash::{Hash, hmac};
+use crate::key::{KeyKind, TO_PKCS8};
 
 /// How it is called.
 pub(crate) const USAGE: &str =
@@ -151,7 +152,7 @@ fn read(algorithm: &str, key: &[u8]) -> Result<Key, String> {
         let pair = match private_key(algorithm, key)? {
             PrivateKeyDer::Pkcs1(der) => RsaKeyPair::from_der(der.secret_pkcs1_der()),
             PrivateKeyDer::Pkcs8(der) => RsaKeyPair::from_pkcs8(der.secret_pkcs8_der()),
-            _ => return Err(needs(algorithm, "an RSA key")),
+            _ => return Err(needs(algorithm, KeyKind::Rsa.name())),
         };
         return pair
             .map(|pair| Key::Rsa(pair, encoding))
@@ -162,21 +163,21 @@ fn read(algorithm: &str, key: &[u8]) -> Result<Key, String> {
             algorithm,
             key,
             &ECDSA_P256_SHA256_FIXED_SIGNING,
-            "an EC key on P-256",
+            KeyKind::P256.name(),
         ),
         "ES384" => curve(
             algorithm,
             key,
             &ECDSA_P384_SHA384_FIXED_SIGNING,
-            "an EC key on P-384",
+            KeyKind::P384.name(),
         ),
         "EdDSA" => match private_key(algorithm, key)? {
             PrivateKeyDer::Pkcs8(der) => {
                 Ed25519KeyPair::from_pkcs8_maybe_unchecked(der.secret_pkcs8_der())
                     .map(Key::Ed)
-                    .map_err(|_| needs(algorithm, "an Ed25519 key"))
+                    .map_err(|_| needs(algorithm, KeyKind::Ed25519.name()))
             }
-            _ => Err(needs(algorithm, "an Ed25519 key")),
+            _ => Err(needs(algorithm, KeyKind::Ed25519.name())),
         },
         _ => Err(format!(
             "there is no algorithm `{algorithm}` for tokens: it is one of {}",
@@ -193,7 +194,7 @@ fn curve(
 ) -> Result<Key, String> {
     let PrivateKeyDer::Pkcs8(der) = private_key(algorithm, key)? else {
         return Err(format!(
-            "{}, in the form PKCS #8: openssl pkcs8 -topk8 -nocrypt -in key.pem",
+            "{}, in the form PKCS #8: {TO_PKCS8}",
             needs(algorithm, wanted)
         ));
     };

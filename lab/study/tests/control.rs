@@ -1,26 +1,13 @@
 //! What depends on the answers: conditions as they are told, faults of conditions, loops, and retries,
 //! and what a plan says of them.
 
-use crate::faults::{Fault, STUDY, WORKLOAD, load, snapshot};
+use crate::faults::{self, Fault, STUDY, WORKLOAD, load, snapshot};
 use lab_prediction::{Span, predict};
-use lab_study::load_workload;
 use lab_workload::template::Symbols;
 use lab_workload::{LoadKind, LoadSpec, Message, Template, User, UserScope, Workload};
 
-struct One(String);
-
-impl lab_study::Files for One {
-    fn read(&self, _: &str) -> Result<Vec<u8>, std::io::Error> {
-        Ok(self.0.clone().into_bytes())
-    }
-}
-
 fn workload(steps: &str) -> Workload {
-    let text = format!("workload: w\nsession:\n  steps:\n{steps}");
-    match load_workload("w.yaml", &One(text)) {
-        Ok(workload) => workload,
-        Err(error) => panic!("{error}: {:?}", error.problems()),
-    }
+    faults::workload(format!("workload: w\nsession:\n  steps:\n{steps}"))
 }
 
 const CAPTURES: &str = "    - step: s\n      request: GET /\n      capture: { list: \"$[*]\", empty: \

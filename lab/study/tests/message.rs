@@ -9,19 +9,13 @@ use lab_workload::timing::{SessionChoice, TimingStream};
 use lab_workload::{Body, CaptureSource, Message, Piece, Request, Template, User, UserScope};
 use proptest::prelude::*;
 
+use crate::faults::One;
+
 struct Folder;
 
 impl Files for Folder {
     fn read(&self, path: &str) -> std::io::Result<Vec<u8>> {
         std::fs::read(path)
-    }
-}
-
-struct One(String);
-
-impl Files for One {
-    fn read(&self, _: &str) -> std::io::Result<Vec<u8>> {
-        Ok(self.0.clone().into_bytes())
     }
 }
 

@@ -1,26 +1,17 @@
 //! Requests that go out at the same time: what a file says of them, what a plan knows, and what can't be said.
 
 use lab_prediction::{Prediction, predict};
-use lab_study::{LoadError, load_workload};
-use lab_workload::{ForEach, LoadSpec, Parallel, Sends, Transaction, Workload};
+use lab_study::load_workload;
+use lab_workload::{ForEach, LoadSpec, Parallel, Round, Sends, Transaction, Workload};
 
-use crate::faults::{Fault, STUDY, WORKLOAD, load, snapshot};
+use crate::faults::{self, Fault, One, STUDY, WORKLOAD, load, snapshot};
 
-struct One(String);
-
-impl lab_study::Files for One {
-    fn read(&self, _: &str) -> Result<Vec<u8>, std::io::Error> {
-        Ok(self.0.clone().into_bytes())
-    }
-}
-
-fn read(steps: &str) -> Result<Workload, LoadError> {
-    let text = format!("workload: w\nsession:\n  pace: 10s\n  steps:\n{steps}");
-    load_workload("w.yaml", &One(text))
+fn written(steps: &str) -> String {
+    format!("workload: w\nsession:\n  pace: 10s\n  steps:\n{steps}")
 }
 
 fn workload(steps: &str) -> Workload {
-    read(steps).unwrap_or_else(|error| panic!("{error}: {:?}", error.problems()))
+    faults::workload(written(steps))
 }
 
 const PAGE: &str = r#"    - step: Page
@@ -74,8 +65,7 @@ fn a_page_has_its_requests_and_the_names_that_count_them() {
     let transaction = Transaction {
         name: "Page".to_owned(),
         steps: 0..1,
-        in_group: false,
-        in_step: true,
+        each: Round::Step,
     };
     assert_eq!(session.transactions, [transaction]);
 }
@@ -123,7 +113,8 @@ fn a_plan_counts_each_name_and_what_a_list_may_add() {
 #[test]
 fn too_many_are_refused_and_a_word_in_a_text_is_no_use() {
     let many = vec!["GET /a"; 101].join(", ");
-    let error = read(&format!("    - {{ step: P, parallel: [{many}] }}\n")).unwrap_err();
+    let text = written(&format!("    - {{ step: P, parallel: [{many}] }}\n"));
+    let error = load_workload("w.yaml", &One(text)).unwrap_err();
     let problem = &error.problems()[0];
     assert_eq!(
         problem.message,

@@ -1,24 +1,11 @@
 //! What users share: how it is read, and what is wrong with it.
 
-use lab_study::{LoadError, load_workload};
 use lab_workload::{SharedKind, Workload};
 
-use crate::faults::{Fault, STUDY, WORKLOAD, load, snapshot};
-
-struct One(String);
-
-impl lab_study::Files for One {
-    fn read(&self, _: &str) -> Result<Vec<u8>, std::io::Error> {
-        Ok(self.0.clone().into_bytes())
-    }
-}
-
-fn read(text: &str) -> Result<Workload, LoadError> {
-    load_workload("w.yaml", &One(format!("workload: w\n{text}")))
-}
+use crate::faults::{self, Fault, STUDY, WORKLOAD, load, snapshot};
 
 fn workload(text: &str) -> Workload {
-    read(text).unwrap_or_else(|error| panic!("{error}: {:?}", error.problems()))
+    faults::workload(format!("workload: w\n{text}"))
 }
 
 #[test]

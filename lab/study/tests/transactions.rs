@@ -2,34 +2,19 @@
 
 use std::ops::Range;
 
-use lab_study::{LoadError, load_workload};
-use lab_workload::{Transaction, Workload};
+use lab_workload::{Round, Transaction, Workload};
 
-use crate::faults::{Fault, STUDY, WORKLOAD, load, snapshot};
-
-struct One(String);
-
-impl lab_study::Files for One {
-    fn read(&self, _: &str) -> Result<Vec<u8>, std::io::Error> {
-        Ok(self.0.clone().into_bytes())
-    }
-}
-
-fn read(steps: &str) -> Result<Workload, LoadError> {
-    let text = format!("workload: w\nsession:\n  steps:\n{steps}");
-    load_workload("w.yaml", &One(text))
-}
+use crate::faults::{self, Fault, STUDY, WORKLOAD, load, snapshot};
 
 fn workload(steps: &str) -> Workload {
-    read(steps).unwrap_or_else(|error| panic!("{error}: {:?}", error.problems()))
+    faults::workload(format!("workload: w\nsession:\n  steps:\n{steps}"))
 }
 
-fn transaction(name: &str, steps: Range<usize>, in_group: bool) -> Transaction {
+fn transaction(name: &str, steps: Range<usize>, each: Round) -> Transaction {
     Transaction {
         name: name.to_owned(),
         steps,
-        in_group,
-        in_step: false,
+        each,
     }
 }
 
@@ -54,9 +39,9 @@ fn transactions_nest_and_hold_choices_and_groups() {
     assert_eq!(
         session.transactions,
         [
-            transaction("Visit", 1..6, false),
-            transaction("Transfer", 3..5, false),
-            transaction("Poll", 5..6, true),
+            transaction("Visit", 1..6, Round::Session),
+            transaction("Transfer", 3..5, Round::Session),
+            transaction("Poll", 5..6, Round::Group),
         ]
     );
     assert_eq!(session.groups.len(), 1);
@@ -77,7 +62,10 @@ fn a_workload_keeps_its_transactions_on_the_way_to_generators() {
     let json = serde_json::to_string(&message).unwrap();
     let back: lab_workload::Message = serde_json::from_str(&json).unwrap();
     let back = back.workload().unwrap();
-    assert_eq!(back.session.transactions, [transaction("A", 0..1, false)]);
+    assert_eq!(
+        back.session.transactions,
+        [transaction("A", 0..1, Round::Session)]
+    );
 }
 
 #[test]

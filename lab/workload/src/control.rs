@@ -44,11 +44,22 @@ pub struct Transaction {
     pub name: String,
     /// By their places in the session; not empty, and within another transaction or apart from it.
     pub steps: Range<usize>,
-    /// Whether it is a part of each round of the [`Group`] around its steps: then each round has one.
-    pub in_group: bool,
-    /// Whether each round of its step has one: of a step some of whose requests go out at the same time.
+    /// What has one each time.
     #[serde(default)]
-    pub in_step: bool,
+    pub each: Round,
+}
+
+/// What has a transaction of its own each time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Round {
+    /// The session.
+    #[default]
+    Session,
+    /// A round of the [`Group`] around its steps.
+    Group,
+    /// A round of its step: of a step some of whose requests go out at the same time.
+    Step,
 }
 
 /// The name of the transaction that spans a whole session.

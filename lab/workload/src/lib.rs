@@ -42,7 +42,7 @@ mod windows;
 pub use attached::{Attached, MAX_ATTACHED_BYTES};
 pub use capture::{Capture, CaptureSource, Pattern, PatternError};
 pub use control::{
-    Control, Group, MAX_TRANSACTION_LEVELS, Retry, SESSION, Transaction, Until, Visitor,
+    Control, Group, MAX_TRANSACTION_LEVELS, Retry, Round, SESSION, Transaction, Until, Visitor,
 };
 pub use data::{Bytes, Data, Each, Table, TableError};
 pub use expectation::{Comparison, Expectation, JsonState};

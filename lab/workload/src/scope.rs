@@ -320,18 +320,15 @@ impl UserScope {
         i64::try_from(number).map_err(|_| format!("the counter `{counter}` is at its end"))
     }
 
-    /// Whether there is a key of this name.
-    pub(crate) fn has_key(&self, name: &str) -> bool {
-        self.given.key(name).is_some()
+    /// The key of this name, if there is one.
+    pub(crate) fn named_key(&self, name: &str) -> Option<Result<Vec<u8>, String>> {
+        Some(self.given.key(name)?.bytes().map(Cow::into_owned))
     }
 
-    /// The named key.
+    /// The key of this name.
     pub(crate) fn key(&self, name: &str) -> Result<Vec<u8>, String> {
-        let key = self
-            .given
-            .key(name)
-            .ok_or_else(|| format!("there is no key `{name}`"))?;
-        key.bytes().map(Cow::into_owned)
+        let key = self.named_key(name);
+        key.unwrap_or_else(|| Err(format!("there is no key `{name}`")))
     }
 
     /// Begins a session that arrived, by its number: from now on its own stream makes the choices.

@@ -68,7 +68,7 @@ impl Request {
     pub fn names(&self, variable: &str) -> bool {
         let mut found = false;
         let mut look = |template: &Template| {
-            found |= template.has_word(variable);
+            found |= template.names(variable);
             Ok::<(), Infallible>(())
         };
         let looked = self.try_map(&mut look);

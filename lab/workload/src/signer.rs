@@ -117,8 +117,8 @@ impl Signer {
 /// The key that a signature names; `None` where its text is the key itself.
 fn named_key(sign: &Sign<Template>, scope: &UserScope) -> Result<Option<Vec<u8>>, RenderError> {
     let name = sign.key().and_then(|(key, ..)| key.as_literal());
-    let key = name.filter(|name| scope.has_key(name));
-    key.map(|name| scope.key(name).map_err(failed)).transpose()
+    let key = name.and_then(|name| scope.named_key(name));
+    key.transpose().map_err(failed)
 }
 
 /// A text of the user's own stream that no other request has.

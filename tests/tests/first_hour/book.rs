@@ -1,12 +1,10 @@
 //! The book's examples of workloads, each gone through by a user against a server that answers as they say.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use plimsoll_tests::{program, repository};
+use plimsoll_tests::{program, repository, web};
 
 const JSON: &str = "application/json";
 const HTML: &str = "text/html";
@@ -79,43 +77,14 @@ fn answer(method: &str, path: &str) -> Answer {
     }
 }
 
-/// Answers on a connection until it ends.
-fn serve(stream: &TcpStream) -> Option<()> {
-    let (mut input, mut output) = (BufReader::new(stream), stream);
-    loop {
-        let mut head: Vec<String> = Vec::new();
-        while head.last().is_none_or(|line| !line.trim().is_empty()) {
-            let mut line = String::new();
-            input.read_line(&mut line).ok().filter(|n| *n > 0)?;
-            head.push(line.to_lowercase());
-        }
-        let length = head
-            .iter()
-            .find_map(|line| line.strip_prefix("content-length:"));
-        let length = length.map_or(0, |text| text.trim().parse().expect("a length"));
-        std::io::copy(&mut input.by_ref().take(length), &mut std::io::sink()).ok()?;
-        let mut words = head[0].split([' ', '?']);
-        let method = words.next()?.to_uppercase();
-        let (status, kind, more, body) = answer(&method, words.next()?);
-        let size = body.len();
-        let head = format!(
-            "HTTP/1.1 {status} As said\r\nContent-Type: {kind}\r\nContent-Length: {size}\r\n{more}\r\n"
-        );
-        output.write_all(head.as_bytes()).ok()?;
-        output.write_all(body.as_bytes()).ok()?;
-    }
-}
-
 /// A server as long as the test runs.
 fn server() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("an address");
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            std::thread::spawn(move || serve(&stream));
-        }
+    let port = web::serve(|request| {
+        let (status, kind, more, body) = answer(request.method(), request.target().0);
+        let head = format!("{status} As said\r\nContent-Type: {kind}\r\n{more}");
+        (head.trim_end().to_owned(), body.to_owned())
     });
-    format!("http://{address}")
+    format!("http://127.0.0.1:{port}")
 }
 
 /// The workloads over HTTP on a page of the book. Those of steps alone become whole ones.

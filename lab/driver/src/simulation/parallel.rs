@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lab_client::ErrorClass;
 use lab_counts::TransactionWindow;
-use lab_workload::{LoadKind, Parallel, Retry, Step, Transaction, Wait};
+use lab_workload::{LoadKind, Parallel, Retry, Round, Step, Transaction, Wait};
 
 use super::drive::workload;
 use super::{Answer, Received, Told, drive, histogram, ms, simulate, step};
@@ -34,8 +34,7 @@ fn page(before: usize, pictures: usize, names: usize, at_once: u32) -> Drive {
     workload(&mut drive).session.transactions = vec![Transaction {
         name: "Page".to_owned(),
         steps: 0..1,
-        in_group: false,
-        in_step: true,
+        each: Round::Step,
     }];
     drive
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lab_client::ErrorClass;
 use lab_counts::TransactionWindow;
-use lab_workload::{LoadKind, Retry, Transaction, Wait};
+use lab_workload::{LoadKind, Retry, Round, Transaction, Wait};
 
 use super::drive::workload;
 use super::{Answer, Told, drive, histogram, ms, simulate, step};
@@ -14,13 +14,12 @@ use crate::drive::Drive;
 const THINKS: Wait = Wait::Constant(Duration::from_millis(10));
 
 fn transaction(drive: &mut Drive, name: &str, steps: Range<usize>) {
-    let (name, in_group) = (name.to_owned(), false);
+    let name = name.to_owned();
     let all = &mut workload(drive).session.transactions;
     all.push(Transaction {
         name,
         steps,
-        in_group,
-        in_step: false,
+        each: Round::Session,
     });
 }
 

@@ -152,7 +152,7 @@ impl Rehearsal {
         let outbox = Outbox { worker: 0, queue };
         let steps = script.session.len();
         let (users, depth) = (drive.users as usize, script.transaction_depth());
-        let at_once = script.at_once();
+        let at_once = drive.workload.most_at_once() as usize;
         let recorder = Recorder::new((1, steps + 1), outbox.clone(), emptied);
         let shared = Rc::new(Shared {
             client,

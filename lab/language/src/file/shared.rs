@@ -13,7 +13,8 @@ use crate::node::Node;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct SharedFile {
-    /// Numbers, each of which one request gets, over all generators: `{ from: 1 }`. `next('order_no')` is the next one.
+    /// A counter: each of its numbers goes to one request only, across all generators. `{ from: 1 }` says where it
+    /// begins; `next('order_no')` takes the next number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) counter: Option<At<CounterFile>>,
 }

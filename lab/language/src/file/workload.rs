@@ -131,8 +131,8 @@ pub(crate) struct SessionFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) visitor: Option<At<Scalar>>,
-    /// Whether the seed is to fix all that is sent: `true` makes the time of day, and signatures that have it or a
-    /// random part, an error. `false` unless said.
+    /// Whether everything sent must follow from the seed: `true` makes the time of day, numbers of counters, and
+    /// signatures that contain the time or a random part errors. `false` unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<bool>")]
     pub(crate) repeatable: Option<At<Scalar>>,

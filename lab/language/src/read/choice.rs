@@ -1,7 +1,7 @@
 //! Steps that only a part of the sessions does: shares, and choices by weight, flattened to a list
 //! of steps that each know their part of a draw.
 
-use lab_workload::{Chance, MAX_TRANSACTION_LEVELS};
+use lab_workload::{Chance, MAX_TRANSACTION_LEVELS, Round};
 
 use super::request::Compiler;
 
@@ -25,8 +25,8 @@ pub(super) struct Around<'f> {
     pub(super) chance: Option<Chance>,
     /// The group that it is in, where that has a condition or a loop.
     pub(super) group: Option<&'f At<StepFile>>,
-    /// The transactions that it is a part of, outer ones first, each with whether it is a part of `group`'s rounds.
-    pub(super) transactions: Vec<(&'f At<StepFile>, bool)>,
+    /// The transactions that it is a part of, outer ones first, each with what has one each time.
+    pub(super) transactions: Vec<(&'f At<StepFile>, Round)>,
 }
 
 impl Around<'_> {
@@ -207,8 +207,11 @@ fn members<'f>(
             let message = format!("transactions stand {MAX_TRANSACTION_LEVELS} deep at most");
             return note(&name.span, &message, "leave one of them out", compiler);
         }
-        let in_group = around.group.is_some();
-        around.transactions.push((file, in_group));
+        let each = match around.group {
+            Some(_) => Round::Group,
+            None => Round::Session,
+        };
+        around.transactions.push((file, each));
     }
     entries(&steps.value, &around, draws, compiler)
 }

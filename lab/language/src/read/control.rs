@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use lab_workload::{Control, Group, Retry, SESSION, Template, Transaction, Until, Visitor, Wait};
+use lab_workload::{
+    Control, Group, Retry, Round, SESSION, Template, Transaction, Until, Visitor, Wait,
+};
 
 use super::choice::Flat;
 use super::request::Compiler;
@@ -118,7 +120,7 @@ pub(super) fn transactions(steps: &[Flat], compiler: &mut Compiler) -> Option<Ve
     let mut found: Vec<(Transaction, &At<StepFile>)> = Vec::new();
     let mut good = true;
     for (at, step) in steps.iter().enumerate() {
-        for (file, in_group) in &step.around.transactions {
+        for (file, each) in &step.around.transactions {
             let known = found.iter_mut().find(|(_, of)| std::ptr::eq(*of, *file));
             if let Some((transaction, _)) = known {
                 transaction.steps.end = at + 1;
@@ -136,8 +138,7 @@ pub(super) fn transactions(steps: &[Flat], compiler: &mut Compiler) -> Option<Ve
             let transaction = Transaction {
                 name: text,
                 steps: at..at + 1,
-                in_group: *in_group,
-                in_step: false,
+                each: *each,
             };
             found.push((transaction, file));
         }
@@ -163,8 +164,7 @@ pub(super) fn transactions(steps: &[Flat], compiler: &mut Compiler) -> Option<Ve
         let transaction = Transaction {
             name: text,
             steps: at..at + 1,
-            in_group: false,
-            in_step: true,
+            each: Round::Step,
         };
         found.push((transaction, step.file));
     }

@@ -7,6 +7,7 @@ use lab_workload::Bytes;
 use crate::error::{LoadError, Problem, Problems};
 use crate::file::{At, Decode, Scalar};
 use crate::node::{self, Node, Value};
+use crate::source::Span;
 
 /// Where files are read from. Paths use `/` and may begin with `..`.
 pub trait Files {
@@ -183,6 +184,34 @@ pub fn first_file(
     let near = paths.iter().find_map(|place| near_file(place, files));
     let near = near.map(|near| near.replace(".workload.yaml", ""));
     problem.help = near.or_else(|| Some(format!("looked for {}", paths.join(" and "))));
+    problems.push(problem);
+    None
+}
+
+/// Longest value that the environment gives.
+const MAX_GIVEN: usize = 64 * 1024;
+
+/// The value of an environment variable, if that is told; `None` when a problem was noted.
+pub(super) fn environment(
+    name: &str,
+    place: impl FnOnce() -> Span,
+    files: &dyn Files,
+    problems: &mut Problems,
+) -> Option<Option<String>> {
+    let problem = match files.environment(name) {
+        Environment::Untold => return Some(None),
+        Environment::Set(value) if value.len() <= MAX_GIVEN => return Some(Some(value)),
+        Environment::Set(_) => {
+            let message =
+                format!("the environment variable `{name}` has more than {MAX_GIVEN} bytes");
+            place().problem(message, "asked for here")
+        }
+        Environment::Unset => {
+            let message = format!("the environment variable `{name}` is not set");
+            let help = format!("set it for this command: `{name}=… plimsoll run …`");
+            place().problem(message, "asked for here").help(help)
+        }
+    };
     problems.push(problem);
     None
 }

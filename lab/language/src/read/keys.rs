@@ -3,9 +3,9 @@
 use lab_workload::template::is_environment_name;
 use lab_workload::{Encoding, Key, KeySource};
 
-use super::files::{Environment, Files, open, read_all};
+use super::files::{Files, environment, open, read_all};
 use super::names::unknown_name;
-use crate::error::{Problem, Problems};
+use crate::error::Problems;
 use crate::file::{At, KeyFile, Scalar, WorkloadFile};
 
 /// Longest key.
@@ -68,7 +68,7 @@ fn one(name: &str, key: &At<KeyFile>, files: &dyn Files, problems: &mut Problems
                     .push(problem.help("a key's value stands in no file: `{ secret: API_KEY }`"));
                 return None;
             }
-            let value = environment(secret, &variable, files, problems)?;
+            let value = environment(&variable, || secret.span.first_line(), files, problems)?;
             (secret, KeySource::Secret(variable), value)
         }
         _ => {
@@ -119,31 +119,4 @@ fn text(file: &At<Scalar>, files: &dyn Files, problems: &mut Problems) -> Option
         problems.push(file.span.first_line().problem(message, "named here"));
     })
     .ok()
-}
-
-/// The value of a key's variable, if that is told.
-fn environment(
-    at: &At<Scalar>,
-    variable: &str,
-    files: &dyn Files,
-    problems: &mut Problems,
-) -> Option<Option<String>> {
-    let place = at.span.first_line();
-    let problem: Problem = match files.environment(variable) {
-        Environment::Untold => return Some(None),
-        Environment::Set(value) if value.len() <= MAX_KEY_BYTES => return Some(Some(value)),
-        Environment::Set(_) => {
-            let message = format!(
-                "the environment variable `{variable}` has more than {MAX_KEY_BYTES} bytes"
-            );
-            place.problem(message, "asked for here")
-        }
-        Environment::Unset => {
-            let message = format!("the environment variable `{variable}` is not set");
-            let help = format!("set it for this command: `{variable}=… plimsoll run …`");
-            place.problem(message, "asked for here").help(help)
-        }
-    };
-    problems.push(problem);
-    None
 }

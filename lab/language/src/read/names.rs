@@ -5,6 +5,8 @@ use lab_workload::Level;
 use crate::error::Problems;
 use crate::file::{At, Scalar};
 use crate::nearest::one_of;
+use crate::node::Node;
+use crate::source::Span;
 
 /// "there is no X `name`", with the nearest or all right names.
 pub fn unknown_name(what: &str, name: &str, choices: &[&str]) -> (String, String) {
@@ -53,5 +55,20 @@ pub fn switch(at: Option<&At<Scalar>>, problems: &mut Problems) -> bool {
             problems.push(span.first_line().problem(message, "here"));
             false
         }
+    }
+}
+
+/// Where a file calls one of these functions with this name first.
+pub(super) fn called_at(root: &Node, name: &str, functions: &[&str]) -> Span {
+    let file = &root.span.file;
+    let called = |at: &usize| {
+        let before = file.text[..*at].trim_end_matches(['\'', '"', ' ']);
+        let call = before.strip_suffix('(').unwrap_or_default();
+        functions.iter().any(|function| call.ends_with(function))
+    };
+    let found = file.text.match_indices(name).map(|(at, _)| at).find(called);
+    match found {
+        Some(at) => Span::new(file, at..at + name.len()),
+        None => root.span.first_line(),
     }
 }

@@ -2,13 +2,12 @@
 
 use lab_workload::{SharedKind, SharedState, Workload};
 
-use super::names::unknown_name;
+use super::names::{called_at, unknown_name};
 use super::request::Compiler;
 use super::variable;
 use crate::error::Problems;
 use crate::file::{At, SharedFile, Table};
 use crate::node::Node;
-use crate::source::Span;
 use crate::units;
 
 /// Most things that users of a workload share.
@@ -60,8 +59,8 @@ fn kind(file: &At<SharedFile>, compiler: &mut Compiler) -> Option<SharedKind> {
     Some(SharedKind::Counter { from })
 }
 
-/// Notes counters that templates take numbers of, and that there are not; and those that users take once, before they
-/// are anywhere. False when a problem was noted.
+/// Notes a problem where a template takes a number of a counter that doesn't exist, or where a variable of `user:` takes
+/// one. False when a problem was noted.
 pub(super) fn check_counters(root: &Node, workload: &Workload, problems: &mut Problems) -> bool {
     let counters = workload.shared.iter().map(|one| match one.kind {
         SharedKind::Counter { .. } => one.name.as_str(),
@@ -74,7 +73,7 @@ pub(super) fn check_counters(root: &Node, workload: &Workload, problems: &mut Pr
     if let Some(name) = of_users.first() {
         let message = "a variable of `user:` takes no number of a counter";
         let help = "users come by their own numbers: `index`; take the counter's in a step";
-        let problem = called_at(root, name).problem(message, "taken here");
+        let problem = called_at(root, name, &["next"]).problem(message, "taken here");
         problems.push(problem.help(help));
         return false;
     }
@@ -88,21 +87,7 @@ pub(super) fn check_counters(root: &Node, workload: &Workload, problems: &mut Pr
         help =
             format!("say what users share: `shared: {{ {name}: {{ counter: {{ from: 1 }} }} }}`");
     }
-    let problem = called_at(root, name).problem(message, "taken here");
+    let problem = called_at(root, name, &["next"]).problem(message, "taken here");
     problems.push(problem.help(help));
     false
-}
-
-/// Where a file takes a number of a counter first.
-fn called_at(root: &Node, name: &str) -> Span {
-    let file = &root.span.file;
-    let called = |at: &usize| {
-        let before = file.text[..*at].trim_end_matches(['\'', '"', ' ']);
-        before.ends_with("next(")
-    };
-    let found = file.text.match_indices(name).map(|(at, _)| at).find(called);
-    match found {
-        Some(at) => Span::new(file, at..at + name.len()),
-        None => root.span.first_line(),
-    }
 }

@@ -10,8 +10,8 @@ use lab_workload::{
 };
 
 use super::choice;
-use super::files::{Environment, Files, decode};
-use super::names::{check_short_name, level, switch};
+use super::files::{Files, decode, environment};
+use super::names::{called_at, check_short_name, level, switch};
 use super::request::Compiler;
 use super::{
     attached, control, data, descriptors, keys, measure, parallel, schema, shared, steps, variable,
@@ -19,7 +19,6 @@ use super::{
 use crate::error::{LoadError, Problems};
 use crate::file::{At, ProbeFile, Scalar, Table, TransferFile, WorkloadFile};
 use crate::node::Node;
-use crate::source::Span;
 use crate::text_error::TextError;
 use crate::units;
 use lab_workload::Parameters as Cell;
@@ -29,8 +28,6 @@ const MAX_BODY: u64 = 1 << 40;
 const MAX_TRANSFER: u64 = 1 << 40;
 /// Most users that a load can have.
 const MAX_USERS: u64 = 1_000_000;
-/// Longest value that the environment gives.
-const MAX_GIVEN: usize = 64 * 1024;
 
 /// What was read for a workload besides its own file.
 #[derive(Clone, Copy)]
@@ -251,41 +248,12 @@ fn given(
     let mut names: Vec<String> = given.asked().map(|asked| asked.name.clone()).collect();
     names.dedup();
     for name in names {
-        match files.environment(&name) {
-            Environment::Set(value) if value.len() <= MAX_GIVEN => given.set(&name, &value),
-            Environment::Set(_) => {
-                let message =
-                    format!("the environment variable `{name}` has more than {MAX_GIVEN} bytes");
-                problems.push(asked_at(root, &name).problem(message, "asked for here"));
-            }
-            Environment::Unset => {
-                let message = format!("the environment variable `{name}` is not set");
-                problems.push(
-                    asked_at(root, &name)
-                        .problem(message, "asked for here")
-                        .help(format!(
-                            "set it for this command: `{name}=… plimsoll run …`"
-                        )),
-                );
-            }
-            Environment::Untold => {}
+        let place = || called_at(root, &name, &["env", "secret"]);
+        if let Some(Some(value)) = environment(&name, place, files, problems) {
+            given.set(&name, &value);
         }
     }
     given
-}
-
-/// Where a file asks for an environment variable first.
-fn asked_at(root: &Node, name: &str) -> Span {
-    let file = &root.span.file;
-    let asked = |at: &usize| {
-        let before = file.text[..*at].trim_end_matches(['\'', '"', ' ']);
-        before.ends_with("env(") || before.ends_with("secret(")
-    };
-    let found = file.text.match_indices(name).map(|(at, _)| at).find(asked);
-    match found {
-        Some(at) => Span::new(file, at..at + name.len()),
-        None => root.span.first_line(),
-    }
 }
 
 /// Absent is fine, present and wrong is not.

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
-use lab_study::{Files, LoadError, LoadedAny, load_any};
+use lab_study::{Files, LoadError, LoadedAny, load_any, load_workload};
+use lab_workload::Workload;
 use miette::{GraphicalReportHandler, GraphicalTheme};
 
 pub(crate) const STUDY: &str = r#"study: pages
@@ -39,6 +40,21 @@ session:
       wait: 1s..2s
       request: GET {{ take(links) }}
 "#;
+
+/// One file, whatever its name.
+pub(crate) struct One(pub(crate) String);
+
+impl Files for One {
+    fn read(&self, _: &str) -> Result<Vec<u8>, io::Error> {
+        Ok(self.0.clone().into_bytes())
+    }
+}
+
+/// The workload that a text is.
+pub(crate) fn workload(text: String) -> Workload {
+    let read = load_workload("w.yaml", &One(text));
+    read.unwrap_or_else(|error| panic!("{error}: {:?}", error.problems()))
+}
 
 pub(crate) struct Folder(BTreeMap<String, Vec<u8>>);
 

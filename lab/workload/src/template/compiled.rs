@@ -166,16 +166,9 @@ impl Template {
         &self.text
     }
 
-    /// Whether its text has this word: `body_sha256` isn't `body`.
+    /// Whether its code has this word: `body_sha256` isn't `body`, and what stands in quotes is no code.
     #[must_use]
     pub fn names(&self, word: &str) -> bool {
-        let is_of_words = |c: char| c.is_alphanumeric() || c == '_';
-        let mut words = self.text.split(|c| !is_of_words(c));
-        words.any(|one| one == word)
-    }
-
-    /// Whether its code has this word, outside of its texts.
-    pub(crate) fn has_word(&self, word: &str) -> bool {
         let words = token::words(&self.text, true);
         words.iter().any(|one| one.text == word)
     }

@@ -14,6 +14,7 @@ use minijinja::{Environment, Error, ErrorKind, Expression, State, UndefinedBehav
 
 use super::function::{self, Call, FUNCTIONS, Kind, Outcome};
 use super::profile::Profile;
+use super::token;
 use super::value::{self, Captured, Digits, bytes, claim, scalar, text, text_of_one};
 use crate::level;
 use crate::render_error::RenderError;
@@ -391,6 +392,7 @@ impl Jinja {
             source: match self {
                 Self::Expression { source, .. } | Self::Text { source, .. } => Arc::clone(source),
             },
+            is_text: self.is_text(),
         })));
         let result = self.evaluate(Value::from_dyn_object(Arc::clone(&cell)), out);
         let mut borrowed = cell.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -513,6 +515,7 @@ struct Borrowed {
     parameters: Parameters,
     condition: bool,
     source: Arc<str>,
+    is_text: bool,
 }
 
 impl Borrowed {
@@ -520,9 +523,11 @@ impl Borrowed {
     fn nothing(&mut self, slot: Slot) -> Option<Value> {
         self.empty.get_or_insert(slot);
         let name = self.scope.name(slot);
-        let called = || self.source.contains(&format!("{name}("));
-        let hides = function::find(name).is_some() && !called();
-        hides.then_some(Value::UNDEFINED)
+        function::find(name)?;
+        let words = token::words(&self.source, self.is_text);
+        let calls = |at: usize| words[at].text == name && token::mark(&words, at + 1, "(");
+        let is_called = (0..words.len()).any(calls);
+        (!is_called).then_some(Value::UNDEFINED)
     }
 
     /// A variable in a condition: numbers and switches are what they read as, and lists may be empty.

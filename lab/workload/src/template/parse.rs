@@ -215,9 +215,9 @@ impl Parser<'_> {
         }
         let is_of_user = self.language == Language::Request;
         let tokens = tokens(&self.text[range.clone()]);
-        self.check_calls(&tokens, range.start)?;
-        let plain = is_of_user.then(|| plain(source, self.symbols)).flatten();
+        let plain = is_of_user.then(|| plain(&tokens, self.symbols)).flatten();
         if let Some(expression) = plain {
+            self.check_calls(&tokens, range.start)?;
             never_works(&format!("`{source}`"), range, constant::plain(&expression))?;
             return Ok(Piece::Plain {
                 source: source.into(),
@@ -302,8 +302,11 @@ impl Parser<'_> {
             return Ok(());
         }
         keyed::check(tokens, start, self.symbols.keys)?;
+        if !self.symbols.is_repeatable {
+            return Ok(());
+        }
         let moment = (0..tokens.len()).find_map(|at| unseeded::moment(tokens, at));
-        let Some((at, message, help)) = moment.filter(|_| self.symbols.is_repeatable) else {
+        let Some((at, message, help)) = moment else {
             return Ok(());
         };
         Err(error(

@@ -11,17 +11,16 @@ use super::function::{self, Call, Kind};
 use super::piece::{Filtered, Plain};
 use super::profile::Profile;
 use super::symbols::Symbols;
-use super::token::{Token, TokenKind, expect, mark, tokens};
+use super::token::{Token, TokenKind, expect, mark};
 use crate::level::Level;
 
 /// Deepest nesting of calls and parentheses; deeper ones go to minijinja, which has a limit.
 const MAX_DEPTH: usize = 8;
 
 /// The expression, if it is one that needs no minijinja.
-pub(super) fn plain(source: &str, symbols: Symbols<'_>) -> Option<Plain> {
-    let tokens = tokens(source);
+pub(super) fn plain(tokens: &[Token], symbols: Symbols<'_>) -> Option<Plain> {
     let mut words = Words {
-        tokens: &tokens,
+        tokens,
         at: 0,
         symbols,
     };
