@@ -268,7 +268,7 @@ fn signatures_of_sign_are_accepted_also_after_retries_and_redirects() {
     let path = folder.path();
     let study = "signatures.study.yaml";
     let (planned, _) = plimsoll(path, &["plan", study], KEY);
-    let line = "not fixed by the seed (time of day, random signatures): By hmac, File by hmac, By AWS, Moved\n";
+    let line = "not fixed by the seed (time of day, random signatures, what users share): By hmac, File by hmac, By AWS, Moved\n";
     assert!(planned.contains(line), "{planned}");
     let signed = result(path, study, "run", KEY);
     let (good, bad) = counts(&signed);
@@ -304,7 +304,8 @@ fn signed_requests_are_accepted_and_the_steps_of_the_moment_are_named() {
     let folder = folder("signed", WORKLOAD);
     let (path, study) = (folder.path(), "signed.study.yaml");
     let (planned, _) = plimsoll(path, &["plan", study], KEY);
-    let line = "not fixed by the seed (time of day, random signatures): Pay, Read\n";
+    let line =
+        "not fixed by the seed (time of day, random signatures, what users share): Pay, Read\n";
     assert!(planned.contains(line), "{planned}");
     let errors = |out: &str, key: &str| {
         let result = result(path, study, out, key);

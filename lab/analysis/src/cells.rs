@@ -8,9 +8,9 @@ use lab_trial::as_f64;
 
 use crate::model::{
     Arrivals, Attempt, Attempts, CellSummary, Counters, Estimate, Measure, MeasureAnalysis,
-    MeasureSummary, PopulationAnalysis, PopulationSummary, ProbeCounts, StageAnalysis,
-    StageSummary, StepAnalysis, StepSummary, TagAnalysis, TagSummary, Times, TimesSummary,
-    TransactionSummary, TrialAnalysis, Verdict,
+    MeasureSummary, PopulationAnalysis, PopulationSummary, ProbeCounts, QueueAnalysis,
+    QueueSummary, StageAnalysis, StageSummary, StepAnalysis, StepSummary, TagAnalysis, TagSummary,
+    Times, TimesSummary, TransactionSummary, TrialAnalysis, Verdict,
 };
 use crate::published::transfer;
 use crate::repeated;
@@ -108,6 +108,7 @@ fn cell_summary(
         populations: populations(&valid),
         tags: tags(&valid),
         named_transactions: transactions(&valid),
+        queues: queues(&valid),
         measures: measures(&valid),
         probe_ms: (!probes.is_empty()).then(|| times(probes)),
         probe: probe(&valid),
@@ -249,6 +250,26 @@ fn transactions(valid: &[&TrialAnalysis]) -> Vec<TransactionSummary> {
     };
     let names = names.into_iter().flatten();
     names.map(|one| summary(&one.name)).collect()
+}
+
+/// Trials of a cell share the same.
+fn queues(valid: &[&TrialAnalysis]) -> Vec<QueueSummary> {
+    let first = valid.first().map_or(&[][..], |trial| &trial.queues);
+    let summary = |(at, queue): (usize, &QueueAnalysis)| {
+        let all = valid.iter().filter_map(|trial| trial.queues.get(at));
+        QueueSummary {
+            name: queue.name.clone(),
+            is_pool: queue.is_pool,
+            puts: all.clone().map(|one| one.puts).sum(),
+            takes: all.clone().map(|one| one.takes).sum(),
+            dropped: all.clone().map(|one| one.dropped).sum(),
+            missed: all.clone().map(|one| one.missed).sum(),
+            length: all.clone().map(|one| one.length).max().unwrap_or(0),
+            longest: all.clone().map(|one| one.longest).max().unwrap_or(0),
+            queue_wait_ms: times(all.map(|one| one.queue_wait_ms)),
+        }
+    };
+    first.iter().enumerate().map(summary).collect()
 }
 
 /// Trials of a cell measure the same.

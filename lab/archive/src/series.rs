@@ -88,6 +88,10 @@ pub enum Kind {
     FirstEvent,
     /// Of each further event what it took after the one before.
     BetweenEvents,
+    /// How long a user waited for what a step takes from a queue: no part of a request.
+    QueueWait,
+    /// How long a user waited for a row of a pool before a session that begins with a step.
+    LeaseWait,
 }
 
 /// What stands in the place of an outcome in tags of measures.
@@ -103,6 +107,9 @@ impl Kind {
         Self::Wait,
         Self::Receive,
     ];
+
+    /// The waits for what users share.
+    pub const SHARED: [Self; 2] = [Self::QueueWait, Self::LeaseWait];
 
     /// The times of events, of requests that listen for them.
     pub const EVENTS: [Self; 2] = [Self::FirstEvent, Self::BetweenEvents];
@@ -121,6 +128,8 @@ impl Kind {
             Self::Receive => "receive",
             Self::FirstEvent => "first_event",
             Self::BetweenEvents => "between_events",
+            Self::QueueWait => "queue_wait",
+            Self::LeaseWait => "lease_wait",
         }
     }
 }
@@ -191,7 +200,8 @@ fn parse(tag: &str) -> Option<Series> {
     let known = [Kind::Response, Kind::Service]
         .into_iter()
         .chain(Kind::PHASES)
-        .chain(Kind::EVENTS);
+        .chain(Kind::EVENTS)
+        .chain(Kind::SHARED);
     let kind = known.into_iter().find(|known| known.name() == kind)?;
     Some(Series::Step {
         step: step.parse().ok()?,
@@ -232,6 +242,7 @@ mod tests {
                     .into_iter()
                     .chain(Kind::PHASES)
                     .chain(Kind::EVENTS)
+                    .chain(Kind::SHARED)
                 {
                     let series = Series::Step {
                         step,

@@ -37,6 +37,12 @@ pub(crate) fn write(writer: &mut TrialWriter, window: &Window) -> Result<(), Arc
         for (kind, histogram) in Kind::EVENTS.into_iter().zip(&times.events) {
             writer.histogram(series(Outcome::Ok, kind), start, end, histogram)?;
         }
+        for (kind, histogram) in Kind::SHARED
+            .into_iter()
+            .zip([&times.queue_wait, &times.lease_wait])
+        {
+            writer.histogram(series(Outcome::Ok, kind), start, end, histogram)?;
+        }
         for (place, histogram) in (0u16..).zip(&times.measures) {
             let series = Series::Measure {
                 step: number,

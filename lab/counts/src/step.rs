@@ -60,6 +60,21 @@ pub struct StepCounts {
     /// Steps skipped because a list was empty.
     #[serde(skip_serializing_if = "is_zero")]
     pub skipped: u64,
+    /// Entries put into a queue that users share.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub puts: u64,
+    /// Entries dropped because the queue was full.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub put_dropped: u64,
+    /// Entries taken from a queue.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub takes: u64,
+    /// Those of `skipped` for which nothing came in time.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub take_missed: u64,
+    /// Rows of a pool that sessions got which begin with this step.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub leases: u64,
     /// Waits done.
     #[serde(skip_serializing_if = "is_zero")]
     pub waits: u64,
@@ -133,6 +148,11 @@ impl AddAssign<&StepCounts> for StepCounts {
             pause_us,
             cut_off,
             skipped,
+            puts,
+            put_dropped,
+            takes,
+            take_missed,
+            leases,
             waits,
             wait_sum_us,
             bytes,
@@ -152,6 +172,11 @@ impl AddAssign<&StepCounts> for StepCounts {
         self.pause_us += pause_us;
         self.cut_off += cut_off;
         self.skipped += skipped;
+        self.puts += puts;
+        self.put_dropped += put_dropped;
+        self.takes += takes;
+        self.take_missed += take_missed;
+        self.leases += leases;
         self.waits += waits;
         self.wait_sum_us += wait_sum_us;
     }
@@ -176,6 +201,10 @@ pub struct StepTimes {
     /// Of requests that listen for events, failed ones included: how long the first event took, from where the
     /// response time would count, and how long each further one took after the one before.
     pub events: [Hist; EVENTS],
+    /// How long users waited for what the step takes from a queue, those included that had not to wait.
+    pub queue_wait: Hist,
+    /// How long users waited for a row of a pool before a session that begins with this step, likewise.
+    pub lease_wait: Hist,
     /// Numbers that responses contain, in thousandths, in the order of the step's measures, up to the last one
     /// that has a value.
     pub measures: Vec<Hist>,
@@ -198,9 +227,11 @@ impl StepTimes {
             unanswered,
             phases,
             events,
+            queue_wait,
+            lease_wait,
             measures,
         } = self;
-        for hist in [ok, service, error, unanswered] {
+        for hist in [ok, service, error, unanswered, queue_wait, lease_wait] {
             hist.reset();
         }
         phases.iter_mut().for_each(Hist::reset);
@@ -218,8 +249,12 @@ impl AddAssign<&StepTimes> for StepTimes {
             unanswered,
             phases,
             events,
+            queue_wait,
+            lease_wait,
             measures,
         } = other;
+        add(&mut self.queue_wait, queue_wait);
+        add(&mut self.lease_wait, lease_wait);
         add(&mut self.ok, ok);
         add(&mut self.service, service);
         add(&mut self.error, error);
@@ -285,7 +320,8 @@ mod tests {
     fn counts() -> StepCounts {
         let json = r#"{"ok":1,"errors":{"reset":2},"hops":3,"retried":{"timeout":4},"turned_away":5,
             "unanswered":6,"redirects":7,"retries":8,"retry_wait_us":9,"pauses":10,"pause_us":11,
-            "cut_off":12,"skipped":13,"waits":14,"wait_sum_us":15,"bytes":16,"plain_bytes":17}"#;
+            "cut_off":12,"skipped":13,"waits":14,"wait_sum_us":15,"bytes":16,"plain_bytes":17,
+            "puts":18,"put_dropped":19,"takes":20,"take_missed":21,"leases":22}"#;
         serde_json::from_str(json).unwrap()
     }
 
@@ -298,7 +334,7 @@ mod tests {
             serde_json::to_value(&sum).unwrap(),
         );
         let one = one.as_object().unwrap();
-        assert_eq!(one.len(), 17, "all have a number");
+        assert_eq!(one.len(), 22, "all have a number");
         for (name, value) in one {
             let (twice, value) = (&sum[name], value.clone());
             match value.as_u64() {
@@ -348,10 +384,16 @@ mod tests {
         one.times.phases[3].record(9).unwrap();
         one.times.events[1].record(9).unwrap();
         one.times.unanswered.record(9).unwrap();
+        one.times.queue_wait.record(9).unwrap();
+        one.times.lease_wait.record(9).unwrap();
         let mut sum = one.clone();
         sum += &one;
         assert_eq!((sum.times.ok.len(), sum.times.measures[1].len()), (2, 2));
         assert_eq!(sum.times.phases[3].len() + sum.times.events[1].len(), 4);
+        assert_eq!(
+            (sum.times.queue_wait.len(), sum.times.lease_wait.len()),
+            (2, 2)
+        );
         let json = serde_json::to_string(&sum).unwrap();
         assert_eq!(serde_json::from_str::<StepWindow>(&json).unwrap(), sum);
         sum.reset();

@@ -31,8 +31,9 @@ impl Counters {
     ) -> Option<Arc<Self>> {
         let mut counters: Vec<Counter> = Vec::new();
         for one in workloads.flat_map(|workload| &workload.shared) {
-            let SharedKind::Counter { from } = one.kind;
-            if counters.iter().all(|known| *known.name != *one.name) {
+            if let SharedKind::Counter { from } = one.kind
+                && counters.iter().all(|known| *known.name != *one.name)
+            {
                 counters.push(Counter {
                     name: one.name.as_str().into(),
                     from,

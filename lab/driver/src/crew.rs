@@ -20,6 +20,7 @@ use crate::error::DriverError;
 use crate::event::Window;
 use crate::mix::Mix;
 use crate::report::{Outbox, Queue};
+use crate::sharing;
 use crate::timers::Timers;
 use crate::worker::Worker;
 
@@ -53,6 +54,7 @@ impl Crew {
         make: impl Make<C>,
     ) -> Result<Self, DriverError> {
         let count = mix.first().workers();
+        sharing::validate(mix)?;
         let (ready, started) = sync_channel(count);
         let mut crew = Self {
             workers: Vec::new(),

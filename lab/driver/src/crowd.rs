@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::drive::Drive;
 use crate::load::SharedPool;
 use crate::mix::Mix;
+use crate::queues::Queues;
 use crate::script::Script;
 
 /// A population as each worker has it.
@@ -14,6 +15,8 @@ pub(crate) struct Crowd {
     pub(crate) script: Arc<Script>,
     /// Of all workers in this program.
     pub(crate) pool: SharedPool,
+    /// The queues of all populations.
+    pub(crate) queues: Queues,
     /// Its place among the populations.
     pub(crate) place: usize,
     /// Place of its session's first step among those of all populations, likewise of its setup's.
@@ -26,6 +29,8 @@ pub(crate) struct Crowd {
 /// The populations of a mix.
 pub(crate) fn crowds(mix: &Mix) -> Vec<Crowd> {
     let (mut first_step, mut first_setup, mut first_transaction) = (0, 0, 0);
+    let workloads = mix.drives().map(|drive| &*drive.workload);
+    let queues = Queues::of(workloads, mix.first().workers());
     let crowd = |(place, drive): (usize, &Arc<Drive>)| {
         let script = Script::new(&drive.workload);
         let steps = (script.session.len(), script.setup.len());
@@ -34,6 +39,7 @@ pub(crate) fn crowds(mix: &Mix) -> Vec<Crowd> {
             drive: Arc::clone(drive),
             script: Arc::new(script),
             pool: pool(drive),
+            queues: queues.clone(),
             place,
             first_step,
             first_setup,

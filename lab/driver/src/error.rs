@@ -11,6 +11,9 @@ pub enum DriverError {
     /// The drive contradicts itself, such as no users or a window of no length.
     #[error("this load can't be driven: {0}")]
     Drive(&'static str),
+    /// Users share something that there are too few of.
+    #[error("this load can't be driven: {0}")]
+    Shared(String),
     /// The server's name has no address.
     #[error("{base} has no address")]
     Resolve {

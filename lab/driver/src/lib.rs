@@ -25,17 +25,22 @@ mod mix;
 mod outline;
 mod parallel;
 mod part;
+mod pools;
+mod queues;
 mod recorder;
 pub mod remote;
 mod report;
 mod script;
 mod session;
+mod sharing;
 #[cfg(test)]
 mod simulation;
+mod taking;
 mod tasks;
 mod timers;
 mod transactions;
 mod user;
+mod waiters;
 mod worker;
 
 pub use background::{Background, step_back_for_good};

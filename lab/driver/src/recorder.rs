@@ -249,6 +249,40 @@ impl Recorder {
         }
     }
 
+    /// A step took an entry of a queue after so long a wait.
+    pub(crate) fn took(&mut self, now: Nanos, step: usize, waited: Nanos) {
+        if let Some(window) = self.at(now) {
+            window.steps[step].counts.takes += 1;
+            record(&mut window.steps[step].times.queue_wait, waited);
+        }
+    }
+
+    /// A step was skipped since no entry came in time.
+    pub(crate) fn missed(&mut self, now: Nanos, step: usize) {
+        if let Some(window) = self.at(now) {
+            let counts = &mut window.steps[step].counts;
+            counts.skipped += 1;
+            counts.take_missed += 1;
+        }
+    }
+
+    /// A step put an entry into a queue, or the queue was full.
+    pub(crate) fn put(&mut self, now: Nanos, step: usize, kept: bool) {
+        if let Some(window) = self.at(now) {
+            let counts = &mut window.steps[step].counts;
+            counts.puts += u64::from(kept);
+            counts.put_dropped += u64::from(!kept);
+        }
+    }
+
+    /// A session that begins with `step` has a row of a pool after so long a wait.
+    pub(crate) fn leased(&mut self, now: Nanos, step: usize, waited: Nanos) {
+        if let Some(window) = self.at(now) {
+            window.steps[step].counts.leases += 1;
+            record(&mut window.steps[step].times.lease_wait, waited);
+        }
+    }
+
     /// A loop that begins with `step` ended by its bound.
     pub(crate) fn cut_off(&mut self, now: Nanos, step: usize) {
         if let Some(window) = self.at(now) {

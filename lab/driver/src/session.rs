@@ -65,6 +65,9 @@ impl<C: Client> Shared<C> {
     )]
     pub(crate) fn cycle(&self, life: &mut Life<C>) -> impl Future<Output = ()> {
         async move {
+            if self.leases() {
+                Box::pin(self.lease(life)).await;
+            }
             self.begin_session(life);
             for (steps, control) in &self.script.blocks {
                 // Those that end here do so only now, so that a user who waits keeps nothing for it.
@@ -79,6 +82,7 @@ impl<C: Client> Shared<C> {
                 }
             }
             self.end_transactions(life, self.script.session.len(), Round::Session);
+            self.release(life);
         }
     }
 
@@ -90,6 +94,7 @@ impl<C: Client> Shared<C> {
             user.scope.renew();
         }
         user.scope.next_cycle();
+        self.set_leased(life);
         life.state.well = true;
         life.choice = SessionChoice::default();
     }
@@ -206,6 +211,7 @@ impl<C: Client> Shared<C> {
         self.begin_transactions(life, index, Round::Step);
         let (mut went, due) = self.in_turn(life, index, due).await;
         if let Some(due) = due {
+            self.rotate(life);
             let beside = Box::pin(self.parallel(life, (index, parallel), due)).await;
             went.sent |= beside.sent;
             went.timed_out |= beside.timed_out;
@@ -221,6 +227,13 @@ impl<C: Client> Shared<C> {
         let parallel = step.parallel.as_ref();
         let last = parallel.map_or(step.requests.end, |parallel| parallel.first);
         let mut went = Went::default();
+        if self.takes(index) {
+            let Some(taken) = Box::pin(self.take(life, index, due)).await else {
+                self.forget_rest(step, step.requests.start, &mut life.user.scope);
+                return (went, None);
+            };
+            due = taken;
+        }
         for request in step.requests.start..last {
             let asked = Asked {
                 request,
@@ -229,8 +242,12 @@ impl<C: Client> Shared<C> {
                 blocked: 0,
                 is_made: false,
             };
+            self.rotate(life);
             let ended = self.request(life, index, asked).await;
             went.sent |= ended.from.is_some();
+            if ended.well && request + 1 == step.requests.end {
+                self.put(life, index);
+            }
             if !ended.well || life.state.leaves() {
                 self.forget_rest(step, request, &mut life.user.scope);
                 went.timed_out = ended.timed_out();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use lab_workload::timing::{SessionChoice, TimingStream};
-use lab_workload::{Given, LoadKind, TraceContext, UserScope, Visit, Wait};
+use lab_workload::{LoadKind, TraceContext, UserScope, Visit, Wait};
 use tokio::sync::Notify;
 
 use crate::beside::Beside;
@@ -19,6 +19,7 @@ use crate::drive::Drive;
 use crate::load::{Pool, SharedPool};
 use crate::recorder::{Attempt, Events, Recorder, Sample};
 use crate::script::{Script, ScriptStep};
+use crate::sharing::Sharing;
 use crate::timers::{Timer, Timers, settable};
 use crate::transactions::Transactions;
 use lab_client::ErrorClass;
@@ -30,8 +31,8 @@ pub(crate) struct Shared<C: Client> {
     pub(crate) client: C,
     pub(crate) drive: Arc<Drive>,
     pub(crate) script: Arc<Script>,
-    /// What templates ask for: values of the environment, and numbers of the worker's counters.
-    pub(crate) given: Arc<Given>,
+    /// What its users share with others.
+    pub(crate) sharing: Sharing,
     pub(crate) timers: Timers,
     pub(crate) clock: Clock,
     /// Of all populations of the worker.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Duration;
 
+use lab_workload::LoadKind;
 use lab_workload::timing::{ArrivalStream, TimingStream};
-use lab_workload::{Given, LoadKind};
 use lab_workload::{User as Identity, UserScope};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::{Pid, gettid};
@@ -21,15 +21,16 @@ use crate::beside::Beside;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::control::Order;
-use crate::counters::{Counters, given};
 use crate::crowd::Crowd;
 use crate::drive::Drive;
 use crate::error::DriverError;
 use crate::event::Window;
 use crate::load::{run_arrivals, run_probe, run_slot, run_user};
-use crate::part::Slice;
+use crate::part::{Part, Slice};
+use crate::queues::WorkerQueues;
 use crate::recorder::Recorder;
 use crate::report::{Outbox, Report, SetupCounts};
+use crate::sharing::WorkerSharing;
 use crate::tasks::Tasks;
 use crate::timers::Timers;
 use crate::transactions::Transactions;
@@ -157,23 +158,27 @@ impl Worker {
         let recorded = (self.crowds.len(), steps + usize::from(probes));
         let recorder = Recorder::new(recorded, self.outbox.clone(), emptied);
         let (recorder, ended) = (Rc::new(RefCell::new(recorder)), Rc::default());
-        let counters = self.counters();
+        let sharing = self.sharing();
         let present = self.crowds.iter().map(|crowd| {
             let client = make(&crowd.drive, &timers)?;
-            let given = given(&crowd.drive.workload, counters.as_ref());
-            let of_worker = (&timers, &recorder, &ended, given);
+            let of_worker = (&timers, &recorder, &ended, &sharing);
             self.present(crowd, client, of_worker, steps)
         });
         let present = present.collect::<Result<_, DriverError>>()?;
         Ok((timers, present))
     }
 
-    /// The worker's part of the counters that users share.
-    fn counters(&self) -> Option<Arc<Counters>> {
-        let drive = &self.crowds.first()?.drive;
+    /// What its users share.
+    fn sharing(&self) -> WorkerSharing {
         let workloads = self.crowds.iter().map(|crowd| &*crowd.drive.workload);
-        let slice = Slice::new(&drive.part, self.number, drive.workers());
-        Counters::of(workloads, slice)
+        let (slice, queues) = match self.crowds.first() {
+            Some(Crowd { drive, queues, .. }) => (
+                Slice::new(&drive.part, self.number, drive.workers()),
+                queues.of_worker(self.number),
+            ),
+            None => (Slice::new(&Part::whole(), 0, 1), WorkerQueues::default()),
+        };
+        WorkerSharing::of(workloads, queues, slice)
     }
 
     /// A population's users on this worker, where all populations have so many steps.
@@ -181,11 +186,11 @@ impl Worker {
         &self,
         crowd: &Crowd,
         client: C,
-        (timers, recorder, ended, given): (
+        (timers, recorder, ended, sharing): (
             &Timers,
             &Rc<RefCell<Recorder>>,
             &Rc<Notify>,
-            Arc<Given>,
+            &WorkerSharing,
         ),
         steps: usize,
     ) -> Result<Present<C>, DriverError> {
@@ -201,7 +206,7 @@ impl Worker {
             client,
             drive: Arc::clone(drive),
             script: Arc::clone(&crowd.script),
-            given,
+            sharing: sharing.of_population(&drive.workload, mine.clone().count()),
             timers: timers.clone(),
             clock: self.clock,
             recorder: Rc::clone(recorder),
@@ -310,6 +315,9 @@ impl Worker {
             of.spawn_probe(&tasks);
         }
         tasks.spawn(watch_loop(Member::of(&first.shared)));
+        if !first.shared.sharing.queues.is_empty() {
+            tasks.spawn(serve_queues(Member::of(&first.shared)));
+        }
         let load = async {
             for of in present {
                 of.spawn_load(&tasks).await;
@@ -447,7 +455,7 @@ fn scope<C: Client>(shared: &Shared<C>, index: u32) -> Result<UserScope, DriverE
         index,
         detail: drive.workload.given.mask(&error.to_string()),
     })?;
-    scope.give(&shared.given);
+    scope.give(&shared.sharing.given);
     Ok(scope)
 }
 
@@ -474,6 +482,12 @@ async fn watch_loop<C: Client>(shared: Member<C>) {
             shared.recorder.borrow_mut().loop_lag(now, now - at);
         }
     }
+}
+
+/// Serves users of this worker who wait for what those of others put in, and the other way round, until the task is
+/// dropped.
+async fn serve_queues<C: Client>(shared: Member<C>) {
+    shared.sharing.queues.serve().await;
 }
 
 /// Passes a task's panic on: a user that is silently gone would be a wrong load.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use lab_analysis::format;
-use lab_plan::Side;
+use lab_plan::{SharedKind, Side, WorkloadOutline};
 use lab_study::Study;
 use lab_study::model::Threshold;
 use lab_study::plan::{LoadKind, Plan, Search, Span, Stage, Trial};
@@ -15,6 +15,27 @@ use crate::words::{cell_words, duration};
 
 /// What 80 columns leave for the words of a cell.
 const CELL_WIDTH: usize = 30;
+
+/// What users share, and among whom.
+fn shared(workload: &WorkloadOutline) -> String {
+    let mut text = String::new();
+    let kinds = [
+        (SharedKind::Counter, "counters, unique over all generators"),
+        (SharedKind::Queue, "queues, of each generator"),
+        (
+            SharedKind::Pool,
+            "pools, dealt out to the workers of all generators",
+        ),
+    ];
+    for (kind, words) in kinds {
+        let of = workload.shared.iter().filter(|one| one.kind == kind);
+        let names: Vec<String> = of.map(|one| one.name.clone()).collect();
+        if !names.is_empty() {
+            let _ = writeln!(text, "{words}: {}", format::first_few(&names));
+        }
+    }
+    text
+}
 
 /// The trials of a plan, the time and disk that they need, and their limits, at most 80 columns wide.
 #[must_use]
@@ -28,9 +49,10 @@ pub fn schedule(study: &Study, plan: &Plan, disk_bytes: u64, waits: Waits) -> St
         let steps = lab_analysis::format::first_few(unseeded);
         let _ = writeln!(
             text,
-            "not fixed by the seed (time of day, random signatures): {steps}"
+            "not fixed by the seed (time of day, random signatures, what users share): {steps}"
         );
     }
+    text.push_str(&shared(&plan.question.workload));
     if (plan.speed - 1.0).abs() > f64::EPSILON {
         let _ = writeln!(
             text,

@@ -23,8 +23,8 @@ pub use lab_prediction::{
 pub use lab_workload::{Level, LoadKind, LoadSpec, Need, Population, Spacing, Stage, Transfer};
 pub use plan::{Plan, SCHEMA, Search, Trial};
 pub use question::{
-    Cell, Factor, Order, PopulationOutline, Published, Question, SessionOutline, StepOutline,
-    TagOutline, VARIANT, WorkloadOutline,
+    Cell, Factor, Order, PopulationOutline, Published, Question, SessionOutline, SharedKind,
+    SharedOutline, StepOutline, TagOutline, VARIANT, WorkloadOutline,
 };
 pub use search_end::{HowEnded, SearchEnd};
 pub use threshold::{Comparison, Find, Threshold};

@@ -126,6 +126,9 @@ pub struct WorkloadOutline {
     /// Names of the steps whose requests the seed doesn't fix, among those of all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unseeded_steps: Vec<String>,
+    /// What users share, by name, whatever population they are of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared: Vec<SharedOutline>,
     /// With fewer users it makes no sense; 0 where it does with any, and where there are populations.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub least_users: u32,
@@ -163,6 +166,34 @@ pub struct PopulationOutline {
     /// As of [`WorkloadOutline`].
     #[serde(default, skip_serializing_if = "is_zero")]
     pub least_users: u32,
+}
+
+/// Something that users share.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SharedOutline {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub kind: SharedKind,
+    /// Names of the steps that put something in, among those of all; of a queue.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub puts: Vec<String>,
+    /// Names of the steps that take something out, likewise; of a pool those with which sessions begin that have a row to
+    /// themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub takes: Vec<String>,
+}
+
+/// What users share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SharedKind {
+    /// Numbers, each of which one request gets over all generators.
+    Counter,
+    /// Entries, in each generator for itself.
+    Queue,
+    /// Rows of a file, divided among the workers of all generators.
+    Pool,
 }
 
 /// A tag, and the steps that have it.

@@ -32,6 +32,8 @@ pub(crate) enum Case {
     Least,
     /// Every condition holds, and every loop has all its rounds.
     Most,
+    /// The same, and what steps take from queues never comes.
+    Starved,
     /// As the least, but for one of a session's blocks,
     Block(usize),
     /// or for one of its steps, and the block with this number that it is in.
@@ -46,6 +48,8 @@ pub(crate) fn cases(session: &Session) -> Vec<Case> {
         let controlled = steps.filter(|at| session.steps[*at].control.is_some());
         cases.extend(controlled.map(|at| Case::Step(at, block)));
     }
+    let takes = session.steps.iter().any(|step| step.take().is_some());
+    cases.extend(takes.then_some(Case::Starved));
     let mut sends = session.steps.iter().flat_map(Step::sends);
     if !cases.is_empty() || sends.any(|one| one.surely < one.at_most) {
         cases.extend([Case::Least, Case::Most]);
@@ -58,7 +62,7 @@ impl Case {
     pub(crate) fn rounds_of_block<T>(self, block: usize, control: Option<&Control<T>>) -> u32 {
         let most = match self {
             Self::Block(of) | Self::Step(_, of) => of == block,
-            Self::Usual | Self::Least | Self::Most => false,
+            Self::Usual | Self::Least | Self::Most | Self::Starved => false,
         };
         control.map_or(1, |control| self.rounds(control, 1, most))
     }
@@ -76,7 +80,7 @@ impl Case {
     pub(crate) fn entries(self, surely: u32, at_most: u32) -> u32 {
         match self {
             Self::Least | Self::Block(_) | Self::Step(..) => surely,
-            Self::Usual | Self::Most => at_most,
+            Self::Usual | Self::Most | Self::Starved => at_most,
         }
     }
 
@@ -84,7 +88,7 @@ impl Case {
         let once = if control.until.is_some() { 1 } else { repeat };
         match self {
             Self::Usual => once,
-            Self::Most => control.most_rounds(repeat),
+            Self::Most | Self::Starved => control.most_rounds(repeat),
             _ if most => control.most_rounds(repeat),
             _ if control.when.is_some() => 0,
             _ => once,

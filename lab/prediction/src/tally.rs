@@ -148,14 +148,20 @@ impl<'a> Tally<'a> {
             stream.pass_over(step.planned_rounds());
         }
         for round in 0..rounds {
-            let sure = planned && round < step.planned_rounds();
-            let wait = nanos(match sure {
+            let known = planned && round < step.planned_rounds();
+            // Whatever the plan knows, others may have put in nothing.
+            let sure = known && step.take().is_none();
+            let wait = nanos(match known {
                 true => stream.next_wait(&step.wait),
                 false => stream.next_unplanned(&step.wait),
             });
             now = now.saturating_add(wait);
             if now >= self.until {
                 return None;
+            }
+            if let (Some(take), Case::Starved) = (step.take(), self.case) {
+                now = now.saturating_add(nanos(take.within));
+                continue;
             }
             self.count(at, sure, wait, now);
         }

@@ -22,6 +22,7 @@ mod notesmark;
 mod number;
 mod populations;
 mod predicted;
+mod queues;
 mod source;
 mod stages;
 mod sums;

@@ -17,12 +17,13 @@ use crate::groups::Groups;
 use crate::measures::measures;
 use crate::model::{
     Arrivals, Bound, Check, CheckOutcome, Connections, Counters, ErrorExamples, Generator,
-    Lateness, MeasureAnalysis, PartCounters, Point, PopulationAnalysis, ProbeCounts, Series,
-    SlowRequest, StepAnalysis, ThresholdResult, Times, Transfer, TrialAnalysis, Verdict,
+    Lateness, MeasureAnalysis, PartCounters, Point, PopulationAnalysis, ProbeCounts, QueueAnalysis,
+    Series, SlowRequest, StepAnalysis, ThresholdResult, Times, Transfer, TrialAnalysis, Verdict,
 };
 use crate::number::as_f64;
 use crate::populations::{OfPopulation, populations};
 use crate::predicted::{self, Predicted, mean_wait_ms};
+use crate::queues::queues;
 use crate::stages::{Stage, stages};
 use crate::sums::{self, Names, StepSum, Sums, hold, p95_by_group, sum_over};
 use crate::tags::{OfTag, tags};
@@ -158,6 +159,7 @@ struct Measured<'a> {
     populations: Vec<OfPopulation>,
     tags: Vec<OfTag>,
     transactions: Transactions,
+    queues: Vec<QueueAnalysis>,
     measures: Vec<MeasureAnalysis>,
     series: Series,
     monitored: counters::Monitored,
@@ -216,6 +218,7 @@ pub fn figures(
         series: series(input, &names).map_err(merge(input))?,
         transactions: transactions(input.manifest, &names, input.data, &hold)
             .map_err(merge(input))?,
+        queues: queues(&input.study.workload, input.data, &hold).map_err(merge(input))?,
         sums,
     };
     let judged = measured.judged().map_err(merge(input))?;
@@ -361,6 +364,7 @@ impl<'a> Measured<'a> {
             populations: of_each(&self.populations),
             tags: self.tags.iter().map(OfTag::analysis).collect(),
             named_transactions: self.transactions.analysis(sums),
+            queues: self.queues,
             measures: self.measures.clone(),
             probe_ms: sums.probe.as_ref().map(Times::of),
             probe: probe(input, sums),

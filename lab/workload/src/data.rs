@@ -80,7 +80,7 @@ impl Data {
     ///
     /// # Errors
     /// In words: there is no such row, or it can't be read any more.
-    pub(crate) fn row(&self, number: u64, seed: u64, block: u32) -> Result<Vec<String>, String> {
+    pub fn row(&self, number: u64, seed: u64, block: u32) -> Result<Vec<String>, String> {
         let Some(table) = &self.table else {
             return Err(format!("{} is not here", self.file));
         };

@@ -63,6 +63,7 @@ impl<T> Step<T> {
             once: false,
             control: None,
             retry: None,
+            queued: None,
         }
     }
 }

@@ -73,7 +73,7 @@ pub use parallel::{ForEach, Parallel};
 pub use render_error::RenderError;
 pub use scope::{DEFAULT_DATES_FROM, PASSWORD, Slot, User, UserScope};
 pub use sends::Sends;
-pub use shared::{SharedKind, SharedState};
+pub use shared::{Lease, Put, Queued, SharedKind, SharedState, Take};
 pub use signer::Signer;
 pub use speech::{Call, GRPC_STATUSES, Said, SignIn, Speech, Way};
 pub use stage::{MAX_STAGES, Stage, Visit, are_sound, visits};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::model::{Body, Piece, Request, Workload};
+use crate::model::{Body, Piece, Request, Step, Workload};
 use crate::scope::Slot;
 use crate::template::{Symbols, Template, TemplateError, TemplateSource};
 
@@ -72,8 +72,12 @@ impl Message {
         let sources: Workload<TemplateSource> = serde_json::from_str(self.workload.get())?;
         let count = sources.variables.len();
         let has = |slot: &Slot| usize::from(*slot) < count;
-        let columns = sources.data.iter().flat_map(|data| &data.columns);
+        let columns = sources.rows().flat_map(|data| &data.columns);
         if !columns.map(|(_, slot)| slot).all(&has) {
+            return Err(MessageError::Variables);
+        }
+        let takes = sources.session.steps.iter().filter_map(Step::take);
+        if !takes.map(|take| &take.slot).all(&has) {
             return Err(MessageError::Variables);
         }
         let captures = sources.requests().flat_map(|request| &request.captures);

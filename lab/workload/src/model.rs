@@ -22,7 +22,7 @@ use crate::level::Parameters;
 use crate::measure::Measure;
 use crate::parallel::Parallel;
 use crate::scope::Slot;
-use crate::shared::SharedState;
+use crate::shared::{Lease, Put, Queued, SharedState, Take};
 use crate::speech::{Said, Speech};
 use crate::template::{Template, Unseeded};
 use crate::wait::{Chance, Wait, divide};
@@ -131,6 +131,9 @@ pub struct Step<T = Template> {
     /// Of a session: numbers that its answers tell.
     #[serde(default)]
     pub measures: Vec<Measure>,
+    /// Of a session: what it takes from queues that users share, and puts into them.
+    #[serde(default = "nothing", skip_serializing_if = "Option::is_none")]
+    pub queued: Option<Box<Queued<T>>>,
 }
 
 /// What an older message leaves out.
@@ -279,6 +282,9 @@ impl Workload {
             if let Some(retry) = &mut step.retry {
                 retry.wait = retry.wait.at_speed(speed);
             }
+            if let Some(take) = step.queued.as_mut().and_then(|of| of.take.as_mut()) {
+                take.within = divide(take.within, speed);
+            }
         }
         workload.session.pace = workload.session.pace.map(|pace| divide(pace, speed));
         if let Some(probe) = &mut workload.probe {
@@ -322,8 +328,17 @@ impl Workload {
                 .filter(|_| template.is_unseeded(&mut unseeded));
             slot.into_iter().for_each(|slot| unseeded.hold(slot));
         }
+        for (rows, _) in self.shared.iter().filter_map(SharedState::pool) {
+            rows.columns
+                .iter()
+                .for_each(|(_, slot)| unseeded.hold(*slot));
+        }
         let mut is_unseeded = |step: &Step| {
             let mut found = step.requests.iter().any(Request::has_signed_time);
+            if let Some(take) = step.take() {
+                unseeded.hold(take.slot);
+                found = true;
+            }
             let looked = steps(std::slice::from_ref(step), &mut |template: &Template| {
                 found |= template.is_unseeded(&mut unseeded);
                 Ok::<(), std::convert::Infallible>(())
@@ -384,6 +399,18 @@ impl<T> Session<T> {
 }
 
 impl<T> Step<T> {
+    /// What it takes from a queue before its first request.
+    #[must_use]
+    pub fn take(&self) -> Option<&Take> {
+        self.queued.as_ref()?.take.as_ref()
+    }
+
+    /// What it puts into a queue when its requests met their `expect`.
+    #[must_use]
+    pub fn put(&self) -> Option<&Put<T>> {
+        self.queued.as_ref()?.put.as_ref()
+    }
+
     /// Rounds that the plan knows of, where the step is done: of a loop the first one, of a name none.
     #[must_use]
     pub fn planned_rounds(&self) -> u32 {
@@ -398,6 +425,25 @@ impl<T> Step<T> {
 }
 
 impl<T> Workload<T> {
+    /// All rows of files that it has.
+    pub fn rows(&self) -> impl Iterator<Item = &Arc<Data>> {
+        let pools = self.shared.iter().filter_map(SharedState::pool);
+        self.data.iter().chain(pools.map(|(rows, _)| rows))
+    }
+
+    /// The same, to be changed.
+    pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut Arc<Data>> {
+        let pools = self.shared.iter_mut().filter_map(SharedState::rows_mut);
+        self.data.iter_mut().chain(pools)
+    }
+
+    /// Whether each session has a row of a pool to itself.
+    #[must_use]
+    pub fn leases(&self) -> bool {
+        let mut pools = self.shared.iter().filter_map(SharedState::pool);
+        pools.any(|(_, lease)| lease == Lease::Session)
+    }
+
     /// All requests, in this order: those of the setup, of the session, and the probe's.
     pub fn requests(&self) -> impl Iterator<Item = &Request<T>> {
         let steps = self.setup.iter().chain(&self.session.steps);
@@ -570,6 +616,7 @@ fn steps<T, U, E>(
         let requests = step.requests.iter().map(|request| request.try_map(map));
         let requests = requests.collect::<Result<_, E>>()?;
         let control = step.control.as_ref().map(|control| control.try_map(map));
+        let queued = step.queued.as_ref().map(|queued| queued.try_map(map));
         Ok(Step {
             measures: step.measures.clone(),
             name: step.name.clone(),
@@ -582,6 +629,7 @@ fn steps<T, U, E>(
             once: step.once,
             control: control.transpose()?.map(Box::new),
             retry: step.retry,
+            queued: queued.transpose()?.map(Box::new),
         })
     };
     steps.iter().map(step).collect()

@@ -168,8 +168,7 @@ impl Supply {
         kept.extend(&of_setup);
         // What something else sets is never empty for want of an answer.
         let mut given: BTreeSet<Slot> = workload
-            .data
-            .iter()
+            .rows()
             .flat_map(|data| &data.columns)
             .map(|(_, slot)| *slot)
             .collect();
@@ -183,6 +182,14 @@ impl Supply {
             let set = templates(request).flat_map(Template::sets);
             given.extend(set.map(|(slot, _)| *slot));
         }
+        given.extend(
+            workload
+                .session
+                .steps
+                .iter()
+                .filter_map(Step::take)
+                .map(|take| take.slot),
+        );
         kept.retain(|slot| !given.contains(slot));
         let steps = workload.session.steps.iter();
         let steps = steps.map(|step| step.requests.iter().map(Exchanged::by).collect());

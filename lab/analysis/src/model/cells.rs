@@ -65,6 +65,9 @@ pub struct CellSummary {
     /// The transactions that the workload names, the session first where it has several requests.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub named_transactions: Vec<TransactionSummary>,
+    /// The queues that users share, and the pools of which sessions have a row to themselves.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub queues: Vec<QueueSummary>,
     /// What answers told besides, in the order of the steps; empty where nothing is measured.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub measures: Vec<MeasureSummary>,
@@ -175,6 +178,30 @@ pub struct TransactionSummary {
     pub time_ms: TimesSummary,
     /// The same, think times included.
     pub elapsed_ms: TimesSummary,
+}
+
+/// A queue, or a pool, over the valid trials of a cell. `queue_wait_ms` are means over trials.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct QueueSummary {
+    /// Its name.
+    pub name: String,
+    /// Whether it is a pool: then only `takes` and `queue_wait_ms` count.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_pool: bool,
+    /// Entries that were put in, in all trials.
+    pub puts: u64,
+    /// Entries, or rows, that were taken, in all trials.
+    pub takes: u64,
+    /// Entries that were dropped because it was full, in all trials.
+    pub dropped: u64,
+    /// Steps that were skipped because nothing came in time, in all trials.
+    pub missed: u64,
+    /// The most entries that were left at the end of a trial.
+    pub length: u64,
+    /// The most at the end of any window of any trial.
+    pub longest: u64,
+    /// How long users waited for what they took.
+    pub queue_wait_ms: TimesSummary,
 }
 
 /// A number that the answers of a step told over the valid trials of a cell. Figures are means over trials.

@@ -16,8 +16,8 @@ mod unmeasured;
 
 pub use answer::{Answer, Decision};
 pub use cells::{
-    CellSummary, MeasureSummary, PopulationSummary, StageSummary, StepSummary, TagSummary,
-    TimesSummary, TransactionSummary,
+    CellSummary, MeasureSummary, PopulationSummary, QueueSummary, StageSummary, StepSummary,
+    TagSummary, TimesSummary, TransactionSummary,
 };
 pub use comparison::{
     Claim, Comparison, Difference, Inference, Measure, RunSpread, SpreadBasis, WorseAtMost,

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use lab_workload::{Data, MAX_ATTACHED_BYTES, Workload};
+use lab_workload::{Data, MAX_ATTACHED_BYTES, Table, Workload};
 
 use super::channel::{FrameSink, FrameSource};
 use super::error::MessageError;
@@ -21,7 +21,7 @@ const ROWS_IN: [&str; 2] = ["/var/tmp", "/tmp"];
 /// How many bytes there are.
 pub(super) fn bytes(workload: &Workload) -> u64 {
     let files: u64 = workload.files.iter().map(|file| file.length).sum();
-    files + workload.data.as_ref().map_or(0, |data| data.length)
+    files + workload.rows().map(|rows| rows.length).sum::<u64>()
 }
 
 /// Sends all of it.
@@ -33,9 +33,13 @@ pub(super) fn send(
     for piece in contents.flat_map(|content| content.chunks(PIECE)) {
         to.send(piece)?;
     }
-    let Some(table) = workload.data.as_ref().and_then(|data| data.table.as_ref()) else {
-        return Ok(());
-    };
+    let tables = workload.rows().filter_map(|rows| rows.table.as_ref());
+    tables
+        .into_iter()
+        .try_for_each(|table| send_rows(table, to))
+}
+
+fn send_rows(table: &Table, to: &mut (impl FrameSink + ?Sized)) -> Result<(), MessageError> {
     let (mut at, mut piece) = (0, vec![0; PIECE]);
     while at < table.length() {
         let room = (table.length() - at).min(PIECE as u64) as usize;
@@ -81,10 +85,9 @@ fn receive_one(
             return Err(MessageError::Nonsense(text));
         }
     }
-    match &mut workload.data {
-        Some(data) => rows(Arc::make_mut(data), from),
-        None => Ok(()),
-    }
+    workload
+        .rows_mut()
+        .try_for_each(|data| rows(Arc::make_mut(data), from))
 }
 
 /// Takes rows in, which stay on the disk.

@@ -13,6 +13,7 @@ use super::*;
 use crate::crew::{self, Make, Speaking};
 use crate::load::SharedPool;
 use crate::mix::Mix;
+use crate::queues::Queues;
 use crate::report::{QUEUE, queue};
 use crate::script::Script;
 use crate::timers::Timer;
@@ -154,15 +155,14 @@ impl Rehearsal {
         let (users, depth) = (drive.users as usize, script.transaction_depth());
         let at_once = drive.workload.most_at_once() as usize;
         let recorder = Recorder::new((1, steps + 1), outbox.clone(), emptied);
+        let workloads = std::iter::once(&*drive.workload);
+        let queues = Queues::of(workloads.clone(), 1).of_worker(0);
+        let sharing = WorkerSharing::of(workloads, queues, Slice::new(&drive.part, 0, 1));
         let shared = Rc::new(Shared {
             client,
             drive: Arc::clone(drive),
             script,
-            given: {
-                let slice = Slice::new(&drive.part, 0, 1);
-                let counters = Counters::of(std::iter::once(&*drive.workload), slice);
-                given(&drive.workload, counters.as_ref())
-            },
+            sharing: sharing.of_population(&drive.workload, users),
             clock,
             timers,
             recorder: Rc::new(RefCell::new(recorder)),

@@ -36,7 +36,7 @@ pub(crate) use request::{EventsFile, RequestFile, RequestItem};
 pub(crate) use retry::RetryFile;
 pub(crate) use rows::{DataFile, RowsFile};
 pub use shapes::{Count, HoldTime, Limit, Rate, Size, Time, WaitTime};
-pub(crate) use shared::SharedFile;
+pub(crate) use shared::{PoolFile, SharedFile};
 pub(crate) use sign::SignFile;
 pub use workload::WorkloadFile;
 pub(crate) use workload::{ProbeFile, StepFile, TransferFile};

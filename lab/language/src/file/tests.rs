@@ -8,7 +8,7 @@ use super::answer::AnswerFile;
 use super::parallel::{BesideFile, EachFile};
 use super::parts::OneOrMany;
 use super::retry::RetriesFile;
-use super::shared::CounterFile;
+use super::shared::{CounterFile, QueueFile};
 use super::workload::SessionFile;
 use super::*;
 use crate::error::Problems;
@@ -392,6 +392,12 @@ fn retry() -> impl Strategy<Value = RetryFile> {
     ]
 }
 
+/// What a step takes and puts in. Boxed, as all that much is made of.
+fn queued() -> BoxedStrategy<(Option<At<Table<At<Scalar>>>>, Option<At<Table<At<Scalar>>>>)> {
+    let one = || option::of(table(scalar()).prop_map(at)).boxed();
+    (one(), one()).boxed()
+}
+
 prop_compose! {
     fn leaf()(
         step in option::of(scalar()),
@@ -404,11 +410,12 @@ prop_compose! {
         retry in option::of(retry().prop_map(at)).boxed(),
         tags in option::of(one_or_many()).boxed(),
         parallel in option::of(parallel()).boxed(),
+        (take, put) in queued(),
         only in request().boxed(),
     ) -> At<StepFile> {
         at(StepFile {
             step, wait, repeat, once: None, set, share, weight, one_of: None, transaction: None, parallel, steps: None, requests, only,
-            when, until, at_most, retry, tags,
+            when, until, at_most, retry, tags, take, put,
         })
     }
 }
@@ -447,9 +454,28 @@ fn data() -> impl Strategy<Value = DataFile> {
     ]
 }
 
-fn shared() -> impl Strategy<Value = SharedFile> {
+fn shared() -> BoxedStrategy<SharedFile> {
     let counter = option::of(scalar()).prop_map(|from| at(CounterFile { from }));
-    option::of(counter).prop_map(|counter| SharedFile { counter })
+    let queue = option::of(scalar()).prop_map(|at_most| at(QueueFile { at_most }));
+    let pool = (scalar(), option::of(scalar()), option::of(scalar()));
+    let pool = pool.prop_map(|(file, lease, rotate)| {
+        at(PoolFile {
+            file,
+            lease,
+            rotate,
+        })
+    });
+    let all = (
+        option::of(counter).boxed(),
+        option::of(queue).boxed(),
+        option::of(pool).boxed(),
+    );
+    all.prop_map(|(counter, queue, pool)| SharedFile {
+        counter,
+        queue,
+        pool,
+    })
+    .boxed()
 }
 
 prop_compose! {
@@ -465,7 +491,7 @@ prop_compose! {
         transfer in option::of((scalar(), scalar(), option::of(scalar()))),
         taking in (option::of(scalar()), option::of(scalar()), option::of(scalar())),
         (cookies, keys, max_body) in (table(scalar()), table(key().prop_map(at)), option::of(scalar())),
-        shared in table(shared().prop_map(at)),
+        shared in table(shared().prop_map(at)).boxed(),
     ) -> WorkloadFile {
         let probe = probe.map(|(every, only)| ProbeFile { every, only });
         let session = SessionFile { pace, visitor, repeatable, steps: at(steps) };

@@ -189,6 +189,16 @@ pub(crate) struct StepFile {
     /// `{ at_most: 3, wait: 1s }`. All attempts are one request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) retry: Option<At<RetryFile>>,
+    /// Of a step of the session: the variable that it takes from a queue before its first request, and how long it waits
+    /// for an entry before it is skipped: `{ order: orders, within: 5s }`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Table<Scalar>>")]
+    pub(crate) take: Option<At<Table<At<Scalar>>>>,
+    /// Of a step of the session: the queue into which it puts an entry when all of its requests met their `expect`, and
+    /// the entry: `{ orders: "{{ id }}" }`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Table<Scalar>>")]
+    pub(crate) put: Option<At<Table<At<Scalar>>>>,
     /// Variables set before its first request, for this step and later ones.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default)]
@@ -354,6 +364,8 @@ impl Decode for StepFile {
             until: fields.optional("until", problems),
             at_most: fields.optional("at_most", problems),
             retry: fields.optional("retry", problems),
+            take: fields.optional("take", problems),
+            put: fields.optional("put", problems),
             set: fields.optional("set", problems).unwrap_or_default(),
             share: fields.optional("share", problems),
             weight: fields.optional("weight", problems),

@@ -249,6 +249,7 @@ fn weight(text: &str) -> Result<f64, TextError> {
 /// Notes a share, a choice, or a condition where there is none.
 pub(super) fn refuse(files: &[At<StepFile>], compiler: &mut Compiler) {
     for file in files {
+        super::shared::refuse(&file.value, compiler);
         if let Some(tag) = file
             .value
             .tags

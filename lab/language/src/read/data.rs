@@ -32,6 +32,11 @@ pub(super) fn data(
             &alone
         }
     };
+    self::rows(rows, files, problems)
+}
+
+/// The rows of a file.
+pub(super) fn rows(rows: &RowsFile, files: &dyn Files, problems: &mut Problems) -> Option<Data> {
     let kinds = [("user", Each::User), ("session", Each::Session)];
     let each = choice("each", rows.each.as_ref(), &kinds, Each::User, problems);
     let orders = [("listed", false), ("shuffled", true)];

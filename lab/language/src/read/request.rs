@@ -3,8 +3,8 @@
 use lab_workload::sign::Sign;
 use lab_workload::template::{Escape, MAX_RENDERED_BYTES, Symbols};
 use lab_workload::{
-    Attached, Body, Capture, Descriptors, JsonSchema, Key, OwnCookie, Request, Slot, Speech,
-    Template,
+    Attached, Body, Capture, Descriptors, JsonSchema, Key, OwnCookie, Request, SharedState, Slot,
+    Speech, Template,
 };
 
 use super::header::{header_problem, is_cookie_name};
@@ -48,6 +48,8 @@ pub(super) struct Compiler<'a> {
     pub(super) cookies: Vec<OwnCookie>,
     /// What signs those that don't say it.
     pub(super) sign: Option<Box<Sign<Template>>>,
+    /// What users share.
+    pub(super) shared: &'a [SharedState],
     /// What requests are of.
     pub(super) speech: &'a Speech,
 }
@@ -69,6 +71,7 @@ impl<'a> Compiler<'a> {
             taking: Taking::default(),
             cookies: Vec::new(),
             sign: None,
+            shared: &[],
             speech: &Speech::Http,
             keys: &[],
             is_repeatable: false,

@@ -1,29 +1,96 @@
-//! What users share with each other: counters.
+//! What users share with each other: counters, queues, and pools; and what steps put in and take out.
 
-use lab_workload::{SharedKind, SharedState, Workload};
+use std::sync::Arc;
 
+use lab_workload::template::Escape;
+use lab_workload::{Data, Each, Lease, Put, Queued, SharedKind, SharedState, Slot, Take, Workload};
+
+use super::data;
+use super::files::Files;
 use super::names::{called_at, unknown_name};
 use super::request::Compiler;
 use super::variable;
 use crate::error::Problems;
-use crate::file::{At, SharedFile, Table};
+use crate::file::{At, PoolFile, RowsFile, Scalar, SharedFile, StepFile, Table};
 use crate::node::Node;
+use crate::source::Span;
 use crate::units;
 
 /// Most things that users of a workload share.
 const MAX_SHARED: usize = 100;
 /// The highest number that a counter begins with.
 const MAX_FROM: u64 = 1_000_000_000_000_000;
+/// Most entries of a queue, and as many as it has where that isn't said.
+const MAX_ENTRIES: u64 = 100_000_000;
+const ENTRIES: u32 = 10_000;
+/// The key of `take` that is no variable.
+const WITHIN: &str = "within";
+
+/// The rows of a pool, by the name of the pool.
+pub(super) type Pools = Vec<(String, Arc<Data>)>;
+
+/// The rows of all pools; `None` when a problem was noted. The columns have no slots yet.
+pub(super) fn pools(
+    table: &Table<At<SharedFile>>,
+    files: &dyn Files,
+    problems: &mut Problems,
+) -> Option<Pools> {
+    let mut all = Some(Vec::new());
+    for (name, file) in table.iter() {
+        let Some(pool) = &file.value.pool else {
+            continue;
+        };
+        let rows = data::rows(&rows_file(&pool.value), files, problems);
+        match (&mut all, rows) {
+            (Some(all), Some(rows)) => all.push((name.value.clone(), Arc::new(rows))),
+            (all, _) => *all = None,
+        }
+    }
+    all
+}
+
+fn rows_file(pool: &PoolFile) -> RowsFile {
+    RowsFile {
+        file: pool.file.clone(),
+        each: None,
+        order: None,
+        unique: None,
+        delimiter: None,
+    }
+}
+
+/// The pools that a workload has.
+pub(super) fn pools_of(workload: &Workload) -> Pools {
+    let pool = |one: &SharedState| Some((one.name.clone(), Arc::clone(one.pool()?.0)));
+    workload.shared.iter().filter_map(pool).collect()
+}
+
+/// The names of the columns of a pool, with their places.
+pub(super) fn columns(rows: &Data) -> impl Iterator<Item = (u32, &String)> {
+    let table = rows.table.as_ref();
+    let columns = rows.columns.iter();
+    columns.filter_map(move |(place, _)| Some((*place, table?.columns().get(*place as usize)?)))
+}
+
+/// The names of the variables that steps take from queues.
+pub(super) fn taken(step: &StepFile) -> impl Iterator<Item = &At<String>> {
+    let take = step.take.iter().flat_map(|take| take.value.iter());
+    take.map(|(name, _)| name)
+        .filter(|name| name.value != WITHIN)
+}
 
 /// What a file's users share; `None` when a problem was noted.
 pub(super) fn read(
     table: &Table<At<SharedFile>>,
+    (pools, variables): (&Pools, &[String]),
     compiler: &mut Compiler,
 ) -> Option<Vec<SharedState>> {
     let mut all = Some(Vec::new());
     for (name, file) in table.iter() {
+        let rows = pools.iter().find(|(of, _)| *of == name.value);
+        let rows = rows.map(|(_, rows)| placed(rows, variables));
         let of = variable::check(name, compiler.problems)
-            .then(|| kind(file, compiler))
+            .then(|| kind(file, rows, compiler))
             .flatten();
         match (&mut all, of) {
             (Some(all), Some(kind)) if all.len() < MAX_SHARED => all.push(SharedState {
@@ -39,33 +106,185 @@ pub(super) fn read(
             (all, _) => *all = None,
         }
     }
+    one_lease(table, compiler)?;
     all
 }
 
-fn kind(file: &At<SharedFile>, compiler: &mut Compiler) -> Option<SharedKind> {
-    let Some(counter) = &file.value.counter else {
-        let message = "it is not said what is shared";
-        let problem = file.span.first_line().problem(message, "here");
-        let help = "a counter is `{ counter: { from: 1 } }`";
-        compiler.problems.push(problem.help(help));
-        return None;
-    };
-    let from = match &counter.value.from {
-        Some(from) => {
-            compiler.setting("from", from, |text| units::whole_number(text, 0..=MAX_FROM))?
+/// A session has one row to itself.
+fn one_lease(table: &Table<At<SharedFile>>, compiler: &mut Compiler) -> Option<()> {
+    let leases = table.iter().filter_map(|(_, file)| {
+        let pool = file.value.pool.as_ref()?;
+        pool.value.lease.as_ref()
+    });
+    match leases.skip(1).next() {
+        None => Some(()),
+        Some(second) => {
+            let message = "a session has a row of one pool to itself";
+            let help = "put the columns of both into one file";
+            note(&second.span, message, help, compiler)
         }
-        None => 1,
-    };
-    Some(SharedKind::Counter { from })
+    }
+}
+
+fn kind(
+    file: &At<SharedFile>,
+    rows: Option<Arc<Data>>,
+    compiler: &mut Compiler,
+) -> Option<SharedKind> {
+    let SharedFile {
+        counter,
+        queue,
+        pool,
+    } = &file.value;
+    match (counter, queue, pool) {
+        (Some(counter), None, None) => {
+            let from = match &counter.value.from {
+                Some(from) => compiler
+                    .setting("from", from, |text| units::whole_number(text, 0..=MAX_FROM))?,
+                None => 1,
+            };
+            Some(SharedKind::Counter { from })
+        }
+        (None, Some(queue), None) => {
+            let at_most = match &queue.value.at_most {
+                Some(at_most) => compiler.setting("at_most", at_most, |text| {
+                    units::whole_number(text, 1..=MAX_ENTRIES)
+                })? as u32,
+                None => ENTRIES,
+            };
+            Some(SharedKind::Queue { at_most })
+        }
+        (None, None, Some(pool)) => Some(SharedKind::Pool {
+            lease: lease(pool, compiler)?,
+            rows: rows?,
+        }),
+        _ => {
+            let message = "it is one of a counter, a queue, and a pool";
+            let help = "write `{ counter: { from: 1 } }`, `{ queue: { at_most: 10000 } }`, or `{ pool: { file: \
+                        tokens.csv, lease: session } }`";
+            note(&file.span, message, help, compiler)
+        }
+    }
+}
+
+fn lease(pool: &At<PoolFile>, compiler: &mut Compiler) -> Option<Lease> {
+    let named =
+        |what: &str, name: &'static str, at: &At<Scalar>, lease, compiler: &mut Compiler| {
+            compiler.setting(what, at, |text| {
+                units::one_named(what, text, &[(name, lease)])
+            })
+        };
+    match (&pool.value.lease, &pool.value.rotate) {
+        (Some(at), None) => named("lease", "session", at, Lease::Session, compiler),
+        (None, Some(at)) => named("rotate", "request", at, Lease::Request, compiler),
+        _ => {
+            let message = "a pool says how long a row is whose";
+            let help = "`lease: session` gives a session a row to itself, `rotate: request` each request the next one";
+            note(&pool.span, message, help, compiler)
+        }
+    }
+}
+
+/// The rows with the slots of their columns.
+fn placed(rows: &Arc<Data>, variables: &[String]) -> Arc<Data> {
+    let slot = |name: &String| variables.iter().position(|one| one == name);
+    let columns = columns(rows).filter_map(|(place, name)| Some((place, slot(name)? as Slot)));
+    Arc::new(Data {
+        columns: columns.collect(),
+        each: Each::Session,
+        ..(**rows).clone()
+    })
+}
+
+impl Compiler<'_> {
+    /// What a step has to do with queues; the inner `None` where it has nothing.
+    pub(super) fn queued(&mut self, file: &StepFile) -> Option<Option<Box<Queued>>> {
+        let take = file.take.as_ref().map(|take| self.take(take));
+        let put = file.put.as_ref().map(|put| self.put(put));
+        if take.is_none() && put.is_none() {
+            return Some(None);
+        }
+        if let (Some(at), Some(_)) = (&file.put, &file.parallel) {
+            let message = "a step with `parallel` puts nothing into a queue";
+            let help = "put it in with the step after it";
+            return note(&at.span, message, help, self);
+        }
+        Some(Some(Box::new(Queued {
+            take: take.map_or(Some(None), |take| take.map(Some))?,
+            put: put.map_or(Some(None), |put| put.map(Some))?,
+        })))
+    }
+
+    fn take(&mut self, take: &At<Table<At<Scalar>>>) -> Option<Take> {
+        let entries = take.value.iter();
+        let (within, taken): (Vec<_>, Vec<_>) = entries.partition(|(name, _)| name.value == WITHIN);
+        let help = "write `take: { order: orders, within: 5s }`: the variable, the queue, and how long an entry may take";
+        let ([(variable, queue)], [(_, within)]) = (&taken[..], &within[..]) else {
+            let message = "a step takes one entry, `within` a time";
+            return note(&take.span, message, help, self);
+        };
+        let slot = self
+            .variables
+            .iter()
+            .position(|name| *name == variable.value);
+        let within = self.setting(WITHIN, within, |text| {
+            units::duration(text, units::MAX_WAIT)
+        });
+        Some(Take {
+            queue: self.queue(&queue.text(), &queue.span)?,
+            slot: slot? as Slot,
+            within: within?,
+        })
+    }
+
+    fn put(&mut self, put: &At<Table<At<Scalar>>>) -> Option<Put> {
+        let entries: Vec<_> = put.value.iter().collect();
+        let [(queue, entry)] = &entries[..] else {
+            let message = "a step puts one entry into one queue";
+            let help = "write `put: { orders: \"{{ id }}\" }`";
+            return note(&put.span, message, help, self);
+        };
+        let name = self.queue(&queue.value, &queue.span);
+        let entry = self.template("put", entry, Escape::None);
+        Some(Put {
+            queue: name?,
+            entry: entry?,
+        })
+    }
+
+    /// The name of a queue that there is.
+    fn queue(&mut self, name: &str, at: &Span) -> Option<String> {
+        let queues = self.shared.iter();
+        let queues = queues.filter(|one| matches!(one.kind, SharedKind::Queue { .. }));
+        let names: Vec<&str> = queues.map(|one| one.name.as_str()).collect();
+        if names.contains(&name) {
+            return Some(name.to_owned());
+        }
+        let (message, mut help) = unknown_name("queue", name, &names);
+        if names.is_empty() {
+            help = format!(
+                "say what users share: `shared: {{ {name}: {{ queue: {{ at_most: 10000 }} }} }}`"
+            );
+        }
+        note(at, &message, &help, self)
+    }
+}
+
+/// Notes what is taken from or put into a queue where that is for the session's steps alone.
+pub(super) fn refuse(file: &StepFile, compiler: &mut Compiler) {
+    for at in [&file.take, &file.put].into_iter().flatten() {
+        let message = "a setup has nothing to do with queues";
+        let help = "`take` and `put` are of steps of the session";
+        note::<()>(&at.span, message, help, compiler);
+    }
 }
 
 /// Notes a problem where a template takes a number of a counter that doesn't exist, or where a variable of `user:` takes
 /// one. False when a problem was noted.
 pub(super) fn check_counters(root: &Node, workload: &Workload, problems: &mut Problems) -> bool {
-    let counters = workload.shared.iter().map(|one| match one.kind {
-        SharedKind::Counter { .. } => one.name.as_str(),
-    });
-    let counters: Vec<&str> = counters.collect();
+    let counters = workload.shared.iter();
+    let counters = counters.filter(|one| matches!(one.kind, SharedKind::Counter { .. }));
+    let counters: Vec<&str> = counters.map(|one| one.name.as_str()).collect();
     let mut of_users = Vec::new();
     for (_, template) in &workload.user {
         template.counters(&mut of_users);
@@ -90,4 +309,10 @@ pub(super) fn check_counters(root: &Node, workload: &Workload, problems: &mut Pr
     let problem = called_at(root, name, &["next"]).problem(message, "taken here");
     problems.push(problem.help(help));
     false
+}
+
+fn note<T>(span: &Span, message: &str, help: &str, compiler: &mut Compiler) -> Option<T> {
+    let problem = span.first_line().problem(message, "here");
+    compiler.problems.push(problem.help(help));
+    None
 }

@@ -160,6 +160,7 @@ fn step(flat: &Flat, of: &str, at: usize, compiler: &mut Compiler) -> Option<Ste
     let control = control::control(file, compiler);
     let retry = control::retry(file, compiler);
     let sets = sets(&file.set, compiler);
+    let queued = compiler.queued(file);
     let tags = tags(file.tags.as_ref(), compiler.problems);
     let which = format!("the {} step of {of}", nth(at));
     let unnamed = own_requests(file).all(|request| refuse_name(request, compiler.problems));
@@ -188,6 +189,7 @@ fn step(flat: &Flat, of: &str, at: usize, compiler: &mut Compiler) -> Option<Ste
         control: control?.map(Box::new),
         retry: retry?,
         measures: measures?,
+        queued: queued?,
     })
 }
 

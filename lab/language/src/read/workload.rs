@@ -13,6 +13,7 @@ use super::choice;
 use super::files::{Files, decode, environment};
 use super::names::{called_at, check_short_name, level, switch};
 use super::request::Compiler;
+use super::shared::Pools;
 use super::{
     attached, control, data, descriptors, keys, measure, parallel, schema, shared, steps, variable,
 };
@@ -37,6 +38,7 @@ struct Beside<'a> {
     keys: &'a [Key],
     schemas: &'a [JsonSchema],
     descriptors: Option<&'a Descriptors>,
+    pools: &'a Pools,
 }
 
 /// The workload that a file's tree is, with its own parameters.
@@ -48,18 +50,28 @@ pub fn read(root: &Node, files: &dyn Files) -> Result<(Workload, WorkloadFile), 
     let mut problems = Problems::default();
     let rows = file.data.as_ref();
     let rows = rows.map(|rows| data::data(rows, files, &mut problems).map(Arc::new));
+    let pools = shared::pools(&file.shared, files, &mut problems);
     let attached = attached::read(&file, files, &mut problems);
     let keys = keys::read(&file, files, &mut problems);
     let schemas = schema::read(&file, files, &mut problems);
     let described = descriptors::read(&file, files, &mut problems);
-    let mut workload = match (transposed(rows), attached, &keys, schemas, described) {
-        (Some(data), Some(files), Some(keys), Some(schemas), Some(described)) => {
+    let beside = (pools, transposed(rows), attached, &keys, schemas, described);
+    let mut workload = match beside {
+        (
+            Some(pools),
+            Some(data),
+            Some(files),
+            Some(keys),
+            Some(schemas),
+            Some(described),
+        ) => {
             let beside = Beside {
                 data: data.as_ref(),
                 files: &files,
                 keys,
                 schemas: &schemas,
                 descriptors: described.as_ref(),
+                pools: &pools,
             };
             validate(&file, beside, &mut problems)
         }
@@ -92,6 +104,7 @@ pub fn workload_with(
         keys: own.given.keys(),
         schemas: &schemas,
         descriptors: own.descriptors(),
+        pools: &shared::pools_of(own),
     };
     let workload = validate_with(file, parameters, beside, &mut problems);
     problems.finish(workload.map(|workload| Workload {
@@ -141,7 +154,7 @@ fn validate_with(
 ) -> Option<Workload> {
     let Beside { data, files, .. } = beside;
     let rows = data.map(Arc::as_ref);
-    let variables = variables(file, rows, problems)?;
+    let variables = variables(file, rows, beside.pools, problems)?;
     let symbols = Symbols {
         variables: &variables,
         parameters,
@@ -149,7 +162,7 @@ fn validate_with(
         is_repeatable: switch(file.session.repeatable.as_ref(), problems),
     };
     let user = user(&file.user, symbols, rows, problems);
-    let outside = without_session_rows(&variables, rows);
+    let outside = without_session_rows(&variables, rows, beside.pools);
     let mut compiler = Compiler {
         files,
         keys: beside.keys,
@@ -167,17 +180,17 @@ fn validate_with(
     compiler.taking = compiler.taking(file.compressed.as_ref(), file.follow.as_ref())?;
     let setup = steps::setup(&file.setup, &mut compiler);
     let probe = file.probe.as_ref().map(|p| probe(p, &mut compiler));
+    let shared = shared::read(&file.shared, (beside.pools, &variables), &mut compiler)?;
     let mut compiler = Compiler {
         variables: &variables,
+        shared: &shared,
         ..compiler
     };
-    let shared = shared::read(&file.shared, &mut compiler);
     let pace = file.session.pace.as_ref();
     let pace = transposed(pace.map(|pace| duration("pace", pace, &mut compiler)));
     let visitor = control::visitor(file.session.visitor.as_ref(), &mut compiler);
     let session = steps::session(&file.session.steps, &mut compiler);
-    let setup_steps: Vec<_> = file.setup.iter().collect();
-    steps::check_names(&setup_steps, compiler.problems);
+    steps::check_names(&file.setup.iter().collect::<Vec<_>>(), compiler.problems);
     let transfer = file.transfer.as_ref().map(|t| transfer(t, &mut compiler));
     let trace = optional(&mut compiler, "trace", &file.trace, traced);
     let max_body = optional(&mut compiler, "max_body", &file.max_body, |text| {
@@ -204,7 +217,7 @@ fn validate_with(
         least_users: least?.unwrap_or_default(),
         given: Arc::default(),
         data: data.map(Arc::clone),
-        shared: shared?,
+        shared: shared.clone(),
         files: files.to_vec(),
         max_body: max_body?,
         trace: trace?.filter(|share| *share > 0.0),
@@ -267,13 +280,20 @@ fn transposed<T>(value: Option<Option<T>>) -> Option<Option<T>> {
 
 /// The variables that are there outside of sessions: a name that no template can write keeps the slots
 /// of the others.
-fn without_session_rows(variables: &[String], data: Option<&Data>) -> Vec<String> {
+fn without_session_rows(variables: &[String], data: Option<&Data>, pools: &Pools) -> Vec<String> {
     let mut variables = variables.to_vec();
     let rows = data.filter(|data| data.each == Each::Session);
     for (_, slot) in rows.iter().flat_map(|data| &data.columns) {
         // The system's password is one, whatever a column is called.
         if *slot > 0 {
             variables[usize::from(*slot)].clear();
+        }
+    }
+    for (_, rows) in pools {
+        // The system's password is one, whatever a column is called.
+        for (_, name) in shared::columns(rows).filter(|(_, name)| *name != PASSWORD) {
+            let of_pool = variables.iter_mut().find(|one| *one == name);
+            of_pool.into_iter().for_each(String::clear);
         }
     }
     variables
@@ -283,6 +303,7 @@ fn without_session_rows(variables: &[String], data: Option<&Data>) -> Vec<String
 fn variables(
     file: &WorkloadFile,
     data: Option<&Data>,
+    pools: &Pools,
     problems: &mut Problems,
 ) -> Option<Vec<String>> {
     let mut names = data::first_variables(data);
@@ -296,6 +317,7 @@ fn variables(
         problems.push(problem.help("give one of them another name"));
         good = false;
     }
+    good &= add_pools(file, pools, &mut names, problems);
     let mut add = |name: &At<String>| {
         good &= variable::check(name, problems);
         if is_parameter(file, &name.value) {
@@ -313,6 +335,7 @@ fn variables(
     for step in file.setup.iter().chain(session) {
         let step = &step.value;
         step.set.iter().for_each(|(name, _)| add(name));
+        shared::taken(step).for_each(&mut add);
         let captures = step.requests().flat_map(|request| request.capture.iter());
         captures.for_each(|(name, _)| add(name));
         let parallel = step.parallel.as_ref();
@@ -333,6 +356,33 @@ fn variables(
         good = false;
     }
     good.then_some(names)
+}
+
+/// The columns of pools; false when a problem was noted.
+fn add_pools(
+    file: &WorkloadFile,
+    pools: &Pools,
+    names: &mut Vec<String>,
+    problems: &mut Problems,
+) -> bool {
+    let mut good = true;
+    for (name, _) in file.shared.iter() {
+        let of_pool = pools.iter().filter(|(of, _)| *of == name.value);
+        for (_, column) in of_pool
+            .flat_map(|(_, rows)| shared::columns(rows))
+            .filter(|(_, name)| *name != PASSWORD)
+        {
+            let is_variable = file.user.iter().any(|(known, _)| known.value == *column);
+            if names.contains(column) || is_variable || is_parameter(file, column) {
+                let message = format!("`{column}` is a column of this pool and another variable");
+                let problem = name.span.problem(message, "this pool");
+                problems.push(problem.help("give one of them another name"));
+                good = false;
+            }
+            names.push(column.clone());
+        }
+    }
+    good
 }
 
 /// The variables of what sessions measure, behind all others; false when a problem was noted.

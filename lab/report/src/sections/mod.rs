@@ -13,6 +13,7 @@ mod levels;
 mod measures;
 mod populations;
 mod published;
+mod queues;
 mod runs;
 mod stages;
 mod steps;
@@ -100,6 +101,7 @@ fn sections(analysis: &Analysis) -> Vec<Section> {
         populations::populations(analysis),
         stages::stages(analysis),
         transactions::transactions(analysis),
+        queues::queues(analysis),
         tags::tags(analysis),
         steps::steps_first(analysis),
         curves::against_users(analysis),

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use lab_plan::{
-    Abort, PopulationOutline, Question, SessionOutline, StepOutline, TagOutline, WorkloadOutline,
+    Abort, PopulationOutline, Question, SessionOutline, SharedOutline, StepOutline, TagOutline,
+    WorkloadOutline,
 };
-use lab_workload::{Need, Step, Workload, step_of};
+use lab_workload::{Lease, Need, SharedKind, SharedState, Step, Workload, step_of};
 
 use crate::extent::milliseconds;
 use crate::model::{Cell, Study, Threshold};
@@ -57,6 +58,7 @@ pub(crate) fn question(study: &Study, speed: f64) -> Result<Question, String> {
             transactions: transactions(study),
             needs: needs(study),
             unseeded_steps: unseeded_steps(study),
+            shared: shared(study),
         },
     })
 }
@@ -116,6 +118,46 @@ fn unseeded_steps(study: &Study) -> Vec<String> {
         named.collect::<Vec<_>>()
     };
     workloads(study).into_iter().flat_map(of).collect()
+}
+
+/// What users share, whatever population they are of.
+fn shared(study: &Study) -> Vec<SharedOutline> {
+    let mut shared: Vec<SharedOutline> = Vec::new();
+    for (population, workload) in workloads(study) {
+        for one in &workload.shared {
+            let at = shared.iter().position(|known| known.name == one.name);
+            let at = at.unwrap_or_else(|| {
+                shared.push(SharedOutline {
+                    name: one.name.clone(),
+                    kind: kind(one),
+                    puts: Vec::new(),
+                    takes: Vec::new(),
+                });
+                shared.len() - 1
+            });
+            let outline = &mut shared[at];
+            for (place, step) in workload.session.steps.iter().enumerate() {
+                let leases =
+                    place == 0 && one.pool().is_some_and(|(_, lease)| lease == Lease::Session);
+                let name = || step_of(population, &step.name);
+                if step.put().is_some_and(|put| put.queue == one.name) {
+                    outline.puts.push(name());
+                }
+                if leases || step.take().is_some_and(|take| take.queue == one.name) {
+                    outline.takes.push(name());
+                }
+            }
+        }
+    }
+    shared
+}
+
+fn kind(one: &SharedState) -> lab_plan::SharedKind {
+    match one.kind {
+        SharedKind::Counter { .. } => lab_plan::SharedKind::Counter,
+        SharedKind::Queue { .. } => lab_plan::SharedKind::Queue,
+        SharedKind::Pool { .. } => lab_plan::SharedKind::Pool,
+    }
 }
 
 /// What all steps need of answers, whatever population does them.

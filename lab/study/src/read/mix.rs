@@ -1,7 +1,9 @@
 //! The populations of a load: their settings as templates, each with its place, and their workloads.
 
 use lab_language::{Problems, check_short_name};
-use lab_workload::MAX_POPULATIONS;
+use std::sync::Arc;
+
+use lab_workload::{MAX_POPULATIONS, SharedKind, SharedState, Step, Workload};
 
 use super::kinds::{rated, replayed};
 use super::parameters;
@@ -40,6 +42,60 @@ pub(super) fn check_names(file: &StudyFile, problems: &mut Problems) {
         problem.help =
             Some("name the workload of one of them here, and leave it out there".to_owned());
         problems.push(problem);
+    }
+}
+
+/// Notes what two populations share under one name, and say differently; and queues into which nobody puts anything, or
+/// from which nobody takes anything.
+pub(super) fn check_shared(
+    file: &StudyFile,
+    workload: &Arc<Workload>,
+    populations: &[StudyWorkload],
+    problems: &mut Problems,
+) {
+    let mut all: Vec<(&At<Scalar>, &Workload)> = workloads(file)
+        .zip(populations)
+        .map(|(at, of)| (at, &*of.workload))
+        .collect();
+    if all.is_empty() {
+        all.push((&file.workload, workload));
+    }
+    let mut known: Vec<&SharedState> = Vec::new();
+    for (at, workload) in &all {
+        for one in &workload.shared {
+            let name = &one.name;
+            let message = match known.iter().find(|of| of.name == *name) {
+                Some(of) if !of.is_as(one) => {
+                    format!(
+                        "two populations share `{name}`, and their workloads say it differently"
+                    )
+                }
+                Some(_) => continue,
+                None => {
+                    known.push(one);
+                    match one_sided(name, one, &all) {
+                        Some(message) => message,
+                        None => continue,
+                    }
+                }
+            };
+            problems.push(at.span.first_line().problem(message, "this workload"));
+        }
+    }
+}
+
+/// What is wrong with a queue of which one side is missing.
+fn one_sided(name: &str, one: &SharedState, all: &[(&At<Scalar>, &Workload)]) -> Option<String> {
+    let SharedKind::Queue { .. } = one.kind else {
+        return None;
+    };
+    let steps = || all.iter().flat_map(|(_, of)| &of.session.steps);
+    let puts = |step: &Step| step.put().is_some_and(|put| put.queue == name);
+    let takes = |step: &Step| step.take().is_some_and(|take| take.queue == name);
+    match (steps().any(puts), steps().any(takes)) {
+        (true, true) => None,
+        (false, _) => Some(format!("nobody puts anything into the queue `{name}`")),
+        (true, false) => Some(format!("nobody takes anything from the queue `{name}`")),
     }
 }
 

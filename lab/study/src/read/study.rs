@@ -186,7 +186,7 @@ fn workload(
     let (workload, written) = lab_language::read_workload(&root, files)?;
     let sha256 = meaning::sha256(&root, &["workload", "about", "least_users"]);
     // What files beside it say is said by the workload.
-    let rows = workload.data.iter().map(|data| &data.sha256);
+    let rows = workload.rows().map(|data| &data.sha256);
     let others = rows.chain(workload.files.iter().map(|file| &file.sha256));
     let schemas = workload.schemas().map(JsonSchema::sha256);
     let described = workload.descriptors().map(Descriptors::sha256);
@@ -218,6 +218,7 @@ fn validate(
     let populations = read.of_populations();
     check_short_name("study", &file.study, problems);
     mix::check_names(file, problems);
+    mix::check_shared(file, &workload, &populations, problems);
     let matrix = matrix::factors(file, problems);
     let most = MAX_TRIALS as u64;
     let trials = number("trials", file.trials.as_ref(), 1..=most, problems);

@@ -12,6 +12,7 @@ use super::skips;
 use crate::format::{count, ms, percent, plural_count, still_unanswered};
 use crate::model::{Check, CheckOutcome, Figure};
 use crate::number::as_f64;
+use crate::queues;
 
 /// Windows meet within this; they are cut by timers.
 const MEET_MS: f64 = 2.0;
@@ -256,8 +257,22 @@ pub(super) fn skipped(facts: &Facts<'_>) -> Check {
         percent(part * 100.0),
         skips::told(facts, whole)
     );
+    let faults = queues::faults(&facts.study.workload, &facts.data.windows);
+    let evidence = faults
+        .iter()
+        .fold(evidence, |all, one| format!("{all}; {one}"));
     let figure = facts.held(100.0 * part, &SKIPPED_STEPS);
-    let check = judged(CheckId::SkippedSteps, vec![figure], evidence);
+    let mut check = judged(CheckId::SkippedSteps, vec![figure], evidence);
+    if !faults.is_empty() && check.outcome < CheckOutcome::Warn {
+        let figures = std::mem::take(&mut check.figures);
+        check = Check {
+            figures,
+            ..warn(CheckId::SkippedSteps, check.evidence)
+        };
+        let advice = "Users put in more or less than others take out: let as many take as put in, or let the \
+                      queue be longer (`at_most`) and the wait for an entry (`within`).";
+        return check.advise(advice);
+    }
     match skips::too_few(facts) {
         Some(advice) => check.advise(&advice),
         None => check,

@@ -9,7 +9,7 @@ mod trial;
 
 pub use attempts::{Attempt, Attempts, BEYOND, Measured};
 pub use figures::{Counters, ErrorCounts, ErrorExamples};
-pub use parts::{MeasureAnalysis, TagAnalysis, TransactionAnalysis};
+pub use parts::{MeasureAnalysis, QueueAnalysis, TagAnalysis, TransactionAnalysis};
 pub use times::{Bound, Lateness, Times};
 pub use transfer::Transfer;
 pub use trial::{

@@ -59,3 +59,29 @@ pub struct MeasureAnalysis {
     /// Figures of the numbers that came, in their unit, to three digits.
     pub values: Times,
 }
+
+/// What users shared in a trial: a queue, or a pool of which sessions have a row to themselves. Counts are of the whole
+/// trial, `queue_wait_ms` is of the hold after its warm-up.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct QueueAnalysis {
+    /// Its name.
+    pub name: String,
+    /// Whether it is a pool: then only `takes` and `queue_wait_ms` count.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_pool: bool,
+    /// Entries that were put in.
+    pub puts: u64,
+    /// Entries, or rows, that were taken.
+    pub takes: u64,
+    /// Entries that were dropped because it was full.
+    pub dropped: u64,
+    /// Steps that were skipped because nothing came in time.
+    pub missed: u64,
+    /// Entries that were left at the end.
+    pub length: u64,
+    /// The most at the end of any window.
+    pub longest: u64,
+    /// How long users waited for what they took, those included that had not to wait: neither think time nor response
+    /// time.
+    pub queue_wait_ms: Times,
+}

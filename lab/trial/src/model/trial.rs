@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::attempts::{Attempts, Measured};
 use super::figures::{Counters, ErrorCounts, ErrorExamples};
-use super::parts::{MeasureAnalysis, TagAnalysis, TransactionAnalysis};
+use super::parts::{MeasureAnalysis, QueueAnalysis, TagAnalysis, TransactionAnalysis};
 use super::times::{Bound, Lateness, Times};
 use super::transfer::Transfer;
 
@@ -131,6 +131,9 @@ pub struct TrialAnalysis {
     /// The transactions that the workload names, the session first where it has several requests.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub named_transactions: Vec<TransactionAnalysis>,
+    /// The queues that users share, and the pools of which sessions have a row to themselves.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub queues: Vec<QueueAnalysis>,
     /// What answers told besides, in the order of the steps; empty where nothing is measured.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub measures: Vec<MeasureAnalysis>,

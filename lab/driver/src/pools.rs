@@ -1,0 +1,219 @@
+//! Pools of rows that users share: each worker has every so-manieth row, and gives it to one user at a time or to one
+//! request after the other. It knows no steps and no time.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use lab_workload::{Data, Lease, Workload};
+
+use crate::part::Slice;
+use crate::waiters::{Left, Ticket, Waiters};
+
+/// No row.
+const NONE: u64 = u64::MAX;
+
+/// The rows of a pool that are a worker's, by their numbers in the file.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    name: Box<str>,
+    slice: Slice,
+    all: u64,
+    /// How many of its rows were given out for the first time.
+    begun: Cell<u64>,
+    state: RefCell<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Rows that were given back, the one that has been for longest first.
+    free: VecDeque<u64>,
+    waiters: Waiters<u64>,
+}
+
+impl Rows {
+    fn new(name: &str, slice: Slice, all: u64) -> Self {
+        Self {
+            name: name.into(),
+            slice,
+            all,
+            begun: Cell::new(0),
+            state: RefCell::default(),
+        }
+    }
+
+    /// The next row that nobody had; `None` where all were given out once.
+    fn fresh(&self) -> Option<u64> {
+        let nth = self.begun.get();
+        let row = Some(self.slice.number(nth)).filter(|row| *row < self.all)?;
+        self.begun.set(nth + 1);
+        Some(row)
+    }
+
+    /// The next row of all, in turn.
+    fn next(&self) -> u64 {
+        self.fresh().unwrap_or_else(|| {
+            self.begun.set(1);
+            self.slice.number(0)
+        })
+    }
+
+    /// A row that nobody has.
+    fn lease(&self) -> Option<u64> {
+        let state = &mut *self.state.borrow_mut();
+        // Whoever waits already comes first.
+        if !state.waiters.is_empty() {
+            return None;
+        }
+        self.fresh().or_else(|| state.free.pop_front())
+    }
+
+    fn wait(self: &Rc<Self>) -> Leasing {
+        Leasing {
+            ticket: self.state.borrow_mut().waiters.join(),
+            rows: Rc::clone(self),
+        }
+    }
+
+    fn give_back(&self, row: u64) {
+        let state = &mut *self.state.borrow_mut();
+        if let Err(row) = state.waiters.give(row) {
+            state.free.push_back(row);
+        }
+    }
+}
+
+/// A user who waits for a row. Dropped, it waits no longer.
+#[derive(Debug)]
+pub(crate) struct Leasing {
+    rows: Rc<Rows>,
+    ticket: Ticket<u64>,
+}
+
+impl Future for Leasing {
+    type Output = u64;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<u64> {
+        self.ticket.poll_given(cx)
+    }
+}
+
+impl Drop for Leasing {
+    fn drop(&mut self) {
+        let left = self.rows.state.borrow_mut().waiters.leave(&self.ticket);
+        if let Left::Given(row) = left {
+            self.rows.give_back(row);
+        }
+    }
+}
+
+/// The pools of all populations on a worker; all that have one name are one pool.
+#[derive(Debug, Default)]
+pub(crate) struct WorkerPools(Vec<Rc<Rows>>);
+
+impl WorkerPools {
+    /// Those of these workloads.
+    pub(crate) fn of<'a>(workloads: impl Iterator<Item = &'a Workload>, slice: &Slice) -> Self {
+        let mut pools: Vec<Rc<Rows>> = Vec::new();
+        for one in workloads.flat_map(|workload| &workload.shared) {
+            if let Some((rows, _)) = one.pool()
+                && pools.iter().all(|known| *known.name != *one.name)
+            {
+                pools.push(Rc::new(Rows::new(&one.name, slice.clone(), rows.rows)));
+            }
+        }
+        Self(pools)
+    }
+
+    /// Those that a workload names, for so many users of its population; `None` where it names none.
+    pub(crate) fn of_population(&self, workload: &Workload, users: usize) -> Option<Pools> {
+        let named = |name: &str| self.0.iter().find(|rows| *rows.name == *name);
+        let (mut leased, mut rotated) = (None, Vec::new());
+        for one in &workload.shared {
+            let Some((data, lease)) = one.pool() else {
+                continue;
+            };
+            let Some(rows) = named(&one.name) else {
+                continue;
+            };
+            let pool = (Rc::clone(rows), Arc::clone(data));
+            match lease {
+                Lease::Session => leased = Some(pool),
+                Lease::Request => rotated.push(pool),
+            }
+        }
+        let held = leased.as_ref().map_or(0, |_| users);
+        (leased.is_some() || !rotated.is_empty()).then(|| Pools {
+            leased,
+            rotated,
+            held: vec![Cell::new(NONE); held].into(),
+        })
+    }
+}
+
+type Pool = (Rc<Rows>, Arc<Data>);
+
+/// The pools that users of a population have on a worker.
+#[derive(Debug)]
+pub(crate) struct Pools {
+    /// Of which each session has a row to itself.
+    leased: Option<Pool>,
+    /// Of which each request has the next row.
+    rotated: Vec<Pool>,
+    /// The row that each user has.
+    held: Box<[Cell<u64>]>,
+}
+
+impl Pools {
+    /// The row that a user has, if it has one.
+    pub(crate) fn held(&self, user: usize) -> Option<(&Data, u64)> {
+        let (_, data) = self.leased.as_ref()?;
+        let row = self.held[user].get();
+        (row != NONE).then_some((data, row))
+    }
+
+    /// The rows of which a session needs one, and what they are.
+    pub(crate) fn leased(&self) -> Option<&Data> {
+        self.leased.as_ref().map(|(_, data)| &**data)
+    }
+
+    /// Those of which each request gets another row, with its number.
+    pub(crate) fn rotate(&self) -> impl Iterator<Item = (&Data, u64)> {
+        self.rotated
+            .iter()
+            .map(|(rows, data)| (&**data, rows.next()))
+    }
+
+    /// Gives a user a row that nobody else has; `None` where there is none.
+    pub(crate) fn lease(&self, user: usize) -> Option<u64> {
+        let (rows, _) = self.leased.as_ref()?;
+        let row = rows.lease()?;
+        self.hold(user, row);
+        Some(row)
+    }
+
+    /// Waits for a row. It has to be held then.
+    pub(crate) fn wait(&self) -> Option<Leasing> {
+        self.leased.as_ref().map(|(rows, _)| rows.wait())
+    }
+
+    /// A user has this row.
+    pub(crate) fn hold(&self, user: usize, row: u64) {
+        self.held[user].set(row);
+    }
+
+    /// A user's session is over: somebody else may have its row.
+    pub(crate) fn release(&self, user: usize) {
+        let Some((rows, _)) = &self.leased else {
+            return;
+        };
+        let row = self.held[user].replace(NONE);
+        if row != NONE {
+            rows.give_back(row);
+        }
+    }
+}

@@ -1,0 +1,487 @@
+//! Queues between the users of a program: what one puts in, another takes out, whatever worker either is of.
+//!
+//! A worker keeps a few entries of each queue to itself, which costs no atomic operation. What exceeds them, and what users
+//! of another worker wait for, goes through one lock-free channel of the program. An entry that a worker was given comes
+//! out after those that the worker was given before. It knows no steps and no time.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use std::task::{Context, Poll};
+
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use lab_workload::{SharedKind, Workload};
+use tokio::sync::Notify;
+
+use crate::waiters::{Left, Ticket, Waiters};
+
+/// Most entries of a queue that a worker keeps to itself.
+const KEPT: usize = 64;
+
+type Entry = Box<str>;
+
+/// The queues of a program, as its workers share them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Queues {
+    queues: Arc<[Common]>,
+    /// By worker: notified when the channel has an entry that one of its users waits for, or when a user of another
+    /// worker waits for one that it keeps.
+    calls: Arc<[Notify]>,
+}
+
+/// What the workers of a program have in common of a queue.
+#[derive(Debug)]
+struct Common {
+    name: Box<str>,
+    /// Most entries that each worker keeps.
+    kept: usize,
+    /// Most entries in the channel.
+    passed_most: usize,
+    /// How many are in it, or are about to be.
+    passed: AtomicUsize,
+    sender: Sender<Entry>,
+    receiver: Receiver<Entry>,
+    /// Users of all workers who wait.
+    hungry: AtomicUsize,
+    workers: Box<[Side]>,
+}
+
+/// What other workers see of a worker, on a cache line of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Side {
+    /// Whether it may keep entries.
+    keeps: AtomicBool,
+    /// How many of its users wait.
+    hungry: AtomicUsize,
+}
+
+impl Queues {
+    /// Those that these workloads name; all that have one name are one queue.
+    pub(crate) fn of<'a>(workloads: impl Iterator<Item = &'a Workload>, workers: usize) -> Self {
+        let mut queues: Vec<Common> = Vec::new();
+        for one in workloads.flat_map(|workload| &workload.shared) {
+            if let SharedKind::Queue { at_most } = one.kind
+                && queues.iter().all(|known| *known.name != *one.name)
+            {
+                queues.push(Common::new(&one.name, at_most as usize, workers));
+            }
+        }
+        let calls = match queues.is_empty() {
+            true => 0,
+            false => workers,
+        };
+        Self {
+            queues: queues.into(),
+            calls: (0..calls).map(|_| Notify::new()).collect(),
+        }
+    }
+
+    /// The side of one worker.
+    pub(crate) fn of_worker(&self, worker: usize) -> WorkerQueues {
+        let queue = |place| {
+            Rc::new(Queue {
+                of: self.clone(),
+                place,
+                worker,
+                state: RefCell::default(),
+            })
+        };
+        WorkerQueues {
+            queues: (0..self.queues.len()).map(queue).collect(),
+        }
+    }
+}
+
+impl Common {
+    fn new(name: &str, at_most: usize, workers: usize) -> Self {
+        let kept = KEPT.min(at_most / workers.max(1));
+        let (sender, receiver) = unbounded();
+        Self {
+            name: name.into(),
+            kept,
+            passed_most: at_most - kept * workers,
+            passed: AtomicUsize::new(0),
+            sender,
+            receiver,
+            hungry: AtomicUsize::new(0),
+            workers: (0..workers).map(|_| Side::default()).collect(),
+        }
+    }
+
+    fn receive(&self) -> Option<Entry> {
+        let entry = self.receiver.try_recv().ok()?;
+        self.passed.fetch_sub(1, Ordering::Relaxed);
+        Some(entry)
+    }
+
+    fn send(&self, entry: Entry) {
+        // Both ends live as long as this.
+        let _open = self.sender.send(entry);
+    }
+}
+
+/// The queues of a program, as one worker has them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WorkerQueues {
+    queues: Rc<[Rc<Queue>]>,
+}
+
+impl WorkerQueues {
+    /// The queue of this name.
+    pub(crate) fn named(&self, name: &str) -> Option<&Rc<Queue>> {
+        self.queues
+            .iter()
+            .find(|queue| *queue.common().name == *name)
+    }
+
+    /// Serves the worker's users who wait, and those of others; never returns. One task per worker.
+    pub(crate) async fn serve(&self) {
+        let Some(first) = self.queues.first() else {
+            return std::future::pending().await;
+        };
+        loop {
+            first.of.calls[first.worker].notified().await;
+            self.queues.iter().for_each(|queue| queue.serve());
+        }
+    }
+
+    /// Whether there are any.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queues.is_empty()
+    }
+}
+
+/// A queue, as one worker has it.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    of: Queues,
+    place: usize,
+    worker: usize,
+    state: RefCell<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// What it keeps, the oldest first.
+    entries: VecDeque<Entry>,
+    /// Its users who wait, the one that waits for longest first. Where any do, it keeps nothing.
+    waiters: Waiters<Entry>,
+    /// Whether the channel may have entries that came after those that it keeps: further ones come after them.
+    passes: bool,
+}
+
+impl Queue {
+    fn common(&self) -> &Common {
+        &self.of.queues[self.place]
+    }
+
+    fn side(&self) -> &Side {
+        &self.common().workers[self.worker]
+    }
+
+    /// Puts an entry in. False where the queue is full: the entry is gone then.
+    pub(crate) fn put(&self, entry: Entry) -> bool {
+        let (state, common) = (&mut *self.state.borrow_mut(), self.common());
+        let Err(entry) = self.give(state, entry) else {
+            return true;
+        };
+        state.passes &= common.passed.load(Ordering::Relaxed) > 0;
+        if !state.passes && state.entries.len() < common.kept {
+            self.keep(state, |entries| entries.push_back(entry));
+            if common.hungry.load(Ordering::SeqCst) > 0 {
+                self.pass_on(state);
+            }
+            return true;
+        }
+        if common.passed.fetch_add(1, Ordering::SeqCst) >= common.passed_most {
+            common.passed.fetch_sub(1, Ordering::Relaxed);
+            return false;
+        }
+        state.passes = true;
+        common.send(entry);
+        self.call_hungry();
+        true
+    }
+
+    /// Takes an entry that is there.
+    pub(crate) fn take(&self) -> Option<Entry> {
+        let state = &mut *self.state.borrow_mut();
+        if let Some(entry) = state.entries.pop_front() {
+            if state.entries.is_empty() {
+                self.side().keeps.store(false, Ordering::Relaxed);
+            }
+            return Some(entry);
+        }
+        // Whoever waits already comes first.
+        match state.waiters.is_empty() {
+            true => self.common().receive(),
+            false => None,
+        }
+    }
+
+    /// Waits for an entry.
+    pub(crate) fn wait(self: &Rc<Self>) -> Taking {
+        let (state, common) = (&mut *self.state.borrow_mut(), self.common());
+        let ticket = state.waiters.join();
+        common.hungry.fetch_add(1, Ordering::SeqCst);
+        self.side().hungry.fetch_add(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        self.receive(state);
+        if self.side().hungry.load(Ordering::Relaxed) > 0 {
+            self.call(|side| side.keeps.load(Ordering::SeqCst));
+        }
+        Taking {
+            queue: Rc::clone(self),
+            ticket,
+        }
+    }
+
+    /// Gives an entry to the user who waits for longest; back where none waits.
+    fn give(&self, state: &mut State, entry: Entry) -> Result<(), Entry> {
+        state.waiters.give(entry)?;
+        self.fed();
+        Ok(())
+    }
+
+    /// A user waits no longer.
+    fn fed(&self) {
+        self.common().hungry.fetch_sub(1, Ordering::Relaxed);
+        self.side().hungry.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn keep(&self, state: &mut State, keep: impl FnOnce(&mut VecDeque<Entry>)) {
+        let was_empty = state.entries.is_empty();
+        keep(&mut state.entries);
+        if was_empty {
+            // Before it looks for users of others who wait, who look at this when they begin to.
+            self.side().keeps.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Serves its users who wait with what the channel has, and users of others with what it keeps.
+    fn serve(&self) {
+        let state = &mut *self.state.borrow_mut();
+        self.receive(state);
+        self.pass_on(state);
+    }
+
+    fn receive(&self, state: &mut State) {
+        while !state.waiters.is_empty() {
+            let Some(entry) = self.common().receive() else {
+                return;
+            };
+            if let Err(entry) = self.give(state, entry) {
+                self.keep(state, |entries| entries.push_front(entry));
+            }
+        }
+    }
+
+    /// Passes on what users of others wait for.
+    fn pass_on(&self, state: &mut State) {
+        let common = self.common();
+        let mut passed = false;
+        while common.passed.load(Ordering::SeqCst) < common.hungry.load(Ordering::SeqCst) {
+            let Some(entry) = state.entries.pop_front() else {
+                break;
+            };
+            common.passed.fetch_add(1, Ordering::SeqCst);
+            common.send(entry);
+            passed = true;
+        }
+        if state.entries.is_empty() {
+            self.side().keeps.store(false, Ordering::Relaxed);
+        }
+        if passed {
+            self.call_hungry();
+        }
+    }
+
+    /// Calls the workers whose users wait.
+    fn call_hungry(&self) {
+        fence(Ordering::SeqCst);
+        self.call(|side| side.hungry.load(Ordering::SeqCst) > 0);
+    }
+
+    fn call(&self, which: impl Fn(&Side) -> bool) {
+        let others = self.common().workers.iter().zip(self.of.calls.iter());
+        for (worker, (side, call)) in others.enumerate() {
+            if worker != self.worker && which(side) {
+                call.notify_one();
+            }
+        }
+    }
+}
+
+/// A user who waits for an entry. Dropped, it waits no longer.
+#[derive(Debug)]
+pub(crate) struct Taking {
+    queue: Rc<Queue>,
+    ticket: Ticket<Entry>,
+}
+
+impl Future for Taking {
+    type Output = Entry;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Entry> {
+        self.ticket.poll_given(cx)
+    }
+}
+
+impl Drop for Taking {
+    fn drop(&mut self) {
+        let state = &mut *self.queue.state.borrow_mut();
+        match state.waiters.leave(&self.ticket) {
+            Left::Taken => {}
+            Left::Waiting => self.queue.fed(),
+            // It came too late: somebody else gets it.
+            Left::Given(entry) => {
+                if let Err(entry) = self.queue.give(state, entry) {
+                    let keep = |entries: &mut VecDeque<Entry>| entries.push_front(entry);
+                    self.queue.keep(state, keep);
+                    self.queue.pass_on(state);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lab_workload::{SharedState, Step, Template};
+
+    use super::*;
+
+    /// A queue as each of so many workers has it.
+    fn queue(at_most: u32, workers: usize) -> Vec<Rc<Queue>> {
+        let mut workload: Workload<Template> = Workload::of("queues", Vec::<Step>::new());
+        workload.shared.push(SharedState {
+            name: "q".to_owned(),
+            kind: SharedKind::Queue { at_most },
+        });
+        let queues = Queues::of([&workload].into_iter(), workers);
+        let of = |worker| Rc::clone(queues.of_worker(worker).named("q").unwrap());
+        (0..workers).map(of).collect()
+    }
+
+    fn entry(number: usize) -> Entry {
+        number.to_string().into()
+    }
+
+    #[test]
+    fn a_queue_has_as_many_entries_as_it_may_and_all_come_out_in_order() {
+        for at_most in [1, 2, 63, 64, 65, 1000] {
+            let queue = &queue(at_most, 1)[0];
+            let kept = (0..2000).filter(|number| queue.put(entry(*number)));
+            let kept: Vec<usize> = kept.collect();
+            assert_eq!(kept, (0..at_most as usize).collect::<Vec<_>>());
+            let out = std::iter::from_fn(|| queue.take());
+            let out: Vec<Entry> = out.collect();
+            assert_eq!(out, kept.into_iter().map(entry).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn workers_share_what_exceeds_their_own() {
+        let sides = queue(1000, 2);
+        (0..200).for_each(|number| assert!(sides[0].put(entry(number))));
+        // The first 64 are the first worker's, the others anybody's.
+        assert_eq!(sides[1].take(), Some(entry(64)));
+        assert_eq!(sides[0].take(), Some(entry(0)));
+        let rest = (0..).map_while(|_| sides[1].take()).count();
+        assert_eq!(rest, 135);
+        // What is put in later is behind what it keeps.
+        assert!(sides[0].put(entry(200)));
+        let rest: Vec<Entry> = (0..).map_while(|_| sides[0].take()).collect();
+        let expected: Vec<Entry> = (1..64).chain([200]).map(entry).collect();
+        assert_eq!(rest, expected);
+    }
+
+    #[test]
+    fn who_stops_waiting_leaves_what_it_was_given_to_others() {
+        let queue = &queue(10, 1)[0];
+        let (first, second) = (queue.wait(), queue.wait());
+        assert!(queue.put(entry(1)));
+        drop(first);
+        let cx = &mut Context::from_waker(std::task::Waker::noop());
+        assert_eq!(
+            Pin::new(&mut Box::pin(second)).poll(cx),
+            Poll::Ready(entry(1))
+        );
+        let third = queue.wait();
+        assert!(queue.put(entry(2)));
+        drop(third);
+        assert_eq!(queue.take(), Some(entry(2)));
+        for _ in 0..1000 {
+            drop(queue.wait());
+        }
+        assert!(queue.state.borrow().waiters.is_empty());
+        assert_eq!(queue.common().hungry.load(Ordering::SeqCst), 0);
+    }
+
+    #[test]
+    fn threads_lose_nothing_and_give_nothing_twice() {
+        const EACH: usize = 20_000;
+        let mut workload: Workload<Template> = Workload::of("queues", Vec::<Step>::new());
+        workload.shared.push(SharedState {
+            name: "q".to_owned(),
+            kind: SharedKind::Queue { at_most: 1_000_000 },
+        });
+        let queues = Queues::of([&workload].into_iter(), 3);
+        let all_ended = Arc::new(std::sync::Barrier::new(3));
+        let work = |worker: usize| {
+            let (queues, all_ended) = (queues.clone(), Arc::clone(&all_ended));
+            std::thread::spawn(move || {
+                let own = queues.of_worker(worker);
+                let serving = own.clone();
+                let queue = Rc::clone(own.named("q").unwrap());
+                let put = async {
+                    // The third only takes.
+                    for number in (0..EACH).filter(|_| worker < 2) {
+                        assert!(queue.put(entry(worker * EACH + number)));
+                        if number % 100 == 0 {
+                            tokio::task::yield_now().await;
+                        }
+                    }
+                };
+                let take = async {
+                    let mut taken = Vec::new();
+                    // So few that what ended workers keep is missed by nobody.
+                    while taken.len() < EACH / 2 {
+                        let one = match queue.take() {
+                            Some(one) => one,
+                            None => queue.wait().await,
+                        };
+                        taken.push(one.parse::<usize>().unwrap());
+                    }
+                    taken
+                };
+                let both = async { tokio::join!(put, take).1 };
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .build()
+                    .unwrap();
+                let taken = runtime.block_on(async {
+                    tokio::select! {
+                        taken = both => taken,
+                        () = serving.serve() => unreachable!("it never ends"),
+                    }
+                });
+                all_ended.wait();
+                (taken, std::iter::from_fn(|| queue.take()).count())
+            })
+        };
+        let workers: Vec<_> = (0..3).map(work).collect();
+        let ended: Vec<(Vec<usize>, usize)> =
+            workers.into_iter().map(|one| one.join().unwrap()).collect();
+        let mut taken: Vec<usize> = ended.iter().flat_map(|(taken, _)| taken.clone()).collect();
+        let left: usize = ended.iter().map(|(_, left)| left).sum();
+        assert_eq!(taken.len() + left, 2 * EACH, "{left} were left");
+        taken.sort_unstable();
+        taken.dedup();
+        assert_eq!(taken.len() + left, 2 * EACH, "one was given twice");
+    }
+}

@@ -1,0 +1,141 @@
+//! What the users of a worker share with others: numbers of counters, entries of queues, and rows of pools, divided
+//! among all workers. It knows no user.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lab_workload::{Given, Queued, SharedKind, Slot, Step, Template, Workload};
+
+use crate::counters::{Counters, given};
+use crate::error::DriverError;
+use crate::mix::Mix;
+use crate::part::Slice;
+use crate::pools::{Pools, WorkerPools};
+use crate::queues::{Queue, WorkerQueues};
+
+/// What a step has to do with queues, on a worker.
+#[derive(Debug)]
+pub(crate) struct StepQueues {
+    /// What it takes, into which variable, and how long it waits for that.
+    pub(crate) take: Option<(Rc<Queue>, Slot, Duration)>,
+    /// What it puts in.
+    pub(crate) put: Option<(Rc<Queue>, Template)>,
+}
+
+impl StepQueues {
+    fn of(queued: &Queued, queues: &WorkerQueues) -> Self {
+        let take = queued.take.as_ref();
+        let take = take.and_then(|take| {
+            let queue = queues.named(&take.queue)?;
+            Some((Rc::clone(queue), take.slot, take.within))
+        });
+        let put = queued.put.as_ref();
+        let put = put.and_then(|put| {
+            let queue = queues.named(&put.queue)?;
+            Some((Rc::clone(queue), put.entry.clone()))
+        });
+        Self { take, put }
+    }
+}
+
+/// What the users of a worker share, whatever population they are of.
+pub(crate) struct WorkerSharing {
+    counters: Option<Arc<Counters>>,
+    queues: WorkerQueues,
+    pools: WorkerPools,
+}
+
+impl WorkerSharing {
+    /// Of the workloads of all populations.
+    pub(crate) fn of<'a>(
+        workloads: impl Iterator<Item = &'a Workload> + Clone,
+        queues: WorkerQueues,
+        slice: Slice,
+    ) -> Self {
+        Self {
+            queues,
+            pools: WorkerPools::of(workloads.clone(), &slice),
+            counters: Counters::of(workloads, slice),
+        }
+    }
+
+    /// What so many users of a population have of it.
+    pub(crate) fn of_population(&self, workload: &Workload, users: usize) -> Sharing {
+        Sharing {
+            given: given(workload, self.counters.as_ref()),
+            steps: step_queues(workload, &self.queues),
+            queues: self.queues.clone(),
+            pools: self.pools.of_population(workload, users),
+        }
+    }
+}
+
+/// What the users of a population share with others, on a worker.
+pub(crate) struct Sharing {
+    /// What templates ask for: values of the environment, and numbers of the worker's counters.
+    pub(crate) given: Arc<Given>,
+    /// What each step has to do with queues; empty where none has.
+    steps: Box<[Option<StepQueues>]>,
+    /// The queues of all populations.
+    pub(crate) queues: WorkerQueues,
+    /// The pools of rows that they have.
+    pub(crate) pools: Option<Pools>,
+}
+
+/// What the steps of a session have to do with queues, by their places; empty where they have nothing.
+fn step_queues(workload: &Workload, queues: &WorkerQueues) -> Box<[Option<StepQueues>]> {
+    if queues.is_empty() {
+        return Box::default();
+    }
+    let steps = workload.session.steps.iter();
+    let of = steps.map(|step| {
+        let queued = step.queued.as_deref()?;
+        Some(StepQueues::of(queued, queues))
+    });
+    of.collect()
+}
+
+impl Sharing {
+    /// What a step has to do with queues; `None` where it has nothing.
+    pub(crate) fn of_step(&self, step: usize) -> Option<&StepQueues> {
+        self.steps.get(step)?.as_ref()
+    }
+}
+
+/// Refuses pools with fewer rows than there are workers, and queues that no user of some worker takes from: entries
+/// that it keeps would lie there.
+pub(crate) fn validate(mix: &Mix) -> Result<(), DriverError> {
+    let (part, workers) = (&mix.first().part, mix.first().workers());
+    for worker in 0..workers {
+        let slice = Slice::new(part, worker, workers);
+        for one in mix.drives().flat_map(|drive| &drive.workload.shared) {
+            let name = &one.name;
+            let too_few = match &one.kind {
+                SharedKind::Counter { .. } => None,
+                SharedKind::Pool { rows, .. } => (slice.number(0) >= rows.rows).then(|| {
+                    let rows = rows.rows;
+                    format!(
+                        "the pool `{name}` has {rows} rows, which is less than one for each worker"
+                    )
+                }),
+                SharedKind::Queue { .. } => (!has_takers(mix, name, &slice)).then(|| {
+                    format!("fewer users take from the queue `{name}` than there are workers")
+                }),
+            };
+            if let Some(why) = too_few {
+                let help = "give the load more users, or the generators fewer cores";
+                return Err(DriverError::Shared(format!("{why}: {help}")));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a worker has users who take from a queue.
+fn has_takers(mix: &Mix, queue: &str, slice: &Slice) -> bool {
+    mix.drives().any(|drive| {
+        let mut takes = drive.workload.session.steps.iter().filter_map(Step::take);
+        takes.any(|take| take.queue == queue) && slice.users(drive.users).next().is_some()
+    })
+}

@@ -1,0 +1,122 @@
+//! Users of a worker who wait for something, each until it is given one: the one that waits for longest comes first.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+/// So many that wait no longer may stand among those that do.
+const GONE: usize = 32;
+
+/// Those who wait.
+#[derive(Debug)]
+pub(crate) struct Waiters<T> {
+    queue: VecDeque<Ticket<T>>,
+    /// How many of them wait.
+    waiting: usize,
+}
+
+impl<T> Default for Waiters<T> {
+    fn default() -> Self {
+        Self {
+            queue: VecDeque::new(),
+            waiting: 0,
+        }
+    }
+}
+
+/// The place of one who waits.
+#[derive(Debug)]
+pub(crate) struct Ticket<T>(Rc<RefCell<Place<T>>>);
+
+impl<T> Clone for Ticket<T> {
+    fn clone(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+#[derive(Debug)]
+enum Place<T> {
+    Waits(Option<Waker>),
+    Given(T),
+    Left,
+}
+
+/// How one left.
+#[derive(Debug)]
+pub(crate) enum Left<T> {
+    /// With what it had.
+    Taken,
+    /// Before it was given anything.
+    Waiting,
+    /// After it was given something that it didn't take.
+    Given(T),
+}
+
+impl<T> Waiters<T> {
+    /// One more.
+    pub(crate) fn join(&mut self) -> Ticket<T> {
+        let ticket = Ticket(Rc::new(RefCell::new(Place::Waits(None))));
+        self.queue.push_back(ticket.clone());
+        self.waiting += 1;
+        ticket
+    }
+
+    /// Whether nobody waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting == 0
+    }
+
+    /// Gives it to the one that waits for longest; back where none does.
+    pub(crate) fn give(&mut self, what: T) -> Result<(), T> {
+        if self.waiting == 0 {
+            return Err(what);
+        }
+        while let Some(ticket) = self.queue.pop_front() {
+            let place = &mut *ticket.0.borrow_mut();
+            if let Place::Waits(waker) = place {
+                let waker = waker.take();
+                *place = Place::Given(what);
+                self.waiting -= 1;
+                if let Some(waker) = waker {
+                    waker.wake();
+                }
+                return Ok(());
+            }
+        }
+        Err(what)
+    }
+
+    /// One waits no longer.
+    pub(crate) fn leave(&mut self, ticket: &Ticket<T>) -> Left<T> {
+        let place = std::mem::replace(&mut *ticket.0.borrow_mut(), Place::Left);
+        match place {
+            Place::Given(what) => Left::Given(what),
+            Place::Left => Left::Taken,
+            Place::Waits(_) => {
+                self.waiting -= 1;
+                if self.queue.len() > 2 * self.waiting + GONE {
+                    self.queue
+                        .retain(|one| matches!(&*one.0.borrow(), Place::Waits(_)));
+                }
+                Left::Waiting
+            }
+        }
+    }
+}
+
+impl<T> Ticket<T> {
+    /// What it was given; else its task is woken when it is.
+    pub(crate) fn poll_given(&self, cx: &Context<'_>) -> Poll<T> {
+        let place = &mut *self.0.borrow_mut();
+        if let Place::Waits(waker) = place {
+            *waker = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        match std::mem::replace(place, Place::Left) {
+            Place::Given(what) => Poll::Ready(what),
+            // Whoever polls again after that has what it waited for.
+            Place::Left | Place::Waits(_) => Poll::Pending,
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Users who share state: what producers put into a queue, consumers take out, each entry once, with numbers that are
+//! nobody else's and rows that one session at a time has.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use plimsoll_tests::program;
+use serde_json::Value;
+
+const PRODUCER: &str = r#"
+workload: producer
+shared:
+  order_no: { counter: { from: 1000 } }
+  orders: { queue: { at_most: 500 } }
+  desks: { pool: { file: desks.csv, lease: session } }
+session:
+  steps:
+    - step: Sit down
+      wait: 5ms..15ms
+      request: POST /desks/{{ desk }}
+    - step: Place
+      request: POST /orders/{{ next('order_no') }}
+      capture: { id: "/id=([0-9]+)/" }
+      put: { orders: "{{ id }}" }
+    - step: Stand up
+      request: DELETE /desks/{{ desk }}
+"#;
+
+const CONSUMER: &str = r#"
+workload: consumer
+shared:
+  orders: { queue: { at_most: 500 } }
+session:
+  steps:
+    - step: Handle
+      take: { order: orders, within: 300ms }
+      request: POST /done/{{ order }}
+"#;
+
+const STUDY: &str = r#"
+study: factory
+title: Producers and consumers
+workload: producer
+repeats: 0
+system: { attach: { url: "http://127.0.0.1:PORT" } }
+load:
+  generators: 2
+  hold: 3s
+  mix:
+    - { population: producers, users: 6 }
+    - { population: consumers, users: 8, workload: consumer }
+"#;
+
+/// What the server saw.
+#[derive(Default)]
+struct Seen {
+    placed: HashSet<u64>,
+    done: HashSet<u64>,
+    /// Who sits at a desk.
+    desks: HashMap<String, bool>,
+    wrong: Vec<String>,
+}
+
+impl Seen {
+    /// What is answered.
+    fn take(&mut self, line: &str) -> String {
+        let mut words = line.split(' ');
+        let (method, path) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
+        let (kind, name) = path[1..].split_once('/').unwrap_or((path, ""));
+        let number = name.parse().unwrap_or(0);
+        let is_right = match (method, kind) {
+            ("POST", "orders") => number >= 1000 && self.placed.insert(number),
+            ("POST", "done") => self.placed.contains(&number) && self.done.insert(number),
+            // Nobody else sits there.
+            ("POST", "desks") => self.desks.insert(name.to_owned(), true) != Some(true),
+            ("DELETE", "desks") => self.desks.insert(name.to_owned(), false) == Some(true),
+            _ => false,
+        };
+        if !is_right {
+            self.wrong.push(line.trim().to_owned());
+        }
+        format!("id={number}")
+    }
+}
+
+fn serve(stream: &TcpStream, seen: &Mutex<Seen>) -> Option<()> {
+    let mut input = BufReader::new(stream);
+    let mut output = stream;
+    loop {
+        let mut lines: Vec<String> = Vec::new();
+        while lines.last().is_none_or(|line| !line.trim().is_empty()) {
+            let mut line = String::new();
+            input.read_line(&mut line).ok().filter(|n| *n > 0)?;
+            lines.push(line);
+        }
+        let lengths = lines.iter().map(|line| line.to_lowercase());
+        let length = lengths
+            .filter_map(|line| Some(line.strip_prefix("content-length:")?.trim().to_owned()))
+            .next();
+        let length: u64 = length.map_or(0, |text| text.parse().expect("a length"));
+        std::io::copy(&mut input.by_ref().take(length), &mut std::io::sink()).ok()?;
+        let body = seen.lock().expect("no panic").take(&lines[0]);
+        let size = body.len();
+        let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n{body}");
+        output.write_all(answer.as_bytes()).ok()?;
+    }
+}
+
+fn start() -> (u16, Arc<Mutex<Seen>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let seen: Arc<Mutex<Seen>> = Arc::default();
+    let kept = Arc::clone(&seen);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let seen = Arc::clone(&seen);
+            std::thread::spawn(move || serve(&stream, &seen));
+        }
+    });
+    (port, kept)
+}
+
+fn folder(port: u16) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |file: &str, text: &str| {
+        fs::write(folder.path().join(file), text).expect("written");
+    };
+    write("producer.workload.yaml", PRODUCER);
+    write("consumer.workload.yaml", CONSUMER);
+    write("desks.csv", "desk\na\nb\nc\nd\n");
+    write(
+        "factory.study.yaml",
+        &STUDY.replace("PORT", &port.to_string()),
+    );
+    folder
+}
+
+fn plimsoll(folder: &Path, arguments: &[&str]) -> String {
+    let mut command = Command::new(program());
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .env("PLIMSOLL_PATIENCE", "0")
+        .env("PLIMSOLL_STATE", folder.join("state"));
+    let output = command.stdin(Stdio::null()).output().expect("it runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    text(&output.stdout) + &text(&output.stderr)
+}
+
+#[test]
+fn what_some_users_place_others_handle_once() {
+    let (port, seen) = start();
+    let folder = folder(port);
+    let path = folder.path();
+    let planned = plimsoll(path, &["plan", "factory.study.yaml"]);
+    for line in [
+        "counters, unique over all generators: order_no\n",
+        "queues, of each generator: orders\n",
+        "pools, dealt out to the workers of all generators: desks\n",
+    ] {
+        assert!(planned.contains(line), "{planned}");
+    }
+    let ran = plimsoll(path, &["run", "factory.study.yaml", "--out", "run"]);
+    let json = plimsoll(path, &["report", "run", "--format", "json"]);
+    let result: Value = serde_json::from_str(&json).unwrap_or_else(|_| panic!("{ran} {json}"));
+    let trial = &result["trials"][0];
+    assert_eq!(trial["errors"], 0, "{ran} {}", trial["error_examples"]);
+    let seen = seen.lock().expect("no panic");
+    assert_eq!(
+        seen.wrong, [""; 0],
+        "each number, order, and desk is one user's"
+    );
+    assert!(seen.done.len() > 50, "{} were handled", seen.done.len());
+    let of = |name: &str, figure: &str| {
+        let queues = trial["queues"].as_array().expect("queues");
+        let queue = queues.iter().find(|one| one["name"] == name);
+        queue.map(|one| one[figure].as_u64().expect("a count"))
+    };
+    let (puts, takes) = (of("orders", "puts"), of("orders", "takes"));
+    let (puts, takes) = (puts.expect("puts"), takes.expect("takes"));
+    // Of each generator and user one may be under way at the end.
+    assert!(takes <= puts && seen.done.len() as u64 <= takes, "{trial}");
+    assert!(seen.placed.len() as u64 - puts <= 6, "{trial}");
+    assert_eq!(of("orders", "dropped"), Some(0));
+    assert_eq!(of("orders", "length"), Some(puts - takes));
+    assert!(of("desks", "takes") > Some(50), "{trial}");
+    let waits = &trial["queues"][0]["queue_wait_ms"];
+    assert!(waits["count"].as_u64() > Some(20), "{waits}");
+    let page = plimsoll(path, &["report", "run"]);
+    assert!(
+        page.contains("Queues") && page.contains("desks (pool)"),
+        "{page}"
+    );
+}
+
+#[test]
+fn a_queue_without_its_other_side_is_refused_where_the_study_stands() {
+    let folder = folder(1);
+    let path = folder.path();
+    let alone = STUDY.replace(
+        "    - { population: consumers, users: 8, workload: consumer }\n",
+        "",
+    );
+    fs::write(path.join("alone.study.yaml"), alone).expect("written");
+    let said = plimsoll(path, &["check", "alone.study.yaml"]);
+    assert!(
+        said.contains("nobody takes anything from the queue `orders`"),
+        "{said}"
+    );
+    assert!(said.contains("alone.study.yaml:"), "{said}");
+}
