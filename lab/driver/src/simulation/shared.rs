@@ -6,8 +6,8 @@ use std::time::Duration;
 use lab_counts::StepCounts;
 use lab_workload::template::{Escape, Symbols};
 use lab_workload::{
-    Data, Each, Lease, LoadKind, Put, Queued, Request, SharedKind, SharedState, Stage,
-    Step, Table, Take, Template, Wait,
+    Data, Each, Lease, LoadKind, Put, Queued, Request, SharedKind, SharedState, Stage, Step, Table,
+    Take, Template, Wait,
 };
 
 use super::drive::workload;

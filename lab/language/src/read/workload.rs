@@ -57,14 +57,7 @@ pub fn read(root: &Node, files: &dyn Files) -> Result<(Workload, WorkloadFile), 
     let described = descriptors::read(&file, files, &mut problems);
     let beside = (pools, transposed(rows), attached, &keys, schemas, described);
     let mut workload = match beside {
-        (
-            Some(pools),
-            Some(data),
-            Some(files),
-            Some(keys),
-            Some(schemas),
-            Some(described),
-        ) => {
+        (Some(pools), Some(data), Some(files), Some(keys), Some(schemas), Some(described)) => {
             let beside = Beside {
                 data: data.as_ref(),
                 files: &files,
