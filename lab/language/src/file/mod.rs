@@ -39,7 +39,7 @@ pub use shapes::{Count, HoldTime, Limit, Rate, Size, Time, WaitTime};
 pub(crate) use shared::{PoolFile, SharedFile};
 pub(crate) use sign::SignFile;
 pub use workload::WorkloadFile;
-pub(crate) use workload::{ProbeFile, StepFile, TransferFile};
+pub(crate) use workload::{ProbeFile, SessionFile, StepFile, TransferFile};
 
 /// The JSON Schema of workload files.
 #[must_use]

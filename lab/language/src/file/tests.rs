@@ -9,7 +9,6 @@ use super::parallel::{BesideFile, EachFile};
 use super::parts::OneOrMany;
 use super::retry::RetriesFile;
 use super::shared::{CounterFile, QueueFile};
-use super::workload::SessionFile;
 use super::*;
 use crate::error::Problems;
 use crate::node;

@@ -131,8 +131,8 @@ pub(crate) struct SessionFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) visitor: Option<At<Scalar>>,
-    /// Whether everything sent must follow from the seed: `true` makes the time of day, numbers of counters, and
-    /// signatures that contain the time or a random part errors. `false` unless said.
+    /// Whether everything sent must follow from the seed: `true` makes the time of day, signatures that contain the
+    /// time or a random part, and what users share (`next`, `take`, pools) errors. `false` unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<bool>")]
     pub(crate) repeatable: Option<At<Scalar>>,

@@ -154,6 +154,11 @@ fn kind(
             };
             Some(SharedKind::Queue { at_most })
         }
+        (None, None, Some(pool)) if compiler.is_repeatable => {
+            let message = "users get whatever row of a pool is free, which the seed doesn't repeat";
+            let help = "rows of `data` are repeatable; or leave out `repeatable`";
+            note(&pool.span, message, help, compiler)
+        }
         (None, None, Some(pool)) => Some(SharedKind::Pool {
             lease: lease(pool, compiler)?,
             rows: rows?,
@@ -223,6 +228,11 @@ impl Compiler<'_> {
             let message = "a step takes one entry, `within` a time";
             return note(&take.span, message, help, self);
         };
+        if self.is_repeatable {
+            let message = "a queue gives whatever entry is next, which the seed doesn't repeat";
+            let help = "`capture` what the same session sends later; or leave out `repeatable`";
+            return note(&take.span, message, help, self);
+        }
         let slot = self
             .variables
             .iter()

@@ -18,7 +18,7 @@ use super::{
     attached, control, data, descriptors, keys, measure, parallel, schema, shared, steps, variable,
 };
 use crate::error::{LoadError, Problems};
-use crate::file::{At, ProbeFile, Scalar, Table, TransferFile, WorkloadFile};
+use crate::file::{At, ProbeFile, Scalar, SessionFile, Table, TransferFile, WorkloadFile};
 use crate::node::Node;
 use crate::text_error::TextError;
 use crate::units;
@@ -145,8 +145,7 @@ fn validate_with(
     beside: Beside<'_>,
     problems: &mut Problems,
 ) -> Option<Workload> {
-    let Beside { data, files, .. } = beside;
-    let rows = data.map(Arc::as_ref);
+    let rows = beside.data.map(Arc::as_ref);
     let variables = variables(file, rows, beside.pools, problems)?;
     let symbols = Symbols {
         variables: &variables,
@@ -156,14 +155,7 @@ fn validate_with(
     };
     let user = user(&file.user, symbols, rows, problems);
     let outside = without_session_rows(&variables, rows, beside.pools);
-    let mut compiler = Compiler {
-        files,
-        keys: beside.keys,
-        is_repeatable: symbols.is_repeatable,
-        schemas: beside.schemas,
-        descriptors: beside.descriptors,
-        ..Compiler::new(&variables, parameters, problems)
-    };
+    let mut compiler = compiler(symbols, beside, problems);
     compiler.cookies = compiler.cookies(&file.cookies, true)?;
     compiler.sign = compiler.sign(file.sign.as_ref())?;
     compiler.variables = &outside;
@@ -171,18 +163,12 @@ fn validate_with(
     compiler.speech = &speech;
     compiler.refuse_sign(file)?;
     compiler.taking = compiler.taking(file.compressed.as_ref(), file.follow.as_ref())?;
+    let shared = shared::read(&file.shared, (beside.pools, &variables), &mut compiler)?;
+    compiler.shared = &shared;
     let setup = steps::setup(&file.setup, &mut compiler);
     let probe = file.probe.as_ref().map(|p| probe(p, &mut compiler));
-    let shared = shared::read(&file.shared, (beside.pools, &variables), &mut compiler)?;
-    let mut compiler = Compiler {
-        variables: &variables,
-        shared: &shared,
-        ..compiler
-    };
-    let pace = file.session.pace.as_ref();
-    let pace = transposed(pace.map(|pace| duration("pace", pace, &mut compiler)));
-    let visitor = control::visitor(file.session.visitor.as_ref(), &mut compiler);
-    let session = steps::session(&file.session.steps, &mut compiler);
+    compiler.variables = &variables;
+    let session = session(&file.session, &mut compiler);
     steps::check_names(&file.setup.iter().collect::<Vec<_>>(), compiler.problems);
     let transfer = file.transfer.as_ref().map(|t| transfer(t, &mut compiler));
     let trace = optional(&mut compiler, "trace", &file.trace, traced);
@@ -190,31 +176,55 @@ fn validate_with(
         units::size(text, MAX_BODY)
     });
     let least = optional(&mut compiler, "least_users", &file.least_users, least_users);
-    let (steps, groups, transactions) = session?;
     Some(Workload {
         name: file.workload.text(),
         about: about(file),
         parameters: parameters.clone(),
         user: user?,
         setup: setup?,
-        session: Session {
-            pace: pace?,
-            steps,
-            groups,
-            transactions,
-            visitor: visitor?,
-        },
+        session: session?,
         probe: transposed(probe)?,
         transfer: transposed(transfer)?,
         variables: variables.into(),
         least_users: least?.unwrap_or_default(),
         given: Arc::default(),
-        data: data.map(Arc::clone),
+        data: beside.data.map(Arc::clone),
         shared: shared.clone(),
-        files: files.to_vec(),
+        files: beside.files.to_vec(),
         max_body: max_body?,
         trace: trace?.filter(|share| *share > 0.0),
         speech: speech.clone(),
+    })
+}
+
+/// A compiler of the workload's requests, which knows what was read besides its file.
+fn compiler<'a>(
+    symbols: Symbols<'a>,
+    beside: Beside<'a>,
+    problems: &'a mut Problems,
+) -> Compiler<'a> {
+    Compiler {
+        files: beside.files,
+        keys: beside.keys,
+        is_repeatable: symbols.is_repeatable,
+        schemas: beside.schemas,
+        descriptors: beside.descriptors,
+        ..Compiler::new(symbols.variables, symbols.parameters, problems)
+    }
+}
+
+/// The session; `None` when a problem was noted.
+fn session(file: &SessionFile, compiler: &mut Compiler) -> Option<Session> {
+    let pace = file.pace.as_ref();
+    let pace = transposed(pace.map(|pace| duration("pace", pace, compiler)));
+    let visitor = control::visitor(file.visitor.as_ref(), compiler);
+    let (steps, groups, transactions) = steps::session(&file.steps, compiler)?;
+    Some(Session {
+        pace: pace?,
+        steps,
+        groups,
+        transactions,
+        visitor: visitor?,
     })
 }
 

@@ -80,6 +80,8 @@ pub(crate) fn folder(study: &[u8], workload: &[u8]) -> Folder {
         ("studies/pages.study.yaml", study),
         ("workloads/pages.workload.yaml", workload),
         ("published/figures.csv", b"users,response_ms\n10,5\n"),
+        ("data/tokens.csv", b"token\na\nb\n"),
+        ("data/desks.csv", b"desk\nc\n"),
     ];
     Folder(
         files
