@@ -1,5 +1,5 @@
 //! What templates, captures, and expectations do with texts, without a user: hashes, HMAC, encodings, JSON Web Tokens,
-//! patterns; paths into JSON, XML, and HTML; schemas. All is deterministic, except for signatures by ECDSA and RSA-PSS.
+//! patterns; paths into JSON, XML, and HTML; schemas; rows of files. All is deterministic, except for signatures by ECDSA and RSA-PSS.
 
 mod bytes;
 mod draw;
@@ -20,6 +20,7 @@ mod secret_name;
 mod secrets;
 pub mod sign;
 mod size;
+mod table;
 mod token;
 mod trace;
 mod written;
@@ -49,6 +50,7 @@ pub use protobuf::{
 pub use secret_name::looks_secret;
 pub use secrets::{Secrets, password_of};
 pub use size::{SizeError, size};
+pub use table::{Bytes, Table, TableError};
 pub use token::is_random;
 pub use trace::{TraceContext, Traced, Tracing};
 pub use written::written;

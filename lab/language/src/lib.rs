@@ -3,7 +3,6 @@
 //!
 //! Pure: it opens no file (they come through [`Files`]), reads no clock, and knows no study.
 
-mod error;
 mod file;
 pub mod host;
 pub mod kept;
@@ -11,25 +10,24 @@ pub mod node;
 pub mod reach;
 mod read;
 mod setting;
-mod source;
 mod storage;
 pub mod template_words;
 
-pub use error::{LoadError, Location, Problem, Problems};
 pub use file::{
     At, BasicFile, Container, Count, Decode, Fields, HoldTime, Json, Levels, Limit, OneOrMany,
     Rate, Scalar, Size, Table, Time, WaitTime, WorkloadFile, schema_workload, unexpected,
 };
+pub use lab_units::error::{LoadError, Location, Problem, Problems};
 pub use lab_units::nearest::{nearest, one_of};
+pub use lab_units::source::{SourceFile, Span};
 pub use lab_units::{AddressRange, Agents, TextError, Which, agents, machine, servers, units};
-use lab_units::{nearest, text_error};
+use lab_units::{error, nearest, source, text_error};
 pub use lab_workload::{Secrets, password_of};
 pub use read::{
     Environment, Files, beside, check_short_name, decode, first_file, has_gap, header_problem,
     level, method_problem, read_workload, read_yaml, switch, unknown_name, workload_with,
 };
 pub use setting::{CellError, Optional, Setting};
-pub use source::{SourceFile, Span};
 pub use storage::{
     FilesystemFile, FilesystemSpec, FilesystemTemplate, StorageFile, StorageTemplate,
 };

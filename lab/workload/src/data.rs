@@ -2,11 +2,10 @@
 //! millions without all of them in memory.
 //!
 //! A file is gone through once, when it is loaded: every row is judged, and the place of every
-//! [`STRIDE`]th one is kept. Reading a row then reads the stretch between two such places. It opens no
+//! 64th one is kept. Reading a row then reads the stretch between two such places. It opens no
 //! file: whoever loads a workload lends it the [`Bytes`].
 
 mod permutation;
-mod table;
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,8 +13,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::slot::Slot;
+pub use lab_filters::{Bytes, Table, TableError};
 use permutation::permuted;
-pub use table::{Bytes, Table, TableError};
 
 /// What each row is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -84,7 +84,8 @@ impl Span {
 }
 
 /// The byte at a line and column, both from 1.
-pub(crate) fn offset(text: &str, line: usize, column: usize) -> usize {
+#[must_use]
+pub fn offset(text: &str, line: usize, column: usize) -> usize {
     let start: usize = text
         .split_inclusive('\n')
         .take(line.max(1) - 1)

@@ -289,11 +289,11 @@ impl Table {
     }
 
     /// The values of a column in a row, from 0, and in those behind it that are read with it: at least one,
-    /// [`STRIDE`] at most.
+    /// 64 at most.
     ///
     /// # Errors
     /// As for [`Table::row`].
-    pub(crate) fn column_from(&self, row: u64, column: usize) -> Result<Vec<String>, String> {
+    pub fn column_from(&self, row: u64, column: usize) -> Result<Vec<String>, String> {
         let text = self.stretch(row)?;
         let within = (row % STRIDE) as usize;
         let rows = (self.rows - row).min(STRIDE - row % STRIDE) as usize;
