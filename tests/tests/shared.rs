@@ -3,13 +3,10 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-use plimsoll_tests::program;
+use plimsoll_tests::web::{self, Received};
 use serde_json::Value;
 
 const PRODUCER: &str = r#"
@@ -67,13 +64,12 @@ struct Seen {
 }
 
 impl Seen {
-    /// What is answered.
-    fn take(&mut self, line: &str) -> String {
-        let mut words = line.split(' ');
-        let (method, path) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
+    /// Keeps a request, and gives the body of its response.
+    fn answer(&mut self, request: &Received) -> String {
+        let path = request.target().0;
         let (kind, name) = path[1..].split_once('/').unwrap_or((path, ""));
         let number = name.parse().unwrap_or(0);
-        let is_right = match (method, kind) {
+        let is_right = match (request.method(), kind) {
             ("POST", "orders") => number >= 1000 && self.placed.insert(number),
             ("POST", "done") => self.placed.contains(&number) && self.done.insert(number),
             // Nobody else sits there.
@@ -82,45 +78,18 @@ impl Seen {
             _ => false,
         };
         if !is_right {
-            self.wrong.push(line.trim().to_owned());
+            self.wrong.push(request.line().to_owned());
         }
         format!("id={number}")
     }
 }
 
-fn serve(stream: &TcpStream, seen: &Mutex<Seen>) -> Option<()> {
-    let mut input = BufReader::new(stream);
-    let mut output = stream;
-    loop {
-        let mut lines: Vec<String> = Vec::new();
-        while lines.last().is_none_or(|line| !line.trim().is_empty()) {
-            let mut line = String::new();
-            input.read_line(&mut line).ok().filter(|n| *n > 0)?;
-            lines.push(line);
-        }
-        let lengths = lines.iter().map(|line| line.to_lowercase());
-        let length = lengths
-            .filter_map(|line| Some(line.strip_prefix("content-length:")?.trim().to_owned()))
-            .next();
-        let length: u64 = length.map_or(0, |text| text.parse().expect("a length"));
-        std::io::copy(&mut input.by_ref().take(length), &mut std::io::sink()).ok()?;
-        let body = seen.lock().expect("no panic").take(&lines[0]);
-        let size = body.len();
-        let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n{body}");
-        output.write_all(answer.as_bytes()).ok()?;
-    }
-}
-
 fn start() -> (u16, Arc<Mutex<Seen>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let port = listener.local_addr().expect("an address").port();
     let seen: Arc<Mutex<Seen>> = Arc::default();
     let kept = Arc::clone(&seen);
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let seen = Arc::clone(&seen);
-            std::thread::spawn(move || serve(&stream, &seen));
-        }
+    let port = web::serve(move |request| {
+        let body = seen.lock().expect("no panic").answer(request);
+        ("200 OK".to_owned(), body)
     });
     (port, kept)
 }
@@ -140,16 +109,10 @@ fn folder(port: u16) -> tempfile::TempDir {
     folder
 }
 
+/// Both outputs of the program.
 fn plimsoll(folder: &Path, arguments: &[&str]) -> String {
-    let mut command = Command::new(program());
-    command
-        .args(arguments)
-        .current_dir(folder)
-        .env("PLIMSOLL_PATIENCE", "0")
-        .env("PLIMSOLL_STATE", folder.join("state"));
-    let output = command.stdin(Stdio::null()).output().expect("it runs");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    text(&output.stdout) + &text(&output.stderr)
+    let (out, error) = web::plimsoll(folder, arguments, &[]);
+    out + &error
 }
 
 #[test]

@@ -28,8 +28,8 @@ pub(crate) struct QueueCounts {
 
 impl QueueCounts {
     fn add(&mut self, counts: &StepCounts, (puts, takes): (bool, bool), kind: SharedKind) {
-        if kind == SharedKind::Pool && takes {
-            self.takes += counts.leases;
+        if kind == SharedKind::Pool {
+            self.takes += if takes { counts.leases } else { 0 };
             return;
         }
         if puts {
@@ -254,7 +254,7 @@ mod tests {
             takes: 6,
             ..QueueCounts::default()
         };
-        assert_eq!((counts.takes, counts.puts), (expected.takes, expected.puts));
+        assert_eq!(counts, expected);
         assert!(faults.is_empty());
     }
 }
