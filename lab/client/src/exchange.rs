@@ -297,6 +297,20 @@ pub struct FailedRequest {
     pub class: ErrorClass,
     /// Status and first bytes, or the cause; empty once the worker has examples enough.
     pub detail: Box<str>,
+    /// How many seconds later it is to be sent again, where the answer says so (`Retry-After`).
+    pub retry_after: Option<u32>,
+}
+
+impl FailedRequest {
+    /// A failure whose answer doesn't say when to send it again.
+    #[must_use]
+    pub fn new(class: ErrorClass, detail: impl Into<Box<str>>) -> Self {
+        Self {
+            class,
+            detail: detail.into(),
+            retry_after: None,
+        }
+    }
 }
 
 /// Describes failures, as many as anybody shows; later ones have their class alone.
@@ -318,11 +332,11 @@ impl Details {
     ) -> FailedRequest {
         let left = self.0.get();
         self.0.set(left.saturating_sub(1));
-        let detail = match left {
+        let detail: Box<str> = match left {
             0 => Box::default(),
             _ => detail().into(),
         };
-        FailedRequest { class, detail }
+        FailedRequest::new(class, detail)
     }
 }
 

@@ -75,6 +75,10 @@ pub struct StepCounts {
     /// Rows of a pool that sessions got which begin with this step.
     #[serde(skip_serializing_if = "is_zero")]
     pub leases: u64,
+    /// Requests that were planned and not made since one before them had failed: of the rest of a step, or of the rest
+    /// of a session that ends at a failure.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub not_reached: u64,
     /// Waits done.
     #[serde(skip_serializing_if = "is_zero")]
     pub waits: u64,
@@ -153,6 +157,7 @@ impl AddAssign<&StepCounts> for StepCounts {
             takes,
             take_missed,
             leases,
+            not_reached,
             waits,
             wait_sum_us,
             bytes,
@@ -177,6 +182,7 @@ impl AddAssign<&StepCounts> for StepCounts {
         self.takes += takes;
         self.take_missed += take_missed;
         self.leases += leases;
+        self.not_reached += not_reached;
         self.waits += waits;
         self.wait_sum_us += wait_sum_us;
     }
@@ -321,7 +327,7 @@ mod tests {
         let json = r#"{"ok":1,"errors":{"reset":2},"hops":3,"retried":{"timeout":4},"turned_away":5,
             "unanswered":6,"redirects":7,"retries":8,"retry_wait_us":9,"pauses":10,"pause_us":11,
             "cut_off":12,"skipped":13,"waits":14,"wait_sum_us":15,"bytes":16,"plain_bytes":17,
-            "puts":18,"put_dropped":19,"takes":20,"take_missed":21,"leases":22}"#;
+            "puts":18,"put_dropped":19,"takes":20,"take_missed":21,"leases":22,"not_reached":23}"#;
         serde_json::from_str(json).unwrap()
     }
 
@@ -334,7 +340,7 @@ mod tests {
             serde_json::to_value(&sum).unwrap(),
         );
         let one = one.as_object().unwrap();
-        assert_eq!(one.len(), 22, "all have a number");
+        assert_eq!(one.len(), 23, "all have a number");
         for (name, value) in one {
             let (twice, value) = (&sum[name], value.clone());
             match value.as_u64() {

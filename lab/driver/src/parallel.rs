@@ -127,6 +127,11 @@ impl<C: Client> Shared<C> {
             captured[over.number] = over.went.well.then_some(scope);
         }
         drop(under_way);
+        if sum.failure.is_some() && !life.state.leaves() {
+            life.state.breaks_off |= self.script.session[index].ends_session;
+            let planned = ready.iter().filter(|one| all[one.number].1.is_none());
+            self.not_reached(life, index, planned.count() as u32);
+        }
         self.beside.wait(life.user.place, VecDeque::new());
         self.keep_captured(life, parallel, &all, captured);
         self.sum_up(life, &sum, due);

@@ -283,6 +283,13 @@ impl Recorder {
         }
     }
 
+    /// So many requests of a step are not made since one before them has failed.
+    pub(crate) fn not_reached(&mut self, now: Nanos, step: usize, requests: u32) {
+        if let Some(window) = self.at(now) {
+            window.steps[step].counts.not_reached += u64::from(requests);
+        }
+    }
+
     /// A loop that begins with `step` ended by its bound.
     pub(crate) fn cut_off(&mut self, now: Nanos, step: usize) {
         if let Some(window) = self.at(now) {
@@ -402,10 +409,7 @@ impl Recorder {
         self.example(
             now,
             step,
-            FailedRequest {
-                class: ErrorClass::Check,
-                detail,
-            },
+            FailedRequest::new(ErrorClass::Check, detail),
             None,
         );
     }
@@ -441,7 +445,7 @@ impl Recorder {
         failure: FailedRequest,
         trace: Option<TraceContext>,
     ) {
-        let FailedRequest { class, detail } = failure;
+        let FailedRequest { class, detail, .. } = failure;
         self.outbox.send(Report::Example(Example {
             t,
             step,

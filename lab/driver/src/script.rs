@@ -49,6 +49,10 @@ pub(crate) struct ScriptStep {
     pub(crate) planned_rounds: u32,
     pub(crate) control: Option<Box<Control>>,
     pub(crate) retry: Option<Retry>,
+    /// The session ends once a request of it has failed.
+    pub(crate) ends_session: bool,
+    /// Requests that a round surely makes.
+    pub(crate) surely: u32,
     pub(crate) measures: Vec<Measure>,
 }
 
@@ -126,6 +130,8 @@ fn script_step(step: &Step, next: &mut RequestId) -> ScriptStep {
         planned_rounds: step.planned_rounds(),
         control: step.control.clone(),
         retry: step.retry,
+        ends_session: step.ends_session,
+        surely: step.sends().iter().map(|one| one.surely).sum(),
         measures: step.measures.clone(),
     }
 }

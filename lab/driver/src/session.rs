@@ -95,7 +95,7 @@ impl<C: Client> Shared<C> {
         }
         user.scope.next_cycle();
         self.set_leased(life);
-        life.state.well = true;
+        (life.state.well, life.state.breaks_off) = (true, false);
         life.choice = SessionChoice::default();
     }
 
@@ -105,8 +105,9 @@ impl<C: Client> Shared<C> {
         if !self.is_chosen(life, first) {
             return;
         }
-        if !self.begins(life, first, control) {
-            return steps.for_each(|index| self.leave_out(life, index, true));
+        if life.state.breaks_off || !self.begins(life, first, control) {
+            let is_sure = control.when.is_none();
+            return steps.for_each(|index| self.leave_out(life, Position::of(index), is_sure));
         }
         for round in 0..control.most_rounds(1) {
             let mut sent = false;
@@ -122,7 +123,7 @@ impl<C: Client> Shared<C> {
             }
             life.user.scope.set_round(round);
             // A round in which nothing could be sent would be followed by others like it.
-            if !sent || life.state.leaves() || self.is_over(life, first, control) {
+            if !sent || life.state.is_over() || self.is_over(life, first, control) {
                 return;
             }
         }
@@ -151,10 +152,10 @@ impl<C: Client> Shared<C> {
                     None => Went::default(),
                 };
                 sent |= went.sent;
-                if self.was_last(life, place.index(), went) {
+                round += 1;
+                if self.was_last(life, place, (round, went)) {
                     return sent;
                 }
-                round += 1;
             }
             if let Some(control) = self.script.session[place.index()].looped() {
                 self.cut_off(place.index(), control);
@@ -184,19 +185,28 @@ impl<C: Client> Shared<C> {
         if step.requests.is_empty() || life.state.leaves() || !self.is_chosen(life, index) {
             return None;
         }
-        let Some(control) = step.control.as_deref() else {
-            return Some(step.repeat);
-        };
-        if !self.begins(life, index, control) {
-            self.leave_out(life, index, place.planned);
+        let control = step.control.as_deref();
+        let begins = |life: &mut Life<C>| control.is_none_or(|one| self.begins(life, index, one));
+        if life.state.breaks_off || !begins(life) {
+            self.leave_out(life, place, control.is_none_or(|one| one.when.is_none()));
             return None;
         }
-        Some(control.most_rounds(step.repeat))
+        Some(control.map_or(step.repeat, |control| control.most_rounds(step.repeat)))
     }
 
-    /// Whether no round of a step follows one that went so.
-    fn was_last(&self, life: &mut Life<C>, index: usize, went: Went) -> bool {
-        if life.state.leaves() || (went.timed_out && self.timeout_ends_step) {
+    /// Whether no round of a step follows its so-manieth, from 1, which went so.
+    fn was_last(&self, life: &mut Life<C>, place: Position, (round, went): (u32, Went)) -> bool {
+        let index = place.index();
+        if life.state.breaks_off && place.planned {
+            let step = &self.script.session[index];
+            let left = step.planned_rounds.saturating_sub(round);
+            life.user.timing.pass_over(left);
+            self.not_reached(life, index, left * step.surely);
+        }
+        if life.state.breaks_off
+            || life.state.leaves()
+            || (went.timed_out && self.timeout_ends_step)
+        {
             return true;
         }
         let looped = self.script.session[index].looped();
@@ -248,6 +258,11 @@ impl<C: Client> Shared<C> {
             if ended.well && request + 1 == step.requests.end {
                 self.put(life, index);
             }
+            if ended.class.is_some() && !life.state.leaves() {
+                life.state.breaks_off |= step.ends_session;
+                let made = request + 1 - step.requests.start;
+                self.not_reached(life, index, step.surely.saturating_sub(made));
+            }
             if !ended.well || life.state.leaves() {
                 self.forget_rest(step, request, &mut life.user.scope);
                 went.timed_out = ended.timed_out();
@@ -296,8 +311,11 @@ impl<C: Client> Shared<C> {
                     };
                 }
                 (Next::Retry, Some(retry)) => {
+                    let retries = retry.at_most - left;
                     left -= 1;
-                    due = self.wait_to_retry(life, (step, &retry.wait)).await;
+                    due = self
+                        .wait_to_retry(life, (step, retry, retries), &sending)
+                        .await;
                     self.record_failed(&mut sending, !life.state.leaves());
                     if life.state.leaves() {
                         life.state.well = false;
@@ -367,8 +385,7 @@ impl<C: Client> Shared<C> {
         let measures = step.measures.iter().enumerate();
         for (place, measure) in measures.filter(|(_, measure)| measure.request == at) {
             if let Err(told) = measure.read(&user.scope, &mut numbers) {
-                let (class, detail) = (ErrorClass::Check, told.into());
-                *result = Err(FailedRequest { class, detail });
+                *result = Err(FailedRequest::new(ErrorClass::Check, told));
                 return Vec::new();
             }
             measured.extend(numbers.drain(..).map(|number| (place, number)));
@@ -390,13 +407,26 @@ impl<C: Client> Shared<C> {
         self.holds(life, index, when).unwrap_or(false)
     }
 
-    /// Leaves a step out for what came. Its waits are passed over, so that later ones are the plan's.
-    fn leave_out(&self, life: &mut Life<C>, index: usize, planned: bool) {
-        let step = &self.script.session[index];
-        if planned {
+    /// Leaves a step out for what came. Its waits are passed over, so that later ones are the plan's. `is_sure` where no
+    /// condition could have left it out.
+    fn leave_out(&self, life: &mut Life<C>, place: Position, is_sure: bool) {
+        let step = &self.script.session[place.index()];
+        if place.planned {
             life.user.timing.pass_over(step.planned_rounds);
         }
+        if place.planned && is_sure && life.state.breaks_off {
+            self.not_reached(life, place.index(), step.planned_rounds * step.surely);
+        }
         self.client.left_out(step.requests.start);
+    }
+
+    /// So many planned requests of a step are not made since one before them has failed.
+    pub(crate) fn not_reached(&self, life: &Life<C>, index: usize, requests: u32) {
+        if requests > 0 {
+            let step = self.first_step + index;
+            let mut recorder = self.recorder.borrow_mut();
+            recorder.not_reached(life.state.at, step, requests);
+        }
     }
 
     /// Whether a round was the last one by its condition.
@@ -413,6 +443,7 @@ impl<C: Client> Shared<C> {
             .holds(&mut life.user.scope)
             .map_err(|error| {
                 life.state.well = false;
+                life.state.breaks_off |= self.script.session[index].ends_session;
                 let class = Some(ErrorClass::Check);
                 self.transactions.ended(life.user.place, None, class);
                 let detail = error.to_string().into();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use lab_workload::timing::{SessionChoice, TimingStream};
-use lab_workload::{LoadKind, TraceContext, UserScope, Visit, Wait};
+use lab_workload::{LoadKind, Retry, TraceContext, UserScope, Visit, Wait};
 use tokio::sync::Notify;
 
 use crate::beside::Beside;
@@ -249,6 +249,8 @@ pub(crate) struct Progress {
     pub(crate) moved: bool,
     /// Whether every request of the session so far met its `expect`.
     pub(crate) well: bool,
+    /// Whether the session ends at a failure: its further steps are left out.
+    pub(crate) breaks_off: bool,
 }
 
 impl Progress {
@@ -261,12 +263,18 @@ impl Progress {
             arrived: None,
             moved: true,
             well: true,
+            breaks_off: false,
         }
     }
 
     /// Whether the user's time is over.
     pub(crate) fn leaves(&self) -> bool {
         self.at >= self.until
+    }
+
+    /// Whether nothing more is sent in this session.
+    pub(crate) fn is_over(&self) -> bool {
+        self.breaks_off || self.leaves()
     }
 
     /// Takes in how a message went that was due then.
@@ -355,6 +363,12 @@ impl Sending {
     /// From when its response time counts, if its first message goes out at `meant`.
     pub(crate) fn meant(&self) -> Nanos {
         self.planned.unwrap_or(self.meant)
+    }
+
+    /// How many seconds later its failed attempt asks to be sent again, where it does.
+    fn retry_after(&self) -> Option<u32> {
+        let (_, failure, _) = self.failed.as_deref()?;
+        failure.retry_after
     }
 
     /// From when its response time counts; `None` before its first message was sent.
@@ -505,9 +519,11 @@ impl<C: Client> Shared<C> {
     pub(crate) async fn wait_to_retry(
         &self,
         life: &mut Life<C>,
-        (step, wait): (usize, &Wait),
+        (step, retry, retries): (usize, Retry, u32),
+        sending: &Sending,
     ) -> Due {
-        let wait = nanos(life.user.timing.next_unplanned(wait));
+        let drawn = life.user.timing.next_unplanned(&retry.wait);
+        let wait = nanos(retry.waits(drawn, retries, sending.retry_after()));
         let failed = life.state.at;
         let meant = failed.saturating_add(wait).max(life.state.not_before);
         if meant > failed {

@@ -608,7 +608,7 @@ impl<C: Client> SetupRun<C> {
             } => Some((failure, trace)),
             Exchange::Unmade { detail } => {
                 let class = ErrorClass::Check;
-                Some((lab_client::FailedRequest { class, detail }, None))
+                Some((lab_client::FailedRequest::new(class, detail), None))
             }
         };
         counts.errors += u64::from(failure.is_some());

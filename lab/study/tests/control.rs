@@ -1,6 +1,8 @@
 //! What depends on the answers: conditions as they are told, faults of conditions, loops, and retries,
 //! and what a plan says of them.
 
+use std::time::Duration;
+
 use crate::faults::{self, Fault, STUDY, WORKLOAD, load, snapshot};
 use lab_prediction::{Span, predict};
 use lab_workload::template::Symbols;
@@ -105,12 +107,28 @@ fn faults_of_control() {
         ("retry without a number", "retry: { wait: 1s }"),
         ("retry of strange wait", "retry: { at_most: 2, wait: soon }"),
         ("retry of strange key", "retry: { at_most: 2, on: 503 }"),
+        (
+            "retries that shrink",
+            "retry: { at_most: 2, multiplier: 0.5 }",
+        ),
+        (
+            "retries that grow in words",
+            "retry: { at_most: 2, multiplier: twice }",
+        ),
+        (
+            "retries without a bound",
+            "retry: { at_most: 2, max_wait: none }",
+        ),
+        ("half a switch", "retry: { at_most: 2, retry_after: 5s }"),
+        ("unknown reaction", "on_failure: stop"),
+        ("no time at all", "timeout: 0s"),
     ];
     let fault = |(name, keys): (&'static str, &str)| -> Fault {
         (name, step, Box::leak(with(keys).into_boxed_str()))
     };
     let mut faults: Vec<Fault> = cases.map(fault).into();
     faults.extend([
+        ("unknown reaction of all", "  pace: 10s", "  pace: 10s\n  on_failure: abort"),
         ("visitor of no kind", "  pace: 10s", "  pace: 10s\n  visitor: knew"),
         (
             "in a setup",
@@ -135,6 +153,42 @@ fn control_arrives_as_it_was_sent() {
     let same = |of: &Workload| format!("{:?}", of.session);
     assert_eq!(same(&arrived), same(&workload));
     assert_eq!(arrived.session.groups.len(), 1);
+}
+
+#[test]
+fn reactions_to_failures_arrive_as_they_were_sent() {
+    let text = "workload: w\nsession:\n  on_failure: end_session\n  steps:\n    - { step: a, request: GET /, timeout: 5s, \
+                retry: { at_most: 2, wait: 1s, multiplier: 1.5, max_wait: 20s, retry_after: true } }\n    \
+                - { step: b, request: GET /, on_failure: continue }\n";
+    let message = serde_json::to_string(&Message::new(&faults::workload(text.to_owned())).unwrap());
+    let message: Message = serde_json::from_str(&message.unwrap()).unwrap();
+    let arrived = message.workload().unwrap();
+    let [first, second] = arrived.session.steps.as_slice() else {
+        panic!("two steps")
+    };
+    assert!(first.ends_session && !second.ends_session);
+    assert_eq!(first.requests[0].timeout, Some(Duration::from_secs(5)));
+    let retry = first.retry.unwrap();
+    let waits = |retries, asked| {
+        retry
+            .waits(Duration::from_secs(1), retries, asked)
+            .as_secs_f64()
+    };
+    assert_eq!((waits(0, None), waits(2, None)), (1.0, 2.25));
+    assert_eq!((waits(9, None), waits(900, Some(3))), (20.0, 20.0));
+    assert_eq!((waits(0, Some(7)), waits(0, Some(3600))), (7.0, 20.0));
+}
+
+#[test]
+fn only_answers_of_http_say_when_to_send_again() {
+    let text = "workload: w\nprotocol: redis\nsession:\n  steps:\n    - { step: a, request: PING, \
+                retry: { at_most: 2, retry_after: true } }\n";
+    let error = load(STUDY.as_bytes(), text.as_bytes()).unwrap_err();
+    let told = error.to_string();
+    assert!(
+        told.contains("`retry_after` belongs to requests of HTTP"),
+        "{told}"
+    );
 }
 
 fn load_of(users: u32, kind: LoadKind) -> LoadSpec {

@@ -187,6 +187,10 @@ impl Counts {
         self.total(|step| step.skipped)
     }
 
+    pub(crate) fn not_reached(&self) -> u64 {
+        self.total(|step| step.not_reached)
+    }
+
     pub(crate) fn sent_again(&self) -> u64 {
         self.total(|step| step.sent_again())
     }

@@ -399,6 +399,29 @@ fn skipped_steps_are_missing_load() {
 }
 
 #[test]
+fn requests_that_failures_cost_are_no_missing_load() {
+    let shape = Shape {
+        skips_every: 5,
+        skips_after_failures: true,
+        ..Shape::default()
+    };
+    let trial = check(shape.clone(), "delivered load", Pass);
+    assert_eq!(trial.verdict, Verdict::Valid, "{:#?}", trial.checks);
+    for name in ["delivered load", "requests"] {
+        let found = trial.checks.iter().find(|c| c.id.title() == name).unwrap();
+        assert_eq!(found.outcome, Pass, "{found:?}");
+        let told = "requests were not reached, after failures";
+        assert!(found.evidence.contains(told), "{found:?}");
+    }
+    // What is missing besides is.
+    let short = Shape {
+        delivered: 0.8,
+        ..shape
+    };
+    check(short, "delivered load", Invalid);
+}
+
+#[test]
 fn load_delayed_out_of_the_ramp_is_no_fault_of_the_generator() {
     let delayed = Shape {
         delayed: 0.4,

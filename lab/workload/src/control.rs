@@ -1,6 +1,7 @@
 //! What of a session depends on what came: conditions, loops with a bound, retries.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -73,9 +74,54 @@ pub const MAX_TRANSACTION_LEVELS: usize = 8;
 pub struct Retry {
     /// Most times, at least one; the first attempt is none of them.
     pub at_most: u32,
-    /// The wait before each, drawn from the user's unplanned waits.
+    /// The wait before the first of them, drawn from the user's unplanned waits.
     pub wait: Wait,
+    /// Each further wait is drawn anew and multiplied by this once more; at least 1.
+    #[serde(default = "one")]
+    pub multiplier: f64,
+    /// No wait is longer.
+    #[serde(default)]
+    pub max_wait: Option<Duration>,
+    /// Whether it waits for as long as the answer asks (`Retry-After`) where that is longer.
+    #[serde(default)]
+    pub retry_after: bool,
 }
+
+fn one() -> f64 {
+    1.0
+}
+
+impl Retry {
+    /// So many retries, each after this wait.
+    #[must_use]
+    pub fn new(at_most: u32, wait: Wait) -> Self {
+        Self {
+            at_most,
+            wait,
+            multiplier: 1.0,
+            max_wait: None,
+            retry_after: false,
+        }
+    }
+
+    /// How long it waits where `drawn` came from its `wait`, after so many retries, and for an answer that asks for
+    /// `asked` seconds.
+    #[must_use]
+    pub fn waits(&self, drawn: Duration, retries: u32, asked: Option<u32>) -> Duration {
+        let exponent = i32::try_from(retries).unwrap_or(i32::MAX);
+        let grown = drawn.as_secs_f64() * self.multiplier.powi(exponent);
+        let most = self.max_wait.unwrap_or(LONGEST_WAIT);
+        let grown = match grown < most.as_secs_f64() {
+            true => Duration::from_secs_f64(grown),
+            false => most,
+        };
+        let asked = asked.filter(|_| self.retry_after).unwrap_or_default();
+        grown.max(Duration::from_secs(asked.into())).min(most)
+    }
+}
+
+/// No retry waits longer, whatever its server asks for: a day.
+const LONGEST_WAIT: Duration = Duration::from_secs(86_400);
 
 /// Who comes in a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -27,6 +27,7 @@ impl<T> Request<T> {
             captures: Vec::new(),
             compressed: false,
             follow: 0,
+            timeout: None,
             events: None,
             sign: None,
             said: None,
@@ -64,6 +65,7 @@ impl<T> Step<T> {
             control: None,
             retry: None,
             queued: None,
+            ends_session: false,
         }
     }
 }

@@ -128,6 +128,9 @@ pub struct Step<T = Template> {
     /// Of a session: how often a failed request is sent again.
     #[serde(default)]
     pub retry: Option<Retry>,
+    /// Of a session: that it ends once a request of this step has failed, with its retries.
+    #[serde(default)]
+    pub ends_session: bool,
     /// Of a session: numbers that its answers tell.
     #[serde(default)]
     pub measures: Vec<Measure>,
@@ -171,6 +174,9 @@ pub struct Request<T = Template> {
     /// How many redirects are followed; 0 takes a redirect for the answer.
     #[serde(default)]
     pub follow: u32,
+    /// How long an answer may take; `None` as long as the load says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Duration>,
     /// That its answer is a stream of events, and which of them is the last.
     #[serde(default = "no_events")]
     pub events: Option<Events<T>>,
@@ -281,6 +287,7 @@ impl Workload {
             step.wait = step.wait.at_speed(speed);
             if let Some(retry) = &mut step.retry {
                 retry.wait = retry.wait.at_speed(speed);
+                retry.max_wait = retry.max_wait.map(|most| divide(most, speed));
             }
             if let Some(take) = step.queued.as_mut().and_then(|of| of.take.as_mut()) {
                 take.within = divide(take.within, speed);
@@ -558,6 +565,7 @@ impl<T> Request<T> {
             expect: self.expect.clone(),
             compressed: self.compressed,
             follow: self.follow,
+            timeout: self.timeout,
             events: events.transpose()?,
             sign: self
                 .sign
@@ -630,6 +638,7 @@ fn steps<T, U, E>(
             control: control.transpose()?.map(Box::new),
             retry: step.retry,
             queued: queued.transpose()?.map(Box::new),
+            ends_session: step.ends_session,
         })
     };
     steps.iter().map(step).collect()

@@ -609,9 +609,10 @@ impl<D: Dialogue, T: Time> Client for DialogueClient<D, T> {
         let mut phases = Phases::default();
         let mut times = EventTimes::default();
         let measured = (sent, &mut phases, &mut times);
-        let longest = self.limits.request_timeout;
+        let timeout = self.requests[request as usize].timeout;
+        let timeout = timeout.unwrap_or(self.limits.request_timeout);
         let patience = self.dialogue.patience(request);
-        let patience = patience.map_or(longest, |own| own.min(longest));
+        let patience = patience.map_or(timeout, |own| own.min(timeout));
         let time = (deadline, patience);
         let (ended, sizes, reply) = match (&mut session.seat, self.dialogue.streams()) {
             (Some(seat), Some(streams)) => {

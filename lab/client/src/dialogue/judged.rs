@@ -1,6 +1,7 @@
 //! What a request's answer is judged by, once it is whole. It knows no connection.
 
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use lab_workload::{Capture, Expectation, Request, UserScope};
 
@@ -17,6 +18,8 @@ pub(super) struct Judged {
     expect: Vec<RangeInclusive<u16>>,
     answer: Vec<Expectation>,
     captures: Vec<Capture>,
+    /// How long an answer may take, unless as long as any.
+    pub(super) timeout: Option<Duration>,
 }
 
 impl Judged {
@@ -25,6 +28,7 @@ impl Judged {
             expect: request.expect.clone(),
             answer: request.answer.clone(),
             captures: request.captures.clone(),
+            timeout: request.timeout,
         }
     }
 

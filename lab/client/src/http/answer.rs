@@ -8,11 +8,12 @@ use std::task::{Context, Poll};
 use super::call::{Answer, Call, ENCODED_EXAMPLE_BYTES, broken, keeps, status_text};
 use super::client::HttpClient;
 use super::coding::Codings;
-use super::cookie::Jar;
+use super::cookie::{Jar, date};
 use super::head::Fault;
 use super::redirect::is_redirect;
 use super::request::path_of;
 use super::response::{Complete, KeptBody, ResponseReader, Terms};
+use crate::clock;
 use crate::connection::Connection;
 use crate::exchange::{ErrorClass, FailedRequest, Phase, Sizes};
 use crate::reading::{Whole, read_answer};
@@ -146,6 +147,9 @@ impl<T: Time> HttpClient<T> {
         let prepared = call.prepared;
         if name.len() == 8 && prepared.reads_location && name.eq_ignore_ascii_case("location") {
             call.location = Some(location_text(value).into());
+        }
+        if name.len() == 11 && name.eq_ignore_ascii_case("retry-after") {
+            call.retry_after = retry_after(value);
         }
         if name.len() == 16 && name.eq_ignore_ascii_case("content-encoding") {
             let mut all = codings.get();
@@ -350,6 +354,16 @@ impl<T: Time> HttpClient<T> {
             max_body_bytes: self.limits.max_response_bytes,
         }
     }
+}
+
+/// How many seconds later a request is to be sent again: the value of `Retry-After` (RFC 9110, section 10.2.3).
+fn retry_after(value: &[u8]) -> Option<u32> {
+    let text = std::str::from_utf8(value).ok()?.trim();
+    if text.bytes().all(|b| b.is_ascii_digit()) {
+        return text.parse().ok();
+    }
+    let later = date(text)?.saturating_sub(clock::unix_seconds());
+    Some(u32::try_from(later).unwrap_or(0))
 }
 
 /// The address of a `Location`. Bytes that are no UTF-8 are percent-encoded, as browsers do.

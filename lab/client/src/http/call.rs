@@ -24,6 +24,8 @@ pub(super) struct Call<'a, T> {
     pub(super) message: &'a Message,
     pub(super) scope: &'a mut UserScope,
     pub(super) deadline: &'a T,
+    /// When it times out.
+    pub(super) ends: Nanos,
     pub(super) finds: HeaderFinds,
     /// Of its answer's body.
     pub(super) codings: Codings,
@@ -43,6 +45,8 @@ pub(super) struct Call<'a, T> {
     pub(super) left: u32,
     /// What its answer says about where to look instead.
     pub(super) location: Option<Box<str>>,
+    /// How many seconds later it is to be sent again, where its answer says so.
+    pub(super) retry_after: Option<u32>,
     /// The status and place of a redirect that is to be followed.
     pub(super) redirect: Option<(u16, Box<str>)>,
     /// Whether its connection may be used again.
@@ -57,14 +61,14 @@ impl<'a, T> Call<'a, T> {
         prepared: &'a Prepared,
         (message, other, left): (&'a Message, bool, u32),
         scope: &'a mut UserScope,
-        deadline: &'a T,
-        sent: Nanos,
+        (deadline, sent, ends): (&'a T, Nanos, Nanos),
     ) -> Self {
         Self {
             prepared,
             message,
             scope,
             deadline,
+            ends,
             finds: HeaderFinds::default(),
             codings: Codings::default(),
             sent,
@@ -76,6 +80,7 @@ impl<'a, T> Call<'a, T> {
             listening: None,
             left,
             location: None,
+            retry_after: None,
             redirect: None,
             reusable: false,
         }

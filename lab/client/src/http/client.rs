@@ -299,8 +299,7 @@ impl<T: Time> HttpClient<T> {
         call: &mut Call<'_, T::Timer>,
     ) -> Option<SemaphorePermit<'p>> {
         let asked = self.time.now();
-        call.deadline
-            .set(call.sent.saturating_add(self.request_timeout));
+        call.deadline.set(call.ends);
         let place = within(call.deadline, pool.place()).await;
         call.began = self.time.now();
         let waited = call.began.saturating_sub(asked);
@@ -317,8 +316,7 @@ impl<T: Time> HttpClient<T> {
     ) -> Outcome {
         self.drop_unusable(session, other.as_deref(), call.sent)
             .await;
-        call.deadline
-            .set(call.sent.saturating_add(self.request_timeout));
+        call.deadline.set(call.ends);
         loop {
             let reused = session.connection.is_some();
             if !reused && let Err(detail) = Box::pin(self.connect(session, call, other)).await {
@@ -388,10 +386,9 @@ impl<T: Time> HttpClient<T> {
         call: &mut Call<'_, T::Timer>,
         other: &Option<Box<BaseUrl>>,
     ) -> Result<Connection, String> {
-        let request_ends = call.sent.saturating_add(self.request_timeout);
         let began = self.time.now();
         let connect_ends = began.saturating_add(self.connect_timeout);
-        call.deadline.set(connect_ends.min(request_ends));
+        call.deadline.set(connect_ends.min(call.ends));
         let phases = &mut call.phases;
         let open = async {
             let route = match other.as_deref() {
@@ -409,7 +406,7 @@ impl<T: Time> HttpClient<T> {
             Connection::open(&route, other.clone(), &self.time, phases).await
         };
         let opened = within(call.deadline, open).await;
-        call.deadline.set(request_ends);
+        call.deadline.set(call.ends);
         match opened {
             Some(Ok(connection)) => {
                 call.began = self.time.now();
@@ -607,7 +604,9 @@ impl<T: Time> Client for HttpClient<T> {
         };
         let sent = self.time.now();
         let going = (&message, other.is_some(), left);
-        let mut call = Call::new(prepared, going, scope, deadline, sent);
+        let timeout = prepared.timeout.unwrap_or(self.request_timeout);
+        let time = (deadline, sent, sent.saturating_add(timeout));
+        let mut call = Call::new(prepared, going, scope, time);
         call.listening = listening;
         let (ended, sizes, mut result) = match self.offer {
             Offer::One => self.converse(session, &mut call, &other).await,
@@ -620,6 +619,9 @@ impl<T: Time> Client for HttpClient<T> {
             Ok(()) => call.phases,
             Err(_) => Phases::default(),
         };
+        if let Err(failure) = &mut result {
+            failure.retry_after = call.retry_after;
+        }
         message.remove_signature();
         if let Some((status, location)) = redirect
             && let Err(why) = self.follow(

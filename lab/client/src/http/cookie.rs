@@ -281,9 +281,9 @@ fn default_path(path: &str) -> &str {
     }
 }
 
-/// A cookie's date in any of the forms that servers write, in seconds since 1970 (RFC 6265,
+/// A date in any of the forms that servers write in headers, in seconds since 1970, read as a cookie's is (RFC 6265,
 /// section 5.1.1).
-fn date(text: &str) -> Option<i64> {
+pub(super) fn date(text: &str) -> Option<i64> {
     const MONTHS: [&str; 12] = [
         "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
     ];

@@ -17,6 +17,7 @@ use super::message::Message;
 use super::redirect::is_redirect;
 use crate::exchange::Unmade;
 use crate::reading::{Wanted, looks_into};
+use crate::time::{Nanos, nanos};
 use lab_units::BaseUrl;
 
 /// Headers that are the client's own: it alone frames a message and keeps cookies.
@@ -85,6 +86,8 @@ pub(crate) struct Prepared {
     pub(crate) decodes: bool,
     /// How many redirects are followed.
     pub(crate) follow: u32,
+    /// How long an answer may take, unless as long as any.
+    pub(crate) timeout: Option<Nanos>,
     /// Events that it listens for.
     pub(crate) events: Option<Events>,
     /// It may begin a trace: no header of its own says which.
@@ -198,6 +201,7 @@ impl Prepared {
                 || request.answer.iter().any(in_headers),
             decodes,
             follow: request.follow,
+            timeout: request.timeout.map(nanos),
             events: request.events.clone(),
             traces: !given("traceparent"),
             signer: Signer::new(request, files, variables),

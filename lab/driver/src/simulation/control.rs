@@ -144,7 +144,7 @@ fn a_condition_that_fails_is_an_error_and_no_endless_loop() {
 fn a_retried_request_takes_from_its_first_send_to_its_last_response() {
     let mut once = step(Wait::Constant(ms(100)), 2);
     let wait = Wait::Constant(ms(30));
-    once.retry = Some(Retry { at_most: 2, wait });
+    once.retry = Some(Retry::new(2, wait));
     let mut drive = drive(vec![once]);
     drive.hold = ms(420);
     let asked = Cell::new(0);
@@ -184,10 +184,7 @@ fn a_retried_request_takes_from_its_first_send_to_its_last_response() {
 #[test]
 fn what_never_goes_well_is_given_up() {
     let mut once = step(Wait::Constant(ms(50)), 2);
-    once.retry = Some(Retry {
-        at_most: 3,
-        wait: Wait::None,
-    });
+    once.retry = Some(Retry::new(3, Wait::None));
     let mut drive = drive(vec![once]);
     drive.hold = ms(90);
     let told = simulate(drive, |_| Answer::Fails(ErrorClass::Status, ms(0)));
@@ -201,6 +198,54 @@ fn what_never_goes_well_is_given_up() {
         (1, 3)
     );
     assert_eq!(told.forgotten, [0, 1]);
+}
+
+#[test]
+fn waits_before_retries_grow_up_to_a_bound() {
+    let mut once = step(Wait::Constant(ms(100)), 1);
+    once.retry = Some(Retry {
+        multiplier: 2.0,
+        max_wait: Some(ms(35)),
+        ..Retry::new(4, Wait::Constant(ms(10)))
+    });
+    let mut drive = drive(vec![once]);
+    drive.hold = ms(280);
+    let told = simulate(drive, |_| Answer::Fails(ErrorClass::Status, ms(0)));
+    let sends: Vec<_> = told.sent.iter().map(|asked| asked.at).collect();
+    // 10, 20, 35 in place of 40, and 35 in place of 80.
+    assert_eq!(sends, [100, 110, 130, 165, 200].map(ms));
+    assert_eq!(told.count(|step| step.counts.retry_wait_us), 100_000);
+}
+
+#[test]
+fn a_session_that_ends_at_a_failure_leaves_its_other_steps_out() {
+    let wait = Wait::Uniform(ms(5), ms(15));
+    let mut first = step(wait, 2);
+    first.ends_session = true;
+    let mut drive = drive(vec![first, step(wait, 3), step(wait, 1)]);
+    workload(&mut drive).session.pace = Some(ms(100));
+    drive.hold = ms(300);
+    let load = LoadSpec::of_users(1, 300, 10);
+    let plan = predict(&drive.workload, drive.seed, drive.block, &load, 1_000_000).unwrap();
+    let mut stream = TimingStream::new(drive.seed, drive.block, 0);
+    let asked = Cell::new(0);
+    // The second session fails at its first request.
+    let told = simulate(drive, move |_| {
+        asked.set(asked.get() + 1);
+        match asked.get() {
+            7 => Answer::Fails(ErrorClass::Status, ms(0)),
+            _ => Answer::After(ms(0)),
+        }
+    });
+    assert_eq!(sent(&told), [0, 1, 2, 3, 4, 5, 0, 0, 1, 2, 3, 4, 5]);
+    // One of its own step, three, and one.
+    assert_eq!(told.count(|step| step.counts.not_reached), 5);
+    let accounted_for = told.sent.len() as f64 + 5.0;
+    assert_eq!((plan.transactions, plan.range), (accounted_for, None));
+    // The third session's waits are those of the plan.
+    let mut waits = [0; 9].map(|_| stream.next_wait(&wait));
+    waits.rotate_left(6);
+    assert_eq!(told.sent[7].at, ms(200) + waits[0]);
 }
 
 #[test]

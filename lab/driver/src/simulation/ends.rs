@@ -53,10 +53,7 @@ fn nothing_that_is_due_at_the_end_is_sent() {
     assert!(is_told_of(&told, ms(100)));
     // One that failed is due again at the end.
     let mut trying = alone();
-    workload(&mut trying).session.steps[0].retry = Some(Retry {
-        at_most: 50,
-        wait: Wait::Constant(ms(10)),
-    });
+    workload(&mut trying).session.steps[0].retry = Some(Retry::new(50, Wait::Constant(ms(10))));
     let told = simulate(trying, |_| Answer::Fails(ErrorClass::Status, ms(0)));
     assert_eq!(told.sends_of(0).last(), Some(&ms(90)));
     // All its attempts belong to one request, which has no outcome at the end.

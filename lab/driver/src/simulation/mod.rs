@@ -153,10 +153,7 @@ impl lab_client::Client for Simulated {
             ended: self.clock.nanos(),
             sizes: Sizes::default(),
             phases: Phases::default(),
-            result: result.map_err(|class| FailedRequest {
-                class,
-                detail: Box::default(),
-            }),
+            result: result.map_err(|class| FailedRequest::new(class, "")),
             events: None,
             redirected: false,
             trace: None,

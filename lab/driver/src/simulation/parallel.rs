@@ -154,10 +154,7 @@ fn the_others_go_on_after_a_failure_unless_it_stops_them() {
 #[test]
 fn a_failed_one_is_sent_again_by_itself() {
     let mut retrying = page(0, 3, 0, 3);
-    workload(&mut retrying).session.steps[0].retry = Some(Retry {
-        at_most: 2,
-        wait: Wait::Constant(ms(20)),
-    });
+    workload(&mut retrying).session.steps[0].retry = Some(Retry::new(2, Wait::Constant(ms(20))));
     let mut failures = 1;
     let told = simulate(retrying, move |asked| match asked.request {
         1 if failures > 0 => {

@@ -90,10 +90,7 @@ fn who_leaves_awaits_an_answer_and_sends_nothing_more() {
 fn who_leaves_does_not_try_again() {
     let of = stages(&[(100, 1.0, 1.0), (200, 0.0, 0.0), (20, 1.0, 1.0)]);
     let mut drive = drive(vec![step(Wait::Constant(ms(80)), 1)]);
-    workload(&mut drive).session.steps[0].retry = Some(Retry {
-        at_most: 5,
-        wait: Wait::Constant(ms(30)),
-    });
+    workload(&mut drive).session.steps[0].retry = Some(Retry::new(5, Wait::Constant(ms(30))));
     let (drive, _) = staged(drive, 1, of);
     let told = simulate(drive, |_| Answer::Fails(ErrorClass::Status, ms(1)));
     assert_eq!(told.sends_of(0), [ms(80)]);

@@ -88,10 +88,7 @@ fn a_failed_request_fails_what_it_is_a_part_of_and_nothing_else() {
 fn waits_for_a_retry_are_a_part_of_the_time() {
     let mut shop = shop();
     shop.kind = LoadKind::Sequence { sessions: 1 };
-    workload(&mut shop).session.steps[1].retry = Some(Retry {
-        at_most: 1,
-        wait: Wait::Constant(ms(20)),
-    });
+    workload(&mut shop).session.steps[1].retry = Some(Retry::new(1, Wait::Constant(ms(20))));
     let mut failures = 1;
     let told = simulate(shop, move |asked| match asked.request {
         1 if failures > 0 => {

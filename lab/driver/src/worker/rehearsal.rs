@@ -125,7 +125,7 @@ fn without_waits(drive: &Drive) -> Drive {
     steps.for_each(|step| {
         step.wait = Wait::None;
         if let Some(retry) = &mut step.retry {
-            retry.wait = Wait::None;
+            (retry.wait, retry.retry_after) = (Wait::None, false);
         }
         if let Some(parallel) = &mut step.parallel {
             // Who looks hears one request after the other.

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::common::{Make, Server, ms, ok, run_until};
+use lab_client::ErrorClass;
 use lab_workload::template::Symbols;
 use lab_workload::{CaptureSource, Control, Retry, Template, Until, Visitor, Wait};
 
@@ -25,10 +26,7 @@ fn a_retry_sends_the_same_message_again() {
             request.body = lab_workload::Body::Text(make.template("{{ uuid() }}"));
             request
         });
-    make.workload.session.steps[0].retry = Some(Retry {
-        at_most: 5,
-        wait: Wait::Constant(ms(1)),
-    });
+    make.workload.session.steps[0].retry = Some(Retry::new(5, Wait::Constant(ms(1))));
     let told = run_until(make.drive(&server.base()), |told| told.transactions(0) >= 2);
     let seen = server.seen();
     let message = |at: usize| (seen[at].line.clone(), seen[at].body.clone());
@@ -43,6 +41,51 @@ fn a_retry_sends_the_same_message_again() {
         .map(|window| window.steps[0].counts.sent_again())
         .sum();
     assert_eq!(retries, 2);
+}
+
+#[test]
+fn a_retry_waits_for_as_long_as_the_answer_asks() {
+    let asked = AtomicU32::new(0);
+    let server = Server::answering(move |_| match asked.fetch_add(1, Ordering::SeqCst) {
+        0 => "HTTP/1.1 429 Slow down\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n".to_owned(),
+        _ => ok(""),
+    });
+    let mut make = Make::new(&[]).step(Wait::None, "GET /limited");
+    make.workload.session.steps[0].retry = Some(Retry {
+        retry_after: true,
+        ..Retry::new(3, Wait::Constant(ms(1)))
+    });
+    let told = run_until(make.drive(&server.base()), |told| told.transactions(0) >= 1);
+    let waited: Vec<u64> = told
+        .windows
+        .iter()
+        .map(|window| window.steps[0].counts.retry_wait_us)
+        .collect();
+    let waited = waited.iter().sum::<u64>();
+    assert!(waited >= 1_000_000, "{waited} us");
+    assert_eq!(told.summary.errors, 0);
+}
+
+#[test]
+fn a_request_has_a_timeout_of_its_own() {
+    let server = Server::answering(|seen| match seen.line.as_str() {
+        "GET /hangs" => String::new(),
+        _ => ok(""),
+    });
+    let make = Make::new(&[])
+        .step_with(Wait::None, "GET /hangs", |mut request, _| {
+            request.timeout = Some(ms(50));
+            request
+        })
+        .step(Wait::None, "GET /well");
+    let told = run_until(make.drive(&server.base()), |told| told.transactions(1) >= 1);
+    let timeouts: u64 = told
+        .windows
+        .iter()
+        .map(|window| window.steps[0].counts.errors[ErrorClass::Timeout])
+        .sum();
+    assert!(timeouts >= 1);
+    assert_eq!(told.summary.errors, timeouts);
 }
 
 #[test]

@@ -96,10 +96,7 @@ fn a_retry_sends_the_same_bytes() {
         _ => ok("taken"),
     });
     let mut make = upload(Make::new(&[]), "POST /up/0");
-    make.workload.session.steps[0].retry = Some(Retry {
-        at_most: 2,
-        wait: Wait::None,
-    });
+    make.workload.session.steps[0].retry = Some(Retry::new(2, Wait::None));
     let told = run_until(make.drive(&server.base()), |told| told.done() >= 3);
     assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
     let seen = server.seen();

@@ -9,7 +9,7 @@ use super::decode::{Container, Decode, Fields};
 use super::measure::MeasureFile;
 use super::parts::{At, Json, Scalar, Table};
 use super::protocol::{CallFile, MailFile, StatementFile};
-use super::shapes::{Count, Size};
+use super::shapes::{Count, Size, Time};
 use super::sign::SignFile;
 use crate::error::Problems;
 use crate::node::{Node, Value};
@@ -109,6 +109,11 @@ pub(crate) struct RequestFile {
     /// its time is taken. As the workload says unless said here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) compressed: Option<At<Scalar>>,
+    /// How long an answer may take, such as `5s`; one that takes longer is an error. As the load's `timeout` says (60 s
+    /// unless said) unless said here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Time>")]
+    pub(crate) timeout: Option<At<Scalar>>,
     /// How many redirects are followed, 0 to 50: all of them belong to the one request that counts. As the workload says
     /// unless said here.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -196,6 +201,7 @@ impl RequestFile {
             capture: fields.optional("capture", problems).unwrap_or_default(),
             measure: fields.optional("measure", problems).unwrap_or_default(),
             compressed: fields.optional("compressed", problems),
+            timeout: fields.optional("timeout", problems),
             follow: fields.optional("follow", problems),
             events: fields.optional("events", problems),
         }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::decode::{Container, Decode, Fields};
 use super::parts::{At, Scalar};
-use super::shapes::{Count, WaitTime};
+use super::shapes::{Count, Time, WaitTime};
 use crate::error::Problems;
 use crate::node::{Node, Value};
 
@@ -31,6 +31,19 @@ pub(crate) struct RetriesFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<WaitTime>")]
     pub(crate) wait: Option<At<Scalar>>,
+    /// By how much each wait is longer than the one before, as of exponential back-off: `2` makes 1 s, 2 s, 4 s; 1 unless
+    /// said, 100 at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<f64>")]
+    pub(crate) multiplier: Option<At<Scalar>>,
+    /// No wait is longer, such as `30s`; a day unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Time>")]
+    pub(crate) max_wait: Option<At<Scalar>>,
+    /// Of HTTP: whether it waits for as long as the answer asks by `Retry-After`, where that is longer; `false` unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<bool>")]
+    pub(crate) retry_after: Option<At<Scalar>>,
 }
 
 impl Container for RetryFile {}
@@ -43,10 +56,16 @@ impl Decode for RetryFile {
         let mut fields = Fields::of(node, "retry", problems)?;
         let at_most = fields.required("at_most", problems);
         let wait = fields.optional("wait", problems);
+        let multiplier = fields.optional("multiplier", problems);
+        let max_wait = fields.optional("max_wait", problems);
+        let retry_after = fields.optional("retry_after", problems);
         fields.finish(problems);
         Some(Self::Full(Box::new(RetriesFile {
             at_most: at_most?,
             wait,
+            multiplier,
+            max_wait,
+            retry_after,
         })))
     }
 }

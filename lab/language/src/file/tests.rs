@@ -306,7 +306,7 @@ prop_compose! {
         basic_auth in option::of(basic().boxed()),
         expect in option::of(expect().boxed()),
         capture in table(scalar()).boxed(),
-        (compressed, follow) in (option::of(scalar()), option::of(scalar())),
+        (compressed, timeout, follow) in (option::of(scalar()), option::of(scalar()), option::of(scalar())),
         events in option::of(events().prop_map(at).boxed()),
         measure in table(measure()).boxed(),
         multipart in option::of(table(part()).prop_map(at)).boxed(),
@@ -315,7 +315,7 @@ prop_compose! {
         RequestFile {
             sign: None,
             request, name, mail, statement, call, headers, cookies, json, form, bytes, xml, text, multipart, body, basic_auth, expect, capture, compressed,
-            follow, events, measure,
+            timeout, follow, events, measure,
         }
     }
 }
@@ -386,8 +386,16 @@ fn parallel() -> BoxedStrategy<At<ParallelFile>> {
 fn retry() -> impl Strategy<Value = RetryFile> {
     prop_oneof![
         scalar().prop_map(RetryFile::Times),
-        (scalar(), option::of(scalar()))
-            .prop_map(|(at_most, wait)| RetryFile::Full(Box::new(RetriesFile { at_most, wait }))),
+        (scalar(), [(); 4].map(|()| option::of(scalar()))).prop_map(|(at_most, rest)| {
+            let [wait, multiplier, max_wait, retry_after] = rest;
+            RetryFile::Full(Box::new(RetriesFile {
+                at_most,
+                wait,
+                multiplier,
+                max_wait,
+                retry_after,
+            }))
+        }),
     ]
 }
 
@@ -406,7 +414,7 @@ prop_compose! {
         requests in option::of(vec(item(), 0..3).prop_map(at)).boxed(),
         (share, weight) in (option::of(scalar()), option::of(scalar())),
         (when, until, at_most) in (option::of(scalar()), option::of(scalar()), option::of(scalar())),
-        retry in option::of(retry().prop_map(at)).boxed(),
+        (retry, on_failure) in (option::of(retry().prop_map(at)).boxed(), option::of(scalar())),
         tags in option::of(one_or_many()).boxed(),
         parallel in option::of(parallel()).boxed(),
         (take, put) in queued(),
@@ -414,7 +422,7 @@ prop_compose! {
     ) -> At<StepFile> {
         at(StepFile {
             step, wait, repeat, once: None, set, share, weight, one_of: None, transaction: None, parallel, steps: None, requests, only,
-            when, until, at_most, retry, tags, take, put,
+            when, until, at_most, retry, on_failure, tags, take, put,
         })
     }
 }
@@ -485,6 +493,7 @@ prop_compose! {
         least_users in option::of(scalar()),
         setup in vec(step(), 0..3),
         (pace, visitor, repeatable) in (option::of(scalar()), option::of(scalar()), option::of(scalar())),
+        on_failure in option::of(scalar()),
         steps in vec(step(), 0..4),
         (data, probe) in (option::of(data().prop_map(at)), option::of((scalar(), request().boxed()))),
         transfer in option::of((scalar(), scalar(), option::of(scalar()))),
@@ -493,7 +502,7 @@ prop_compose! {
         shared in table(shared().prop_map(at)).boxed(),
     ) -> WorkloadFile {
         let probe = probe.map(|(every, only)| ProbeFile { every, only });
-        let session = SessionFile { pace, visitor, repeatable, steps: at(steps) };
+        let session = SessionFile { pace, visitor, repeatable, on_failure, steps: at(steps) };
         let transfer = transfer.map(|(place, bytes, chunk)| TransferFile { place, bytes, chunk });
         let (compressed, follow, trace) = taking;
         WorkloadFile {

@@ -136,6 +136,11 @@ pub(crate) struct SessionFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<bool>")]
     pub(crate) repeatable: Option<At<Scalar>>,
+    /// What a failed request changes, of all steps that don't say it: `continue` (unless said) goes on with the next
+    /// step, `end_session` with the next session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) on_failure: Option<At<Scalar>>,
     /// The steps of a cycle.
     #[schemars(with = "Vec<StepFile>", length(min = 1))]
     pub(crate) steps: At<Vec<At<StepFile>>>,
@@ -199,6 +204,11 @@ pub(crate) struct StepFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Table<Scalar>>")]
     pub(crate) put: Option<At<Table<At<Scalar>>>>,
+    /// Of a step of the session: what a failed request changes, once its retries have failed, too. `continue` goes on with
+    /// the next step, `end_session` with the next session. As the session says unless said here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) on_failure: Option<At<Scalar>>,
     /// Variables set before its first request, for this step and later ones.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default)]
@@ -323,12 +333,14 @@ impl Decode for SessionFile {
         let pace = fields.optional("pace", problems);
         let visitor = fields.optional("visitor", problems);
         let repeatable = fields.optional("repeatable", problems);
+        let on_failure = fields.optional("on_failure", problems);
         let steps = fields.required("steps", problems);
         fields.finish(problems);
         Some(Self {
             pace,
             visitor,
             repeatable,
+            on_failure,
             steps: steps?,
         })
     }
@@ -366,6 +378,7 @@ impl Decode for StepFile {
             retry: fields.optional("retry", problems),
             take: fields.optional("take", problems),
             put: fields.optional("put", problems),
+            on_failure: fields.optional("on_failure", problems),
             set: fields.optional("set", problems).unwrap_or_default(),
             share: fields.optional("share", problems),
             weight: fields.optional("weight", problems),

@@ -270,9 +270,10 @@ pub(super) fn refuse(files: &[At<StepFile>], compiler: &mut Compiler) {
             );
         }
         let retry = file.value.retry.as_ref().map(|at| &at.span);
-        if let Some(span) = file.value.control().or(retry) {
+        let on_failure = file.value.on_failure.as_ref().map(|at| &at.span);
+        if let Some(span) = file.value.control().or(retry).or(on_failure) {
             let help = "all users do all of the setup, once";
-            let message = "a setup has no conditions, loops, or retries";
+            let message = "a setup has no conditions, loops, retries, or reactions to failures";
             note::<()>(span, message, help, compiler);
         }
     }

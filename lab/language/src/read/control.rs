@@ -76,21 +76,69 @@ pub(super) fn retry(file: &StepFile, compiler: &mut Compiler) -> Option<Option<R
     let Some(retry) = &file.retry else {
         return Some(None);
     };
-    let (at_most, wait) = match &retry.value {
+    let (at_most, full) = match &retry.value {
         RetryFile::Times(times) => (times, None),
-        RetryFile::Full(full) => (&full.at_most, full.wait.as_ref()),
+        RetryFile::Full(full) => (&full.at_most, Some(full)),
     };
     let at_most = compiler.setting("retry", at_most, |text| {
         units::whole_number(text, 1..=MAX_RETRIES)
     });
-    let wait = match wait {
+    let Some(full) = full else {
+        return Some(Some(Retry::new(at_most? as u32, Wait::None)));
+    };
+    let wait = match &full.wait {
         Some(wait) => compiler.setting("wait", wait, units::wait),
         None => Some(Wait::None),
     };
+    let multiplier = full.multiplier.as_ref();
+    let multiplier = multiplier.map_or(Some(1.0), |at| compiler.setting("multiplier", at, growth));
+    let max_wait = full.max_wait.as_ref();
+    let max_wait = max_wait.map(|at| compiler.setting("max_wait", at, units::timeout));
+    let retry_after = full.retry_after.as_ref();
+    let answers = retry_after.map(|at| (at, compiler.setting("retry_after", at, units::switch)));
+    if let Some((at, Some(true))) = answers
+        && !compiler.speech.is_http()
+    {
+        let message = "`retry_after` belongs to requests of HTTP";
+        let help = "only their answers have headers: leave it out, and say how long to `wait`";
+        return note(&at.span, message, help, compiler);
+    }
     Some(Some(Retry {
         at_most: at_most? as u32,
         wait: wait?,
+        multiplier: multiplier?,
+        max_wait: match max_wait {
+            Some(most) => Some(most?),
+            None => None,
+        },
+        retry_after: answers.map_or(Some(false), |(_, is_asked)| is_asked)?,
     }))
+}
+
+/// By how much each wait is longer than the one before.
+fn growth(text: &str) -> Result<f64, TextError> {
+    match text.trim().parse::<f64>() {
+        Ok(growth) if (1.0..=100.0).contains(&growth) => Ok(growth),
+        _ => {
+            let message = format!("`{}` is not a multiplier", text.trim());
+            Err(TextError::new(message, 0..text.len())
+                .help("write a number from 1 to 100, such as `2`"))
+        }
+    }
+}
+
+/// Whether a session ends once a request of a step has failed; `all` where the step doesn't say it.
+pub(super) fn ends_session(
+    on_failure: Option<&At<Scalar>>,
+    all: bool,
+    compiler: &mut Compiler,
+) -> Option<bool> {
+    const NAMES: [(&str, bool); 2] = [("continue", false), ("end_session", true)];
+    let Some(at) = on_failure else {
+        return Some(all);
+    };
+    let named = |text: &str| units::one_named("reaction", text, &NAMES);
+    compiler.setting("on_failure", at, named)
 }
 
 /// The groups of a session's steps that have a condition or a loop.

@@ -1,5 +1,7 @@
 //! Requests: method and target, headers, body, what is expected of the answer, captures.
 
+use std::time::Duration;
+
 use lab_workload::sign::Sign;
 use lab_workload::template::{Escape, MAX_RENDERED_BYTES, Symbols};
 use lab_workload::{
@@ -44,6 +46,8 @@ pub(super) struct Compiler<'a> {
     pub(super) descriptors: Option<&'a Descriptors>,
     pub(super) problems: &'a mut Problems,
     pub(super) taking: Taking,
+    /// Whether a session ends at a failure, of steps that don't say it.
+    pub(super) ends_session: bool,
     /// The cookies of all requests.
     pub(super) cookies: Vec<OwnCookie>,
     /// What signs those that don't say it.
@@ -69,6 +73,7 @@ impl<'a> Compiler<'a> {
             descriptors: None,
             problems,
             taking: Taking::default(),
+            ends_session: false,
             cookies: Vec::new(),
             sign: None,
             shared: &[],
@@ -169,6 +174,23 @@ impl Compiler<'_> {
 
     /// A request of what the workload speaks.
     pub(super) fn request(&mut self, line: &At<Scalar>, file: &RequestFile) -> Option<Request> {
+        let timeout = self.timeout(file);
+        let made = self.spoken(line, file);
+        Some(Request {
+            timeout: timeout?,
+            ..made?
+        })
+    }
+
+    /// How long an answer may take; the inner `None` where the load says it.
+    fn timeout(&mut self, file: &RequestFile) -> Option<Option<Duration>> {
+        let Some(at) = &file.timeout else {
+            return Some(None);
+        };
+        self.setting("timeout", at, units::timeout).map(Some)
+    }
+
+    fn spoken(&mut self, line: &At<Scalar>, file: &RequestFile) -> Option<Request> {
         match self.speech {
             Speech::Http => {
                 self.refuse_foreign(file)?;
@@ -184,18 +206,20 @@ impl Compiler<'_> {
 
     /// The request that a file says without a line; `None` where it says none.
     pub(super) fn lineless(&mut self, file: &RequestFile) -> Option<Option<Request>> {
-        if matches!(self.speech, Speech::WebSocket { .. }) {
-            return Some(self.message(None, file));
-        }
-        if !file.has_no_line() {
+        let is_message = matches!(self.speech, Speech::WebSocket { .. });
+        if !is_message && !file.has_no_line() {
             return None;
         }
-        let refused = self.refuse_foreign(file);
-        Some(match (&file.mail, refused) {
-            (_, None) => None,
-            (Some(mail), _) => self.mail(&mail.value, file),
-            (None, _) => self.statement(&file.statement, file),
-        })
+        let timeout = self.timeout(file);
+        let made = match &file.mail {
+            _ if is_message => self.message(None, file),
+            mail => self.refuse_foreign(file).and_then(|()| match mail {
+                Some(mail) => self.mail(&mail.value, file),
+                None => self.statement(&file.statement, file),
+            }),
+        };
+        let with = |(timeout, made)| Request { timeout, ..made };
+        Some(timeout.zip(made).map(with))
     }
 
     /// A request with all its parts; every part is judged, whatever is wrong with another.
@@ -237,6 +261,7 @@ impl Compiler<'_> {
             captures: captures?,
             compressed: taking?.compressed,
             follow: taking?.follow,
+            timeout: None,
             events: events?,
             sign: sign?,
             said: None,

@@ -159,6 +159,8 @@ fn step(flat: &Flat, of: &str, at: usize, compiler: &mut Compiler) -> Option<Ste
     let once = switch(file.once.as_ref(), compiler.problems);
     let control = control::control(file, compiler);
     let retry = control::retry(file, compiler);
+    let ends_session =
+        control::ends_session(file.on_failure.as_ref(), compiler.ends_session, compiler);
     let sets = sets(&file.set, compiler);
     let queued = compiler.queued(file);
     let tags = tags(file.tags.as_ref(), compiler.problems);
@@ -188,6 +190,7 @@ fn step(flat: &Flat, of: &str, at: usize, compiler: &mut Compiler) -> Option<Ste
         once,
         control: control?.map(Box::new),
         retry: retry?,
+        ends_session: ends_session?,
         measures: measures?,
         queued: queued?,
     })

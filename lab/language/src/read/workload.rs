@@ -218,6 +218,7 @@ fn session(file: &SessionFile, compiler: &mut Compiler) -> Option<Session> {
     let pace = file.pace.as_ref();
     let pace = transposed(pace.map(|pace| duration("pace", pace, compiler)));
     let visitor = control::visitor(file.visitor.as_ref(), compiler);
+    compiler.ends_session = control::ends_session(file.on_failure.as_ref(), false, compiler)?;
     let (steps, groups, transactions) = steps::session(&file.steps, compiler)?;
     Some(Session {
         pace: pace?,

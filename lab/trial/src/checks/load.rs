@@ -89,7 +89,7 @@ fn load_of_hold<'a>(facts: &'a Facts<'_>) -> Option<Load<'a>> {
     let hold = &facts.sums.hold;
     let prediction = facts.planned.prediction.as_ref();
     let offered = prediction.map_or(0.0, |plan| plan.offered_per_s);
-    let delivered = hold.per_s(hold.sent())?;
+    let accounted_for = hold.per_s(hold.sent() + hold.not_reached())?;
     if !is_offer(offered) {
         return None;
     }
@@ -98,7 +98,7 @@ fn load_of_hold<'a>(facts: &'a Facts<'_>) -> Option<Load<'a>> {
     let kind = facts.planned.load.kind;
     Some(Load {
         facts,
-        part: part(delivered, offered, range_of_hold(facts)),
+        part: part(accounted_for, offered, range_of_hold(facts)),
         skipped: as_f64(hold.skipped()) / in_all,
         tolerance: Tolerance::of(facts, &DELIVERED_LOAD, by_chance),
         under_way: as_f64(under_way_at_the_end(facts)) / in_all,
@@ -170,7 +170,7 @@ fn load_of_trial<'a>(facts: &'a Facts<'_>) -> Option<Load<'a>> {
     let predicted = prediction.map_or(0.0, |plan| plan.transactions);
     let range = prediction.and_then(|plan| Some(plan.range?.trial));
     let whole = &facts.sums.whole;
-    let sent = as_f64(whole.sent() + under_way_at_the_end(facts));
+    let accounted_for = whole.sent() + whole.not_reached() + under_way_at_the_end(facts);
     if !is_offer(predicted) {
         return None;
     }
@@ -178,7 +178,7 @@ fn load_of_trial<'a>(facts: &'a Facts<'_>) -> Option<Load<'a>> {
     let kind = facts.planned.load.kind;
     Some(Load {
         facts,
-        part: part(sent, predicted, range),
+        part: part(as_f64(accounted_for), predicted, range),
         skipped: as_f64(whole.skipped()) / predicted,
         tolerance: Tolerance::of(facts, &REQUESTS, by_chance),
         under_way: 0.0,
@@ -368,7 +368,16 @@ pub(super) fn judge(id: CheckId, evidence: String, load: &Load<'_>) -> Check {
     let (missing, unexplained) = (load.missing(), load.unexplained());
     let figure = load.tolerance.figure(unexplained);
     let healthy = generator::is_healthy(load.facts);
+    let evidence = format!("{evidence}{}", not_reached(load.counts));
     let mut check = if missing.abs() <= load.tolerance.usual {
+        pass(id, evidence)
+    } else if missing < 0.0
+        && load.counts.not_reached() > 0
+        && load.closed
+        && is_unpaced(load.facts)
+    {
+        let evidence =
+            format!("{evidence}: users whose session ended at a failure began the next one sooner");
         pass(id, evidence)
     } else if missing < 0.0 {
         let advice = "More was sent than planned: the generator doesn't follow its plan.";
@@ -432,6 +441,15 @@ fn judge_missing(id: CheckId, evidence: String, load: &Load<'_>, healthy: bool) 
         let advice = "The generator was not healthy (see its checks), so the missing load can't be laid to \
                       the server.";
         invalid(id, evidence).advise(advice)
+    }
+}
+
+/// How many requests were left out after failures, behind a semicolon; empty where none was.
+fn not_reached(counts: &Counts) -> String {
+    match counts.not_reached() {
+        0 => String::new(),
+        1 => "; 1 request was not reached, after a failure".to_owned(),
+        n => format!("; {} requests were not reached, after failures", count(n)),
     }
 }
 

@@ -290,7 +290,8 @@ fn below(
     let counts = &stretch.counts;
     let seconds = (to - from) * stretch.length_s();
     let (sent_per_s, range) = (as_f64(counts.sent()) / seconds, stretch.range_per_s);
-    let part = part(sent_per_s, planned / seconds, range);
+    let accounted_for = as_f64(counts.sent() + counts.not_reached()) / seconds;
+    let part = part(accounted_for, planned / seconds, range);
     let evidence = format!(
         "furthest below its plan: {}, {} of {} requests per s offered ({})",
         stretch.name,

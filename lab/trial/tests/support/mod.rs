@@ -89,8 +89,9 @@ pub(crate) struct Shape {
     /// Every n-th request fails; 0 = none.
     pub(crate) fails_every: u64,
     pub(crate) fails_with: ErrorClass,
-    /// Every n-th step is skipped on top; 0 = none.
+    /// Every n-th step is skipped on top, or left out since a request before it failed; 0 = none.
     pub(crate) skips_every: u64,
+    pub(crate) skips_after_failures: bool,
     /// This many sends of the hold are this late (µs).
     pub(crate) late_few: (u64, u64),
     /// The part of the ramp's requests that is answered in the hold only.
@@ -170,6 +171,7 @@ impl Default for Shape {
             fails_every: 0,
             fails_with: ErrorClass::Status,
             skips_every: 0,
+            skips_after_failures: false,
             late_few: (0, 0),
             delayed: 0.0,
             ramp: (1.0, 0),
@@ -573,7 +575,8 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
                 let us = (shape.response_at(start, ramp) + slower_us) * (at as u64 + 1)
                     + (counter * 7919 % 997) * 4;
                 if shape.skips_every > 0 && counter.is_multiple_of(shape.skips_every) {
-                    entry.skipped += 1;
+                    entry.not_reached += u64::from(shape.skips_after_failures);
+                    entry.skipped += u64::from(!shape.skips_after_failures);
                 } else if shape.fails_every > 0 && counter.is_multiple_of(shape.fails_every) {
                     entry.errors[shape.fails_with] += 1;
                     failed.record(us).unwrap();

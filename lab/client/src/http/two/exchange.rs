@@ -46,8 +46,7 @@ impl<T: Time> HttpClient<T> {
             .await;
         self.let_go_of_unusable(session, other.as_deref(), call.sent)
             .await;
-        call.deadline
-            .set(call.sent.saturating_add(self.request_timeout));
+        call.deadline.set(call.ends);
         let mut first = true;
         loop {
             let reused = session.connection.is_some() || session.two.is_some();
