@@ -300,7 +300,7 @@ impl<C: Client> Shared<C> {
             sending.retry_until = (left > 0).then_some(life.state.until);
             let is_made = std::mem::take(&mut is_made);
             let mut exchange = self.send(&mut life.user, request, is_made).await;
-            let measured = self.measured(&life.user, (index, request), &mut exchange);
+            let measured = self.measured(&mut life.user, (index, request), &mut exchange);
             let ended = self.record((exchange, measured), &mut sending, due);
             life.state.take(&ended, due, self.failure_pause);
             match (ended.next, retry) {
@@ -367,7 +367,7 @@ impl<C: Client> Shared<C> {
     /// request a failed one.
     fn measured(
         &self,
-        user: &User<C>,
+        user: &mut User<C>,
         (index, request): (usize, RequestId),
         exchange: &mut Exchange,
     ) -> Vec<(usize, u64)> {
@@ -384,7 +384,7 @@ impl<C: Client> Shared<C> {
         let at = (request - step.requests.start) as usize;
         let measures = step.measures.iter().enumerate();
         for (place, measure) in measures.filter(|(_, measure)| measure.request == at) {
-            if let Err(told) = measure.read(&user.scope, &mut numbers) {
+            if let Err(told) = measure.read(&mut user.scope, &mut numbers) {
                 *result = Err(FailedRequest::new(ErrorClass::Check, told));
                 return Vec::new();
             }

@@ -1,8 +1,8 @@
 //! Numbers that answers tell, and what steps have in common, as files say them.
 
-use crate::faults::{Fault, STUDY, WORKLOAD, load, snapshot};
+use crate::faults::{self, Fault, STUDY, WORKLOAD, load, snapshot};
 use lab_study::{LoadedAny, Workload};
-use lab_workload::Message;
+use lab_workload::{Message, User, UserScope};
 
 const STEP: &str = "      request: GET /list\n";
 
@@ -38,13 +38,60 @@ fn a_measure_is_a_capture_that_no_template_sees() {
 }
 
 #[test]
+fn an_expression_measures_what_is_there_when_the_answer_is() {
+    let workload = faults::workload(
+        "workload: w\nsession:\n  repeatable: true\n  steps:\n    - step: Receive\n      request: GET /next\n      \
+         capture: { sent: $.sent_us, number: $.number }\n      measure:\n        \
+         delivery: { from: '{{ (now_us() - sent | int) / 1000 }}', unit: ms }\n        twice: '{{ number | float * 2 }}'\n"
+            .to_owned(),
+    );
+    let user = User {
+        index: 0,
+        users: 1,
+        first: 0,
+        seed: 1,
+        block: 0,
+        base_date: jiff::civil::date(2026, 1, 5),
+    };
+    let mut scope = UserScope::new(&workload, user, &[]).unwrap();
+    let [delivery, twice] = workload.session.steps[0].measures.as_slice() else {
+        panic!("two measures")
+    };
+    let mut numbers = Vec::new();
+    // What isn't there is no number.
+    delivery.read(&mut scope, &mut numbers).unwrap();
+    assert_eq!(numbers, [0; 0]);
+    scope.set_text(workload.slot("number").unwrap(), "10.5");
+    twice.read(&mut scope, &mut numbers).unwrap();
+    assert_eq!(numbers, [21_000]);
+    let before = jiff::Timestamp::now().as_microsecond();
+    scope.set_text(
+        workload.slot("sent").unwrap(),
+        &(before - 2_000_000).to_string(),
+    );
+    delivery.read(&mut scope, &mut numbers).unwrap();
+    let took = jiff::Timestamp::now().as_microsecond() - before;
+    let measured = i64::try_from(numbers[1]).unwrap();
+    assert!(
+        (2_000_000..=2_000_000 + took).contains(&measured),
+        "{measured} us"
+    );
+    scope.set_text(workload.slot("sent").unwrap(), "yesterday");
+    assert!(delivery.read(&mut scope, &mut numbers).is_err());
+}
+
+#[test]
 fn measures_and_tags_travel() {
     let workload = workload(MEASURES);
     let text = serde_json::to_string(&Message::new(&workload).unwrap()).unwrap();
     let message: Message = serde_json::from_str(&text).unwrap();
     let there = message.workload().unwrap();
     let (here, there) = (&workload.session.steps[1], &there.session.steps[1]);
-    assert_eq!((&here.measures, &here.tags), (&there.measures, &there.tags));
+    assert_eq!(here.tags, there.tags);
+    assert_eq!(
+        format!("{:?}", here.measures),
+        format!("{:?}", there.measures)
+    );
     // A place beyond the last variable is none.
     let slot = format!("\"slot\":{}", here.measures[1].slot);
     let (before, after) = text.rsplit_once(&slot).unwrap();

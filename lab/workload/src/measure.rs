@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::render_error::RenderError;
 use crate::scope::{Slot, UserScope};
+use crate::template::Template;
 
 /// Numbers are kept as whole thousandths, as times in ms are kept as µs.
 pub const MEASURE_SCALE: f64 = 1000.0;
@@ -12,8 +14,8 @@ pub const MAX_MEASURED: f64 = 1e12;
 pub const MAX_MEASURES: usize = 20;
 
 /// A number that a request's answer tells.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Measure {
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Measure<T = Template> {
     /// Its name in reports.
     pub name: String,
     /// What it is counted in; empty of a mere number.
@@ -22,6 +24,29 @@ pub struct Measure {
     pub request: usize,
     /// The variable that one of the request's captures sets; of a list, each entry is a number.
     pub slot: Slot,
+    /// What gives the number in place of a capture, once the answer is there: it sees what that captured, and the time of
+    /// day as it is then.
+    #[serde(default = "nothing", skip_serializing_if = "Option::is_none")]
+    pub value: Option<T>,
+}
+
+fn nothing<T>() -> Option<T> {
+    None
+}
+
+impl<T> Measure<T> {
+    pub(crate) fn try_map<U, E>(
+        &self,
+        map: &mut impl FnMut(&T) -> Result<U, E>,
+    ) -> Result<Measure<U>, E> {
+        Ok(Measure {
+            name: self.name.clone(),
+            unit: self.unit.clone(),
+            request: self.request,
+            slot: self.slot,
+            value: self.value.as_ref().map(map).transpose()?,
+        })
+    }
 }
 
 impl Measure {
@@ -29,7 +54,17 @@ impl Measure {
     ///
     /// # Errors
     /// In words: a value that is no number from 0 on.
-    pub fn read(&self, scope: &UserScope, numbers: &mut Vec<u64>) -> Result<(), String> {
+    pub fn read(&self, scope: &mut UserScope, numbers: &mut Vec<u64>) -> Result<(), String> {
+        if let Some(value) = &self.value {
+            let mut text = String::new();
+            scope.begin_request();
+            match value.render(scope, &mut text) {
+                Ok(()) => numbers.push(self.number(&text)?),
+                Err(RenderError::EmptyList { .. }) => {}
+                Err(error) => return Err(format!("measure `{}`: {error}", self.name)),
+            }
+            return Ok(());
+        }
         let (found, _) = scope.entries(self.slot).unwrap_or_default();
         for text in &found {
             numbers.push(self.number(text)?);

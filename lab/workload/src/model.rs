@@ -132,8 +132,8 @@ pub struct Step<T = Template> {
     #[serde(default)]
     pub ends_session: bool,
     /// Of a session: numbers that its answers tell.
-    #[serde(default)]
-    pub measures: Vec<Measure>,
+    #[serde(default = "Vec::new")]
+    pub measures: Vec<Measure<T>>,
     /// Of a session: what it takes from queues that users share, and puts into them.
     #[serde(default = "nothing", skip_serializing_if = "Option::is_none")]
     pub queued: Option<Box<Queued<T>>>,
@@ -625,8 +625,11 @@ fn steps<T, U, E>(
         let requests = requests.collect::<Result<_, E>>()?;
         let control = step.control.as_ref().map(|control| control.try_map(map));
         let queued = step.queued.as_ref().map(|queued| queued.try_map(map));
+        let queued = queued.transpose()?.map(Box::new);
+        let control = control.transpose()?.map(Box::new);
+        let measures = step.measures.iter().map(|measure| measure.try_map(map));
         Ok(Step {
-            measures: step.measures.clone(),
+            measures: measures.collect::<Result<_, E>>()?,
             name: step.name.clone(),
             tags: step.tags.clone(),
             wait: step.wait,
@@ -635,9 +638,9 @@ fn steps<T, U, E>(
             parallel: step.parallel.clone(),
             chance: step.chance,
             once: step.once,
-            control: control.transpose()?.map(Box::new),
+            control,
             retry: step.retry,
-            queued: queued.transpose()?.map(Box::new),
+            queued,
             ends_session: step.ends_session,
         })
     };

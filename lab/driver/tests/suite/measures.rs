@@ -18,6 +18,7 @@ fn measuring(path: &str, server: &Server, enough: u64) -> Told {
         unit: "messages".to_owned(),
         request: 0,
         slot: 0,
+        value: None,
     });
     run_until(make.drive(&server.base()), |told| told.done() >= enough)
 }

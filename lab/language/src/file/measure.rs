@@ -23,7 +23,8 @@ pub(crate) enum MeasureFile {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct NumberFile {
-    /// Where it stands in the answer, as for `capture`: `$.queue.length`, `header.X-Free`, `/([0-9]+) left/`.
+    /// Where it stands in the answer, as for `capture`: `$.queue.length`, `header.X-Free`, `/([0-9]+) left/`. Or an
+    /// expression over what the answer captured, with the time of day at its end: `{{ now_ms() - sent_ms | int }}`.
     #[schemars(with = "String")]
     pub(crate) from: At<Scalar>,
     /// What it is counted in, for reports.

@@ -1,6 +1,7 @@
 //! Numbers that answers tell: each is captured into a variable that no template can name.
 
-use lab_workload::{Capture, CaptureSource, MAX_MEASURES, Measure, Request, Slot};
+use lab_workload::template::{Escape, Symbols};
+use lab_workload::{Capture, CaptureSource, MAX_MEASURES, Measure, Request, Slot, Template};
 
 use super::capture;
 use super::request::Compiler;
@@ -61,7 +62,7 @@ impl Compiler<'_> {
                 let measure = self.measure(name, place, at);
                 match (&mut measures, measure, compiled.get_mut(at)) {
                     (Some(list), Some((measure, capture)), Some(request)) => {
-                        request.captures.push(capture);
+                        request.captures.extend(capture);
                         list.push(measure);
                     }
                     (list, ..) => *list = None,
@@ -84,12 +85,24 @@ impl Compiler<'_> {
         name: &At<String>,
         place: &MeasureFile,
         request: usize,
-    ) -> Option<(Measure, Capture)> {
+    ) -> Option<(Measure, Option<Capture>)> {
         let text = place.from().text();
-        let source = capture::source(&text, self.symbols());
-        let source = self.note("measure", &place.from().span, &text, source)?;
+        let is_expression = text.contains("{{");
+        // It isn't sent, so that the seed need not fix it.
+        let symbols = Symbols {
+            is_repeatable: self.is_repeatable && !is_expression,
+            ..self.symbols()
+        };
+        let (mut value, mut source) = (None, None);
+        if is_expression {
+            let parsed = Template::parse_with(&text, symbols, Escape::None);
+            value = Some(self.note("measure", &place.from().span, &text, parsed)?);
+        } else {
+            let found = capture::source(&text, symbols);
+            source = Some(self.note("measure", &place.from().span, &text, found)?);
+        }
         use CaptureSource::{Cookie, Header, RequestPath};
-        if !self.speech.is_http() && matches!(source, Cookie(_) | Header(_) | RequestPath) {
+        if !self.speech.is_http() && matches!(source, Some(Cookie(_) | Header(_) | RequestPath)) {
             let message = "only answers of HTTP have that; here they have a `body`";
             let problem = place.from().span.first_line().problem(message, "here");
             self.problems.push(problem);
@@ -116,12 +129,13 @@ impl Compiler<'_> {
             unit,
             request,
             slot,
+            value,
         };
-        let capture = Capture {
+        let capture = source.map(|source| Capture {
             variable,
             slot,
             source,
-        };
+        });
         Some((measure, capture))
     }
 }

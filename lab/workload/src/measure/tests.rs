@@ -10,6 +10,7 @@ fn measure() -> Measure {
         unit: String::new(),
         request: 0,
         slot: 0,
+        value: None,
     }
 }
 
