@@ -73,11 +73,14 @@ Examples:
   plimsoll import log access.log --format '$remote_addr [$time_local] \"$request\" $status $request_time'
   plimsoll import log access.log --format '%h %l %u %t \\\"%r\\\" %>s %D'
   plimsoll import log app.jsonl --fields time=at,path=req.url,method=req.method
+  zcat E2EXAMPLE.2026-11-30-*.gz | plimsoll import log - --host shop.example
+  plimsoll import log haproxy.log --exact-status
 
 Writes NAME.jsonl, NAME.workload.yaml, and NAME.study.yaml, by which a run sends
 the requests at the moments of the log. Formats are common, combined,
-vhost_combined (Apache, nginx), json, caddy, traefik, envoy, alb (Amazon), gor
-(GoReplay); nginx's log_format and Apache's LogFormat are taken as they are.
+vhost_combined (Apache, nginx), json, caddy, traefik, envoy, alb (Amazon), haproxy
+(option httplog), w3c (Amazon CloudFront, IIS), gor (GoReplay); nginx's log_format
+and Apache's LogFormat are taken as they are. Lines may have syslog's prefix.
 Values of queries under names such as `token` are dropped, and addresses of
 clients become hashes.")]
 pub(crate) struct LogArgs {
@@ -100,6 +103,9 @@ pub(crate) struct LogArgs {
         default_value = "GET,HEAD,OPTIONS"
     )]
     pub(crate) methods: Vec<String>,
+    /// Expect the very status that the log has (404), in the place of its class (4xx)
+    #[arg(long)]
+    pub(crate) exact_status: bool,
     /// The server that gets the load
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
     pub(crate) url: String,

@@ -63,6 +63,7 @@ fn options(args: &LogArgs, name: String, shown: &str) -> Result<LogOptions, Fail
         hosts: args.host.clone(),
         methods: args.methods.clone(),
         url: args.url.clone(),
+        exact_status: args.exact_status,
         seed: args.seed,
         salt,
     })

@@ -34,6 +34,7 @@ pub(crate) fn run(bytes: &[u8]) {
         hosts: vec![],
         methods: methods.map(|method| (*method).to_owned()).collect(),
         url: "http://127.0.0.1:1".to_owned(),
+        exact_status: false,
         seed: 1,
         salt: [0; 16],
     };

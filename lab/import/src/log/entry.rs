@@ -120,7 +120,8 @@ pub(super) fn unescaped(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
-fn hex(digits: &[u8]) -> Option<u8> {
+/// The byte that two digits write.
+pub(super) fn hex(digits: &[u8]) -> Option<u8> {
     let text = std::str::from_utf8(digits).ok()?;
     let is_hex = text.bytes().all(|b| b.is_ascii_hexdigit());
     is_hex.then(|| u8::from_str_radix(text, 16).ok()).flatten()

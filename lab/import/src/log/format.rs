@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::entry::{Entry, Point, Skip, unescaped};
+use super::entry::{Entry, Point, Skip, hex, unescaped};
 use super::moment::{Moment, length};
 
 /// Names of formats.
-pub const FORMATS: [&str; 9] = [
+pub const FORMATS: [&str; 11] = [
     "common",
     "combined",
     "vhost_combined",
@@ -15,6 +15,8 @@ pub const FORMATS: [&str; 9] = [
     "traefik",
     "envoy",
     "alb",
+    "haproxy",
+    "w3c",
     "gor",
 ];
 
@@ -23,6 +25,8 @@ pub const FORMATS: [&str; 9] = [
 enum Field {
     Ignored,
     Client,
+    /// A client's address and its port, as `10.0.1.2:33317`, `::1:33317`, or `unix:1`.
+    Peer,
     Local,
     Iso,
     /// Since 1970, with so many digits to µs.
@@ -53,6 +57,8 @@ pub(super) struct Format {
     pub(super) point: Point,
     /// Whether more may follow than the format has.
     is_open: bool,
+    /// Whether requests have the escapes of HAProxy.
+    is_hashed: bool,
 }
 
 const COMMON: &str =
@@ -68,6 +74,9 @@ const ALB: &str = "$type $_ $elb $remote_addr $target $rt $tt $pt $status $targe
 /// Envoy's default.
 const ENVOY: &str = "[$time_iso8601] \"$request\" $status $flags $in $bytes_sent $duration $upstream \"$xff\" \
                      \"$http_user_agent\" \"$id\" \"$http_host\"";
+/// HAProxy's `option httplog`. Headers that it captured are a part of `$queues`.
+const HAPROXY: &str = "$client_and_port [$time_local] $frontend $backend/$server $tr/$tw/$tc/$tr/$active_ms $status \
+                       $bytes_sent $cookie $set_cookie $end $open $queues \"$request\"";
 
 impl Format {
     /// A format by its name.
@@ -78,12 +87,14 @@ impl Format {
             "vhost_combined" => (VHOST, Point::Unknown),
             "alb" => (ALB, Point::Start),
             "envoy" => (ENVOY, Point::Start),
+            "haproxy" => (HAPROXY, Point::Start),
             _ => return None,
         };
         let format = Self::nginx(text).ok()?;
         Some(Self {
             point,
             is_open: true,
+            is_hashed: name == "haproxy",
             ..format
         })
     }
@@ -195,6 +206,10 @@ impl Format {
             match field {
                 Field::Path => path = Some(value),
                 Field::Query => query = Some(value),
+                Field::Request if self.is_hashed => {
+                    take(field, value, &mut entry)?;
+                    entry.target = Cow::Owned(unhashed(&entry.target));
+                }
                 field => take(field, value, &mut entry)?,
             }
         }
@@ -233,6 +248,26 @@ fn end_of(text: &[u8], literal: &[u8]) -> Option<usize> {
     }
 }
 
+/// A target without the escapes of HAProxy, `#22`.
+fn unhashed(text: &[u8]) -> Vec<u8> {
+    let mut parts = text.split(|b| *b == b'#');
+    let mut out = parts.next().unwrap_or_default().to_vec();
+    for part in parts {
+        let split = part.split_at_checked(2);
+        match split.and_then(|(digits, rest)| Some((hex(digits)?, rest))) {
+            Some((byte, rest)) => {
+                out.push(byte);
+                out.extend(rest);
+            }
+            None => {
+                out.push(b'#');
+                out.extend(part);
+            }
+        }
+    }
+    out
+}
+
 fn take<'l>(field: Field, value: &'l [u8], entry: &mut Entry<'l>) -> Result<(), Skip> {
     let number = |value: &[u8]| std::str::from_utf8(value).ok()?.parse::<u64>().ok();
     let moment = |moment: Option<Moment>| moment.map(Some).ok_or(Skip::Moment);
@@ -243,6 +278,10 @@ fn take<'l>(field: Field, value: &'l [u8], entry: &mut Entry<'l>) -> Result<(), 
     match field {
         Field::Ignored | Field::Path | Field::Query => {}
         Field::Client => entry.client = text(),
+        Field::Peer => {
+            let port = value.iter().rposition(|b| *b == b':');
+            entry.client = Cow::Borrowed(&value[..port.unwrap_or(value.len())]);
+        }
         Field::Local => entry.moment = moment(Moment::local(value))?,
         Field::Iso => entry.moment = moment(Moment::iso(value))?,
         Field::Epoch(digits) => entry.moment = moment(Moment::epoch(value, digits))?,
@@ -269,6 +308,7 @@ fn take<'l>(field: Field, value: &'l [u8], entry: &mut Entry<'l>) -> Result<(), 
 fn variable(name: &str) -> Field {
     match name {
         "remote_addr" | "realip_remote_addr" => Field::Client,
+        "client_and_port" => Field::Peer,
         "time_local" => Field::Local,
         "time_iso8601" => Field::Iso,
         "msec" => Field::Epoch(6),
@@ -282,6 +322,7 @@ fn variable(name: &str) -> Field {
         "http_user_agent" => Field::Agent,
         "host" | "http_host" | "server_name" => Field::Host,
         "request_time" => Field::Took(6),
+        "active_ms" => Field::Took(3),
         _ => Field::Ignored,
     }
 }
@@ -349,6 +390,7 @@ impl Parts {
             parts: self.0,
             point,
             is_open: false,
+            is_hashed: false,
         };
         let moment = |field| matches!(field, Field::Local | Field::Iso | Field::Epoch(_));
         let target = |field| matches!(field, Field::Request | Field::Target | Field::Path);

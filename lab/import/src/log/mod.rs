@@ -8,8 +8,10 @@ mod gor;
 mod json;
 mod moment;
 mod order;
+mod syslog;
 mod tally;
 mod target;
+mod w3c;
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -54,6 +56,8 @@ pub struct LogOptions {
     pub methods: Vec<String>,
     /// Where the replay goes.
     pub url: String,
+    /// Expect the very status that was recorded, in the place of its class.
+    pub exact_status: bool,
     /// Spreads stamps of whole seconds.
     pub seed: u64,
     /// Goes into the hash of a client's address, so that nobody can find the address by trying all.
@@ -98,7 +102,30 @@ pub enum LogError {
 enum Reader {
     Text(Format),
     Json(Fields),
+    W3c(w3c::Fields),
     Gor,
+}
+
+impl Reader {
+    /// What a line has, and what its moment is of the request; `None` of one that is no request.
+    fn entry<'l>(&mut self, line: &'l [u8]) -> Result<Option<(Entry<'l>, Point)>, Skip> {
+        // Where the message is none, syslog's prefix may be a part of the format.
+        if let Some(message) = syslog::message(line)
+            && let Ok(found) = self.read(message)
+        {
+            return Ok(found);
+        }
+        self.read(line)
+    }
+
+    fn read<'l>(&mut self, line: &'l [u8]) -> Result<Option<(Entry<'l>, Point)>, Skip> {
+        Ok(match self {
+            Self::Text(format) => Some((format.entry(line)?, format.point)),
+            Self::Json(fields) => Some(fields.entry(line)?),
+            Self::W3c(fields) => fields.entry(line)?.map(|entry| (entry, Point::End)),
+            Self::Gor => gor::entry(line)?.map(|entry| (entry, Point::Start)),
+        })
+    }
 }
 
 /// Reads a log, and writes its rows.
@@ -112,7 +139,7 @@ pub fn import(
 ) -> Result<ImportedLog, LogError> {
     let mut head = Vec::new();
     log.take(LOOKED_AT as u64).read_to_end(&mut head)?;
-    let (reader, name) = reader(options, &head)?;
+    let (mut reader, name) = reader(options, &head)?;
     let mut log = head.as_slice().chain(log);
     let mut import = Import {
         options,
@@ -126,7 +153,7 @@ pub fn import(
     let mut line = Vec::new();
     let end: &[u8] = match reader {
         Reader::Gor => gor::SEPARATOR,
-        Reader::Text(_) | Reader::Json(_) => b"",
+        Reader::Text(_) | Reader::Json(_) | Reader::W3c(_) => b"",
     };
     while let Some(is_whole) = next(&mut log, &mut line, end)? {
         if line.trim_ascii().is_empty() && is_whole {
@@ -134,7 +161,7 @@ pub fn import(
         }
         import.tally.lines += 1;
         let taken = match is_whole {
-            true => import.line(&reader, &line),
+            true => import.line(&mut reader, &line),
             false => Err(Skip::TooLong),
         };
         if let Err(why) = taken {
@@ -154,12 +181,16 @@ pub fn import(
 /// How the lines are read, and what that is called.
 fn reader(options: &LogOptions, head: &[u8]) -> Result<(Reader, &'static str), LogError> {
     let fields = || Fields::parse(&options.fields).map_err(LogError::Format);
-    let first = head.split(|b| *b == b'\n').map(<[u8]>::trim_ascii);
-    let first = first.filter(|line| !line.is_empty()).take(20);
-    let lines: Vec<&[u8]> = first.collect();
+    let lines = head.split(|b| *b == b'\n').map(<[u8]>::trim_ascii);
+    let is_w3c = lines.clone().any(|line| line.starts_with(w3c::FIELDS));
+    let first = lines.filter(|line| !line.is_empty()).take(20);
+    let lines: Vec<&[u8]> = first
+        .map(|line| syslog::message(line).unwrap_or(line))
+        .collect();
     let is_json = |line: &&[u8]| line.starts_with(b"{");
     match options.format.as_deref() {
         Some("gor") => Ok((Reader::Gor, "gor")),
+        Some("w3c") => Ok((Reader::W3c(w3c::Fields::default()), "w3c")),
         Some("json" | "caddy" | "traefik") => Ok((Reader::Json(fields()?), "json")),
         Some("envoy") if lines.iter().any(is_json) => Ok((Reader::Json(fields()?), "json")),
         Some(named) => {
@@ -175,10 +206,18 @@ fn reader(options: &LogOptions, head: &[u8]) -> Result<(Reader, &'static str), L
         {
             Ok((Reader::Gor, "gor"))
         }
+        None if is_w3c => Ok((Reader::W3c(w3c::Fields::default()), "w3c")),
         None if lines.iter().any(is_json) => Ok((Reader::Json(fields()?), "json")),
         None => {
             // The longest first: each takes what the next one would, too.
-            let names = ["alb", "envoy", "vhost_combined", "combined", "common"];
+            let names = [
+                "alb",
+                "haproxy",
+                "envoy",
+                "vhost_combined",
+                "combined",
+                "common",
+            ];
             let read = |name| {
                 let format = Format::named(name)?;
                 let is_read = lines.iter().any(|line| format.entry(line).is_ok());
@@ -201,7 +240,7 @@ fn columns(reader: &Reader, options: &LogOptions) -> Option<Columns> {
             has_agent: true,
             has_body: !options.methods.iter().all(is_safe),
         }),
-        Reader::Json(_) => None,
+        Reader::Json(_) | Reader::W3c(_) => None,
     }
 }
 
@@ -260,17 +299,11 @@ struct Import<'o> {
 }
 
 impl Import<'_> {
-    fn line(&mut self, reader: &Reader, line: &[u8]) -> Result<(), Skip> {
-        let (entry, point) = match reader {
-            Reader::Text(format) => (format.entry(line)?, format.point),
-            Reader::Json(fields) => fields.entry(line)?,
-            Reader::Gor => match gor::entry(line)? {
-                Some(entry) => (entry, Point::Start),
-                // An answer.
-                None => return Ok(()),
-            },
-        };
-        self.take(&entry, point)
+    fn line(&mut self, reader: &mut Reader, line: &[u8]) -> Result<(), Skip> {
+        match reader.entry(line)? {
+            Some((entry, point)) => self.take(&entry, point),
+            None => Ok(()),
+        }
     }
 
     fn take(&mut self, entry: &Entry<'_>, point: Point) -> Result<(), Skip> {
@@ -300,7 +333,9 @@ impl Import<'_> {
             has_agent: entry.agent.is_some(),
             has_body: false,
         });
-        let outcome = Outcome::of(entry.status);
+        let outcome = self
+            .tally
+            .outcome(method, entry.status, self.options.exact_status);
         let row = self.row(entry, (method, outcome, &target.text), columns)?;
         if !self
             .tally

@@ -1,5 +1,6 @@
 //! What a log was found to have, as it is told to who imports it.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use super::entry::Skip;
@@ -14,6 +15,8 @@ const TOP: usize = 10;
 const MAX_NAMES: usize = 20;
 /// Most kinds of requests, each of which is a step.
 pub(super) const MAX_KINDS: usize = 60;
+/// Kinds of this number on are of a class of statuses, and not of one.
+const MAX_EXACT: usize = 40;
 
 /// What a log was found to have.
 #[derive(Default)]
@@ -41,6 +44,8 @@ pub(super) enum Outcome {
     Good,
     Redirect,
     Refused,
+    /// This status, and no other one of its class.
+    Status(u16),
     /// A status of the server's own failure, of a client that left, or none.
     Other,
 }
@@ -56,24 +61,36 @@ impl Outcome {
         }
     }
 
-    pub(super) fn name(self) -> &'static str {
+    /// Its status alone, where its class has others.
+    fn exact(self, status: Option<u16>) -> Self {
+        match (self, status) {
+            (Self::Good | Self::Redirect | Self::Refused, Some(status)) => Self::Status(status),
+            (outcome, _) => outcome,
+        }
+    }
+
+    pub(super) fn name(self) -> Cow<'static, str> {
         match self {
-            Self::Good => "2xx",
-            Self::Redirect => "3xx",
-            Self::Refused => "4xx",
-            Self::Other => "other",
+            Self::Good => "2xx".into(),
+            Self::Redirect => "3xx".into(),
+            Self::Refused => "4xx".into(),
+            Self::Status(status) => status.to_string().into(),
+            Self::Other => "other".into(),
         }
     }
 
     /// As `expect` has it.
-    pub(super) fn expect(self) -> &'static str {
+    pub(super) fn expect(self) -> Cow<'static, str> {
         match self {
-            Self::Good => "2xx",
+            Self::Good => "2xx".into(),
             // A 304 answers a condition that is not sent again.
-            Self::Redirect => "[2xx, 3xx]",
-            Self::Refused => "4xx",
+            Self::Redirect => "[2xx, 3xx]".into(),
+            Self::Refused => "4xx".into(),
+            // Nor is the range sent again that a 206 answers.
+            Self::Status(status @ (206 | 304)) => format!("[200, {status}]").into(),
+            Self::Status(status) => status.to_string().into(),
             // A failure that the log has is none that the server may have again.
-            Self::Other => "[2xx, 3xx, 4xx]",
+            Self::Other => "[2xx, 3xx, 4xx]".into(),
         }
     }
 }
@@ -82,6 +99,17 @@ impl Tally {
     pub(super) fn skip(&mut self, why: Skip) {
         let (count, _) = self.skipped.entry(why).or_insert((0, self.lines));
         *count += 1;
+    }
+
+    /// What a request was answered with: the status itself if it is to be exact, and its class where there are too
+    /// many statuses.
+    pub(super) fn outcome(&self, method: &str, status: Option<u16>, is_exact: bool) -> Outcome {
+        let class = Outcome::of(status);
+        let exact = if is_exact { class.exact(status) } else { class };
+        let mut kinds = self.kinds.keys();
+        let has_room = self.kinds.len() < MAX_EXACT
+            || kinds.any(|(known, of)| known == method && *of == exact);
+        if has_room { exact } else { class }
     }
 
     /// A request that is taken; false where there are too many kinds.

@@ -17,6 +17,7 @@ fn options() -> LogOptions {
         hosts: vec![],
         methods: SAFE_METHODS.map(str::to_owned).to_vec(),
         url: "http://127.0.0.1:8080".to_owned(),
+        exact_status: false,
         seed: 1,
         salt: [7; 16],
     }
@@ -156,6 +157,11 @@ fn all_formats_give_the_same_rows() {
         &options(),
     );
     check(
+        "Oct 10 13:55:37 lb haproxy[812]: 10.0.1.2:33317 [10/Oct/2026:13:55:36.250] web~ app/s1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 {x|Moz \\} {} \"GET /a?q=1 HTTP/1.1\"\n\
+         2001:db8::1:33317 [10/Oct/2026:13:55:37.000001] web app/<NOSRV> 0/-1/-1/-1/+15 200 +2750 - - CD-- 1/1/1/1/+3 0/0 \"GET https://x/b HTTP/2.0\" 0/0000\n",
+        &options(),
+    );
+    check(
         "1 aa 1791640536250000000 0\nGET /a?q=1 HTTP/1.1\r\nHost: x\r\n\r\n\n🐵🙈🙉\n2 aa 1791640536260000000 1\nHTTP/1.1 200 OK\r\n\r\n\n🐵🙈🙉\n\
          1 ab 1791640537000001000 0\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n\n🐵🙈🙉\n",
         &options(),
@@ -170,6 +176,159 @@ fn all_formats_give_the_same_rows() {
             ..options()
         },
     );
+}
+
+const CLOUDFRONT: &str = "#Version: 1.0\n\
+    #Fields: date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status cs(User-Agent) cs-uri-query x-host-header time-taken\n\
+    2026-10-10\t13:55:38\tFRA2\t182\t192.0.2.10\tGET\td1.cloudfront.net\t/a%20b\t200\tMozilla/5.0%20(X)\tq=1&token=x\tshop.example\t1.500\n\
+    2026-10-10\t13:55:38\tFRA2\t182\t192.0.2.10\tGET\td1.cloudfront.net\t/b\t304\t-\t-\t-\t0.001\n\
+    #Fields: time date cs-method cs-uri-stem time-taken\n\
+    13:55:40\t2026-10-10\tGET\t/c\t0\n\
+    13:55:40\t2026-10-10\tGET\t/d\n\
+    13:55:40\t2026-10-10\tGET\t/d\t0\t1\n";
+
+#[test]
+fn logs_of_cloudfront_are_replayed_from_the_starts_of_their_requests() {
+    let (imported, text) = with(CLOUDFRONT, &options()).unwrap();
+    let said = imported.said.join("\n");
+    assert!(said.contains("read as w3c"), "{said}");
+    assert!(said.contains("skipped 2: not as the format"), "{said}");
+    assert!(said.contains("stamps of whole seconds: 3"), "{said}");
+    let rows = rows(CLOUDFRONT, &options());
+    let found = |name: &str| rows.iter().map(|row| row[name].clone()).collect::<Vec<_>>();
+    assert_eq!(found("path"), ["/a%20b?q=1", "/b", "/c"]);
+    assert_eq!(found("agent"), ["Mozilla/5.0 (X)", "-", "-"]);
+    assert_eq!(found("status"), [200, 304, 0]);
+    let us = |row: &serde_json::Value| row["time_us"].as_i64().unwrap() - 1_791_640_536_000_000;
+    // Each lies within a half of its second, less how long it took.
+    assert!((500_000..1_000_000).contains(&us(&rows[0])), "{rows:?}");
+    assert!((2_499_000..2_999_000).contains(&us(&rows[1])), "{rows:?}");
+    let host = |host: &str| LogOptions {
+        hosts: vec![host.to_owned()],
+        ..options()
+    };
+    assert_eq!(rows_of(CLOUDFRONT, &host("shop.example")), ["/a%20b?q=1"]);
+    assert_eq!(rows_of(CLOUDFRONT, &host("d1.cloudfront.net")), ["/b"]);
+    load_study("shop.study.yaml", &Three(imported, text), &[]).unwrap();
+}
+
+fn rows_of(log: &str, options: &LogOptions) -> Vec<String> {
+    let path = |row: &serde_json::Value| row["path"].as_str().unwrap().to_owned();
+    rows(log, options).iter().map(path).collect()
+}
+
+#[test]
+fn logs_of_iis_have_milliseconds_and_spaces() {
+    let log = "#Software: Microsoft Internet Information Services 10.0\n\
+               #Fields: date time s-ip cs-method cs-uri-stem cs-uri-query s-port c-ip cs(User-Agent) sc-status time-taken\n\
+               2026-10-10 13:55:38 10.0.0.1 GET /a q=1 443 9.9.9.9 Mozilla/5.0+(X) 200 1500\n";
+    let rows = rows(log, &options());
+    assert_eq!(rows[0]["path"], "/a?q=1");
+    assert_eq!(rows[0]["agent"], "Mozilla/5.0 (X)");
+    let us = rows[0]["time_us"].as_i64().unwrap() - 1_791_640_536_500_000;
+    assert!((0..1_000_000).contains(&us), "{us}");
+}
+
+#[test]
+fn syslog_may_stand_before_lines_of_any_format() {
+    let combined = "9.9.9.9 - - [10/Oct/2026:13:55:36 +0000] \"GET /a HTTP/1.1\" 200 5 \"-\" \"x\"";
+    let json =
+        "{\"ts\":1791640536.750,\"method\":\"GET\",\"uri\":\"/a\",\"remote_ip\":\"9.9.9.9\"}";
+    for prefix in [
+        "Nov 30 05:12:33 web nginx: ",
+        "<190>Nov 30 05:12:33 web nginx: ",
+    ] {
+        for line in [combined, json] {
+            let bare = rows(line, &options());
+            assert_eq!(
+                rows(format!("{prefix}{line}"), &options()),
+                bare,
+                "{prefix}{line}"
+            );
+        }
+    }
+    // A format of one's own may have it.
+    let own = of_format("$a $b $c $host nginx: $remote_addr [$time_local] \"$request\"");
+    let line =
+        "Nov 30 05:12:33 web nginx: 9.9.9.9 [10/Oct/2026:13:55:36 +0000] \"GET /a HTTP/1.1\"";
+    assert_eq!(rows_of(line, &own), ["/a"]);
+}
+
+#[test]
+fn requests_of_haproxy_are_unescaped_and_their_ports_are_no_clients() {
+    let line = |client: &str, request: &str| {
+        format!(
+            "{client} [10/Oct/2026:13:55:36.250] w a/s 0/0/0/1/1 200 1 - - ---- 1/1/1/1/0 0/0 {request}\n"
+        )
+    };
+    let log = [
+        line("2001:db8::1:33317", "\"GET /a#22b#2?x=#7B HTTP/1.1\""),
+        line("2001:db8::1:44444", "\"GET /b HTTP/1.1\""),
+        line("10.0.0.1:1", "\"<BADREQ>\""),
+        line("10.0.0.1:1", "\"GET /cut-by-the-length-of-lin"),
+        "10.0.0.1:1 [10/Oct/2026:13:55:36.250] w/1: SSL handshake failure\n".to_owned(),
+    ]
+    .concat();
+    let (imported, text) = with(&log, &options()).unwrap();
+    let rows: Vec<serde_json::Value> = text
+        .lines()
+        .map(|row| serde_json::from_str(row).unwrap())
+        .collect();
+    assert_eq!(rows[0]["path"], "/a%22b");
+    assert_eq!(rows[0]["client"], rows[1]["client"]);
+    assert_eq!(rows.len(), 2);
+    let said = imported.said.join("\n");
+    assert!(said.contains("skipped 2: not as the format"), "{said}");
+    assert!(
+        said.contains("skipped 1: without an HTTP request"),
+        "{said}"
+    );
+}
+
+#[test]
+fn exact_statuses_have_steps_that_expect_them() {
+    let line = |status: u16| {
+        format!("9.9.9.9 - - [10/Oct/2026:13:55:36 +0000] \"GET /{status} HTTP/1.1\" {status} 5\n")
+    };
+    let log: String = [200, 204, 206, 301, 304, 404, 410, 499, 503]
+        .map(line)
+        .concat();
+    let options = LogOptions {
+        exact_status: true,
+        ..options()
+    };
+    let (imported, text) = with(&log, &options).unwrap();
+    let expected = |step: &str| {
+        let (_, rest) = imported
+            .workload
+            .split_once(&format!("- step: {step}\n"))
+            .unwrap();
+        let (_, rest) = rest.split_once("expect: ").unwrap();
+        rest.lines().next().unwrap().to_owned()
+    };
+    for (step, expect) in [
+        ("GET 200", "200"),
+        ("GET 204", "204"),
+        ("GET 206", "[200, 206]"),
+        ("GET 301", "301"),
+        ("GET 304", "[200, 304]"),
+        ("GET 404", "404"),
+        ("GET 410", "410"),
+        ("GET other", "[2xx, 3xx, 4xx]"),
+    ] {
+        assert_eq!(expected(step), expect, "{step}");
+    }
+    load_study("shop.study.yaml", &Three(imported, text), &[]).unwrap();
+    // Statuses beyond those that steps have room for are of their class.
+    let many: String = (200..444).map(line).collect();
+    let (imported, text) = with(&many, &options).unwrap();
+    assert_eq!(text.lines().count(), 244);
+    assert!(
+        imported.workload.contains("step: GET 4xx"),
+        "{}",
+        imported.workload
+    );
+    load_study("shop.study.yaml", &Three(imported, text), &[]).unwrap();
 }
 
 #[test]
@@ -287,6 +446,13 @@ fn hostile_lines_take_bounded_memory_and_harm_nobody() {
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     let known: Vec<&[u8]> = vec![
         b"1.1.1.1 - - [10/Oct/2026:13:55:36 +0000] \"GET /a HTTP/1.1\" 200 5 \"-\" \"x\"\n",
+        b"9.9.9.9:1 [10/Oct/2026:13:55:36.250] w a/s 0/0/0/1/1 200 1 - - ---- 1/1/1/1/0 0/0 \"GET /#22 HTTP/1.1\"\n",
+        b"#Fields: date time cs-method cs-uri-stem cs-uri-query cs(User-Agent) time-taken\n",
+        b"2026-10-10\t13:55:38\tGET\t/b\tx=%25\tM%2520\t0.5\n",
+        b"Nov 30 05:12:33 web nginx: ",
+        b"<190>1 ",
+        b"\t",
+        b"#",
         b"{\"ts\":1,\"method\":\"GET\",\"uri\":\"/\"}\n",
         b"1 a 1791640536250000000 0\nGET / HTTP/1.1\r\n\r\n",
         gor::SEPARATOR,
@@ -317,7 +483,7 @@ proptest! {
     fn any_bytes_are_rows_in_order_or_an_error(
         pieces in prop::collection::vec(piece(), 0..30),
         format in prop::option::of(prop::sample::select(vec![
-            "common", "combined", "vhost_combined", "json", "envoy", "alb", "gor",
+            "common", "combined", "vhost_combined", "json", "envoy", "alb", "haproxy", "w3c", "gor",
             "$msec $request_method ${uri} $args", "%{usec}t %r %s",
         ])),
     ) {
