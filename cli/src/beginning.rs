@@ -74,7 +74,7 @@ Examples:
   plimsoll import log access.log --format '%h %l %u %t \\\"%r\\\" %>s %D'
   plimsoll import log app.jsonl --fields time=at,path=req.url,method=req.method
   zcat E2EXAMPLE.2026-11-30-*.gz | plimsoll import log - --host shop.example
-  plimsoll import log haproxy.log --exact-status
+  plimsoll import log haproxy.log --sessions --exact-status
 
 Writes NAME.jsonl, NAME.workload.yaml, and NAME.study.yaml, by which a run sends
 the requests at the moments of the log. Formats are common, combined,
@@ -106,6 +106,9 @@ pub(crate) struct LogArgs {
     /// Expect the very status that the log has (404), in the place of its class (4xx)
     #[arg(long)]
     pub(crate) exact_status: bool,
+    /// Make a session of what a client asks for, with its pauses below half an hour; without it, each request is one
+    #[arg(long)]
+    pub(crate) sessions: bool,
     /// The server that gets the load
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
     pub(crate) url: String,

@@ -1,11 +1,11 @@
 //! `plimsoll import log`: the log of a server as load.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
-use lab_import::log::{self, FORMATS, LogError, LogOptions};
+use lab_import::log::{self, FORMATS, LogError, LogOptions, Scratch};
 
 use crate::beginning::LogArgs;
 use crate::commands::{print, written};
@@ -95,7 +95,13 @@ fn rows_of(args: &LogArgs, options: &LogOptions, path: &Path) -> Result<log::Imp
     let mut log = open(&args.file).map_err(|error| Fault::Log(error.into()))?;
     written::replace_by(path, |file| {
         let mut rows = BufWriter::with_capacity(BUFFER, file);
-        Ok(log::import(&mut *log, options, &mut rows)?)
+        if !args.sessions {
+            return Ok(log::import(&mut *log, options, &mut rows)?);
+        }
+        let folder = path.parent().filter(|folder| *folder != Path::new(""));
+        let mut scratch = tempfile::tempfile_in(folder.unwrap_or(Path::new(".")))?;
+        let to: (&mut dyn Write, &mut dyn Scratch) = (&mut rows, &mut scratch);
+        Ok(log::import_sessions(&mut *log, options, to)?)
     })
 }
 

@@ -111,6 +111,7 @@ impl<C: Client> Shared<C> {
         }
         for round in 0..control.most_rounds(1) {
             let mut sent = false;
+            life.user.scope.set_round(round);
             for index in steps.clone() {
                 let place = Position {
                     round,

@@ -448,9 +448,13 @@ impl<C: Client> Shared<C> {
     ) -> Waiting {
         let step = &self.script.session[index];
         let (timing, state) = (&mut life.user.timing, &mut life.state);
-        let wait = nanos(match planned {
+        let drawn = match planned {
             true => timing.next_wait(&step.wait),
             false => timing.next_unplanned(&step.wait),
+        };
+        let wait = nanos(match step.wait {
+            Wait::Seconds(slot, speed) => life.user.scope.seconds(slot).div_f64(speed),
+            _ => drawn,
         });
         let planned = state.arrived.take().map(|at| at.saturating_add(wait));
         // Whoever waited for a connection has thought meanwhile.

@@ -1,10 +1,10 @@
 //! Imports a log and writes its rows, as `plimsoll import log` does, for measurements of time and memory:
-//! `import_log LOG ROWS`.
+//! `import_log LOG ROWS [SCRATCH]`, which is a file for the rows of sessions.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter};
+use std::io::{BufReader, BufWriter, Write};
 
-use lab_import::log::{LogOptions, SAFE_METHODS, import};
+use lab_import::log::{LogOptions, SAFE_METHODS, Scratch, import, import_sessions};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut paths = std::env::args().skip(1);
@@ -26,7 +26,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let mut log = BufReader::with_capacity(256 << 10, File::open(log)?);
     let mut rows = BufWriter::with_capacity(256 << 10, File::create(rows)?);
-    for said in import(&mut log, &options, &mut rows)?.said {
+    let imported = match paths.next() {
+        Some(path) => {
+            let mut scratch = File::options()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .open(path)?;
+            let to: (&mut dyn Write, &mut dyn Scratch) = (&mut rows, &mut scratch);
+            import_sessions(&mut log, &options, to)?
+        }
+        None => import(&mut log, &options, &mut rows)?,
+    };
+    for said in imported.said {
         println!("{said}");
     }
     Ok(())

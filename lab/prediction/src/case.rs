@@ -51,7 +51,11 @@ pub(crate) fn cases(session: &Session) -> Vec<Case> {
     let takes = session.steps.iter().any(|step| step.take().is_some());
     cases.extend(takes.then_some(Case::Starved));
     let mut sends = session.steps.iter().flat_map(Step::sends);
-    if !cases.is_empty() || sends.any(|one| one.surely < one.at_most) {
+    let mut waits = session.steps.iter().map(|step| step.wait);
+    if !cases.is_empty()
+        || waits.any(|wait| !wait.is_known())
+        || sends.any(|one| one.surely < one.at_most)
+    {
         cases.extend([Case::Least, Case::Most]);
     }
     cases
@@ -74,6 +78,11 @@ impl Case {
         control.map_or(step.repeat, |control| {
             self.rounds(control, step.repeat, most)
         })
+    }
+
+    /// Returns true if a wait that no plan knows outlasts the trial; in the other cases it is none.
+    pub(crate) fn waits_long(self) -> bool {
+        self == Self::Least
     }
 
     /// How many requests are sent of those that a list has entries for.

@@ -98,16 +98,18 @@ impl Replay<'_> {
             hold: 0.0,
             peak_per_s: None,
         };
-        // The present second, and how many came in it; and the most in any.
-        let (mut present, mut peak) = ((0, 0.0), 0.0f64);
+        let mut peak = Peak::default();
+        let affordable = self.budget as f64 / self.waits_per_session().max(1.0);
+        let sampled = self.every_nth(load, affordable);
+        let (mut next, mut replayed) = (0.0, 0u64);
         let mut arrive = |number: u64, at: Duration| {
             arrivals.trial += 1.0;
             arrivals.hold += f64::from(u8::from(at >= ramp));
-            if present.0 != at.as_secs() {
-                present = (at.as_secs(), 0.0);
+            peak.arrive(at);
+            if arrivals.trial <= next {
+                return;
             }
-            present.1 += 1.0;
-            peak = peak.max(present.1);
+            (next, replayed) = (next + sampled, replayed + 1);
             tally.arrived(nanos(at));
             let mut waits = TimingStream::of_session(self.seed, block, number);
             tally.session(&mut waits, nanos(at));
@@ -116,7 +118,6 @@ impl Replay<'_> {
             Some(timeline) => timeline.rows as f64,
             None => profile.expected(end),
         };
-        let affordable = self.budget as f64 / self.waits_per_session().max(1.0);
         // A recording is gone through as a whole: its moments follow no law.
         let exact = expected <= affordable || load.timeline.is_some();
         if exact {
@@ -130,20 +131,27 @@ impl Replay<'_> {
                 arrive(place as u64, profile.time_of(place));
             }
         }
-        let scale = if exact {
-            1.0
-        } else {
-            expected / arrivals.trial.max(1.0)
-        };
-        arrivals.trial *= scale;
-        arrivals.hold *= scale;
-        arrivals.peak_per_s = load.timeline.as_ref().map(|_| peak);
-        let (prediction, counts) = tally.finish(scale, exact);
-        let prediction = Prediction {
-            arrivals: Some(arrivals),
-            ..prediction
-        };
+        if !exact {
+            let scale = expected / arrivals.trial.max(1.0);
+            arrivals.trial *= scale;
+            arrivals.hold *= scale;
+        }
+        let scale = arrivals.trial / replayed.max(1) as f64;
+        arrivals.peak_per_s = load.timeline.as_ref().map(|_| peak.most);
+        let (mut prediction, counts) = tally.finish(scale, exact);
+        prediction.arrivals = Some(arrivals);
         (prediction, counts)
+    }
+
+    /// All moments of a recording count. Where loops make too many waits of it, those of every nth session stand for
+    /// all.
+    fn every_nth(&self, load: &LoadSpec, affordable: f64) -> f64 {
+        match &load.timeline {
+            Some(recording) if self.case != Case::Usual => {
+                (recording.rows as f64 / affordable).ceil().max(1.0)
+            }
+            _ => 1.0,
+        }
     }
 
     /// How many requests, not how fast.
@@ -219,6 +227,24 @@ impl Replay<'_> {
             .map_or(waited, |pace| waited.max(pace.as_secs_f64()));
         let length = (load.ramp_ms + load.hold_ms) as f64 / 1e3;
         (cycle > 0.0).then(|| waits * (length / cycle + 1.0))
+    }
+}
+
+/// The most arrivals of a second.
+#[derive(Default)]
+struct Peak {
+    second: u64,
+    in_second: f64,
+    most: f64,
+}
+
+impl Peak {
+    fn arrive(&mut self, at: Duration) {
+        if self.second != at.as_secs() {
+            (self.second, self.in_second) = (at.as_secs(), 0.0);
+        }
+        self.in_second += 1.0;
+        self.most = self.most.max(self.in_second);
     }
 }
 

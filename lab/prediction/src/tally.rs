@@ -148,6 +148,9 @@ impl<'a> Tally<'a> {
             stream.pass_over(step.planned_rounds());
         }
         for round in 0..rounds {
+            if !step.wait.is_known() && self.case.waits_long() {
+                return None;
+            }
             let known = planned && round < step.planned_rounds();
             // Whatever the plan knows, others may have put in nothing.
             let sure = known && step.take().is_none();

@@ -122,6 +122,7 @@ fn faults_of_control() {
         ("half a switch", "retry: { at_most: 2, retry_after: 5s }"),
         ("unknown reaction", "on_failure: stop"),
         ("no time at all", "timeout: 0s"),
+        ("retry of a variable", "retry: { at_most: 2, wait: seconds(name) }"),
     ];
     let fault = |(name, keys): (&'static str, &str)| -> Fault {
         (name, step, Box::leak(with(keys).into_boxed_str()))
@@ -129,6 +130,7 @@ fn faults_of_control() {
     let mut faults: Vec<Fault> = cases.map(fault).into();
     faults.extend([
         ("unknown reaction of all", "  pace: 10s", "  pace: 10s\n  on_failure: abort"),
+        ("a wait of no variable", "wait: 1s..2s", "wait: seconds(pause)"),
         ("visitor of no kind", "  pace: 10s", "  pace: 10s\n  visitor: knew"),
         (
             "in a setup",

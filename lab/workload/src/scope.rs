@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::civil::Date;
 use lab_filters::{TraceContext, Traced, Tracing};
@@ -21,6 +22,9 @@ pub const PASSWORD: &str = "password";
 
 /// Day 0 of the date functions where a study names none: a Monday whose fortnight lies in one month.
 pub const DEFAULT_DATES_FROM: Date = jiff::civil::date(2026, 1, 5);
+
+/// The longest time that a variable says: a day.
+const MAX_SECONDS: f64 = 86_400.0;
 
 pub use crate::slot::Slot;
 
@@ -424,6 +428,28 @@ impl UserScope {
             Some(Stored::List(list)) => list.len(),
             Some(Stored::Unset) | None => 0,
         }
+    }
+
+    /// How long a variable says: a decimal number of seconds. Of a list, and of several words, the entry of the round
+    /// under way counts. Zero without such a number.
+    #[must_use]
+    pub fn seconds(&self, slot: Slot) -> Duration {
+        let place = |count: usize| if count == 1 { 0 } else { self.round as usize };
+        let seconds: Option<f64> = match self.values.get(usize::from(slot)) {
+            Some(Stored::List(list)) => {
+                let mut text = String::new();
+                list.write(place(list.len()), &mut text);
+                text.trim().parse().ok()
+            }
+            Some(Stored::Text(text)) => {
+                let mut words = text.split_ascii_whitespace();
+                let count = words.clone().take(2).count();
+                words.nth(place(count)).and_then(|word| word.parse().ok())
+            }
+            Some(Stored::Unset) | None => None,
+        };
+        let seconds = seconds.unwrap_or(0.0).clamp(0.0, MAX_SECONDS);
+        Duration::try_from_secs_f64(seconds).unwrap_or_default()
     }
 
     /// Bytes on the heap and in place that this user's variables take.

@@ -240,7 +240,7 @@ fn unit(rng: &mut Xoshiro256PlusPlus) -> f64 {
 /// The wait at quantile `u` of its distribution.
 fn sample(wait: &Wait, u: f64) -> Duration {
     let seconds = match *wait {
-        Wait::None => return Duration::ZERO,
+        Wait::None | Wait::Seconds(..) => return Duration::ZERO,
         Wait::Constant(d) => return d,
         Wait::Uniform(low, high) => {
             low.as_secs_f64() + u * (high.saturating_sub(low)).as_secs_f64()

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::slot::Slot;
+
 /// Think time, drawn per user and step from the user's timing stream.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -18,6 +20,8 @@ pub enum Wait {
     Exponential(Duration),
     /// Lognormal with this median and sigma (of the log), cut at 100 medians.
     Lognormal(Duration, f64),
+    /// As many seconds as a variable says, divided by this speed: see [`crate::UserScope::seconds`]. No plan knows it.
+    Seconds(Slot, f64),
 }
 
 /// The part of the sessions that does a step: see [`crate::timing::SessionChoice`].
@@ -32,11 +36,17 @@ pub struct Chance {
 }
 
 impl Wait {
-    /// The mean of its distribution, before the cut of its tail.
+    /// Returns true if the plan knows its distribution.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        !matches!(self, Self::Seconds(..))
+    }
+
+    /// The mean of its distribution, before the cut of its tail; zero of one that no plan knows.
     #[must_use]
     pub fn mean(&self) -> Duration {
         match *self {
-            Self::None => Duration::ZERO,
+            Self::None | Self::Seconds(..) => Duration::ZERO,
             Self::Constant(d) | Self::Exponential(d) => d,
             Self::Uniform(low, high) => (low + high) / 2,
             Self::Lognormal(median, sigma) => {
@@ -53,6 +63,7 @@ impl Wait {
             Self::Uniform(low, high) => Self::Uniform(divide(low, speed), divide(high, speed)),
             Self::Exponential(mean) => Self::Exponential(divide(mean, speed)),
             Self::Lognormal(median, sigma) => Self::Lognormal(divide(median, speed), sigma),
+            Self::Seconds(slot, before) => Self::Seconds(slot, before * speed),
         }
     }
 }

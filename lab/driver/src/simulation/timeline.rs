@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lab_prediction::{predict, predict_mix};
+use lab_workload::template::Symbols;
 use lab_workload::{
-    Data, Each, LoadKind, LoadSpec, Population, Recorded, Spacing, Table, TimeUnit, Timeline, Wait,
-    seed_of,
+    Control, Data, Each, LoadKind, LoadSpec, Population, Recorded, Spacing, Table, Template,
+    TimeUnit, Timeline, Until, Wait, seed_of,
 };
 use proptest::prelude::*;
 
@@ -18,20 +19,26 @@ use crate::mix::Mix;
 
 /// A drive that replays these moments, in ms, so many times faster, from this one on.
 fn replay(moments: &[u64], scale: f64, from: u64) -> Drive {
-    let rows: String = moments.iter().map(|at| format!("{at}\n")).collect();
-    let bytes = format!("at\n{rows}").into_bytes();
+    let rows: String = moments.iter().map(|at| format!("{at},-\n")).collect();
+    replay_rows(&rows, scale, from)
+}
+
+/// The same of rows of a moment and a text, which is the variable `pauses`.
+fn replay_rows(rows: &str, scale: f64, from: u64) -> Drive {
+    let bytes = format!("at,pauses\n{rows}").into_bytes();
     let table = Arc::new(Table::scan("t.csv", Arc::new(bytes), b',').unwrap());
     let part = (ms(from), None);
     let recorded = Recorded::scan(&table, (0, TimeUnit::Millis), part);
     let recorded = recorded.unwrap().unwrap();
     let mut drive = drive(vec![step(Wait::None, 1)]);
+    workload(&mut drive).variables = Arc::from(["pauses".to_owned()]);
     workload(&mut drive).data = Some(Arc::new(Data {
         delimiter: b',',
         file: "t.csv".to_owned(),
         each: Each::Session,
         shuffled: false,
         unique: false,
-        columns: Vec::new(),
+        columns: vec![(1, 0)],
         rows: table.rows(),
         length: table.length(),
         sha256: table.sha256().to_owned(),
@@ -75,6 +82,40 @@ fn a_slow_server_delays_no_row_and_answers_for_it() {
     let times = told.times(0);
     assert!(times.equivalent(times.max(), 550_000), "{}", times.max());
     assert_eq!(told.lateness().max(), 1);
+}
+
+#[test]
+fn a_session_waits_as_long_as_its_row_says() {
+    let rows = "0,0 0.05 0.2\n30,0.01\n500,x\n600,0 1000000\n";
+    let mut drive = replay_rows(rows, 1.0, 0);
+    drive.hold = ms(2000);
+    let mut looped = step(Wait::Seconds(0, 1.0), 1);
+    looped.control = Some(Box::new(Control {
+        when: None,
+        until: Some(Until {
+            condition: Template::condition("round == 2", Symbols::new(&[])).unwrap(),
+            at_most: 3,
+        }),
+    }));
+    workload(&mut drive).session.steps = vec![looped];
+    let load = LoadSpec {
+        timeline: drive.timeline.clone(),
+        kind: drive.kind,
+        ..LoadSpec::of_users(50, 2000, 10)
+    };
+    let played = Arc::clone(&drive.workload);
+    let plan = predict(&played, 7, 0, &load, 1_000_000).unwrap();
+    let told = simulate(drive, |_| Answer::After(ms(0)));
+    let sent: Vec<Duration> = told.sent.iter().map(|asked| asked.at).collect();
+    // A single number is that of all rounds, and what is no number is no wait.
+    let expected = [0, 40, 50, 50, 60, 250, 500, 500, 500, 600];
+    assert_eq!(sent, expected.map(ms));
+    let range = plan.range.unwrap().trial;
+    assert_eq!((range.low, range.high), (0.0, 12.0));
+    // Where a recording has too many waits to be gone through, some of its sessions stand for all.
+    let sampled = predict(&played, 7, 0, &load, 3).unwrap();
+    assert_eq!(sampled.range.unwrap().trial.high, 12.0);
+    assert_eq!(sampled.arrivals.unwrap().trial, 4.0);
 }
 
 #[test]

@@ -42,6 +42,7 @@ pub(super) enum Skip {
     Method,
     Host,
     Body,
+    Client,
 }
 
 impl Skip {
@@ -54,6 +55,7 @@ impl Skip {
             Self::Path => "without a path",
             Self::Method => "of another method (--methods takes it)",
             Self::Host => "for another host",
+            Self::Client => "without a client, and so of no session",
             Self::Body => "with a body that is no text of at most 32 KiB",
         }
     }

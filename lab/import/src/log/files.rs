@@ -2,11 +2,15 @@
 
 use std::fmt::Write as _;
 
+use super::options::LogOptions;
+use super::sessions::Found;
 use super::tally::{Outcome, Tally};
 use crate::yaml::{comment, text};
 
-/// Connections that the sessions share at most: those of the busiest second, within these.
-const CONNECTIONS: std::ops::RangeInclusive<u64> = 20..=1000;
+/// Most connections of sessions. More of them share so many.
+const MAX_CONNECTIONS: u64 = 10_000;
+/// Most sessions that a study lets be under way.
+const MAX_SESSIONS: u64 = 1_000_000;
 
 /// What columns the rows have.
 #[derive(Debug, Clone, Copy, Default)]
@@ -20,11 +24,30 @@ pub(super) fn kind(method: &str, outcome: Outcome) -> String {
     format!("{method} {}", outcome.name())
 }
 
-pub(super) fn workload(name: &str, shown: &str, columns: Columns, tally: &Tally) -> String {
+/// The same without a space, as the lists of sessions have it.
+pub(super) fn kind_word(method: &str, outcome: Outcome) -> String {
+    format!("{method}_{}", outcome.name())
+}
+
+/// An entry of a column that has one for each request of the session.
+const PATH_OF_ROUND: &str = "(paths | split(' '))[round]";
+const KIND_OF_ROUND: &str = "(kinds | split(' '))[round]";
+
+pub(super) fn workload(
+    options: &LogOptions,
+    columns: Columns,
+    tally: &Tally,
+    sessions: Option<&Found>,
+) -> String {
+    let (name, shown) = (&options.name, &options.shown);
+    let session = match sessions {
+        Some(_) => "a session is what a client asked for, one after the other, with its pauses",
+        None => "a session is one request, at the moment and with the path of its row",
+    };
     let mut out = comment(
         0,
         &format!(
-            "What {shown} has: a session is one request, at the moment and with the path of its row.\n\
+            "What {shown} has: {session}.\n\
              A step is of one method and one class of recorded answers, which is what it expects.\n\
              Made by `plimsoll import log`; all of it is yours to change."
         ),
@@ -35,39 +58,74 @@ pub(super) fn workload(name: &str, shown: &str, columns: Columns, tally: &Tally)
         "data: {{ file: {}, each: session }}",
         text(&format!("{name}.jsonl"))
     );
-    out.push_str("session:\n  steps:\n");
-    let is_one = tally.kinds.len() == 1;
+    let indent = match sessions {
+        Some(found) => {
+            let _ = write!(
+                out,
+                "session:\n  visitor: new\n  steps:\n    - until: round + 1 >= requests\n      at_most: {}\n      steps:\n",
+                found.longest.max(1)
+            );
+            "        "
+        }
+        None => {
+            out.push_str("session:\n  steps:\n");
+            "    "
+        }
+    };
     for (method, outcome) in tally.kinds.keys() {
-        let name = kind(method, *outcome);
-        let _ = writeln!(out, "    - step: {}", text(&name));
-        if !is_one {
-            let _ = writeln!(out, "      when: {}", text(&format!("kind == '{name}'")));
+        let mut before = "- ";
+        for line in step((method, *outcome), columns, tally, sessions.is_some()) {
+            let _ = writeln!(out, "{indent}{before}{line}");
+            before = "  ";
         }
-        let _ = writeln!(
-            out,
-            "      request: {}",
-            text(&format!("{method} {{{{ path }}}}"))
-        );
-        let mut headers = Vec::new();
-        if columns.has_agent {
-            headers.push("User-Agent: \"{{ agent }}\"");
-        }
-        let has_body = columns.has_body && !matches!(&**method, "GET" | "HEAD");
-        if has_body {
-            headers.push("Content-Type: \"{{ type }}\"");
-        }
-        if !headers.is_empty() {
-            let _ = writeln!(out, "      headers: {{ {} }}", headers.join(", "));
-        }
-        if has_body {
-            out.push_str("      text: \"{{ body }}\"\n");
-        }
-        let _ = writeln!(out, "      expect: {}", outcome.expect());
     }
     out
 }
 
-pub(super) fn study(name: &str, shown: &str, url: &str, tally: &Tally) -> String {
+/// The lines of a step.
+fn step(
+    (method, outcome): (&str, Outcome),
+    columns: Columns,
+    tally: &Tally,
+    in_session: bool,
+) -> Vec<String> {
+    let name = kind(method, outcome);
+    let (path, condition) = match in_session {
+        true => {
+            let word = kind_word(method, outcome);
+            (PATH_OF_ROUND, format!("{KIND_OF_ROUND} == '{word}'"))
+        }
+        false => ("path", format!("kind == '{name}'")),
+    };
+    let mut lines = vec![format!("step: {}", text(&name))];
+    if in_session {
+        lines.push("wait: seconds(pauses)".to_owned());
+    }
+    if tally.kinds.len() > 1 {
+        lines.push(format!("when: {}", text(&condition)));
+    }
+    let request = format!("{method} {{{{ {path} }}}}");
+    lines.push(format!("request: {}", text(&request)));
+    let mut headers = Vec::new();
+    if columns.has_agent {
+        headers.push("User-Agent: \"{{ agent }}\"");
+    }
+    let has_body = columns.has_body && !matches!(method, "GET" | "HEAD");
+    if has_body {
+        headers.push("Content-Type: \"{{ type }}\"");
+    }
+    if !headers.is_empty() {
+        lines.push(format!("headers: {{ {} }}", headers.join(", ")));
+    }
+    if has_body {
+        lines.push("text: \"{{ body }}\"".to_owned());
+    }
+    lines.push(format!("expect: {}", outcome.expect()));
+    lines
+}
+
+pub(super) fn study(options: &LogOptions, tally: &Tally, sessions: Option<&Found>) -> String {
+    let (name, shown, url) = (&options.name, &options.shown, &options.url);
     let mut out = comment(
         0,
         &format!(
@@ -81,13 +139,22 @@ pub(super) fn study(name: &str, shown: &str, url: &str, tally: &Tally) -> String
     let _ = writeln!(out, "workload: ./{name}.workload.yaml");
     out.push_str("system:\n  attach:                           # a server that runs already\n");
     let _ = writeln!(out, "    url: {}", text(url));
-    let connections = tally
-        .busiest()
-        .clamp(*CONNECTIONS.start(), *CONNECTIONS.end());
     out.push_str(
         "load:\n  # As recorded. `scale: 2` replays twice as fast; `from: 10m` and `to: 20m` take a part.\n  \
          timeline: { column: time_us, unit: us }\n",
     );
-    let _ = writeln!(out, "  arrival: {{ connections: {connections} }}");
+    // A slower server has more sessions under way.
+    let at_once = sessions.map(|found| found.at_once * 2);
+    match at_once {
+        Some(sessions) if sessions > MAX_CONNECTIONS => {
+            let sessions = sessions.min(MAX_SESSIONS);
+            let _ = writeln!(out, "  arrival: {{ sessions: {sessions} }}");
+            let _ = writeln!(out, "  connections: {MAX_CONNECTIONS}");
+        }
+        at_once => {
+            let connections = at_once.unwrap_or(tally.busiest().min(1000)).max(20);
+            let _ = writeln!(out, "  arrival: {{ connections: {connections} }}");
+        }
+    }
     out
 }

@@ -7,7 +7,9 @@ mod format;
 mod gor;
 mod json;
 mod moment;
+mod options;
 mod order;
+mod sessions;
 mod syslog;
 mod tally;
 mod target;
@@ -22,7 +24,10 @@ use files::Columns;
 pub use format::FORMATS;
 use format::Format;
 use json::Fields;
+pub use options::LogOptions;
 use order::Order;
+pub use sessions::Scratch;
+use sessions::{Sessions, Visit};
 use tally::{Outcome, Tally};
 
 /// Methods that change nothing (RFC 9110, section 9.2.1) and that are in use.
@@ -38,31 +43,6 @@ const MAX_BODY: usize = 32 << 10;
 const MAX_AGENT: usize = 300;
 /// Lines that are looked at for the format.
 const LOOKED_AT: usize = 64 << 10;
-
-/// What to take of a log.
-#[derive(Debug, Clone)]
-pub struct LogOptions {
-    /// The name of the files, without their ends.
-    pub name: String,
-    /// What the log is called to people.
-    pub shown: String,
-    /// The name of a format, or the format itself; found out where none is given.
-    pub format: Option<String>,
-    /// Which member of a line of JSON is what.
-    pub fields: Vec<(String, String)>,
-    /// Take requests to these hosts alone; all where there are none.
-    pub hosts: Vec<String>,
-    /// Methods that are taken.
-    pub methods: Vec<String>,
-    /// Where the replay goes.
-    pub url: String,
-    /// Expect the very status that was recorded, in the place of its class.
-    pub exact_status: bool,
-    /// Spreads stamps of whole seconds.
-    pub seed: u64,
-    /// Goes into the hash of a client's address, so that nobody can find the address by trying all.
-    pub salt: [u8; 16],
-}
 
 /// What a log became, besides the rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,7 +108,7 @@ impl Reader {
     }
 }
 
-/// Reads a log, and writes its rows.
+/// Reads a log, and writes its rows, one for each request.
 ///
 /// # Errors
 /// A log that can't be read, whose format isn't known, or of which nothing is left.
@@ -136,6 +116,27 @@ pub fn import(
     log: &mut dyn BufRead,
     options: &LogOptions,
     rows: &mut dyn Write,
+) -> Result<ImportedLog, LogError> {
+    import_by((log, rows), options, None)
+}
+
+/// Reads a log, and writes its rows, one for each session of a client. They lie in `scratch`, which is empty, until all
+/// are known.
+///
+/// # Errors
+/// As of [`import`].
+pub fn import_sessions(
+    log: &mut dyn BufRead,
+    options: &LogOptions,
+    (rows, scratch): (&mut dyn Write, &mut dyn Scratch),
+) -> Result<ImportedLog, LogError> {
+    import_by((log, rows), options, Some(Sessions::new(scratch)))
+}
+
+fn import_by<'o>(
+    (log, rows): (&mut dyn BufRead, &mut dyn Write),
+    options: &'o LogOptions,
+    sessions: Option<Sessions<'o>>,
 ) -> Result<ImportedLog, LogError> {
     let mut head = Vec::new();
     log.take(LOOKED_AT as u64).read_to_end(&mut head)?;
@@ -146,6 +147,7 @@ pub fn import(
         tally: Tally::default(),
         order: Order::new(options.seed),
         columns: columns(&reader, options),
+        sessions,
         spread: 0,
         point: Point::Start,
         has_took: true,
@@ -175,7 +177,7 @@ pub fn import(
         import.write(us, &row, rows)?;
     }
     rows.flush().map_err(LogError::Rows)?;
-    import.finish(name)
+    import.finish(name, rows)
 }
 
 /// How the lines are read, and what that is called.
@@ -286,6 +288,8 @@ fn next(log: &mut dyn BufRead, line: &mut Vec<u8>, end: &[u8]) -> io::Result<Opt
 /// A log as it goes by.
 struct Import<'o> {
     options: &'o LogOptions,
+    /// Where rows are sessions.
+    sessions: Option<Sessions<'o>>,
     tally: Tally,
     order: Order,
     /// What columns rows have, as the first one has them.
@@ -336,7 +340,10 @@ impl Import<'_> {
         let outcome = self
             .tally
             .outcome(method, entry.status, self.options.exact_status);
-        let row = self.row(entry, (method, outcome, &target.text), columns)?;
+        let row = match self.sessions {
+            Some(_) => self.visit(entry, (method, outcome, &target.text), columns)?,
+            None => self.row(entry, (method, outcome, &target.text), columns)?,
+        };
         if !self
             .tally
             .take(method, outcome, &target.text[..target.path_bytes])
@@ -361,6 +368,37 @@ impl Import<'_> {
             false => self.order.push(moment.us + shift, row),
         }
         Ok(())
+    }
+
+    /// A request of a session, but for its moment.
+    fn visit(
+        &self,
+        entry: &Entry<'_>,
+        (method, outcome, path): (&str, Outcome, &str),
+        columns: Columns,
+    ) -> Result<String, Skip> {
+        if entry.client.is_empty() {
+            return Err(Skip::Client);
+        }
+        if !entry.body.is_empty() {
+            return Err(Skip::Body);
+        }
+        let agent = match columns.has_agent {
+            true => {
+                let agent = header(entry.agent.as_deref().unwrap_or_default());
+                serde_json::Value::from(&*agent).to_string()
+            }
+            false => String::new(),
+        };
+        let visit = Visit {
+            us: 0,
+            took_us: entry.took_us.unwrap_or(0),
+            client: &self.client(&entry.client),
+            kind: &files::kind_word(method, outcome),
+            path,
+            agent: &agent,
+        };
+        Ok(visit.text())
     }
 
     /// A row but for its moment.
@@ -422,10 +460,18 @@ impl Import<'_> {
 
     fn write(&mut self, us: i64, row: &str, rows: &mut dyn Write) -> Result<(), LogError> {
         self.tally.written(us);
+        if let Some(sessions) = &mut self.sessions {
+            let visit = Visit::of(us, row);
+            return visit.map_or(Ok(()), |visit| {
+                sessions.take(&visit).map_err(LogError::Rows)
+            });
+        }
         writeln!(rows, "{{\"time_us\":{us}{row}").map_err(LogError::Rows)
     }
 
-    fn finish(self, format: &str) -> Result<ImportedLog, LogError> {
+    fn finish(mut self, format: &str, rows: &mut dyn Write) -> Result<ImportedLog, LogError> {
+        let sessions = self.sessions.take().map(|sessions| sessions.finish(rows));
+        let sessions = sessions.transpose().map_err(LogError::Rows)?;
         let (tally, options) = (self.tally, self.options);
         if tally.taken == 0 {
             return Err(LogError::Nothing {
@@ -433,6 +479,7 @@ impl Import<'_> {
             });
         }
         let mut said = tally.said();
+        said.extend(sessions.iter().flat_map(sessions::Found::said));
         if options.format.is_none() {
             said.insert(0, format!("read as {format}"));
         }
@@ -463,8 +510,8 @@ impl Import<'_> {
         }
         let columns = self.columns.unwrap_or_default();
         Ok(ImportedLog {
-            workload: files::workload(&options.name, &options.shown, columns, &tally),
-            study: files::study(&options.name, &options.shown, &options.url, &tally),
+            workload: files::workload(options, columns, &tally, sessions.as_ref()),
+            study: files::study(options, &tally, sessions.as_ref()),
             said,
         })
     }

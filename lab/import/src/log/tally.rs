@@ -255,7 +255,7 @@ fn short(text: &str) -> String {
     format!("`{start}{more}`")
 }
 
-fn time(seconds: f64) -> String {
+pub(super) fn time(seconds: f64) -> String {
     match seconds {
         ..120.0 => format!("{seconds:.0} s"),
         ..7200.0 => format!("{:.0} min", seconds / 60.0),

@@ -332,6 +332,36 @@ fn exact_statuses_have_steps_that_expect_them() {
 }
 
 #[test]
+fn sessions_are_a_study_that_can_be_planned() {
+    let line = |second: u32, client: &str, path: &str, status: u16| {
+        format!(
+            "{client} - - [10/Oct/2026:13:55:{second:02}.250 +0000] \"GET {path} HTTP/1.1\" {status} 5 \"-\" \"Moz (x)\"\n"
+        )
+    };
+    let log = [
+        line(30, "9.9.9.9", "/a", 200),
+        line(31, "9.9.9.8", "/b?x=1", 200),
+        line(33, "9.9.9.9", "/gone", 404),
+        line(40, "-", "/c", 200),
+    ]
+    .concat();
+    let (mut rows, mut scratch) = (Vec::new(), Cursor::new(Vec::new()));
+    let to: (&mut dyn Write, &mut dyn Scratch) = (&mut rows, &mut scratch);
+    let imported = import_sessions(&mut Cursor::new(&log), &options(), to).unwrap();
+    let said = imported.said.join("\n");
+    assert!(said.contains("2 sessions of 1.5 requests on average, 2 at most; they last 2 s on average, 3 s at most"), "{said}");
+    assert!(said.contains("skipped 1: without a client"), "{said}");
+    insta::assert_snapshot!(imported.workload);
+    let rows = String::from_utf8(rows).unwrap();
+    let first: serde_json::Value = serde_json::from_str(rows.lines().next().unwrap()).unwrap();
+    assert_eq!(first["pauses"], "0 3");
+    assert_eq!(first["kinds"], "GET_2xx GET_4xx");
+    let loaded = load_study("shop.study.yaml", &Three(imported, rows), &[]).unwrap();
+    let plan = plan(&loaded.study, &PlanOptions::default()).unwrap();
+    assert_eq!(plan.trials.len(), 1);
+}
+
+#[test]
 fn bodies_of_a_recording_are_sent_where_their_methods_are_asked_for() {
     let log = "1 a 1791640536250000000 0\nPOST /pay HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\r\n{\"a\":\"{{ b }}\"}\n🐵🙈🙉\n\
                1 b 1791640536250000000 0\nPOST /pay HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n\n🐵🙈🙉\n";

@@ -45,10 +45,10 @@ shape!(
     format!(r"({TIME}\s*)+|[0-9]+\s*cycles?")
 );
 shape!(
-    /// A wait: `5s..15s`, `10s`, `exponential(10s)`, `lognormal(10s, 0.5)`, `none`.
+    /// A wait: `5s..15s`, `10s`, `exponential(10s)`, `lognormal(10s, 0.5)`, `seconds(pause)`, `none`.
     WaitTime,
     format!(
-        r"none|({TIME}\s*)+(\.\.\s*({TIME}\s*)+)?|exponential\s*\(\s*({TIME}\s*)+\)|lognormal\s*\(\s*({TIME}\s*)+,\s*{NUMBER}\s*\)"
+        r"none|({TIME}\s*)+(\.\.\s*({TIME}\s*)+)?|exponential\s*\(\s*({TIME}\s*)+\)|lognormal\s*\(\s*({TIME}\s*)+,\s*{NUMBER}\s*\)|seconds\s*\(\s*[A-Za-z_][A-Za-z0-9_]*\s*\)"
     )
 );
 shape!(

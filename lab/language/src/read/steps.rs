@@ -13,6 +13,7 @@ use super::request::Compiler;
 use crate::error::Problems;
 use crate::file::{At, OneOrMany, RequestFile, RequestItem, Scalar, StepFile, Table};
 use crate::source::Span;
+use crate::text_error::TextError;
 use crate::units;
 
 /// Most steps of a session or setup.
@@ -147,7 +148,12 @@ fn step(flat: &Flat, of: &str, at: usize, compiler: &mut Compiler) -> Option<Ste
     let place = flat.file.span.first_line();
     let file = &flat.file.value;
     let wait = match &file.wait {
-        Some(wait) => compiler.setting("wait", wait, units::wait),
+        Some(wait) => {
+            let variables = compiler.variables;
+            compiler.setting("wait", wait, |text| {
+                seconds(text, variables).unwrap_or_else(|| units::wait(text))
+            })
+        }
         None => Some(Wait::None),
     };
     let repeat = match &file.repeat {
@@ -194,6 +200,20 @@ fn step(flat: &Flat, of: &str, at: usize, compiler: &mut Compiler) -> Option<Ste
         measures: measures?,
         queued: queued?,
     })
+}
+
+/// `seconds(pause)`: as long as a variable says. `None` of another wait.
+fn seconds(text: &str, variables: &[String]) -> Option<Result<Wait, TextError>> {
+    let (_, name) = units::call(text.trim()).filter(|(name, _)| *name == "seconds")?;
+    let name = name.trim();
+    let slot = variables.iter().position(|known| known == name);
+    let wait = slot.filter(|_| !name.is_empty());
+    let wait = wait.map(|slot| Wait::Seconds(slot as Slot, 1.0));
+    Some(wait.ok_or_else(|| {
+        let message = format!("there is no variable `{name}`");
+        TextError::new(message, units::whole(text))
+            .help("a column of the rows, or a value that an earlier request captures, says how many seconds")
+    }))
 }
 
 fn sets(table: &Table<At<Scalar>>, compiler: &mut Compiler) -> Option<Vec<(Slot, Template)>> {
