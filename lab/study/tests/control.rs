@@ -130,7 +130,11 @@ fn faults_of_control() {
     let mut faults: Vec<Fault> = cases.map(fault).into();
     faults.extend([
         ("unknown reaction of all", "  pace: 10s", "  pace: 10s\n  on_failure: abort"),
-        ("a wait of no variable", "wait: 1s..2s", "wait: seconds(pause)"),
+        (
+            "a wait of no variable",
+            step,
+            "wait: seconds(pause)\n      request: GET /list\n",
+        ),
         ("visitor of no kind", "  pace: 10s", "  pace: 10s\n  visitor: knew"),
         (
             "in a setup",
