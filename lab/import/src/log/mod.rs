@@ -6,6 +6,7 @@ mod files;
 mod format;
 mod gor;
 mod json;
+mod known;
 mod moment;
 mod options;
 mod order;
@@ -24,6 +25,7 @@ use files::Columns;
 pub use format::FORMATS;
 use format::Format;
 use json::Fields;
+use known::Known;
 pub use options::LogOptions;
 use order::Order;
 pub use sessions::Scratch;
@@ -146,6 +148,8 @@ fn import_by<'o>(
         options,
         tally: Tally::default(),
         order: Order::new(options.seed),
+        names: Known::default(),
+        clients: Known::default(),
         columns: columns(&reader, options),
         sessions,
         spread: 0,
@@ -292,6 +296,9 @@ struct Import<'o> {
     sessions: Option<Sessions<'o>>,
     tally: Tally,
     order: Order,
+    names: target::Names,
+    /// What stands for addresses.
+    clients: Known<String>,
     /// What columns rows have, as the first one has them.
     columns: Option<Columns>,
     /// Rows whose moment is of a whole second.
@@ -320,7 +327,7 @@ impl Import<'_> {
         if !self.options.methods.iter().any(|one| one == method) {
             return Err(Skip::Method);
         }
-        let target = target::target(&entry.target)?;
+        let target = target::target(&entry.target, &mut self.names)?;
         let host = match &target.host {
             Some(host) => host.as_bytes(),
             None => &*entry.host,
@@ -340,9 +347,11 @@ impl Import<'_> {
         let outcome = self
             .tally
             .outcome(method, entry.status, self.options.exact_status);
+        let kind = (method, outcome);
+        let client = self.client(&entry.client);
         let row = match self.sessions {
-            Some(_) => self.visit(entry, (method, outcome, &target.text), columns)?,
-            None => self.row(entry, (method, outcome, &target.text), columns)?,
+            Some(_) => visit(entry, kind, (&target.text, &client), columns)?,
+            None => row(entry, kind, (&target.text, &client), columns)?,
         };
         if !self
             .tally
@@ -370,92 +379,16 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// A request of a session, but for its moment.
-    fn visit(
-        &self,
-        entry: &Entry<'_>,
-        (method, outcome, path): (&str, Outcome, &str),
-        columns: Columns,
-    ) -> Result<String, Skip> {
-        if entry.client.is_empty() {
-            return Err(Skip::Client);
+    /// Stands for an address, the same for all of its requests; empty without one.
+    fn client(&mut self, address: &[u8]) -> String {
+        if address.is_empty() {
+            return String::new();
         }
-        if !entry.body.is_empty() {
-            return Err(Skip::Body);
-        }
-        let agent = match columns.has_agent {
-            true => {
-                let agent = header(entry.agent.as_deref().unwrap_or_default());
-                serde_json::Value::from(&*agent).to_string()
-            }
-            false => String::new(),
-        };
-        let visit = Visit {
-            us: 0,
-            took_us: entry.took_us.unwrap_or(0),
-            client: &self.client(&entry.client),
-            kind: &files::kind_word(method, outcome),
-            path,
-            agent: &agent,
-        };
-        Ok(visit.text())
-    }
-
-    /// A row but for its moment.
-    fn row(
-        &self,
-        entry: &Entry<'_>,
-        (method, outcome, path): (&str, Outcome, &str),
-        columns: Columns,
-    ) -> Result<String, Skip> {
-        let mut row =
-            String::with_capacity(path.len() + entry.agent.as_ref().map_or(0, |a| a.len()) + 120);
-        let _ = write!(row, ",\"kind\":\"{}\"", files::kind(method, outcome));
-        let mut member = |name: &str, value: &str| {
-            let _ = write!(row, ",\"{name}\":");
-            let is_plain = |b: u8| matches!(b, b' '..=b'~') && b != b'"' && b != b'\\';
-            match value.bytes().all(is_plain) {
-                true => row.extend(["\"", value, "\""]),
-                false => row.push_str(&serde_json::Value::from(value).to_string()),
-            }
-        };
-        member("path", path);
-        if columns.has_agent {
-            let agent = entry.agent.as_deref().filter(|agent| !agent.is_empty());
-            member("agent", &header(agent.unwrap_or(b"-")));
-        }
-        if columns.has_body {
-            if entry.body.len() > MAX_BODY {
-                return Err(Skip::Body);
-            }
-            let body = std::str::from_utf8(&entry.body).map_err(|_| Skip::Body)?;
-            let kind = match &*entry.content_type {
-                b"" => b"application/octet-stream",
-                kind => kind,
-            };
-            member("type", &header(kind));
-            member("body", body);
-        } else if !entry.body.is_empty() {
-            return Err(Skip::Body);
-        }
-        if !entry.client.is_empty() {
-            member("client", &self.client(&entry.client));
-        } else {
-            member("client", "-");
-        }
-        let _ = write!(row, ",\"status\":{}", entry.status.unwrap_or(0));
-        let _ = write!(row, ",\"bytes\":{}}}", entry.bytes.unwrap_or(0));
-        match row.len() > MAX_ROW {
-            true => Err(Skip::TooLong),
-            false => Ok(row),
-        }
-    }
-
-    /// Stands for an address, the same for all of its requests.
-    fn client(&self, address: &[u8]) -> String {
-        let salted = [&self.options.salt[..], without_port(address)].concat();
-        let hash = lab_workload::sha256(&salted);
-        hash.get(..12).unwrap_or_default().to_owned()
+        let (address, salt) = (without_port(address), &self.options.salt);
+        self.clients.get(address, || {
+            let hash = lab_workload::sha256(&[&salt[..], address].concat());
+            hash.get(..12).unwrap_or_default().to_owned()
+        })
     }
 
     fn write(&mut self, us: i64, row: &str, rows: &mut dyn Write) -> Result<(), LogError> {
@@ -514,6 +447,83 @@ impl Import<'_> {
             study: files::study(options, &tally, sessions.as_ref()),
             said,
         })
+    }
+}
+
+/// A request of a session, but for its moment.
+fn visit(
+    entry: &Entry<'_>,
+    (method, outcome): (&str, Outcome),
+    (path, client): (&str, &str),
+    columns: Columns,
+) -> Result<String, Skip> {
+    if client.is_empty() {
+        return Err(Skip::Client);
+    }
+    if !entry.body.is_empty() {
+        return Err(Skip::Body);
+    }
+    let agent = match columns.has_agent {
+        true => {
+            let agent = header(entry.agent.as_deref().unwrap_or_default());
+            serde_json::Value::from(&*agent).to_string()
+        }
+        false => String::new(),
+    };
+    let visit = Visit {
+        us: 0,
+        took_us: entry.took_us.unwrap_or(0),
+        client,
+        kind: &files::kind_word(method, outcome),
+        path,
+        agent: &agent,
+    };
+    Ok(visit.text())
+}
+
+/// A row but for its moment.
+fn row(
+    entry: &Entry<'_>,
+    (method, outcome): (&str, Outcome),
+    (path, client): (&str, &str),
+    columns: Columns,
+) -> Result<String, Skip> {
+    let mut row =
+        String::with_capacity(path.len() + entry.agent.as_ref().map_or(0, |a| a.len()) + 120);
+    let _ = write!(row, ",\"kind\":\"{}\"", files::kind(method, outcome));
+    let mut member = |name: &str, value: &str| {
+        let _ = write!(row, ",\"{name}\":");
+        let is_plain = |b: u8| matches!(b, b' '..=b'~') && b != b'"' && b != b'\\';
+        match value.bytes().all(is_plain) {
+            true => row.extend(["\"", value, "\""]),
+            false => row.push_str(&serde_json::Value::from(value).to_string()),
+        }
+    };
+    member("path", path);
+    if columns.has_agent {
+        let agent = entry.agent.as_deref().filter(|agent| !agent.is_empty());
+        member("agent", &header(agent.unwrap_or(b"-")));
+    }
+    if columns.has_body {
+        if entry.body.len() > MAX_BODY {
+            return Err(Skip::Body);
+        }
+        let body = std::str::from_utf8(&entry.body).map_err(|_| Skip::Body)?;
+        let kind = match &*entry.content_type {
+            b"" => b"application/octet-stream",
+            kind => kind,
+        };
+        member("type", &header(kind));
+        member("body", body);
+    } else if !entry.body.is_empty() {
+        return Err(Skip::Body);
+    }
+    member("client", if client.is_empty() { "-" } else { client });
+    let _ = write!(row, ",\"status\":{}", entry.status.unwrap_or(0));
+    let _ = write!(row, ",\"bytes\":{}}}", entry.bytes.unwrap_or(0));
+    match row.len() > MAX_ROW {
+        true => Err(Skip::TooLong),
+        false => Ok(row),
     }
 }
 

@@ -4,6 +4,7 @@ use lab_workload::looks_secret;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode, percent_encode};
 
 use super::entry::Skip;
+use super::known::Known;
 
 /// Longest path that is taken.
 const MAX_BYTES: usize = 8 << 10;
@@ -20,8 +21,11 @@ pub(super) struct Target {
     pub(super) dropped: Vec<String>,
 }
 
+/// Whether the values under a name of a query are dropped, which the names of a log tell again and again.
+pub(super) type Names = Known<bool>;
+
 /// Reads a target of a request line.
-pub(super) fn target(raw: &[u8]) -> Result<Target, Skip> {
+pub(super) fn target(raw: &[u8], names: &mut Names) -> Result<Target, Skip> {
     if raw.len() > MAX_BYTES {
         return Err(Skip::TooLong);
     }
@@ -54,9 +58,13 @@ pub(super) fn target(raw: &[u8]) -> Result<Target, Skip> {
         .flat_map(|query| query.split(|b| *b == b'&'))
     {
         let name = pair.split(|b| *b == b'=').next().unwrap_or_default();
-        let name = percent_decode(name).decode_utf8_lossy();
-        if looks_secret(&name) || is_session(&name) {
-            found.dropped.push(name.into_owned());
+        let decoded = || percent_decode(name).decode_utf8_lossy();
+        let is_dropped = names.get(name, || {
+            let name = decoded();
+            looks_secret(&name) || is_session(&name)
+        });
+        if is_dropped {
+            found.dropped.push(decoded().into_owned());
             continue;
         }
         found.text.push(sign);
@@ -123,7 +131,7 @@ mod tests {
     #[test]
     fn targets_are_paths_of_visible_characters_without_secrets() {
         let check = |raw: &str, expected: &str, host: Option<&str>, dropped: &[&str]| {
-            let found = target(raw.as_bytes()).unwrap();
+            let found = target(raw.as_bytes(), &mut Names::default()).unwrap();
             assert_eq!(found.text, expected, "{raw}");
             assert_eq!(found.host.as_deref(), host, "{raw}");
             assert_eq!(found.dropped, dropped, "{raw}");
@@ -164,9 +172,11 @@ mod tests {
             &[],
         );
         for bad in ["", "*", "example.org:443", "\\x16\\x03"] {
-            assert_eq!(target(bad.as_bytes()), Err(Skip::Path), "{bad}");
+            let found = target(bad.as_bytes(), &mut Names::default());
+            assert_eq!(found, Err(Skip::Path), "{bad}");
         }
         let long = format!("/{}", "x".repeat(MAX_BYTES));
-        assert_eq!(target(long.as_bytes()), Err(Skip::TooLong));
+        let found = target(long.as_bytes(), &mut Names::default());
+        assert_eq!(found, Err(Skip::TooLong));
     }
 }
