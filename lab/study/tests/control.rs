@@ -122,7 +122,6 @@ fn faults_of_control() {
         ("half a switch", "retry: { at_most: 2, retry_after: 5s }"),
         ("unknown reaction", "on_failure: stop"),
         ("no time at all", "timeout: 0s"),
-        ("retry of a variable", "retry: { at_most: 2, wait: seconds(name) }"),
     ];
     let fault = |(name, keys): (&'static str, &str)| -> Fault {
         (name, step, Box::leak(with(keys).into_boxed_str()))
@@ -130,6 +129,11 @@ fn faults_of_control() {
     let mut faults: Vec<Fault> = cases.map(fault).into();
     faults.extend([
         ("unknown reaction of all", "  pace: 10s", "  pace: 10s\n  on_failure: abort"),
+        (
+            "retry of a variable",
+            step,
+            "retry: { at_most: 2, wait: seconds(name) }\n      wait: 1s..2s\n      request: GET /list\n",
+        ),
         (
             "a wait of no variable",
             step,
