@@ -55,6 +55,17 @@ pub trait Client: 'static {
         self.sibling(session)
     }
 
+    /// Whether requests that go out beside others of the user share a connection; `None` until the server has chosen a
+    /// protocol.
+    fn multiplexes(&self, _session: &Self::Session) -> Option<bool> {
+        Some(false)
+    }
+
+    /// Ends when the server has chosen a protocol on a connection that is opened from now on.
+    fn chosen(&self) -> impl Future<Output = ()> {
+        std::future::pending()
+    }
+
     /// Makes the request from the user's variables and sends nothing, so that several are made before the first is
     /// sent. A client that makes none before it sends it has nothing to give.
     ///

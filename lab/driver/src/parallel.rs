@@ -4,13 +4,14 @@
 
 use std::collections::VecDeque;
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 
+use futures_util::future::{Either, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lab_client::time::Nanos;
 use lab_client::{ErrorClass, Made, Unmade};
-use lab_workload::UserScope;
 use lab_workload::timing::TimingStream;
+use lab_workload::{AT_ONCE, AT_ONCE_OVER_STREAMS, UserScope};
 
 use crate::client::Client;
 use crate::script::{Part, ScriptParallel};
@@ -94,13 +95,13 @@ impl<C: Client> Shared<C> {
         let queue = ready.iter().map(|one| (step_of(one.number), from));
         self.beside.wait(life.user.place, queue.collect());
         let mut captured: Vec<Option<UserScope>> = all.iter().map(|_| None).collect();
-        let mut places: Vec<usize> = (0..parallel.at_once).rev().collect();
+        let mut places: Vec<usize> = (0..all.len()).rev().collect();
         let mut under_way: FuturesUnordered<Sending<'_, C>> = FuturesUnordered::new();
         let mut turn = due;
         loop {
             while !(parallel.stops && sum.failure.is_some())
                 && turn.meant < life.state.until
-                && !places.is_empty()
+                && under_way.len() < self.at_once(life, parallel)
                 && let (Some(one), Some(place)) = (ready.pop_front(), places.pop())
             {
                 self.beside.next(life.user.place);
@@ -113,7 +114,21 @@ impl<C: Client> Shared<C> {
                 };
                 under_way.push(self.send_beside(life, (index, asked), (one, place)));
             }
-            let Some(over) = under_way.next().await else {
+            // Until the server has chosen a protocol, it isn't known how many go out.
+            let is_open =
+                parallel.at_once.is_none() && self.client.multiplexes(&life.user.session).is_none();
+            let chosen = pin!(self.client.chosen());
+            let next = match is_open {
+                false => under_way.next().await,
+                true => match select(under_way.next(), chosen).await {
+                    Either::Left((next, _)) => next,
+                    Either::Right(_) => {
+                        turn.meant = self.clock.nanos().max(due.meant);
+                        continue;
+                    }
+                },
+            };
+            let Some(over) = next else {
                 break;
             };
             sum.add(&over.went, over.life.state.at);
@@ -136,6 +151,15 @@ impl<C: Client> Shared<C> {
         self.keep_captured(life, parallel, &all, captured);
         self.sum_up(life, &sum, due);
         sum.went
+    }
+
+    /// How many of them may be under way at once.
+    fn at_once(&self, life: &Life<C>, parallel: &ScriptParallel) -> usize {
+        let usual = || match self.client.multiplexes(&life.user.session) {
+            Some(true) => AT_ONCE_OVER_STREAMS as usize,
+            Some(false) | None => AT_ONCE as usize,
+        };
+        parallel.at_once.unwrap_or_else(usual)
     }
 
     /// Makes all requests, in the order of the file.

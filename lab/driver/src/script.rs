@@ -140,7 +140,7 @@ fn script_step(step: &Step, next: &mut RequestId) -> ScriptStep {
 #[derive(Debug, Clone)]
 pub(crate) struct ScriptParallel {
     pub(crate) first: RequestId,
-    pub(crate) at_once: usize,
+    pub(crate) at_once: Option<usize>,
     pub(crate) stops: bool,
     pub(crate) parts: Vec<Part>,
     pub(crate) each: Option<ForEach>,
@@ -170,7 +170,7 @@ impl ScriptParallel {
         });
         Some(Box::new(Self {
             first: first + parallel.first as RequestId,
-            at_once: parallel.at_once.max(1) as usize,
+            at_once: parallel.at_once.map(|most| most.max(1) as usize),
             stops: parallel.stops,
             parts: parts.collect(),
             each: parallel.each.clone(),

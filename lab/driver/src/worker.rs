@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Duration;
 
-use lab_workload::LoadKind;
 use lab_workload::timing::{ArrivalStream, TimingStream};
+use lab_workload::{AT_ONCE, AT_ONCE_OVER_STREAMS, LoadKind};
 use lab_workload::{User as Identity, UserScope};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::{Pid, gettid};
@@ -201,7 +201,11 @@ impl Worker {
         if open {
             crowd.pool.lock().add(self.number, mine.clone().count());
         }
-        let at_once = drive.workload.most_at_once() as usize;
+        let at_once = match client.multiplexes(&client.session()) {
+            Some(false) => AT_ONCE,
+            Some(true) | None => AT_ONCE_OVER_STREAMS,
+        };
+        let at_once = drive.workload.most_at_once(at_once) as usize;
         let shared = Rc::new(Shared {
             client,
             drive: Arc::clone(drive),

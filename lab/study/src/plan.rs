@@ -15,6 +15,7 @@ use lab_plan::{Duet, Question};
 pub use lab_prediction::{
     Arrivals, PopulationPrediction, Prediction, Range, Span, StagePrediction, StepPrediction,
 };
+use lab_workload::AT_ONCE;
 pub use lab_workload::{LoadKind, LoadSpec, Population, Spacing, Stage};
 use serde::{Deserialize, Serialize};
 
@@ -178,7 +179,7 @@ impl Trial {
         let probe = workloads.iter().find_map(|one| one.probe.as_ref());
         self.probe_every_ms = probe.map(|probe| milliseconds(probe.every, 1.0));
         if self.reach.http.version != HttpVersion::Two {
-            let at_once = workloads.iter().map(Workload::most_at_once);
+            let at_once = workloads.iter().map(|one| one.most_at_once(AT_ONCE));
             self.connections_beside = at_once.max().unwrap_or(0);
         }
         self.prediction = predictor.predict(workloads, &self.parameters, self.block, &self.load);

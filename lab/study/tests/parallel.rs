@@ -41,7 +41,7 @@ fn a_page_has_its_requests_and_the_names_that_count_them() {
     let slot = |name| read.slot(name).unwrap();
     let parallel = Parallel {
         first: 1,
-        at_once: 8,
+        at_once: Some(8),
         stops: true,
         counts_as: vec![0, 1, 2, 2],
         each: Some(ForEach {

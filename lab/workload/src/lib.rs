@@ -69,7 +69,7 @@ pub use mix::{MAX_POPULATIONS, deal, seed_of, step_of};
 pub use model::{
     Body, Events, OwnCookie, Piece, Probe, Request, Session, Step, Transfer, Workload,
 };
-pub use parallel::{ForEach, Parallel};
+pub use parallel::{AT_ONCE, AT_ONCE_OVER_STREAMS, ForEach, Parallel};
 pub use render_error::RenderError;
 pub use scope::{DEFAULT_DATES_FROM, PASSWORD, Slot, User, UserScope};
 pub use sends::Sends;

@@ -4,13 +4,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::slot::Slot;
 
+/// At most so many requests of a user are under way at once over HTTP/1.1, unless the workload says: as many connections
+/// to a server as browsers open.
+pub const AT_ONCE: u32 = 6;
+
+/// The same over a connection that carries many requests, as of HTTP/2.
+pub const AT_ONCE_OVER_STREAMS: u32 = 100;
+
 /// The requests of a step that go out at the same time, once those before them have ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parallel {
     /// The place of the first of them among the step's requests: they are the last ones.
     pub first: usize,
-    /// At most so many of a user's are under way at once; at least 1.
-    pub at_once: u32,
+    /// At most so many of a user's are under way at once; at least 1. `None` leaves it to the protocol: [`AT_ONCE`] or
+    /// [`AT_ONCE_OVER_STREAMS`].
+    pub at_once: Option<u32>,
     /// After one has failed, no further one is begun.
     pub stops: bool,
     /// As which step each of them counts: 0 is the step that they belong to, 1 the one behind it, and so on. Those are
@@ -38,6 +46,15 @@ impl Parallel {
         let place = request.checked_sub(self.first);
         let counts_as = place.and_then(|place| self.counts_as.get(place));
         counts_as.copied().unwrap_or_default()
+    }
+
+    /// The most of them that are under way at once, where so many may be unless the workload says.
+    #[must_use]
+    pub fn most_at_once(&self, unless_said: u32) -> u32 {
+        let entries = self.each.as_ref().map_or(1, |each| each.at_most);
+        let once = u32::try_from(self.counts_as.len()).unwrap_or(u32::MAX);
+        let all = once.saturating_sub(1).saturating_add(entries);
+        self.at_once.unwrap_or(unless_said).min(all).max(1)
     }
 
     /// The request that is sent for each entry of a list, and how often at most.

@@ -18,12 +18,14 @@ pub struct Sends {
 }
 
 impl<T> Workload<T> {
-    /// The most requests of a user that go out at the same time; 0 where each follows another.
+    /// The most requests of a user that go out at the same time, where so many may unless the workload says; 0 where
+    /// each follows another.
     #[must_use]
-    pub fn most_at_once(&self) -> u32 {
+    pub fn most_at_once(&self, unless_said: u32) -> u32 {
         let steps = self.session.steps.iter();
         let parallel = steps.filter_map(|step| step.parallel.as_ref());
-        parallel.map(|parallel| parallel.at_once).max().unwrap_or(0)
+        let most = parallel.map(|parallel| parallel.most_at_once(unless_said));
+        most.max().unwrap_or(0)
     }
 }
 

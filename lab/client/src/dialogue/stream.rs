@@ -191,12 +191,14 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
             None => {
                 let sharing = self.sharing.as_ref().ok_or_else(nothing_shared)?;
                 let open = self.open_shared((deadline, &mut *phases, ends));
+                let open = async { open.await.map(Some) };
                 let joined = sharing.join(seat.place, (&self.time, deadline), open);
                 let (blocked, joined) = Box::pin(joined).await;
                 if let Some(blocked) = blocked {
                     phases.add(Phase::Blocked, blocked);
                 }
                 let held = joined.map_err(|(class, why)| Lost::Failed(class, why))?;
+                let held = held.ok_or_else(nothing_shared)?;
                 &*seat.held.insert(held)
             }
         };

@@ -3,13 +3,13 @@
 //! Its rules are in [`crate::http`]. It knows no schedule.
 
 use std::cell::{Cell, RefCell};
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::rc::Rc;
 use std::task::Poll;
 
 use lab_workload::{Tracing, UserScope, Workload};
-use tokio::sync::SemaphorePermit;
+use tokio::sync::{Notify, SemaphorePermit};
 
 use super::POOLED_BYTES;
 use super::call::{Answer, Call, timeout_text, unanswered};
@@ -58,6 +58,10 @@ pub struct HttpClient<T: Time> {
     connect_timeout: Nanos,
     pub(super) idle_limit: Nanos,
     pub(super) offer: Offer,
+    /// The version that the system's server has chosen last, where it has the choice.
+    pub(super) chosen: Cell<Option<Version>>,
+    /// Notified when it has chosen.
+    pub(super) choices: Notify,
     /// Connections of HTTP/2 begin with it.
     pub(super) builder: ::h2::client::Builder,
     /// Connections of HTTP/2 that all users share.
@@ -130,6 +134,8 @@ impl<T: Time> HttpClient<T> {
             connect_timeout: nanos(limits.connect_timeout),
             idle_limit: nanos(limits.keep_alive_idle),
             offer,
+            chosen: Cell::default(),
+            choices: Notify::new(),
             builder: builder(&limits, &WINDOWS),
             sharing: shared.filter(|_| offer != Offer::One).map(Sharing::new),
             pool: shared.filter(|_| offer == Offer::One).map(Pool::new),
@@ -151,17 +157,6 @@ impl<T: Time> HttpClient<T> {
     #[must_use]
     pub fn retrying(self, retried: Vec<bool>) -> Self {
         Self { retried, ..self }
-    }
-
-    /// Makes the user's own connection, which is of HTTP/2 or will be, one of several sessions.
-    fn share_own(&self, session: &mut HttpSession) -> Shares {
-        let own = session.two.as_mut().filter(|held| held.other.is_none());
-        let sharing = Rc::new(Sharing::own(own.map(|held| {
-            held.is_shared = true;
-            Rc::clone(&held.link)
-        })));
-        session.shares = Shares::Own(Rc::clone(&sharing));
-        Shares::Own(sharing)
     }
 
     /// Keeps a message that failed, where it may be sent again.
@@ -548,22 +543,18 @@ impl<T: Time> Client for HttpClient<T> {
     }
 
     fn beside(&self, session: &mut HttpSession) -> HttpSession {
-        let shares = match &session.shares {
-            Shares::Free => Shares::Free,
-            Shares::Dealt(place) => Shares::Dealt(*place),
-            Shares::Own(own) => Shares::Own(Rc::clone(own)),
-            Shares::Nothing if self.offer == Offer::Two => self.share_own(session),
-            Shares::Nothing => Shares::Nothing,
-        };
-        // Where either version may be spoken, it goes by the connection that the user has.
-        let own = session.two.as_ref().filter(|held| {
-            self.offer == Offer::Auto && held.other.is_none() && !held.link.has_ended()
-        });
         HttpSession {
-            shares,
-            two: own.map(|held| Box::new(held.link.shared())),
+            shares: self.shares_of(session),
             ..self.sibling(session)
         }
+    }
+
+    fn multiplexes(&self, session: &HttpSession) -> Option<bool> {
+        self.carries_many(session)
+    }
+
+    fn chosen(&self) -> impl Future<Output = ()> {
+        self.choices.notified()
     }
 
     fn make(

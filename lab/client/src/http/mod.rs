@@ -29,6 +29,7 @@
 //! It knows no schedule.
 
 mod answer;
+mod beside;
 mod call;
 mod chunked;
 mod client;

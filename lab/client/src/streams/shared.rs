@@ -20,12 +20,15 @@ pub(crate) struct Sharing {
 #[derive(Default)]
 struct Slot {
     link: Option<Rc<Link>>,
+    /// The server has chosen HTTP/1.1: each request needs a connection of its own.
+    is_single: bool,
     /// When the last attempt to open one failed, and why: who waited for it meanwhile fails, too.
     failed: Option<(Nanos, Rc<str>)>,
 }
 
-/// A hold on a shared connection, or why there is none.
-pub(crate) type Joined = Result<HeldConnection, (ErrorClass, String)>;
+/// A hold on a shared connection, or why there is none; `None` where the server has chosen HTTP/1.1, so that each
+/// session needs a connection of its own.
+pub(crate) type Joined = Result<Option<HeldConnection>, (ErrorClass, String)>;
 
 impl Sharing {
     /// Places for so many connections.
@@ -38,7 +41,10 @@ impl Sharing {
 
     /// A place for one user's connection, and that if it is open.
     pub(crate) fn own(link: Option<Rc<Link>>) -> Self {
-        let slot = Slot { link, failed: None };
+        let slot = Slot {
+            link,
+            ..Slot::default()
+        };
         Self {
             slots: Box::new([Mutex::new(slot)]),
             next: Cell::new(0),
@@ -53,12 +59,12 @@ impl Sharing {
     }
 
     /// A hold on the connection of a place that was dealt, by the deadline. Where there is none, one user opens it,
-    /// and how long another waited for that is told beside.
+    /// and how long another waited for that is told beside. `open` gives `None` where the server chose HTTP/1.1.
     pub(crate) async fn join<T: Time>(
         &self,
         place: u32,
         (time, deadline): (&T, &T::Timer),
-        open: impl Future<Output = Result<Rc<Link>, String>>,
+        open: impl Future<Output = Result<Option<Rc<Link>>, String>>,
     ) -> (Option<Nanos>, Joined) {
         let slot = &self.slots[place as usize % self.slots.len()];
         let asked = time.now();
@@ -79,15 +85,22 @@ impl Sharing {
         {
             return (blocked, Err((ErrorClass::Connect, why.to_string())));
         }
+        if slot.is_single {
+            return (blocked, Ok(None));
+        }
         if let Some(link) = &slot.link {
             let mut held = link.shared();
             if !held.is_unusable().await {
-                return (blocked, Ok(held));
+                return (blocked, Ok(Some(held)));
             }
             slot.link = None;
         }
         let opened = match open.await {
-            Ok(link) => Ok(slot.link.insert(link).shared()),
+            Ok(Some(link)) => Ok(Some(slot.link.insert(link).shared())),
+            Ok(None) => {
+                slot.is_single = true;
+                Ok(None)
+            }
             Err(why) => {
                 slot.failed = Some((time.now(), why.as_str().into()));
                 Err((ErrorClass::Connect, why))

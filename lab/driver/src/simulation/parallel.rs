@@ -16,7 +16,7 @@ fn page(before: usize, pictures: usize, names: usize, at_once: u32) -> Drive {
     let page = Step {
         parallel: Some(Box::new(Parallel {
             first: before,
-            at_once,
+            at_once: Some(at_once),
             stops: false,
             counts_as: (0..pictures)
                 .map(|n| if n < names { n + 1 } else { 0 })
@@ -81,6 +81,14 @@ fn six_answers_of_10_ms_take_10_ms() {
         [ms(10)],
         "the next step follows the last of them"
     );
+}
+
+#[test]
+fn six_are_under_way_at_once_unless_the_workload_says() {
+    let mut unsaid = page(0, 8, 0, 1);
+    parallel(&mut unsaid).at_once = None;
+    let told = simulate(unsaid, takes(10));
+    assert_eq!(sends(&told, 0..8), [0, 0, 0, 0, 0, 0, 10, 10].map(ms));
 }
 
 #[test]

@@ -129,7 +129,7 @@ fn without_waits(drive: &Drive) -> Drive {
         }
         if let Some(parallel) = &mut step.parallel {
             // Who looks hears one request after the other.
-            parallel.at_once = 1;
+            parallel.at_once = Some(1);
         }
     });
     Drive {
@@ -153,7 +153,7 @@ impl Rehearsal {
         let outbox = Outbox { worker: 0, queue };
         let steps = script.session.len();
         let (users, depth) = (drive.users as usize, script.transaction_depth());
-        let at_once = drive.workload.most_at_once() as usize;
+        let at_once = drive.workload.most_at_once(1) as usize;
         let recorder = Recorder::new((1, steps + 1), outbox.clone(), emptied);
         let workloads = std::iter::once(&*drive.workload);
         let queues = Queues::of(workloads.clone(), 1).of_worker(0);

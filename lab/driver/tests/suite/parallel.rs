@@ -5,17 +5,22 @@ use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use h2::server::Builder;
-use lab_driver::{Drive, ErrorClass};
+use lab_driver::{Drive, ErrorClass, Offer};
 use lab_workload::{CaptureSource, ForEach, LoadKind, Parallel, Request, Step, Wait};
 
 use crate::common::{Make, Seen, Server, ms, ok, run, run_until};
 use crate::two::{Does, Two};
 
 /// One session of a page with these requests, of which those from `first` on go out at the same time.
-fn page(make: Make, requests: Vec<Request>, first: usize, at_once: u32) -> Make {
+pub(crate) fn page(
+    make: Make,
+    requests: Vec<Request>,
+    first: usize,
+    at_once: impl Into<Option<u32>>,
+) -> Make {
     let parallel = Parallel {
         first,
-        at_once,
+        at_once: at_once.into(),
         stops: false,
         counts_as: vec![0; requests.len() - first],
         each: None,
@@ -196,4 +201,35 @@ fn over_http_2_all_are_streams_of_the_users_connection() {
         assert_eq!((told.summary.connects, server.connections()), (1, 1));
         assert!(server.most() >= 4, "{} at once", server.most());
     }
+}
+
+#[test]
+fn the_protocol_decides_how_many_go_out_unless_the_workload_says() {
+    let many = |server: &Two, at_once: Option<u32>| {
+        let make = Make::new(&[]);
+        let requests = (0..20).map(|number| make.request(&format!("GET /{number}")));
+        let requests = requests.collect();
+        let mut drive = server.drive(page(make, requests, 0, at_once));
+        drive.kind = LoadKind::Sequence { sessions: 1 };
+        drive
+    };
+    // The server answers nothing before the last request is there.
+    let all_here = |number: usize, _: &str| match number {
+        19 => Does::Answers(10, Duration::ZERO),
+        _ => Does::Answers(10, Duration::from_millis(300)),
+    };
+    let server = Two::start(Builder::new(), all_here);
+    let told = run(many(&server, None));
+    assert_eq!((told.summary.errors, told.summary.connects), (0, 1));
+    assert_eq!(server.most(), 20, "over HTTP/2");
+    let server = Two::start(Builder::new(), all_here);
+    let told = run(many(&server, Some(6)));
+    assert_eq!((told.summary.errors, server.most()), (0, 6), "as it says");
+    // One opens the connection, and the others go by it once the server has chosen HTTP/2.
+    let server = Two::secure(&["h2", "http/1.1"], all_here);
+    let mut drive = many(&server, None);
+    drive.protocol.offer = Offer::Auto;
+    let told = run(drive);
+    assert_eq!((told.summary.errors, told.summary.connects), (0, 1));
+    assert_eq!((server.connections(), server.most()), (1, 20));
 }

@@ -4,11 +4,12 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::common::{Make, Peer, Seen, Told, ms, run_until};
+use crate::common::{Make, Peer, Seen, Told, ms, run, run_until};
+use crate::parallel::page;
 use crate::uploads::{body, upload};
 use lab_client::{Identity, PemFile};
-use lab_driver::{Drive, ErrorClass, Phase, TlsOptions};
-use lab_workload::Wait;
+use lab_driver::{Drive, ErrorClass, Offer, Phase, TlsOptions};
+use lab_workload::{LoadKind, Wait};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{HandshakeKind, ServerConfig, ServerConnection, StreamOwned};
 
@@ -254,6 +255,22 @@ fn sessions_are_resumed_on_new_connections() {
     let told = server.drive("localhost", tls, 5);
     assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
     assert!(server.resumed.load(Ordering::SeqCst) >= 3);
+}
+
+#[test]
+fn where_the_server_chooses_http_1_requests_at_the_same_time_have_connections_of_their_own() {
+    let server = Secure::start(true);
+    let mut drive = server.load("localhost", TlsOptions::default());
+    drive.tls.authorities = vec![server.pem.clone()];
+    drive.protocol.offer = Offer::Auto;
+    drive.kind = LoadKind::Sequence { sessions: 1 };
+    let make = Make::new(&[]);
+    let requests = (0..8).map(|number| make.request(&format!("GET /{number}")));
+    let requests = requests.collect();
+    drive.workload = page(make, requests, 0, None).workload.into();
+    let told = run(drive);
+    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    assert_eq!((told.summary.connects, told.summary.http2_connects), (8, 0));
 }
 
 #[test]

@@ -24,8 +24,8 @@ pub(crate) enum ParallelFile {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct BesideFile {
-    /// At most so many of a user's are under way at once, 1 to 100; 6 unless said, as browsers open so many connections
-    /// of HTTP/1.1 to a server.
+    /// At most so many of a user's are under way at once, 1 to 100. Unless said 6 over HTTP/1.1, as browsers open so
+    /// many connections to a server, and 100 over HTTP/2.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) at_once: Option<At<Scalar>>,

@@ -8,9 +8,8 @@ use crate::file::{At, EachFile, ParallelFile, RequestFile, RequestItem, Scalar, 
 use crate::source::Span;
 use crate::units;
 
-/// Most requests of a user at once, and what is usual.
+/// Most requests of a user at once.
 const MAX_AT_ONCE: u64 = 100;
-const AT_ONCE: u32 = 6;
 /// Most requests that go out at the same time, but for those of a list.
 const MAX_REQUESTS: usize = 100;
 /// Most entries of a list.
@@ -61,9 +60,9 @@ impl Compiler<'_> {
         }
         let full = at.value.full();
         let at_once = full.and_then(|full| full.at_once.as_ref());
-        let at_once = at_once.map_or(Some(AT_ONCE), |at| {
+        let at_once = at_once.map_or(Some(None), |at| {
             let at_once = |text: &str| units::whole_number(text, 1..=MAX_AT_ONCE);
-            self.setting("at_once", at, at_once).map(|n| n as u32)
+            self.setting("at_once", at, at_once).map(|n| Some(n as u32))
         });
         let stops = full.and_then(|full| full.on_failure.as_ref());
         let stops = stops.map_or(Some(false), |at| {

@@ -162,25 +162,50 @@ impl<T: Time> HttpClient<T> {
         };
         if let Some((sharing, place)) = shared.filter(|_| other.is_none()) {
             let (time, deadline) = (&self.time, call.deadline);
+            let mut single = None;
             let open = async {
                 let connection = self.open(call, &None).await?;
-                Ok::<_, String>(self.begin(connection, call).await?.0)
+                if self.chose_one(&connection, other) {
+                    single = Some(Box::new(connection));
+                    return Ok(None);
+                }
+                Ok::<_, String>(Some(self.begin(connection, call).await?.0))
             };
             let (blocked, joined) = sharing.join(place, (time, deadline), open).await;
             if let Some(blocked) = blocked {
                 call.phases.add(Phase::Blocked, blocked);
             }
-            session.two = Some(Box::new(joined?));
-            return Ok(());
+            session.two = joined?.map(Box::new);
+            session.connection = single;
+            if session.two.is_some() || session.connection.is_some() {
+                return Ok(());
+            }
         }
         let connection = self.open(call, other).await.map_err(refused)?;
-        if self.offer == Offer::Auto && !connection.chose_two() {
+        if self.chose_one(&connection, other) {
             session.connection = Some(Box::new(connection));
             return Ok(());
         }
         let (link, other) = self.begin(connection, call).await.map_err(refused)?;
         session.two = Some(Box::new(link.held(other)));
         Ok(())
+    }
+
+    /// Whether the server has chosen HTTP/1.1 for a connection where it had the choice. What the system's server chooses
+    /// is remembered.
+    fn chose_one(&self, connection: &Connection, other: &Option<Box<BaseUrl>>) -> bool {
+        if self.offer != Offer::Auto {
+            return false;
+        }
+        let version = match connection.chose_two() {
+            true => Version::Two,
+            false => Version::One,
+        };
+        if other.is_none() {
+            self.chosen.set(Some(version));
+            self.choices.notify_waiters();
+        }
+        version == Version::One
     }
 
     /// Begins HTTP/2 on a connection that was just opened.

@@ -1,0 +1,53 @@
+//! Which connections requests go by that go out beside others of the same user. It sends nothing.
+
+use std::rc::Rc;
+
+use super::client::HttpClient;
+use super::session::{HttpSession, Shares};
+use crate::streams::Sharing;
+use crate::time::Time;
+use crate::version::{Offer, Version};
+
+impl<T: Time> HttpClient<T> {
+    /// The connections that a session beside this one has in common with others. Where the server has the choice of a
+    /// version, one of them opens a connection and the others await the choice.
+    pub(super) fn shares_of(&self, session: &mut HttpSession) -> Shares {
+        match &session.shares {
+            Shares::Free => Shares::Free,
+            Shares::Dealt(place) => Shares::Dealt(*place),
+            Shares::Own(own) => Shares::Own(Rc::clone(own)),
+            Shares::Nothing if self.carries_many(session) != Some(false) => self.share_own(session),
+            Shares::Nothing => Shares::Nothing,
+        }
+    }
+
+    /// Whether a connection of the session carries many requests; `None` where the server has yet to choose.
+    pub(super) fn carries_many(&self, session: &HttpSession) -> Option<bool> {
+        match self.offer {
+            Offer::One => return Some(false),
+            Offer::Two => return Some(true),
+            Offer::Auto if !self.base.secure => return Some(false),
+            Offer::Auto => {}
+        }
+        let two = session.two.as_ref();
+        if two.is_some_and(|held| held.other.is_none() && !held.link.has_ended()) {
+            return Some(true);
+        }
+        let one = session.connection.as_ref();
+        if one.is_some_and(|connection| connection.other.is_none()) {
+            return Some(false);
+        }
+        self.chosen.get().map(|version| version == Version::Two)
+    }
+
+    /// Makes the user's own connection, which is of HTTP/2 or will be, one of several sessions.
+    fn share_own(&self, session: &mut HttpSession) -> Shares {
+        let own = session.two.as_mut().filter(|held| held.other.is_none());
+        let sharing = Rc::new(Sharing::own(own.map(|held| {
+            held.is_shared = true;
+            Rc::clone(&held.link)
+        })));
+        session.shares = Shares::Own(Rc::clone(&sharing));
+        Shares::Own(sharing)
+    }
+}
