@@ -370,22 +370,23 @@ impl Workload {
 }
 
 impl<T> Session<T> {
-    /// Names of its transactions, as they are recorded: the session as a whole comes first where that has more than
-    /// one request.
+    /// Names of its transactions, as they are recorded: the session as a whole comes first where that can have more
+    /// than one request.
     pub fn transaction_names(&self) -> impl Iterator<Item = &str> {
         let session = self.is_transaction().then_some(SESSION);
         let named = self.transactions.iter().map(|one| one.name.as_str());
         session.into_iter().chain(named)
     }
 
-    /// Whether the session is recorded as a transaction: of a session with one request, that request's response time
-    /// says the same.
+    /// Whether the session is recorded as a transaction: of a session with one request, which is sent once, its
+    /// response time says the same.
     #[must_use]
     pub fn is_transaction(&self) -> bool {
         match self.steps.as_slice() {
             [step] => {
                 let is_named = !self.transactions.is_empty();
-                is_named || step.requests.len() > 1 || step.control.is_some()
+                let repeats = step.repeat > 1 || step.control.is_some() || step.retry.is_some();
+                is_named || step.requests.len() > 1 || repeats
             }
             _ => true,
         }
