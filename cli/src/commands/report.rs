@@ -120,6 +120,7 @@ pub(crate) fn write_files(analysis: &Analysis, dir: &Path) -> Result<(), Failure
         ("report.html", write::html(analysis)),
         ("report.md", write::markdown(analysis)),
         ("steps.csv", write::steps_csv(analysis)),
+        ("transactions.csv", write::transactions_csv(analysis)),
         ("comparisons.csv", write::comparisons_csv(analysis)),
         ("junit.xml", write::junit(analysis)),
         ("result.json", json(analysis)?),

@@ -295,8 +295,8 @@ fn unseeded(study: &StudyFacts) -> Option<String> {
     let steps = crate::format::first_few(&study.unseeded_steps);
     (!study.unseeded_steps.is_empty()).then(|| {
         format!(
-            "Requests of {steps} differ between runs of one seed: they have the time of day, or a signature with a \
-             random part."
+            "Requests of {steps} differ between runs of one seed: they have the time of day, a signature with a random \
+             part, or what users share."
         )
     })
 }

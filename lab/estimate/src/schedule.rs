@@ -71,6 +71,7 @@ pub fn schedule(study: &Study, plan: &Plan, disk_bytes: u64, waits: Waits) -> St
     text.push_str(&table(plan));
     text.push_str(&recording(plan));
     text.push_str(&populations(plan));
+    text.push_str(&transactions(plan));
     text.push_str(&stages(plan));
     text.push_str(&file_systems(plan));
     let _ = writeln!(text);
@@ -287,6 +288,39 @@ fn populations(plan: &Plan) -> String {
     let more = mixed.len().saturating_sub(MOST_STAGED);
     if more > 0 {
         let _ = writeln!(text, "and the populations of {more} more cells");
+    }
+    text
+}
+
+/// The named transactions of the first block's loads, and how many of each are begun.
+fn transactions(plan: &Plan) -> String {
+    let mut text = String::new();
+    let first = plan
+        .trials
+        .iter()
+        .filter(|trial| trial.block == 0 && !trial.control);
+    let named = |trial: &Trial| Some((trial.id, trial.prediction.clone()?.named_transactions));
+    let named: Vec<_> = first
+        .filter_map(named)
+        .filter(|(_, named)| named.len() > 1)
+        .collect();
+    for (id, named) in named.iter().take(MOST_STAGED) {
+        let _ = writeln!(
+            text,
+            "\nnamed transactions of trial {id}\n{:>28}{:>15}",
+            "transaction", "begun"
+        );
+        for one in named {
+            let begun = match one.range {
+                Some(range) => between(range, 1.0),
+                None => one.begun.to_string(),
+            };
+            let _ = writeln!(text, "{:>28}{begun:>15}", one.name);
+        }
+    }
+    let more = named.len().saturating_sub(MOST_STAGED);
+    if more > 0 {
+        let _ = writeln!(text, "and the named transactions of {more} more cells");
     }
     text
 }

@@ -9,8 +9,8 @@ use lab_counts::{ErrorClass, StepCounts};
 use lab_stats::exponential::Exponential;
 
 use crate::figure::{
-    COUNTER, Figure, Frame, LATENESS, MEASURE, Metric, REQUESTS, RESPONSE_TIME, SESSIONS, USERS,
-    VALID, Value, Whose,
+    COUNTER, Figure, Frame, LATENESS, MEASURE, Metric, REQUESTS, RESPONSE_TIME, SESSIONS,
+    TRANSACTION_TIME, TRANSACTIONS, USERS, VALID, Value, Whose,
 };
 
 /// Frames are no closer than this, however short the trial's windows are.
@@ -21,6 +21,8 @@ const APART_MS: f64 = 1000.0;
 pub struct Course {
     of: Arc<Whose>,
     steps: Vec<Step>,
+    /// Each is counted as a step is.
+    transactions: Vec<Step>,
     users: u32,
     sessions: Sum,
     lateness: Times,
@@ -44,9 +46,11 @@ enum Over {
     Told,
 }
 
+/// A step, or a named transaction.
 #[derive(Debug)]
 struct Step {
     name: Arc<str>,
+    is_transaction: bool,
     ok: Sum,
     errors: BTreeMap<ErrorClass, Sum>,
     times: Times,
@@ -116,6 +120,7 @@ impl Step {
         let none = |class| (class, Sum::default());
         Self {
             name: name.into(),
+            is_transaction: false,
             ok: Sum::default(),
             errors: ErrorClass::ALL.map(none).into(),
             times: Times::default(),
@@ -133,7 +138,11 @@ impl Step {
     /// Outcomes that did not happen are told, too: a sum that begins with 1 has no rise.
     fn figures(&mut self, figures: &mut Vec<Figure>) {
         let outcome = |word: &'static str| vec![("outcome", word.into())];
-        let step = ("step", Arc::clone(&self.name));
+        let (counts, times, label) = match self.is_transaction {
+            true => (&TRANSACTIONS, &TRANSACTION_TIME, "transaction"),
+            false => (&REQUESTS, &RESPONSE_TIME, "step"),
+        };
+        let step = (label, Arc::clone(&self.name));
         let mut put = |metric, mut labels: Vec<(&'static str, Arc<str>)>, value| {
             labels.push(step.clone());
             figures.push(Figure {
@@ -142,12 +151,12 @@ impl Step {
                 value,
             });
         };
-        put(&REQUESTS, outcome("ok"), self.ok.take());
+        put(counts, outcome("ok"), self.ok.take());
         for class in ErrorClass::ALL {
             let sum = self.errors.entry(class).or_default();
-            put(&REQUESTS, outcome(class.name()), sum.take());
+            put(counts, outcome(class.name()), sum.take());
         }
-        put(&RESPONSE_TIME, Vec::new(), self.times.take());
+        put(times, Vec::new(), self.times.take());
         for measure in &mut self.measures {
             let labels = vec![
                 ("measure", Arc::clone(&measure.name)),
@@ -177,9 +186,14 @@ impl Course {
                 });
             }
         }
+        let transaction = |name: &String| Step {
+            is_transaction: true,
+            ..Step::new(name)
+        };
         Self {
             of: Arc::new(of),
             steps,
+            transactions: manifest.transactions.iter().map(transaction).collect(),
             users: 0,
             sessions: Sum::default(),
             lateness: Times::default(),
@@ -249,6 +263,11 @@ impl Course {
                 step.add(line);
             }
         }
+        for (number, line) in &window.transactions {
+            if let Some(transaction) = self.transactions.get_mut(usize::from(*number)) {
+                transaction.add(line);
+            }
+        }
         // Times of intervals are whole ms.
         let is_of = |interval: &Interval| interval.end_ms as f64 <= window.end_ms + 0.5;
         while self.intervals.front().is_some_and(is_of)
@@ -275,6 +294,16 @@ impl Course {
                     step.times.add(interval);
                 }
             }
+            Series::Transaction {
+                transaction,
+                outcome: Outcome::Ok,
+                elapsed: false,
+            } => {
+                let transaction = self.transactions.get_mut(usize::from(transaction));
+                if let Some(transaction) = transaction {
+                    transaction.times.add(interval);
+                }
+            }
             Series::Measure { step, place } => {
                 let step = self.steps.get_mut(usize::from(step));
                 let place = usize::from(place);
@@ -297,9 +326,8 @@ impl Course {
                 value: self.sessions.take(),
             },
         ];
-        self.steps
-            .iter_mut()
-            .for_each(|step| step.figures(&mut figures));
+        let all = self.steps.iter_mut().chain(&mut self.transactions);
+        all.for_each(|step| step.figures(&mut figures));
         figures.push(Figure {
             metric: &LATENESS,
             labels: Vec::new(),

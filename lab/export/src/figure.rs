@@ -52,6 +52,18 @@ pub(crate) static RESPONSE_TIME: Metric = Metric {
     unit: "seconds",
     shape: Shape::Times,
 };
+pub(crate) static TRANSACTIONS: Metric = Metric {
+    name: "plimsoll_transactions",
+    help: "Named transactions by what came of them, ramp included.",
+    unit: "",
+    shape: Shape::Count,
+};
+pub(crate) static TRANSACTION_TIME: Metric = Metric {
+    name: "plimsoll_transaction_time",
+    help: "Of completed transactions, without the think times within them, ramp included.",
+    unit: "seconds",
+    shape: Shape::Times,
+};
 pub(crate) static MEASURE: Metric = Metric {
     name: "plimsoll_measure",
     help: "Numbers that answers told, each in the unit of its label, ramp included.",
@@ -78,11 +90,13 @@ pub(crate) static VALID: Metric = Metric {
 };
 
 /// All that is told.
-pub static METRICS: [&Metric; 8] = [
+pub static METRICS: [&Metric; 10] = [
     &USERS,
     &SESSIONS,
     &REQUESTS,
     &RESPONSE_TIME,
+    &TRANSACTIONS,
+    &TRANSACTION_TIME,
     &MEASURE,
     &LATENESS,
     &COUNTER,

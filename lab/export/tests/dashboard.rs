@@ -8,8 +8,19 @@ use lab_export::METRICS;
 use serde_json::Value;
 
 /// Labels of what is sent, and those that Prometheus adds.
-const LABELS: [&str; 11] = [
-    "run", "study", "trial", "cell", "step", "outcome", "name", "measure", "unit", "le", "job",
+const LABELS: [&str; 12] = [
+    "run",
+    "study",
+    "trial",
+    "cell",
+    "step",
+    "transaction",
+    "outcome",
+    "name",
+    "measure",
+    "unit",
+    "le",
+    "job",
 ];
 
 fn dashboard() -> Value {

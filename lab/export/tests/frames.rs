@@ -190,6 +190,50 @@ fn numbers_that_answers_tell_go_out_as_histograms() {
     assert!((times.sum_s() / (30.0 * 2.0 + 10.0 * 7e6) - 1.0).abs() < 1e-3);
 }
 
+#[test]
+fn named_transactions_are_told_beside_steps() {
+    let run = Run::open(&golden()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut manifest = run.manifest.clone();
+    manifest.transactions = vec!["session".to_owned(), "Checkout".to_owned()];
+    let dir = folder.path().join("run");
+    let writer = RunWriter::create(&dir, &manifest, &run.plan, &run.files).unwrap();
+    let trial = &run.trials[0];
+    let mut out = writer.trial(trial.record.id).unwrap();
+    let mut times = hdrhistogram::Histogram::<u64>::new(3).unwrap();
+    times.record_n(2_000, 3).unwrap();
+    for window in trial.windows.iter().take(10) {
+        let at = |ms: f64| Duration::from_secs_f64(ms / 1e3);
+        let (start, end) = (at(window.start_ms), at(window.end_ms));
+        for elapsed in [false, true] {
+            let series = Series::Transaction {
+                transaction: 1,
+                outcome: Outcome::Ok,
+                elapsed,
+            };
+            out.histogram(series, start, end, &times).unwrap();
+        }
+        let mut window = window.clone();
+        let counts = lab_counts::StepCounts {
+            ok: 3,
+            ..Default::default()
+        };
+        window.transactions.insert(1, counts);
+        out.window(&window).unwrap();
+    }
+    out.finish(&trial.record).unwrap();
+    let kept = Run::open(&dir).unwrap();
+    let frames = all(&mut Source::finished(&dir, finished(&kept)).unwrap());
+    let sums = sums(&frames, trial.record.id);
+    let of = |part: &str| of_metric(&sums, part);
+    assert_eq!(
+        of("(\"outcome\", \"ok\"), (\"transaction\", \"Checkout\")"),
+        30
+    );
+    assert_eq!(of("plimsoll_transactions["), 30, "the session has none");
+    assert_eq!(of("plimsoll_transaction_time["), 30, "without think times");
+}
+
 /// An archive that is written again, in pieces, beside somebody who reads along.
 struct Again {
     from: PathBuf,

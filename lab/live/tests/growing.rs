@@ -115,7 +115,7 @@ fn a_trial_under_way_has_the_counts_that_its_report_will_have() {
 
 /// Transactions are counted as they come, and those that were completed have their times.
 #[test]
-fn transactions_are_in_the_metrics() {
+fn transactions_are_in_the_metrics_and_on_the_page() {
     let run = Run::open(&golden()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let mut manifest = run.manifest.clone();
@@ -163,6 +163,12 @@ fn transactions_are_in_the_metrics() {
     has(counter, "transaction=\"session\",outcome=\"ok\"", 0);
     let name = "plimsoll_transaction_time_seconds_count{";
     has(name, "transaction=\"Checkout\"", 30);
+    let shown = parts(&watch).into_iter().find(|part| part.id == "steps");
+    let shown = shown.unwrap().html;
+    let (_, table) = shown.split_once("Named transactions").unwrap();
+    let (_, row) = table.split_once("Checkout").unwrap();
+    let row = row.split_once("</tr>").unwrap().0;
+    assert!(row.contains(">30<") && row.contains(">10<"), "{row}");
 }
 
 /// What answers tell is on the page and in the metrics while the trial goes on; of a trial that is over, whether it is

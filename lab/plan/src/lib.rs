@@ -19,6 +19,7 @@ pub use duet::{Duet, MIN_DUET_BLOCKS, Pairing, Side};
 pub use lab_counts::{Aggregate, Metric, Scope};
 pub use lab_prediction::{
     Arrivals, PopulationPrediction, Prediction, Range, Span, StagePrediction, StepPrediction,
+    TransactionPrediction,
 };
 pub use lab_workload::{Level, LoadKind, LoadSpec, Need, Population, Spacing, Stage, Transfer};
 pub use plan::{Plan, SCHEMA, Search, Trial};

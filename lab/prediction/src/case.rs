@@ -23,6 +23,15 @@ pub(crate) struct StepCount {
     pub(crate) sure_hold: f64,
 }
 
+/// What a replay counted.
+#[derive(Debug, Clone)]
+pub(crate) struct Counts {
+    /// Of each step.
+    pub(crate) steps: Vec<StepCount>,
+    /// Of the transactions of each name: those that are begun whatever is answered, and all.
+    pub(crate) transactions: Vec<Span>,
+}
+
 /// How conditions turn out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Case {
@@ -106,7 +115,7 @@ impl Case {
 }
 
 /// The prediction with what the cases came to.
-pub(crate) fn with_range(mut usual: Prediction, cases: &[Vec<StepCount>]) -> Prediction {
+pub(crate) fn with_range(mut usual: Prediction, cases: &[Counts]) -> Prediction {
     let none = Span {
         low: 0.0,
         high: 0.0,
@@ -116,13 +125,19 @@ pub(crate) fn with_range(mut usual: Prediction, cases: &[Vec<StepCount>]) -> Pre
         hold: none,
     };
     for (at, step) in usual.steps.iter_mut().enumerate() {
-        let counts = || cases.iter().filter_map(|counts| counts.get(at));
+        let counts = || cases.iter().filter_map(|counts| counts.steps.get(at));
         let trial = span(counts().map(|count| (count.sure_trial, count.trial)));
         range
             .hold
             .add(span(counts().map(|count| (count.sure_hold, count.hold))));
         range.trial.add(trial);
         step.range = Some(trial);
+    }
+    for (at, named) in usual.named_transactions.iter_mut().enumerate() {
+        let counts = cases
+            .iter()
+            .filter_map(|counts| counts.transactions.get(at));
+        named.range = Some(span(counts.map(|count| (count.low, count.high))));
     }
     usual.range = Some(range);
     usual

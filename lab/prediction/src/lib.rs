@@ -5,10 +5,11 @@ mod case;
 mod mix;
 mod prediction;
 mod tally;
+mod transactions;
 
 use std::time::Duration;
 
-use case::{Case, StepCount, cases, with_range};
+use case::{Case, Counts, cases, with_range};
 use lab_workload::timing::{ArrivalStream, Profile, TimingStream};
 use lab_workload::{LoadKind, LoadSpec, Spacing};
 use lab_workload::{Step, Workload};
@@ -16,6 +17,7 @@ use lab_workload::{Visit, visits};
 pub use mix::predict_mix;
 pub use prediction::{
     Arrivals, PopulationPrediction, Prediction, Range, Span, StagePrediction, StepPrediction,
+    TransactionPrediction,
 };
 use tally::{Tally, nanos};
 
@@ -60,8 +62,8 @@ struct Replay<'a> {
     case: Case,
 }
 
-/// A replay's outcome, and what it counted of each step.
-type Replayed = (Prediction, Vec<StepCount>);
+/// A replay's outcome, and what it counted.
+type Replayed = (Prediction, Counts);
 
 impl Replay<'_> {
     fn replay(&self, block: u32, load: &LoadSpec) -> Option<Replayed> {

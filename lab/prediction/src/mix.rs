@@ -44,6 +44,9 @@ fn named((population, mut of): (&Population, Prediction)) -> Prediction {
     for step in &mut of.steps {
         step.name = population.step(&step.name);
     }
+    for named in &mut of.named_transactions {
+        named.name = population.step(&named.name);
+    }
     of
 }
 
@@ -71,6 +74,7 @@ fn together(mut sum: Prediction, other: Prediction) -> Prediction {
         (one, other) => one.or(other),
     };
     sum.steps.extend(other.steps);
+    sum.named_transactions.extend(other.named_transactions);
     sum.populations.extend(other.populations);
     sum.stages = sum_of_stages(&sum.stages, &other.stages);
     sum

@@ -22,6 +22,9 @@ pub struct Prediction {
     pub range: Option<Range>,
     /// In the order of the session.
     pub steps: Vec<StepPrediction>,
+    /// The transactions that a workload names, in their order; empty where it has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub named_transactions: Vec<TransactionPrediction>,
     /// In their order, where the load has stages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StagePrediction>,
@@ -83,6 +86,18 @@ pub struct StepPrediction {
     /// How many those are.
     pub waits: u64,
     /// Fewest and most requests in the whole trial, where answers decide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<Span>,
+}
+
+/// The transactions of one name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TransactionPrediction {
+    /// Their name; `session` is the whole session.
+    pub name: String,
+    /// Those of which a request is sent in the whole trial.
+    pub begun: u64,
+    /// Fewest and most of them, where answers decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<Span>,
 }

@@ -5,10 +5,11 @@ use std::time::Duration;
 use lab_workload::LoadSpec;
 use lab_workload::Visit;
 use lab_workload::timing::{SessionChoice, TimingStream};
-use lab_workload::{Step, Workload};
+use lab_workload::{Round, Step, Workload};
 
-use crate::case::{Case, StepCount};
-use crate::prediction::{Prediction, StagePrediction, StepPrediction};
+use crate::case::{Case, Counts, StepCount};
+use crate::prediction::{Prediction, StagePrediction, StepPrediction, TransactionPrediction};
+use crate::transactions::Transactions;
 
 /// Counts of one replay. Times are nanoseconds since the start of the ramp.
 pub(crate) struct Tally<'a> {
@@ -23,6 +24,7 @@ pub(crate) struct Tally<'a> {
     steps: Vec<Count>,
     /// What a round of each step sends: as which step, so many of them surely.
     sends: Vec<Vec<Sent>>,
+    transactions: Transactions,
     /// The stages by their ends.
     stages: Vec<(u64, StagePrediction)>,
 }
@@ -69,6 +71,7 @@ impl<'a> Tally<'a> {
             hold_s: load.hold_ms as f64 / 1e3,
             case,
             steps: vec![Count::default(); workload.session.steps.len()],
+            transactions: Transactions::of(&workload.session),
             sends: workload
                 .session
                 .steps
@@ -108,6 +111,8 @@ impl<'a> Tally<'a> {
     pub(crate) fn session(&mut self, stream: &mut TimingStream, mut now: u64) -> Option<u64> {
         let session = &self.workload.session;
         let mut choice = SessionChoice::default();
+        self.transactions
+            .start(Round::Session, 0..session.steps.len());
         for (block, (steps, control)) in session.blocks().enumerate() {
             if control.is_some() && !choice.does(session.steps[steps.start].chance.as_ref(), stream)
             {
@@ -120,6 +125,7 @@ impl<'a> Tally<'a> {
                 continue;
             }
             for round in 0..rounds {
+                self.transactions.start(Round::Group, steps.clone());
                 for at in steps.clone() {
                     now = self.step((at, round == 0), (&mut choice, stream), now)?;
                 }
@@ -166,6 +172,7 @@ impl<'a> Tally<'a> {
                 now = now.saturating_add(nanos(take.within));
                 continue;
             }
+            self.transactions.start(Round::Step, at..at + 1);
             self.count(at, sure, wait, now);
         }
         Some(now)
@@ -173,9 +180,10 @@ impl<'a> Tally<'a> {
 
     fn count(&mut self, at: usize, sure: bool, wait: u64, now: u64) {
         let in_hold = u64::from(now >= self.ramp);
-        let mut requests = 0;
+        let (mut requests, mut surely) = (0, 0);
         for sent in &self.sends[at] {
             requests += sent.requests;
+            surely += sent.surely;
             let count = &mut self.steps[sent.step];
             count.requests += sent.requests;
             count.hold += sent.requests * in_hold;
@@ -183,6 +191,9 @@ impl<'a> Tally<'a> {
                 count.sure += sent.surely;
                 count.sure_hold += sent.surely * in_hold;
             }
+        }
+        if requests > 0 {
+            self.transactions.sent(at, sure && surely > 0);
         }
         if let Some(stage) = self.stage(now) {
             stage.transactions += requests as f64;
@@ -204,7 +215,7 @@ impl<'a> Tally<'a> {
         self.stages.get_mut(at).map(|(_, stage)| stage)
     }
 
-    pub(crate) fn finish(self, scale: f64, exact: bool) -> (Prediction, Vec<StepCount>) {
+    pub(crate) fn finish(self, scale: f64, exact: bool) -> (Prediction, Counts) {
         let scaled = |n: u64| (n as f64 * scale).round() as u64;
         let step = |(step, count): (&Step, &Count)| StepPrediction {
             name: step.name.clone(),
@@ -226,7 +237,18 @@ impl<'a> Tally<'a> {
         let total: u64 = self.steps.iter().map(|c| c.requests).sum();
         let in_hold: u64 = self.steps.iter().map(|c| c.hold).sum();
         let hold_transactions = in_hold as f64 * scale;
-        let counts = self.steps.iter().map(counted).collect();
+        let counts = Counts {
+            steps: self.steps.iter().map(counted).collect(),
+            transactions: self.transactions.counts(scale),
+        };
+        let names = self.workload.session.transaction_names();
+        let named = names.zip(&counts.transactions);
+        let named = named.map(|(name, count)| TransactionPrediction {
+            name: name.to_owned(),
+            begun: count.high.round() as u64,
+            range: None,
+        });
+        let named_transactions = named.collect();
         let prediction = Prediction {
             transactions: total as f64 * scale,
             hold_transactions,
@@ -242,6 +264,7 @@ impl<'a> Tally<'a> {
                 .zip(&self.steps)
                 .map(step)
                 .collect(),
+            named_transactions,
             stages: self.stages.iter().map(stage).collect(),
             populations: Vec::new(),
         };

@@ -13,7 +13,7 @@ mod junit;
 mod k6;
 
 pub use checks::checks_markdown;
-pub use csv::{comparisons_csv, runs_csv, steps_csv};
+pub use csv::{comparisons_csv, runs_csv, steps_csv, transactions_csv};
 pub use json::{history_json, json, result_schema, runs_json};
 pub use junit::{junit, junit_of_runs};
 

@@ -1,7 +1,8 @@
 //! Figures of parts of a run: the steps that a tag has, and the numbers that answers tell.
 
 use crate::support::{Made, STUDY, Shape, WORKLOAD};
-use lab_report::write::{html, json, steps_csv, terminal};
+use lab_analysis::model::QueueSummary;
+use lab_report::write::{html, json, steps_csv, terminal, transactions_csv};
 
 /// Steps with tags, and thresholds on them.
 pub(crate) fn tagged() -> Made {
@@ -46,6 +47,52 @@ pub(crate) fn transacted(sessions: [u64; 3]) -> Made {
             ..Shape::default()
         }],
         ..tagged
+    }
+}
+
+#[test]
+fn named_transactions_have_a_file_of_their_own() {
+    let analysis = transacted([30, 2, 1]).analysis();
+    let named = &analysis.trials[0].named_transactions[0];
+    assert!(named.predicted > Some(0) && named.completed > 0 && named.failed > 0);
+    let csv = transactions_csv(&analysis);
+    let (head, rows) = csv.split_once('\n').unwrap();
+    assert!(
+        head.contains(",transaction,predicted,completed,failed,skipped,unfinished,"),
+        "{head}"
+    );
+    let counts = [named.predicted.unwrap(), named.completed, named.failed];
+    let counts = counts.map(|count| count.to_string()).join(",");
+    let row = rows.lines().next().unwrap();
+    assert!(row.contains(&format!(",session,{counts},")), "{row}");
+    assert_eq!(rows.lines().count(), 1);
+    // Whose sessions are no transactions has the line of names alone.
+    let none = transactions_csv(&Made::default().analysis());
+    assert_eq!(none.lines().count(), 1, "{none}");
+}
+
+#[test]
+fn queues_and_pools_have_a_table() {
+    let mut analysis = Made::default().analysis();
+    assert!(!terminal(&analysis, 80).contains("Queues"));
+    let queue = QueueSummary {
+        name: "orders".to_owned(),
+        puts: 4_321,
+        takes: 4_310,
+        length: 11,
+        ..QueueSummary::default()
+    };
+    let pool = QueueSummary {
+        name: "desks".to_owned(),
+        is_pool: true,
+        takes: 77,
+        ..QueueSummary::default()
+    };
+    analysis.cells[0].queues = vec![queue, pool];
+    let text = terminal(&analysis, 80);
+    let (_, section) = text.split_once("Queues\n").expect("a section");
+    for part in ["orders", "4,321", "4,310", "11", "desks (pool)", "77", "–"] {
+        assert!(section.contains(part), "{part} in {section}");
     }
 }
 

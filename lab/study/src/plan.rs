@@ -14,6 +14,7 @@ use lab_language::{CellError, Secrets};
 use lab_plan::{Duet, Question};
 pub use lab_prediction::{
     Arrivals, PopulationPrediction, Prediction, Range, Span, StagePrediction, StepPrediction,
+    TransactionPrediction,
 };
 use lab_workload::AT_ONCE;
 pub use lab_workload::{LoadKind, LoadSpec, Population, Spacing, Stage};

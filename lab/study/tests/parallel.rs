@@ -1,6 +1,6 @@
 //! Requests that go out at the same time: what a file says of them, what a plan knows, and what can't be said.
 
-use lab_prediction::{Prediction, predict};
+use lab_prediction::{Prediction, Span, predict};
 use lab_study::load_workload;
 use lab_workload::{ForEach, LoadSpec, Parallel, Round, Sends, Transaction, Workload};
 
@@ -92,6 +92,18 @@ fn a_plan_counts_each_name_and_what_a_list_may_add() {
     // Three users, ten sessions of 10 s each, and two rounds of the page in each of them.
     let counts: Vec<u64> = prediction.steps.iter().map(|step| step.requests).collect();
     assert_eq!(counts, [2 * 60, 60, 31 * 60, 30]);
+    let named = |prediction: &Prediction| -> Vec<(String, u64, Option<(f64, f64)>)> {
+        let named = prediction.named_transactions.iter();
+        let range = |span: Span| (span.low, span.high);
+        named
+            .map(|one| (one.name.clone(), one.begun, one.range.map(range)))
+            .collect()
+    };
+    let expected = [
+        ("session".to_owned(), 30, Some((30.0, 30.0))),
+        ("Page".to_owned(), 60, Some((60.0, 60.0))),
+    ];
+    assert_eq!(named(&prediction), expected);
     let ranges = prediction.steps.iter().map(|step| step.range.unwrap());
     let ranges: Vec<(f64, f64)> = ranges.map(|range| (range.low, range.high)).collect();
     assert_eq!(
@@ -108,6 +120,11 @@ fn a_plan_counts_each_name_and_what_a_list_may_add() {
     let counts: Vec<u64> = exact.steps.iter().map(|step| step.requests).collect();
     assert_eq!(counts, [120, 60, 60, 30]);
     assert!(exact.range.is_none());
+    let expected = [
+        ("session".to_owned(), 30, None),
+        ("Page".to_owned(), 60, None),
+    ];
+    assert_eq!(named(&exact), expected);
 }
 
 #[test]

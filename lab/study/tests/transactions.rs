@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use lab_workload::{Round, Transaction, Workload};
+use lab_prediction::{Prediction, predict};
+use lab_workload::{LoadSpec, Round, Transaction, Workload};
 
 use crate::faults::{self, Fault, STUDY, WORKLOAD, load, snapshot};
 
@@ -72,11 +73,51 @@ fn a_workload_keeps_its_transactions_on_the_way_to_generators() {
 fn one_request_alone_is_no_transaction() {
     let alone = workload("    - { step: A, request: GET / }\n");
     assert_eq!(alone.session.transaction_names().count(), 0);
-    let two = workload("    - { step: A, requests: [GET /, GET /a] }\n");
-    assert_eq!(
-        two.session.transaction_names().collect::<Vec<_>>(),
-        ["session"]
+    for step in [
+        "{ step: A, requests: [GET /, GET /a] }",
+        "{ step: A, repeat: 2, request: GET / }",
+        "{ step: A, retry: 2, request: GET / }",
+        "{ step: A, until: \"round == 2\", at_most: 3, request: GET / }",
+    ] {
+        let read = workload(&format!("    - {step}\n"));
+        let names: Vec<&str> = read.session.transaction_names().collect();
+        assert_eq!(names, ["session"], "{step}");
+    }
+}
+
+#[test]
+fn a_plan_counts_transactions_as_it_counts_steps() {
+    let load = LoadSpec::of_users(9, 100_000, 1_000);
+    let count = |more: &str| -> Prediction {
+        let steps = format!(
+            "    - {{ step: Look, wait: 8s..12s, request: GET / }}\n    - {{ transaction: Visit, share: 50%, steps: [{{ \
+             step: Cart, request: GET /cart }}, {{ step: Pay, request: GET /pay }}] }}\n{more}"
+        );
+        predict(&workload(&steps), 1, 0, &load, 1 << 20).unwrap()
+    };
+    let exact = count("");
+    let begun = |of: &Prediction| -> Vec<u64> {
+        of.named_transactions.iter().map(|one| one.begun).collect()
+    };
+    let sent = |of: &Prediction, at: usize| of.steps[at].requests;
+    assert_eq!(begun(&exact), [sent(&exact, 0), sent(&exact, 1)]);
+    assert!(begun(&exact)[1] > 10 && begun(&exact)[1] < begun(&exact)[0] - 10);
+    assert!(
+        exact
+            .named_transactions
+            .iter()
+            .all(|one| one.range.is_none())
     );
+    // Answers decide how many rounds there are, each of which is a transaction of one request.
+    let open = count(
+        "    - transaction: Poll\n      until: \"round == 2\"\n      at_most: 3\n      steps: [{ step: Ask, wait: 1s, \
+         request: GET /ask }]\n",
+    );
+    let ranges = open.named_transactions.iter().map(|one| one.range);
+    let steps = [0, 1, 3].map(|at: usize| open.steps[at].range);
+    assert_eq!(ranges.collect::<Vec<_>>(), steps);
+    let poll = open.named_transactions[2].range.unwrap();
+    assert!(poll.low > 0.0 && poll.high > 2.0 * poll.low, "{poll:?}");
 }
 
 const STEP: &str = "    - step: Read the list\n";

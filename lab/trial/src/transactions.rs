@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use lab_archive::model::Manifest;
 use lab_archive::{Outcome, Series, TrialData};
 use lab_counts::{Attempts, Hist};
+use lab_plan::Prediction;
 use lab_stats::histogram::MergeError;
 use lab_stats::{Merger, Sparse};
 
@@ -105,10 +106,19 @@ impl Transactions {
         }
     }
 
-    /// Their figures.
-    pub(crate) fn analysis(&self, sums: &Sums) -> Vec<TransactionAnalysis> {
+    /// Their figures, beside what was predicted.
+    pub(crate) fn analysis(
+        &self,
+        sums: &Sums,
+        predicted: Option<&Prediction>,
+    ) -> Vec<TransactionAnalysis> {
+        let planned = |name: &String| {
+            let mut named = predicted?.named_transactions.iter();
+            named.find(|one| one.name == *name)
+        };
         let one = |(name, of): &(String, Of)| TransactionAnalysis {
             name: name.clone(),
+            predicted: planned(name).map(|one| one.begun),
             completed: of.whole.ok,
             failed: of.whole.failed() + of.whole.over_limit + of.whole.turned_away,
             skipped: of.whole.skipped,

@@ -363,7 +363,7 @@ impl<'a> Measured<'a> {
             stages: self.stages.iter().map(Stage::analysis).collect(),
             populations: of_each(&self.populations),
             tags: self.tags.iter().map(OfTag::analysis).collect(),
-            named_transactions: self.transactions.analysis(sums),
+            named_transactions: self.transactions.analysis(sums, self.prediction()),
             queues: self.queues,
             measures: self.measures.clone(),
             probe_ms: sums.probe.as_ref().map(Times::of),

@@ -181,7 +181,7 @@ pub struct TransactionSummary {
 }
 
 /// A queue, or a pool, over the valid trials of a cell. `queue_wait_ms` are means over trials.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct QueueSummary {
     /// Its name.
     pub name: String,

@@ -135,7 +135,8 @@ pub struct StudyFacts {
     pub factors: Vec<String>,
     /// Names of the session's steps, in session order, each once.
     pub steps: Vec<String>,
-    /// Steps whose requests the seed does not fix: they have the time of day, or a signature with a random part.
+    /// Steps whose requests the seed does not fix: they have the time of day, a signature with a
+    /// random part, or what users share.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unseeded_steps: Vec<String>,
 }

@@ -108,7 +108,7 @@ fn written(got: &Receiver<Got>) -> Vec<prometheus::TimeSeries> {
         );
         let body = snap::raw::Decoder::new().decompress_vec(&body).unwrap();
         let request = prometheus::WriteRequest::decode(&body[..]).unwrap();
-        assert_eq!(request.metadata.len(), 8);
+        assert_eq!(request.metadata.len(), crate::METRICS.len());
         all.extend(request.timeseries);
     }
     all

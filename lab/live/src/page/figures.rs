@@ -201,7 +201,26 @@ pub(super) fn steps(state: &State) -> Markup {
         h2 { "Steps" }
         p.lead { "Answers and errors of the whole trial; times in ms as above." }
         (PreEscaped(pieces::blocks(&[Block::Table(table)])))
+        (transactions(trial))
         (measures(trial))
+    }
+}
+
+/// Named transactions, where the workload has any.
+fn transactions(trial: &Trial) -> Markup {
+    if trial.transactions.is_empty() {
+        return html! {};
+    }
+    let figures = ["completed", "failed", "mean", "p50", "p95", "p99", "max"];
+    let figures = figures.map(|head| Column::new(head, Kind::Number));
+    let name = Column::new("transaction", Kind::Text);
+    let columns = std::iter::once(name).chain(figures).collect();
+    let rows = trial.transactions.iter().map(row).collect();
+    let table = Table::new("Named transactions", "transaction", columns, rows);
+    html! {
+        h2 { "Named transactions" }
+        p.lead { "Counts of the whole trial; times of completed ones in ms, without the think times within them; since when, as above." }
+        (PreEscaped(pieces::blocks(&[Block::Table(table)])))
     }
 }
 

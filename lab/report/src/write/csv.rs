@@ -1,12 +1,13 @@
-//! `steps.csv`, one row per trial and step, and `comparisons.csv`, one row per comparison: for
-//! spreadsheets and scripts.
+//! `steps.csv`, one row per trial and step, `transactions.csv`, one row per trial and named transaction, and
+//! `comparisons.csv`, one row per comparison: for spreadsheets and scripts.
 
 use lab_comparison::RunComparison;
 use lab_plan::Cell;
 
 use crate::Analysis;
 use crate::format::level;
-use crate::model::{Comparison, Difference, StepAnalysis, Times, TrialAnalysis, Verdict};
+use crate::model::{Comparison, Difference, StepAnalysis, Times, TransactionAnalysis};
+use crate::model::{TrialAnalysis, Verdict};
 use crate::sections::Entries;
 
 const TIMES: [&str; 8] = ["mean", "min", "p50", "p90", "p95", "p99", "p999", "max"];
@@ -21,6 +22,67 @@ pub fn steps_csv(analysis: &Analysis) -> String {
         lines.extend(trial.steps.iter().map(row));
     }
     text(lines)
+}
+
+/// One row per trial and named transaction, the session first. An empty field is a figure that isn't there.
+#[must_use]
+pub fn transactions_csv(analysis: &Analysis) -> String {
+    let mut header: Vec<String> = ["trial", "block", "verdict"].map(str::to_owned).to_vec();
+    header.extend(analysis.study.factors.iter().cloned());
+    let counts = [
+        "transaction",
+        "predicted",
+        "completed",
+        "failed",
+        "skipped",
+        "unfinished",
+        "completed_per_s",
+    ];
+    header.extend(counts.map(str::to_owned));
+    header.extend(TIMES.iter().map(|name| format!("time_{name}_ms")));
+    header.extend(TIMES.iter().map(|name| format!("elapsed_{name}_ms")));
+    header.push("attempt_of".to_owned());
+    let mut lines = vec![header];
+    for trial in &analysis.trials {
+        let named = trial.named_transactions.iter();
+        lines.extend(named.map(|one| transaction(analysis, trial, one)));
+    }
+    text(lines)
+}
+
+fn transaction(
+    analysis: &Analysis,
+    trial: &TrialAnalysis,
+    one: &TransactionAnalysis,
+) -> Vec<String> {
+    let mut row = place(analysis, trial);
+    row.push(one.name.clone());
+    row.push(count(one.predicted));
+    row.extend([one.completed, one.failed, one.skipped, one.unfinished].map(|n| n.to_string()));
+    row.push(number(one.completed_per_s));
+    row.extend(times(&one.time_ms).map(number));
+    row.extend(times(&one.elapsed_ms).map(number));
+    row.push(count(trial.attempt_of));
+    row
+}
+
+/// Which trial a row is of.
+fn place(analysis: &Analysis, trial: &TrialAnalysis) -> Vec<String> {
+    let verdict = match trial.verdict {
+        Verdict::Valid => "valid",
+        Verdict::Invalid => "invalid",
+    };
+    let mut row = vec![
+        trial.id.to_string(),
+        trial.block.to_string(),
+        verdict.to_owned(),
+    ];
+    row.extend(factors(analysis, &trial.cell));
+    row
+}
+
+fn count(value: Option<impl ToString>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
 }
 
 /// The names of what answers told besides, each once: behind all else, a row has columns for each.
@@ -151,16 +213,7 @@ fn row(
     step: &StepAnalysis,
     measured: &[&str],
 ) -> Vec<String> {
-    let verdict = match trial.verdict {
-        Verdict::Valid => "valid",
-        Verdict::Invalid => "invalid",
-    };
-    let mut row = vec![
-        trial.id.to_string(),
-        trial.block.to_string(),
-        verdict.to_owned(),
-    ];
-    row.extend(factors(analysis, &trial.cell));
+    let mut row = place(analysis, trial);
     row.extend([
         step.name.clone(),
         step.transactions.to_string(),
@@ -183,16 +236,12 @@ fn row(
     row.push(analysis.study.speed.to_string());
     row.push(step.bound.map_or(0, |bound| bound.over).to_string());
     row.push(number(step.bound.map(|bound| bound.time_limit_ms)));
-    row.push(
-        trial
-            .attempt_of
-            .map_or_else(String::new, |of| of.to_string()),
-    );
+    row.push(count(trial.attempt_of));
     for name in measured {
         let of_step = trial.measures.iter();
         let mut found = of_step.filter(|one| one.step == step.name && one.name == *name);
         let values = found.next().map(|one| one.values);
-        row.push(values.map_or_else(String::new, |values| values.count.to_string()));
+        row.push(count(values.map(|values| values.count)));
         row.extend(times(&values.unwrap_or_default()).map(number));
     }
     row

@@ -31,6 +31,9 @@ pub struct TagAnalysis {
 pub struct TransactionAnalysis {
     /// Its name; `session` is the whole session.
     pub name: String,
+    /// Those of which the plan sends a request; without answers that decide, exactly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub predicted: Option<u64>,
     /// Those whose requests all met their `expect`.
     pub completed: u64,
     /// Those in which a request failed or took longer than the load's time limit, and sessions that were turned away.
