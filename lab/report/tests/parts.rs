@@ -1,7 +1,8 @@
 //! Figures of parts of a run: the steps that a tag has, and the numbers that answers tell.
 
 use crate::support::{Made, STUDY, Shape, WORKLOAD};
-use lab_analysis::model::QueueSummary;
+use lab_analysis::Analysis;
+use lab_analysis::model::{QueueAnalysis, QueueSummary, Times};
 use lab_report::write::{html, json, steps_csv, terminal, transactions_csv};
 
 /// Steps with tags, and thresholds on them.
@@ -71,10 +72,9 @@ fn named_transactions_have_a_file_of_their_own() {
     assert_eq!(none.lines().count(), 1, "{none}");
 }
 
-#[test]
-fn queues_and_pools_have_a_table() {
+/// A run whose users shared a queue and a pool.
+pub(crate) fn queued() -> Analysis {
     let mut analysis = Made::default().analysis();
-    assert!(!terminal(&analysis, 80).contains("Queues"));
     let queue = QueueSummary {
         name: "orders".to_owned(),
         puts: 4_321,
@@ -89,6 +89,24 @@ fn queues_and_pools_have_a_table() {
         ..QueueSummary::default()
     };
     analysis.cells[0].queues = vec![queue, pool];
+    analysis.trials[0].queues = vec![QueueAnalysis {
+        name: "desks".to_owned(),
+        is_pool: true,
+        puts: 0,
+        takes: 77,
+        dropped: 0,
+        missed: 0,
+        length: 0,
+        longest: 0,
+        queue_wait_ms: Times::default(),
+    }];
+    analysis
+}
+
+#[test]
+fn queues_and_pools_have_a_table() {
+    assert!(!terminal(&Made::default().analysis(), 80).contains("Queues"));
+    let analysis = queued();
     let text = terminal(&analysis, 80);
     let (_, section) = text.split_once("Queues\n").expect("a section");
     for part in ["orders", "4,321", "4,310", "11", "desks (pool)", "77", "–"] {

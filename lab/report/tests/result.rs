@@ -142,7 +142,11 @@ fn examples() -> Vec<Analysis> {
     .map(Made::analysis)
     .collect();
     examples.extend(search::made().iter().map(Made::analysis));
-    examples.extend([transfer::analysis(true), line::variants(0.8)]);
+    examples.extend([
+        transfer::analysis(true),
+        line::variants(0.8),
+        parts::queued(),
+    ]);
     examples
 }
 
