@@ -56,6 +56,7 @@ fn answer(method: &str, path: &str) -> Answer {
             "",
             "{\"total\":9.5,\"discount\":null,\"currency\":\"EUR\"}",
         ),
+        ("GET", "/rooms/7/next") => (200, JSON, "", "{\"sent_us\":1}"),
         ("POST", "/graphql") => (200, JSON, "", "{\"data\":{\"me\":{\"name\":\"ada\"}}}"),
         ("POST", "/events" | "/photos" | "/v1/sessions") => (201, JSON, "", "{\"token\":\"t\"}"),
         ("POST", "/reports" | "/jobs") => (202, JSON, "Location: /jobs/7\r\n", "{\"id\":7}"),

@@ -1,0 +1,103 @@
+//! How long a message takes from one user to another, which no single request tells.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
+
+use plimsoll_tests::web::{self, Received, plimsoll};
+use serde_json::Value;
+
+const WORKLOAD: &str = r#"
+workload: chat
+session:
+  steps:
+    - step: Send
+      wait: 20ms
+      when: index % 2 == 0
+      request: POST /room
+      json: { text: "from {{ index }}", sent_us: "{{ now_us() }}" }
+    - step: Receive
+      when: index % 2 == 1
+      request: GET /next
+      capture: { sent_us: $.sent_us }
+      measure: { delivery: { from: "{{ (now_us() - sent_us | int) / 1000 }}", unit: ms } }
+"#;
+
+/// How long the server keeps a message back, ms.
+const KEPT_MS: u64 = 40;
+
+/// The messages of a room that nobody has received.
+#[derive(Default)]
+struct Room {
+    messages: Mutex<VecDeque<String>>,
+    changed: Condvar,
+}
+
+impl Room {
+    fn put(&self, message: String) {
+        let mut messages = self.messages.lock().expect("no panic");
+        messages.push_back(message);
+        self.changed.notify_one();
+    }
+
+    /// The next message, once there is one.
+    fn next(&self) -> Option<String> {
+        let messages = self.messages.lock().expect("no panic");
+        let longest = Duration::from_secs(20);
+        let waited = self
+            .changed
+            .wait_timeout_while(messages, longest, |all| all.is_empty());
+        waited.expect("no panic").0.pop_front()
+    }
+}
+
+fn answer(request: &Received, room: &Room) -> (String, String) {
+    let json = "200 OK\r\nContent-Type: application/json";
+    if request.method() == "POST" {
+        room.put(String::from_utf8_lossy(&request.body).into_owned());
+        return ("204 No Content".to_owned(), String::new());
+    }
+    let Some(message) = room.next() else {
+        return ("504 Silence".to_owned(), String::new());
+    };
+    // Nothing ends this wait but its time.
+    let (held, kept) = (Mutex::new(()), Duration::from_millis(KEPT_MS));
+    let held = held.lock().expect("no panic");
+    let _ = Condvar::new().wait_timeout_while(held, kept, |()| true);
+    (json.to_owned(), message)
+}
+
+#[test]
+fn the_time_of_a_message_between_two_users_is_measured() {
+    let room = Room::default();
+    let port = web::serve(move |request| answer(request, &room));
+    let folder = tempfile::tempdir().expect("a folder");
+    let study = format!(
+        "study: chat\ntitle: A message\nworkload: chat\nrepeats: 0\n\
+         system: {{ attach: {{ url: \"http://127.0.0.1:{port}\" }} }}\nload: {{ users: 4, hold: 2s }}\n"
+    );
+    let write = |file: &str, text: &str| fs::write(folder.path().join(file), text);
+    write("chat.workload.yaml", WORKLOAD).expect("written");
+    write("chat.study.yaml", &study).expect("written");
+    let run = |arguments: &[&str]| plimsoll(folder.path(), arguments, &[]);
+
+    let ran = run(&["run", "chat.study.yaml", "--out", "run"]);
+    let (json, told) = run(&["report", "run", "--format", "json"]);
+    let result: Value = serde_json::from_str(&json).unwrap_or_else(|_| panic!("{ran:?} {told}"));
+    let trial = &result["trials"][0];
+    assert_eq!(trial["errors"], 0, "{}", trial["error_examples"]);
+    let measures = trial["measures"].as_array().expect("measures");
+    let [delivery] = measures.as_slice() else {
+        panic!("{measures:?}")
+    };
+    assert_eq!(delivery["unit"], "ms", "{delivery}");
+    let values = &delivery["values"];
+    assert!(
+        values["count"].as_u64().is_some_and(|count| count > 10),
+        "{delivery}"
+    );
+    // A receiver waits for messages that nobody has sent yet: what is measured begins when one is.
+    let mean = values["mean"].as_f64().expect("a mean");
+    assert!(mean >= KEPT_MS as f64, "{delivery}");
+}
