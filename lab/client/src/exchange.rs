@@ -343,10 +343,7 @@ impl Details {
     ) -> FailedRequest {
         let left = self.0.get();
         self.0.set(left.saturating_sub(1));
-        let detail: Box<str> = match left {
-            0 => Box::default(),
-            _ => detail().into(),
-        };
+        let detail = if left == 0 { String::new() } else { detail() };
         FailedRequest::new(class, detail)
     }
 }

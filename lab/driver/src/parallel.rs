@@ -142,14 +142,10 @@ impl<C: Client> Shared<C> {
             captured[over.number] = over.went.well.then_some(scope);
         }
         drop(under_way);
-        if sum.failure.is_some() && !life.state.leaves() {
-            life.state.breaks_off |= self.script.session[index].ends_session;
-            let planned = ready.iter().filter(|one| all[one.number].1.is_none());
-            self.not_reached(life, index, planned.count() as u32);
-        }
         self.beside.wait(life.user.place, VecDeque::new());
         self.keep_captured(life, parallel, &all, captured);
-        self.sum_up(life, &sum, due);
+        let planned = ready.iter().filter(|one| all[one.number].1.is_none());
+        self.sum_up(life, &sum, due, (index, planned.count()));
         sum.went
     }
 
@@ -270,7 +266,11 @@ impl<C: Client> Shared<C> {
     }
 
     /// Goes on as after one request that is over when all of these are.
-    fn sum_up(&self, life: &mut Life<C>, sum: &Sum, due: Due) {
+    fn sum_up(&self, life: &mut Life<C>, sum: &Sum, due: Due, (index, unsent): (usize, usize)) {
+        if sum.failure.is_some() && !life.state.leaves() {
+            life.state.breaks_off |= self.script.session[index].ends_session;
+            self.not_reached(life, index, unsent as u32);
+        }
         let ended = Ended {
             at: sum.went.sent.then_some(sum.at),
             well: sum.failure.is_none() && !sum.skips,

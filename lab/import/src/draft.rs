@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use crate::text::Text;
-use crate::yaml::{comment, short_name, text as scalar};
+use lab_units::yaml::{comment, short_name, text as scalar};
 
 /// A workload.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::yaml::{comment, literal, short_name, text};
+use lab_units::yaml::{comment, literal, short_name, text};
 
 /// What the files are about.
 #[derive(Debug, Clone, PartialEq, Eq)]

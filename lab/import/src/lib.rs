@@ -12,14 +12,13 @@ pub mod first;
 pub mod har;
 pub mod log;
 mod multipart;
-mod names;
 pub mod openapi;
 pub mod quick;
 mod secret;
 mod text;
-pub mod yaml;
 
 pub use error::ImportError;
+pub use lab_units::yaml;
 
 /// A workload made of something else.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::yaml::{comment, literal, short_name, text};
+use lab_units::yaml::{comment, literal, short_name, text};
 
 /// A study of one server that runs already.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,6 @@
 //! Values that must not stand in a file: those under names of secrets.
 
-use crate::names::word;
+use lab_units::names::word;
 
 /// Shorter values are found in words that have nothing to do with them.
 const LOOKED_FOR: usize = 6;

@@ -1,6 +1,6 @@
 //! Texts of a draft: what stands as it is, and what a run fills in.
 
-use crate::yaml;
+use lab_units::yaml;
 
 /// Stands in no text that is sent.
 pub(crate) const HOLE: &str = "\u{0}";

@@ -1,16 +1,19 @@
 //! The small languages of single values in files that people write: durations, sizes, rates, waits, addresses, settings of
-//! machines; what is wrong in a text or a file, and where; the nearest of some names. Pure.
+//! machines; what is wrong in a text or a file, and where; the nearest of some names; names and texts of files that are
+//! written. Pure.
 
 mod addresses;
 pub mod agents;
 pub mod error;
 pub mod machine;
+pub mod names;
 pub mod nearest;
 pub mod servers;
 pub mod source;
 pub mod text_error;
 pub mod units;
 mod url;
+pub mod yaml;
 
 pub use addresses::AddressRange;
 pub use agents::{Agents, Which};

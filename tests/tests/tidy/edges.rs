@@ -321,7 +321,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("lab-counts", &["lab-stats"]),
     ("lab-dialogues", &["lab-client", "lab-workload"]),
     ("lab-host", &["lab-archive", "lab-monitor", "lab-study"]),
-    ("lab-import", &["lab-workload"]),
+    ("lab-import", &["lab-units", "lab-workload"]),
     (
         "lab-driver",
         &[

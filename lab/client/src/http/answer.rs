@@ -362,8 +362,7 @@ fn retry_after(value: &[u8]) -> Option<u32> {
     if text.bytes().all(|b| b.is_ascii_digit()) {
         return text.parse().ok();
     }
-    let later = date(text)?.saturating_sub(clock::unix_seconds());
-    Some(u32::try_from(later).unwrap_or(0))
+    u32::try_from(date(text)?.saturating_sub(clock::unix_seconds())).ok()
 }
 
 /// The address of a `Location`. Bytes that are no UTF-8 are percent-encoded, as browsers do.

@@ -10,9 +10,9 @@ use super::coding::base64;
 use super::read::{Pair, Recorded};
 use super::trace::Sets;
 use crate::draft::{Body, Json, Request, Step, Wait};
-use crate::names::Names;
 use crate::secret::Secrets;
 use crate::text::{HOLE, Text};
+use lab_units::names::Names;
 
 /// A pause of a person, and no browser's.
 const PAUSE_MS: f64 = 400.0;

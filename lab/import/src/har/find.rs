@@ -11,7 +11,7 @@ use serde_json::{Number, Value};
 
 use super::atoms::{Atom, Position};
 use super::read::Recorded;
-use crate::names::word;
+use lab_units::names::word;
 
 /// Deepest JSON that is looked through.
 const DEPTH: usize = 32;

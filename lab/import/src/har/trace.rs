@@ -9,8 +9,8 @@ use super::find::{Source, find};
 use super::noise::is_part_of_page;
 use super::read::Recorded;
 use crate::draft::Request;
-use crate::names::Names;
 use crate::text::Text;
+use lab_units::names::Names;
 
 /// Most values that are captured; a workload has room for more variables than that.
 const MOST: usize = 60;

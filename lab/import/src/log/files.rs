@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::options::LogOptions;
 use super::sessions::Found;
 use super::tally::{Outcome, Tally};
-use crate::yaml::{comment, text};
+use lab_units::yaml::{comment, text};
 
 /// Most connections of sessions. More of them share so many.
 const MAX_CONNECTIONS: u64 = 10_000;

@@ -9,9 +9,9 @@ use super::refs::{Server, Spec};
 use super::sample::{MADE_BYTES, Sampler, UUID};
 use super::style;
 use crate::draft::Request;
-use crate::names::{Names, word};
 use crate::secret::Secrets;
 use crate::text::Text;
+use lab_units::names::{Names, word};
 
 /// Makes requests, each with what those before it left behind.
 pub(super) struct Maker<'m, 'v> {

@@ -16,10 +16,10 @@ mod xml;
 
 use crate::draft::{Draft, Step, Wait};
 use crate::error::{ImportError, otherwise};
-use crate::names::Names;
 use crate::secret::Secrets;
 use crate::{Imported, draft};
 pub use documents::{Files, NoFiles};
+use lab_units::names::Names;
 pub use parse::MAX_BYTES;
 
 use documents::Documents;

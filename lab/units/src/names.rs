@@ -56,11 +56,11 @@ const LONGEST_STEP: usize = 60;
 
 /// Names given out so far.
 #[derive(Debug, Default)]
-pub(crate) struct Names(HashSet<String>);
+pub struct Names(HashSet<String>);
 
 impl Names {
     /// A word like `wish`, that no other variable has.
-    pub(crate) fn variable(&mut self, wish: &str) -> String {
+    pub fn variable(&mut self, wish: &str) -> String {
         let mut name = word(wish);
         if name.is_empty() || TAKEN.contains(&name.as_str()) {
             name = format!("{name}_value").trim_start_matches('_').to_owned();
@@ -69,7 +69,7 @@ impl Names {
     }
 
     /// A text like `wish`, that no other step has.
-    pub(crate) fn step(&mut self, wish: &str) -> String {
+    pub fn step(&mut self, wish: &str) -> String {
         let name: String = wish.chars().take(LONGEST_STEP).collect();
         self.unique(name, |name, n| format!("{name} ({n})"))
     }
@@ -86,7 +86,8 @@ impl Names {
 }
 
 /// Lower-case letters, digits, and underscores; `userId` is `user_id`.
-pub(crate) fn word(text: &str) -> String {
+#[must_use]
+pub fn word(text: &str) -> String {
     let mut out = String::new();
     let mut was_lower = false;
     for c in text.chars() {
