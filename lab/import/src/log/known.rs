@@ -24,10 +24,8 @@ impl<V: Clone> Known<V> {
             return known.clone();
         }
         let found = find();
-        if text.len() <= MAX_TEXT {
-            if self.0.len() >= MAX_KNOWN {
-                self.0.clear();
-            }
+        // Where most texts come once, making room for each would cost more than it saves.
+        if text.len() <= MAX_TEXT && self.0.len() < MAX_KNOWN {
             self.0.insert(text.into(), found.clone());
         }
         found

@@ -14,7 +14,7 @@ const MAX_REQUESTS: u32 = 200;
 /// Longest paths of a session, together.
 const MAX_PATHS: usize = 32 << 10;
 /// Bytes of sessions under way. Beyond it, those end that had no request for longest.
-const MAX_OPEN: usize = 16 << 20;
+const MAX_OPEN: usize = 8 << 20;
 /// What a session under way takes besides its texts.
 const OPEN_BYTES: usize = 300;
 /// Bytes of rows that are written together.
