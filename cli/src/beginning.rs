@@ -73,7 +73,7 @@ Examples:
   plimsoll import log access.log --format '$remote_addr [$time_local] \"$request\" $status $request_time'
   plimsoll import log access.log --format '%h %l %u %t \\\"%r\\\" %>s %D'
   plimsoll import log app.jsonl --fields time=at,path=req.url,method=req.method
-  zcat E2EXAMPLE.2026-11-30-*.gz | plimsoll import log - --host shop.example
+  zcat E2EXAMPLE.*.gz | LC_ALL=C sort | plimsoll import log - --host shop.example
   plimsoll import log haproxy.log --sessions --exact-status
 
 Writes NAME.jsonl, NAME.workload.yaml, and NAME.study.yaml, by which a run sends

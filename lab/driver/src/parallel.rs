@@ -144,8 +144,9 @@ impl<C: Client> Shared<C> {
         drop(under_way);
         self.beside.wait(life.user.place, VecDeque::new());
         self.keep_captured(life, parallel, &all, captured);
-        let planned = ready.iter().filter(|one| all[one.number].1.is_none());
-        self.sum_up(life, &sum, due, (index, planned.count()));
+        let unsent = ready.iter().filter(|one| all[one.number].1.is_none());
+        let unsent = unsent.map(|one| step_of(one.number)).collect();
+        self.sum_up(life, &sum, due, (index, unsent));
         sum.went
     }
 
@@ -266,10 +267,17 @@ impl<C: Client> Shared<C> {
     }
 
     /// Goes on as after one request that is over when all of these are.
-    fn sum_up(&self, life: &mut Life<C>, sum: &Sum, due: Due, (index, unsent): (usize, usize)) {
+    fn sum_up(
+        &self,
+        life: &mut Life<C>,
+        sum: &Sum,
+        due: Due,
+        (index, unsent): (usize, Vec<usize>),
+    ) {
         if sum.failure.is_some() && !life.state.leaves() {
             life.state.breaks_off |= self.script.session[index].ends_session;
-            self.not_reached(life, index, unsent as u32);
+            let unsent = unsent.into_iter();
+            unsent.for_each(|step| self.not_reached(life, step, 1));
         }
         let ended = Ended {
             at: sum.went.sent.then_some(sum.at),

@@ -268,6 +268,11 @@ impl Queue {
         let state = &mut *self.state.borrow_mut();
         self.receive(state);
         self.pass_on(state);
+        // What it was called for may be gone: somebody who came by took it.
+        if !state.waiters.is_empty() {
+            fence(Ordering::SeqCst);
+            self.call(|side| side.keeps.load(Ordering::SeqCst));
+        }
     }
 
     fn receive(&self, state: &mut State) {

@@ -51,8 +51,8 @@ pub(crate) struct ScriptStep {
     pub(crate) retry: Option<Retry>,
     /// The session ends once a request of it has failed.
     pub(crate) ends_session: bool,
-    /// Requests that a round surely makes.
-    pub(crate) surely: u32,
+    /// What a round surely makes: as which step from this one on, and how many requests.
+    pub(crate) surely: Box<[(usize, u32)]>,
     pub(crate) measures: Vec<Measure>,
 }
 
@@ -119,6 +119,7 @@ fn brackets(session: &Session) -> Vec<Bracket> {
 
 fn script_step(step: &Step, next: &mut RequestId) -> ScriptStep {
     let first = *next;
+    let surely = step.sends().into_iter();
     *next += step.requests.len() as RequestId;
     ScriptStep {
         wait: step.wait,
@@ -131,7 +132,7 @@ fn script_step(step: &Step, next: &mut RequestId) -> ScriptStep {
         control: step.control.clone(),
         retry: step.retry,
         ends_session: step.ends_session,
-        surely: step.sends().iter().map(|one| one.surely).sum(),
+        surely: surely.map(|one| (one.counts_as, one.surely)).collect(),
         measures: step.measures.clone(),
     }
 }
@@ -161,12 +162,16 @@ impl ScriptParallel {
     /// Of a step whose first request this is.
     pub(crate) fn of(step: &Step, first: RequestId) -> Option<Box<Self>> {
         let parallel: &Parallel = step.parallel.as_deref()?;
+        let is_measured = |place: usize| {
+            let mut measures = step.measures.iter();
+            measures.any(|one| one.request == place && one.value.is_some())
+        };
         let requests = step.requests.iter().enumerate().skip(parallel.first);
         let parts = requests.map(|(place, request)| Part {
             request: first + place as RequestId,
             counts_as: parallel.counts_as(place),
             captures: request.captures.iter().map(|one| one.slot).collect(),
-            reads_later: request.reads_later(),
+            reads_later: request.reads_later() || is_measured(place),
         });
         Some(Box::new(Self {
             first: first + parallel.first as RequestId,
@@ -177,11 +182,15 @@ impl ScriptParallel {
         }))
     }
 
+    /// Those that are sent once.
+    pub(crate) fn once(&self) -> &[Part] {
+        &self.parts[..self.parts.len() - usize::from(self.each.is_some())]
+    }
+
     /// The requests in order, each with the entry of the list that it is for.
     pub(crate) fn all(&self, scope: &UserScope) -> Vec<(&Part, Option<usize>)> {
         let each = self.each.as_ref();
-        let once = self.parts.len() - usize::from(each.is_some());
-        let mut all: Vec<_> = self.parts[..once].iter().map(|part| (part, None)).collect();
+        let mut all: Vec<_> = self.once().iter().map(|part| (part, None)).collect();
         if let (Some(each), Some(part)) = (each, self.parts.last()) {
             let entries = scope.count(each.list).min(each.at_most as usize);
             all.extend((0..entries).map(|entry| (part, Some(entry))));

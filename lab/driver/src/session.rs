@@ -189,7 +189,7 @@ impl<C: Client> Shared<C> {
         let control = step.control.as_deref();
         let begins = |life: &mut Life<C>| control.is_none_or(|one| self.begins(life, index, one));
         if life.state.breaks_off || !begins(life) {
-            self.leave_out(life, place, control.is_none_or(|one| one.when.is_none()));
+            self.leave_out(life, place, true);
             return None;
         }
         Some(control.map_or(step.repeat, |control| control.most_rounds(step.repeat)))
@@ -202,7 +202,7 @@ impl<C: Client> Shared<C> {
             let step = &self.script.session[index];
             let left = step.planned_rounds.saturating_sub(round);
             life.user.timing.pass_over(left);
-            self.not_reached(life, index, left * step.surely);
+            self.rounds_not_reached(life, index, left);
         }
         if life.state.breaks_off
             || life.state.leaves()
@@ -261,8 +261,10 @@ impl<C: Client> Shared<C> {
             }
             if ended.class.is_some() && !life.state.leaves() {
                 life.state.breaks_off |= step.ends_session;
-                let made = request + 1 - step.requests.start;
-                self.not_reached(life, index, step.surely.saturating_sub(made));
+                self.not_reached(life, index, last - request - 1);
+                for part in step.parallel.iter().flat_map(|parallel| parallel.once()) {
+                    self.not_reached(life, index + part.counts_as, 1);
+                }
             }
             if !ended.well || life.state.leaves() {
                 self.forget_rest(step, request, &mut life.user.scope);
@@ -415,10 +417,18 @@ impl<C: Client> Shared<C> {
         if place.planned {
             life.user.timing.pass_over(step.planned_rounds);
         }
-        if place.planned && is_sure && life.state.breaks_off {
-            self.not_reached(life, place.index(), step.planned_rounds * step.surely);
+        let is_sure = is_sure && step.control.iter().all(|control| control.when.is_none());
+        if place.planned && is_sure && life.state.breaks_off && !self.takes(place.index()) {
+            self.rounds_not_reached(life, place.index(), step.planned_rounds);
         }
         self.client.left_out(step.requests.start);
+    }
+
+    /// So many planned rounds of a step are not begun since a request before them has failed.
+    fn rounds_not_reached(&self, life: &Life<C>, index: usize, rounds: u32) {
+        for (counts_as, requests) in &self.script.session[index].surely {
+            self.not_reached(life, index + counts_as, rounds * requests);
+        }
     }
 
     /// So many planned requests of a step are not made since one before them has failed.

@@ -49,7 +49,7 @@ impl<C: Client> Shared<C> {
     ) -> Option<Due> {
         let now = self.clock.nanos();
         let state = &mut life.state;
-        (state.at, state.moved) = (state.at.max(now), true);
+        (state.at, state.moved) = (state.at.max(now), state.moved || now - began >= 1_000_000);
         self.transactions.goes_on(life.user.place, now);
         let mut recorder = self.recorder.borrow_mut();
         let Some(entry) = entry else {
@@ -85,7 +85,12 @@ impl<C: Client> Shared<C> {
                 let kept = queue.put(entry.into());
                 self.recorder.borrow_mut().put(now, step, kept);
             }
-            Err(error) => self.not_put(life, (now, step), &error),
+            // There is nothing to put in.
+            Err(RenderError::EmptyList { .. }) => {}
+            Err(error) => {
+                life.state.breaks_off |= self.script.session[step - self.first_step].ends_session;
+                self.not_put(life, (now, step), &error);
+            }
         }
     }
 

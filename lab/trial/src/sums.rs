@@ -94,9 +94,10 @@ impl StepSum {
         self.counts.turned_away += sessions;
     }
 
-    /// Requests of the plan that ended in whatever way, and steps skipped: what the users got to.
+    /// Requests of the plan that ended in whatever way, steps skipped, and requests that failures before them cost: what
+    /// the plan had for the users.
     pub(crate) fn attempts(&self) -> u64 {
-        self.sent() + self.skipped
+        self.sent() + self.skipped + self.not_reached
     }
 
     /// Requests of the plan that ended in whatever way: the load that the server had, but for redirects

@@ -112,6 +112,7 @@ impl Retry {
         let grown = drawn.as_secs_f64() * self.multiplier.powi(exponent);
         let most = self.max_wait.unwrap_or(LONGEST_WAIT);
         let grown = match grown < most.as_secs_f64() {
+            _ if drawn.is_zero() => Duration::ZERO,
             true => Duration::from_secs_f64(grown),
             false => most,
         };

@@ -346,7 +346,10 @@ impl Workload {
                 unseeded.hold(take.slot);
                 found = true;
             }
-            let looked = steps(std::slice::from_ref(step), &mut |template: &Template| {
+            // What is measured is sent to nobody.
+            let mut sent = step.clone();
+            sent.measures.clear();
+            let looked = steps(std::slice::from_ref(&sent), &mut |template: &Template| {
                 found |= template.is_unseeded(&mut unseeded);
                 Ok::<(), std::convert::Infallible>(())
             });

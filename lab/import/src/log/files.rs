@@ -11,6 +11,8 @@ use lab_units::yaml::{comment, text};
 const MAX_CONNECTIONS: u64 = 10_000;
 /// Most sessions that a study lets be under way.
 const MAX_SESSIONS: u64 = 1_000_000;
+/// The longest time that a study's `to` says: 30 days.
+const LONGEST_S: u64 = 30 * 86_400;
 
 /// What columns the rows have.
 #[derive(Debug, Clone, Copy, Default)]
@@ -139,10 +141,19 @@ pub(super) fn study(options: &LogOptions, tally: &Tally, sessions: Option<&Found
     let _ = writeln!(out, "workload: ./{name}.workload.yaml");
     out.push_str("system:\n  attach:                           # a server that runs already\n");
     let _ = writeln!(out, "    url: {}", text(url));
-    out.push_str(
-        "load:\n  # As recorded. `scale: 2` replays twice as fast; `from: 10m` and `to: 20m` take a part.\n  \
-         timeline: { column: time_us, unit: us }\n",
-    );
+    match sessions {
+        None => out.push_str(
+            "load:\n  # As recorded. `scale: 2` replays twice as fast; `from: 10m` and `to: 20m` take a part.\n  \
+             timeline: { column: time_us, unit: us }\n",
+        ),
+        Some(found) => {
+            out.push_str(
+                "load:\n  # Until the last session ends. `scale: 2` begins sessions twice as often; their waits stay.\n",
+            );
+            let to = found.span_s.min(LONGEST_S);
+            let _ = writeln!(out, "  timeline: {{ column: time_us, unit: us, to: {to}s }}");
+        }
+    }
     // A slower server has more sessions under way.
     let at_once = sessions.map(|found| found.at_once * 2);
     match at_once {

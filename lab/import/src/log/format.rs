@@ -279,8 +279,12 @@ fn take<'l>(field: Field, value: &'l [u8], entry: &mut Entry<'l>) -> Result<(), 
         Field::Ignored | Field::Path | Field::Query => {}
         Field::Client => entry.client = text(),
         Field::Peer => {
-            let port = value.iter().rposition(|b| *b == b':');
-            entry.client = Cow::Borrowed(&value[..port.unwrap_or(value.len())]);
+            let colon = value.iter().rposition(|b| *b == b':').ok_or(Skip::Format)?;
+            let is_number = number(&value[colon + 1..]).is_some();
+            if !is_number || value.contains(&b' ') {
+                return Err(Skip::Format);
+            }
+            entry.client = Cow::Borrowed(&value[..colon]);
         }
         Field::Local => entry.moment = moment(Moment::local(value))?,
         Field::Iso => entry.moment = moment(Moment::iso(value))?,

@@ -71,8 +71,10 @@ impl<'r> Visit<'r> {
 #[derive(Debug)]
 struct Open {
     begin_us: i64,
-    /// When its last request ended.
+    /// When all of its requests so far had ended,
     end_us: i64,
+    /// and the last one of them.
+    last_end_us: i64,
     requests: u32,
     pauses: String,
     kinds: String,
@@ -150,6 +152,7 @@ impl<'s> Sessions<'s> {
             Open {
                 begin_us: visit.us,
                 end_us: visit.us,
+                last_end_us: visit.us,
                 requests: 0,
                 pauses: String::new(),
                 kinds: String::new(),
@@ -162,7 +165,8 @@ impl<'s> Sessions<'s> {
                 list.push(' ');
             }
         }
-        let pause_us = (visit.us - open.end_us).max(0);
+        // What runs beside others, such as a download, holds up none of them.
+        let pause_us = (visit.us - open.last_end_us).max(0);
         let (seconds, rest) = (pause_us / 1_000_000, pause_us % 1_000_000);
         let _ = match rest {
             0 => write!(open.pauses, "{seconds}"),
@@ -171,7 +175,8 @@ impl<'s> Sessions<'s> {
         open.kinds.push_str(visit.kind);
         open.paths.push_str(visit.path);
         open.requests += 1;
-        open.end_us = open.end_us.max(visit.us + visit.took_us);
+        open.last_end_us = visit.us + visit.took_us;
+        open.end_us = open.end_us.max(open.last_end_us);
         self.open_bytes += open.bytes() - before;
         if self.open_bytes > MAX_OPEN {
             self.make_room()?;
@@ -253,10 +258,21 @@ impl<'s> Sessions<'s> {
             seconds: lengths.clone().sum(),
             longest_s: lengths.fold(0.0, f64::max),
             at_once: at_once(&self.places),
+            span_s: span_s(&self.places),
             cut: self.cut,
             crowded: self.crowded,
         })
     }
+}
+
+/// From the beginning of the first session to the end of the last one, in whole seconds.
+fn span_s(places: &[Place]) -> u64 {
+    let begin_us = places.first().map_or(0, |first| first.begin_us);
+    let ends = places.iter().map(|place| {
+        let before = u64::try_from(place.begin_us - begin_us).unwrap_or_default();
+        before.div_ceil(1_000_000) + u64::from(place.length_s) + 1
+    });
+    ends.max().unwrap_or_default()
 }
 
 /// Most sessions at a time.
@@ -286,6 +302,8 @@ pub(super) struct Found {
     seconds: f64,
     longest_s: f64,
     pub(super) at_once: u64,
+    /// From the beginning of the first to the end of the last, s.
+    pub(super) span_s: u64,
     cut: u64,
     crowded: u64,
 }

@@ -86,8 +86,8 @@ impl Outcome {
             // A 304 answers a condition that is not sent again.
             Self::Redirect => "[2xx, 3xx]".into(),
             Self::Refused => "4xx".into(),
-            // Nor is the range sent again that a 206 answers.
-            Self::Status(status @ (206 | 304)) => format!("[200, {status}]").into(),
+            // Nor is the range sent again that a 206 or 416 answers, nor the condition of a 412.
+            Self::Status(status @ (206 | 304 | 412 | 416)) => format!("[200, {status}]").into(),
             Self::Status(status) => status.to_string().into(),
             // A failure that the log has is none that the server may have again.
             Self::Other => "[2xx, 3xx, 4xx]".into(),

@@ -88,6 +88,16 @@ fn a_usual_log_is_a_study_that_can_be_planned() {
 
 /// All formats have the same two requests.
 #[test]
+fn a_log_of_nginx_behind_proxies_is_not_taken_for_one_of_haproxy() {
+    let line = "9.9.9.9 - - [10/Oct/2026:13:55:36 +0000] \"GET /a/b HTTP/1.1\" 200 512 \"https://shop.example/x\" \
+                \"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36\" \
+                \"203.0.113.7, 10.0.0.1\"\n";
+    let rows = rows(line, &options());
+    assert_eq!(rows.len(), 1);
+    assert_eq!(rows[0]["path"], "/a/b");
+}
+
+#[test]
 fn all_formats_give_the_same_rows() {
     let row = |us: i64, path: &str| (us, path.to_owned(), "GET 2xx".to_owned());
     let expected = vec![
@@ -359,6 +369,12 @@ fn sessions_are_a_study_that_can_be_planned() {
     let loaded = load_study("shop.study.yaml", &Three(imported, rows), &[]).unwrap();
     let plan = plan(&loaded.study, &PlanOptions::default()).unwrap();
     assert_eq!(plan.trials.len(), 1);
+    // The last request is due 3 s after the first, when no session begins any more.
+    assert!(
+        plan.trials[0].load.hold_ms >= 3_000,
+        "{:?}",
+        plan.trials[0].load
+    );
 }
 
 #[test]

@@ -109,9 +109,18 @@ impl Fields {
         if entry.host.is_empty() {
             entry.host = domain.into();
         }
+        // IIS writes a path decoded, and a space in it as `+`.
+        let stem = match stem.contains(&b'+') && !is_tabbed {
+            true => Cow::Owned(
+                String::from_utf8_lossy(stem)
+                    .replace('+', "%20")
+                    .into_bytes(),
+            ),
+            false => Cow::Borrowed(stem),
+        };
         entry.target = match query {
-            b"" => stem.into(),
-            query => Cow::Owned([stem, b"?", query].concat()),
+            b"" => stem.clone(),
+            query => Cow::Owned([&*stem, b"?", query].concat()),
         };
         if entry.method.is_empty() || stem.is_empty() {
             return Err(Skip::Request);

@@ -13,7 +13,8 @@ pub(super) fn queues(analysis: &Analysis) -> Option<Section> {
     let lead = "What steps put into queues and took out of them, in the whole trials, and rows of pools that sessions had to \
                 themselves. Dropped are entries for which a queue was full; skipped are steps for which nothing came in \
                 time. Waits for what was taken are in ms, zeros included: they are neither think times nor response times. \
-                Queues are of each generator, and lengths those of all generators together.";
+                Queues are of each generator, and lengths those of all generators together, in the trial with the longest; other \
+                counts are sums over the trials.";
     by_cell("Queues", lead, &cells, table)
 }
 

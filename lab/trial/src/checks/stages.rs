@@ -290,8 +290,7 @@ fn below(
     let counts = &stretch.counts;
     let seconds = (to - from) * stretch.length_s();
     let (sent_per_s, range) = (as_f64(counts.sent()) / seconds, stretch.range_per_s);
-    let accounted_for = as_f64(counts.sent() + counts.not_reached()) / seconds;
-    let part = part(accounted_for, planned / seconds, range);
+    let part = part(sent_per_s, planned / seconds, range);
     let evidence = format!(
         "furthest below its plan: {}, {} of {} requests per s offered ({})",
         stretch.name,
@@ -304,6 +303,7 @@ fn below(
     let load = Load {
         facts,
         part: part.min(1.0),
+        not_reached: as_f64(counts.not_reached()) / planned,
         skipped: as_f64(counts.skipped()) / planned,
         tolerance: Tolerance::of(facts, limit, by_chance),
         under_way: 0.0,
