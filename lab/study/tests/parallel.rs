@@ -85,6 +85,7 @@ fn generators_get_what_the_file_says() {
 
 #[test]
 fn a_plan_counts_each_name_and_what_a_list_may_add() {
+    type Counts = Vec<(String, u64, Option<(f64, f64)>)>;
     let load = LoadSpec::of_users(3, 100_000, 1_000);
     let count =
         |text: &str| -> Prediction { predict(&workload(text), 1, 0, &load, 1 << 20).unwrap() };
@@ -92,7 +93,7 @@ fn a_plan_counts_each_name_and_what_a_list_may_add() {
     // Three users, ten sessions of 10 s each, and two rounds of the page in each of them.
     let counts: Vec<u64> = prediction.steps.iter().map(|step| step.requests).collect();
     assert_eq!(counts, [2 * 60, 60, 31 * 60, 30]);
-    let named = |prediction: &Prediction| -> Vec<(String, u64, Option<(f64, f64)>)> {
+    let named = |prediction: &Prediction| -> Counts {
         let named = prediction.named_transactions.iter();
         let range = |span: Span| (span.low, span.high);
         named

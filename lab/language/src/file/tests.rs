@@ -400,7 +400,9 @@ fn retry() -> impl Strategy<Value = RetryFile> {
 }
 
 /// What a step takes and puts in. Boxed, as all that much is made of.
-fn queued() -> BoxedStrategy<(Option<At<Table<At<Scalar>>>>, Option<At<Table<At<Scalar>>>>)> {
+type Keys = Option<At<Table<At<Scalar>>>>;
+
+fn queued() -> BoxedStrategy<(Keys, Keys)> {
     let one = || option::of(table(scalar()).prop_map(at)).boxed();
     (one(), one()).boxed()
 }

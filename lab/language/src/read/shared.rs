@@ -112,11 +112,11 @@ pub(super) fn read(
 
 /// A session has one row to itself.
 fn one_lease(table: &Table<At<SharedFile>>, compiler: &mut Compiler) -> Option<()> {
-    let leases = table.iter().filter_map(|(_, file)| {
+    let mut leases = table.iter().filter_map(|(_, file)| {
         let pool = file.value.pool.as_ref()?;
         pool.value.lease.as_ref()
     });
-    match leases.skip(1).next() {
+    match leases.nth(1) {
         None => Some(()),
         Some(second) => {
             let message = "a session has a row of one pool to itself";
