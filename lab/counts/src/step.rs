@@ -69,10 +69,10 @@ pub struct StepCounts {
     /// Entries taken from a queue.
     #[serde(skip_serializing_if = "is_zero")]
     pub takes: u64,
-    /// Those of `skipped` for which nothing came in time.
+    /// Those of `skipped` for which no entry of the queue came in time.
     #[serde(skip_serializing_if = "is_zero")]
     pub take_missed: u64,
-    /// Rows of a pool that sessions got which begin with this step.
+    /// Rows of a pool that sessions beginning with this step leased.
     #[serde(skip_serializing_if = "is_zero")]
     pub leases: u64,
     /// Requests that were planned and not made since one before them had failed: of the rest of a step, or of the rest
@@ -207,9 +207,9 @@ pub struct StepTimes {
     /// Of requests that listen for events, failed ones included: how long the first event took, from where the
     /// response time would count, and how long each further one took after the one before.
     pub events: [Hist; EVENTS],
-    /// How long users waited for what the step takes from a queue, those included that had not to wait.
+    /// How long users waited for the entries that the step takes, zero waits included.
     pub queue_wait: Hist,
-    /// How long users waited for a row of a pool before a session that begins with this step, likewise.
+    /// How long users waited for rows of a pool before sessions that begin with this step, zero waits included.
     pub lease_wait: Hist,
     /// Numbers that responses contain, in thousandths, in the order of the step's measures, up to the last one
     /// that has a value.

@@ -1,5 +1,5 @@
-//! Pools of rows that users share: each worker has every so-manieth row, and gives it to one user at a time or to one
-//! request after the other. It knows no steps and no time.
+//! Pools of rows that users share. The workers get the rows in turn; each worker lends a row to one user at a time, or gives
+//! its rows to requests in rotation. It knows no steps and no time.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -30,7 +30,7 @@ pub(crate) struct Rows {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Rows that were given back, the one that has been for longest first.
+    /// Returned rows, in the order of their return.
     free: VecDeque<u64>,
     waiters: Waiters<u64>,
 }
@@ -46,7 +46,7 @@ impl Rows {
         }
     }
 
-    /// The next row that nobody had; `None` where all were given out once.
+    /// The next row that was never given out; `None` once all were.
     fn fresh(&self) -> Option<u64> {
         let nth = self.begun.get();
         let row = Some(self.slice.number(nth)).filter(|row| *row < self.all)?;
@@ -62,10 +62,10 @@ impl Rows {
         })
     }
 
-    /// A row that nobody has.
+    /// A row that no session has.
     fn lease(&self) -> Option<u64> {
         let state = &mut *self.state.borrow_mut();
-        // Whoever waits already comes first.
+        // Users who already wait come first.
         if !state.waiters.is_empty() {
             return None;
         }
@@ -87,7 +87,7 @@ impl Rows {
     }
 }
 
-/// A user who waits for a row. Dropped, it waits no longer.
+/// The wait of a user for a row. Dropping it ends the wait.
 #[derive(Debug)]
 pub(crate) struct Leasing {
     rows: Rc<Rows>,
@@ -160,9 +160,9 @@ type Pool = (Rc<Rows>, Arc<Data>);
 /// The pools that users of a population have on a worker.
 #[derive(Debug)]
 pub(crate) struct Pools {
-    /// Of which each session has a row to itself.
+    /// The pool from which each session leases a row.
     leased: Option<Pool>,
-    /// Of which each request has the next row.
+    /// Pools from which each request gets the next row.
     rotated: Vec<Pool>,
     /// The row that each user has.
     held: Box<[Cell<u64>]>,
@@ -176,9 +176,9 @@ impl Pools {
         (row != NONE).then_some((data, row))
     }
 
-    /// The rows of which a session needs one, and what they are.
-    pub(crate) fn leased(&self) -> Option<&Data> {
-        self.leased.as_ref().map(|(_, data)| &**data)
+    /// Whether each session has a row to itself.
+    pub(crate) fn leases(&self) -> bool {
+        self.leased.is_some()
     }
 
     /// Those of which each request gets another row, with its number.
@@ -188,7 +188,7 @@ impl Pools {
             .map(|(rows, data)| (&**data, rows.next()))
     }
 
-    /// Gives a user a row that nobody else has; `None` where there is none.
+    /// Gives a user a row that no session has; `None` if all are leased.
     pub(crate) fn lease(&self, user: usize) -> Option<u64> {
         let (rows, _) = self.leased.as_ref()?;
         let row = rows.lease()?;
@@ -196,7 +196,7 @@ impl Pools {
         Some(row)
     }
 
-    /// Waits for a row. It has to be held then.
+    /// Waits for a row. The caller passes it to `hold`.
     pub(crate) fn wait(&self) -> Option<Leasing> {
         self.leased.as_ref().map(|(rows, _)| rows.wait())
     }
@@ -206,7 +206,7 @@ impl Pools {
         self.held[user].set(row);
     }
 
-    /// A user's session is over: somebody else may have its row.
+    /// Returns the row of a user whose session is over.
     pub(crate) fn release(&self, user: usize) {
         let Some((rows, _)) = &self.leased else {
             return;

@@ -1,8 +1,8 @@
 //! Queues between the users of a program: what one puts in, another takes out, whatever worker either is of.
 //!
 //! A worker keeps a few entries of each queue to itself, which costs no atomic operation. What exceeds them, and what users
-//! of another worker wait for, goes through one lock-free channel of the program. An entry that a worker was given comes
-//! out after those that the worker was given before. It knows no steps and no time.
+//! of another worker wait for, goes through one lock-free channel of the program. A worker's entries come
+//! out in the order in which the worker received them. It knows no steps and no time.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -45,7 +45,7 @@ struct Common {
     passed: AtomicUsize,
     sender: Sender<Entry>,
     receiver: Receiver<Entry>,
-    /// Users of all workers who wait.
+    /// How many users of all workers wait.
     hungry: AtomicUsize,
     workers: Box<[Side]>,
 }
@@ -71,13 +71,9 @@ impl Queues {
                 queues.push(Common::new(&one.name, at_most as usize, workers));
             }
         }
-        let calls = match queues.is_empty() {
-            true => 0,
-            false => workers,
-        };
         Self {
             queues: queues.into(),
-            calls: (0..calls).map(|_| Notify::new()).collect(),
+            calls: (0..workers).map(|_| Notify::new()).collect(),
         }
     }
 
@@ -139,7 +135,7 @@ impl WorkerQueues {
             .find(|queue| *queue.common().name == *name)
     }
 
-    /// Serves the worker's users who wait, and those of others; never returns. One task per worker.
+    /// Gives entries to users who wait, of this worker and of others. Never returns; each worker runs it once.
     pub(crate) async fn serve(&self) {
         let Some(first) = self.queues.first() else {
             return std::future::pending().await;
@@ -169,7 +165,7 @@ pub(crate) struct Queue {
 struct State {
     /// What it keeps, the oldest first.
     entries: VecDeque<Entry>,
-    /// Its users who wait, the one that waits for longest first. Where any do, it keeps nothing.
+    /// Its users who wait, the longest wait first. While users wait, the worker keeps no entry.
     waiters: Waiters<Entry>,
     /// Whether the channel may have entries that came after those that it keeps: further ones come after them.
     passes: bool,
@@ -217,7 +213,7 @@ impl Queue {
             }
             return Some(entry);
         }
-        // Whoever waits already comes first.
+        // Users who already wait come first.
         match state.waiters.is_empty() {
             true => self.common().receive(),
             false => None,
@@ -241,7 +237,7 @@ impl Queue {
         }
     }
 
-    /// Gives an entry to the user who waits for longest; back where none waits.
+    /// Gives an entry to the user with the longest wait; returns it if no user waits.
     fn give(&self, state: &mut State, entry: Entry) -> Result<(), Entry> {
         state.waiters.give(entry)?;
         self.fed();
@@ -258,17 +254,17 @@ impl Queue {
         let was_empty = state.entries.is_empty();
         keep(&mut state.entries);
         if was_empty {
-            // Before it looks for users of others who wait, who look at this when they begin to.
+            // This store comes before the look at `hungry`: a user of another worker who begins to wait reads `keeps`.
             self.side().keeps.store(true, Ordering::SeqCst);
         }
     }
 
-    /// Serves its users who wait with what the channel has, and users of others with what it keeps.
+    /// Gives entries of the channel to its own users who wait, and its own entries to users of other workers.
     fn serve(&self) {
         let state = &mut *self.state.borrow_mut();
         self.receive(state);
         self.pass_on(state);
-        // What it was called for may be gone: somebody who came by took it.
+        // Another user may have taken the announced entry.
         if !state.waiters.is_empty() {
             fence(Ordering::SeqCst);
             self.call(|side| side.keeps.load(Ordering::SeqCst));
@@ -322,7 +318,7 @@ impl Queue {
     }
 }
 
-/// A user who waits for an entry. Dropped, it waits no longer.
+/// The wait of a user for an entry. Dropping it ends the wait.
 #[derive(Debug)]
 pub(crate) struct Taking {
     queue: Rc<Queue>,

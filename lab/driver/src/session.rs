@@ -195,7 +195,7 @@ impl<C: Client> Shared<C> {
         Some(control.map_or(step.repeat, |control| control.most_rounds(step.repeat)))
     }
 
-    /// Whether no round of a step follows its so-manieth, from 1, which went so.
+    /// Whether the step ends after this round. `round` counts from 1.
     fn was_last(&self, life: &mut Life<C>, place: Position, (round, went): (u32, Went)) -> bool {
         let index = place.index();
         if life.state.breaks_off && place.planned {
@@ -204,10 +204,7 @@ impl<C: Client> Shared<C> {
             life.user.timing.pass_over(left);
             self.rounds_not_reached(life, index, left);
         }
-        if life.state.breaks_off
-            || life.state.leaves()
-            || (went.timed_out && self.timeout_ends_step)
-        {
+        if life.state.is_over() || (went.timed_out && self.timeout_ends_step) {
             return true;
         }
         let looped = self.script.session[index].looped();
@@ -410,8 +407,8 @@ impl<C: Client> Shared<C> {
         self.holds(life, index, when).unwrap_or(false)
     }
 
-    /// Leaves a step out for what came. Its waits are passed over, so that later ones are the plan's. `is_sure` where no
-    /// condition could have left it out.
+    /// Leaves a step out for what came. Its waits are passed over, so that later ones are the plan's. `is_sure` says that
+    /// no condition could have left it out.
     fn leave_out(&self, life: &mut Life<C>, place: Position, is_sure: bool) {
         let step = &self.script.session[place.index()];
         if place.planned {
@@ -452,17 +449,18 @@ impl<C: Client> Shared<C> {
     fn holds(&self, life: &mut Life<C>, index: usize, condition: &Template) -> Option<bool> {
         condition
             .holds(&mut life.user.scope)
-            .map_err(|error| {
-                life.state.well = false;
-                life.state.breaks_off |= self.script.session[index].ends_session;
-                let class = Some(ErrorClass::Check);
-                self.transactions.ended(life.user.place, None, class);
-                let detail = error.to_string().into();
-                let now = self.clock.nanos();
-                let step = self.first_step + index;
-                self.recorder.borrow_mut().unmade(now, step, detail);
-            })
+            .map_err(|error| self.unmade(life, index, error.to_string()))
             .ok()
+    }
+
+    /// What a step needs could not be made: a failed request, as one that can't be sent is.
+    pub(crate) fn unmade(&self, life: &mut Life<C>, index: usize, detail: String) {
+        life.state.well = false;
+        life.state.breaks_off |= self.script.session[index].ends_session;
+        let class = Some(ErrorClass::Check);
+        self.transactions.ended(life.user.place, None, class);
+        let (now, step) = (self.clock.nanos(), self.first_step + index);
+        self.recorder.borrow_mut().unmade(now, step, detail.into());
     }
 
     /// Counts a loop that ended by its bound.

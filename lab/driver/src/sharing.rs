@@ -39,7 +39,8 @@ impl StepQueues {
     }
 }
 
-/// What the users of a worker share, whatever population they are of.
+/// What the users of a worker share, of all populations.
+#[derive(Default)]
 pub(crate) struct WorkerSharing {
     counters: Option<Arc<Counters>>,
     queues: WorkerQueues,
@@ -132,7 +133,7 @@ pub(crate) fn validate(mix: &Mix) -> Result<(), DriverError> {
     Ok(())
 }
 
-/// Whether a worker has users who take from a queue.
+/// Whether users of a worker take from a queue.
 fn has_takers(mix: &Mix, queue: &str, slice: &Slice) -> bool {
     mix.drives().any(|drive| {
         let mut takes = drive.workload.session.steps.iter().filter_map(Step::take);

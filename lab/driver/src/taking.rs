@@ -5,6 +5,7 @@ use lab_client::time::{Nanos, nanos};
 use lab_workload::{Data, RenderError, Slot};
 
 use crate::client::Client;
+use crate::pools::Pools;
 use crate::user::{Due, Life, Shared};
 
 impl<C: Client> Shared<C> {
@@ -79,37 +80,25 @@ impl<C: Client> Shared<C> {
         };
         let mut entry = String::new();
         let rendered = template.render(&mut life.user.scope, &mut entry);
-        let (now, step) = (self.clock.nanos(), self.first_step + step);
         match rendered {
             Ok(()) => {
                 let kept = queue.put(entry.into());
+                let (now, step) = (self.clock.nanos(), self.first_step + step);
                 self.recorder.borrow_mut().put(now, step, kept);
             }
             // There is nothing to put in.
             Err(RenderError::EmptyList { .. }) => {}
-            Err(error) => {
-                life.state.breaks_off |= self.script.session[step - self.first_step].ends_session;
-                self.not_put(life, (now, step), &error);
-            }
+            Err(error) => self.unmade(life, step, format!("put: {error}")),
         }
-    }
-
-    /// An entry could not be made: a failed request, as what can't be sent is.
-    fn not_put(&self, life: &mut Life<C>, (now, step): (Nanos, usize), error: &RenderError) {
-        life.state.well = false;
-        let class = Some(lab_client::ErrorClass::Check);
-        self.transactions.ended(life.user.place, None, class);
-        let detail = format!("put: {error}").into();
-        self.recorder.borrow_mut().unmade(now, step, detail);
     }
 
     /// Whether each session has a row of a pool to itself.
     pub(crate) fn leases(&self) -> bool {
         let pools = self.sharing.pools.as_ref();
-        pools.is_some_and(|pools| pools.leased().is_some())
+        pools.is_some_and(Pools::leases)
     }
 
-    /// Gets the row of a session, after a wait where nobody has left one.
+    /// Leases the row of a session, after a wait if all are leased.
     pub(crate) async fn lease(&self, life: &mut Life<C>) {
         let Some(pools) = &self.sharing.pools else {
             return;
@@ -150,7 +139,7 @@ impl<C: Client> Shared<C> {
         }
     }
 
-    /// A session is over: somebody else may have its row.
+    /// Returns the row of a session that is over.
     pub(crate) fn release(&self, life: &Life<C>) {
         if let Some(pools) = &self.sharing.pools {
             pools.release(life.user.place);
@@ -168,20 +157,11 @@ impl<C: Client> Shared<C> {
     }
 
     fn set_row(&self, life: &mut Life<C>, data: &Data, row: u64) {
-        let scope = &mut life.user.scope;
-        match data.row(row, self.drive.seed, self.drive.block) {
-            Ok(values) => {
-                for ((_, slot), value) in data.columns.iter().zip(values) {
-                    scope.set_text(*slot, &value);
-                }
-            }
-            Err(cause) => {
-                data.columns.iter().for_each(|(_, slot)| scope.clear(*slot));
-                life.state.well = false;
-                let now = self.clock.nanos();
-                let mut recorder = self.recorder.borrow_mut();
-                recorder.unmade(now, self.first_step, cause.into());
-            }
+        if let Err(cause) = life.user.scope.set_row(data, row) {
+            life.state.well = false;
+            let now = self.clock.nanos();
+            let mut recorder = self.recorder.borrow_mut();
+            recorder.unmade(now, self.first_step, cause.into());
         }
     }
 }

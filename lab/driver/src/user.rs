@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use lab_workload::timing::{SessionChoice, TimingStream};
-use lab_workload::{LoadKind, Retry, TraceContext, UserScope, Visit, Wait};
+use lab_workload::{LoadKind, Retry, TraceContext, UserScope, Visit, Wait, time_at_speed};
 use tokio::sync::Notify;
 
 use crate::beside::Beside;
@@ -453,7 +453,7 @@ impl<C: Client> Shared<C> {
             false => timing.next_unplanned(&step.wait),
         };
         let wait = nanos(match step.wait {
-            Wait::Seconds(slot, speed) => life.user.scope.seconds(slot).div_f64(speed),
+            Wait::Seconds(slot, speed) => time_at_speed(life.user.scope.seconds(slot), speed),
             _ => drawn,
         });
         let planned = state.arrived.take().map(|at| at.saturating_add(wait));

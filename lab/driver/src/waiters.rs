@@ -1,14 +1,14 @@
-//! Users of a worker who wait for something, each until it is given one: the one that waits for longest comes first.
+//! Users of a worker who wait for a value each: the longest wait is served first.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// So many that wait no longer may stand among those that do.
+/// The queue may hold this many tickets of users who left.
 const GONE: usize = 32;
 
-/// Those who wait.
+/// The users who wait.
 #[derive(Debug)]
 pub(crate) struct Waiters<T> {
     queue: VecDeque<Ticket<T>>,
@@ -25,7 +25,7 @@ impl<T> Default for Waiters<T> {
     }
 }
 
-/// The place of one who waits.
+/// The place of a user in the queue.
 #[derive(Debug)]
 pub(crate) struct Ticket<T>(Rc<RefCell<Place<T>>>);
 
@@ -42,7 +42,7 @@ enum Place<T> {
     Left,
 }
 
-/// How one left.
+/// How a user left the queue.
 #[derive(Debug)]
 pub(crate) enum Left<T> {
     /// With what it had.
@@ -62,12 +62,12 @@ impl<T> Waiters<T> {
         ticket
     }
 
-    /// Whether nobody waits.
+    /// Whether no user waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting == 0
     }
 
-    /// Gives it to the one that waits for longest; back where none does.
+    /// Gives a value to the user with the longest wait; returns it if no user waits.
     pub(crate) fn give(&mut self, what: T) -> Result<(), T> {
         if self.waiting == 0 {
             return Err(what);
@@ -87,7 +87,7 @@ impl<T> Waiters<T> {
         Err(what)
     }
 
-    /// One waits no longer.
+    /// Takes a user out of the queue.
     pub(crate) fn leave(&mut self, ticket: &Ticket<T>) -> Left<T> {
         let place = std::mem::replace(&mut *ticket.0.borrow_mut(), Place::Left);
         match place {
@@ -115,7 +115,7 @@ impl<T> Ticket<T> {
         }
         match std::mem::replace(place, Place::Left) {
             Place::Given(what) => Poll::Ready(what),
-            // Whoever polls again after that has what it waited for.
+            // The value was handed out before.
             Place::Left | Place::Waits(_) => Poll::Pending,
         }
     }

@@ -26,8 +26,7 @@ use crate::drive::Drive;
 use crate::error::DriverError;
 use crate::event::Window;
 use crate::load::{run_arrivals, run_probe, run_slot, run_user};
-use crate::part::{Part, Slice};
-use crate::queues::WorkerQueues;
+use crate::part::Slice;
 use crate::recorder::Recorder;
 use crate::report::{Outbox, Report, SetupCounts};
 use crate::sharing::WorkerSharing;
@@ -171,14 +170,11 @@ impl Worker {
     /// What its users share.
     fn sharing(&self) -> WorkerSharing {
         let workloads = self.crowds.iter().map(|crowd| &*crowd.drive.workload);
-        let (slice, queues) = match self.crowds.first() {
-            Some(Crowd { drive, queues, .. }) => (
-                Slice::new(&drive.part, self.number, drive.workers()),
-                queues.of_worker(self.number),
-            ),
-            None => (Slice::new(&Part::whole(), 0, 1), WorkerQueues::default()),
+        let Some(Crowd { drive, queues, .. }) = self.crowds.first() else {
+            return WorkerSharing::default();
         };
-        WorkerSharing::of(workloads, queues, slice)
+        let slice = Slice::new(&drive.part, self.number, drive.workers());
+        WorkerSharing::of(workloads, queues.of_worker(self.number), slice)
     }
 
     /// A population's users on this worker, where all populations have so many steps.
@@ -197,9 +193,10 @@ impl Worker {
         let drive = &crowd.drive;
         let slice = Slice::new(&drive.part, self.number, drive.workers());
         let mine = slice.users(drive.users);
+        let users = mine.clone().count();
         let open = matches!(drive.kind, LoadKind::Arrival { .. });
         if open {
-            crowd.pool.lock().add(self.number, mine.clone().count());
+            crowd.pool.lock().add(self.number, users);
         }
         let at_once = match client.multiplexes(&client.session()) {
             Some(false) => AT_ONCE,
@@ -210,23 +207,22 @@ impl Worker {
             client,
             drive: Arc::clone(drive),
             script: Arc::clone(&crowd.script),
-            sharing: sharing.of_population(&drive.workload, mine.clone().count()),
+            sharing: sharing.of_population(&drive.workload, users),
             timers: timers.clone(),
             clock: self.clock,
             recorder: Rc::clone(recorder),
             first_step: crowd.first_step,
             probe_step: steps - crowd.first_step,
             transactions: Transactions::new(
-                mine.clone().count(),
+                users,
                 crowd.script.transaction_depth(),
                 crowd.first_transaction,
             ),
             population: crowd.place,
             failure_pause: nanos(drive.limits.failure_pause),
             timeout_ends_step: drive.limits.timeout_ends_step,
-            beside: Beside::new(mine.clone().count(), at_once),
-            under_way: vec![Cell::default(); Beside::<C>::places(mine.clone().count(), at_once)]
-                .into(),
+            beside: Beside::new(users, at_once),
+            under_way: vec![Cell::default(); Beside::<C>::places(users, at_once)].into(),
             open,
             pool: crowd.pool.clone(),
             worker: self.number,

@@ -145,8 +145,8 @@ impl Replay<'_> {
         (prediction, counts)
     }
 
-    /// All moments of a recording count. Where loops make too many waits of it, those of every nth session stand for
-    /// all.
+    /// Every arrival of a recording counts. Where a replay of all waits would cost too much, every nth session stands for the
+    /// others.
     fn every_nth(&self, load: &LoadSpec, affordable: f64) -> f64 {
         match &load.timeline {
             Some(recording) if self.case != Case::Usual => {

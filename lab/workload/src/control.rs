@@ -108,13 +108,16 @@ impl Retry {
     /// `asked` seconds.
     #[must_use]
     pub fn waits(&self, drawn: Duration, retries: u32, asked: Option<u32>) -> Duration {
-        let exponent = i32::try_from(retries).unwrap_or(i32::MAX);
-        let grown = drawn.as_secs_f64() * self.multiplier.powi(exponent);
         let most = self.max_wait.unwrap_or(LONGEST_WAIT);
-        let grown = match grown < most.as_secs_f64() {
-            _ if drawn.is_zero() => Duration::ZERO,
-            true => Duration::from_secs_f64(grown),
-            false => most,
+        let growth = self
+            .multiplier
+            .powi(i32::try_from(retries).unwrap_or(i32::MAX));
+        let grown = match drawn.is_zero() {
+            // However often no wait at all is multiplied.
+            true => Duration::ZERO,
+            false => {
+                Duration::from_secs_f64((drawn.as_secs_f64() * growth).min(most.as_secs_f64()))
+            }
         };
         let asked = asked.filter(|_| self.retry_after).unwrap_or_default();
         grown.max(Duration::from_secs(asked.into())).min(most)

@@ -81,5 +81,5 @@ pub use supply::{Need, Starved};
 pub use template::Template;
 pub use text_list::JsonValue;
 pub use timeline::{Recorded, TimeUnit, Timeline, TimelineError};
-pub use wait::{Chance, Wait};
+pub use wait::{Chance, Wait, time_at_speed};
 pub use windows::{USUAL_WINDOWS, window_ms};

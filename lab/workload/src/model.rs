@@ -22,10 +22,10 @@ use crate::level::Parameters;
 use crate::measure::Measure;
 use crate::parallel::Parallel;
 use crate::scope::Slot;
-use crate::shared::{Lease, Put, Queued, SharedState, Take};
+use crate::shared::{Put, Queued, SharedState, Take};
 use crate::speech::{Said, Speech};
 use crate::template::{Template, Unseeded};
-use crate::wait::{Chance, Wait, divide};
+use crate::wait::{Chance, Wait, time_at_speed};
 use lab_filters::Descriptors;
 
 /// What virtual users do.
@@ -287,15 +287,15 @@ impl Workload {
             step.wait = step.wait.at_speed(speed);
             if let Some(retry) = &mut step.retry {
                 retry.wait = retry.wait.at_speed(speed);
-                retry.max_wait = retry.max_wait.map(|most| divide(most, speed));
+                retry.max_wait = retry.max_wait.map(|most| time_at_speed(most, speed));
             }
             if let Some(take) = step.queued.as_mut().and_then(|of| of.take.as_mut()) {
-                take.within = divide(take.within, speed);
+                take.within = time_at_speed(take.within, speed);
             }
         }
-        workload.session.pace = workload.session.pace.map(|pace| divide(pace, speed));
+        workload.session.pace = workload.session.pace.map(|pace| time_at_speed(pace, speed));
         if let Some(probe) = &mut workload.probe {
-            probe.every = divide(probe.every, speed);
+            probe.every = time_at_speed(probe.every, speed);
         }
         workload
     }
@@ -446,13 +446,6 @@ impl<T> Workload<T> {
     pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut Arc<Data>> {
         let pools = self.shared.iter_mut().filter_map(SharedState::rows_mut);
         self.data.iter_mut().chain(pools)
-    }
-
-    /// Whether each session has a row of a pool to itself.
-    #[must_use]
-    pub fn leases(&self) -> bool {
-        let mut pools = self.shared.iter().filter_map(SharedState::pool);
-        pools.any(|(_, lease)| lease == Lease::Session)
     }
 
     /// All requests, in this order: those of the setup, of the session, and the probe's.

@@ -373,19 +373,32 @@ impl UserScope {
         let Some(data) = self.data.clone().filter(|data| data.each == each) else {
             return;
         };
-        let (seed, block) = (self.seed, self.block);
-        match data.row(number, seed, block) {
-            Ok(values) => {
+        match self.set_row(&data, number) {
+            Ok(()) => {
                 if let Some(rare) = &mut self.rare {
                     rare.no_row = None;
                 }
+            }
+            Err(cause) => self.rare.get_or_insert_default().no_row = Some(cause.into()),
+        }
+    }
+
+    /// Sets the variables of a row's columns, by the number of the row.
+    ///
+    /// # Errors
+    /// Why there is no such row, in words: the variables have no value then.
+    pub fn set_row(&mut self, data: &Data, number: u64) -> Result<(), String> {
+        let row = data.row(number, self.seed, self.block);
+        match row {
+            Ok(values) => {
                 for ((_, slot), value) in data.columns.iter().zip(values) {
                     self.set_text(*slot, &value);
                 }
+                Ok(())
             }
             Err(cause) => {
-                self.rare.get_or_insert_default().no_row = Some(cause.into());
                 data.columns.iter().for_each(|(_, slot)| self.clear(*slot));
+                Err(cause)
             }
         }
     }

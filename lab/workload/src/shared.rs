@@ -36,16 +36,16 @@ pub enum SharedKind {
     Pool {
         /// The rows.
         rows: Arc<Data>,
-        /// How long a row is whose.
+        /// How long a row belongs to one user.
         lease: Lease,
     },
 }
 
-/// How long a row of a pool is one user's.
+/// How long a row of a pool belongs to one user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lease {
-    /// For a session: nobody else has it meanwhile.
+    /// For a session: no other session has it meanwhile.
     Session,
     /// Each request gets the next one.
     Request,

@@ -59,16 +59,19 @@ impl Wait {
     pub(crate) fn at_speed(self, speed: f64) -> Self {
         match self {
             Self::None => Self::None,
-            Self::Constant(d) => Self::Constant(divide(d, speed)),
-            Self::Uniform(low, high) => Self::Uniform(divide(low, speed), divide(high, speed)),
-            Self::Exponential(mean) => Self::Exponential(divide(mean, speed)),
-            Self::Lognormal(median, sigma) => Self::Lognormal(divide(median, speed), sigma),
+            Self::Constant(d) => Self::Constant(time_at_speed(d, speed)),
+            Self::Uniform(low, high) => {
+                Self::Uniform(time_at_speed(low, speed), time_at_speed(high, speed))
+            }
+            Self::Exponential(mean) => Self::Exponential(time_at_speed(mean, speed)),
+            Self::Lognormal(median, sigma) => Self::Lognormal(time_at_speed(median, speed), sigma),
             Self::Seconds(slot, before) => Self::Seconds(slot, before * speed),
         }
     }
 }
 
-/// A time at a speed.
-pub(crate) fn divide(time: Duration, speed: f64) -> Duration {
+/// A time divided by a speed, a positive number.
+#[must_use]
+pub fn time_at_speed(time: Duration, speed: f64) -> Duration {
     Duration::try_from_secs_f64(time.as_secs_f64() / speed).unwrap_or(Duration::MAX)
 }

@@ -18,7 +18,7 @@ pub(super) struct Judged {
     expect: Vec<RangeInclusive<u16>>,
     answer: Vec<Expectation>,
     captures: Vec<Capture>,
-    /// How long an answer may take, unless as long as any.
+    /// The time limit of an answer; `None` applies the limit of the load.
     pub(super) timeout: Option<Duration>,
 }
 

@@ -1,4 +1,4 @@
-//! Which connections requests go by that go out beside others of the same user. It sends nothing.
+//! Chooses the connections for requests that one user sends at the same time. It sends nothing.
 
 use std::rc::Rc;
 

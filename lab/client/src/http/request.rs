@@ -86,7 +86,7 @@ pub(crate) struct Prepared {
     pub(crate) decodes: bool,
     /// How many redirects are followed.
     pub(crate) follow: u32,
-    /// How long an answer may take, unless as long as any.
+    /// The time limit of an answer; `None` applies the limit of the load.
     pub(crate) timeout: Option<Nanos>,
     /// Events that it listens for.
     pub(crate) events: Option<Events>,

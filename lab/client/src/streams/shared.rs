@@ -58,8 +58,8 @@ impl Sharing {
         place as u32
     }
 
-    /// A hold on the connection of a place that was dealt, by the deadline. Where there is none, one user opens it,
-    /// and how long another waited for that is told beside. `open` gives `None` where the server chose HTTP/1.1.
+    /// A hold on the connection of a place that was dealt, by the deadline. If there is none, one user opens it; the result
+    /// also contains how long this user waited while another one did. `open` gives `None` if the server chose HTTP/1.1.
     pub(crate) async fn join<T: Time>(
         &self,
         place: u32,

@@ -33,10 +33,8 @@ pub(super) fn send(
     for piece in contents.flat_map(|content| content.chunks(PIECE)) {
         to.send(piece)?;
     }
-    let tables = workload.rows().filter_map(|rows| rows.table.as_ref());
-    tables
-        .into_iter()
-        .try_for_each(|table| send_rows(table, to))
+    let mut tables = workload.rows().filter_map(|rows| rows.table.as_ref());
+    tables.try_for_each(|table| send_rows(table, to))
 }
 
 fn send_rows(table: &Table, to: &mut (impl FrameSink + ?Sized)) -> Result<(), MessageError> {
