@@ -109,8 +109,8 @@ pub(crate) struct RequestFile {
     /// its time is taken. As the workload says unless said here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) compressed: Option<At<Scalar>>,
-    /// How long an answer may take, such as `5s`; one that takes longer is an error. As the load's `timeout` says (60 s
-    /// unless said) unless said here.
+    /// The time limit of an answer, such as `5s`; a longer one is an error. Defaults to the load's `timeout` (60 s unless
+    /// set).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Time>")]
     pub(crate) timeout: Option<At<Scalar>>,

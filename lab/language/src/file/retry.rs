@@ -31,8 +31,8 @@ pub(crate) struct RetriesFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<WaitTime>")]
     pub(crate) wait: Option<At<Scalar>>,
-    /// By how much each wait is longer than the one before, as of exponential back-off: `2` makes 1 s, 2 s, 4 s; 1 unless
-    /// said, 100 at most.
+    /// The factor between one wait and the next (exponential back-off): `2` makes 1 s, 2 s, 4 s; 1 unless said, 100 at
+    /// most.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<f64>")]
     pub(crate) multiplier: Option<At<Scalar>>,

@@ -47,6 +47,19 @@ pub(crate) struct RowsFile {
     pub(crate) delimiter: Option<At<Scalar>>,
 }
 
+impl RowsFile {
+    /// The rows of a file of which nothing else is said.
+    pub(crate) fn of(file: &At<Scalar>) -> Self {
+        Self {
+            file: file.clone(),
+            each: None,
+            order: None,
+            unique: None,
+            delimiter: None,
+        }
+    }
+}
+
 impl Container for DataFile {}
 
 impl Decode for DataFile {

@@ -81,12 +81,7 @@ fn entry<'f>(
     }
     if let Some(weight) = &step.weight {
         let help = "to do it in a part of the sessions, write `share: 30%`";
-        return note(
-            &weight.span,
-            "a weight counts within `one_of`",
-            help,
-            compiler,
-        );
+        return compiler.refuse_here(&weight.span, "a weight counts within `one_of`", help);
     }
     let mut around = around.clone();
     if let Some(share) = &step.share {
@@ -115,14 +110,14 @@ fn one_of<'f>(
     if file.value != alone {
         let help = "waits and requests belong to the steps in it";
         let place = file.span.first_line();
-        return note(&place, "`one_of` stands alone", help, compiler);
+        return compiler.refuse_here(&place, "`one_of` stands alone", help);
     }
     if around.is_decided() {
         return nested(&alternatives.span, compiler);
     }
     if alternatives.value.is_empty() {
         let help = "list steps, each with a `weight`";
-        return note(&alternatives.span, "`one_of` has no step", help, compiler);
+        return compiler.refuse_here(&alternatives.span, "`one_of` has no step", help);
     }
     let weights: Vec<Option<f64>> = alternatives
         .value
@@ -141,12 +136,7 @@ fn one_of<'f>(
     for (index, (step, weight)) in alternatives.value.iter().zip(&weights).enumerate() {
         if let Some(share) = &step.value.share {
             let help = "write `weight`, which is seen beside the other weights";
-            return note(
-                &share.span,
-                "a step of `one_of` has no share",
-                help,
-                compiler,
-            );
+            return compiler.refuse_here(&share.span, "a step of `one_of` has no share", help);
         }
         let from = before / total;
         before += weight;
@@ -174,7 +164,7 @@ fn members<'f>(
     let Some(steps) = &file.value.steps else {
         if let Some(name) = &file.value.transaction {
             let help = "list them: `steps: [{ step: Cart, request: GET /cart }]`";
-            return note(&name.span, "a transaction has `steps`", help, compiler);
+            return compiler.refuse_here(&name.span, "a transaction has `steps`", help);
         }
         let names = file.value.names_within().into_iter().map(Some);
         let flat = std::iter::once(None).chain(names).map(|name| Flat {
@@ -197,7 +187,7 @@ fn members<'f>(
     if file.value != alone || steps.value.is_empty() {
         let help = "a group has `steps`, perhaps the name of a `transaction`, a `share` or `weight`, `when`, and \
                     `until` with `at_most`; the rest belongs to its steps";
-        return note(&steps.span, "this is no group of steps", help, compiler);
+        return compiler.refuse_here(&steps.span, "this is no group of steps", help);
     }
     if file.value.control().is_some() {
         around.group = Some(file);
@@ -205,7 +195,7 @@ fn members<'f>(
     if let Some(name) = &file.value.transaction {
         if around.transactions.len() == MAX_TRANSACTION_LEVELS {
             let message = format!("transactions stand {MAX_TRANSACTION_LEVELS} deep at most");
-            return note(&name.span, &message, "leave one of them out", compiler);
+            return compiler.refuse_here(&name.span, &message, "leave one of them out");
         }
         let each = match around.group {
             Some(_) => Round::Group,
@@ -218,7 +208,7 @@ fn members<'f>(
 
 fn nested<T>(span: &Span, compiler: &mut Compiler) -> Option<T> {
     let help = "give each step of the session one share, weight, or condition of a group";
-    note(span, "choices don't stand within groups", help, compiler)
+    compiler.refuse_here(span, "choices don't stand within groups", help)
 }
 
 /// All steps of a list, those of choices among them, whatever is wrong with them.
@@ -258,23 +248,18 @@ pub(super) fn refuse(files: &[At<StepFile>], compiler: &mut Compiler) {
             .next()
         {
             let help = "tags are of the steps of the session, whose times are judged";
-            note::<()>(&tag.span, "a setup has no tags", help, compiler);
+            compiler.refuse_here::<()>(&tag.span, "a setup has no tags", help);
         }
         if let Some(parallel) = &file.value.parallel {
             let help = "its requests go out one after the other: list them as `requests`";
-            note::<()>(
-                &parallel.span,
-                "a setup has no parallel requests",
-                help,
-                compiler,
-            );
+            compiler.refuse_here::<()>(&parallel.span, "a setup has no parallel requests", help);
         }
         let retry = file.value.retry.as_ref().map(|at| &at.span);
         let on_failure = file.value.on_failure.as_ref().map(|at| &at.span);
         if let Some(span) = file.value.control().or(retry).or(on_failure) {
             let help = "all users do all of the setup, once";
             let message = "a setup has no conditions, loops, retries, or reactions to failures";
-            note::<()>(span, message, help, compiler);
+            compiler.refuse_here::<()>(span, message, help);
         }
     }
     for name in files
@@ -282,7 +267,7 @@ pub(super) fn refuse(files: &[At<StepFile>], compiler: &mut Compiler) {
         .filter_map(|file| file.value.transaction.as_ref())
     {
         let help = "transactions are of the steps of the session, whose times are judged";
-        note::<()>(&name.span, "a setup has no transactions", help, compiler);
+        compiler.refuse_here::<()>(&name.span, "a setup has no transactions", help);
     }
     let spans = files.iter().filter_map(|file| {
         let step = &file.value;
@@ -294,12 +279,6 @@ pub(super) fn refuse(files: &[At<StepFile>], compiler: &mut Compiler) {
     let spans: Vec<&Span> = spans.collect();
     for span in spans {
         let help = "all users do all of the setup";
-        note::<()>(span, "a setup has no choices", help, compiler);
+        compiler.refuse_here::<()>(span, "a setup has no choices", help);
     }
-}
-
-fn note<T>(span: &Span, message: &str, help: &str, compiler: &mut Compiler) -> Option<T> {
-    let problem = span.first_line().problem(message, "here");
-    compiler.problems.push(problem.help(help));
-    None
 }

@@ -10,7 +10,6 @@ use super::choice::Flat;
 use super::request::Compiler;
 
 use crate::file::{At, RetryFile, Scalar, StepFile};
-use crate::source::Span;
 use crate::text_error::TextError;
 use crate::units;
 
@@ -33,26 +32,16 @@ pub(super) fn control(file: &StepFile, compiler: &mut Compiler) -> Option<Option
         (Some(until), Some(at_most)) => until_bound(until, at_most, compiler).map(Some),
         (Some(until), None) => {
             let help = "say how often it may be done: `at_most: 100`";
-            note(&until.span, "a loop needs a bound", help, compiler)
+            compiler.refuse_here(&until.span, "a loop needs a bound", help)
         }
         (None, Some(at_most)) => {
             let help = "to do a step a number of times, write `repeat: 5`; a loop has `until`, too";
-            note(
-                &at_most.span,
-                "`at_most` is the bound of a loop",
-                help,
-                compiler,
-            )
+            compiler.refuse_here(&at_most.span, "`at_most` is the bound of a loop", help)
         }
     };
     if let (Some(repeat), Some(_)) = (&file.repeat, &file.until) {
         let help = "`at_most` bounds the loop: leave `repeat` out";
-        return note(
-            &repeat.span,
-            "a step has `repeat` or `until`",
-            help,
-            compiler,
-        );
+        return compiler.refuse_here(&repeat.span, "a step has `repeat` or `until`", help);
     }
     Some(Some(Control {
         when: when?,
@@ -92,8 +81,7 @@ pub(super) fn retry(file: &StepFile, compiler: &mut Compiler) -> Option<Option<R
     };
     let multiplier = full.multiplier.as_ref();
     let multiplier = multiplier.map_or(Some(1.0), |at| compiler.setting("multiplier", at, growth));
-    let max_wait = full.max_wait.as_ref();
-    let max_wait = max_wait.map(|at| compiler.setting("max_wait", at, units::timeout));
+    let max_wait = compiler.optional("max_wait", &full.max_wait, units::timeout);
     let retry_after = full.retry_after.as_ref();
     let answers = retry_after.map(|at| (at, compiler.setting("retry_after", at, units::switch)));
     if let Some((at, Some(true))) = answers
@@ -101,16 +89,13 @@ pub(super) fn retry(file: &StepFile, compiler: &mut Compiler) -> Option<Option<R
     {
         let message = "`retry_after` belongs to requests of HTTP";
         let help = "only their answers have headers: leave it out, and say how long to `wait`";
-        return note(&at.span, message, help, compiler);
+        return compiler.refuse_here(&at.span, message, help);
     }
     Some(Some(Retry {
         at_most: at_most? as u32,
         wait: wait?,
         multiplier: multiplier?,
-        max_wait: match max_wait {
-            Some(most) => Some(most?),
-            None => None,
-        },
+        max_wait: max_wait?,
         retry_after: answers.map_or(Some(false), |(_, is_asked)| is_asked)?,
     }))
 }
@@ -181,7 +166,7 @@ pub(super) fn transactions(steps: &[Flat], compiler: &mut Compiler) -> Option<Ve
             let taken = found.iter().any(|(other, _)| other.name == text);
             if let Some((message, help)) = wrong_name(&text, taken) {
                 good = false;
-                note::<()>(&name.span, message, help, compiler);
+                compiler.refuse_here::<()>(&name.span, message, help);
             }
             let transaction = Transaction {
                 name: text,
@@ -207,7 +192,7 @@ pub(super) fn transactions(steps: &[Flat], compiler: &mut Compiler) -> Option<Ve
         let taken = found.iter().any(|(other, _)| other.name == text);
         if let Some((message, help)) = wrong_name(&text, taken) {
             good = false;
-            note::<()>(&name.span, message, help, compiler);
+            compiler.refuse_here::<()>(&name.span, message, help);
         }
         let transaction = Transaction {
             name: text,
@@ -259,10 +244,4 @@ impl Compiler<'_> {
         let parsed = Template::condition(&text, self.symbols());
         self.note(what, &at.span, &text, parsed.map_err(TextError::from))
     }
-}
-
-fn note<T>(span: &Span, message: &str, help: &str, compiler: &mut Compiler) -> Option<T> {
-    let problem = span.first_line().problem(message, "here");
-    compiler.problems.push(problem.help(help));
-    None
 }

@@ -22,13 +22,7 @@ pub(super) fn data(
     let rows = match &written.value {
         DataFile::Full(rows) => rows,
         DataFile::File(file) => {
-            alone = Box::new(RowsFile {
-                file: file.clone(),
-                each: None,
-                order: None,
-                unique: None,
-                delimiter: None,
-            });
+            alone = RowsFile::of(file);
             &alone
         }
     };

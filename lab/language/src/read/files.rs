@@ -191,7 +191,8 @@ pub fn first_file(
 /// Longest value that the environment gives.
 const MAX_GIVEN: usize = 64 * 1024;
 
-/// The value of an environment variable, if that is told; `None` when a problem was noted.
+/// The value of an environment variable; the inner `None` if the environment is unknown, the outer one when a problem was
+/// noted.
 pub(super) fn environment(
     name: &str,
     place: impl FnOnce() -> Span,

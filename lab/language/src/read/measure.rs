@@ -1,11 +1,11 @@
 //! Numbers that answers tell: each is captured into a variable that no template can name.
 
 use lab_workload::template::{Escape, Symbols};
-use lab_workload::{Capture, CaptureSource, MAX_MEASURES, Measure, Request, Slot, Template};
+use lab_workload::{Capture, CaptureSource, MAX_MEASURES, Measure, Request, Template};
 
 use super::capture;
 use super::request::Compiler;
-use super::variable::is_word;
+use super::variable::{is_word, slot};
 use crate::error::Problems;
 use crate::file::{At, MeasureFile, StepFile, Table};
 
@@ -122,8 +122,7 @@ impl Compiler<'_> {
             }
         };
         let variable = variable(&name.value);
-        let slot = self.variables.iter().position(|known| *known == variable)?;
-        let slot = slot as Slot;
+        let slot = slot(self.variables, &variable)?;
         let measure = Measure {
             name: name.value.clone(),
             unit,

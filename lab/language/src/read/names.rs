@@ -17,6 +17,15 @@ pub fn unknown_name(what: &str, name: &str, choices: &[&str]) -> (String, String
     (format!("there is no {what} `{name}`"), help)
 }
 
+/// Absent is fine, present and wrong is not.
+pub(super) fn transposed<T>(value: Option<Option<T>>) -> Option<Option<T>> {
+    match value {
+        Some(None) => None,
+        Some(Some(value)) => Some(Some(value)),
+        None => Some(None),
+    }
+}
+
 /// The level that a value of the file is.
 pub fn level(scalar: &At<Scalar>) -> Level {
     match &scalar.value {

@@ -1,8 +1,9 @@
 //! `parallel`: the requests of a step that go out at the same time, and the names under which they count.
 
-use lab_workload::{ForEach, Parallel, Request, Slot, Step};
+use lab_workload::{ForEach, Parallel, Request, Step};
 
 use super::request::Compiler;
+use super::variable;
 use crate::error::Problems;
 use crate::file::{At, EachFile, ParallelFile, RequestFile, RequestItem, Scalar, StepFile};
 use crate::source::Span;
@@ -134,11 +135,7 @@ impl Compiler<'_> {
             at_most,
             only,
         } = &each.value;
-        let slot = |name: &At<String>, variables: &[String]| {
-            let place = variables.iter().position(|known| *known == name.value);
-            place.map(|place| place as Slot)
-        };
-        let of_list = slot(list, self.variables);
+        let of_list = variable::slot(self.variables, &list.value);
         if of_list.is_none() {
             let message = format!("there is no variable `{}`", list.value);
             let help =
@@ -161,7 +158,7 @@ impl Compiler<'_> {
         };
         let each = ForEach {
             list: of_list?,
-            entry: slot(entry, self.variables)?,
+            entry: variable::slot(self.variables, &entry.value)?,
             at_most: at_most? as u32,
         };
         Some((each, request?))

@@ -5,13 +5,14 @@ use std::time::Duration;
 use lab_workload::sign::Sign;
 use lab_workload::template::{Escape, MAX_RENDERED_BYTES, Symbols};
 use lab_workload::{
-    Attached, Body, Capture, Descriptors, JsonSchema, Key, OwnCookie, Request, SharedState, Slot,
-    Speech, Template,
+    Attached, Body, Capture, Descriptors, JsonSchema, Key, OwnCookie, Request, SharedState, Speech,
+    Template,
 };
 
 use super::header::{header_problem, is_cookie_name};
 use super::method::method_problem;
-use super::{body, capture};
+use super::names::transposed;
+use super::{body, capture, variable};
 use crate::error::{Problem, Problems};
 use crate::file::{At, ExpectFile, RequestFile, Scalar, Table};
 use crate::setting::Setting;
@@ -144,6 +145,16 @@ impl Compiler<'_> {
         .ok()
     }
 
+    /// The same where it may be left out.
+    pub(super) fn optional<T>(
+        &mut self,
+        what: &str,
+        at: &Option<At<Scalar>>,
+        parse: impl FnOnce(&str) -> Result<T, TextError>,
+    ) -> Option<Option<T>> {
+        transposed(at.as_ref().map(|at| self.setting(what, at, parse)))
+    }
+
     /// A template of the file; `what` names it in errors.
     pub(super) fn template(
         &mut self,
@@ -182,12 +193,9 @@ impl Compiler<'_> {
         })
     }
 
-    /// How long an answer may take; the inner `None` where the load says it.
+    /// The time limit of an answer; the inner `None` applies the limit of the load.
     fn timeout(&mut self, file: &RequestFile) -> Option<Option<Duration>> {
-        let Some(at) = &file.timeout else {
-            return Some(None);
-        };
-        self.setting("timeout", at, units::timeout).map(Some)
+        self.optional("timeout", &file.timeout, units::timeout)
     }
 
     fn spoken(&mut self, line: &At<Scalar>, file: &RequestFile) -> Option<Request> {
@@ -480,11 +488,11 @@ impl Compiler<'_> {
             let text = place.text();
             let source = capture::source(&text, self.symbols());
             let source = self.note("capture", &place.span, &text, source);
-            let slot = self.variables.iter().position(|v| *v == name.value);
+            let slot = variable::slot(self.variables, &name.value);
             match (&mut compiled, slot, source) {
                 (Some(list), Some(slot), Some(source)) => list.push(Capture {
                     variable: name.value.clone(),
-                    slot: slot as Slot,
+                    slot,
                     source,
                 }),
                 (list, _, _) => *list = None,

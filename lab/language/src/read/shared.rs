@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use lab_workload::template::Escape;
-use lab_workload::{Data, Each, Lease, Put, Queued, SharedKind, SharedState, Slot, Take, Workload};
+use lab_workload::{Data, Each, Lease, Put, Queued, SharedKind, SharedState, Take, Workload};
 
 use super::data;
 use super::files::Files;
-use super::names::{called_at, unknown_name};
+use super::names::{called_at, transposed, unknown_name};
 use super::request::Compiler;
 use super::variable;
 use crate::error::Problems;
@@ -40,23 +40,13 @@ pub(super) fn pools(
         let Some(pool) = &file.value.pool else {
             continue;
         };
-        let rows = data::rows(&rows_file(&pool.value), files, problems);
+        let rows = data::rows(&RowsFile::of(&pool.value.file), files, problems);
         match (&mut all, rows) {
             (Some(all), Some(rows)) => all.push((name.value.clone(), Arc::new(rows))),
             (all, _) => *all = None,
         }
     }
     all
-}
-
-fn rows_file(pool: &PoolFile) -> RowsFile {
-    RowsFile {
-        file: pool.file.clone(),
-        each: None,
-        order: None,
-        unique: None,
-        delimiter: None,
-    }
 }
 
 /// The pools that a workload has.
@@ -121,7 +111,7 @@ fn one_lease(table: &Table<At<SharedFile>>, compiler: &mut Compiler) -> Option<(
         Some(second) => {
             let message = "a session has a row of one pool to itself";
             let help = "put the columns of both into one file";
-            note(&second.span, message, help, compiler)
+            compiler.refuse_here(&second.span, message, help)
         }
     }
 }
@@ -157,7 +147,7 @@ fn kind(
         (None, None, Some(pool)) if compiler.is_repeatable => {
             let message = "users get whatever row of a pool is free, which the seed doesn't repeat";
             let help = "rows of `data` are repeatable; or leave out `repeatable`";
-            note(&pool.span, message, help, compiler)
+            compiler.refuse_here(&pool.span, message, help)
         }
         (None, None, Some(pool)) => Some(SharedKind::Pool {
             lease: lease(pool, compiler)?,
@@ -167,7 +157,7 @@ fn kind(
             let message = "it is one of a counter, a queue, and a pool";
             let help = "write `{ counter: { from: 1 } }`, `{ queue: { at_most: 10000 } }`, or `{ pool: { file: \
                         tokens.csv, lease: session } }`";
-            note(&file.span, message, help, compiler)
+            compiler.refuse_here(&file.span, message, help)
         }
     }
 }
@@ -183,17 +173,17 @@ fn lease(pool: &At<PoolFile>, compiler: &mut Compiler) -> Option<Lease> {
         (Some(at), None) => named("lease", "session", at, Lease::Session, compiler),
         (None, Some(at)) => named("rotate", "request", at, Lease::Request, compiler),
         _ => {
-            let message = "a pool says how long a row is whose";
+            let message = "a pool needs `lease` or `rotate`";
             let help = "`lease: session` gives a session a row to itself, `rotate: request` each request the next one";
-            note(&pool.span, message, help, compiler)
+            compiler.refuse_here(&pool.span, message, help)
         }
     }
 }
 
 /// The rows with the slots of their columns.
 fn placed(rows: &Arc<Data>, variables: &[String]) -> Arc<Data> {
-    let slot = |name: &String| variables.iter().position(|one| one == name);
-    let columns = columns(rows).filter_map(|(place, name)| Some((place, slot(name)? as Slot)));
+    let slot = |name: &String| variable::slot(variables, name);
+    let columns = columns(rows).filter_map(|(place, name)| Some((place, slot(name)?)));
     Arc::new(Data {
         columns: columns.collect(),
         each: Each::Session,
@@ -212,11 +202,11 @@ impl Compiler<'_> {
         if let (Some(at), Some(_)) = (&file.put, &file.parallel) {
             let message = "a step with `parallel` puts nothing into a queue";
             let help = "put it in with the step after it";
-            return note(&at.span, message, help, self);
+            return self.refuse_here(&at.span, message, help);
         }
         Some(Some(Box::new(Queued {
-            take: take.map_or(Some(None), |take| take.map(Some))?,
-            put: put.map_or(Some(None), |put| put.map(Some))?,
+            take: transposed(take)?,
+            put: transposed(put)?,
         })))
     }
 
@@ -226,23 +216,20 @@ impl Compiler<'_> {
         let help = "write `take: { order: orders, within: 5s }`: the variable, the queue, and how long an entry may take";
         let ([(variable, queue)], [(_, within)]) = (&taken[..], &within[..]) else {
             let message = "a step takes one entry, `within` a time";
-            return note(&take.span, message, help, self);
+            return self.refuse_here(&take.span, message, help);
         };
         if self.is_repeatable {
             let message = "a queue gives whatever entry is next, which the seed doesn't repeat";
             let help = "`capture` what the same session sends later; or leave out `repeatable`";
-            return note(&take.span, message, help, self);
+            return self.refuse_here(&take.span, message, help);
         }
-        let slot = self
-            .variables
-            .iter()
-            .position(|name| *name == variable.value);
+        let slot = variable::slot(self.variables, &variable.value);
         let within = self.setting(WITHIN, within, |text| {
             units::duration(text, units::MAX_WAIT)
         });
         Some(Take {
             queue: self.queue(&queue.text(), &queue.span)?,
-            slot: slot? as Slot,
+            slot: slot?,
             within: within?,
         })
     }
@@ -252,7 +239,7 @@ impl Compiler<'_> {
         let [(queue, entry)] = &entries[..] else {
             let message = "a step puts one entry into one queue";
             let help = "write `put: { orders: \"{{ id }}\" }`";
-            return note(&put.span, message, help, self);
+            return self.refuse_here(&put.span, message, help);
         };
         let name = self.queue(&queue.value, &queue.span);
         let entry = self.template("put", entry, Escape::None);
@@ -276,7 +263,7 @@ impl Compiler<'_> {
                 "say what users share: `shared: {{ {name}: {{ queue: {{ at_most: 10000 }} }} }}`"
             );
         }
-        note(at, &message, &help, self)
+        self.refuse_here(at, &message, &help)
     }
 }
 
@@ -285,7 +272,7 @@ pub(super) fn refuse(file: &StepFile, compiler: &mut Compiler) {
     for at in [&file.take, &file.put].into_iter().flatten() {
         let message = "a setup has nothing to do with queues";
         let help = "`take` and `put` are of steps of the session";
-        note::<()>(&at.span, message, help, compiler);
+        compiler.refuse_here::<()>(&at.span, message, help);
     }
 }
 
@@ -319,10 +306,4 @@ pub(super) fn check_counters(root: &Node, workload: &Workload, problems: &mut Pr
     let problem = called_at(root, name, &["next"]).problem(message, "taken here");
     problems.push(problem.help(help));
     false
-}
-
-fn note<T>(span: &Span, message: &str, help: &str, compiler: &mut Compiler) -> Option<T> {
-    let problem = span.first_line().problem(message, "here");
-    compiler.problems.push(problem.help(help));
-    None
 }

@@ -10,6 +10,7 @@ use super::control;
 use super::names::{check_short_name, switch};
 use super::parallel::{name_of, refuse_name, request_item};
 use super::request::Compiler;
+use super::variable;
 use crate::error::Problems;
 use crate::file::{At, OneOrMany, RequestFile, RequestItem, Scalar, StepFile, Table};
 use crate::source::Span;
@@ -206,9 +207,9 @@ fn step(flat: &Flat, of: &str, at: usize, compiler: &mut Compiler) -> Option<Ste
 fn seconds(text: &str, variables: &[String]) -> Option<Result<Wait, TextError>> {
     let (_, name) = units::call(text.trim()).filter(|(name, _)| *name == "seconds")?;
     let name = name.trim();
-    let slot = variables.iter().position(|known| known == name);
+    let slot = variable::slot(variables, name);
     let wait = slot.filter(|_| !name.is_empty());
-    let wait = wait.map(|slot| Wait::Seconds(slot as Slot, 1.0));
+    let wait = wait.map(|slot| Wait::Seconds(slot, 1.0));
     Some(wait.ok_or_else(|| {
         let message = format!("there is no variable `{name}`");
         TextError::new(message, units::whole(text))
@@ -219,11 +220,11 @@ fn seconds(text: &str, variables: &[String]) -> Option<Result<Wait, TextError>> 
 fn sets(table: &Table<At<Scalar>>, compiler: &mut Compiler) -> Option<Vec<(Slot, Template)>> {
     let mut compiled = Some(Vec::new());
     for (name, value) in table.iter() {
-        let slot = compiler.variables.iter().position(|v| *v == name.value);
+        let slot = variable::slot(compiler.variables, &name.value);
         let template =
             compiler.template(&format!("variable `{}`", name.value), value, Escape::None);
         match (&mut compiled, slot, template) {
-            (Some(list), Some(slot), Some(template)) => list.push((slot as Slot, template)),
+            (Some(list), Some(slot), Some(template)) => list.push((slot, template)),
             (list, _, _) => *list = None,
         }
     }

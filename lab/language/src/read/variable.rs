@@ -1,5 +1,7 @@
 //! Names of variables.
 
+use lab_workload::Slot;
+
 use crate::error::Problems;
 use crate::file::At;
 
@@ -13,6 +15,12 @@ pub(super) fn is_word(text: &str) -> bool {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let begins = text.starts_with(|c: char| !c.is_ascii_digit());
     begins && text.chars().all(word) && text.len() <= 64
+}
+
+/// The slot of a variable.
+pub(super) fn slot(variables: &[String], name: &str) -> Option<Slot> {
+    let place = variables.iter().position(|known| known == name)?;
+    Some(place as Slot)
 }
 
 /// Notes a name that no variable can have.

@@ -11,7 +11,7 @@ use lab_workload::{
 
 use super::choice;
 use super::files::{Files, decode, environment};
-use super::names::{called_at, check_short_name, level, switch};
+use super::names::{called_at, check_short_name, level, switch, transposed};
 use super::request::Compiler;
 use super::shared::Pools;
 use super::{
@@ -171,11 +171,11 @@ fn validate_with(
     let session = session(&file.session, &mut compiler);
     steps::check_names(&file.setup.iter().collect::<Vec<_>>(), compiler.problems);
     let transfer = file.transfer.as_ref().map(|t| transfer(t, &mut compiler));
-    let trace = optional(&mut compiler, "trace", &file.trace, traced);
-    let max_body = optional(&mut compiler, "max_body", &file.max_body, |text| {
+    let trace = compiler.optional("trace", &file.trace, traced);
+    let max_body = compiler.optional("max_body", &file.max_body, |text| {
         units::size(text, MAX_BODY)
     });
-    let least = optional(&mut compiler, "least_users", &file.least_users, least_users);
+    let least = compiler.optional("least_users", &file.least_users, least_users);
     Some(Workload {
         name: file.workload.text(),
         about: about(file),
@@ -229,16 +229,6 @@ fn session(file: &SessionFile, compiler: &mut Compiler) -> Option<Session> {
     })
 }
 
-/// A setting that may be left out.
-fn optional<T>(
-    compiler: &mut Compiler<'_>,
-    what: &str,
-    at: &Option<At<Scalar>>,
-    parse: impl FnOnce(&str) -> Result<T, TextError>,
-) -> Option<Option<T>> {
-    transposed(at.as_ref().map(|at| compiler.setting(what, at, parse)))
-}
-
 fn about(file: &WorkloadFile) -> String {
     let about = file.about.as_ref();
     about.map_or_else(String::new, |at| at.text().trim().to_owned())
@@ -271,15 +261,6 @@ fn given(
         }
     }
     given
-}
-
-/// Absent is fine, present and wrong is not.
-fn transposed<T>(value: Option<Option<T>>) -> Option<Option<T>> {
-    match value {
-        Some(None) => None,
-        Some(Some(value)) => Some(Some(value)),
-        None => Some(None),
-    }
 }
 
 /// The variables that are there outside of sessions: a name that no template can write keeps the slots
