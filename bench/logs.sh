@@ -8,7 +8,7 @@ lines=${1:-10000000}
 dir=$(mktemp -d -p target logs.XXXXXX)
 trap 'rm -rf "$dir"' EXIT
 
-cargo build --release --locked --quiet --package lab-import --example import_log
+cargo build --release --locked --quiet --package plimsoll
 awk -v lines="$lines" 'BEGIN {
     for (i = 0; i < lines; i++) {
         # 1,000 lines a second on average, one of 40 programs each, three requests of a client in a row.
@@ -28,7 +28,7 @@ measure() { # name command…
 
 echo "logs: $lines lines, $(($(stat -c %s "$dir/access.log") >> 20)) MiB"
 measure "wc -l" wc -l "$dir/access.log"
-measure "requests" target/release/examples/import_log "$dir/access.log" "$dir/rows.jsonl"
+measure "requests" target/release/plimsoll import log "$dir/access.log" --out "$dir/rows"
 # Each second has as many rows as the log has lines.
 python3 - "$dir/access.log" "$dir/rows.jsonl" << 'PY'
 import collections, sys
@@ -40,7 +40,7 @@ for row in open(sys.argv[2]):
 same = [count for _, count in sorted(rows.items())] == list(log.values())
 print("  rows of each second: %s" % ("as in the log" if same else "NOT as in the log"))
 PY
-measure "sessions" target/release/examples/import_log "$dir/access.log" "$dir/rows.jsonl" "$dir/scratch"
+measure "sessions" target/release/plimsoll import log "$dir/access.log" --out "$dir/sessions" --sessions
 if command -v goaccess > /dev/null; then
     measure "goaccess" goaccess "$dir/access.log" --log-format=COMBINED -o "$dir/report.json" --no-progress
 fi

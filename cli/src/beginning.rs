@@ -103,10 +103,10 @@ pub(crate) struct LogArgs {
         default_value = "GET,HEAD,OPTIONS"
     )]
     pub(crate) methods: Vec<String>,
-    /// Expect the very status that the log has (404), in the place of its class (4xx)
+    /// Expect the exact status in the log (404) instead of its class (4xx)
     #[arg(long)]
     pub(crate) exact_status: bool,
-    /// Make a session of what a client asks for, with its pauses below half an hour; without it, each request is one
+    /// Group each client's requests into sessions, with pauses below half an hour; without this, each request is a session
     #[arg(long)]
     pub(crate) sessions: bool,
     /// The server that gets the load

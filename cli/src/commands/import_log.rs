@@ -98,8 +98,7 @@ fn rows_of(args: &LogArgs, options: &LogOptions, path: &Path) -> Result<log::Imp
         if !args.sessions {
             return Ok(log::import(&mut *log, options, &mut rows)?);
         }
-        let folder = path.parent().filter(|folder| *folder != Path::new(""));
-        let mut scratch = tempfile::tempfile_in(folder.unwrap_or(Path::new(".")))?;
+        let mut scratch = tempfile::tempfile_in(written::folder_of(path))?;
         let to: (&mut dyn Write, &mut dyn Scratch) = (&mut rows, &mut scratch);
         Ok(log::import_sessions(&mut *log, options, to)?)
     })

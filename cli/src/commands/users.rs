@@ -291,8 +291,7 @@ pub(crate) fn save(admin: &Admin, name: &str, of: &str, to: &Path) -> Result<Exi
             .hint("name another file, or move this one away; nothing is overwritten"));
     }
     let interrupt = interrupt()?;
-    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
+    let folder = super::written::folder_of(to);
     let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
     let mut body = admin.download(of)?;
     let bar = progress(name);

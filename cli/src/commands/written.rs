@@ -30,19 +30,23 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace_by(path, |file| file.write_all(bytes))
 }
 
+/// The folder that a file is in.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent();
+    let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
 /// The same with what `fill` writes; its failure leaves what was there.
 pub(crate) fn replace_by<T, E: From<io::Error>>(
     path: &Path,
     fill: impl FnOnce(&mut File) -> Result<T, E>,
 ) -> Result<T, E> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
     // As any other file is made: the umask takes from it.
     let permissions = fs::Permissions::from_mode(0o666);
     let mut file = tempfile::Builder::new()
         .permissions(permissions)
-        .tempfile_in(folder.unwrap_or(Path::new(".")))?;
+        .tempfile_in(folder_of(path))?;
     let made = fill(file.as_file_mut())?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(io::Error::from)?;

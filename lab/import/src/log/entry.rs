@@ -1,6 +1,7 @@
 //! A request as a line of a log has it.
 
 use std::borrow::Cow;
+use std::str::FromStr;
 
 use super::moment::Moment;
 
@@ -120,6 +121,11 @@ pub(super) fn unescaped(text: &[u8]) -> Cow<'_, [u8]> {
         };
     }
     Cow::Owned(out)
+}
+
+/// A number in decimal digits.
+pub(super) fn number<T: FromStr>(value: &[u8]) -> Option<T> {
+    std::str::from_utf8(value).ok()?.parse().ok()
 }
 
 /// The byte that two digits write.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::entry::{Entry, Point, Skip, hex, unescaped};
+use super::entry::{Entry, Point, Skip, hex, number, unescaped};
 use super::moment::{Moment, length};
 
 /// Names of formats.
@@ -32,6 +32,8 @@ enum Field {
     /// Since 1970, with so many digits to µs.
     Epoch(usize),
     Request,
+    /// The same with the escapes of HAProxy.
+    HashedRequest,
     Method,
     Target,
     Path,
@@ -57,8 +59,6 @@ pub(super) struct Format {
     pub(super) point: Point,
     /// Whether more may follow than the format has.
     is_open: bool,
-    /// Whether requests have the escapes of HAProxy.
-    is_hashed: bool,
 }
 
 const COMMON: &str =
@@ -76,7 +76,7 @@ const ENVOY: &str = "[$time_iso8601] \"$request\" $status $flags $in $bytes_sent
                      \"$http_user_agent\" \"$id\" \"$http_host\"";
 /// HAProxy's `option httplog`. Headers that it captured are a part of `$queues`.
 const HAPROXY: &str = "$client_and_port [$time_local] $frontend $backend/$server $tr/$tw/$tc/$tr/$active_ms $status \
-                       $bytes_sent $cookie $set_cookie $end $open $queues \"$request\"";
+                       $bytes_sent $cookie $set_cookie $end $open $queues \"$hashed_request\"";
 
 impl Format {
     /// A format by its name.
@@ -94,7 +94,6 @@ impl Format {
         Some(Self {
             point,
             is_open: true,
-            is_hashed: name == "haproxy",
             ..format
         })
     }
@@ -206,10 +205,6 @@ impl Format {
             match field {
                 Field::Path => path = Some(value),
                 Field::Query => query = Some(value),
-                Field::Request if self.is_hashed => {
-                    take(field, value, &mut entry)?;
-                    entry.target = Cow::Owned(unhashed(&entry.target));
-                }
                 field => take(field, value, &mut entry)?,
             }
         }
@@ -269,7 +264,6 @@ fn unhashed(text: &[u8]) -> Vec<u8> {
 }
 
 fn take<'l>(field: Field, value: &'l [u8], entry: &mut Entry<'l>) -> Result<(), Skip> {
-    let number = |value: &[u8]| std::str::from_utf8(value).ok()?.parse::<u64>().ok();
     let moment = |moment: Option<Moment>| moment.map(Some).ok_or(Skip::Moment);
     let text = || match value {
         b"-" => Cow::Borrowed(&b""[..]),
@@ -280,7 +274,7 @@ fn take<'l>(field: Field, value: &'l [u8], entry: &mut Entry<'l>) -> Result<(), 
         Field::Client => entry.client = text(),
         Field::Peer => {
             let colon = value.iter().rposition(|b| *b == b':').ok_or(Skip::Format)?;
-            let is_number = number(&value[colon + 1..]).is_some();
+            let is_number = number::<u64>(&value[colon + 1..]).is_some();
             if !is_number || value.contains(&b' ') {
                 return Err(Skip::Format);
             }
@@ -289,17 +283,20 @@ fn take<'l>(field: Field, value: &'l [u8], entry: &mut Entry<'l>) -> Result<(), 
         Field::Local => entry.moment = moment(Moment::local(value))?,
         Field::Iso => entry.moment = moment(Moment::iso(value))?,
         Field::Epoch(digits) => entry.moment = moment(Moment::epoch(value, digits))?,
-        Field::Request => {
+        Field::Request | Field::HashedRequest => {
             if !entry.set_request(value) {
                 return Err(Skip::Request);
             }
             if let Cow::Borrowed(target) = entry.target {
                 entry.target = unescaped(target);
             }
+            if field == Field::HashedRequest {
+                entry.target = Cow::Owned(unhashed(&entry.target));
+            }
         }
         Field::Method => entry.method = text(),
         Field::Target => entry.target = text(),
-        Field::Status => entry.status = number(value).and_then(|n| u16::try_from(n).ok()),
+        Field::Status => entry.status = number(value),
         Field::Bytes => entry.bytes = number(value),
         Field::Agent => entry.agent = Some(text()),
         Field::Host => entry.host = text(),
@@ -317,6 +314,7 @@ fn variable(name: &str) -> Field {
         "time_iso8601" => Field::Iso,
         "msec" => Field::Epoch(6),
         "request" => Field::Request,
+        "hashed_request" => Field::HashedRequest,
         "request_method" => Field::Method,
         "request_uri" => Field::Target,
         "uri" | "document_uri" => Field::Path,
@@ -394,10 +392,12 @@ impl Parts {
             parts: self.0,
             point,
             is_open: false,
-            is_hashed: false,
         };
         let moment = |field| matches!(field, Field::Local | Field::Iso | Field::Epoch(_));
-        let target = |field| matches!(field, Field::Request | Field::Target | Field::Path);
+        let target = |field| {
+            use Field::{HashedRequest, Path, Request, Target};
+            matches!(field, Request | HashedRequest | Target | Path)
+        };
         match (format.has(moment), format.has(target)) {
             (false, _) => Err("the format has no time (`$time_local`, `$msec`, `%t`)".to_owned()),
             (_, false) => Err("the format has no request (`$request`, `%r`)".to_owned()),

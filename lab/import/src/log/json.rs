@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::entry::{Entry, Point, Skip};
+use super::entry::{Entry, Point, Skip, number};
 use super::moment::{Moment, length};
 
 /// The names of a field in the logs of usual servers, the surest one first. A dot leads into an object or a list.
@@ -151,9 +151,6 @@ impl Fields {
             ..Entry::default()
         };
         let member = |field, usual| self.find(&line, field, usual);
-        let number = |found: Option<Cow<'_, [u8]>>| -> Option<u64> {
-            std::str::from_utf8(&found?).ok()?.parse().ok()
-        };
         match (member("method", METHODS), member("path", TARGETS)) {
             (Some(method), Some(target)) => (entry.method, entry.target) = (method, target),
             _ => {
@@ -167,8 +164,8 @@ impl Fields {
             }
         }
         entry.host = member("host", HOSTS).unwrap_or_default();
-        entry.status = number(member("status", STATUSES)).and_then(|n| u16::try_from(n).ok());
-        entry.bytes = number(member("bytes", BYTES));
+        entry.status = member("status", STATUSES).and_then(|found| number(&found));
+        entry.bytes = member("bytes", BYTES).and_then(|found| number(&found));
         entry.client = member("client", CLIENTS).unwrap_or_default();
         entry.agent = member("agent", AGENTS);
         entry.took_us = member("took", TOOK).and_then(|took| length(&took, 6));

@@ -180,7 +180,6 @@ fn import_by<'o>(
     while let Some((us, row)) = import.order.rest() {
         import.write(us, &row, rows)?;
     }
-    rows.flush().map_err(LogError::Rows)?;
     import.finish(name, rows)
 }
 
@@ -189,6 +188,8 @@ fn reader(options: &LogOptions, head: &[u8]) -> Result<(Reader, &'static str), L
     let fields = || Fields::parse(&options.fields).map_err(LogError::Format);
     let lines = head.split(|b| *b == b'\n').map(<[u8]>::trim_ascii);
     let is_w3c = lines.clone().any(|line| line.starts_with(w3c::FIELDS));
+    // The first request of a recording may have more lines than those below.
+    let is_gor = lines.clone().any(|line| line == gor::SEPARATOR);
     let first = lines.filter(|line| !line.is_empty()).take(20);
     let lines: Vec<&[u8]> = first
         .map(|line| syslog::message(line).unwrap_or(line))
@@ -205,13 +206,7 @@ fn reader(options: &LogOptions, head: &[u8]) -> Result<(Reader, &'static str), L
                 .map(|format| (Reader::Text(format), "the format"))
                 .map_err(LogError::Format)
         }
-        // The first request may have more lines than these.
-        None if head
-            .split(|b| *b == b'\n')
-            .any(|line| line.trim_ascii() == gor::SEPARATOR) =>
-        {
-            Ok((Reader::Gor, "gor"))
-        }
+        None if is_gor => Ok((Reader::Gor, "gor")),
         None if is_w3c => Ok((Reader::W3c(w3c::Fields::default()), "w3c")),
         None if lines.iter().any(is_json) => Ok((Reader::Json(fields()?), "json")),
         None => {
@@ -405,6 +400,7 @@ impl Import<'_> {
     fn finish(mut self, format: &str, rows: &mut dyn Write) -> Result<ImportedLog, LogError> {
         let sessions = self.sessions.take().map(|sessions| sessions.finish(rows));
         let sessions = sessions.transpose().map_err(LogError::Rows)?;
+        rows.flush().map_err(LogError::Rows)?;
         let (tally, options) = (self.tally, self.options);
         if tally.taken == 0 {
             return Err(LogError::Nothing {
@@ -502,8 +498,7 @@ fn row(
     };
     member("path", path);
     if columns.has_agent {
-        let agent = entry.agent.as_deref().filter(|agent| !agent.is_empty());
-        member("agent", &header(agent.unwrap_or(b"-")));
+        member("agent", &header(entry.agent.as_deref().unwrap_or_default()));
     }
     if columns.has_body {
         if entry.body.len() > MAX_BODY {

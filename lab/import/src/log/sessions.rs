@@ -249,7 +249,6 @@ impl<'s> Sessions<'s> {
             self.scratch.read_exact(&mut row)?;
             rows.write_all(&row)?;
         }
-        rows.flush()?;
         let lengths = self.places.iter().map(|place| f64::from(place.length_s));
         Ok(Found {
             sessions: self.places.len() as u64,
@@ -330,7 +329,7 @@ impl Found {
         }
         if self.crowded > 0 {
             said.push(format!(
-                "sessions that ended early, for want of memory for all that were under way: {}",
+                "sessions that were cut short because too many were open for the memory: {}",
                 self.crowded
             ));
         }
@@ -419,6 +418,11 @@ mod tests {
         let found = sessions.finish(&mut rows).unwrap();
         assert_eq!(found.sessions, 20_000);
         assert!(found.crowded > 0);
-        assert!(found.said().join(" ").contains("for want of memory"));
+        assert!(
+            found
+                .said()
+                .join(" ")
+                .contains("too many were open for the memory")
+        );
     }
 }

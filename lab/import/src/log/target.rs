@@ -21,7 +21,7 @@ pub(super) struct Target {
     pub(super) dropped: Vec<String>,
 }
 
-/// Whether the values under a name of a query are dropped, which the names of a log tell again and again.
+/// Whether the values under a name of a query are dropped; kept because the same names come again and again.
 pub(super) type Names = Known<bool>;
 
 /// Reads a target of a request line.

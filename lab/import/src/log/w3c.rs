@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use percent_encoding::percent_decode;
 
-use super::entry::{Entry, Skip};
+use super::entry::{Entry, Skip, number};
 use super::moment::{Moment, length};
 
 /// Begins the line with the names.
@@ -90,7 +90,7 @@ impl Fields {
                 Field::Domain => domain = value,
                 Field::Stem => stem = value,
                 Field::Query => query = value,
-                Field::Status => entry.status = number(value).and_then(|n| n.try_into().ok()),
+                Field::Status => entry.status = number(value),
                 Field::Bytes => entry.bytes = number(value),
                 Field::Agent => entry.agent = Some(agent(value, is_tabbed)),
                 // CloudFront has seconds, IIS milliseconds.
@@ -118,19 +118,15 @@ impl Fields {
             ),
             false => Cow::Borrowed(stem),
         };
-        entry.target = match query {
-            b"" => stem.clone(),
-            query => Cow::Owned([&*stem, b"?", query].concat()),
-        };
         if entry.method.is_empty() || stem.is_empty() {
             return Err(Skip::Request);
         }
+        entry.target = match query {
+            b"" => stem,
+            query => Cow::Owned([&*stem, b"?", query].concat()),
+        };
         Ok(Some(entry))
     }
-}
-
-fn number(value: &[u8]) -> Option<u64> {
-    std::str::from_utf8(value).ok()?.parse().ok()
 }
 
 /// The name of a client's program. CloudFront escapes it as in URLs, some of its logs twice; IIS writes a space as `+`.
