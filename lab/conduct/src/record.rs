@@ -34,13 +34,9 @@ pub(crate) fn write(writer: &mut TrialWriter, window: &Window) -> Result<(), Arc
         for (kind, histogram) in Kind::PHASES.into_iter().zip(&times.phases) {
             writer.histogram(series(Outcome::Ok, kind), start, end, histogram)?;
         }
-        for (kind, histogram) in Kind::EVENTS.into_iter().zip(&times.events) {
-            writer.histogram(series(Outcome::Ok, kind), start, end, histogram)?;
-        }
-        for (kind, histogram) in Kind::SHARED
-            .into_iter()
-            .zip([&times.queue_wait, &times.lease_wait])
-        {
+        let shared = [&times.queue_wait, &times.lease_wait];
+        let events = Kind::EVENTS.into_iter().zip(&times.events);
+        for (kind, histogram) in events.chain(Kind::SHARED.into_iter().zip(shared)) {
             writer.histogram(series(Outcome::Ok, kind), start, end, histogram)?;
         }
         for (place, histogram) in (0u16..).zip(&times.measures) {

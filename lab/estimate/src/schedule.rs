@@ -217,11 +217,7 @@ fn table(plan: &Plan) -> String {
 /// What is replayed in the first block's trials.
 fn recording(plan: &Plan) -> String {
     let mut text = String::new();
-    let replays = plan
-        .trials
-        .iter()
-        .filter(|trial| trial.block == 0 && !trial.control);
-    for trial in replays.take(MOST_STAGED) {
+    for trial in first_block(plan).take(MOST_STAGED) {
         let Some(plan) = &trial.prediction else {
             continue;
         };
@@ -249,14 +245,28 @@ fn recording(plan: &Plan) -> String {
     text
 }
 
+/// The trials of the first block: one of each cell.
+fn first_block(plan: &Plan) -> impl Iterator<Item = &Trial> {
+    let trials = plan.trials.iter();
+    trials.filter(|trial| trial.block == 0 && !trial.control)
+}
+
+/// Says of how many of `cells` this is not shown.
+fn more(text: &mut String, cells: usize, what: &str) {
+    let more = cells.saturating_sub(MOST_STAGED);
+    if more > 0 {
+        let _ = writeln!(text, "and the {what} of {more} more cells");
+    }
+}
+
 /// Cells whose stages or populations are shown.
 const MOST_STAGED: usize = 3;
 
 /// The populations of the first block's loads, and what each offers.
 fn populations(plan: &Plan) -> String {
     let mut text = String::new();
-    let mixed = |trial: &&Trial| trial.block == 0 && !trial.control && !trial.load.mix.is_empty();
-    let mixed: Vec<&Trial> = plan.trials.iter().filter(mixed).collect();
+    let mixed = first_block(plan).filter(|trial| !trial.load.mix.is_empty());
+    let mixed: Vec<&Trial> = mixed.collect();
     for trial in mixed.iter().take(MOST_STAGED) {
         let _ = writeln!(
             text,
@@ -285,32 +295,25 @@ fn populations(plan: &Plan) -> String {
             );
         }
     }
-    let more = mixed.len().saturating_sub(MOST_STAGED);
-    if more > 0 {
-        let _ = writeln!(text, "and the populations of {more} more cells");
-    }
+    more(&mut text, mixed.len(), "populations");
     text
 }
 
 /// The named transactions of the first block's loads, and how many of each are begun.
 fn transactions(plan: &Plan) -> String {
     let mut text = String::new();
-    let first = plan
-        .trials
-        .iter()
-        .filter(|trial| trial.block == 0 && !trial.control);
-    let named = |trial: &Trial| Some((trial.id, trial.prediction.clone()?.named_transactions));
-    let named: Vec<_> = first
-        .filter_map(named)
-        .filter(|(_, named)| named.len() > 1)
-        .collect();
+    let named = first_block(plan).filter_map(|trial| {
+        let named = &trial.prediction.as_ref()?.named_transactions;
+        (named.len() > 1).then_some((trial.id, named))
+    });
+    let named: Vec<_> = named.collect();
     for (id, named) in named.iter().take(MOST_STAGED) {
         let _ = writeln!(
             text,
             "\nnamed transactions of trial {id}\n{:>28}{:>15}",
             "transaction", "begun"
         );
-        for one in named {
+        for one in *named {
             let begun = match one.range {
                 Some(range) => between(range, 1.0),
                 None => one.begun.to_string(),
@@ -318,10 +321,7 @@ fn transactions(plan: &Plan) -> String {
             let _ = writeln!(text, "{:>28}{begun:>15}", one.name);
         }
     }
-    let more = named.len().saturating_sub(MOST_STAGED);
-    if more > 0 {
-        let _ = writeln!(text, "and the named transactions of {more} more cells");
-    }
+    more(&mut text, named.len(), "named transactions");
     text
 }
 
@@ -336,9 +336,8 @@ fn amount(level: f64) -> String {
 /// The stages of the first block's loads, and what is offered in each.
 fn stages(plan: &Plan) -> String {
     let mut text = String::new();
-    let staged =
-        |trial: &&Trial| trial.block == 0 && !trial.control && !trial.load.stages.is_empty();
-    let staged: Vec<&Trial> = plan.trials.iter().filter(staged).collect();
+    let staged = first_block(plan).filter(|trial| !trial.load.stages.is_empty());
+    let staged: Vec<&Trial> = staged.collect();
     for trial in staged.iter().take(MOST_STAGED) {
         let _ = writeln!(
             text,
@@ -369,10 +368,7 @@ fn stages(plan: &Plan) -> String {
             );
         }
     }
-    let more = staged.len().saturating_sub(MOST_STAGED);
-    if more > 0 {
-        let _ = writeln!(text, "and the stages of {more} more cells");
-    }
+    more(&mut text, staged.len(), "stages");
     text
 }
 

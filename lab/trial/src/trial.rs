@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
-use lab_archive::TrialData;
 use lab_archive::model::{Manifest, TrialEnd, TrialRecord, WindowLine};
+use lab_archive::{Kind, TrialData};
 use lab_counts::{Attempts, ErrorClass, Scope};
 use lab_plan::checks::{Cause, CheckId};
 use lab_plan::{Decides, Find, LoadKind, Prediction, Question, Threshold, Trial};
@@ -218,7 +218,7 @@ pub fn figures(
         series: series(input, &names).map_err(merge(input))?,
         transactions: transactions(input.manifest, &names, input.data, &hold)
             .map_err(merge(input))?,
-        queues: queues(&input.study.workload, input.data, &hold).map_err(merge(input))?,
+        queues: queues(&input.study.workload, input.data, &sums).map_err(merge(input))?,
         sums,
     };
     let judged = measured.judged().map_err(merge(input))?;
@@ -581,7 +581,7 @@ fn phases(step: &str, sums: &Sums) -> BTreeMap<&'static str, Times> {
     let its = sums
         .step_phases
         .iter()
-        .filter(|((name, _), _)| name == step);
+        .filter(|((name, kind), _)| name == step && !Kind::SHARED.contains(kind));
     its.map(|((_, kind), histogram)| (kind.name(), Times::of(histogram)))
         .collect()
 }

@@ -194,7 +194,7 @@ pub struct QueueSummary {
     pub takes: u64,
     /// Entries that were dropped because it was full, in all trials.
     pub dropped: u64,
-    /// Steps that were skipped because nothing came in time, in all trials.
+    /// Steps that were skipped because no entry came in time, over all trials.
     pub missed: u64,
     /// The most entries that were left at the end of a trial.
     pub length: u64,

@@ -219,7 +219,7 @@ fn transactions(trial: &Trial) -> Markup {
     let table = Table::new("Named transactions", "transaction", columns, rows);
     html! {
         h2 { "Named transactions" }
-        p.lead { "Counts of the whole trial; times of completed ones in ms, without the think times within them; since when, as above." }
+        p.lead { "Counts of the whole trial; times of completed ones in ms, without the think times within them, over the same time as above." }
         (PreEscaped(pieces::blocks(&[Block::Table(table)])))
     }
 }

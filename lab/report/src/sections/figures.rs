@@ -1,7 +1,7 @@
 //! What tables of figures share: means, counts, heads, and what is said of published figures.
 
 use crate::Analysis;
-use crate::document::{CellHead, FigureRow, Figures, PublishedNote};
+use crate::document::{Cell, CellHead, FigureRow, Figures, PublishedNote};
 use crate::format::{count, figure, list, plural};
 use crate::model::{CellSummary, Estimate};
 
@@ -23,6 +23,16 @@ pub(super) fn cell_heads(analysis: &Analysis) -> Vec<CellHead> {
 pub(super) fn published_note(analysis: &Analysis, rows: &[FigureRow]) -> Option<PublishedNote> {
     let has_any = rows.iter().any(|row| row.has_published);
     has_any.then(|| PublishedNote(analysis.speed_note()))
+}
+
+/// A count.
+pub(super) fn counted(count: u64) -> Cell {
+    #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
+    let value = count as f64;
+    Cell {
+        value: Some(value),
+        ..Cell::text(whole(value))
+    }
 }
 
 /// A mean of counts: as a count where it is whole or large.

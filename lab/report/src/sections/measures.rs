@@ -1,7 +1,7 @@
 //! Numbers that answers told besides: the length of a queue, the size of a heap.
 
 use super::by_cell::by_cell;
-use super::figures::{mean, whole};
+use super::figures::{counted, mean};
 use crate::Analysis;
 use crate::document::{Cell, Column, Kind, Row, Section, Table};
 use crate::model::{CellSummary, MeasureSummary};
@@ -24,20 +24,15 @@ fn table(cell: &CellSummary) -> Table {
     Table::new("Measures", "measure", columns, rows)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
 fn row(measure: &MeasureSummary) -> Row {
     let name = match measure.unit.as_str() {
         "" => measure.name.clone(),
         unit => format!("{}, {unit}", measure.name),
     };
-    let samples = measure.samples as f64;
     let mut cells = vec![
         Cell::text(name),
         Cell::text(measure.step.clone()),
-        Cell {
-            value: Some(samples),
-            ..Cell::text(whole(samples))
-        },
+        counted(measure.samples),
     ];
     let values = &measure.values;
     let figures = [

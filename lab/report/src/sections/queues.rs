@@ -1,7 +1,7 @@
 //! Queues and pools that users share.
 
 use super::by_cell::by_cell;
-use super::figures::{mean, whole};
+use super::figures::{counted, mean};
 use crate::Analysis;
 use crate::document::{Cell, Column, Kind, Row, Section, Table};
 use crate::model::{CellSummary, QueueSummary};
@@ -10,11 +10,10 @@ use crate::model::{CellSummary, QueueSummary};
 pub(super) fn queues(analysis: &Analysis) -> Option<Section> {
     let cells = analysis.cells.iter();
     let cells: Vec<&CellSummary> = cells.filter(|cell| !cell.queues.is_empty()).collect();
-    let lead = "What steps put into queues and took out of them, in the whole trials, and rows of pools that sessions had to \
-                themselves. Dropped are entries for which a queue was full; skipped are steps for which nothing came in \
-                time. Waits for what was taken are in ms, zeros included: they are neither think times nor response times. \
-                Queues are of each generator, and lengths those of all generators together, in the trial with the longest; other \
-                counts are sums over the trials.";
+    let lead = "What steps put into queues and took out of them, and the rows of pools that sessions leased, summed over whole \
+                trials. “Dropped” counts entries that found the queue full; “skipped” counts steps that got no entry in time. \
+                Waits are in ms, zero waits included: they are neither think times nor response times. Each generator has its \
+                own queues; lengths add up all generators, in the trial with the longest queue.";
     by_cell("Queues", lead, &cells, table)
 }
 
@@ -37,15 +36,10 @@ fn table(cell: &CellSummary) -> Table {
     Table::new("Queues", "queue", columns, rows)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
 fn row(one: &QueueSummary) -> Row {
-    let count = |count: u64| Cell {
-        value: Some(count as f64),
-        ..Cell::text(whole(count as f64))
-    };
     let of_queue = |number: u64| match one.is_pool {
         true => Cell::text("–"),
-        false => count(number),
+        false => counted(number),
     };
     let name = match one.is_pool {
         true => format!("{} (pool)", one.name),
@@ -54,7 +48,7 @@ fn row(one: &QueueSummary) -> Row {
     let mut cells = vec![
         Cell::text(name),
         of_queue(one.puts),
-        count(one.takes),
+        counted(one.takes),
         of_queue(one.dropped),
         of_queue(one.missed),
         of_queue(one.length),

@@ -1,7 +1,7 @@
 //! The stages of a load: the figures of each.
 
 use super::by_cell::by_cell;
-use super::figures::{mean, whole};
+use super::figures::{counted, mean, whole};
 use super::words::millis;
 use crate::Analysis;
 use crate::document::{Cell, Column, Kind, Row, Section, Table};
@@ -36,7 +36,7 @@ fn row(stage: &StageSummary) -> Row {
     let length = millis(plan.length_ms);
     let of_plan = mean(stage.delivered_per_s).zip(mean(stage.offered_per_s));
     let of_plan = of_plan.and_then(|(had, planned)| Some(100.0 * lab_stats::ratio(had, planned)?));
-    let errors = mean_count(stage.errors);
+    let errors = counted(stage.errors);
     let shown = |value: Option<f64>, show: fn(f64) -> String| Cell {
         value,
         ..Cell::text(crate::format::or_none(value, show))
@@ -52,15 +52,6 @@ fn row(stage: &StageSummary) -> Row {
         Cell::number(mean(times.p95)),
         Cell::number(mean(times.p99)),
     ])
-}
-
-fn mean_count(count: u64) -> Cell {
-    #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
-    let value = count as f64;
-    Cell {
-        value: Some(value),
-        ..Cell::text(whole(value))
-    }
 }
 
 /// `100 users`, `100 → 500 users`, `20 → 0/s`.

@@ -1,7 +1,7 @@
 //! Named transactions: steps that belong together, and the session as a whole.
 
 use super::by_cell::by_cell;
-use super::figures::{mean, whole};
+use super::figures::{counted, mean};
 use crate::Analysis;
 use crate::document::{Cell, Column, Kind, Row, Section, Table};
 use crate::model::{CellSummary, TransactionSummary};
@@ -38,20 +38,15 @@ fn table(cell: &CellSummary) -> Table {
     Table::new("Named transactions", "transaction", columns, rows)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
 fn row(one: &TransactionSummary) -> Row {
-    let count = |count: u64| Cell {
-        value: Some(count as f64),
-        ..Cell::text(whole(count as f64))
-    };
     let (time, elapsed) = (&one.time_ms, &one.elapsed_ms);
     let mut cells = vec![
         Cell::text(one.name.clone()),
-        count(one.completed),
+        counted(one.completed),
         Cell::number(mean(one.completed_per_s)),
-        count(one.failed),
-        count(one.skipped),
-        count(one.unfinished),
+        counted(one.failed),
+        counted(one.skipped),
+        counted(one.unfinished),
     ];
     let times = [
         time.mean,

@@ -27,8 +27,7 @@ pub fn steps_csv(analysis: &Analysis) -> String {
 /// One row per trial and named transaction, the session first. An empty field is a figure that isn't there.
 #[must_use]
 pub fn transactions_csv(analysis: &Analysis) -> String {
-    let mut header: Vec<String> = ["trial", "block", "verdict"].map(str::to_owned).to_vec();
-    header.extend(analysis.study.factors.iter().cloned());
+    let mut header = place_header(analysis);
     let counts = [
         "transaction",
         "predicted",
@@ -64,6 +63,13 @@ fn transaction(
     row.extend(times(&one.elapsed_ms).map(number));
     row.push(count(trial.attempt_of));
     row
+}
+
+/// The heads of [`place`].
+fn place_header(analysis: &Analysis) -> Vec<String> {
+    let of_trial = ["trial", "block", "verdict"].map(str::to_owned);
+    let factors = analysis.study.factors.iter().cloned();
+    of_trial.into_iter().chain(factors).collect()
 }
 
 /// Which trial a row is of.
@@ -182,8 +188,7 @@ fn text(lines: Vec<Vec<String>>) -> String {
 }
 
 fn header(analysis: &Analysis, measured: &[&str]) -> Vec<String> {
-    let mut header: Vec<String> = ["trial", "block", "verdict"].map(str::to_owned).to_vec();
-    header.extend(analysis.study.factors.iter().cloned());
+    let mut header = place_header(analysis);
     header.extend(
         [
             "step",

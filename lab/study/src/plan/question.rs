@@ -136,9 +136,9 @@ fn shared(study: &Study) -> Vec<SharedOutline> {
                 shared.len() - 1
             });
             let outline = &mut shared[at];
+            let is_leased = one.pool().is_some_and(|(_, lease)| lease == Lease::Session);
             for (place, step) in workload.session.steps.iter().enumerate() {
-                let leases =
-                    place == 0 && one.pool().is_some_and(|(_, lease)| lease == Lease::Session);
+                let leases = place == 0 && is_leased;
                 let name = || step_of(population, &step.name);
                 if step.put().is_some_and(|put| put.queue == one.name) {
                     outline.puts.push(name());

@@ -1,8 +1,6 @@
 //! The populations of a load: their settings as templates, each with its place, and their workloads.
 
 use lab_language::{Problems, check_short_name};
-use std::sync::Arc;
-
 use lab_workload::{MAX_POPULATIONS, SharedKind, SharedState, Step, Workload};
 
 use super::kinds::{rated, replayed};
@@ -45,11 +43,11 @@ pub(super) fn check_names(file: &StudyFile, problems: &mut Problems) {
     }
 }
 
-/// Notes what two populations share under one name, and say differently; and queues into which nobody puts anything, or
-/// from which nobody takes anything.
+/// Notes what two populations share under one name and declare differently, and queues without a step that puts in or
+/// takes out.
 pub(super) fn check_shared(
     file: &StudyFile,
-    workload: &Arc<Workload>,
+    workload: &Workload,
     populations: &[StudyWorkload],
     problems: &mut Problems,
 ) {
@@ -65,33 +63,31 @@ pub(super) fn check_shared(
         for one in &workload.shared {
             let name = &one.name;
             let message = match known.iter().find(|of| of.name == *name) {
-                Some(of) if !of.is_as(one) => {
+                Some(of) => (!of.is_as(one)).then(|| {
                     format!(
                         "two populations share `{name}`, and their workloads say it differently"
                     )
-                }
-                Some(_) => continue,
+                }),
                 None => {
                     known.push(one);
-                    match one_sided(name, one, &all) {
-                        Some(message) => message,
-                        None => continue,
-                    }
+                    one_sided(one, &all)
                 }
             };
-            problems.push(at.span.first_line().problem(message, "this workload"));
+            if let Some(message) = message {
+                problems.push(at.span.first_line().problem(message, "this workload"));
+            }
         }
     }
 }
 
 /// What is wrong with a queue of which one side is missing.
-fn one_sided(name: &str, one: &SharedState, all: &[(&At<Scalar>, &Workload)]) -> Option<String> {
-    let SharedKind::Queue { .. } = one.kind else {
+fn one_sided(one: &SharedState, all: &[(&At<Scalar>, &Workload)]) -> Option<String> {
+    let (name, SharedKind::Queue { .. }) = (&one.name, &one.kind) else {
         return None;
     };
     let steps = || all.iter().flat_map(|(_, of)| &of.session.steps);
-    let puts = |step: &Step| step.put().is_some_and(|put| put.queue == name);
-    let takes = |step: &Step| step.take().is_some_and(|take| take.queue == name);
+    let puts = |step: &Step| step.put().is_some_and(|put| put.queue == *name);
+    let takes = |step: &Step| step.take().is_some_and(|take| take.queue == *name);
     match (steps().any(puts), steps().any(takes)) {
         (true, true) => None,
         (false, _) => Some(format!("nobody puts anything into the queue `{name}`")),

@@ -262,16 +262,13 @@ pub(super) fn skipped(facts: &Facts<'_>) -> Check {
         .iter()
         .fold(evidence, |all, one| format!("{all}; {one}"));
     let figure = facts.held(100.0 * part, &SKIPPED_STEPS);
-    let mut check = judged(CheckId::SkippedSteps, vec![figure], evidence);
+    let check = judged(CheckId::SkippedSteps, vec![figure], evidence);
     if !faults.is_empty() && check.outcome < CheckOutcome::Warn {
-        let figures = std::mem::take(&mut check.figures);
-        check = Check {
-            figures,
-            ..warn(CheckId::SkippedSteps, check.evidence)
-        };
         let advice = "Users put in more or less than others take out: let as many take as put in, or let the \
                       queue be longer (`at_most`) and the wait for an entry (`within`).";
-        return check.advise(advice);
+        return warn(check.id, check.evidence)
+            .by(check.figures)
+            .advise(advice);
     }
     match skips::too_few(facts) {
         Some(advice) => check.advise(&advice),

@@ -65,7 +65,7 @@ pub struct MeasureAnalysis {
 
 /// What users shared in a trial: a queue, or a pool of which sessions have a row to themselves. Counts are of the whole
 /// trial, `queue_wait_ms` is of the hold after its warm-up.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct QueueAnalysis {
     /// Its name.
     pub name: String,
@@ -78,13 +78,12 @@ pub struct QueueAnalysis {
     pub takes: u64,
     /// Entries that were dropped because it was full.
     pub dropped: u64,
-    /// Steps that were skipped because nothing came in time.
+    /// Steps that were skipped because no entry came in time.
     pub missed: u64,
     /// Entries that were left at the end.
     pub length: u64,
     /// The most at the end of any window.
     pub longest: u64,
-    /// How long users waited for what they took, those included that had not to wait: neither think time nor response
-    /// time.
+    /// How long users waited for what they took, zero waits included: neither think time nor response time.
     pub queue_wait_ms: Times,
 }
