@@ -1,10 +1,14 @@
 //! Small servers of tests, which answer as a function says, and runs of the program against them.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+
+use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::program;
 
@@ -124,4 +128,33 @@ pub fn plimsoll(folder: &Path, arguments: &[&str], given: &[(&str, &str)]) -> (S
     let output = command.stdin(Stdio::null()).output().expect("it runs");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (text(&output.stdout), text(&output.stderr))
+}
+
+/// A folder with these files.
+///
+/// # Panics
+/// When they can't be written.
+#[must_use]
+pub fn folder(files: &[(&str, &[u8])]) -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, content) in files {
+        fs::write(folder.path().join(name), content).expect("written");
+    }
+    folder
+}
+
+/// The result of a study's run in a folder, and what the run wrote to its outputs.
+///
+/// # Panics
+/// When there is none.
+#[must_use]
+pub fn result(
+    folder: &Path,
+    (study, out): (&str, &str),
+    given: &[(&str, &str)],
+) -> (Value, (String, String)) {
+    let ran = plimsoll(folder, &["run", study, "--out", out], given);
+    let (json, told) = plimsoll(folder, &["report", out, "--format", "json"], given);
+    let result = serde_json::from_str(&json).unwrap_or_else(|_| panic!("{ran:?} {told}"));
+    (result, ran)
 }

@@ -1,12 +1,10 @@
 //! A page with its assets, which a server answers only once all of a user's are there.
 
 use std::collections::HashMap;
-use std::fs;
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
-use plimsoll_tests::web::{self, Received, plimsoll};
-use serde_json::Value;
+use plimsoll_tests::web::{self, Received};
 
 const WORKLOAD: &str = r#"
 workload: shop
@@ -73,21 +71,17 @@ fn answer(request: &Received, waiting: &Waiting) -> (String, String) {
 fn a_page_is_fetched_with_its_assets_and_has_a_time() {
     let waiting = Waiting::default();
     let port = web::serve(move |request| answer(request, &waiting));
-    let folder = tempfile::tempdir().expect("a folder");
     let study = format!(
         "study: shop\ntitle: A page\nworkload: shop\nrepeats: 0\n\
          system: {{ attach: {{ url: \"http://127.0.0.1:{port}\" }} }}\nload: {{ users: 3, hold: 2s }}\n\
          thresholds:\n  transaction_time{{transaction:Product page}}: [\"p(95) < 20s\"]\n  \
          response_time{{step:Picture}}: [\"p(95) < 20s\"]\n"
     );
-    let write = |file: &str, text: &str| fs::write(folder.path().join(file), text);
-    write("shop.workload.yaml", WORKLOAD).expect("written");
-    write("shop.study.yaml", &study).expect("written");
-    let run = |arguments: &[&str]| plimsoll(folder.path(), arguments, &[]);
-
-    let ran = run(&["run", "shop.study.yaml", "--out", "run"]);
-    let (json, told) = run(&["report", "run", "--format", "json"]);
-    let result: Value = serde_json::from_str(&json).unwrap_or_else(|_| panic!("{ran:?} {told}"));
+    let folder = web::folder(&[
+        ("shop.workload.yaml", WORKLOAD.as_bytes()),
+        ("shop.study.yaml", study.as_bytes()),
+    ]);
+    let (result, ran) = web::result(folder.path(), ("shop.study.yaml", "run"), &[]);
     let trial = &result["trials"][0];
     assert_eq!(trial["errors"], 0, "{}", trial["error_examples"]);
     let counts: HashMap<&str, u64> = trial["steps"]
@@ -125,7 +119,7 @@ fn a_page_is_fetched_with_its_assets_and_has_a_time() {
         "{page}"
     );
     assert!(
-        ran.0.contains("Product page") || json.contains("transaction:Product page"),
+        ran.0.contains("Product page") || result.to_string().contains("transaction:Product page"),
         "{}",
         ran.0
     );

@@ -1,12 +1,10 @@
-//! How long a message takes from one user to another, which no single request tells.
+//! The time of a message from one user to another, which no single request shows.
 
 use std::collections::VecDeque;
-use std::fs;
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
-use plimsoll_tests::web::{self, Received, plimsoll};
-use serde_json::Value;
+use plimsoll_tests::web::{self, Received};
 
 const WORKLOAD: &str = r#"
 workload: chat
@@ -27,7 +25,7 @@ session:
 /// How long the server keeps a message back, ms.
 const KEPT_MS: u64 = 40;
 
-/// The messages of a room that nobody has received.
+/// The messages of a room that no user has received.
 #[derive(Default)]
 struct Room {
     messages: Mutex<VecDeque<String>>,
@@ -72,19 +70,15 @@ fn answer(request: &Received, room: &Room) -> (String, String) {
 fn the_time_of_a_message_between_two_users_is_measured() {
     let room = Room::default();
     let port = web::serve(move |request| answer(request, &room));
-    let folder = tempfile::tempdir().expect("a folder");
     let study = format!(
         "study: chat\ntitle: A message\nworkload: chat\nrepeats: 0\n\
          system: {{ attach: {{ url: \"http://127.0.0.1:{port}\" }} }}\nload: {{ users: 4, hold: 2s }}\n"
     );
-    let write = |file: &str, text: &str| fs::write(folder.path().join(file), text);
-    write("chat.workload.yaml", WORKLOAD).expect("written");
-    write("chat.study.yaml", &study).expect("written");
-    let run = |arguments: &[&str]| plimsoll(folder.path(), arguments, &[]);
-
-    let ran = run(&["run", "chat.study.yaml", "--out", "run"]);
-    let (json, told) = run(&["report", "run", "--format", "json"]);
-    let result: Value = serde_json::from_str(&json).unwrap_or_else(|_| panic!("{ran:?} {told}"));
+    let folder = web::folder(&[
+        ("chat.workload.yaml", WORKLOAD.as_bytes()),
+        ("chat.study.yaml", study.as_bytes()),
+    ]);
+    let (result, _) = web::result(folder.path(), ("chat.study.yaml", "run"), &[]);
     let trial = &result["trials"][0];
     assert_eq!(trial["errors"], 0, "{}", trial["error_examples"]);
     let measures = trial["measures"].as_array().expect("measures");
@@ -97,7 +91,7 @@ fn the_time_of_a_message_between_two_users_is_measured() {
         values["count"].as_u64().is_some_and(|count| count > 10),
         "{delivery}"
     );
-    // A receiver waits for messages that nobody has sent yet: what is measured begins when one is.
+    // A receiver waits for messages that are not sent yet; the measured time begins when one is sent.
     let mean = values["mean"].as_f64().expect("a mean");
     assert!(mean >= KEPT_MS as f64, "{delivery}");
 }

@@ -142,9 +142,7 @@ fn a_log_is_replayed_request_by_request() {
 
     let checked = plimsoll(&["check", "access.study.yaml", "access.workload.yaml"]);
     assert!(checked.0.contains("access"), "{checked:?}");
-    let ran = plimsoll(&["run", "access.study.yaml", "--out", "replayed"]);
-    let (json, told) = plimsoll(&["report", "replayed", "--format", "json"]);
-    let result: Value = serde_json::from_str(&json).unwrap_or_else(|_| panic!("{ran:?} {told}"));
+    let (result, ran) = web::result(folder.path(), ("access.study.yaml", "replayed"), &[]);
     let trials = result["trials"].as_array().expect("trials");
     for trial in trials {
         assert_eq!(trial["transactions"], count, "{ran:?}");

@@ -1,5 +1,5 @@
-//! Users who share state: what producers put into a queue, consumers take out, each entry once, with numbers that are
-//! nobody else's and rows that one session at a time has.
+//! Users share state: consumers take out what producers put into a queue, each entry once, with unique numbers and with
+//! rows that one session at a time has.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -7,7 +7,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use plimsoll_tests::web::{self, Received};
-use serde_json::Value;
 
 const PRODUCER: &str = r#"
 workload: producer
@@ -95,18 +94,13 @@ fn start() -> (u16, Arc<Mutex<Seen>>) {
 }
 
 fn folder(port: u16) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a folder");
-    let write = |file: &str, text: &str| {
-        fs::write(folder.path().join(file), text).expect("written");
-    };
-    write("producer.workload.yaml", PRODUCER);
-    write("consumer.workload.yaml", CONSUMER);
-    write("desks.csv", "desk\na\nb\nc\nd\n");
-    write(
-        "factory.study.yaml",
-        &STUDY.replace("PORT", &port.to_string()),
-    );
-    folder
+    let study = STUDY.replace("PORT", &port.to_string());
+    web::folder(&[
+        ("producer.workload.yaml", PRODUCER.as_bytes()),
+        ("consumer.workload.yaml", CONSUMER.as_bytes()),
+        ("desks.csv", b"desk\na\nb\nc\nd\n"),
+        ("factory.study.yaml", study.as_bytes()),
+    ])
 }
 
 /// Both outputs of the program.
@@ -128,11 +122,9 @@ fn what_some_users_place_others_handle_once() {
     ] {
         assert!(planned.contains(line), "{planned}");
     }
-    let ran = plimsoll(path, &["run", "factory.study.yaml", "--out", "run"]);
-    let json = plimsoll(path, &["report", "run", "--format", "json"]);
-    let result: Value = serde_json::from_str(&json).unwrap_or_else(|_| panic!("{ran} {json}"));
+    let (result, ran) = web::result(path, ("factory.study.yaml", "run"), &[]);
     let trial = &result["trials"][0];
-    assert_eq!(trial["errors"], 0, "{ran} {}", trial["error_examples"]);
+    assert_eq!(trial["errors"], 0, "{ran:?} {}", trial["error_examples"]);
     let seen = seen.lock().expect("no panic");
     assert_eq!(
         seen.wrong, [""; 0],

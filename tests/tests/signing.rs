@@ -1,7 +1,6 @@
 //! Requests that are signed, against a server that verifies them by another library.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -231,17 +230,16 @@ fn start() -> u16 {
 
 /// A folder with a workload and a study of it.
 fn folder(name: &str, workload: &str) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a folder");
-    let write = |file: &str, text: &[u8]| fs::write(folder.path().join(file), text);
-    write(&format!("{name}.workload.yaml"), workload.as_bytes()).expect("written");
-    write("body.bin", &[0, 255, 13, 10]).expect("written");
     let study = format!(
         "study: {name}\ntitle: Signed requests\nworkload: {name}\nrepeats: 0\n\
          system: {{ attach: {{ url: \"http://127.0.0.1:{}\" }} }}\nload: {{ users: 3, hold: 2s }}\n",
         start()
     );
-    write(&format!("{name}.study.yaml"), study.as_bytes()).expect("written");
-    folder
+    web::folder(&[
+        (&format!("{name}.workload.yaml"), workload.as_bytes()),
+        ("body.bin", &[0, 255, 13, 10]),
+        (&format!("{name}.study.yaml"), study.as_bytes()),
+    ])
 }
 
 /// What the program writes.
@@ -251,9 +249,7 @@ fn plimsoll(folder: &Path, arguments: &[&str], key: &str) -> (String, String) {
 
 /// The result of a run.
 fn result(folder: &Path, study: &str, out: &str, key: &str) -> Value {
-    let ran = plimsoll(folder, &["run", study, "--out", out], key);
-    let (json, told) = plimsoll(folder, &["report", out, "--format", "json"], key);
-    serde_json::from_str(&json).unwrap_or_else(|_| panic!("{ran:?} {told}"))
+    web::result(folder, (study, out), &[("API_KEY", key)]).0
 }
 
 /// Transactions and errors of its first trial.
