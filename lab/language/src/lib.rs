@@ -1,12 +1,11 @@
-//! The language of the files that people write: YAML in which every value knows its place, the small
-//! languages of single values, and workloads: text → raw → [`lab_workload::Workload`].
+//! The language of the files that people write: workloads, text → raw → [`lab_workload::Workload`], and what studies
+//! write alike.
 //!
 //! Pure: it opens no file (they come through [`Files`]), reads no clock, and knows no study.
 
 mod file;
 pub mod host;
 pub mod kept;
-pub mod node;
 pub mod reach;
 mod read;
 mod setting;
@@ -14,14 +13,17 @@ mod storage;
 pub mod template_words;
 
 pub use file::{
-    At, BasicFile, Container, Count, Decode, Fields, HoldTime, Json, Levels, Limit, OneOrMany,
-    Rate, Scalar, Size, Table, Time, WaitTime, WorkloadFile, schema_workload, unexpected,
+    BasicFile, Count, HoldTime, Limit, Rate, Size, Time, WaitTime, WorkloadFile, schema_workload,
 };
+pub use lab_units::decode::{Container, Decode, Fields, unexpected};
 pub use lab_units::error::{LoadError, Location, Problem, Problems};
 pub use lab_units::nearest::{nearest, one_of};
+pub use lab_units::parts::{At, Json, Levels, OneOrMany, Scalar, Table};
 pub use lab_units::source::{SourceFile, Span};
-pub use lab_units::{AddressRange, Agents, TextError, Which, agents, machine, servers, units};
-use lab_units::{error, nearest, source, text_error};
+pub use lab_units::{
+    AddressRange, Agents, TextError, Which, agents, machine, node, servers, units,
+};
+use lab_units::{error, source, text_error};
 pub use lab_workload::{Secrets, password_of};
 pub use read::{
     Environment, Files, beside, check_short_name, decode, first_file, has_gap, header_problem,

@@ -2,8 +2,8 @@
 
 use lab_workload::{Parameters as Cell, Template};
 
-use crate::file::{At, Scalar};
 use crate::text_error::TextError;
+use lab_units::parts::{At, Scalar};
 
 /// A setting as written: its key, its text, and its place.
 #[derive(Debug, Clone)]

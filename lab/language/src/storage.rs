@@ -6,10 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Problems;
-use crate::file::{At, Container, Decode, Fields, Scalar};
 use crate::machine::{self, Filesystem};
 use crate::node::{Node, Value};
 use crate::setting::{CellError, Optional, Setting};
+use lab_units::decode::{Container, Decode, Fields};
+use lab_units::parts::{At, Scalar};
 
 /// Where a system's data lies in each trial.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::decode::{Decode, Fields};
-use super::parts::{At, OneOrMany, Scalar, Table};
 use super::shapes::Size;
 use crate::error::Problems;
 use crate::node::{Node, Value};
+use lab_units::decode::{Decode, Fields};
+use lab_units::parts::{At, OneOrMany, Scalar, Table};
 
 /// What is expected of an answer.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::decode::{Container, Decode, Fields};
-use super::parts::{At, Scalar};
 use crate::error::Problems;
 use crate::node::{Node, Value};
+use lab_units::decode::{Container, Decode, Fields};
+use lab_units::parts::{At, Scalar};
 
 /// Where a number stands in an answer.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

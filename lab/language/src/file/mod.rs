@@ -5,11 +5,9 @@
 
 mod answer;
 mod content;
-mod decode;
 mod keys;
 mod measure;
 mod parallel;
-mod parts;
 mod protocol;
 mod request;
 mod retry;
@@ -21,13 +19,11 @@ mod workload;
 
 pub(crate) use answer::ExpectFile;
 pub(crate) use content::{ContentFile, FieldFile, PartFile};
-pub use decode::{Container, Decode, Fields, unexpected};
 pub(crate) use keys::KeyFile;
 pub(crate) use measure::MeasureFile;
 #[cfg(test)]
 use measure::NumberFile;
 pub(crate) use parallel::{EachFile, ParallelFile};
-pub use parts::{At, Json, Levels, OneOrMany, Scalar, Table};
 #[cfg(test)]
 use protocol::CallFile;
 pub(crate) use protocol::{MailFile, ProtocolFile, SpeakingFile, StatementFile};

@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::decode::{Container, Decode, Fields};
-use super::parts::{At, Scalar};
 use super::request::{RequestFile, RequestItem};
 use super::shapes::Count;
 use crate::error::Problems;
 use crate::node::{Node, Value};
+use lab_units::decode::{Container, Decode, Fields};
+use lab_units::parts::{At, Scalar};
 
 /// Requests of a step that go out at the same time.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

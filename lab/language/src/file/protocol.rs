@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::decode::{Container, Decode, Fields};
-use super::parts::{At, Json, OneOrMany, Scalar, Table};
 use super::shapes::Time;
 use crate::error::Problems;
 use crate::node::{Node, Value};
 use crate::source::Span;
+use lab_units::decode::{Container, Decode, Fields};
+use lab_units::parts::{At, Json, OneOrMany, Scalar, Table};
 
 /// A protocol.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

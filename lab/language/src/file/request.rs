@@ -5,14 +5,14 @@ use serde::Serialize;
 
 use super::answer::ExpectFile;
 use super::content::{ContentFile, PartFile};
-use super::decode::{Container, Decode, Fields};
 use super::measure::MeasureFile;
-use super::parts::{At, Json, Scalar, Table};
 use super::protocol::{CallFile, MailFile, StatementFile};
 use super::shapes::{Count, Size, Time};
 use super::sign::SignFile;
 use crate::error::Problems;
 use crate::node::{Node, Value};
+use lab_units::decode::{Container, Decode, Fields};
+use lab_units::parts::{At, Json, Scalar, Table};
 
 /// A request of several: its line alone, or with more.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

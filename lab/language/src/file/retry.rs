@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::decode::{Container, Decode, Fields};
-use super::parts::{At, Scalar};
 use super::shapes::{Count, Time, WaitTime};
 use crate::error::Problems;
 use crate::node::{Node, Value};
+use lab_units::decode::{Container, Decode, Fields};
+use lab_units::parts::{At, Scalar};
 
 /// How often a failed request is sent again.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

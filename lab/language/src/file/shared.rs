@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::decode::{Container, Decode, Fields};
-use super::parts::{At, Scalar};
 use super::shapes::Count;
 use crate::error::Problems;
 use crate::node::Node;
+use lab_units::decode::{Container, Decode, Fields};
+use lab_units::parts::{At, Scalar};
 
 /// One of these.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]

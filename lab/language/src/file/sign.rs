@@ -7,10 +7,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use super::decode::{Container, Decode, unexpected};
-use super::parts::{At, Scalar};
 use crate::error::Problems;
 use crate::node::{Node, Value};
+use lab_units::decode::{Container, Decode, unexpected};
+use lab_units::parts::{At, Scalar};
 
 /// What signs a request; or `none`, where nothing does.
 #[derive(Debug, Clone, PartialEq, Serialize)]

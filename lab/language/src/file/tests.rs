@@ -6,13 +6,14 @@ use proptest::prelude::*;
 
 use super::answer::AnswerFile;
 use super::parallel::{BesideFile, EachFile};
-use super::parts::OneOrMany;
 use super::retry::RetriesFile;
 use super::shared::{CounterFile, QueueFile};
 use super::*;
 use crate::error::Problems;
 use crate::node;
 use crate::source::{SourceFile, Span};
+use lab_units::decode::Decode;
+use lab_units::parts::{At, Json, OneOrMany, Scalar, Table};
 
 fn at<T>(value: T) -> At<T> {
     let file = SourceFile {

@@ -3,10 +3,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::decode::{Container, Decode, Fields};
 use super::keys::KeyFile;
 use super::parallel::ParallelFile;
-use super::parts::{At, OneOrMany, Scalar, Table};
 use super::protocol::ProtocolFile;
 use super::request::{RequestFile, RequestItem};
 use super::retry::RetryFile;
@@ -17,6 +15,8 @@ use super::sign::SignFile;
 use crate::error::Problems;
 use crate::node::Node;
 use crate::source::Span;
+use lab_units::decode::{Container, Decode, Fields};
+use lab_units::parts::{At, OneOrMany, Scalar, Table};
 
 /// A workload: what virtual users do.
 ///

@@ -7,7 +7,8 @@ use lab_workload::{Attached, MAX_ATTACHED_BYTES};
 use super::choice;
 use super::files::{Files, open};
 use crate::error::Problems;
-use crate::file::{At, RequestFile, Scalar, WorkloadFile};
+use crate::file::{RequestFile, WorkloadFile};
+use lab_units::parts::{At, Scalar};
 
 /// All that requests of the workload carry; `None` when a problem was noted.
 pub(super) fn read(

@@ -11,7 +11,7 @@ use lab_workload::template::{Escape, Symbols, TemplateError};
 use lab_workload::{Field, Template};
 
 use crate::error::Problems;
-use crate::file::{At, Json, Scalar};
+use lab_units::parts::{At, Json, Scalar};
 
 /// Compiles a JSON body; `None` when a problem was noted.
 pub(super) fn json(

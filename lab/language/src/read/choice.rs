@@ -5,10 +5,11 @@ use lab_workload::{Chance, MAX_TRANSACTION_LEVELS, Round};
 
 use super::request::Compiler;
 
-use crate::file::{At, Scalar, StepFile};
+use crate::file::StepFile;
 use crate::source::Span;
 use crate::text_error::TextError;
 use crate::units;
+use lab_units::parts::{At, Scalar};
 
 /// A step as written, and when it is done.
 #[derive(Clone)]

@@ -9,9 +9,10 @@ use lab_workload::{
 use super::choice::Flat;
 use super::request::Compiler;
 
-use crate::file::{At, RetryFile, Scalar, StepFile};
+use crate::file::{RetryFile, StepFile};
 use crate::text_error::TextError;
 use crate::units;
+use lab_units::parts::{At, Scalar};
 
 /// Most rounds of a loop.
 const MAX_ROUNDS: u64 = 100_000;

@@ -8,9 +8,10 @@ use super::files::{Files, beside, open};
 use super::names::switch;
 use super::variable::{RESERVED, is_word};
 use crate::error::Problems;
-use crate::file::{At, DataFile, RowsFile, Scalar};
+use crate::file::{DataFile, RowsFile};
 use crate::source::Span;
 use crate::units;
+use lab_units::parts::{At, Scalar};
 
 /// The rows that a workload names; `None` when a problem was noted.
 pub(super) fn data(

@@ -9,7 +9,8 @@ use protox::file::{File, FileResolver, GoogleFileResolver};
 
 use super::files::{Files, beside, open, read_all};
 use crate::error::Problems;
-use crate::file::{At, OneOrMany, ProtocolFile, Scalar, WorkloadFile};
+use crate::file::{ProtocolFile, WorkloadFile};
+use lab_units::parts::{At, OneOrMany, Scalar};
 
 /// Most `.proto` files, those that others import among them.
 const MAX_FILES: usize = 1_000;

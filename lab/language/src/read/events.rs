@@ -5,8 +5,9 @@ use lab_workload::template::Escape;
 
 use super::request::Compiler;
 
-use crate::file::{At, EventsFile};
+use crate::file::EventsFile;
 use crate::units;
+use lab_units::parts::At;
 
 /// Most events of an answer, and what is the most unless said.
 const MOST: u64 = 1_000_000;

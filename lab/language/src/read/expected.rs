@@ -7,10 +7,11 @@ use lab_workload::{Comparison, Expectation, JsonPath, JsonState};
 
 use super::capture;
 use super::request::Compiler;
-use crate::file::{At, ExpectFile, OneOrMany, RequestFile, Scalar};
+use crate::file::{ExpectFile, RequestFile};
 use crate::source::Span;
 use crate::text_error::TextError;
 use crate::units;
+use lab_units::parts::{At, OneOrMany, Scalar};
 
 /// The longest time that an answer may be held against: the longest request timeout.
 const MAX_TIME: Duration = Duration::from_secs(3600);

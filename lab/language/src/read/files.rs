@@ -5,9 +5,10 @@ use std::sync::Arc;
 use lab_workload::Bytes;
 
 use crate::error::{LoadError, Problem, Problems};
-use crate::file::{At, Decode, Scalar};
 use crate::node::{self, Node, Value};
 use crate::source::Span;
+use lab_units::decode::Decode;
+use lab_units::parts::{At, Scalar};
 
 /// Where files are read from. Paths use `/` and may begin with `..`.
 pub trait Files {

@@ -4,8 +4,9 @@ use lab_workload::{Capture, CaptureSource, Expectation, Speech};
 
 use super::request::Compiler;
 
-use crate::file::{At, ExpectFile, RequestFile, Scalar};
+use crate::file::{ExpectFile, RequestFile};
 use crate::source::Span;
+use lab_units::parts::{At, Scalar};
 
 /// The status of an answer among the parts of a request.
 pub(super) const STATUS: &str = "expect: status";

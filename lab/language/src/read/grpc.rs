@@ -11,10 +11,11 @@ use super::events::Listening;
 use super::foreign::{STATUS, expected_header, part_of_web};
 use super::names::unknown_name;
 use super::request::Compiler;
-use crate::file::{At, ExpectFile, Json, RequestFile, Scalar, SpeakingFile, Table};
+use crate::file::{ExpectFile, RequestFile, SpeakingFile};
 use crate::source::Span;
 use crate::text_error::TextError;
 use crate::units;
+use lab_units::parts::{At, Json, Scalar, Table};
 
 /// Most messages of a request.
 const MAX_MESSAGES: usize = 10_000;

@@ -6,7 +6,8 @@ use lab_workload::{Encoding, Key, KeySource};
 use super::files::{Files, environment, open, read_all};
 use super::names::unknown_name;
 use crate::error::Problems;
-use crate::file::{At, KeyFile, Scalar, WorkloadFile};
+use crate::file::{KeyFile, WorkloadFile};
+use lab_units::parts::{At, Scalar};
 
 /// Longest key.
 const MAX_KEY_BYTES: usize = 64 << 10;

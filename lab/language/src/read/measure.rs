@@ -7,7 +7,8 @@ use super::capture;
 use super::request::Compiler;
 use super::variable::{is_word, slot};
 use crate::error::Problems;
-use crate::file::{At, MeasureFile, StepFile, Table};
+use crate::file::{MeasureFile, StepFile};
+use lab_units::parts::{At, Table};
 
 /// Longest unit, in characters.
 const MAX_UNIT: usize = 20;

@@ -5,7 +5,8 @@ use lab_workload::{Body, Piece, Template, sha256};
 
 use super::request::Compiler;
 
-use crate::file::{At, ContentFile, FieldFile, PartFile, Scalar, Table};
+use crate::file::{ContentFile, FieldFile, PartFile};
+use lab_units::parts::{At, Scalar, Table};
 
 /// Most parts of a form.
 const MAX_PARTS: usize = 1_000;

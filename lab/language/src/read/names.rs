@@ -3,10 +3,10 @@
 use lab_workload::Level;
 
 use crate::error::Problems;
-use crate::file::{At, Scalar};
-use crate::nearest::one_of;
+use lab_units::nearest::one_of;
 use crate::node::Node;
 use crate::source::Span;
+use lab_units::parts::{At, Scalar};
 
 /// "there is no X `name`", with the nearest or all right names.
 pub fn unknown_name(what: &str, name: &str, choices: &[&str]) -> (String, String) {

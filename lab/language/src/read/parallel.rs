@@ -5,9 +5,10 @@ use lab_workload::{ForEach, Parallel, Request, Step};
 use super::request::Compiler;
 use super::variable;
 use crate::error::Problems;
-use crate::file::{At, EachFile, ParallelFile, RequestFile, RequestItem, Scalar, StepFile};
+use crate::file::{EachFile, ParallelFile, RequestFile, RequestItem, StepFile};
 use crate::source::Span;
 use crate::units;
+use lab_units::parts::{At, Scalar};
 
 /// Most requests of a user at once.
 const MAX_AT_ONCE: u64 = 100;

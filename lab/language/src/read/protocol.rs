@@ -8,9 +8,10 @@ use super::names::unknown_name;
 use super::request::Compiler;
 use super::words::words;
 use crate::file::WorkloadFile;
-use crate::file::{At, MailFile, ProtocolFile, RequestFile, Scalar, SpeakingFile};
+use crate::file::{MailFile, ProtocolFile, RequestFile, SpeakingFile};
 use crate::text_error::TextError;
 use crate::units;
+use lab_units::parts::{At, Scalar};
 
 /// What there is to speak.
 const NAMES: &[&str] = &[

@@ -14,11 +14,12 @@ use super::method::method_problem;
 use super::names::transposed;
 use super::{body, capture, variable};
 use crate::error::{Problem, Problems};
-use crate::file::{At, ExpectFile, RequestFile, Scalar, Table};
+use crate::file::{ExpectFile, RequestFile};
 use crate::setting::Setting;
 use crate::source::Span;
 use crate::text_error::TextError;
 use crate::units;
+use lab_units::parts::{At, Scalar, Table};
 use lab_workload::Parameters as Cell;
 
 /// Most redirects that a request follows: browsers give up after 20.

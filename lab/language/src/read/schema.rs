@@ -5,7 +5,8 @@ use lab_workload::{JsonSchema, MAX_SCHEMA_BYTES};
 use super::attached::requests;
 use super::files::{Files, open, read_all};
 use crate::error::Problems;
-use crate::file::{At, Scalar, WorkloadFile};
+use crate::file::WorkloadFile;
+use lab_units::parts::{At, Scalar};
 
 /// All that requests of the workload name; `None` when a problem was noted.
 pub(super) fn read(

@@ -11,10 +11,11 @@ use super::names::{called_at, transposed, unknown_name};
 use super::request::Compiler;
 use super::variable;
 use crate::error::Problems;
-use crate::file::{At, PoolFile, RowsFile, Scalar, SharedFile, StepFile, Table};
+use crate::file::{PoolFile, RowsFile, SharedFile, StepFile};
 use crate::node::Node;
 use crate::source::Span;
 use crate::units;
+use lab_units::parts::{At, Scalar, Table};
 
 /// Most things that users of a workload share.
 const MAX_SHARED: usize = 100;

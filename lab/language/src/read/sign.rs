@@ -8,9 +8,10 @@ use super::header::header_problem;
 use super::names::unknown_name;
 use super::request::Compiler;
 use crate::nearest;
-use crate::nearest::one_of;
+use lab_units::nearest::one_of;
 
-use crate::file::{At, Scalar, SignFile, WorkloadFile};
+use crate::file::{SignFile, WorkloadFile};
+use lab_units::parts::{At, Scalar};
 
 impl Compiler<'_> {
     /// Notes that a workload of another protocol signs its requests.

@@ -5,7 +5,8 @@ use lab_workload::{Request, Said, Template, Way};
 
 use super::request::Compiler;
 
-use crate::file::{At, RequestFile, Scalar, StatementFile};
+use crate::file::{RequestFile, StatementFile};
+use lab_units::parts::{At, Scalar};
 
 /// The most values that a statement can have: their number goes in two bytes.
 const MAX_VALUES: usize = 65_535;

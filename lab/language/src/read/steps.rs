@@ -12,10 +12,11 @@ use super::parallel::{name_of, refuse_name, request_item};
 use super::request::Compiler;
 use super::variable;
 use crate::error::Problems;
-use crate::file::{At, OneOrMany, RequestFile, RequestItem, Scalar, StepFile, Table};
+use crate::file::{RequestFile, RequestItem, StepFile};
 use crate::source::Span;
 use crate::text_error::TextError;
 use crate::units;
+use lab_units::parts::{At, OneOrMany, Scalar, Table};
 
 /// Most steps of a session or setup.
 const MAX_STEPS: usize = 1_000;

@@ -3,7 +3,7 @@
 use lab_workload::Slot;
 
 use crate::error::Problems;
-use crate::file::At;
+use lab_units::parts::At;
 
 /// Names that templates know without a workload's doing.
 pub(super) const RESERVED: &[&str] = &[

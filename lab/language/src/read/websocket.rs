@@ -7,8 +7,9 @@ use super::events::Listening;
 use super::foreign::part_of_web;
 use super::header::header_problem;
 use super::request::Compiler;
-use crate::file::{At, RequestFile, Scalar, SpeakingFile};
+use crate::file::{RequestFile, SpeakingFile};
 use crate::text_error::TextError;
+use lab_units::parts::{At, Scalar};
 
 /// What a message may be written as.
 const PARTS: &str = "a message is a text (`request`), `json`, or `bytes`";

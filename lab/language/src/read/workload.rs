@@ -18,10 +18,11 @@ use super::{
     attached, control, data, descriptors, keys, measure, parallel, schema, shared, steps, variable,
 };
 use crate::error::{LoadError, Problems};
-use crate::file::{At, ProbeFile, Scalar, SessionFile, Table, TransferFile, WorkloadFile};
+use crate::file::{ProbeFile, SessionFile, TransferFile, WorkloadFile};
 use crate::node::Node;
 use crate::text_error::TextError;
 use crate::units;
+use lab_units::parts::{At, Scalar, Table};
 use lab_workload::Parameters as Cell;
 
 const MAX_BODY: u64 = 1 << 40;

@@ -1,9 +1,9 @@
 //! From the tree to the file types, with the place of every surprise.
 
-use super::parts::{At, Json, OneOrMany, Scalar, Table};
 use crate::error::Problems;
 use crate::nearest::{nearest, one_of};
 use crate::node::{Key, Node, Value};
+use crate::parts::{At, Json, OneOrMany, Scalar, Table};
 use crate::source::Span;
 
 /// A type that a value of the file is read into.
