@@ -1,6 +1,6 @@
 //! Any text as an HTML answer: the values at a path, or an error, at a bounded cost.
 
-use lab_client::html_values;
+use lab_filters::reading::html::values as html_values;
 use lab_workload::HtmlPath;
 
 pub(crate) fn run(bytes: &[u8]) {

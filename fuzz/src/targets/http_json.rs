@@ -1,6 +1,6 @@
 //! Any text as a JSON answer: what is found while it goes by is what a tree of it has.
 
-use lab_client::json_values;
+use lab_filters::reading::json::values as json_values;
 use lab_workload::JsonPath;
 use serde_json::Value;
 

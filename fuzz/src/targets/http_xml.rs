@@ -1,6 +1,6 @@
 //! Any text as an XML answer: the values at a path, or an error.
 
-use lab_client::xml_values;
+use lab_filters::reading::xml::values as xml_values;
 use lab_workload::XmlPath;
 
 pub(crate) fn run(bytes: &[u8]) {

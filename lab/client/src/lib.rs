@@ -28,9 +28,6 @@ pub use exchange::{
     RequestId, Sizes, Unmade,
 };
 pub use lab_units::{BaseUrl, BaseUrlError};
-pub use reading::{
-    html::values as html_values, json::values as json_values, xml::values as xml_values,
-};
 pub use resolve::Resolve;
 pub use server::{Limits, Server};
 pub use sources::Sources;

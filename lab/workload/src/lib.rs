@@ -32,7 +32,6 @@ mod speech;
 mod stage;
 mod supply;
 pub mod template;
-mod text_list;
 mod timeline;
 pub mod timing;
 mod user;
@@ -49,6 +48,7 @@ pub use expectation::{Comparison, Expectation, JsonState};
 pub use given::{Asked, Given, Numbers};
 pub use key::{Key, KeySource};
 pub use lab_filters::sign;
+pub use lab_filters::text_list::JsonValue;
 pub use lab_filters::{
     Descriptors, DescriptorsError, Field, MAX_DESCRIPTOR_BYTES, MAX_READ_BYTES, MessageKind, Method,
 };
@@ -79,7 +79,6 @@ pub use speech::{Call, GRPC_STATUSES, Said, SignIn, Speech, Way};
 pub use stage::{MAX_STAGES, Stage, Visit, are_sound, visits};
 pub use supply::{Need, Starved};
 pub use template::Template;
-pub use text_list::JsonValue;
 pub use timeline::{Recorded, TimeUnit, Timeline, TimelineError};
 pub use wait::{Chance, Wait, time_at_speed};
 pub use windows::{USUAL_WINDOWS, window_ms};

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::civil::Date;
+use lab_filters::text_list::{JsonKind, JsonValue, NO_TEXT, TextList};
 use lab_filters::{TraceContext, Traced, Tracing};
 
 use crate::clock;
 use crate::data::{Data, Each};
 use crate::given::Given;
 use crate::render_error::RenderError;
-use crate::text_list::{JsonKind, JsonValue, NO_TEXT, TextList};
 use crate::timing::{self, ChoiceStream};
 
 /// The variable that provisioning gives: every workload has it.

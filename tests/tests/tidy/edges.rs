@@ -292,7 +292,7 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("lab-archive", &["lab-counts", "lab-stats"]),
-    ("lab-client", &["lab-counts", "lab-units", "lab-workload"]),
+    ("lab-client", &["lab-counts", "lab-filters", "lab-units", "lab-workload"]),
     (
         "lab-comparison",
         &[

@@ -8,7 +8,7 @@ use lab_workload::{
 };
 use serde_json::Value;
 
-use super::json::{Json, Kind, Leaf};
+use lab_filters::reading::json::{Json, Kind, Leaf};
 use crate::time::Nanos;
 
 /// How much of what came instead an error shows.

@@ -2,15 +2,13 @@
 //! values that are kept for later requests of its user.
 
 mod expected;
-pub(crate) mod html;
-pub(crate) mod json;
-pub(crate) mod xml;
 
+use lab_filters::reading::json::Json;
+use lab_filters::reading::{html, xml};
 use lab_workload::{Capture, CaptureSource, Expectation, JsonPath, UserScope};
 
 pub(crate) use expected::Whole;
 use expected::expect;
-use json::Json;
 
 /// Most matches of a pattern that are kept.
 const MAX_VALUES: usize = 100_000;

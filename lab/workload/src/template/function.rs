@@ -7,7 +7,7 @@ use jiff::civil::Date;
 use lab_filters::{Draw, Drawn, Person};
 
 use crate::scope::UserScope;
-use crate::text_list::JsonKind;
+use lab_filters::text_list::JsonKind;
 use crate::timing::ChoiceStream;
 
 /// What a function takes.

@@ -19,7 +19,7 @@ use super::value::{self, Captured, Digits, bytes, claim, scalar, text, text_of_o
 use crate::level;
 use crate::render_error::RenderError;
 use crate::scope::{Seen, Slot, UserScope};
-use crate::text_list::JsonKind;
+use lab_filters::text_list::JsonKind;
 
 /// The filters of the language, by name: those of minijinja that make sense in a request, and
 /// `number`, `urlencode`, `xml`, `json`, and those of `lab_filters`.

@@ -8,7 +8,7 @@ use minijinja::value::{Enumerator, Object, ObjectRepr, Value, ValueKind};
 use minijinja::{Error, ErrorKind};
 
 use crate::level::{Level, Parameters};
-use crate::text_list::JsonKind;
+use lab_filters::text_list::JsonKind;
 
 /// What a path captured: a sequence that prints as its first entry, as in the plain pieces.
 #[derive(Debug)]

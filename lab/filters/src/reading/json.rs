@@ -6,7 +6,10 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
-use lab_workload::{JsonPath, JsonStep, JsonValue, is_same_number, json_text};
+use crate::json_path::{JsonPath, JsonStep};
+use crate::json_text;
+use crate::number::is_same_number;
+use crate::text_list::JsonValue;
 use serde::Deserialize as _;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
@@ -19,7 +22,7 @@ const MOST: usize = 16;
 type Paths = u16;
 
 /// A body as JSON, read when the first value of it is asked for.
-pub(super) struct Json<'a> {
+pub struct Json<'a> {
     body: &'a [u8],
     /// What is to be found while it goes by; none where a tree is to be made of it.
     paths: Vec<&'a [JsonStep]>,
@@ -28,8 +31,7 @@ pub(super) struct Json<'a> {
 }
 
 /// All values at each of the paths, in the order of the body; as texts: of a text the text itself, of all else its
-/// JSON,
-/// with the digits of its numbers.
+/// JSON, with the digits of its numbers.
 ///
 /// # Errors
 /// In words: it is no JSON.
@@ -44,7 +46,7 @@ pub fn values(body: &[u8], paths: &[JsonPath]) -> Result<Vec<Vec<String>>, Strin
 
 impl<'a> Json<'a> {
     /// A body of which these paths will be asked; `None` stands for what takes a tree.
-    pub(super) fn new(body: &'a [u8], asked: impl Iterator<Item = Option<&'a JsonPath>>) -> Self {
+    pub fn new(body: &'a [u8], asked: impl Iterator<Item = Option<&'a JsonPath>>) -> Self {
         let mut json = Self {
             // As "UTF-8 decode" of the WHATWG's Encoding Standard, by which browsers read JSON.
             body: body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body),
@@ -66,20 +68,20 @@ impl<'a> Json<'a> {
     }
 
     /// All values at a path, null among them.
-    pub(super) fn values(&mut self, path: &JsonPath) -> Result<Vec<Cow<'_, str>>, String> {
+    pub fn values(&mut self, path: &JsonPath) -> Result<Vec<Cow<'_, str>>, String> {
         let leaves = self.leaves(path)?.into_iter();
         Ok(leaves.map(|leaf| leaf.text).collect())
     }
 
     /// The same without what is null: a server that says `"next": null` has no next page.
-    pub(super) fn present(&mut self, path: &JsonPath) -> Result<Vec<JsonValue<'_>>, String> {
+    pub fn present(&mut self, path: &JsonPath) -> Result<Vec<JsonValue<'_>>, String> {
         let leaves = self.leaves(path)?.into_iter();
         let present = leaves.filter(|leaf| leaf.kind != Kind::Null);
         Ok(present.map(JsonValue::from).collect())
     }
 
     /// All values at a path, each with its kind.
-    pub(super) fn leaves(&mut self, path: &JsonPath) -> Result<Vec<Leaf<'_>>, String> {
+    pub fn leaves(&mut self, path: &JsonPath) -> Result<Vec<Leaf<'_>>, String> {
         let steps = path.plain();
         let number = steps.and_then(|steps| self.paths.iter().position(|one| *one == steps));
         if number.is_some() && self.found.is_none() && self.tree.is_none() {
@@ -116,7 +118,7 @@ impl<'a> Json<'a> {
     }
 
     /// All of it; an empty body is null.
-    pub(super) fn tree(&mut self) -> Result<&Value, String> {
+    pub fn tree(&mut self) -> Result<&Value, String> {
         let tree = match self.tree.take() {
             Some(tree) => tree,
             None if self.body.trim_ascii().is_empty() => Value::Null,
@@ -129,15 +131,16 @@ impl<'a> Json<'a> {
 }
 
 /// A value that a path finds.
-pub(super) struct Leaf<'a> {
-    pub(super) kind: Kind,
+pub struct Leaf<'a> {
+    /// What it is in JSON.
+    pub kind: Kind,
     /// Of a text the text itself, of all else its JSON.
-    pub(super) text: Cow<'a, str>,
+    pub text: Cow<'a, str>,
 }
 
 impl Leaf<'_> {
     /// Returns true if the value is the expected one; numbers are equal if their values are.
-    pub(super) fn is(&self, expected: &str) -> bool {
+    pub fn is(&self, expected: &str) -> bool {
         *self.text == *expected
             || (self.kind == Kind::Number && is_same_number(&self.text, expected))
     }
@@ -154,10 +157,14 @@ impl<'a> From<Leaf<'a>> for JsonValue<'a> {
 
 /// What a value is, as far as comparing and capturing it needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
+    /// `null`.
     Null,
+    /// A number.
     Number,
+    /// A text.
     Text,
+    /// A truth value, a list, or an object.
     Other,
 }
 

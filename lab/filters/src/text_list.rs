@@ -19,7 +19,7 @@ impl AsRef<str> for JsonValue<'_> {
 
 /// What a value is in a JSON body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum JsonKind {
+pub enum JsonKind {
     /// A text, which is quoted there.
     Text,
     /// Anything else, which is written as it is.
@@ -27,23 +27,27 @@ pub(crate) enum JsonKind {
 }
 
 /// Marks the end of an entry that is no text in JSON. No list has 2 GiB of text.
-pub(crate) const NO_TEXT: u32 = 1 << 31;
+pub const NO_TEXT: u32 = 1 << 31;
 
 /// A list of texts in two allocations: the beginning that all share, then the rest of each.
 /// Links of one server share half their length.
 #[derive(Debug, Clone)]
-pub(crate) struct TextList {
-    pub(crate) text: Box<str>,
+pub struct TextList {
+    /// The shared beginning, and the rest of each.
+    pub text: Box<str>,
     /// Where each entry ends, with [`NO_TEXT`] for one that is no text in JSON.
-    pub(crate) ends: Box<[u32]>,
+    pub ends: Box<[u32]>,
     prefix: u32,
-    pub(crate) next: u32,
+    /// The place of the first entry that is left.
+    pub next: u32,
     /// It has one entry at most by its nature, and so is no list to a condition.
-    pub(crate) single: bool,
+    pub single: bool,
 }
 
 impl TextList {
-    pub(crate) fn new<T: AsRef<str>>(entries: &[T]) -> Self {
+    /// A list of these entries.
+    #[must_use]
+    pub fn new<T: AsRef<str>>(entries: &[T]) -> Self {
         let prefix = shared_prefix(entries);
         let total = prefix
             + entries
@@ -66,12 +70,14 @@ impl TextList {
         }
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// How many entries are left.
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.ends.len() - self.next as usize
     }
 
     /// Appends the entry `at` places after the first one left.
-    pub(crate) fn write(&self, at: usize, out: &mut String) -> Option<JsonKind> {
+    pub fn write(&self, at: usize, out: &mut String) -> Option<JsonKind> {
         let place = self.next as usize + at;
         let end = self.ends.get(place)? & !NO_TEXT;
         let start = match place {
@@ -86,20 +92,30 @@ impl TextList {
     }
 
     /// What the entry with this place among all is.
-    pub(crate) fn kind(&self, place: usize) -> JsonKind {
+    #[must_use]
+    pub fn kind(&self, place: usize) -> JsonKind {
         match self.ends.get(place) {
             Some(end) if end & NO_TEXT != 0 => JsonKind::Json,
             _ => JsonKind::Text,
         }
     }
 
-    pub(crate) fn take(&mut self, out: &mut String) -> Option<JsonKind> {
+    /// True if no entry is left.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Appends the first entry that is left, and removes it.
+    pub fn take(&mut self, out: &mut String) -> Option<JsonKind> {
         let found = self.write(0, out);
         self.next += u32::from(found.is_some());
         found
     }
 
-    pub(crate) fn to_vec(&self) -> Vec<String> {
+    /// The entries that are left.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<String> {
         let entry = |at| {
             let mut text = String::new();
             self.write(at, &mut text);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use lab_workload::XmlPath;
+use crate::xml_path::XmlPath;
 use quick_xml::escape::resolve_xml_entity;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};

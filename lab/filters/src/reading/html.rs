@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use html_escape::decode_html_entities;
-use lab_workload::HtmlPath;
+use crate::html_path::HtmlPath;
 use lol_html::html_content::{Element, EndTag, TextChunk};
 use lol_html::{ElementContentHandlers, HtmlRewriter, MemorySettings, Settings};
 
