@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use lab_study::{Files, load_workload};
 use lab_workload::template::Escape;
-use lab_workload::{RenderError, Template, User, UserScope, Workload};
+use lab_workload::{RenderError, Template, User, Workload};
 
 const WORKLOAD: &[u8] =
     b"workload: w\nuser: { name: 'us\"er' }\nsession:\n  steps:\n    - step: s\n      \
@@ -54,8 +54,9 @@ pub(crate) fn run(data: &[u8]) {
                 continue;
             }
         };
-        let mut scope =
-            UserScope::new(workload, user, &[]).expect("its user has no failing template");
+        let mut scope = workload
+            .scope(user, &[])
+            .expect("its user has no failing template");
         let links = workload.slot("links").expect("it is captured");
         scope.set_list(links, &["/a/1", "/a/\"2\""]);
         let mut out = String::new();

@@ -92,7 +92,8 @@ impl Group<'_> {
             ..self.first
         };
         let number = self.first.first.saturating_add(index);
-        UserScope::new(workload, user, extra)
+        workload
+            .scope(user, extra)
             .map_err(|error| workload.given.mask(&error.to_string()))
             .map_err(|error| format!("the variables of user {number} can't be made: {error}"))
     }

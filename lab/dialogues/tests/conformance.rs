@@ -154,7 +154,7 @@ impl<S: Subject> Visiting<S> {
         Self {
             session: client.session(),
             client,
-            scope: UserScope::new(&workload, user, &[]).unwrap(),
+            scope: workload.scope(user, &[]).unwrap(),
             time,
         }
     }

@@ -10,7 +10,7 @@ use lab_workload::timing::Profile;
 use lab_workload::{LoadKind, Stage, Timeline, Visit, Workload, visits};
 use serde::{Deserialize, Serialize};
 
-use crate::part::Part;
+use lab_workload::part::Part;
 
 /// More users than any machine has ports for.
 const MAX_USERS: u32 = 10_000_000;

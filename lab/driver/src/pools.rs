@@ -11,8 +11,8 @@ use std::task::{Context, Poll};
 
 use lab_workload::{Data, Lease, Workload};
 
-use crate::part::Slice;
 use crate::waiters::{Left, Ticket, Waiters};
+use lab_workload::part::Slice;
 
 /// No row.
 const NONE: u64 = u64::MAX;

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use lab_workload::{Given, Queued, SharedKind, Slot, Step, Template, Workload};
 
-use crate::counters::{Counters, given};
 use crate::error::DriverError;
 use crate::mix::Mix;
-use crate::part::Slice;
 use crate::pools::{Pools, WorkerPools};
 use crate::queues::{Queue, WorkerQueues};
+use lab_workload::counters::{Counters, given};
+use lab_workload::part::Slice;
 
 /// What a step has to do with queues, on a worker.
 #[derive(Debug)]

@@ -26,7 +26,6 @@ use crate::drive::Drive;
 use crate::error::DriverError;
 use crate::event::Window;
 use crate::load::{run_arrivals, run_probe, run_slot, run_user};
-use crate::part::Slice;
 use crate::recorder::Recorder;
 use crate::report::{Outbox, Report, SetupCounts};
 use crate::sharing::WorkerSharing;
@@ -37,6 +36,7 @@ use crate::user::{Member, Shared, User};
 use lab_client::Exchange;
 use lab_client::time::{Nanos, nanos};
 use lab_client::{ClientCounts, ErrorClass};
+use lab_workload::part::Slice;
 
 /// How often a worker tells how far setup is.
 const SETUP_REPORT: Duration = Duration::from_millis(250);
@@ -450,7 +450,7 @@ fn scope<C: Client>(shared: &Shared<C>, index: u32) -> Result<UserScope, DriverE
         block: drive.block,
         base_date: drive.base_date,
     };
-    let scope = UserScope::new(&drive.workload, identity, extra);
+    let scope = drive.workload.scope(identity, extra);
     let mut scope = scope.map_err(|error| DriverError::User {
         index,
         detail: drive.workload.given.mask(&error.to_string()),

@@ -256,7 +256,7 @@ mod tests {
 
     use lab_study::plan::{LoadKind, PlanOptions, plan};
     use lab_study::{Files, load_study, load_workload};
-    use lab_workload::{Body, User, UserScope};
+    use lab_workload::{Body, User};
     use proptest::prelude::*;
 
     use super::*;
@@ -427,7 +427,7 @@ mod tests {
                 block: 0,
                 base_date: lab_workload::DEFAULT_DATES_FROM,
             };
-            let mut scope = UserScope::new(&loaded, user, &[]).unwrap();
+            let mut scope = loaded.scope(user, &[]).unwrap();
             let read = &loaded.session.steps[0].requests[0];
             let mut rendered = |template: &lab_workload::Template| {
                 let mut out = String::new();

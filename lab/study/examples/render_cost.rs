@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use lab_study::{Files, load_workload};
-use lab_workload::{Template, User, UserScope};
+use lab_workload::{Template, User};
 
 const ROUNDS: u32 = 200_000;
 
@@ -44,7 +44,9 @@ fn main() {
         block: 0,
         base_date,
     };
-    let mut scope = UserScope::new(&workload, user, &[]).expect("its user has no failing template");
+    let mut scope = workload
+        .scope(user, &[])
+        .expect("its user has no failing template");
 
     // A whitespace mark sends a text to minijinja as a whole; the output is the same.
     let texts = [

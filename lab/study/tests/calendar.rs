@@ -148,7 +148,7 @@ fn requests_render_as_the_service_wants_them() {
         base_date: study.dates_from,
     };
     let extra = [("password".to_owned(), "a b&c".to_owned())];
-    let mut scope = UserScope::new(workload, user, &extra).unwrap();
+    let mut scope = workload.scope(user, &extra).unwrap();
     for name in ["invitations", "events"] {
         let list: Vec<String> = (0..8)
             .map(|i| format!("/mail/user00007/api/calendar/{name}/{i}"))
@@ -220,8 +220,9 @@ fn a_user_stays_small() {
         block: 0,
         base_date: study.dates_from,
     };
-    let mut scope =
-        UserScope::new(workload, user, &[("password".to_owned(), "p".repeat(22))]).unwrap();
+    let mut scope = workload
+        .scope(user, &[("password".to_owned(), "p".repeat(22))])
+        .unwrap();
     let href = |what: &str, i: u32| {
         format!("/mail/user00000/api/calendar/{what}/5f2c9a1e-7b7d-4c55-9a55-{i:012}")
     };

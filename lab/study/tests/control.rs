@@ -25,7 +25,7 @@ fn scope(workload: &Workload) -> UserScope {
         block: 0,
         base_date: jiff::civil::date(2026, 1, 5),
     };
-    let mut scope = UserScope::new(workload, user, &[]).unwrap();
+    let mut scope = workload.scope(user, &[]).unwrap();
     let slot = |name| workload.slot(name).unwrap();
     scope.set_list(slot("list"), &["a", "7"]);
     scope.set_list::<&str>(slot("empty"), &[]);

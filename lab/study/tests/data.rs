@@ -56,7 +56,7 @@ fn scope(workload: &Workload, index: u32, users: u32) -> UserScope {
         block: 0,
         base_date: DEFAULT_DATES_FROM,
     };
-    UserScope::new(workload, user, &[]).expect("a user")
+    workload.scope(user, &[]).expect("a user")
 }
 
 fn target(workload: &Workload, scope: &mut UserScope) -> Result<String, RenderError> {

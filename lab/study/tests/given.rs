@@ -64,7 +64,7 @@ fn user() -> User {
 
 /// The targets, headers, and bodies of a user's session, or why one can't be made.
 fn rendered(workload: &Workload) -> Result<Vec<String>, String> {
-    let scope = UserScope::new(workload, user(), &[]);
+    let scope = workload.scope(user(), &[]);
     let mut scope = scope.map_err(|error| error.to_string())?;
     let steps = workload.session.steps.iter();
     let text = |request: &Request, scope: &mut UserScope| {

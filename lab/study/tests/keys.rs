@@ -83,7 +83,7 @@ fn rendered(workload: &Workload) -> Vec<String> {
         block: 0,
         base_date: DEFAULT_DATES_FROM,
     };
-    let mut scope = UserScope::new(workload, user, &[]).unwrap();
+    let mut scope = workload.scope(user, &[]).unwrap();
     let text = |template: &Template, scope: &mut UserScope| {
         let mut out = String::new();
         template.render(scope, &mut out).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::faults::{self, Fault, STUDY, WORKLOAD, load, snapshot};
 use lab_study::{LoadedAny, Workload};
-use lab_workload::{Message, User, UserScope};
+use lab_workload::{Message, User};
 
 const STEP: &str = "      request: GET /list\n";
 
@@ -53,7 +53,7 @@ fn an_expression_measures_what_is_there_when_the_answer_is() {
         block: 0,
         base_date: jiff::civil::date(2026, 1, 5),
     };
-    let mut scope = UserScope::new(&workload, user, &[]).unwrap();
+    let mut scope = workload.scope(user, &[]).unwrap();
     let [delivery, twice] = workload.session.steps[0].measures.as_slice() else {
         panic!("two measures")
     };

@@ -83,7 +83,7 @@ fn acts(workload: &Workload, index: u32) -> String {
     };
     let password = [("password".to_owned(), "p&q \"r\"".to_owned())];
     let mut out = String::new();
-    let mut scope = match UserScope::new(workload, user, &password) {
+    let mut scope = match workload.scope(user, &password) {
         Ok(scope) => scope,
         Err(error) => return error.to_string(),
     };

@@ -6,7 +6,7 @@ use crate::faults::{Fault, STUDY, WORKLOAD, load, snapshot};
 use lab_study::model::{Cell, Level, Workload};
 use lab_study::plan::{PlanOptions, plan};
 use lab_study::{Files, Study, load_study};
-use lab_workload::{Body, User, UserScope};
+use lab_workload::{Body, User};
 
 struct Folder(String, &'static str);
 
@@ -53,7 +53,7 @@ fn rendered(workload: &Workload, step: usize) -> (String, String, String) {
         block: 0,
         base_date: jiff::civil::date(2026, 1, 5),
     };
-    let mut scope = UserScope::new(workload, user, &[]).unwrap();
+    let mut scope = workload.scope(user, &[]).unwrap();
     scope.set_round(1);
     let request = &workload.session.steps[step].requests[0];
     let mut target = String::new();

@@ -30,7 +30,9 @@ fn scope(workload: &Workload) -> UserScope {
         block: 0,
         base_date: jiff::civil::date(2026, 1, 5),
     };
-    let mut scope = UserScope::new(workload, user, &[("password".into(), "p&q r".into())]).unwrap();
+    let mut scope = workload
+        .scope(user, &[("password".into(), "p&q r".into())])
+        .unwrap();
     scope.set_list(workload.slot("links").unwrap(), &["/a/1", "/a/2", "/a/3"]);
     scope
 }
@@ -195,7 +197,7 @@ fn a_password_that_nobody_gave_is_no_empty_list() {
         block: 0,
         base_date: jiff::civil::date(2026, 1, 5),
     };
-    let mut scope = UserScope::new(&workload, user, &[]).unwrap();
+    let mut scope = workload.scope(user, &[]).unwrap();
     let template = Template::parse("{{ password }}", &workload.variables).unwrap();
     let result = template.render(&mut scope, &mut String::new());
     assert_eq!(

@@ -39,7 +39,7 @@ fn scope() -> UserScope {
         block: 0,
         base_date: jiff::civil::date(2026, 1, 5),
     };
-    let mut scope = UserScope::new(&SHARED, user, &[]).expect("no failing template");
+    let mut scope = SHARED.scope(user, &[]).expect("no failing template");
     let slot = |name: &str| SHARED.slot(name).expect("it is captured");
     scope.set_list(slot("links"), &["/a/1", "/a/\"2\"", "<3>"]);
     scope.set_list(slot("numbers"), &["3", " 12 ", "-1"]);

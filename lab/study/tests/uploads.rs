@@ -5,7 +5,7 @@ use std::io;
 
 use lab_study::plan::{PlanOptions, plan};
 use lab_study::{Files, LoadError, Workload, load_study, load_workload};
-use lab_workload::{Body, DEFAULT_DATES_FROM, Piece, User, UserScope};
+use lab_workload::{Body, DEFAULT_DATES_FROM, Piece, User};
 
 struct Folder(BTreeMap<&'static str, Vec<u8>>);
 
@@ -49,7 +49,7 @@ fn sent(request: &str) -> String {
         block: 0,
         base_date: DEFAULT_DATES_FROM,
     };
-    let mut scope = UserScope::new(&workload, user, &[]).expect("a user");
+    let mut scope = workload.scope(user, &[]).expect("a user");
     let request = &workload.session.steps[0].requests[0];
     let Body::Pieces(pieces) = &request.body else {
         panic!("another body");

@@ -6,47 +6,38 @@
 
 mod attached;
 mod capture;
-mod clock;
 mod control;
-mod data;
+pub mod counters;
 mod expectation;
-mod given;
-mod key;
 mod least;
-mod level;
 mod load;
-mod mask;
 mod measure;
 mod message;
 mod mix;
 mod model;
 mod parallel;
-mod render_error;
+pub mod part;
 mod ring;
-mod scope;
 mod sends;
 mod shared;
 mod signer;
-mod slot;
 mod speech;
 mod stage;
 mod supply;
-pub mod template;
 mod timeline;
 pub mod timing;
 mod user;
-mod wait;
 mod windows;
+
+pub use lab_template::template;
+use lab_template::{data, given, level, render_error, scope, slot, wait};
 
 pub use attached::{Attached, MAX_ATTACHED_BYTES};
 pub use capture::{Capture, CaptureSource, Pattern, PatternError};
 pub use control::{
     Control, Group, MAX_TRANSACTION_LEVELS, Retry, Round, SESSION, Transaction, Until, Visitor,
 };
-pub use data::{Bytes, Data, Each, Table, TableError};
 pub use expectation::{Comparison, Expectation, JsonState};
-pub use given::{Asked, Given, Numbers};
-pub use key::{Key, KeySource};
 pub use lab_filters::sign;
 pub use lab_filters::text_list::JsonValue;
 pub use lab_filters::{
@@ -60,9 +51,16 @@ pub use lab_filters::{
     XmlPath, XmlPathError, compare_numbers, is_json_number, is_same_number, json_text,
 };
 pub use lab_filters::{TraceContext, Tracing};
-pub use level::{Level, Parameters};
+pub use lab_template::data::{Bytes, Data, Each, Table, TableError};
+pub use lab_template::given::{Asked, Given, Numbers};
+pub use lab_template::key::{Key, KeySource};
+pub use lab_template::level::{Level, Parameters};
+pub use lab_template::mask::MASK;
+pub use lab_template::render_error::RenderError;
+pub use lab_template::scope::{DEFAULT_DATES_FROM, PASSWORD, Slot, User, UserScope};
+pub use lab_template::template::Template;
+pub use lab_template::wait::{Chance, Wait, time_at_speed};
 pub use load::{LoadKind, LoadSpec, Population, Spacing, TIMEOUT_MS};
-pub use mask::MASK;
 pub use measure::{MAX_MEASURED, MAX_MEASURES, MEASURE_SCALE, Measure};
 pub use message::{MAX_VARIABLES, Message, MessageError, SCHEMA};
 pub use mix::{MAX_POPULATIONS, deal, seed_of, step_of};
@@ -70,15 +68,11 @@ pub use model::{
     Body, Events, OwnCookie, Piece, Probe, Request, Session, Step, Transfer, Workload,
 };
 pub use parallel::{AT_ONCE, AT_ONCE_OVER_STREAMS, ForEach, Parallel};
-pub use render_error::RenderError;
-pub use scope::{DEFAULT_DATES_FROM, PASSWORD, Slot, User, UserScope};
 pub use sends::Sends;
 pub use shared::{Lease, Put, Queued, SharedKind, SharedState, Take};
 pub use signer::Signer;
 pub use speech::{Call, GRPC_STATUSES, Said, SignIn, Speech, Way};
 pub use stage::{MAX_STAGES, Stage, Visit, are_sound, visits};
 pub use supply::{Need, Starved};
-pub use template::Template;
 pub use timeline::{Recorded, TimeUnit, Timeline, TimelineError};
-pub use wait::{Chance, Wait, time_at_speed};
 pub use windows::{USUAL_WINDOWS, window_ms};

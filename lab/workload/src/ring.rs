@@ -15,7 +15,7 @@ impl Workload {
     pub fn farthest_neighbour(&self) -> Option<u64> {
         let mut farthest = None;
         let looked = self.try_map(|template: &Template| {
-            farthest = farthest.max(template.farthest_neighbour());
+            farthest = farthest.max(farthest_neighbour(template));
             Ok::<(), Infallible>(())
         });
         debug_assert!(looked.is_ok());
@@ -23,12 +23,10 @@ impl Workload {
     }
 }
 
-impl Template {
-    fn farthest_neighbour(&self) -> Option<u64> {
-        let sets = self.sets().iter();
-        let of_sets = sets.filter_map(|(_, template)| template.farthest_neighbour());
-        of_sets.chain(neighbours(self.source())).max()
-    }
+fn farthest_neighbour(template: &Template) -> Option<u64> {
+    let sets = template.sets().iter();
+    let of_sets = sets.filter_map(|(_, template)| farthest_neighbour(template));
+    of_sets.chain(neighbours(template.source())).max()
 }
 
 /// The numbers of places that the code of a template's text names neighbours by.

@@ -5,29 +5,21 @@ use crate::model::Workload;
 use crate::render_error::RenderError;
 use crate::scope::{Slot, User, UserScope};
 
-impl UserScope {
-    /// A user of `workload`: its `user:` variables are evaluated in file order, then `extra`
+impl Workload {
+    /// The variables of a user at its beginning: its `user:` variables are evaluated in file order, then `extra`
     /// (values from provisioning, such as a password) replace variables of the same name.
     ///
     /// # Errors
     /// When a `user:` template fails, or `extra` names a variable that the workload doesn't have.
-    pub fn new(
-        workload: &Workload,
-        user: User,
-        extra: &[(String, String)],
-    ) -> Result<Self, RenderError> {
-        let mut scope = Self::unset(
-            &workload.variables,
-            (&workload.given, workload.data.as_ref()),
-            user,
-        );
+    pub fn scope(&self, user: User, extra: &[(String, String)]) -> Result<UserScope, RenderError> {
+        let mut scope = UserScope::unset(&self.variables, (&self.given, self.data.as_ref()), user);
         scope.take_row(Each::User, u64::from(scope.index()));
         for (name, value) in extra {
             let slot = slot(&scope, name)?;
             scope.set_text(slot, value);
         }
         let mut text = String::new();
-        for (name, template) in &workload.user {
+        for (name, template) in &self.user {
             let slot = slot(&scope, name)?;
             if extra.iter().any(|(given, _)| given == name) {
                 continue;

@@ -292,7 +292,10 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("lab-archive", &["lab-counts", "lab-stats"]),
-    ("lab-client", &["lab-counts", "lab-filters", "lab-units", "lab-workload"]),
+    (
+        "lab-client",
+        &["lab-counts", "lab-filters", "lab-units", "lab-workload"],
+    ),
     (
         "lab-comparison",
         &[
@@ -412,7 +415,7 @@ const EDGES: &[(&str, &[&str])] = &[
         &["lab-archive", "lab-counts", "lab-plan", "lab-stats"],
     ),
     ("lab-units", &["lab-workload"]),
-    ("lab-workload", &["lab-filters"]),
+    ("lab-workload", &["lab-filters", "lab-template"]),
     (
         "plimsoll",
         &[

@@ -8,8 +8,8 @@ use lab_workload::{
 };
 use serde_json::Value;
 
-use lab_filters::reading::json::{Json, Kind, Leaf};
 use crate::time::Nanos;
+use lab_filters::reading::json::{Json, Kind, Leaf};
 
 /// How much of what came instead an error shows.
 const SHOWN: usize = 80;

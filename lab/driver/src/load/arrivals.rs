@@ -11,9 +11,9 @@ use lab_workload::timing::{ArrivalStream, ChoiceStream, TimingStream};
 
 use super::pool::{Arrived, Fate, SlotId};
 use crate::client::Client;
-use crate::part::Slice;
 use crate::user::{Life, Member, Shared, User};
 use lab_client::time::nanos;
+use lab_workload::part::Slice;
 
 /// Lets the sessions arrive that are this worker's.
 pub(crate) async fn run_arrivals<C: Client>(

@@ -26,8 +26,8 @@ use crate::drive::Drive;
 use crate::error::DriverError;
 use crate::mix::Mix;
 use crate::outline::Outline;
-use crate::part::Part;
 use crate::report::Queue;
+use lab_workload::part::Part;
 
 /// How long a generator may take to say that its workers are there, with files to take in at a MiB/s.
 fn ready_within(mix: &Mix) -> Duration {

@@ -11,8 +11,8 @@ use lab_workload::{LoadKind, Spacing};
 
 use super::{Answer, Told, drive, histogram, ms, simulate, step};
 use crate::drive::Drive;
-use crate::part::Part;
 use lab_client::ErrorClass;
+use lab_workload::part::Part;
 
 /// Single requests that arrive.
 fn arrivals(rate_per_s: f64, spacing: Spacing, slots: u32) -> Drive {

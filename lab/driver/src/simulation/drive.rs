@@ -9,7 +9,7 @@ use lab_workload::Template;
 use lab_workload::{DEFAULT_DATES_FROM, Probe, Request, Step, Wait, Workload};
 
 use crate::drive::{Drive, Limits};
-use crate::part::Part;
+use lab_workload::part::Part;
 
 pub(crate) const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)

@@ -14,7 +14,7 @@ use super::drive::workload;
 use super::{Answer, Told, drive, histogram, ms, simulate};
 use crate::drive::Drive;
 use crate::mix::Mix;
-use crate::part::Part;
+use lab_workload::part::Part;
 
 const THINKS: Wait = Wait::Constant(Duration::from_millis(10));
 

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use html_escape::decode_html_entities;
 use crate::html_path::HtmlPath;
+use html_escape::decode_html_entities;
 use lol_html::html_content::{Element, EndTag, TextChunk};
 use lol_html::{ElementContentHandlers, HtmlRewriter, MemorySettings, Settings};
 

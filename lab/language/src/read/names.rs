@@ -3,9 +3,9 @@
 use lab_workload::Level;
 
 use crate::error::Problems;
-use lab_units::nearest::one_of;
 use crate::node::Node;
 use crate::source::Span;
+use lab_units::nearest::one_of;
 use lab_units::parts::{At, Scalar};
 
 /// "there is no X `name`", with the nearest or all right names.

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::control::Control;
-use crate::scope::{DEFAULT_DATES_FROM, User, UserScope};
+use crate::scope::{DEFAULT_DATES_FROM, User};
 use crate::wait::Chance;
 
 /// Variables of all these workloads: `item`, `list`, and `name`, which each user has.
@@ -178,7 +178,7 @@ fn skipped(workload: &Workload, entries: usize, skips: &mut [u32], user: u32) {
         block: 0,
         base_date: DEFAULT_DATES_FROM,
     };
-    let mut scope = UserScope::new(workload, identity, &[]).unwrap();
+    let mut scope = workload.scope(identity, &[]).unwrap();
     let mut stream = TimingStream::new(1, 0, user);
     for _ in 0..SESSIONS {
         let mut choice = SessionChoice::default();

@@ -9,10 +9,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rand_xoshiro::Xoshiro256PlusPlus;
-
+use super::ChoiceStream;
 use super::profile::Profile;
-use super::{Purpose, generator, unit};
 use crate::data::Data;
 use crate::load::Spacing;
 use crate::timeline::{Replay, Timeline};
@@ -32,7 +30,7 @@ enum Source {
 
 #[derive(Debug, Clone)]
 struct Drawn {
-    random: Xoshiro256PlusPlus,
+    random: ChoiceStream,
     spacing: Spacing,
     profile: Profile,
     /// The unit-rate time of the last event.
@@ -55,7 +53,7 @@ impl ArrivalStream {
     #[must_use]
     pub fn new(seed: u64, block: u32, spacing: Spacing, profile: Profile) -> Self {
         Self(Source::Drawn(Drawn {
-            random: generator(seed, block, 0, Purpose::Arrivals),
+            random: ChoiceStream::of_arrivals(seed, block),
             spacing,
             profile,
             units: 0.0,
@@ -91,7 +89,7 @@ impl Drawn {
         self.units = match self.spacing {
             #[expect(clippy::cast_precision_loss, reason = "a trial has far less than 2^52")]
             Spacing::Constant | Spacing::Recorded => number as f64,
-            Spacing::Poisson => self.units - (1.0 - unit(&mut self.random)).ln(),
+            Spacing::Poisson => self.units - (1.0 - self.random.unit()).ln(),
         };
         Arrival {
             number,

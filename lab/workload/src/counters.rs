@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lab_workload::{Given, Numbers, SharedKind, Workload};
+use crate::given::{Given, Numbers};
+use crate::model::Workload;
+use crate::shared::SharedKind;
 
 use crate::part::Slice;
 
 /// A worker's part of all counters: every so-manieth number, as it has every so-manieth user.
 #[derive(Debug)]
-pub(crate) struct Counters {
+pub struct Counters {
     slice: Slice,
     counters: Box<[Counter]>,
 }
@@ -25,7 +27,7 @@ struct Counter {
 
 impl Counters {
     /// Those of a worker, of the workloads of all populations; `None` where users share none.
-    pub(crate) fn of<'a>(
+    pub fn of<'a>(
         workloads: impl Iterator<Item = &'a Workload>,
         slice: Slice,
     ) -> Option<Arc<Self>> {
@@ -51,7 +53,7 @@ impl Counters {
 }
 
 /// What the users of a workload are given on a worker with these counters.
-pub(crate) fn given(workload: &Workload, counters: Option<&Arc<Counters>>) -> Arc<Given> {
+pub fn given(workload: &Workload, counters: Option<&Arc<Counters>>) -> Arc<Given> {
     match counters {
         Some(counters) => Arc::new(workload.given.counting(Arc::clone(counters) as _)),
         None => Arc::clone(&workload.given),

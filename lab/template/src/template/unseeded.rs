@@ -9,14 +9,14 @@ use super::token::{Token, TokenKind, mark, words};
 use crate::slot::Slot;
 
 /// The variables that hold what the seed doesn't fix, of all that a workload has.
-pub(crate) struct Unseeded<'a> {
+pub struct Unseeded<'a> {
     variables: &'a [String],
     held: BTreeSet<Slot>,
 }
 
 impl<'a> Unseeded<'a> {
     /// None of them yet.
-    pub(crate) fn new(variables: &'a [String]) -> Self {
+    pub fn new(variables: &'a [String]) -> Self {
         Self {
             variables,
             held: BTreeSet::new(),
@@ -24,7 +24,7 @@ impl<'a> Unseeded<'a> {
     }
 
     /// A variable was set to it.
-    pub(crate) fn hold(&mut self, slot: Slot) {
+    pub fn hold(&mut self, slot: Slot) {
         self.held.insert(slot);
     }
 

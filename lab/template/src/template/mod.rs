@@ -27,8 +27,8 @@ pub use error::{Help, TemplateError};
 pub use function::{FUNCTIONS, is_environment_name};
 pub use jinja::FILTERS;
 pub use lab_filters::Escape;
-pub(crate) use source::TemplateSource;
+pub use source::TemplateSource;
 pub use symbols::Symbols;
-pub(crate) use unseeded::Unseeded;
+pub use unseeded::Unseeded;
 
 pub use crate::render_error::MAX_RENDERED_BYTES;

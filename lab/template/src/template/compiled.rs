@@ -174,7 +174,7 @@ impl Template {
     }
 
     /// Notes what it asks of the environment.
-    pub(crate) fn asked(&self, asked: &mut Vec<Asked>) {
+    pub fn asked(&self, asked: &mut Vec<Asked>) {
         for piece in self.pieces.iter() {
             match piece {
                 Piece::Literal(_) => {}
@@ -202,7 +202,7 @@ impl Template {
     }
 
     /// Whether it has what the seed doesn't fix. Variables that it sets to that hold it from then on.
-    pub(crate) fn is_unseeded(&self, unseeded: &mut Unseeded<'_>) -> bool {
+    pub fn is_unseeded(&self, unseeded: &mut Unseeded<'_>) -> bool {
         for (slot, template) in self.sets.iter() {
             if template.is_unseeded(unseeded) {
                 unseeded.hold(*slot);
@@ -219,7 +219,7 @@ impl Template {
 
     /// Notes which variables it can't be rendered without, in the order in which it comes to them; of expressions
     /// of minijinja, which may do without, none.
-    pub(crate) fn uses(&self, uses: &mut Vec<Use>) {
+    pub fn uses(&self, uses: &mut Vec<Use>) {
         self.sets
             .iter()
             .for_each(|(_, template)| template.uses(uses));
@@ -236,7 +236,7 @@ impl Template {
     }
 
     /// Variables set before the text is rendered.
-    pub(crate) fn sets(&self) -> &[(Slot, Self)] {
+    pub fn sets(&self) -> &[(Slot, Self)] {
         &self.sets
     }
 

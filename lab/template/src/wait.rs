@@ -56,7 +56,8 @@ impl Wait {
         }
     }
 
-    pub(crate) fn at_speed(self, speed: f64) -> Self {
+    /// The wait of a trial that runs `speed` times as fast.
+    pub fn at_speed(self, speed: f64) -> Self {
         match self {
             Self::None => Self::None,
             Self::Constant(d) => Self::Constant(time_at_speed(d, speed)),

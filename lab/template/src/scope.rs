@@ -93,7 +93,7 @@ enum Stored {
 
 impl UserScope {
     /// A user with variables of these names, none of them set.
-    pub(crate) fn unset(
+    pub fn unset(
         names: &Arc<[String]>,
         (given, data): (&Arc<Given>, Option<&Arc<Data>>),
         user: User,
@@ -240,7 +240,7 @@ impl UserScope {
     }
 
     /// The index of the user so many places on, in the ring of its population.
-    pub(crate) fn neighbour(&self, places: i64) -> i64 {
+    pub fn neighbour(&self, places: i64) -> i64 {
         let ring = i64::from(self.users);
         let place = (i64::from(self.index) + places.rem_euclid(ring)) % ring;
         i64::from(self.first) + place
@@ -266,7 +266,7 @@ impl UserScope {
     }
 
     /// The time of day in µs since 1970, the same for all of a request.
-    pub(crate) fn now_us(&mut self) -> i64 {
+    pub fn now_us(&mut self) -> i64 {
         let rare = self.rare.get_or_insert_default();
         *rare.now_us.get_or_insert_with(clock::now_us)
     }
@@ -297,12 +297,7 @@ impl UserScope {
     }
 
     /// Appends a value of the environment.
-    pub(crate) fn write_given(
-        &self,
-        name: &str,
-        secret: bool,
-        out: &mut String,
-    ) -> Result<(), String> {
+    pub fn write_given(&self, name: &str, secret: bool, out: &mut String) -> Result<(), String> {
         match self.given.value(name, secret) {
             Some(value) => {
                 out.push_str(value);
@@ -318,19 +313,19 @@ impl UserScope {
     }
 
     /// The next number of a counter.
-    pub(crate) fn next_number(&self, counter: &str) -> Result<i64, String> {
+    pub fn next_number(&self, counter: &str) -> Result<i64, String> {
         let number = self.given.next_number(counter);
         let number = number.ok_or_else(|| format!("there is no counter `{counter}` here"))?;
         i64::try_from(number).map_err(|_| format!("the counter `{counter}` is at its end"))
     }
 
     /// The key of this name, if there is one.
-    pub(crate) fn named_key(&self, name: &str) -> Option<Result<Vec<u8>, String>> {
+    pub fn named_key(&self, name: &str) -> Option<Result<Vec<u8>, String>> {
         Some(self.given.key(name)?.bytes().map(Cow::into_owned))
     }
 
     /// The key of this name.
-    pub(crate) fn key(&self, name: &str) -> Result<Vec<u8>, String> {
+    pub fn key(&self, name: &str) -> Result<Vec<u8>, String> {
         let key = self.named_key(name);
         key.unwrap_or_else(|| Err(format!("there is no key `{name}`")))
     }
@@ -369,7 +364,7 @@ impl UserScope {
     }
 
     /// Takes the row of this number, where rows are for that.
-    pub(crate) fn take_row(&mut self, each: Each, number: u64) {
+    pub fn take_row(&mut self, each: Each, number: u64) {
         let Some(data) = self.data.clone().filter(|data| data.each == each) else {
             return;
         };
@@ -421,7 +416,7 @@ impl UserScope {
     }
 
     /// The user's next draw by strata, from 0 up to 1.
-    pub(crate) fn next_stratum(&mut self) -> f64 {
+    pub fn next_stratum(&mut self) -> f64 {
         let drawn = self.strata;
         self.strata = self.strata.wrapping_add(1);
         let (seed, block) = (self.seed, self.block);
@@ -483,7 +478,7 @@ impl UserScope {
 
     /// Why a variable has nothing to give: a captured value is used up, or a value that the system
     /// under test was to provide is not there.
-    pub(crate) fn missing(&self, slot: Slot) -> RenderError {
+    pub fn missing(&self, slot: Slot) -> RenderError {
         let variable = self.name(slot).to_owned();
         let columns = self.data.as_ref().map_or(&[][..], |data| &data.columns);
         let rare = self.rare.as_ref();
@@ -501,7 +496,7 @@ impl UserScope {
     }
 
     /// Appends the variable (a list's first entry). `None` when there is nothing.
-    pub(crate) fn write(&self, slot: Slot, out: &mut String) -> Option<JsonKind> {
+    pub fn write(&self, slot: Slot, out: &mut String) -> Option<JsonKind> {
         match self.values.get(usize::from(slot))? {
             Stored::Text(text) => {
                 out.push_str(text);
@@ -513,7 +508,7 @@ impl UserScope {
     }
 
     /// Appends the first entry and removes it; a text is removed as a whole.
-    pub(crate) fn take(&mut self, slot: Slot, out: &mut String) -> Option<JsonKind> {
+    pub fn take(&mut self, slot: Slot, out: &mut String) -> Option<JsonKind> {
         match self.values.get_mut(usize::from(slot))? {
             Stored::List(list) => list.take(out),
             value @ Stored::Text(_) => {
@@ -527,7 +522,7 @@ impl UserScope {
     }
 
     /// Appends a random entry and keeps it. An empty list takes no draw.
-    pub(crate) fn pick(&mut self, slot: Slot, out: &mut String) -> Option<JsonKind> {
+    pub fn pick(&mut self, slot: Slot, out: &mut String) -> Option<JsonKind> {
         let count = self.count(slot);
         if count < 2 {
             return self.write(slot, out);
@@ -540,12 +535,12 @@ impl UserScope {
     }
 
     /// Whether the variable holds what a path found that finds one value at most.
-    pub(crate) fn is_single(&self, slot: Slot) -> bool {
+    pub fn is_single(&self, slot: Slot) -> bool {
         matches!(self.values.get(usize::from(slot)), Some(Stored::List(list)) if list.single)
     }
 
     /// What its value, or the first entry of its list, is.
-    pub(crate) fn kind(&self, slot: Slot) -> JsonKind {
+    pub fn kind(&self, slot: Slot) -> JsonKind {
         match self.values.get(usize::from(slot)) {
             Some(Stored::List(list)) => list.kind(list.next as usize),
             Some(Stored::Text(_) | Stored::Unset) | None => JsonKind::Text,
@@ -553,7 +548,7 @@ impl UserScope {
     }
 
     /// The variable as a list of texts, and whether it is one; `None` when unset.
-    pub(crate) fn entries(&self, slot: Slot) -> Option<(Vec<String>, bool)> {
+    pub fn entries(&self, slot: Slot) -> Option<(Vec<String>, bool)> {
         match self.values.get(usize::from(slot))? {
             Stored::Unset => None,
             Stored::Text(text) => Some((vec![text.to_string()], false)),
@@ -563,7 +558,7 @@ impl UserScope {
 }
 
 /// A variable as a condition sees it.
-pub(crate) enum Seen {
+pub enum Seen {
     /// It has no value.
     Nothing,
     /// One value.
@@ -574,7 +569,7 @@ pub(crate) enum Seen {
 
 impl UserScope {
     /// The variable as a condition sees it.
-    pub(crate) fn seen(&self, slot: Slot) -> Seen {
+    pub fn seen(&self, slot: Slot) -> Seen {
         match self.values.get(usize::from(slot)) {
             Some(Stored::Text(text)) => Seen::One(text.to_string()),
             Some(Stored::List(list)) if list.single => match list.to_vec().pop() {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// A stretch of a template.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Part {
+pub(super) struct Part {
     pub(super) text: Box<str>,
     /// How what is substituted is escaped; `None` where nothing is, whatever braces the text holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]

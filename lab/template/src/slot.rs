@@ -5,7 +5,9 @@ pub type Slot = u16;
 
 /// A variable that a template can't be rendered without, and whether an entry of it is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Use {
-    pub(crate) slot: Slot,
-    pub(crate) takes: bool,
+pub struct Use {
+    /// Which variable.
+    pub slot: Slot,
+    /// True if the template takes an entry of its list.
+    pub takes: bool,
 }

@@ -60,14 +60,14 @@ impl Part {
     }
 
     /// Whether it keeps what it says of itself: one that came over a wire may not.
-    pub(crate) fn is_sound(&self) -> bool {
+    pub fn is_sound(&self) -> bool {
         let rising = self.residues.windows(2).all(|pair| pair[0] < pair[1]);
         let last = self.residues.last();
         rising && self.of <= MAX_RESIDUES && last.is_some_and(|last| *last < self.of)
     }
 
     /// The place of a user, or of a session, among those of this part; `None` for another part's.
-    pub(crate) fn place(&self, number: u64) -> Option<u64> {
+    pub fn place(&self, number: u64) -> Option<u64> {
         let of = u64::from(self.of);
         let residue = (number % of) as u32;
         let within = self.residues.binary_search(&residue).ok()?;
@@ -82,7 +82,7 @@ impl Part {
     }
 
     /// Its users, of so many in all, in order.
-    pub(crate) fn users(&self, all: u32) -> impl Iterator<Item = u32> + Clone + '_ {
+    pub fn users(&self, all: u32) -> impl Iterator<Item = u32> + Clone + '_ {
         let rounds = (0..all).step_by(self.of as usize);
         let users = rounds.flat_map(move |first| {
             let residues = self.residues.iter();
@@ -92,7 +92,7 @@ impl Part {
     }
 
     /// Its share of a number that is for all, rounded up.
-    pub(crate) fn share(&self, all: u32) -> u32 {
+    pub fn share(&self, all: u32) -> u32 {
         let own = u64::from(all) * self.residues.len() as u64;
         own.div_ceil(u64::from(self.of.max(1))) as u32
     }
@@ -100,7 +100,7 @@ impl Part {
 
 /// What one worker has of its generator's part: every so-manieth user or session.
 #[derive(Debug, Clone)]
-pub(crate) struct Slice {
+pub struct Slice {
     part: Part,
     worker: u64,
     workers: u64,
@@ -108,7 +108,7 @@ pub(crate) struct Slice {
 
 impl Slice {
     /// Of worker number `worker` of so many.
-    pub(crate) fn new(part: &Part, worker: usize, workers: usize) -> Self {
+    pub fn new(part: &Part, worker: usize, workers: usize) -> Self {
         Self {
             part: part.clone(),
             worker: worker as u64,
@@ -117,18 +117,18 @@ impl Slice {
     }
 
     /// Whether a user, or a session, is this worker's.
-    pub(crate) fn has(&self, number: u64) -> bool {
+    pub fn has(&self, number: u64) -> bool {
         let place = self.part.place(number);
         place.is_some_and(|place| place % self.workers == self.worker)
     }
 
     /// The number of what is its nth, from 0: no two workers, of whatever generators, have the same.
-    pub(crate) fn number(&self, nth: u64) -> u64 {
+    pub fn number(&self, nth: u64) -> u64 {
         self.part.number(nth * self.workers + self.worker)
     }
 
     /// Its users, of so many in all, in order.
-    pub(crate) fn users(&self, all: u32) -> impl Iterator<Item = u32> + Clone + '_ {
+    pub fn users(&self, all: u32) -> impl Iterator<Item = u32> + Clone + '_ {
         let mine = self.part.users(all).skip(self.worker as usize);
         mine.step_by(self.workers as usize)
     }

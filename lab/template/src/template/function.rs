@@ -7,8 +7,8 @@ use jiff::civil::Date;
 use lab_filters::{Draw, Drawn, Person};
 
 use crate::scope::UserScope;
-use lab_filters::text_list::JsonKind;
 use crate::timing::ChoiceStream;
+use lab_filters::text_list::JsonKind;
 
 /// What a function takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use crate::scope::Slot;
 
 /// All that makes a [`Template`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct TemplateSource {
+pub struct TemplateSource {
     parts: Vec<Part>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     sets: Vec<(Slot, TemplateSource)>,
@@ -18,7 +18,7 @@ pub(crate) struct TemplateSource {
 
 impl Template {
     /// What it was compiled from.
-    pub(crate) fn to_source(&self) -> TemplateSource {
+    pub fn to_source(&self) -> TemplateSource {
         let set = |(slot, template): &(Slot, Self)| (*slot, template.to_source());
         TemplateSource {
             parts: self.parts().to_vec(),
@@ -27,7 +27,7 @@ impl Template {
     }
 
     /// Compiles it.
-    pub(crate) fn from_source(
+    pub fn from_source(
         source: &TemplateSource,
         symbols: Symbols<'_>,
     ) -> Result<Self, TemplateError> {

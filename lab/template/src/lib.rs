@@ -1,0 +1,17 @@
+//! Templates, and what they render from: variables of a user, rows of data, keys, what the environment gives, and the
+//! seeded streams of choices and waits.
+//!
+//! Pure, but for the time of day that requests send: nothing here knows requests, files, or sockets.
+
+pub mod clock;
+pub mod data;
+pub mod given;
+pub mod key;
+pub mod level;
+pub mod mask;
+pub mod render_error;
+pub mod scope;
+pub mod slot;
+pub mod template;
+pub mod timing;
+pub mod wait;

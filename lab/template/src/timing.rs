@@ -1,0 +1,269 @@
+//! The two random streams of a virtual user: when it acts, and what it chooses.
+//!
+//! Both come from (study seed, block, user index) alone, or of a session that arrives from its
+//! number, so that every cell of a block sees the same draws and every block sees new ones. The streams are apart so that a choice (a `pick`, a
+//! `uuid`) never shifts a later wait. Nothing here knows a clock.
+
+use std::time::Duration;
+
+use lab_filters::normal_quantile;
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::wait::{Chance, Wait};
+
+/// Which stream of a user: part of its seed.
+#[derive(Clone, Copy)]
+enum Purpose {
+    Timing = 1,
+    Choice = 2,
+    Order = 3,
+    Arrivals = 4,
+    SessionTiming = 5,
+    SessionChoice = 6,
+    Strata = 7,
+    Unplanned = 8,
+    SessionUnplanned = 9,
+}
+
+/// The waits of one user: one draw per wait, whatever its kind. Waits that only the server's answers
+/// make (those of further rounds and retries) have a stream of their own, so that no answer ever shifts
+/// a wait of the plan.
+#[derive(Debug, Clone)]
+pub struct TimingStream {
+    planned: Xoshiro256PlusPlus,
+    unplanned: Later,
+}
+
+/// A generator that is made when it is first asked for: few users ever do.
+#[derive(Debug, Clone)]
+struct Later {
+    seed: u64,
+    made: Option<Box<Xoshiro256PlusPlus>>,
+}
+
+impl Later {
+    fn of(seed: u64) -> Self {
+        Self { seed, made: None }
+    }
+
+    fn generator(&mut self) -> &mut Xoshiro256PlusPlus {
+        let seed = self.seed;
+        let make = || Box::new(Xoshiro256PlusPlus::seed_from_u64(seed));
+        self.made.get_or_insert_with(make)
+    }
+}
+
+impl TimingStream {
+    /// The stream of user `index` in `block`.
+    #[must_use]
+    pub fn new(seed: u64, block: u32, index: u32) -> Self {
+        Self {
+            planned: generator(seed, block, index, Purpose::Timing),
+            unplanned: Later::of(of_user(seed, block, index, Purpose::Unplanned)),
+        }
+    }
+
+    /// The stream of a user's visit, from 0: a user who comes back draws anew, so that how fast the
+    /// server was shifts no wait of the plan.
+    #[must_use]
+    pub fn of_visit(seed: u64, block: u32, index: u32, visit: u32) -> Self {
+        match visit {
+            0 => Self::new(seed, block, index),
+            visit => Self::new(mix(seed ^ mix(u64::from(visit))), block, index),
+        }
+    }
+
+    /// The stream of a session that arrives, by its number among all sessions: whoever it is carried out
+    /// by, and however long earlier sessions take, its waits are the same.
+    #[must_use]
+    pub fn of_session(seed: u64, block: u32, number: u64) -> Self {
+        Self {
+            planned: session_generator(seed, block, number, Purpose::SessionTiming),
+            unplanned: Later::of(of_session(seed, block, number, Purpose::SessionUnplanned)),
+        }
+    }
+
+    /// A stream of its own for the waits of one of several requests that go out at the same time, of which no plan
+    /// knows.
+    #[must_use]
+    pub fn branch(&mut self) -> Self {
+        let seed = self.unplanned.generator().next_u64();
+        Self {
+            planned: Xoshiro256PlusPlus::seed_from_u64(seed),
+            unplanned: Later::of(mix(seed)),
+        }
+    }
+
+    /// The next wait. Takes exactly one draw, also for [`Wait::None`] and [`Wait::Constant`], so
+    /// that a workload edited in one step keeps the draws of the others.
+    pub fn next_wait(&mut self, wait: &Wait) -> Duration {
+        sample(wait, unit(&mut self.planned))
+    }
+
+    /// The next wait that no plan knows of; takes one draw of their own stream.
+    pub fn next_unplanned(&mut self, wait: &Wait) -> Duration {
+        sample(wait, unit(self.unplanned.generator()))
+    }
+
+    /// Passes so many planned waits over: those of a step that is left out for what came.
+    pub fn pass_over(&mut self, waits: u32) {
+        (0..waits).for_each(|_| {
+            self.planned.next_u64();
+        });
+    }
+}
+
+/// Which steps of one session are done. New for each session.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SessionChoice {
+    group: u32,
+    draw: f64,
+}
+
+impl SessionChoice {
+    /// Whether a step with this chance is done, asked in the order of the session. The first step
+    /// of a group takes one draw of the stream; steps without a chance take none.
+    pub fn does(&mut self, chance: Option<&Chance>, stream: &mut TimingStream) -> bool {
+        let Some(chance) = chance else { return true };
+        if self.group != chance.group {
+            self.group = chance.group;
+            self.draw = unit(&mut stream.planned);
+        }
+        (chance.from..chance.to).contains(&self.draw)
+    }
+}
+
+/// The choices of one user: list entries, identifiers, dates, filler text.
+#[derive(Debug, Clone)]
+pub struct ChoiceStream(Xoshiro256PlusPlus);
+
+impl ChoiceStream {
+    /// The stream of user `index` in `block`.
+    #[must_use]
+    pub fn new(seed: u64, block: u32, index: u32) -> Self {
+        Self(generator(seed, block, index, Purpose::Choice))
+    }
+
+    /// The stream of a session that arrives, by its number among all sessions.
+    #[must_use]
+    pub fn of_session(seed: u64, block: u32, number: u64) -> Self {
+        Self(session_generator(
+            seed,
+            block,
+            number,
+            Purpose::SessionChoice,
+        ))
+    }
+
+    /// The stream of the times between sessions that arrive in `block`.
+    #[must_use]
+    pub fn of_arrivals(seed: u64, block: u32) -> Self {
+        Self(generator(seed, block, 0, Purpose::Arrivals))
+    }
+
+    /// A number in [0, 1).
+    pub fn unit(&mut self) -> f64 {
+        unit(&mut self.0)
+    }
+
+    /// A number in `0..bound`; 0 when `bound` is 0.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        // Multiply-shift: its bias is bound ÷ 2⁶⁴, far below anything a trial can show.
+        ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// A stream of its own for one of several things that go on at the same time: what the others draw changes
+    /// nothing in it.
+    #[must_use]
+    pub fn branch(&mut self) -> Self {
+        Self(Xoshiro256PlusPlus::seed_from_u64(self.bits()))
+    }
+
+    /// 64 random bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+}
+
+/// Puts `items` into the run order of `block`: a seeded Fisher–Yates shuffle.
+pub fn shuffle<T>(items: &mut [T], seed: u64, block: u32) {
+    let mut stream = ChoiceStream(generator(seed, block, 0, Purpose::Order));
+    for last in (1..items.len()).rev() {
+        let other = stream.below(last as u64 + 1) as usize;
+        items.swap(last, other);
+    }
+}
+
+/// Draw `drawn` of one of so many users, from 0 up to 1: all draws of a block together are spread
+/// evenly, see `template::profile`.
+pub fn stratum(seed: u64, block: u32, (index, users): (u32, u32), drawn: u32) -> f64 {
+    /// The golden ratio − 1.
+    const GOLDEN: f64 = 0.618_033_988_749_894_9;
+    let users = users.max(1);
+    let of_block = mix(mix(mix(seed) ^ u64::from(block)) ^ Purpose::Strata as u64);
+    let shift = (of_block >> 11) as f64 / (1u64 << 53) as f64;
+    let first = mix(of_block ^ u64::from(drawn)) % u64::from(users);
+    let place = (u64::from(index) + first) % u64::from(users);
+    let number = u64::from(drawn) * u64::from(users) + place;
+    (shift + number as f64 * GOLDEN).fract()
+}
+
+fn generator(seed: u64, block: u32, index: u32, purpose: Purpose) -> Xoshiro256PlusPlus {
+    Xoshiro256PlusPlus::seed_from_u64(of_user(seed, block, index, purpose))
+}
+
+/// The seed of a user's stream.
+fn of_user(seed: u64, block: u32, index: u32, purpose: Purpose) -> u64 {
+    let place = (u64::from(block) << 32) | u64::from(index);
+    mix(mix(mix(seed) ^ place) ^ purpose as u64)
+}
+
+fn session_generator(seed: u64, block: u32, number: u64, purpose: Purpose) -> Xoshiro256PlusPlus {
+    Xoshiro256PlusPlus::seed_from_u64(of_session(seed, block, number, purpose))
+}
+
+/// The seed of a session's stream. Session numbers need all 64 bits, so the block is mixed in beside them.
+fn of_session(seed: u64, block: u32, number: u64, purpose: Purpose) -> u64 {
+    let mixed = mix(mix(mix(seed) ^ u64::from(block)) ^ number);
+    mix(mixed ^ purpose as u64)
+}
+
+/// SplitMix64's output function (Steele, Lea, Flood 2014): neighbouring inputs, unrelated outputs.
+#[must_use]
+pub fn mix(value: u64) -> u64 {
+    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// A number in [0, 1) with 53 random bits.
+fn unit(rng: &mut Xoshiro256PlusPlus) -> f64 {
+    (rng.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+}
+
+/// The wait at quantile `u` of its distribution.
+fn sample(wait: &Wait, u: f64) -> Duration {
+    let seconds = match *wait {
+        Wait::None | Wait::Seconds(..) => return Duration::ZERO,
+        Wait::Constant(d) => return d,
+        Wait::Uniform(low, high) => {
+            low.as_secs_f64() + u * (high.saturating_sub(low)).as_secs_f64()
+        }
+        Wait::Exponential(mean) => {
+            let mean = mean.as_secs_f64();
+            (-(1.0 - u).ln() * mean).min(10.0 * mean)
+        }
+        Wait::Lognormal(median, sigma) => {
+            let median = median.as_secs_f64();
+            // u = 0 would be minus infinity; half a step of the 53-bit grid stands in for it.
+            let z = normal_quantile(u.max(f64::EPSILON / 4.0));
+            (median * (sigma * z).exp()).min(100.0 * median)
+        }
+    };
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+}
+
+#[cfg(test)]
+mod tests;
