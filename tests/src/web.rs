@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::program;
+use crate::{program, repository};
 
 /// A request as it came.
 pub struct Received {
@@ -67,6 +67,27 @@ pub fn serve_told(
         }
     });
     port
+}
+
+/// A folder with the files that a page of the book has as its shortest example, and others. Their system is on this port.
+///
+/// # Panics
+/// Unless the page has a study.
+#[must_use]
+pub fn folder_of_page(page: &str, port: u16, others: &[(&str, &[u8])]) -> TempDir {
+    let path = repository().join("docs").join(page);
+    let text = fs::read_to_string(path).expect(page);
+    let named = text.split("\n`").skip(1).filter_map(|part| {
+        let (name, rest) = part.split_once("`:\n\n```yaml")?;
+        let (_, rest) = rest.split_once('\n')?;
+        let (example, _) = rest.split_once("\n```")?;
+        Some((name, example.replace(":8080", &format!(":{port}"))))
+    });
+    let named: Vec<(&str, String)> = named.collect();
+    let has_study = named.iter().any(|(name, _)| name.ends_with(".study.yaml"));
+    assert!(has_study, "{page} has {named:?}");
+    let own = named.iter().map(|(name, text)| (*name, text.as_bytes()));
+    folder(&own.chain(others.iter().copied()).collect::<Vec<_>>())
 }
 
 /// The same, where nobody hears what was answered.

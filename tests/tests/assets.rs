@@ -6,24 +6,6 @@ use std::time::Duration;
 
 use plimsoll_tests::web::{self, Received};
 
-const WORKLOAD: &str = r#"
-workload: shop
-session:
-  steps:
-    - step: Product page
-      wait: 5ms..15ms
-      request: GET /page
-      headers: { X-User: "{{ index }}" }
-      capture: { pictures: "html(img)@src" }
-      parallel:
-        at_once: 6
-        requests:
-          - { request: GET /app.js, name: Script, headers: { X-User: "{{ index }}" } }
-          - { request: GET /app.css, headers: { X-User: "{{ index }}" } }
-        each: { in: pictures, as: picture, at_most: 9, name: Picture, request: "GET {{ picture }}", headers: { X-User: "{{ index }}" } }
-    - { step: Leave, request: GET /leave }
-"#;
-
 const PAGE: &str =
     "<img src=\"/1.png\"><img src=\"/2.png\"><img src=\"/3.png\"><img src=\"/4.png\">";
 const ASSETS: u64 = 6;
@@ -71,17 +53,8 @@ fn answer(request: &Received, waiting: &Waiting) -> (String, String) {
 fn a_page_is_fetched_with_its_assets_and_has_a_time() {
     let waiting = Waiting::default();
     let port = web::serve(move |request| answer(request, &waiting));
-    let study = format!(
-        "study: shop\ntitle: A page\nworkload: shop\nrepeats: 0\n\
-         system: {{ attach: {{ url: \"http://127.0.0.1:{port}\" }} }}\nload: {{ users: 3, hold: 2s }}\n\
-         thresholds:\n  transaction_time{{transaction:Product page}}: [\"p(95) < 20s\"]\n  \
-         response_time{{step:Picture}}: [\"p(95) < 20s\"]\n"
-    );
-    let folder = web::folder(&[
-        ("shop.workload.yaml", WORKLOAD.as_bytes()),
-        ("shop.study.yaml", study.as_bytes()),
-    ]);
-    let (result, ran) = web::result(folder.path(), ("shop.study.yaml", "run"), &[]);
+    let folder = web::folder_of_page("assets.md", port, &[]);
+    let (result, ran) = web::result(folder.path(), ("page.study.yaml", "run"), &[]);
     let trial = &result["trials"][0];
     assert_eq!(trial["errors"], 0, "{}", trial["error_examples"]);
     let counts: HashMap<&str, u64> = trial["steps"]

@@ -1,4 +1,4 @@
-//! The time of a message from one user to another, which no single request shows.
+//! Times that no single request shows: of a message from one user to another, and of a checkout.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex};
@@ -59,11 +59,16 @@ fn answer(request: &Received, room: &Room) -> (String, String) {
     let Some(message) = room.next() else {
         return ("504 Silence".to_owned(), String::new());
     };
+    keep(KEPT_MS);
+    (json.to_owned(), message)
+}
+
+/// Waits so many ms, as a server that works does.
+fn keep(ms: u64) {
     // Nothing ends this wait but its time.
-    let (held, kept) = (Mutex::new(()), Duration::from_millis(KEPT_MS));
+    let (held, kept) = (Mutex::new(()), Duration::from_millis(ms));
     let held = held.lock().expect("no panic");
     let _ = Condvar::new().wait_timeout_while(held, kept, |()| true);
-    (json.to_owned(), message)
 }
 
 #[test]
@@ -94,4 +99,55 @@ fn the_time_of_a_message_between_two_users_is_measured() {
     // A receiver waits for messages that are not sent yet; the measured time begins when one is sent.
     let mean = values["mean"].as_f64().expect("a mean");
     assert!(mean >= KEPT_MS as f64, "{delivery}");
+}
+
+/// How long the server takes for a payment, ms.
+const PAYMENT_MS: u64 = 60;
+
+/// A shop, where a payment takes its time.
+fn shop(request: &Received) -> (String, String) {
+    let path = request.target().0;
+    if path.ends_with("/pay") {
+        keep(PAYMENT_MS);
+    }
+    let json = "200 OK\r\nContent-Type: application/json";
+    (json.to_owned(), r#"{"cart": 7}"#.to_owned())
+}
+
+#[test]
+fn the_time_of_a_checkout_is_measured_with_and_without_think_times() {
+    let port = web::serve(shop);
+    let folder = web::folder_of_page("transactions.md", port, &[]);
+    let (result, ran) = web::result(folder.path(), ("shop.study.yaml", "run"), &[]);
+    let trial = &result["trials"][0];
+    assert_eq!(trial["errors"], 0, "{}", trial["error_examples"]);
+    let all = trial["named_transactions"].as_array().expect("a list");
+    let named = |name: &str| {
+        let mut found = all.iter().filter(|one| one["transaction"] == name);
+        found.next().unwrap_or_else(|| panic!("{name} in {all:?}"))
+    };
+    let p50 = |of: &serde_json::Value, figure: &str| {
+        of[figure]["p50"].as_f64().unwrap_or_else(|| panic!("{of}"))
+    };
+    let (checkout, payment) = (named("Checkout"), named("Payment"));
+    let count = checkout["completed"].as_u64();
+    assert!(count.is_some_and(|count| count > 10), "{checkout}");
+    assert!(
+        p50(payment, "transaction_time_ms") >= PAYMENT_MS as f64,
+        "{payment}"
+    );
+    // Each thinks for 20 ms or more before it chooses a card; and a checkout has a cart besides its payment.
+    let (time, elapsed) = (
+        p50(checkout, "transaction_time_ms"),
+        p50(checkout, "transaction_elapsed_ms"),
+    );
+    assert!(elapsed >= time + 15.0, "{checkout}");
+    assert!(named("session")["completed"].as_u64() > Some(10), "{all:?}");
+    let thresholds = trial["thresholds"].as_array().expect("thresholds");
+    assert_eq!(thresholds.len(), 4, "{thresholds:?}");
+    assert!(
+        thresholds.iter().all(|one| one["met"] == true),
+        "{thresholds:?} {}",
+        ran.0
+    );
 }

@@ -8,50 +8,6 @@ use std::sync::{Arc, Mutex};
 
 use plimsoll_tests::web::{self, Received};
 
-const PRODUCER: &str = r#"
-workload: producer
-shared:
-  order_no: { counter: { from: 1000 } }
-  orders: { queue: { at_most: 500 } }
-  desks: { pool: { file: desks.csv, lease: session } }
-session:
-  steps:
-    - step: Sit down
-      wait: 5ms..15ms
-      request: POST /desks/{{ desk }}
-    - step: Place
-      request: POST /orders/{{ next('order_no') }}
-      capture: { id: "/id=([0-9]+)/" }
-      put: { orders: "{{ id }}" }
-    - step: Stand up
-      request: DELETE /desks/{{ desk }}
-"#;
-
-const CONSUMER: &str = r#"
-workload: consumer
-shared:
-  orders: { queue: { at_most: 500 } }
-session:
-  steps:
-    - step: Handle
-      take: { order: orders, within: 300ms }
-      request: POST /done/{{ order }}
-"#;
-
-const STUDY: &str = r#"
-study: factory
-title: Producers and consumers
-workload: producer
-repeats: 0
-system: { attach: { url: "http://127.0.0.1:PORT" } }
-load:
-  generators: 2
-  hold: 3s
-  mix:
-    - { population: producers, users: 6 }
-    - { population: consumers, users: 8, workload: consumer }
-"#;
-
 /// What the server saw.
 #[derive(Default)]
 struct Seen {
@@ -94,13 +50,7 @@ fn start() -> (u16, Arc<Mutex<Seen>>) {
 }
 
 fn folder(port: u16) -> tempfile::TempDir {
-    let study = STUDY.replace("PORT", &port.to_string());
-    web::folder(&[
-        ("producer.workload.yaml", PRODUCER.as_bytes()),
-        ("consumer.workload.yaml", CONSUMER.as_bytes()),
-        ("desks.csv", b"desk\na\nb\nc\nd\n"),
-        ("factory.study.yaml", study.as_bytes()),
-    ])
+    web::folder_of_page("shared.md", port, &[("desks.csv", b"desk\na\nb\nc\nd\n")])
 }
 
 /// Both outputs of the program.
@@ -152,10 +102,10 @@ fn what_some_users_place_others_handle_once() {
 fn a_queue_without_its_other_side_is_refused_where_the_study_stands() {
     let folder = folder(1);
     let path = folder.path();
-    let alone = STUDY.replace(
-        "    - { population: consumers, users: 8, workload: consumer }\n",
-        "",
-    );
+    let study = fs::read_to_string(path.join("factory.study.yaml")).expect("a study");
+    let consumers = "\n    - { population: consumers, users: 8, workload: consumer }";
+    assert!(study.contains(consumers), "{study}");
+    let alone = study.replace(consumers, "");
     fs::write(path.join("alone.study.yaml"), alone).expect("written");
     let said = plimsoll(path, &["check", "alone.study.yaml"]);
     assert!(

@@ -322,3 +322,13 @@ fn signed_requests_are_accepted_and_the_steps_of_the_moment_are_named() {
         "{signed} signed, {unsigned} not"
     );
 }
+
+#[test]
+fn what_the_book_signs_is_accepted() {
+    let folder = web::folder_of_page("signing.md", start(), &[]);
+    let (path, study) = (folder.path(), "payments.study.yaml");
+    let (good, bad) = counts(&result(path, study, "run", KEY));
+    assert!(good > 50 && bad == 0, "{good} signed, {bad} not");
+    let (good, bad) = counts(&result(path, study, "other", "another key"));
+    assert!(good == 0 && bad > 10, "{good} signed, {bad} not");
+}
