@@ -77,9 +77,10 @@ pub fn serve_told(
 pub fn folder_of_page(page: &str, port: u16, others: &[(&str, &[u8])]) -> TempDir {
     let path = repository().join("docs").join(page);
     let text = fs::read_to_string(path).expect(page);
-    let named = text.split("\n`").skip(1).filter_map(|part| {
-        let (name, rest) = part.split_once("`:\n\n```yaml")?;
-        let (_, rest) = rest.split_once('\n')?;
+    let parts: Vec<&str> = text.split("\n```yaml").collect();
+    let named = parts.windows(2).filter_map(|pair| {
+        let (_, name) = pair[0].strip_suffix("`:\n")?.rsplit_once('`')?;
+        let (_, rest) = pair[1].split_once('\n')?;
         let (example, _) = rest.split_once("\n```")?;
         Some((name, example.replace(":8080", &format!(":{port}"))))
     });
