@@ -293,6 +293,10 @@ fn populations(plan: &Plan) -> String {
                 number(requests),
                 number(rate)
             );
+            if population.after_ms > 0 {
+                let begins = duration(Duration::from_millis(population.after_ms));
+                let _ = writeln!(text, "{:>20}its ramp begins {begins} after the load's", "");
+            }
         }
     }
     more(&mut text, mixed.len(), "populations");

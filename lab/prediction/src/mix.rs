@@ -24,7 +24,11 @@ pub fn predict_mix(
         .zip(workloads)
         .map(|(population, workload)| {
             let seed = seed_of(seed, &population.name);
-            let of = predict(workload, seed, block, &load.of(population), each)?;
+            let mut of = predict(workload, seed, block, &load.of(population), each)?;
+            if load.stages.is_empty() {
+                // Those of a population that comes later are none of the load's.
+                of.stages.clear();
+            }
             Some((population, of))
         });
     let parts = parts.collect::<Option<Vec<_>>>()?;

@@ -80,7 +80,7 @@ impl LoadTemplate {
 
     /// The load in `cell`; `pace` is the length of a cycle.
     pub(crate) fn load(&self, cell: &Cell, pace: Option<Duration>) -> Result<Load, CellError> {
-        let kind = match &self.who {
+        let mut kind = match &self.who {
             WhoTemplate::One(kind) => kind.kind(cell)?,
             WhoTemplate::Mix(mix) => mix.kind(cell)?,
         };
@@ -90,6 +90,12 @@ impl LoadTemplate {
         // Only users repeat a cycle.
         let pace = pace.filter(|_| kind.kind == LoadKind::Users && kind.mix.is_empty());
         let hold = self.hold.value(cell, |text| hold(text, &kind, pace))?;
+        if let (WhoTemplate::Mix(mix), Some(hold)) = (&self.who, hold) {
+            let length = ramp.unwrap_or_default().saturating_add(hold);
+            for (template, of) in mix.populations.iter().zip(&mut kind.mix) {
+                of.after_ms = milliseconds(template.after(cell, length)?, 1.0);
+            }
+        }
         let timeout = self.timeout.value(cell, units::timeout)?;
         let time_limit = self.time_limit.value(cell, units::timeout)?;
         let processes = |text: &str| units::whole_number(text, GENERATORS);
@@ -177,6 +183,7 @@ impl Load {
                 kind,
                 stages,
                 timeline: one.timeline.as_ref().map(|one| faster(one, speed)),
+                after_ms: milliseconds(Duration::from_millis(one.after_ms), speed),
                 ..one.clone()
             }
         };

@@ -1,8 +1,11 @@
 //! The populations of a load, still with references to factors, and what they come to in one cell.
 
-use lab_language::{CellError, Optional, Setting, units};
+use std::time::Duration;
+
+use lab_language::{CellError, Optional, Setting, TextError, units};
 use lab_workload::{LoadKind, Population, Stage, deal};
 
+use crate::extent::MAX_PHASE;
 use crate::kinds::{Kind, KindTemplate};
 use crate::model::Cell;
 use crate::parameters::ParametersTemplate;
@@ -27,6 +30,8 @@ pub(crate) struct PopulationTemplate {
     pub(crate) share: Option<Setting>,
     /// Its own load, where it has no share.
     pub(crate) own: Option<KindTemplate>,
+    /// How long after the load it begins.
+    pub(crate) after: Option<Setting>,
     pub(crate) parameters: ParametersTemplate,
 }
 
@@ -52,6 +57,7 @@ impl MixTemplate {
                 kind: own.kind,
                 stages: own.stages,
                 timeline: own.timeline.map(|(timeline, _)| timeline),
+                after_ms: 0,
             });
         }
         let shared = self.shared.as_ref().map(|shared| shared.kind(cell));
@@ -73,6 +79,22 @@ impl MixTemplate {
             mix: populations,
             timeline: None,
         })
+    }
+}
+
+impl PopulationTemplate {
+    /// How long after a load of this length it begins.
+    pub(crate) fn after(&self, cell: &Cell, length: Duration) -> Result<Duration, CellError> {
+        let after = self.after.value(cell, |text| {
+            let after = units::duration(text, MAX_PHASE)?;
+            if after < length {
+                return Ok(after);
+            }
+            let message = "the load is over by then";
+            let help = "say a time that is shorter than `ramp` and `hold` together";
+            Err(TextError::new(message, 0..text.len()).help(help))
+        })?;
+        Ok(after.unwrap_or_default())
     }
 }
 

@@ -187,6 +187,14 @@ fn faults_of_populations() {
             "a sequence",
             "sequence: { sessions: 5 }, mix: [{ population: a, users: 5 }]".to_owned(),
         ),
+        (
+            "a share that comes later",
+            with("{ population: a, share: 1, after: 5s }"),
+        ),
+        (
+            "one that comes when all is over",
+            "ramp: 5s, hold: 10s, mix: [{ population: a, users: 5, after: 15s }]".to_owned(),
+        ),
     ];
     let faults: Vec<Fault> = faults
         .into_iter()

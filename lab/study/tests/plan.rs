@@ -504,6 +504,19 @@ fn populations_have_their_shares() {
         "hold: 10s, mix: [{ population: a, users: 5 }, { population: b, arrival: { rate: 2/s } }]",
     );
     assert_eq!(users(&own), [5, 1000]);
+    let later = load_of(
+        "ramp: 2s, hold: 10s, mix: [{ population: a, users: 5 }, { population: b, users: 4, after: 3s }]",
+    );
+    let stages = later.of(&later.mix[1]).stages;
+    let parts: Vec<_> = stages
+        .iter()
+        .map(|stage| (stage.length_ms, stage.from, stage.to))
+        .collect();
+    assert_eq!(
+        parts,
+        [(3000, 0.0, 0.0), (2000, 0.0, 4.0), (12_000, 4.0, 4.0)]
+    );
+    assert!(later.of(&later.mix[0]).stages.is_empty() && later.changes());
     assert!(matches!(own.kind, LoadKind::Arrival { rate_per_s, .. } if rate_per_s == 2.0));
 }
 

@@ -70,6 +70,9 @@ pub struct Population {
     /// As [`LoadSpec::timeline`], of this population: it begins with the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
+    /// How long after the beginning of the load its own ramp begins.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub after_ms: u64,
 }
 
 impl Population {
@@ -87,8 +90,8 @@ impl LoadSpec {
     /// Whether it is another one from moment to moment, so that no steady state is to be expected.
     #[must_use]
     pub fn changes(&self) -> bool {
-        let is_recorded = |one: &Population| one.timeline.is_some();
-        !self.stages.is_empty() || self.timeline.is_some() || self.mix.iter().any(is_recorded)
+        let is_other = |one: &Population| one.timeline.is_some() || one.after_ms > 0;
+        !self.stages.is_empty() || self.timeline.is_some() || self.mix.iter().any(is_other)
     }
 
     /// How long a request may take, whatever it is given up for then.
@@ -105,11 +108,36 @@ impl LoadSpec {
         Self {
             users: population.users,
             kind: population.kind,
-            stages: population.stages.clone(),
+            stages: match population.after_ms {
+                0 => population.stages.clone(),
+                after_ms => self.later(population, after_ms),
+            },
             timeline: population.timeline.clone(),
             mix: Vec::new(),
             ..self.clone()
         }
+    }
+
+    /// The stages of a population whose ramp begins later: nothing, its ramp, and full load for as long as the trial may last.
+    fn later(&self, population: &Population, after_ms: u64) -> Vec<Stage> {
+        let full = match population.kind {
+            LoadKind::Arrival { rate_per_s, .. } => rate_per_s,
+            LoadKind::Users | LoadKind::Sequence { .. } => f64::from(population.users),
+        };
+        let rest_ms = self.ramp_ms + self.hold_ms;
+        let parts = [
+            (after_ms, 0.0, 0.0),
+            (self.ramp_ms, 0.0, full),
+            (rest_ms, full, full),
+        ];
+        let some = parts.into_iter().filter(|(length_ms, ..)| *length_ms > 0);
+        let stages = some.map(|(length_ms, from, to)| Stage {
+            name: String::new(),
+            length_ms,
+            from,
+            to,
+        });
+        stages.collect()
     }
 
     /// The same load with so many users; populations that have shares of it keep them.
@@ -167,6 +195,14 @@ pub enum Spacing {
 
 fn one() -> u32 {
     1
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(ms: &u64) -> bool {
+    *ms == 0
 }
 
 fn is_one(n: &u32) -> bool {

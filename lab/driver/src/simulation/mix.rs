@@ -161,6 +161,7 @@ proptest! {
         users in proptest::collection::vec(1u32..8, 1..4),
         rate_per_s in proptest::option::of(5.0..200.0f64),
         workers in 1usize..3,
+        after_ms in 0u64..900,
         seed in any::<u64>(),
     ) {
         let mut drives: Vec<Drive> = Vec::new();
@@ -178,6 +179,7 @@ proptest! {
             });
             first += users;
         }
+        let last = format!("p{}", drives.len() - 1);
         let of = |drive: &Drive| Population {
             name: drive.population.clone(),
             workload: String::new(),
@@ -187,11 +189,16 @@ proptest! {
             kind: drive.kind,
             stages: Vec::new(),
             timeline: drive.timeline.clone(),
+            // The last one comes later than the others.
+            after_ms: if drive.population == last { after_ms } else { 0 },
         };
         let load = LoadSpec {
             mix: drives.iter().map(of).collect(),
             ..LoadSpec::of_users(first, 1000, 10)
         };
+        for (drive, population) in drives.iter_mut().zip(&load.mix) {
+            drive.stages = load.of(population).stages;
+        }
         let workloads: Vec<&Workload> = drives.iter().map(|drive| &*drive.workload).collect();
         let plan = predict_mix(&workloads, seed, 0, &load, 10_000_000).unwrap();
         let mut all = drives.into_iter();

@@ -142,6 +142,7 @@ fn a_population_replays_a_recording_beside_users() {
         kind: drive.kind,
         stages: Vec::new(),
         timeline: drive.timeline.clone(),
+        after_ms: 0,
     };
     let load = LoadSpec {
         mix: vec![of(&people), of(&recorded)],

@@ -1,7 +1,7 @@
 //! The populations of a load as written.
 
 use lab_language::{
-    At, Container, Count, Decode, Fields, Problems, Scalar, Span, Table, node::Node,
+    At, Container, Count, Decode, Fields, Problems, Scalar, Span, Table, Time, node::Node,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -40,6 +40,11 @@ pub(crate) struct PopulationFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<TimelineFile>")]
     pub(crate) timeline: Option<At<TimelineFile>>,
+    /// How long after the beginning of the load it begins, with a ramp of its own that is as long as the load's; for a
+    /// population with `users` or `arrival`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Time>")]
+    pub(crate) after: Option<At<Scalar>>,
     /// Values for the parameters of its workload, in the place of those of the study.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default, with = "Table<Scalar>")]
@@ -57,6 +62,7 @@ impl Decode for PopulationFile {
         let users = fields.optional("users", problems);
         let arrival = fields.optional("arrival", problems);
         let timeline = fields.optional("timeline", problems);
+        let after = fields.optional("after", problems);
         let parameters = fields.optional("parameters", problems);
         let loads = [
             fields.named(&["share", "users", "arrival"]),
@@ -77,6 +83,7 @@ impl Decode for PopulationFile {
             users,
             arrival,
             timeline,
+            after,
             parameters: parameters.unwrap_or_default(),
         })
     }

@@ -305,6 +305,7 @@ prop_compose! {
     fn population()(
         (population, workload, load) in (scalar(), option::of(scalar()), scalar()),
         kind in 0..5,
+        after in option::of(scalar()),
         parameters in table(scalar()),
     ) -> At<PopulationFile> {
         let arrival = ArrivalFile { rate: Some(load.clone()), spacing: None, connections: None, sessions: None };
@@ -317,6 +318,7 @@ prop_compose! {
             users: (kind == 1).then_some(load),
             arrival: (kind == 2).then(|| at(arrival)),
             timeline: (kind == 4).then(|| at(timeline)),
+            after,
             parameters,
         })
     }

@@ -162,7 +162,16 @@ fn population(
         }
         (false, None, Some(_)) => (None, Some(own_load(one, workload, settings)?)),
     };
+    let after = match &one.after {
+        Some(after) if share.is_some() || one.timeline.is_some() => {
+            let message = "`after` belongs to a population with `users` or `arrival` of its own";
+            let help = "leave it out, or give the population `users: 100`";
+            return note(&after.span, message, help, settings);
+        }
+        after => settings.optional("after", after.as_ref())?,
+    };
     Some(PopulationTemplate {
+        after,
         name: one.population.text(),
         workload: workload.workload.name.clone(),
         share,

@@ -22,10 +22,12 @@ pub(crate) fn steady_state(warmup: &Warmup, load: &LoadSpec, hold_ms: f64) -> Ch
         return not_judged(id, "a sequence has none");
     }
     if load.changes() {
-        let by = if load.stages.is_empty() {
-            "its timeline"
-        } else {
+        let by = if !load.stages.is_empty() {
             "stages"
+        } else if load.mix.iter().any(|one| one.after_ms > 0) {
+            "populations that come later"
+        } else {
+            "its timeline"
         };
         return not_judged(
             id,
