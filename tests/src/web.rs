@@ -69,6 +69,14 @@ pub fn serve_told(
     port
 }
 
+/// The same, where nobody hears what was answered.
+///
+/// # Panics
+/// Without a free port.
+pub fn serve(answer: impl Fn(&Received) -> (String, String) + Send + Sync + 'static) -> u16 {
+    serve_told(answer, |_, _| {})
+}
+
 /// A folder with the files that a page of the book has as its shortest example, and others. Their system is on this port.
 ///
 /// # Panics
@@ -89,14 +97,6 @@ pub fn folder_of_page(page: &str, port: u16, others: &[(&str, &[u8])]) -> TempDi
     assert!(has_study, "{page} has {named:?}");
     let own = named.iter().map(|(name, text)| (*name, text.as_bytes()));
     folder(&own.chain(others.iter().copied()).collect::<Vec<_>>())
-}
-
-/// The same, where nobody hears what was answered.
-///
-/// # Panics
-/// Without a free port.
-pub fn serve(answer: impl Fn(&Received) -> (String, String) + Send + Sync + 'static) -> u16 {
-    serve_told(answer, |_, _| {})
 }
 
 /// Answers on a connection until it ends.

@@ -94,8 +94,8 @@ impl<C: Client> Shared<C> {
             user.scope.renew();
         }
         user.scope.next_cycle();
-        self.set_leased(life);
         (life.state.well, life.state.breaks_off) = (true, false);
+        self.set_leased(life);
         life.choice = SessionChoice::default();
     }
 

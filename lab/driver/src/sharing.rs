@@ -117,16 +117,19 @@ pub(crate) fn validate(mix: &Mix) -> Result<(), DriverError> {
                 SharedKind::Pool { rows, .. } => (slice.number(0) >= rows.rows).then(|| {
                     let rows = rows.rows;
                     format!(
-                        "the pool `{name}` has {rows} rows, which is less than one for each worker"
+                        "the pool `{name}` has {rows} rows, which is less than one for each worker: give it more rows, or"
                     )
                 }),
                 SharedKind::Queue { .. } => (!has_takers(mix, name, &slice)).then(|| {
-                    format!("fewer users take from the queue `{name}` than there are workers")
+                    format!(
+                        "fewer users take from the queue `{name}` than there are workers: give the load more users, or"
+                    )
                 }),
             };
             if let Some(why) = too_few {
-                let help = "give the load more users, or the generators fewer cores";
-                return Err(DriverError::Shared(format!("{why}: {help}")));
+                let why =
+                    format!("{why} the generators fewer cores ({workers} workers in this one)");
+                return Err(DriverError::Shared(why));
             }
         }
     }

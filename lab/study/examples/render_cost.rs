@@ -1,4 +1,5 @@
-//! What rendering a request costs: the plain pieces beside the same text given to minijinja alone.
+//! What rendering and signing a request cost: the plain pieces beside the same text given to minijinja alone, hashes beside
+//! the hash itself.
 //!
 //! `cargo run --release -p lab-study --example render_cost`
 
@@ -6,7 +7,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use lab_study::{Files, load_workload};
-use lab_workload::{Template, User};
+use lab_workload::sign::Outgoing;
+use lab_workload::{Signer, Template, User, sha256};
 
 const ROUNDS: u32 = 200_000;
 
@@ -32,8 +34,10 @@ fn cost(name: &str, mut render: impl FnMut(&mut String)) {
 }
 
 fn main() {
-    let file = "workload: w\nuser: { name: 'user{{ pad(index, 5) }}', mailbox: '/mail/{{ name }}' }\n\
-                session: { steps: [{ step: s, request: GET / }] }\n";
+    let file = "workload: w\nuser: { name: 'user{{ pad(index, 5) }}', mailbox: '/mail/{{ name }}', text: '{{ text_of_size(100) }}' }\n\
+                session: { steps: [\
+                { step: hmac, request: POST /a, text: b, sign: { hmac: { key: k, over: '{{ method }} {{ path }} {{ body_sha256 }}', headers: { X-Sum: '{{ signature }}' } } } },\
+                { step: aws, request: POST /a, text: b, sign: { aws_sigv4: { service: s3, region: eu-west-1, access_key: AKID, secret_key: k } } }] }\n";
     let workload = load_workload("w.yaml", &One(file)).expect("the workload above is valid");
     let base_date = jiff::civil::date(2026, 1, 5);
     let user = User {
@@ -73,6 +77,33 @@ fn main() {
                     .expect("a template without lists");
             });
         }
+    }
+    for (name, text) in [
+        ("SHA-256 of 100 B, filter", "{{ text | sha256 }}"),
+        (
+            "HMAC of 100 B, filter",
+            "{{ text | hmac('key', 'sha256', 'base64') }}",
+        ),
+    ] {
+        let template = Template::parse(text, &workload.variables).expect("a valid template");
+        cost(name, |out| {
+            template.render(&mut scope, out).expect("renders")
+        });
+    }
+    let hundred = "a".repeat(100);
+    cost("SHA-256 of 100 B, itself", |out| {
+        out.push_str(&sha256(hundred.as_bytes()));
+    });
+    let head = "POST /a HTTP/1.1\r\nHost: example.org\r\nContent-Type: text/plain\r\n";
+    for step in &workload.session.steps {
+        let signer = Signer::new(&step.requests[0], &[], &workload.variables).expect("it signs");
+        cost(&format!("signature by {}", step.name), |out| {
+            let request = Outgoing::new(head, false, vec![b"b"]);
+            let headers = signer
+                .headers(request, false, &mut scope)
+                .expect("it signs");
+            out.push_str(&headers[0].1);
+        });
     }
     let bare = minijinja::Environment::new();
     let bare = bare

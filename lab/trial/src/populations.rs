@@ -45,6 +45,7 @@ fn plan(outline: &PopulationOutline, population: &Population) -> PopulationPlan 
             LoadKind::Arrival { rate_per_s, .. } => Some(rate_per_s),
             LoadKind::Users | LoadKind::Sequence { .. } => None,
         },
+        after_ms: (population.after_ms > 0).then_some(population.after_ms),
     }
 }
 

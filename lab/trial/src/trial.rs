@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
+use lab_archive::TrialData;
 use lab_archive::model::{Manifest, TrialEnd, TrialRecord, WindowLine};
-use lab_archive::{Kind, TrialData};
 use lab_counts::{Attempts, ErrorClass, Scope};
 use lab_plan::checks::{Cause, CheckId};
 use lab_plan::{Decides, Find, LoadKind, Prediction, Question, Threshold, Trial};
@@ -476,9 +476,7 @@ fn error_examples(input: &Input<'_>) -> ErrorExamples {
 }
 
 fn arrivals(planned: &Trial, sums: &Sums) -> Option<Arrivals> {
-    let LoadKind::Arrival { rate_per_s, .. } = planned.load.kind else {
-        return None;
-    };
+    let rate_per_s = planned.load.arrivals_per_s()?;
     let staged = planned.load.changes();
     let drawn = planned.prediction.as_ref().filter(|_| staged);
     let drawn = drawn.and_then(|plan| plan.arrivals);
@@ -581,7 +579,7 @@ fn phases(step: &str, sums: &Sums) -> BTreeMap<&'static str, Times> {
     let its = sums
         .step_phases
         .iter()
-        .filter(|((name, kind), _)| name == step && !Kind::SHARED.contains(kind));
+        .filter(|((name, _), _)| name == step);
     its.map(|((_, kind), histogram)| (kind.name(), Times::of(histogram)))
         .collect()
 }

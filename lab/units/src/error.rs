@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use lab_workload::Secrets;
+use lab_filters::Secrets;
 use miette::{Diagnostic, LabeledSpan, SourceCode};
 
 use crate::source::{Excerpt, Span, clean};

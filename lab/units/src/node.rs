@@ -85,7 +85,7 @@ impl Decimal {
         let kept = self
             .written
             .as_deref()
-            .filter(|text| lab_workload::is_json_number(text));
+            .filter(|text| lab_filters::is_json_number(text));
         kept.map_or_else(|| self.value.to_string(), str::to_owned)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 
-use lab_workload::Secrets;
+use lab_filters::Secrets;
 
 /// Longest excerpt of a line; a file may consist of one line.
 const MAX_LINE: usize = 160;

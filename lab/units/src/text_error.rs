@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use lab_workload::template::{Help, TemplateError};
+use lab_template::template::{Help, TemplateError};
 
 use crate::nearest::{nearest, one_of};
 

@@ -5,7 +5,8 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use lab_workload::{SizeError, Wait};
+use lab_filters::SizeError;
+use lab_template::wait::Wait;
 
 use crate::nearest::{nearest, one_of};
 use crate::text_error::TextError;
@@ -272,7 +273,7 @@ pub fn hold(text: &str, max: Duration) -> Result<Hold, TextError> {
 /// # Errors
 /// What is no size, or larger than `max`.
 pub fn size(text: &str, max: u64) -> Result<u64, TextError> {
-    lab_workload::size(text, max).map_err(|error| {
+    lab_filters::size(text, max).map_err(|error| {
         let place = TextError::new(error.to_string(), whole(text));
         match error {
             SizeError::Unreadable(_) => place.help("write a number and a unit: `64 KiB`, `30 MB`"),

@@ -9,7 +9,7 @@ use crate::shared::SharedKind;
 
 use crate::part::Slice;
 
-/// A worker's part of all counters: every so-manieth number, as it has every so-manieth user.
+/// A worker's part of all counters: every nth number, as it has every nth user.
 #[derive(Debug)]
 pub struct Counters {
     slice: Slice,

@@ -124,7 +124,7 @@ impl LoadSpec {
             LoadKind::Arrival { rate_per_s, .. } => rate_per_s,
             LoadKind::Users | LoadKind::Sequence { .. } => f64::from(population.users),
         };
-        let rest_ms = self.ramp_ms + self.hold_ms;
+        let rest_ms = (self.ramp_ms + self.hold_ms).saturating_sub(after_ms);
         let parts = [
             (after_ms, 0.0, 0.0),
             (self.ramp_ms, 0.0, full),
@@ -138,6 +138,45 @@ impl LoadSpec {
             to,
         });
         stages.collect()
+    }
+
+    /// The mean load of a population over the hold, as a part of its full load.
+    #[must_use]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a trial lasts some months at most"
+    )]
+    pub fn part_in_hold(&self, population: &Population) -> f64 {
+        let [ramp, hold, after] =
+            [self.ramp_ms, self.hold_ms, population.after_ms].map(|ms| ms as f64);
+        if after <= 0.0 || hold <= 0.0 {
+            return 1.0;
+        }
+        // The area below the load until a moment after the beginning of the population's ramp.
+        let area = |time: f64| match time {
+            _ if time <= 0.0 => 0.0,
+            _ if time < ramp => time * time / ramp / 2.0,
+            _ => time - ramp / 2.0,
+        };
+        (area(ramp + hold - after) - area(ramp - after)) / hold
+    }
+
+    /// Sessions per second that arrive in the hold, all populations together; `None` of a load without arrivals.
+    #[must_use]
+    pub fn arrivals_per_s(&self) -> Option<f64> {
+        let rate = |kind: LoadKind| match kind {
+            LoadKind::Arrival { rate_per_s, .. } => Some(rate_per_s),
+            LoadKind::Users | LoadKind::Sequence { .. } => None,
+        };
+        let all = rate(self.kind)?;
+        if self.mix.iter().all(|one| one.after_ms == 0) {
+            return Some(all);
+        }
+        let each = self
+            .mix
+            .iter()
+            .filter_map(|one| Some((one, rate(one.kind)?)));
+        Some(each.map(|(one, rate)| rate * self.part_in_hold(one)).sum())
     }
 
     /// The same load with so many users; populations that have shares of it keep them.
@@ -207,4 +246,64 @@ fn is_zero(ms: &u64) -> bool {
 
 fn is_one(n: &u32) -> bool {
     *n == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn later(ramp_ms: u64, after_ms: u64) -> (LoadSpec, Population) {
+        let population = Population {
+            name: "a".to_owned(),
+            workload: "w".to_owned(),
+            parameters: BTreeMap::new(),
+            share: None,
+            users: 10,
+            kind: LoadKind::Arrival {
+                rate_per_s: 8.0,
+                spacing: Spacing::Constant,
+            },
+            stages: Vec::new(),
+            timeline: None,
+            after_ms,
+        };
+        let load = LoadSpec {
+            ramp_ms,
+            kind: population.kind,
+            mix: vec![population.clone()],
+            ..LoadSpec::of_users(10, 10_000, 100)
+        };
+        (load, population)
+    }
+
+    #[test]
+    fn a_population_that_comes_later_has_a_part_of_the_hold() {
+        for (ramp_ms, after_ms, part) in [
+            (0, 0, 1.0),
+            (0, 5_000, 0.5),
+            (2_000, 0, 1.0),
+            // Its ramp is from 1 s before the hold to 1 s after its beginning: half of it is in the hold.
+            (2_000, 1_000, (0.75 + 9.0) / 10.0),
+            (2_000, 2_000, (1.0 + 8.0) / 10.0),
+            (2_000, 11_000, 0.25 / 10.0),
+        ] {
+            let (load, population) = later(ramp_ms, after_ms);
+            let found = load.part_in_hold(&population);
+            assert!((found - part).abs() < 1e-9, "{ramp_ms} {after_ms}: {found}");
+            let rate = load.arrivals_per_s().unwrap();
+            assert!((rate - 8.0 * part).abs() < 1e-9, "{rate}");
+        }
+    }
+
+    #[test]
+    fn stages_of_one_that_comes_later_reach_to_the_end_of_the_trial() {
+        let (load, population) = later(2_000, 5_000);
+        let lengths: u64 = load
+            .of(&population)
+            .stages
+            .iter()
+            .map(|stage| stage.length_ms)
+            .sum();
+        assert!(lengths >= 12_000, "{lengths}");
+    }
 }

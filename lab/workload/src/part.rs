@@ -98,7 +98,7 @@ impl Part {
     }
 }
 
-/// What one worker has of its generator's part: every so-manieth user or session.
+/// What one worker has of its generator's part: every nth user or session.
 #[derive(Debug, Clone)]
 pub struct Slice {
     part: Part,

@@ -414,7 +414,8 @@ const EDGES: &[(&str, &[&str])] = &[
         "lab-trial",
         &["lab-archive", "lab-counts", "lab-plan", "lab-stats"],
     ),
-    ("lab-units", &["lab-workload"]),
+    ("lab-template", &["lab-filters"]),
+    ("lab-units", &["lab-filters", "lab-template"]),
     ("lab-workload", &["lab-filters", "lab-template"]),
     (
         "plimsoll",
@@ -485,6 +486,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-client",
             "lab-dialogues",
             "lab-driver",
+            "lab-filters",
             "lab-fleet",
             "lab-import",
             "lab-machine",

@@ -76,7 +76,7 @@ const ENVOY: &str = "[$time_iso8601] \"$request\" $status $flags $in $bytes_sent
                      \"$http_user_agent\" \"$id\" \"$http_host\"";
 /// HAProxy's `option httplog`. Headers that it captured are a part of `$queues`.
 const HAPROXY: &str = "$client_and_port [$time_local] $frontend $backend/$server $tr/$tw/$tc/$tr/$active_ms $status \
-                       $bytes_sent $cookie $set_cookie $end $open $queues \"$hashed_request\"";
+                       $bytes_sent $cookie $set_cookie $end $open $queues \"$request\"";
 
 impl Format {
     /// A format by its name.
@@ -90,7 +90,14 @@ impl Format {
             "haproxy" => (HAPROXY, Point::Start),
             _ => return None,
         };
-        let format = Self::nginx(text).ok()?;
+        let mut format = Self::nginx(text).ok()?;
+        if name == "haproxy" {
+            for part in &mut format.parts {
+                if let Part::Field(field @ Field::Request) = part {
+                    *field = Field::HashedRequest;
+                }
+            }
+        }
         Some(Self {
             point,
             is_open: true,
@@ -314,7 +321,6 @@ fn variable(name: &str) -> Field {
         "time_iso8601" => Field::Iso,
         "msec" => Field::Epoch(6),
         "request" => Field::Request,
-        "hashed_request" => Field::HashedRequest,
         "request_method" => Field::Method,
         "request_uri" => Field::Target,
         "uri" | "document_uri" => Field::Path,

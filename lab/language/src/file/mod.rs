@@ -1,4 +1,4 @@
-//! Files as written: the parts that all are made of, and the shape of a workload.
+//! A workload as written: its shape.
 //!
 //! Only the shape is checked here: keys, lists, mappings. What a text means is for `read`. Types
 //! print back to YAML, and what is printed reads as the same.

@@ -4,7 +4,7 @@ use super::by_cell::by_cell;
 use super::figures::{mean, whole};
 use crate::Analysis;
 use crate::document::{Cell, Column, Kind, Row, Section, Table};
-use crate::format::{figure, or_none, percent};
+use crate::format::{duration, figure, or_none, percent};
 use crate::model::{CellSummary, Estimate, PopulationPlan, PopulationSummary, TimesSummary};
 
 /// A table for each cell; `None` where all users do the same.
@@ -68,10 +68,14 @@ fn row(
     Row::new(words.chain(figures).collect())
 }
 
-/// `800 users`, `20/s`.
+/// `800 users`, `20/s`, `20 users after 5 min`.
 fn load(plan: &PopulationPlan) -> String {
-    match plan.arrivals_per_s {
+    let load = match plan.arrivals_per_s {
         Some(rate) => format!("{}/s", figure(rate)),
         None => format!("{} users", whole(f64::from(plan.users))),
+    };
+    match plan.after_ms {
+        Some(ms) => format!("{load} after {}", duration(ms as f64)),
+        None => load,
     }
 }

@@ -165,7 +165,7 @@ fn population(
     let after = match &one.after {
         Some(after) if share.is_some() || one.timeline.is_some() => {
             let message = "`after` belongs to a population with `users` or `arrival` of its own";
-            let help = "leave it out, or give the population `users: 100`";
+            let help = "leave it out; or give each population `users` or an `arrival` of its own, and the load none";
             return note(&after.span, message, help, settings);
         }
         after => settings.optional("after", after.as_ref())?,

@@ -16,13 +16,10 @@ const EDGE: f64 = 2.0;
 /// connection. `None` of other loads.
 pub(super) fn arrivals(facts: &Facts<'_>) -> Option<Check> {
     let id = CheckId::Arrivals;
-    let LoadKind::Arrival {
-        rate_per_s,
-        spacing,
-    } = facts.planned.load.kind
-    else {
+    let LoadKind::Arrival { spacing, .. } = facts.planned.load.kind else {
         return None;
     };
+    let rate_per_s = facts.planned.load.arrivals_per_s()?;
     let hold = &facts.sums.hold;
     let prediction = facts.planned.prediction.as_ref();
     let drawn = prediction.and_then(|plan| plan.arrivals);

@@ -204,14 +204,26 @@ fn in_hold<'a>(
     of: (&'a PopulationOutline, &Population),
     plan: &PopulationPrediction,
 ) -> Stretch<'a> {
-    let level = match of.1.kind {
+    let load = &facts.planned.load;
+    let full = match of.1.kind {
         LoadKind::Arrival { rate_per_s, .. } => rate_per_s,
         LoadKind::Users | LoadKind::Sequence { .. } => f64::from(of.1.users),
     };
-    // Without a ramp, nothing is under way when it begins.
-    let before_per_s = match facts.planned.load.ramp_ms {
-        0 => 0.0,
-        _ => plan.offered_per_s,
+    let part = load.part_in_hold(of.1);
+    let level = full * part;
+    let before_per_s = match (load.ramp_ms, of.1.after_ms) {
+        // Without a ramp, nothing is under way when it begins.
+        (0, 0) => 0.0,
+        (_, 0) => plan.offered_per_s,
+        // What is offered at its end is more than the mean by so much.
+        (_, after) => {
+            let begun = lab_stats::ratio(
+                as_f64(load.ramp_ms.saturating_sub(after)),
+                as_f64(load.ramp_ms),
+            );
+            let grows = 1.0 - begun.unwrap_or_default();
+            plan.offered_per_s * (1.0 - lab_stats::ratio(grows, part).unwrap_or_default())
+        }
     };
     let rates = (plan.offered_per_s, before_per_s);
     let of = Stretch::of_population(of, facts.sums, (level, level), rates);

@@ -233,6 +233,9 @@ pub struct PopulationPlan {
     /// Where its sessions arrive: their rate at full load.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals_per_s: Option<f64>,
+    /// Where it comes later than the load: by how much.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after_ms: Option<u64>,
 }
 
 /// What one population of a trial sent. Counts are of the whole trial, all else is of the hold after its
