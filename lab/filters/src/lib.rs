@@ -1,6 +1,7 @@
 //! What templates, captures, and expectations do with texts, without a user: hashes, HMAC, encodings, JSON Web Tokens,
 //! patterns; paths into JSON, XML, and HTML; schemas; rows of files. All is deterministic, except for signatures by ECDSA and RSA-PSS.
 
+pub mod auth;
 mod bytes;
 mod draw;
 mod encoding;
@@ -55,7 +56,7 @@ pub use size::{SizeError, size};
 pub use table::{Bytes, Table, TableError};
 pub use token::is_random;
 pub use trace::{TraceContext, Traced, Tracing};
-pub use written::written;
+pub use written::{mask_forms, written};
 pub use xml_path::{XmlPath, XmlPathError};
 
 /// Adds the filters.

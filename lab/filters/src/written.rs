@@ -37,6 +37,39 @@ pub fn written(value: &str) -> Vec<String> {
     forms
 }
 
+/// The shortest beginning of a secret that is masked at the end of a text.
+const LEAST_OF_CUT: usize = 4;
+
+/// The text with a mark in the place of each of these forms, and of the beginning of one at its end, where a text that
+/// was longer is cut.
+#[must_use]
+pub fn mask_forms(text: &str, mut forms: Vec<String>, mark: &str) -> String {
+    forms.retain(|form| !form.is_empty());
+    // One secret may begin as another does.
+    forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
+    let mut out = text.to_owned();
+    for form in &forms {
+        if out.contains(form.as_str()) {
+            out = out.replace(form, mark);
+        }
+    }
+    // A character that is cut is this one.
+    let end = out.trim_end_matches(char::REPLACEMENT_CHARACTER);
+    let cut = forms.iter().map(|form| common(end, form)).max();
+    if let Some(cut) = cut.filter(|cut| *cut >= LEAST_OF_CUT) {
+        out.truncate(end.len() - cut);
+        out.push_str(mark);
+    }
+    out
+}
+
+/// The bytes of the longest beginning of `form` that `text` ends with.
+fn common(text: &str, form: &str) -> usize {
+    let ends = form.char_indices().map(|(at, _)| at).rev();
+    let mut ends = ends.filter(|end| text.ends_with(&form[..*end]));
+    ends.next().unwrap_or(0)
+}
+
 /// The base64 characters, in both alphabets, that depend on `value` alone if `before` bytes precede it; none for a short
 /// value, whose characters occur in other texts as well.
 fn within_base64(before: usize, value: &[u8]) -> impl Iterator<Item = String> {

@@ -1,6 +1,6 @@
 //! Secrets taken out of texts that are kept or shown.
 
-use lab_filters::written;
+use lab_filters::{mask_forms, written};
 
 use crate::given::Given;
 
@@ -9,22 +9,14 @@ pub const MASK: &str = "***";
 
 impl Given {
     /// The text with a mark in the place of each secret, as it is and as requests write it: in JSON, forms,
-    /// paths, XML, hexadecimal, and base64 with whatever stands around it.
+    /// paths, XML, hexadecimal, and base64 with whatever stands around it. One that the end of the text cuts is masked,
+    /// too.
     #[must_use]
     pub fn mask(&self, text: &str) -> String {
         let mut forms: Vec<String> = self.secret_values().flat_map(written).collect();
         // A key is in no request, so that nothing writes it in another form.
         forms.extend(self.secret_lines().map(str::to_owned));
-        forms.retain(|form| !form.is_empty());
-        // One secret may begin as another does.
-        forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
-        let mut out = text.to_owned();
-        for form in forms {
-            if out.contains(&form) {
-                out = out.replace(&form, MASK);
-            }
-        }
-        out
+        mask_forms(text, forms, MASK)
     }
 }
 

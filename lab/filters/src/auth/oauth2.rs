@@ -1,0 +1,180 @@
+//! What is asked of the token endpoint of OAuth 2 (RFC 6749).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Tokens of OAuth 2.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Oauth2<T> {
+    /// Method and target of the token endpoint: `POST /oauth/token`, or with an absolute URL.
+    pub token: T,
+    /// `client_credentials`, `password`, or `refresh_token`; `client_credentials` unless said.
+    #[serde(default)]
+    pub grant: Grant,
+    /// The client's identifier.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<T>,
+    /// The client's secret.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_secret: Option<T>,
+    /// How the client shows its secret: `basic` (HTTP Basic) or `body` (fields of the form); `basic` unless said.
+    #[serde(default)]
+    pub client_auth: ClientAuth,
+    /// Of the grant `password`: the user's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub username: Option<T>,
+    /// Of the grant `password`: the user's password.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub password: Option<T>,
+    /// Of the grant `refresh_token`: the first refresh token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refresh_token: Option<T>,
+    /// What the token is for, words with spaces between them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<T>,
+    /// Further fields of the form: `{ audience: https://api.example.com }`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub form: Option<BTreeMap<String, T>>,
+    /// Who has a token: each `user`, or the users of each `worker` thread together; `user` unless said.
+    #[serde(default)]
+    pub per: Per,
+    /// How long before a token expires it is renewed, such as `30s`, which it is unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub renew: Option<T>,
+}
+
+/// What a token is granted for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Grant {
+    /// RFC 6749, section 4.4.
+    #[default]
+    ClientCredentials,
+    /// Section 4.3.
+    Password,
+    /// Section 6.
+    RefreshToken,
+}
+
+/// How a client shows its secret (RFC 6749, section 2.3.1).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ClientAuth {
+    /// By HTTP Basic, as the RFC recommends.
+    #[default]
+    Basic,
+    /// By `client_id` and `client_secret` in the form.
+    Body,
+}
+
+/// Who has a token.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Per {
+    /// Each user.
+    #[default]
+    User,
+    /// The users of a worker thread together.
+    Worker,
+}
+
+impl Grant {
+    /// As a request names it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ClientCredentials => "client_credentials",
+            Self::Password => "password",
+            Self::RefreshToken => "refresh_token",
+        }
+    }
+}
+
+impl<T> Oauth2<T> {
+    /// The same with its texts in another form.
+    ///
+    /// # Errors
+    /// That of `map`.
+    pub fn try_map<U, E>(&self, map: &mut impl FnMut(&T) -> Result<U, E>) -> Result<Oauth2<U>, E> {
+        let form = self.form.as_ref().map(|form| {
+            let fields = form.iter();
+            let field = |(name, value): (&String, &T)| Ok((name.clone(), map(value)?));
+            fields.map(field).collect::<Result<BTreeMap<_, _>, E>>()
+        });
+        let form = form.transpose()?;
+        let mut optional = |text: &Option<T>| text.as_ref().map(&mut *map).transpose();
+        Ok(Oauth2 {
+            client_id: optional(&self.client_id)?,
+            client_secret: optional(&self.client_secret)?,
+            username: optional(&self.username)?,
+            password: optional(&self.password)?,
+            refresh_token: optional(&self.refresh_token)?,
+            scope: optional(&self.scope)?,
+            renew: optional(&self.renew)?,
+            token: map(&self.token)?,
+            grant: self.grant,
+            client_auth: self.client_auth,
+            form,
+            per: self.per,
+        })
+    }
+
+    /// The key that its grant needs and that is missing, if one is.
+    #[must_use]
+    pub fn missing(&self) -> Option<&'static str> {
+        let needed: &[(&str, &Option<T>)] = match self.grant {
+            Grant::ClientCredentials => &[
+                ("client_id", &self.client_id),
+                ("client_secret", &self.client_secret),
+            ],
+            Grant::Password => &[("username", &self.username), ("password", &self.password)],
+            Grant::RefreshToken => &[("refresh_token", &self.refresh_token)],
+        };
+        let missing = needed.iter().find(|(_, value)| value.is_none());
+        let without_id = self.client_secret.is_some() && self.client_id.is_none();
+        let id = without_id.then_some("client_id");
+        missing.map(|(name, _)| *name).or(id)
+    }
+}
+
+/// The longest that a token is taken to live, in seconds: longer ones live as long as any trial.
+const LONGEST_S: f64 = 1e9;
+
+/// When a token is to be renewed and when it expires, in ns of the clock by which its request was `sent`; both are never
+/// where its answer doesn't say how long it lives. Of the answer it takes `access_token`, `token_type`, and `expires_in`.
+///
+/// # Errors
+/// Why the answer gives no token.
+pub fn moments(
+    (token, kind, lives): (Option<&str>, Option<&str>, Option<&str>),
+    renew: Duration,
+    sent: u64,
+) -> Result<(u64, u64), String> {
+    if token.is_none_or(str::is_empty) {
+        return Err("the answer has no `access_token`".to_owned());
+    }
+    if let Some(kind) = kind.filter(|kind| !kind.eq_ignore_ascii_case("bearer")) {
+        let kind = kind.escape_debug();
+        return Err(format!(
+            "the answer's `token_type` is `{kind}`: only bearer tokens are known"
+        ));
+    }
+    let Some(lives) = lives else {
+        return Ok((u64::MAX, u64::MAX));
+    };
+    let seconds = lives.parse().ok();
+    let seconds = seconds.filter(|seconds: &f64| seconds.is_finite() && *seconds > 0.0);
+    let seconds = seconds.ok_or_else(|| {
+        let lives = lives.escape_debug();
+        format!("the answer's `expires_in` is `{lives}`: no number of seconds above zero")
+    })?;
+    let lives = Duration::from_secs_f64(seconds.min(LONGEST_S));
+    // A token that lives no longer than that is renewed when half of its life is over.
+    let renews = lives.checked_sub(renew).filter(|left| !left.is_zero());
+    let after = |time: Duration| sent.saturating_add(time.as_nanos() as u64);
+    Ok((after(renews.unwrap_or(lives / 2)), after(lives)))
+}
