@@ -128,9 +128,7 @@ impl<C: Client> Shared<C> {
                     }
                 },
             };
-            let Some(over) = next else {
-                break;
-            };
+            let Some(over) = next else { break };
             sum.add(&over.went, over.life.state.at);
             if let Some(class) = over.went.class {
                 self.transactions.failed(life.user.place, class);
@@ -139,6 +137,7 @@ impl<C: Client> Shared<C> {
             turn.meant = over.life.state.at.max(due.meant);
             let User { scope, session, .. } = *over.life.user;
             self.beside.keep(life.user.place, session);
+            self.join_token(&mut life.user.scope, &scope);
             captured[over.number] = over.went.well.then_some(scope);
         }
         drop(under_way);

@@ -8,6 +8,7 @@ use lab_workload::{
     Visitor, Wait, Workload,
 };
 
+use crate::tokens::ScriptTokens;
 use lab_client::RequestId;
 
 /// The steps of a workload.
@@ -22,6 +23,7 @@ pub(crate) struct Script {
     pub(crate) visitor: Visitor,
     pub(crate) pace: Option<Duration>,
     pub(crate) probe: Option<(RequestId, Duration)>,
+    pub(crate) tokens: Option<Box<ScriptTokens>>,
 }
 
 /// A transaction by its steps.
@@ -92,6 +94,7 @@ impl Script {
             visitor: workload.session.visitor,
             pace: workload.session.pace,
             probe,
+            tokens: ScriptTokens::of(workload),
         }
     }
 }
@@ -185,6 +188,11 @@ impl ScriptParallel {
     /// Those that are sent once.
     pub(crate) fn once(&self) -> &[Part] {
         &self.parts[..self.parts.len() - usize::from(self.each.is_some())]
+    }
+
+    /// By their places in the workload, one after the other.
+    pub(crate) fn requests(&self) -> Range<RequestId> {
+        self.first..self.first + self.parts.len() as RequestId
     }
 
     /// The requests in order, each with the entry of the list that it is for.

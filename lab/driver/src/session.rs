@@ -8,6 +8,7 @@ use lab_workload::timing::SessionChoice;
 use lab_workload::{Control, Round, Template, Visitor};
 
 use crate::client::Client;
+use crate::renewal::Authorized;
 use crate::user::{Due, Ended, Life, Next, Sending, Shared, User, Waiting};
 use lab_client::time::Nanos;
 use lab_client::{ErrorClass, Exchange, FailedRequest, RequestId};
@@ -92,6 +93,7 @@ impl<C: Client> Shared<C> {
             user.session = self.client.session();
             self.beside.end(user.place);
             user.scope.renew();
+            self.forget_token(&mut user.scope);
         }
         user.scope.next_cycle();
         (life.state.well, life.state.breaks_off) = (true, false);
@@ -217,7 +219,15 @@ impl<C: Client> Shared<C> {
             return self.in_turn(life, index, due).await.0;
         };
         self.begin_transactions(life, index, Round::Step);
-        let (mut went, due) = self.in_turn(life, index, due).await;
+        let (mut went, mut due) = self.in_turn(life, index, due).await;
+        if let Some(after) = due
+            && self.shows_token(parallel.requests())
+        {
+            due = self
+                .authorized(life, index, after, &mut went)
+                .await
+                .map(|(due, _)| due);
+        }
         if let Some(due) = due {
             self.rotate(life);
             let beside = Box::pin(self.parallel(life, (index, parallel), due)).await;
@@ -243,11 +253,20 @@ impl<C: Client> Shared<C> {
             due = taken;
         }
         for request in step.requests.start..last {
+            let mut blocked = 0;
+            if self.shows_token(request..request + 1) {
+                let authorized = Box::pin(self.authorized(life, index, due, &mut went)).await;
+                let Some(authorized) = authorized else {
+                    self.forget_rest(step, request, &mut life.user.scope);
+                    return (went, None);
+                };
+                (due, blocked) = authorized;
+            }
             let asked = Asked {
                 request,
                 step: index,
                 due,
-                blocked: 0,
+                blocked,
                 is_made: false,
             };
             self.rotate(life);
@@ -274,6 +293,36 @@ impl<C: Client> Shared<C> {
             };
         }
         (went, Some(due))
+    }
+
+    /// When a request of a step is due for which the user has a token, and how long it waited for one; `None` where it
+    /// has none, so that the rest of the step is skipped, or where it leaves.
+    async fn authorized(
+        &self,
+        life: &mut Life<C>,
+        index: usize,
+        due: Due,
+        went: &mut Went,
+    ) -> Option<(Due, Nanos)> {
+        match self.authorize(life, due, false).await {
+            Authorized::Due(due, waited) => Some((due, waited)),
+            Authorized::Without(was_sent) => {
+                went.sent |= was_sent;
+                life.state.well = false;
+                self.transactions.ended(life.user.place, None, None);
+                if !life.state.leaves() {
+                    self.skip(index);
+                }
+                None
+            }
+        }
+    }
+
+    /// Counts a step that is skipped.
+    pub(crate) fn skip(&self, step: usize) {
+        let now = self.clock.nanos();
+        let step = self.first_step + step;
+        self.recorder.borrow_mut().skipped(now, step);
     }
 
     /// One request with its redirects, and with its retries where it fails.
@@ -316,8 +365,15 @@ impl<C: Client> Shared<C> {
                     due = self
                         .wait_to_retry(life, (step, retry, retries), &sending)
                         .await;
-                    self.record_failed(&mut sending, !life.state.leaves());
-                    if life.state.leaves() {
+                    let mut is_sent_again = !life.state.leaves();
+                    if is_sent_again && self.shows_token(request..request + 1) {
+                        match Box::pin(self.authorize(life, due, false)).await {
+                            Authorized::Due(after, _) => due = after,
+                            Authorized::Without(_) => is_sent_again = false,
+                        }
+                    }
+                    self.record_failed(&mut sending, is_sent_again);
+                    if !is_sent_again {
                         life.state.well = false;
                         return self.requested(life, &sending, &ended);
                     }
@@ -329,7 +385,7 @@ impl<C: Client> Shared<C> {
     }
 
     /// A request is over with its redirects and retries.
-    fn requested(&self, life: &Life<C>, sending: &Sending, last: &Ended) -> Requested {
+    pub(crate) fn requested(&self, life: &Life<C>, sending: &Sending, last: &Ended) -> Requested {
         let (place, from) = (life.user.place, sending.counts_from());
         self.clear_under_way(place);
         self.transactions.ended(place, from, last.class);

@@ -21,6 +21,7 @@ use crate::recorder::{Attempt, Events, Recorder, Sample};
 use crate::script::{Script, ScriptStep};
 use crate::sharing::Sharing;
 use crate::timers::{Timer, Timers, settable};
+use crate::tokens::SharedToken;
 use crate::transactions::Transactions;
 use lab_client::ErrorClass;
 use lab_client::time::{Nanos, nanos};
@@ -52,6 +53,8 @@ pub(crate) struct Shared<C: Client> {
     pub(crate) beside: Beside<C>,
     /// Their transactions under way.
     pub(crate) transactions: Transactions,
+    /// The token that they share, where they do.
+    pub(crate) token: SharedToken,
     /// Whether sessions arrive: then service times are kept apart from response times.
     pub(crate) open: bool,
     /// Where sessions that arrive meet connections; without use for other loads.

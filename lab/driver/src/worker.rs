@@ -31,6 +31,7 @@ use crate::report::{Outbox, Report, SetupCounts};
 use crate::sharing::WorkerSharing;
 use crate::tasks::Tasks;
 use crate::timers::Timers;
+use crate::tokens::SharedToken;
 use crate::transactions::Transactions;
 use crate::user::{Member, Shared, User};
 use lab_client::Exchange;
@@ -223,6 +224,7 @@ impl Worker {
             timeout_ends_step: drive.limits.timeout_ends_step,
             beside: Beside::new(users, at_once),
             under_way: vec![Cell::default(); Beside::<C>::places(users, at_once)].into(),
+            token: SharedToken::default(),
             open,
             pool: crowd.pool.clone(),
             worker: self.number,
@@ -543,7 +545,9 @@ impl<C: Client> SetupRun<C> {
             };
             let Some(mut user) = user else { continue };
             let step = &self.shared.script.setup[self.step];
-            let rounds = if step.once && user.index > 0 {
+            let tokens = self.shared.script.tokens.as_ref();
+            let is_anothers = tokens.is_some_and(|tokens| tokens.leaves_to_first(self.step, at));
+            let rounds = if step.once && user.index > 0 || is_anothers {
                 0
             } else {
                 step.repeat
@@ -563,14 +567,22 @@ impl<C: Client> SetupRun<C> {
         let requests = shared.script.setup[self.step].requests.clone();
         let mut left = requests.clone();
         let mut next = left.next();
+        let mut authorized = None;
         while let Some(request) = next {
+            let token = match authorized == next {
+                true => None,
+                false => shared.token_before(request, user),
+            };
+            authorized = next;
+            let sent = token.unwrap_or(request);
             user.scope.begin_request();
             let exchange =
                 shared
                     .client
-                    .exchange(&mut user.session, request, &mut user.scope, &deadline);
-            let exchange = exchange.await;
-            if !exchange.redirected() {
+                    .exchange(&mut user.session, sent, &mut user.scope, &deadline);
+            let mut exchange = exchange.await;
+            shared.take_token(sent, &mut user.scope, &mut exchange);
+            if !exchange.redirected() && token.is_none() {
                 next = left.next();
             }
             let class = exchange.failure();

@@ -10,6 +10,7 @@ mod length;
 mod power;
 mod rows;
 mod schedule;
+mod tokens;
 mod words;
 
 pub use fewest::warnings;

@@ -11,6 +11,7 @@ use lab_study::model::Threshold;
 use lab_study::plan::{LoadKind, Plan, Search, Span, Stage, Trial};
 
 use crate::length::Lengths;
+use crate::tokens::tokens;
 use crate::words::{cell_words, duration};
 
 /// What 80 columns leave for the words of a cell.
@@ -53,6 +54,7 @@ pub fn schedule(study: &Study, plan: &Plan, disk_bytes: u64, waits: Waits) -> St
         );
     }
     text.push_str(&shared(&plan.question.workload));
+    text.push_str(&tokens(study, plan));
     if (plan.speed - 1.0).abs() > f64::EPSILON {
         let _ = writeln!(
             text,

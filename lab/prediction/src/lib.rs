@@ -5,6 +5,7 @@ mod case;
 mod mix;
 mod prediction;
 mod tally;
+mod tokens;
 mod transactions;
 
 use std::time::Duration;
@@ -20,6 +21,7 @@ pub use prediction::{
     TransactionPrediction,
 };
 use tally::{Tally, nanos};
+use tokens::with_tokens;
 
 /// Waits that one trial may replay.
 const TRIAL_WAITS: u64 = 40_000_000;
@@ -32,6 +34,20 @@ pub fn predict(
     workload: &Workload,
     seed: u64,
     block: u32,
+    load: &LoadSpec,
+    budget: u64,
+) -> Option<Prediction> {
+    let prediction = predict_session(workload, (seed, block), load, budget)?;
+    Some(match workload.tokens {
+        Some(_) => with_tokens(prediction, &workload.session),
+        None => prediction,
+    })
+}
+
+/// The same without the requests for tokens.
+fn predict_session(
+    workload: &Workload,
+    (seed, block): (u64, u32),
     load: &LoadSpec,
     budget: u64,
 ) -> Option<Prediction> {

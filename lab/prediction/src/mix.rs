@@ -5,7 +5,7 @@ use lab_workload::seed_of;
 use lab_workload::{LoadSpec, Population};
 
 use crate::predict;
-use crate::prediction::{Arrivals, PopulationPrediction, Prediction, Range, Span, StagePrediction};
+use crate::prediction::{Arrivals, PopulationPrediction, Prediction, StagePrediction};
 
 /// As [`predict`], of a load with populations; `workloads` are theirs, in their order. `None` where one of
 /// them neither waits nor paces.
@@ -59,7 +59,7 @@ fn together(mut sum: Prediction, other: Prediction) -> Prediction {
     sum.range = match (sum.range, other.range) {
         (None, None) => None,
         _ => {
-            let (mut range, more) = (range(&sum), range(&other));
+            let (mut range, more) = (sum.bounds(), other.bounds());
             range.trial.add(more.trial);
             range.hold.add(more.hold);
             Some(range)
@@ -82,17 +82,6 @@ fn together(mut sum: Prediction, other: Prediction) -> Prediction {
     sum.populations.extend(other.populations);
     sum.stages = sum_of_stages(&sum.stages, &other.stages);
     sum
-}
-
-fn range(of: &Prediction) -> Range {
-    let exactly = |count| Span {
-        low: count,
-        high: count,
-    };
-    of.range.unwrap_or(Range {
-        trial: exactly(of.transactions),
-        hold: exactly(of.hold_transactions),
-    })
 }
 
 /// Of loads that all have the same stages, or none.

@@ -120,6 +120,20 @@ pub struct Range {
     pub hold: Span,
 }
 
+impl Prediction {
+    /// Fewest and most, which are the same where answers decide nothing.
+    pub(crate) fn bounds(&self) -> Range {
+        let exactly = |count| Span {
+            low: count,
+            high: count,
+        };
+        self.range.unwrap_or(Range {
+            trial: exactly(self.transactions),
+            hold: exactly(self.hold_transactions),
+        })
+    }
+}
+
 impl Span {
     pub(crate) fn add(&mut self, other: Self) {
         self.low += other.low;

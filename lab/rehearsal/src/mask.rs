@@ -4,7 +4,7 @@
 //! is masked wherever it turns up, also in later messages. It is no proof against a server that writes a
 //! secret under a harmless name before anybody sent it under a telling one.
 
-use lab_workload::looks_secret;
+use lab_workload::{Encoding, looks_secret};
 use serde_json::Value;
 
 use crate::model::{Request, Response};
@@ -130,12 +130,23 @@ impl Secrets {
                         .split_once(' ')
                         .map_or(value.as_str(), |(_, rest)| rest);
                     self.learn(secret);
+                    self.learn_basic(secret);
                 }
                 name if is_telling(name) || self.signed.iter().any(|one| one == name) => {
                     self.learn(value);
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// The password in credentials of HTTP Basic, as it is and as OAuth 2 encodes it (RFC 6749, section 2.3.1).
+    fn learn_basic(&mut self, credentials: &str) {
+        let bytes = Encoding::Base64.decode(credentials.as_bytes());
+        let text = bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        if let Some((_, password)) = text.as_deref().and_then(|text| text.split_once(':')) {
+            self.learn(password);
+            self.learn(&form_decoded(password));
         }
     }
 
@@ -235,6 +246,11 @@ mod tests {
             target: "/login?api_key=k-12345".to_owned(),
             headers: vec![
                 ("Authorization".to_owned(), "Bearer abc.def".to_owned()),
+                // `ada:p%26ssword`
+                (
+                    "Proxy-Authorization".to_owned(),
+                    "Basic YWRhOnAlMjZzc3dvcmQ=".to_owned(),
+                ),
                 ("Cookie".to_owned(), "sid=s3cr3t; theme=dark".to_owned()),
                 ("X-Api-Key".to_owned(), "xyz".to_owned()),
             ],
@@ -242,8 +258,13 @@ mod tests {
         });
         assert_eq!(request.target, format!("/login?api_key={MASK}"));
         assert_eq!(request.headers[0].1, format!("Bearer {MASK}"));
-        assert_eq!(request.headers[1].1, format!("sid={MASK}; theme={MASK}"));
-        assert_eq!(request.headers[2].1, MASK);
+        assert_eq!(request.headers[1].1, format!("Basic {MASK}"));
+        assert_eq!(request.headers[2].1, format!("sid={MASK}; theme={MASK}"));
+        assert_eq!(request.headers[3].1, MASK);
+        assert_eq!(
+            secrets.masked("p&ssword, p%26ssword"),
+            format!("{MASK}, {MASK}")
+        );
         assert_eq!(
             request.body,
             format!("user=ada&password={MASK}").into_bytes()

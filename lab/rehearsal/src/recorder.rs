@@ -8,7 +8,7 @@ use lab_client::{BaseUrl, Exchange, Nanos, Phases, RequestId, Side, Tap, Version
 use lab_driver::Witness;
 use lab_workload::{
     Body, CaptureSource, Expectation, GRPC_STATUSES, JsonState, Piece, Request as Asked, Said,
-    Step, Template, UserScope, Workload,
+    Step, TOKEN_STEP, Template, UserScope, Workload,
 };
 
 use crate::mask::{MASK, Secrets, is_telling};
@@ -94,6 +94,7 @@ impl Recorder {
         };
         let mut requests = of(Phase::Setup, &workload.setup);
         requests.extend(of(Phase::Session, &workload.session.steps));
+        requests.extend(further(workload));
         let steps = workload.session.steps.iter();
         let mut secrets = match show_secrets {
             true => Secrets::shown(),
@@ -151,6 +152,22 @@ impl Recorder {
     pub fn totals(&self) -> Totals {
         self.state.borrow().totals
     }
+}
+
+/// The requests behind those of steps: the probe's, which is none of a rehearsal, and those for tokens.
+fn further(workload: &Workload) -> impl Iterator<Item = Known> {
+    let step = workload.session.steps.len().saturating_sub(1);
+    let tokens = workload.tokens.iter();
+    let asked = workload.probe.iter().map(|probe| &probe.request);
+    let asked = asked.chain(tokens.flat_map(|tokens| [&tokens.obtain, &tokens.refresh]));
+    asked.map(move |asked| Known {
+        phase: Phase::Session,
+        step,
+        name: TOKEN_STEP.to_owned(),
+        repeats: false,
+        place: (0, 1),
+        asked: asked.clone(),
+    })
 }
 
 /// The name of the step as which a request of a step counts.

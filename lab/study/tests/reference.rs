@@ -74,7 +74,7 @@ const NAMED: &str = "user: { name: \"user{{ index }}\" }\n";
 const PARAMETERS: &str = "parameters: { page_size: 20 }\n";
 
 /// The pages with examples of workloads, and of studies.
-pub(crate) const OF_WORKLOADS: [&str; 8] = [
+pub(crate) const OF_WORKLOADS: [&str; 9] = [
     "docs/workloads.md",
     "docs/http.md",
     "docs/clients.md",
@@ -82,6 +82,7 @@ pub(crate) const OF_WORKLOADS: [&str; 8] = [
     "docs/transactions.md",
     "docs/assets.md",
     "docs/signing.md",
+    "docs/credentials.md",
     "docs/shared.md",
 ];
 pub(crate) const OF_STUDIES: [&str; 6] = [

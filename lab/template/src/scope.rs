@@ -226,11 +226,17 @@ impl UserScope {
         }
     }
 
+    /// The value of a variable, as text; the first entry of a list.
+    #[must_use]
+    pub fn text(&self, slot: Slot) -> Option<String> {
+        let mut text = String::new();
+        self.write(slot, &mut text).map(|_| text)
+    }
+
     /// The value of a variable by name, as text; the first entry of a list.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<String> {
-        let mut text = String::new();
-        self.write(self.slot(name)?, &mut text).map(|_| text)
+        self.text(self.slot(name)?)
     }
 
     /// This user's index, from 0; of several populations, on from the last one's.
@@ -256,6 +262,12 @@ impl UserScope {
     #[must_use]
     pub fn base_date(&self) -> Date {
         self.base_date
+    }
+
+    /// What tells it from all other users of all trials with other seeds.
+    #[must_use]
+    pub fn identity(&self) -> String {
+        format!("{}:{}:{}", self.seed, self.block, self.index())
     }
 
     /// A request begins: what it asks of the time of day is read anew.

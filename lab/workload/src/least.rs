@@ -30,6 +30,8 @@ impl<T> Request<T> {
             timeout: None,
             events: None,
             sign: None,
+            credentials: None,
+            hides_answer: false,
             said: None,
         }
     }
@@ -98,6 +100,7 @@ impl<T> Workload<T> {
             trace: None,
             max_body: None,
             speech: Speech::Http,
+            tokens: None,
         }
     }
 }

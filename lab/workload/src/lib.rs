@@ -8,6 +8,7 @@ mod attached;
 mod capture;
 mod control;
 pub mod counters;
+mod credentials;
 mod expectation;
 mod least;
 mod load;
@@ -26,6 +27,8 @@ mod stage;
 mod supply;
 mod timeline;
 pub mod timing;
+mod token_request;
+mod tokens;
 mod user;
 mod windows;
 
@@ -37,8 +40,8 @@ pub use capture::{Capture, CaptureSource, Pattern, PatternError};
 pub use control::{
     Control, Group, MAX_TRANSACTION_LEVELS, Retry, Round, SESSION, Transaction, Until, Visitor,
 };
+pub use credentials::{Credentials, HeldChallenge};
 pub use expectation::{Comparison, Expectation, JsonState};
-pub use lab_filters::sign;
 pub use lab_filters::text_list::JsonValue;
 pub use lab_filters::{
     Descriptors, DescriptorsError, Field, MAX_DESCRIPTOR_BYTES, MAX_READ_BYTES, MessageKind, Method,
@@ -51,6 +54,7 @@ pub use lab_filters::{
     XmlPath, XmlPathError, compare_numbers, is_json_number, is_same_number, json_text,
 };
 pub use lab_filters::{TraceContext, Tracing};
+pub use lab_filters::{auth, sign};
 pub use lab_template::data::{Bytes, Data, Each, Table, TableError};
 pub use lab_template::given::{Asked, Given, Numbers};
 pub use lab_template::key::{Key, KeySource};
@@ -75,4 +79,5 @@ pub use speech::{Call, GRPC_STATUSES, Said, SignIn, Speech, Way};
 pub use stage::{MAX_STAGES, Stage, Visit, are_sound, visits};
 pub use supply::{Need, Starved};
 pub use timeline::{Recorded, TimeUnit, Timeline, TimelineError};
+pub use tokens::{HeldToken, TOKEN_STEP, TOKEN_VARIABLES, TokenState, Tokens};
 pub use windows::{USUAL_WINDOWS, window_ms};

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::attached::Attached;
 use crate::capture::Capture;
 use crate::control::{Control, Group, Retry, SESSION, Transaction, Visitor};
+use crate::credentials::Credentials;
 use crate::data::Data;
 use crate::expectation::Expectation;
 use crate::given::{Asked, Given};
@@ -25,6 +26,7 @@ use crate::scope::Slot;
 use crate::shared::{Put, Queued, SharedState, Take};
 use crate::speech::{Said, Speech};
 use crate::template::{Template, Unseeded};
+use crate::tokens::Tokens;
 use crate::wait::{Chance, Wait, time_at_speed};
 use lab_filters::Descriptors;
 
@@ -74,6 +76,9 @@ pub struct Workload<T = Template> {
     /// What its users speak; HTTP unless it says so.
     #[serde(default = "http")]
     pub speech: Speech<T>,
+    /// How its users obtain tokens. Their requests count as its session's last step, which is a name.
+    #[serde(default = "nothing", skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<Box<Tokens<Request<T>>>>,
 }
 
 /// What an older message leaves out.
@@ -183,6 +188,12 @@ pub struct Request<T = Template> {
     /// How it is signed.
     #[serde(default = "nothing", skip_serializing_if = "Option::is_none")]
     pub sign: Option<Box<Sign<T>>>,
+    /// What it shows of who sends it, to the system alone.
+    #[serde(default = "nothing", skip_serializing_if = "Option::is_none")]
+    pub credentials: Option<Box<Credentials<T>>>,
+    /// Whether its answer holds secrets, and is shown nowhere.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hides_answer: bool,
     /// What it says where its workload speaks another protocol than HTTP: then only `expect`, `answer`,
     /// and `captures` count besides. The `target`, which is empty, is rendered first all the same.
     #[serde(default = "nothing_said")]
@@ -448,11 +459,15 @@ impl<T> Workload<T> {
         self.data.iter_mut().chain(pools)
     }
 
-    /// All requests, in this order: those of the setup, of the session, and the probe's.
+    /// All requests, in this order: those of the setup, of the session, the probe's, and those for tokens: the first
+    /// one of a user, and further ones.
     pub fn requests(&self) -> impl Iterator<Item = &Request<T>> {
         let steps = self.setup.iter().chain(&self.session.steps);
         let of_steps = steps.flat_map(|step| &step.requests);
-        of_steps.chain(self.probe.as_ref().map(|probe| &probe.request))
+        let tokens = self.tokens.iter();
+        of_steps
+            .chain(self.probe.as_ref().map(|probe| &probe.request))
+            .chain(tokens.flat_map(|tokens| [&tokens.obtain, &tokens.refresh]))
     }
 
     /// The schemas that its answers are held against, once for each request that names one.
@@ -509,6 +524,9 @@ impl<T> Workload<T> {
             trace: self.trace,
             max_body: self.max_body,
             speech: self.speech.try_map(map)?,
+            tokens: boxed(self.tokens.as_deref(), |tokens| {
+                tokens.try_map(&mut |request: &Request<T>| request.try_map(map))
+            })?,
         })
     }
 }
@@ -564,16 +582,10 @@ impl<T> Request<T> {
             follow: self.follow,
             timeout: self.timeout,
             events: events.transpose()?,
-            sign: self
-                .sign
-                .as_ref()
-                .map(|sign| sign.try_map(map).map(Box::new))
-                .transpose()?,
-            said: self
-                .said
-                .as_ref()
-                .map(|said| said.try_map(map).map(Box::new))
-                .transpose()?,
+            sign: boxed(self.sign.as_deref(), |sign| sign.try_map(map))?,
+            credentials: boxed(self.credentials.as_deref(), |one| one.try_map(map))?,
+            hides_answer: self.hides_answer,
+            said: boxed(self.said.as_deref(), |said| said.try_map(map))?,
         })
     }
 }
@@ -602,6 +614,13 @@ impl<T> Piece<T> {
             Self::File(place) => Piece::File(*place),
         })
     }
+}
+
+fn boxed<T, U, E>(
+    one: Option<&T>,
+    map: impl FnOnce(&T) -> Result<U, E>,
+) -> Result<Option<Box<U>>, E> {
+    one.map(|one| map(one).map(Box::new)).transpose()
 }
 
 fn named<T, U, E>(

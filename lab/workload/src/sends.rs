@@ -80,7 +80,7 @@ impl Request {
     /// Whether variables are read once it is made: by what signs it, or by what judges its answer.
     #[must_use]
     pub fn reads_later(&self) -> bool {
-        let mut reads = self.sign.is_some();
+        let mut reads = self.sign.is_some() || self.credentials.is_some();
         reads |= self
             .events
             .as_ref()

@@ -44,6 +44,12 @@ fn answer(method: &str, path: &str) -> Answer {
             "Set-Cookie: sid=7\r\nLocation: /inbox\r\n",
             "{\"token\":\"t\",\"page\":\"Sign out\"}",
         ),
+        ("POST", "/oauth/token") => (
+            200,
+            JSON,
+            "",
+            "{\"access_token\":\"t\",\"token_type\":\"Bearer\",\"expires_in\":3600}",
+        ),
         ("POST", "/orders") => (
             201,
             JSON,
@@ -143,7 +149,14 @@ fn a_user_goes_through_each_example_and_all_is_as_it_says() {
         pages.each_ref().iter().all(|page| page.len() > 4),
         "{pages:?}"
     );
-    let jobs = ["transactions.md", "assets.md", "signing.md", "shared.md"].map(workloads);
+    let jobs = [
+        "transactions.md",
+        "assets.md",
+        "signing.md",
+        "credentials.md",
+        "shared.md",
+    ]
+    .map(workloads);
     assert!(jobs.iter().all(|page| !page.is_empty()), "{jobs:?}");
     for text in pages.iter().chain(&jobs).flatten() {
         fs::write(folder.path().join("example.workload.yaml"), text).expect("written");
@@ -162,6 +175,8 @@ fn a_user_goes_through_each_example_and_all_is_as_it_says() {
                     "AWS_SECRET_ACCESS_KEY",
                     "AWS_SESSION_TOKEN",
                     "SIGNING_KEY_ID",
+                    "CLIENT_SECRET",
+                    "PASSWORD",
                     "CONSUMER_KEY",
                     "CONSUMER_SECRET",
                     "TOKEN",

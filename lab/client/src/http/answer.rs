@@ -156,6 +156,14 @@ impl<T: Time> HttpClient<T> {
             all.add(value);
             codings.set(all);
         }
+        if name.len() == 16
+            && prepared.credentials.is_some()
+            && name.eq_ignore_ascii_case("www-authenticate")
+        {
+            let all = &mut call.challenges;
+            all.push_str(if all.is_empty() { "" } else { ", " });
+            all.push_str(&String::from_utf8_lossy(value));
+        }
         if name.len() == 12
             && let Some(listening) = &mut call.listening
             && name.eq_ignore_ascii_case("content-type")
@@ -269,7 +277,11 @@ impl<T: Time> HttpClient<T> {
         let done = read_answer(&prepared.wanted(), read, &call.finds, path, call.scope);
         done.map_err(|cause| {
             self.failure(ErrorClass::Check, || {
+                if prepared.hides_answer {
+                    return cause;
+                }
                 let text = format!("{cause}; {}", status_text(status, body));
+                let text = call.masked(text);
                 match call.codings.is_unknown() {
                     true => {
                         format!("{text} (read as it came: its content-encoding is not known here)")
@@ -289,7 +301,15 @@ impl<T: Time> HttpClient<T> {
     ) -> Result<(), FailedRequest> {
         let location = call.location.take().filter(|_| is_redirect(status));
         let Some(location) = location else {
-            return Err(self.failure(ErrorClass::Status, || status_text(status, body)));
+            // A token that is refused is forgotten, and masked before.
+            let refused = (status == 401).then(|| call.token()).flatten();
+            let refused = refused.map(|_| call.unexpected(status, body));
+            if status == 401 && call.refuse() {
+                return Ok(());
+            }
+            return Err(self.failure(ErrorClass::Status, || {
+                refused.unwrap_or_else(|| call.unexpected(status, body))
+            }));
         };
         if call.left == 0 {
             return Err(self.failure(ErrorClass::Status, || match call.prepared.follow {

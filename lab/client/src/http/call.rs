@@ -2,7 +2,9 @@
 
 use std::io;
 
-use lab_workload::UserScope;
+use lab_filters::reading::json;
+use lab_filters::{JsonPath, mask_forms, written};
+use lab_workload::{Credentials, HeldChallenge, MASK, UserScope};
 
 use super::coding::Codings;
 use super::events::Listening;
@@ -17,6 +19,9 @@ use crate::tls;
 pub(super) const EXAMPLE_BYTES: usize = 200;
 /// The same of one that came encoded.
 pub(super) const ENCODED_EXAMPLE_BYTES: usize = 16 << 10;
+
+/// The most challenges that a request answers: a server may find a nonce too old more than once.
+const MOST_CHALLENGES: u8 = 3;
 
 /// One request under way.
 pub(super) struct Call<'a, T> {
@@ -49,6 +54,12 @@ pub(super) struct Call<'a, T> {
     pub(super) retry_after: Option<u32>,
     /// The status and place of a redirect that is to be followed.
     pub(super) redirect: Option<(u16, Box<str>)>,
+    /// The challenges of its answer, where it shows who sends it.
+    pub(super) challenges: String,
+    /// Whether it was refused for who sends it.
+    pub(super) is_refused: bool,
+    /// The challenge for which it is to be sent again.
+    pub(super) challenge: Option<Box<HeldChallenge>>,
     /// Whether its connection may be used again.
     pub(super) reusable: bool,
 }
@@ -82,8 +93,53 @@ impl<'a, T> Call<'a, T> {
             location: None,
             retry_after: None,
             redirect: None,
+            challenges: String::new(),
+            is_refused: false,
+            challenge: None,
             reusable: false,
         }
+    }
+
+    /// The token that it shows.
+    pub(super) fn token(&self) -> Option<String> {
+        match self.prepared.credentials.as_deref() {
+            Some(Credentials::Bearer(slot)) => self.scope.text(*slot),
+            _ => None,
+        }
+    }
+
+    /// A text without the token that it shows.
+    pub(super) fn masked(&self, text: String) -> String {
+        let token = self.token();
+        match token.filter(|token| !token.is_empty()) {
+            Some(token) => mask_forms(&text, written(&token), MASK),
+            None => text,
+        }
+    }
+
+    /// What an answer with a status that nobody expects says, without secrets; of a token request only the error's name.
+    pub(super) fn unexpected(&self, status: u16, body: &[u8]) -> String {
+        if !self.prepared.hides_answer {
+            return self.masked(status_text(status, body));
+        }
+        match error_name(body) {
+            Some(name) => format!("status {status}: {name}"),
+            None => format!("status {status}; its answer is not shown, since it may hold secrets"),
+        }
+    }
+
+    /// Takes in that it was refused for who sends it. True if it is to be sent again, with an answer to a challenge.
+    pub(super) fn refuse(&mut self) -> bool {
+        let Some(credentials) = self.prepared.credentials.as_ref() else {
+            return false;
+        };
+        let message = self.message;
+        if self.other || message.is_foreign || message.challenges == MOST_CHALLENGES {
+            return false;
+        }
+        self.is_refused = true;
+        self.challenge = credentials.refused(&self.challenges, message.is_answer, self.scope);
+        self.challenge.is_some()
     }
 }
 
@@ -137,6 +193,15 @@ pub(super) fn unanswered(error: &io::Error, reused: bool, idempotent: bool) -> S
         ),
         false => format!("the connection ended before any answer came: {error}"),
     }
+}
+
+/// The name of the error in an answer to a token request (RFC 6749, section 5.2).
+fn error_name(body: &[u8]) -> Option<String> {
+    const LONGEST: usize = 60;
+    let path = JsonPath::parse("$.error").ok()?;
+    let name = json::values(body, &[path]).ok()?.pop()?.pop()?;
+    let is_name = |c: char| c.is_ascii_lowercase() || c == '_';
+    (name.len() <= LONGEST && name.chars().all(is_name)).then_some(name)
 }
 
 pub(super) fn status_text(status: u16, body: &[u8]) -> String {

@@ -222,7 +222,12 @@ impl<T: Time> HttpClient<T> {
             Some(hop) => hop.1,
             None => self.rendered(session, request, scope)?,
         };
-        let signer = self.requests[request as usize].signer.as_ref();
+        let prepared = &self.requests[request as usize];
+        let is_ours = !hop.message.is_foreign && hop.other.is_none();
+        if let Some(credentials) = prepared.credentials.as_ref().filter(|_| is_ours) {
+            hop.message.authorize(credentials, scope, &session.jar)?;
+        }
+        let signer = prepared.signer.as_ref();
         if let Some(signer) = signer.filter(|_| !hop.message.is_foreign) {
             let server = hop.other.as_deref().unwrap_or(&self.base);
             hop.message.sign(signer, server.secure, scope)?;
@@ -579,7 +584,7 @@ impl<T: Time> Client for HttpClient<T> {
         deadline: &T::Timer,
     ) -> Exchange {
         let prepared = &self.requests[request as usize];
-        session.failed = None;
+        session.failed.take_if(|failed| failed.0 == request);
         let Hop {
             mut message,
             other,
@@ -603,13 +608,10 @@ impl<T: Time> Client for HttpClient<T> {
             Offer::One => self.converse(session, &mut call, &other).await,
             _ => Box::pin(self.converse_as_offered(session, &mut call, &other)).await,
         };
-        let events = call.listening.take();
-        let events = events.map(|listening| Box::new(listening.into_times()));
+        let events = call.listening.take().map(|one| Box::new(one.into_times()));
         let redirect = call.redirect.take();
-        let phases = match result {
-            Ok(()) => call.phases,
-            Err(_) => Phases::default(),
-        };
+        let refused = (call.is_refused, call.challenge.take());
+        let phases = result.as_ref().map_or(Phases::default(), |()| call.phases);
         if let Err(failure) = &mut result {
             failure.retry_after = call.retry_after;
         }
@@ -625,7 +627,9 @@ impl<T: Time> Client for HttpClient<T> {
             result = Err(self.failure(ErrorClass::Check, || why));
         }
         let trace = message.trace;
+        let is_challenged = session.jar.refused(refused);
         match &result {
+            Ok(()) if is_challenged => session.answer_next(request, (message, other, left)),
             Ok(()) => self.give_back(message),
             Err(_) => self.keep_failed(session, request, (message, other, left)),
         }

@@ -7,13 +7,14 @@ use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
 use crate::clock::unix_seconds;
+use lab_workload::HeldChallenge;
 
 /// The most cookies of a user, as in Chromium for one domain. The oldest gives way to another one.
 const MAX_COOKIES: usize = 180;
 /// Longest name and value; longer ones are ignored.
 const MAX_COOKIE_BYTES: usize = 4096;
 
-/// One user's cookies. Of a user without any it takes no room but this.
+/// One user's cookies, and the challenge that it answers. Of a user without any it takes no room but this.
 #[derive(Debug, Default)]
 pub(crate) struct Jar {
     cookies: OnceCell<Rc<RefCell<Stored>>>,
@@ -26,6 +27,8 @@ struct Stored {
     list: Vec<Cookie>,
     /// How many were ever stored.
     created: u32,
+    /// What the server asked for, of one that asks for a digest.
+    challenge: Option<Box<HeldChallenge>>,
 }
 
 /// A cookie that the workload sets, rendered for a request.
@@ -82,6 +85,28 @@ impl Jar {
     pub(crate) fn share(&self) -> Self {
         let cookies = OnceCell::from(Rc::clone(self.cookies.get_or_init(Rc::default)));
         Self { cookies }
+    }
+
+    /// Makes something of the challenge that the user answers.
+    pub(crate) fn answer<R>(&self, make: impl FnOnce(Option<&mut HeldChallenge>) -> R) -> R {
+        match self.cookies.get() {
+            Some(stored) => make(stored.borrow_mut().challenge.as_deref_mut()),
+            None => make(None),
+        }
+    }
+
+    /// Takes in whether a request was refused for who sends it, and the challenge that its user answers from then on.
+    /// True if there is one.
+    pub(crate) fn refused(
+        &self,
+        (is_refused, challenge): (bool, Option<Box<HeldChallenge>>),
+    ) -> bool {
+        let is_challenged = challenge.is_some();
+        if is_challenged || is_refused && self.cookies.get().is_some() {
+            let stored = self.cookies.get_or_init(Rc::default);
+            stored.borrow_mut().challenge = challenge;
+        }
+        is_challenged
     }
 
     /// Takes a `Set-Cookie` value from an answer to a request for `path` on `host`. Returns the

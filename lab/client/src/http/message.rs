@@ -7,9 +7,9 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use lab_workload::sign::Outgoing;
-use lab_workload::{RenderError, Signer, TraceContext, UserScope};
+use lab_workload::{Credentials, RenderError, Signer, TraceContext, UserScope};
 
-use super::cookie::RenderedCookie;
+use super::cookie::{Jar, RenderedCookie};
 use crate::connection::{Connection, TURN_BYTES};
 
 /// Most slices that a system call is given.
@@ -24,8 +24,12 @@ pub(super) struct Message {
     files: Vec<(usize, Bytes)>,
     /// The trace that it begins.
     pub(super) trace: Option<TraceContext>,
-    /// Where its signature stands in the text, and how long it is.
+    /// Where its credentials and its signature stand in the text, and how long they are.
     signature: Option<(usize, usize)>,
+    /// Whether its credentials answer a challenge.
+    pub(super) is_answer: bool,
+    /// How many challenges it was sent again for.
+    pub(super) challenges: u8,
     /// A redirect led to another server than the one that it was made for, so that it is not signed.
     pub(super) is_foreign: bool,
     /// The workload's cookies of its request, which a redirect sends again.
@@ -40,6 +44,8 @@ impl Message {
             files: Vec::new(),
             trace: None,
             signature: None,
+            is_answer: false,
+            challenges: 0,
             is_foreign: false,
             cookies: Box::default(),
         }
@@ -55,6 +61,27 @@ impl Message {
         if !content.is_empty() {
             self.files.push((self.text.len(), content.clone()));
         }
+    }
+
+    /// Shows who sends it, behind its other headers.
+    pub(super) fn authorize(
+        &mut self,
+        credentials: &Credentials,
+        scope: &mut UserScope,
+        jar: &Jar,
+    ) -> Result<(), RenderError> {
+        let mut words = self.text.split(' ');
+        let request = (
+            words.next().unwrap_or_default(),
+            words.next().unwrap_or_default(),
+        );
+        let value = jar.answer(|challenge| credentials.header(request, scope, challenge))?;
+        self.is_answer = value.is_some();
+        if let Some(value) = value {
+            let end = self.text.find("\r\n\r\n").unwrap_or(self.text.len());
+            self.add_signature(end + 2, &format!("Authorization: {value}\r\n"));
+        }
+        Ok(())
     }
 
     /// Signs it as it stands, behind its other headers.
@@ -79,7 +106,9 @@ impl Message {
         for (place, _) in &mut self.files {
             *place += lines.len();
         }
-        self.signature = Some((at, lines.len()));
+        // A signature stands behind the credentials, which it may cover.
+        let (from, before) = self.signature.unwrap_or((at, 0));
+        self.signature = Some((from, before + lines.len()));
     }
 
     /// Takes the signature out again, for the message to be signed anew.

@@ -9,7 +9,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use lab_workload::{Attached, Body, Capture, CaptureSource, Events, Expectation, Piece, Request};
-use lab_workload::{OwnCookie, RenderError, Signer, Template, TraceContext, UserScope};
+use lab_workload::{
+    Credentials, OwnCookie, RenderError, Signer, Template, TraceContext, UserScope,
+};
 
 use super::coding::ACCEPTED;
 use super::cookie::{Jar, RenderedCookie, write_to_other};
@@ -94,6 +96,10 @@ pub(crate) struct Prepared {
     pub(crate) traces: bool,
     /// What signs it.
     pub(super) signer: Option<Box<Signer>>,
+    /// What it shows of who sends it.
+    pub(super) credentials: Option<Box<Credentials>>,
+    /// Its answer is shown nowhere.
+    pub(super) hides_answer: bool,
     /// A redirect isn't what it expects.
     pub(crate) reads_location: bool,
 }
@@ -205,6 +211,8 @@ impl Prepared {
             events: request.events.clone(),
             traces: !given("traceparent"),
             signer: Signer::new(request, files, variables),
+            credentials: request.credentials.clone(),
+            hides_answer: request.hides_answer,
             reads_location: true,
             answer: request.answer.clone(),
             captures: request.captures.clone(),

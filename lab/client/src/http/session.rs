@@ -3,11 +3,13 @@
 use std::rc::Rc;
 
 use super::cookie::Jar;
+use super::message::Message;
 use super::redirect::Hop;
 use crate::connection::Connection;
 use crate::exchange::RequestId;
 use crate::streams::{HeldConnection, Sharing};
 use crate::time::Nanos;
+use lab_units::BaseUrl;
 
 /// What is kept of a user between requests.
 #[derive(Default)]
@@ -43,6 +45,21 @@ impl HttpSession {
     /// Whether requests of other sessions go by streams of the same connection.
     pub(super) fn shares_streams(&self) -> bool {
         matches!(self.shares, Shares::Dealt(_) | Shares::Own(_))
+    }
+
+    /// A challenged message is to be sent again, with an answer.
+    pub(super) fn answer_next(
+        &mut self,
+        request: RequestId,
+        (mut message, other, left): (Message, Option<Box<BaseUrl>>, u32),
+    ) {
+        message.challenges += 1;
+        let hop = Hop {
+            message,
+            other,
+            left,
+        };
+        self.hop = Some(Box::new((request, hop)));
     }
 
     /// Its connection has served a request.

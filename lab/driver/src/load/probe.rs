@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::client::Client;
+use crate::renewal::Authorized;
 use crate::user::{Due, Life, Member, Next, Sending, User};
 use lab_client::RequestId;
 use lab_client::time::nanos;
@@ -27,7 +28,18 @@ pub(crate) async fn run_probe<C: Client>(
             planned: Some(planned),
             meant,
         };
-        let mut sending = Sending::new(step, due, 0);
+        let mut blocked = 0;
+        if shared.shows_token(request..request + 1) {
+            match shared.authorize(&mut life, due, true).await {
+                Authorized::Due(after, waited) => (due, blocked) = (after, waited),
+                Authorized::Without(_) => {
+                    shared.skip(step);
+                    free_from = life.state.at.max(life.state.not_before);
+                    continue;
+                }
+            }
+        }
+        let mut sending = Sending::new(step, due, blocked);
         loop {
             shared.within_trial(due.meant).await;
             let exchange = shared.send(&mut life.user, request, false).await;

@@ -18,6 +18,7 @@ mod shared;
 mod stages;
 pub(crate) mod time;
 mod timeline;
+mod tokens;
 mod transactions;
 
 use std::cell::RefCell;
@@ -34,7 +35,7 @@ use hdrhistogram::Histogram;
 use lab_client::time::nanos;
 use lab_client::{ClientCounts, ErrorClass, Exchange, FailedRequest, Phases, RequestId, Sizes};
 use lab_counts::{Hist, StepWindow};
-use lab_workload::{Template, UserScope};
+use lab_workload::{Slot, Template, UserScope};
 use tokio::task::LocalSet;
 
 use crate::client::Client;
@@ -71,6 +72,8 @@ pub(crate) struct Received {
 pub(crate) enum Answer {
     /// It is answered so much later.
     After(Duration),
+    /// It is answered so much later, with values of its user's variables.
+    Gives(Vec<(Slot, String)>, Duration),
     /// It fails so much later.
     Fails(ErrorClass, Duration),
     /// Its list is empty: it isn't sent.
@@ -141,6 +144,12 @@ impl lab_client::Client for Simulated {
         let answer = (self.server.borrow_mut())(asked);
         let (takes, result) = match answer {
             Answer::After(takes) => (nanos(takes), Ok(())),
+            Answer::Gives(values, takes) => {
+                for (slot, text) in &values {
+                    scope.set_text(*slot, text);
+                }
+                (nanos(takes), Ok(()))
+            }
             Answer::Fails(class, takes) => (nanos(takes), Err(class)),
             Answer::Skipped => return Exchange::Skipped,
             Answer::Never => (NEVER, Ok(())),

@@ -174,6 +174,7 @@ impl Rehearsal {
             timeout_ends_step: drive.limits.timeout_ends_step,
             under_way: vec![Cell::default(); Beside::<Witnessed>::places(users, at_once)].into(),
             beside: Beside::new(users, at_once),
+            token: SharedToken::default(),
             open: false,
             pool: SharedPool::new(1, 0),
             worker: 0,

@@ -89,6 +89,10 @@ pub(crate) struct RequestFile {
     /// What signs it, behind all else: `hmac`, `aws_sigv4`, `http_signature`, `oauth1`; or `none`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sign: Option<At<SignFile>>,
+    /// `none` where it doesn't show the credentials that the workload's `auth` obtains.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) auth: Option<At<Scalar>>,
     /// What makes an answer a good one; any other is an error. Accepted statuses: `200`, `2xx`,
     /// `200..204`, or a list; `2xx` unless said. Of gRPC `NOT_FOUND`; `OK` unless said. Or a mapping that also says what the answer must have:
     /// `{ status: 200, json: { "$.state": ok }, contains: Welcome, header: { Content-Type: json } }`.
@@ -197,6 +201,7 @@ impl RequestFile {
             body: fields.optional("body", problems),
             basic_auth: fields.optional("basic_auth", problems),
             sign: fields.optional("sign", problems),
+            auth: fields.optional("auth", problems),
             expect: fields.optional("expect", problems),
             capture: fields.optional("capture", problems).unwrap_or_default(),
             measure: fields.optional("measure", problems).unwrap_or_default(),
@@ -230,12 +235,14 @@ impl RequestFile {
         self.mail.is_some() || self.statement.place().is_some()
     }
 
-    /// True when a step says nothing of a request of its own, but what signs those that it lists.
+    /// True when a step says nothing of a request of its own, but what signs those that it lists, and whether they show
+    /// who sends them.
     pub(crate) fn is_empty(&self) -> bool {
-        let sign = self.sign.clone();
+        let (sign, auth) = (self.sign.clone(), self.auth.clone());
         *self
             == Self {
                 sign,
+                auth,
                 ..Self::default()
             }
     }

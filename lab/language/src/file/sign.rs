@@ -1,15 +1,18 @@
-//! How requests are signed, as written.
+//! How requests are signed, and how credentials are obtained, as written.
 
 use std::borrow::Cow;
 
+use lab_workload::auth::Auth;
 use lab_workload::sign::Sign;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use crate::error::Problems;
 use crate::node::{Node, Value};
 use lab_units::decode::{Container, Decode, unexpected};
+use lab_units::nearest::{nearest, one_of};
 use lab_units::parts::{At, Scalar};
 
 /// What signs a request; or `none`, where nothing does.
@@ -40,19 +43,74 @@ impl Decode for SignFile {
         let Value::Map(_) = node.value else {
             return At::decode(node, problems).map(Self::None);
         };
-        let mut texts = Vec::new();
-        let json = json(node, &mut texts, problems)?;
-        let read = serde_json::from_value::<Sign<String>>(json);
-        let noted = read.map_err(|error| {
-            let place = node.span.first_line();
-            problems.push(place.problem(format!("sign: {error}"), "this signature"));
-        });
-        let place = |text: &String| texts.iter().find(|at: &&At<Scalar>| at.written() == *text);
-        let placed = noted
-            .ok()?
-            .try_map(&mut |text| place(text).cloned().ok_or(()));
+        let (read, texts) = read::<Sign<String>>(node, ("sign", "this signature"), problems)?;
+        let placed = read.try_map(&mut |text| place(&texts, text));
         Some(Self::By(Box::new(placed.ok()?)))
     }
+}
+
+/// How the workload's users obtain their credentials.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(transparent)]
+pub(crate) struct AuthFile(pub(crate) Box<Auth<At<Scalar>>>);
+
+impl Container for AuthFile {}
+
+impl Decode for AuthFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let Value::Map(entries) = &node.value else {
+            return unexpected(node, "`oauth2: { … }` or `digest: { … }`", problems);
+        };
+        const KINDS: [&str; 2] = ["oauth2", "digest"];
+        for (key, _) in entries {
+            let name = key.text.to_ascii_lowercase();
+            let why = match name.as_str() {
+                _ if KINDS.contains(&key.text.as_str()) => continue,
+                "ntlm" => {
+                    "NTLM is not supported: it signs in a connection, by hashes that are broken"
+                }
+                "kerberos" | "negotiate" | "spnego" | "gssapi" => {
+                    "Kerberos is not supported: its tickets come from another server than the one that is tested"
+                }
+                _ => "",
+            };
+            let message = match why {
+                "" => format!("there is no `auth` of the kind `{}`", key.text),
+                why => why.to_owned(),
+            };
+            let help = match nearest(&name, &KINDS) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("write {}", one_of(&KINDS)),
+            };
+            problems.push(key.span.problem(message, "this key").help(help));
+            return None;
+        }
+        let (read, texts) = read::<Auth<String>>(node, ("auth", "these credentials"), problems)?;
+        let placed = read.try_map(&mut |text| place(&texts, text));
+        placed.ok().map(|auth| Self(Box::new(auth)))
+    }
+}
+
+/// What a mapping says, and the places of its texts.
+fn read<T: DeserializeOwned>(
+    node: &Node,
+    (key, label): (&str, &str),
+    problems: &mut Problems,
+) -> Option<(T, Vec<At<Scalar>>)> {
+    let mut texts = Vec::new();
+    let json = json(node, &mut texts, problems)?;
+    let read = serde_json::from_value(json);
+    let noted = read.map_err(|error| {
+        let place = node.span.first_line();
+        problems.push(place.problem(format!("{key}: {error}"), label));
+    });
+    Some((noted.ok()?, texts))
+}
+
+/// A text with its place.
+fn place(texts: &[At<Scalar>], text: &str) -> Result<At<Scalar>, ()> {
+    let found = texts.iter().find(|at| at.written() == text);
+    found.cloned().ok_or(())
 }
 
 /// A value as JSON, all that is no mapping or list as a text; and the places of the texts.

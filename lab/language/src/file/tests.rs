@@ -315,6 +315,7 @@ prop_compose! {
     ) -> RequestFile {
         RequestFile {
             sign: None,
+            auth: None,
             request, name, mail, statement, call, headers, cookies, json, form, bytes, xml, text, multipart, body, basic_auth, expect, capture, compressed,
             timeout, follow, events, measure,
         }
@@ -510,6 +511,7 @@ prop_compose! {
         let (compressed, follow, trace) = taking;
         WorkloadFile {
             sign: None,
+            auth: None,
             workload, about, protocol, parameters, data, user, setup, session, probe, transfer, compressed, follow,
             trace, least_users, cookies, keys, max_body, shared,
         }

@@ -11,7 +11,7 @@ use super::retry::RetryFile;
 use super::rows::DataFile;
 use super::shapes::{Count, Size, Time, WaitTime};
 use super::shared::SharedFile;
-use super::sign::SignFile;
+use super::sign::{AuthFile, SignFile};
 use crate::error::Problems;
 use crate::node::Node;
 use crate::source::Span;
@@ -99,6 +99,10 @@ pub struct WorkloadFile {
     /// What signs all requests that don't say it themselves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sign: Option<At<SignFile>>,
+    /// How users obtain what they show the system: tokens of OAuth 2 that are renewed before they expire, or answers to
+    /// challenges of HTTP Digest. Steps and requests with `auth: none` go without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) auth: Option<At<AuthFile>>,
 }
 
 /// What a session carries.
@@ -277,6 +281,7 @@ impl Decode for WorkloadFile {
         let trace = fields.optional("trace", problems);
         let keys = fields.optional("keys", problems);
         let sign = fields.optional("sign", problems);
+        let auth = fields.optional("auth", problems);
         fields.finish(problems);
         Some(Self {
             compressed,
@@ -286,6 +291,7 @@ impl Decode for WorkloadFile {
             trace,
             keys: keys.unwrap_or_default(),
             sign,
+            auth,
             workload: workload?,
             about,
             protocol,

@@ -127,6 +127,7 @@ pub(super) fn part_of_web<'a>(
         ("body", file.body.as_ref().map(|at| &at.span)),
         ("basic_auth", name),
         ("sign", file.sign.as_ref().map(|at| &at.span)),
+        ("auth", file.auth.as_ref().map(|at| &at.span)),
         ("compressed", file.compressed.as_ref().map(|at| &at.span)),
         ("follow", file.follow.as_ref().map(|at| &at.span)),
         ("events", file.events.as_ref().map(|at| &at.span)),

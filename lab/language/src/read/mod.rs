@@ -3,6 +3,7 @@
 //! Files come through [`Files`]; nothing here opens one.
 
 mod attached;
+mod auth;
 mod body;
 mod capture;
 mod choice;

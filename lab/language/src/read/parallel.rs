@@ -80,13 +80,13 @@ impl Compiler<'_> {
         }
         self.refuse_named_measures(&at.value)?;
         let first = requests.len();
-        let of_step = self.sign(file.only.sign.as_ref())?;
-        let of_all = std::mem::replace(&mut self.sign, of_step);
-        let items = at.value.requests().iter();
-        let made: Vec<Option<Request>> =
-            items.map(|item| request_item(item, which, self)).collect();
-        let each = at.value.each().map(|each| self.each(each));
-        self.sign = of_all;
+        let (made, each) = self.listed(&file.only, |compiler| {
+            let items = at.value.requests().iter();
+            let made: Vec<Option<Request>> = items
+                .map(|item| request_item(item, which, compiler))
+                .collect();
+            (made, at.value.each().map(|each| compiler.each(each)))
+        })?;
         requests.extend(made.into_iter().collect::<Option<Vec<_>>>()?);
         let each = match each {
             None => None,

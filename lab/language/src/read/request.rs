@@ -5,8 +5,8 @@ use std::time::Duration;
 use lab_workload::sign::Sign;
 use lab_workload::template::{Escape, MAX_RENDERED_BYTES, Symbols};
 use lab_workload::{
-    Attached, Body, Capture, Descriptors, JsonSchema, Key, OwnCookie, Request, SharedState, Speech,
-    Template,
+    Attached, Body, Capture, Credentials, Descriptors, JsonSchema, Key, OwnCookie, Request,
+    SharedState, Speech, Template,
 };
 
 use super::header::{header_problem, is_cookie_name};
@@ -56,6 +56,8 @@ pub(super) struct Compiler<'a> {
     pub(super) sign: Option<Box<Sign<Template>>>,
     /// What users share.
     pub(super) shared: &'a [SharedState],
+    /// What those show of who sends them that don't say it.
+    pub(super) credentials: Option<Box<Credentials>>,
     /// What requests are of.
     pub(super) speech: &'a Speech,
 }
@@ -79,6 +81,7 @@ impl<'a> Compiler<'a> {
             cookies: Vec::new(),
             sign: None,
             shared: &[],
+            credentials: None,
             speech: &Speech::Http,
             keys: &[],
             is_repeatable: false,
@@ -257,6 +260,7 @@ impl Compiler<'_> {
         let taking = self.taking(file.compressed.as_ref(), file.follow.as_ref());
         let events = self.events(file.events.as_ref());
         let sign = self.sign(file.sign.as_ref());
+        let credentials = self.credentials_of(file, sign.as_ref().and_then(Option::as_deref));
         let (method, target) = start?;
         Some(Request {
             method,
@@ -273,11 +277,13 @@ impl Compiler<'_> {
             timeout: None,
             events: events?,
             sign: sign?,
+            credentials: credentials?,
+            hides_answer: false,
             said: None,
         })
     }
 
-    fn request_line(&mut self, line: &At<Scalar>) -> Option<(String, Template)> {
+    pub(super) fn request_line(&mut self, line: &At<Scalar>) -> Option<(String, Template)> {
         let text = line.text();
         let (method, rest) = text.split_once(' ').unwrap_or((text.as_str(), ""));
         if let Some(error) = method_problem(method, rest) {

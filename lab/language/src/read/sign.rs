@@ -10,16 +10,41 @@ use super::request::Compiler;
 use crate::nearest;
 use lab_units::nearest::one_of;
 
-use crate::file::{SignFile, WorkloadFile};
+use crate::file::{RequestFile, SignFile, WorkloadFile};
 use lab_units::parts::{At, Scalar};
 
 impl Compiler<'_> {
-    /// Notes that a workload of another protocol signs its requests.
+    /// Notes that a workload of another protocol signs its requests, or obtains credentials for them.
     pub(super) fn refuse_sign(&mut self, file: &WorkloadFile) -> Option<()> {
-        match (&file.sign, self.speech) {
-            (None, _) | (_, Speech::Http) => Some(()),
-            (Some(sign), _) => self.refuse(&sign.span, "`sign` belongs to requests of HTTP"),
+        let sign = file.sign.as_ref().map(|at| (&at.span, "sign"));
+        let auth = file.auth.as_ref().map(|at| (&at.span, "auth"));
+        let Some((span, key)) = sign.or(auth) else {
+            return Some(());
+        };
+        let message = format!("`{key}` belongs to requests of HTTP");
+        match self.speech {
+            Speech::Http => Some(()),
+            Speech::Grpc { .. } | Speech::WebSocket { .. } if key == "auth" => {
+                let help = "obtain a token before the run, and show it by \
+                            `headers: { Authorization: \"Bearer {{ secret('TOKEN') }}\" }`";
+                self.refuse_here(span, &message, help)
+            }
+            _ => self.refuse(span, &message),
         }
+    }
+
+    /// Compiles requests that a step lists, by what it says for all of them of signatures and credentials.
+    pub(super) fn listed<T>(
+        &mut self,
+        step: &RequestFile,
+        compile: impl FnOnce(&mut Self) -> T,
+    ) -> Option<T> {
+        let (sign, auth) = (self.sign(step.sign.as_ref())?, self.auth(step)?);
+        let sign = std::mem::replace(&mut self.sign, sign);
+        let auth = std::mem::replace(&mut self.credentials, auth);
+        let compiled = compile(self);
+        (self.sign, self.credentials) = (sign, auth);
+        Some(compiled)
     }
 
     /// Judges the key that a signature names; `None` when a problem was noted.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use lab_workload::template::Escape;
-use lab_workload::{Group, Request, Slot, Step, Template, Transaction, Wait};
+use lab_workload::{Group, Request, Slot, Step, TOKEN_STEP, Template, Transaction, Wait};
 
 use super::choice::{self, Around, Flat};
 use super::control;
@@ -54,7 +54,7 @@ pub(super) fn session(files: &Steps, compiler: &mut Compiler) -> Option<Parts> {
         problem.help = Some("name it as reports are to show it: `step: Log in`".to_owned());
         compiler.problems.push(problem);
     }
-    check_names(&leaves, compiler.problems);
+    check_names(&leaves, compiler);
     for once in leaves.iter().filter_map(|file| file.value.once.as_ref()) {
         let place = once.span.first_line();
         let mut problem = place.problem("a session has no step for one user only", "here");
@@ -81,7 +81,7 @@ pub(super) fn setup(files: &[At<StepFile>], compiler: &mut Compiler) -> Option<V
 }
 
 /// Notes names that can't be shown, and the second of two that are alike.
-pub(super) fn check_names(steps: &[&At<StepFile>], problems: &mut Problems) {
+pub(super) fn check_names(steps: &[&At<StepFile>], compiler: &mut Compiler) {
     let mut first: HashMap<String, usize> = HashMap::new();
     let names = steps.iter().enumerate().flat_map(|(at, step)| {
         let own = step.value.step.iter();
@@ -92,7 +92,12 @@ pub(super) fn check_names(steps: &[&At<StepFile>], problems: &mut Problems) {
         let text = name.text();
         if text.trim().is_empty() || text.len() > 200 || text.contains(['\n', '\r', '\t', '\0']) {
             let message = "a step's name is one line of 1 to 200 characters";
-            problems.push(name.span.first_line().problem(message, "this name"));
+            let place = name.span.first_line();
+            compiler.problems.push(place.problem(message, "this name"));
+        } else if text == TOKEN_STEP && compiler.has_tokens() {
+            let message =
+                format!("`{TOKEN_STEP}` is the step as which token requests of `auth` count");
+            compiler.refuse_here::<()>(&name.span, &message, "give this step another name");
         }
         if let Some(before) = first.insert(text.clone(), at) {
             let message = format!(
@@ -102,7 +107,7 @@ pub(super) fn check_names(steps: &[&At<StepFile>], problems: &mut Problems) {
             );
             let mut problem = name.span.first_line().problem(message, "the second one");
             problem.help = Some("reports tell steps by their names: number them".to_owned());
-            problems.push(problem);
+            compiler.problems.push(problem);
         }
     }
 }
@@ -265,12 +270,13 @@ fn requests(
             list.span.first_line().problem(message, "the list")
         }
         (Some(list), _) => {
-            let of_step = compiler.sign(file.only.sign.as_ref())?;
-            let of_all = std::mem::replace(&mut compiler.sign, of_step);
-            let compile = |item| request_item(item, which, compiler);
-            let all: Vec<Option<Request>> = list.value.iter().map(compile).collect();
-            compiler.sign = of_all;
-            return all.into_iter().collect();
+            return compiler.listed(&file.only, |compiler| {
+                let items = list.value.iter();
+                let all: Vec<_> = items
+                    .map(|item| request_item(item, which, compiler))
+                    .collect();
+                all.into_iter().collect()
+            })?;
         }
         (None, Some(line)) => return compiler.request(line, &file.only).map(|r| vec![r]),
         (None, None) if file.only.has_no_line() || compiler.says_without_line(&file.only) => {

@@ -15,7 +15,8 @@ use super::names::{called_at, check_short_name, level, switch, transposed};
 use super::request::Compiler;
 use super::shared::Pools;
 use super::{
-    attached, control, data, descriptors, keys, measure, parallel, schema, shared, steps, variable,
+    attached, auth, control, data, descriptors, keys, measure, parallel, schema, shared, steps,
+    variable,
 };
 use crate::error::{LoadError, Problems};
 use crate::file::{ProbeFile, SessionFile, TransferFile, WorkloadFile};
@@ -163,6 +164,7 @@ fn validate_with(
     let speech = compiler.speech(file)?;
     compiler.speech = &speech;
     compiler.refuse_sign(file)?;
+    let tokens = compiler.obtained(file)?;
     compiler.taking = compiler.taking(file.compressed.as_ref(), file.follow.as_ref())?;
     let shared = shared::read(&file.shared, (beside.pools, &variables), &mut compiler)?;
     compiler.shared = &shared;
@@ -170,20 +172,24 @@ fn validate_with(
     let probe = file.probe.as_ref().map(|p| probe(p, &mut compiler));
     compiler.variables = &variables;
     let session = session(&file.session, &mut compiler);
-    steps::check_names(&file.setup.iter().collect::<Vec<_>>(), compiler.problems);
+    steps::check_names(&file.setup.iter().collect::<Vec<_>>(), &mut compiler);
     let transfer = file.transfer.as_ref().map(|t| transfer(t, &mut compiler));
     let trace = compiler.optional("trace", &file.trace, traced);
     let max_body = compiler.optional("max_body", &file.max_body, |text| {
         units::size(text, MAX_BODY)
     });
     let least = compiler.optional("least_users", &file.least_users, least_users);
+    let (mut setup, mut session) = (setup?, session?);
+    if let Some(tokens) = &tokens {
+        auth::add_steps(tokens, &mut setup, &mut session.steps);
+    }
     Some(Workload {
         name: file.workload.text(),
         about: about(file),
         parameters: parameters.clone(),
         user: user?,
-        setup: setup?,
-        session: session?,
+        setup,
+        session,
         probe: transposed(probe)?,
         transfer: transposed(transfer)?,
         variables: variables.into(),
@@ -195,6 +201,7 @@ fn validate_with(
         max_body: max_body?,
         trace: trace?.filter(|share| *share > 0.0),
         speech: speech.clone(),
+        tokens: tokens.map(Box::new),
     })
 }
 
@@ -329,6 +336,10 @@ fn variables(
         each.into_iter().for_each(|each| add(&each.value.entry));
     }
     good &= add_measures(file, &mut names, problems);
+    match auth::variables(file, &names, problems) {
+        Some(of_auth) => names.extend(of_auth.iter().map(|name| (*name).to_owned())),
+        None => good = false,
+    }
     if let Some(probe) = &file.probe {
         for (name, _) in probe.only.capture.iter() {
             let message = "a probe captures nothing: it would change user 0's session";

@@ -1,0 +1,105 @@
+//! What a request shows of who sends it, in the header `Authorization`, and what a refusal changes of that.
+
+use lab_filters::auth::{Answer, Digest};
+use lab_filters::sha256;
+use serde::{Deserialize, Serialize};
+
+use crate::render_error::RenderError;
+use crate::scope::UserScope;
+use crate::slot::Slot;
+use crate::template::Template;
+
+/// What a request shows of who sends it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Credentials<T = Template> {
+    /// The bearer token in this variable.
+    Bearer(Slot),
+    /// The answer to the challenge of the server.
+    Digest(Digest<T>),
+}
+
+/// The challenge that a user answers.
+#[derive(Debug)]
+pub struct HeldChallenge {
+    answer: Answer,
+    /// How often it was answered.
+    count: u32,
+}
+
+impl<T> Credentials<T> {
+    pub(crate) fn try_map<U, E>(
+        &self,
+        map: &mut impl FnMut(&T) -> Result<U, E>,
+    ) -> Result<Credentials<U>, E> {
+        Ok(match self {
+            Self::Bearer(slot) => Credentials::Bearer(*slot),
+            Self::Digest(digest) => Credentials::Digest(digest.try_map(map)?),
+        })
+    }
+}
+
+impl Credentials {
+    /// The value of `Authorization` for a request with this method and target; `None` while there is no challenge to
+    /// answer.
+    ///
+    /// # Errors
+    /// [`RenderError::EmptyList`] without a token, and what can't be rendered.
+    pub fn header(
+        &self,
+        request: (&str, &str),
+        scope: &mut UserScope,
+        challenge: Option<&mut HeldChallenge>,
+    ) -> Result<Option<String>, RenderError> {
+        let value = match self {
+            Self::Bearer(slot) => {
+                let token = scope.text(*slot).ok_or_else(|| scope.missing(*slot))?;
+                format!("Bearer {token}")
+            }
+            Self::Digest(who) => {
+                let Some(HeldChallenge { answer, count }) = challenge else {
+                    return Ok(None);
+                };
+                *count = count.saturating_add(1);
+                let who = who.try_map(&mut |text| {
+                    let mut rendered = String::new();
+                    text.render(scope, &mut rendered).map(|()| rendered)
+                })?;
+                let cnonce = sha256(format!("{}:{}", scope.identity(), answer.nonce).as_bytes());
+                answer.header(&who, request, (*count, &cnonce[..32]))
+            }
+        };
+        match value.contains(|c: char| c.is_control()) {
+            false => Ok(Some(value)),
+            true => Err(failed("a credential holds a control character".to_owned())),
+        }
+    }
+
+    /// Takes in that a request was refused by 401, with these challenges: a token is forgotten. The challenge that its
+    /// user answers from now on, and for which it is to be sent again; `is_answer` is whether it answered one before.
+    pub fn refused(
+        &self,
+        challenges: &str,
+        is_answer: bool,
+        scope: &mut UserScope,
+    ) -> Option<Box<HeldChallenge>> {
+        match self {
+            Self::Bearer(slot) => {
+                scope.clear(*slot);
+                None
+            }
+            Self::Digest(_) => {
+                let answer = Answer::to(challenges).ok()?;
+                let is_new = !is_answer || answer.is_stale;
+                is_new.then(|| Box::new(HeldChallenge { answer, count: 0 }))
+            }
+        }
+    }
+}
+
+fn failed(cause: String) -> RenderError {
+    RenderError::Failed {
+        template: "auth".to_owned(),
+        cause,
+    }
+}
