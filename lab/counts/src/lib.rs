@@ -12,6 +12,7 @@ mod metric;
 mod scope;
 mod step;
 mod transaction;
+mod under_way;
 mod window;
 
 pub use attempts::{Attempts, LONGEST, NoFigure, Value};
@@ -21,4 +22,5 @@ pub use metric::{Aggregate, Metric};
 pub use scope::Scope;
 pub use step::{EVENTS, PHASES, StepCounts, StepTimes, StepWindow};
 pub use transaction::TransactionWindow;
+pub use under_way::{Outcome, TransactionSample, Transactions};
 pub use window::WindowCounts;

@@ -38,7 +38,6 @@ mod taking;
 mod tasks;
 mod timers;
 mod tokens;
-mod transactions;
 mod user;
 mod waiters;
 mod worker;

@@ -6,12 +6,11 @@
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use lab_counts::{Hist, LONGEST};
+use lab_counts::{Hist, LONGEST, Outcome, TransactionSample};
 
 use crate::event::{MAX_RECORDED, Slowest, Window};
 use crate::examples::Examples;
 use crate::report::{Example, Outbox, Report};
-use crate::transactions::{Outcome, TransactionSample};
 use lab_client::ErrorClass;
 use lab_client::time::{Nanos, nanos};
 use lab_client::{ClientCounts, FailedRequest, Phases, Sizes};

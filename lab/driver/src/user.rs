@@ -22,10 +22,10 @@ use crate::script::{Script, ScriptStep};
 use crate::sharing::Sharing;
 use crate::timers::{Timer, Timers, settable};
 use crate::tokens::SharedToken;
-use crate::transactions::Transactions;
 use lab_client::ErrorClass;
 use lab_client::time::{Nanos, nanos};
 use lab_client::{Exchange, FailedRequest, Phase, Phases, RequestId};
+use lab_counts::Transactions;
 
 /// What all users of a worker share that are of one population.
 pub(crate) struct Shared<C: Client> {

@@ -32,11 +32,11 @@ use crate::sharing::WorkerSharing;
 use crate::tasks::Tasks;
 use crate::timers::Timers;
 use crate::tokens::SharedToken;
-use crate::transactions::Transactions;
 use crate::user::{Member, Shared, User};
 use lab_client::Exchange;
 use lab_client::time::{Nanos, nanos};
 use lab_client::{ClientCounts, ErrorClass};
+use lab_counts::Transactions;
 use lab_workload::part::Slice;
 
 /// How often a worker tells how far setup is.

@@ -2,12 +2,14 @@
 
 use std::cell::Cell;
 
-use lab_client::ErrorClass;
-use lab_client::time::Nanos;
+use crate::class::ErrorClass;
+
+/// Nanoseconds of one clock.
+type Nanos = u64;
 
 /// How a transaction ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub enum Outcome {
     /// All of its requests met their `expect`.
     Completed,
     /// A request failed, the first one in this way.
@@ -20,19 +22,20 @@ pub(crate) enum Outcome {
 
 /// A transaction as the recorder takes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TransactionSample {
+pub struct TransactionSample {
     /// Its place among those of all populations.
-    pub(crate) place: usize,
-    pub(crate) outcome: Outcome,
+    pub place: usize,
+    /// How it ended.
+    pub outcome: Outcome,
     /// Without the think times within it.
-    pub(crate) time: Nanos,
+    pub time: Nanos,
     /// With them.
-    pub(crate) elapsed: Nanos,
+    pub elapsed: Nanos,
 }
 
 /// The transactions under way of a worker's users of one population. Without transactions it holds nothing.
 #[derive(Debug, Default)]
-pub(crate) struct Transactions {
+pub struct Transactions {
     /// For each user one place per level.
     levels: Box<[Cell<Level>]>,
     /// The most of them within each other.
@@ -71,7 +74,8 @@ impl Level {
 
 impl Transactions {
     /// Those of so many users.
-    pub(crate) fn new(users: usize, depth: usize, first: usize) -> Self {
+    #[must_use]
+    pub fn new(users: usize, depth: usize, first: usize) -> Self {
         Self {
             levels: vec![Cell::default(); users * depth].into(),
             depth,
@@ -99,7 +103,7 @@ impl Transactions {
     }
 
     /// A transaction begins.
-    pub(crate) fn begin(&self, user: usize, level: usize, place: usize) {
+    pub fn begin(&self, user: usize, level: usize, place: usize) {
         self.of(user)[level].set(Level {
             number: place as u32 + 1,
             ..Level::default()
@@ -107,7 +111,7 @@ impl Transactions {
     }
 
     /// A request is due; from then on the time counts of those that have none yet.
-    pub(crate) fn due(&self, user: usize, at: Nanos) {
+    pub fn due(&self, user: usize, at: Nanos) {
         self.change(user, |level| {
             if level.from == 0 {
                 let at = at.max(1);
@@ -117,7 +121,7 @@ impl Transactions {
     }
 
     /// The request is over. Its response time counts from `from`; `None` where it was not sent.
-    pub(crate) fn ended(&self, user: usize, from: Option<Nanos>, failure: Option<ErrorClass>) {
+    pub fn ended(&self, user: usize, from: Option<Nanos>, failure: Option<ErrorClass>) {
         self.change(user, |level| {
             if std::mem::take(&mut level.is_planned) {
                 let at = from.map_or(0, |at| at.max(1));
@@ -129,14 +133,14 @@ impl Transactions {
     }
 
     /// One of several requests under way has failed.
-    pub(crate) fn failed(&self, user: usize, class: ErrorClass) {
+    pub fn failed(&self, user: usize, class: ErrorClass) {
         self.change(user, |level| {
             level.failure = level.failure.or(Some(class));
         });
     }
 
     /// A think time begins.
-    pub(crate) fn thinks(&self, user: usize, now: Nanos) {
+    pub fn thinks(&self, user: usize, now: Nanos) {
         self.change(user, |level| {
             level.busy = level.time(now);
             level.since = 0;
@@ -144,7 +148,7 @@ impl Transactions {
     }
 
     /// A think time is over by its plan.
-    pub(crate) fn goes_on(&self, user: usize, at: Nanos) {
+    pub fn goes_on(&self, user: usize, at: Nanos) {
         self.change(user, |level| {
             if level.from > 0 {
                 level.since = at.max(1);
@@ -153,7 +157,7 @@ impl Transactions {
     }
 
     /// A transaction ends; `None` where it sent nothing and nothing failed.
-    pub(crate) fn end(
+    pub fn end(
         &self,
         user: usize,
         level: usize,
@@ -172,12 +176,14 @@ impl Transactions {
     }
 
     /// The place of the whole session among those of all populations, if it is one.
-    pub(crate) fn session(&self) -> Option<usize> {
+    #[must_use]
+    pub fn session(&self) -> Option<usize> {
         (self.depth > 0).then_some(self.first)
     }
 
     /// The session that arrived at this moment and has no connection at the end of a trial.
-    pub(crate) fn waiting(&self, arrived: Nanos, cut: Nanos) -> Option<TransactionSample> {
+    #[must_use]
+    pub fn waiting(&self, arrived: Nanos, cut: Nanos) -> Option<TransactionSample> {
         let age = cut.saturating_sub(arrived);
         let place = self.session().filter(|_| age > 0)?;
         Some(TransactionSample {
@@ -189,7 +195,7 @@ impl Transactions {
     }
 
     /// All that are under way at the end of a trial.
-    pub(crate) fn unfinished(&self, cut: Nanos) -> impl Iterator<Item = TransactionSample> {
+    pub fn unfinished(&self, cut: Nanos) -> impl Iterator<Item = TransactionSample> {
         let levels = self.levels.iter().map(Cell::get);
         let begun = levels.filter(move |level| level.from > 0 && level.from < cut);
         begun.map(move |level| {
