@@ -18,7 +18,7 @@ use sha2_next::{Digest, Sha256};
 /// What no file of a run may hold.
 const SECRET: &str = "a-client&secret";
 const TOKEN: &str = "tkn-0123456789abcdef-";
-const REFRESH: &str = "refresh-0123456789";
+const REFRESH: &str = "rfr-0123456789";
 const PASSWORD: &str = "pa55-word-literal";
 
 /// What a server of tokens knows.
@@ -380,7 +380,7 @@ fn no_secret_is_in_an_archive_an_example_a_trace_or_a_page() {
             &folder.path().join("run"),
             &[
                 &TOKEN[..4],
-                &REFRESH[..5],
+                &REFRESH[..4],
                 SECRET,
                 "client%26secret",
                 "client&amp;secret",

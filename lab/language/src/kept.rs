@@ -73,6 +73,31 @@ pub fn learn(root: &Node, secrets: &mut Secrets) -> Vec<SecretSpan> {
     places
 }
 
+/// Finds the secrets that a workload's `auth` has as they are, and learns them, with their places.
+pub fn credentials(workload: &Node, secrets: &mut Secrets) -> Vec<SecretSpan> {
+    let mut places = Vec::new();
+    if let Some(auth) = workload.get("auth") {
+        telling(auth, secrets, &mut places);
+    }
+    places
+}
+
+fn telling(node: &Node, secrets: &mut Secrets, places: &mut Vec<SecretSpan>) {
+    let Value::Map(entries) = &node.value else {
+        return;
+    };
+    for (name, value) in entries {
+        match &value.value {
+            Value::Map(_) => telling(value, secrets, places),
+            // `token` says where tokens come from.
+            _ if name.text != "token" && secrets.is_secret(&name.text) => {
+                all(value, secrets, places);
+            }
+            _ => {}
+        }
+    }
+}
+
 fn below(node: &Node, key: &str, secrets: &mut Secrets, places: &mut Vec<SecretSpan>) {
     match &node.value {
         Value::Map(entries) => {

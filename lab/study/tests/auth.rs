@@ -177,3 +177,23 @@ fn a_step_may_have_the_name_where_there_are_no_tokens() {
         );
     }
 }
+
+#[test]
+fn literal_secrets_are_kept_nowhere() {
+    let auth = "auth:\n  oauth2:\n    token: POST /t\n    client_id: the-client\n    client_secret: s3cret-of-it\n    \
+                grant: password\n    username: ada\n    password: pw\n    form: { api_key: k-12 }\n";
+    let loaded = load(STUDY.as_bytes(), format!("{WORKLOAD}{auth}").as_bytes()).unwrap();
+    let lab_study::LoadedAny::Study(loaded) = loaded else {
+        panic!("a study");
+    };
+    let kept = loaded
+        .files
+        .iter()
+        .find(|(name, _)| name == "workload.yaml");
+    let kept = String::from_utf8(kept.unwrap().1.clone()).unwrap();
+    let masked = auth
+        .replace("s3cret-of-it", "'***'")
+        .replace("password: pw", "password: '***'")
+        .replace("k-12", "'***'");
+    assert_eq!(kept, format!("{WORKLOAD}{masked}"));
+}

@@ -70,7 +70,7 @@ fn judged(
     let mut archived = vec![("study.yaml".to_owned(), bytes)];
     let mut problems = Problems::default();
     kept::check(file.secrets.as_ref(), &root, &mut problems);
-    let workloads = workloads(path, &file, files, &mut archived, &mut problems)?;
+    let workloads = workloads(path, &file, files, &mut archived, secrets, &mut problems)?;
     for read in workloads.iter().flat_map(|workloads| &workloads.each) {
         let given = &read.workload.given;
         given.secrets().for_each(|value| secrets.learn(value));
@@ -137,6 +137,7 @@ fn workloads(
     file: &StudyFile,
     files: &dyn Files,
     archived: &mut Vec<(String, Vec<u8>)>,
+    secrets: &mut Secrets,
     problems: &mut Problems,
 ) -> Result<Option<Workloads>, LoadError> {
     let mut names: Vec<String> = Vec::new();
@@ -148,7 +149,7 @@ fn workloads(
         let known = names.iter().position(|known| *known == text);
         let at = known.unwrap_or(names.len());
         if known.is_none() {
-            read.push(workload(path, name, files, archived, problems)?);
+            read.push(workload(path, name, files, archived, secrets, problems)?);
             names.push(text);
         }
         if of_population {
@@ -165,6 +166,7 @@ fn workload(
     name: &At<Scalar>,
     files: &dyn Files,
     archived: &mut Vec<(String, Vec<u8>)>,
+    secrets: &mut Secrets,
     problems: &mut Problems,
 ) -> Result<Option<WorkloadRead>, LoadError> {
     let text = name.text();
@@ -183,6 +185,7 @@ fn workload(
     };
     let file = node::text_file(&found, &bytes)?;
     let root = node::parse(&file)?;
+    let places = kept::credentials(&root, secrets);
     let (workload, written) = lab_language::read_workload(&root, files)?;
     let sha256 = meaning::sha256(&root, &["workload", "about", "least_users"]);
     // What files beside it say is said by the workload.
@@ -198,7 +201,7 @@ fn workload(
         1 => "workload.yaml".to_owned(),
         number => format!("workload-{number}.yaml"),
     };
-    archived.push((name, bytes));
+    archived.push((name, kept::without(&bytes, places)));
     Ok(Some(WorkloadRead {
         workload: Arc::new(workload),
         written: Arc::new(written),
