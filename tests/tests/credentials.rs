@@ -310,11 +310,13 @@ fn indiscreet() -> u16 {
         }
         // An example has 200 bytes of an answer, which end somewhere in a secret.
         let before = "x".repeat(150 + n % 60);
+        let token = authorization.strip_prefix("Bearer ").unwrap_or("none");
+        let there = format!("302 There\r\nLocation: /login?from={token}");
         let statuses = match request.target().0 {
-            "/oauth/token" => ["401 Who are you", "400 No", "500 No"],
-            _ => ["401 Who are you", "200 OK", "500 No"],
+            "/oauth/token" => ["401 Who are you", "400 No", "500 No", &there],
+            _ => ["401 Who are you", "200 OK", "500 No", &there],
         };
-        let status = statuses[n / 3 % 3];
+        let status = statuses[n / 3 % 4];
         let challenge = "WWW-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"";
         (
             format!("{status}\r\n{challenge}\r\nX-Sent: {sent}"),
@@ -399,6 +401,8 @@ struct Challenged {
     nonces: HashMap<String, HashSet<u32>>,
     challenges: usize,
     stale: usize,
+    /// How many challenges in a row have the same nonce, if not one.
+    alike: usize,
     wrong: Vec<String>,
 }
 
@@ -460,8 +464,9 @@ fn answer_digest(request: &Received, known: &mut Challenged) -> String {
         }
     }
     known.challenges += 1;
-    let nonce = format!("{of_path}{}", known.challenges);
-    known.nonces.insert(nonce.clone(), HashSet::new());
+    let number = known.challenges.div_ceil(known.alike.max(1));
+    let nonce = format!("{of_path}{number}");
+    known.nonces.entry(nonce.clone()).or_default();
     format!(
         "401 Who are you\r\nWWW-Authenticate: Basic realm=\"a realm\"\r\nWWW-Authenticate: Digest realm=\"a realm\", \
          qop=\"auth\", algorithm={algorithm}, nonce=\"{nonce}\", opaque=\"o\"{stale}"
@@ -511,4 +516,28 @@ fn challenges_of_digest_are_answered_and_are_no_errors() {
             known.challenges
         );
     }
+}
+
+#[test]
+fn requests_that_are_challenged_together_have_counts_of_their_own() {
+    let start = || Challenged {
+        alike: 3,
+        ..Challenged::default()
+    };
+    let known = Arc::new(Mutex::new(start()));
+    let answering = Arc::clone(&known);
+    let port = web::serve(move |request| {
+        let known = &mut *answering.lock().expect("no panic");
+        (answer_digest(request, known), "a body".to_owned())
+    });
+    let workload = "workload: shop\nuser: { name: \"user{{ index }}\" }\n\
+         auth: { digest: { username: \"{{ name }}\", password: \"pw {{ name }}\" } }\n\
+         session:\n  steps:\n    - { step: Page, wait: 20ms..60ms, parallel: [GET /sha, GET /sha, GET /sha] }\n";
+    let folder = folder(port, 1, workload);
+    let trial = trial(folder.path());
+    let known = known.lock().expect("no panic");
+    let (good, bad, _) = counts(&trial, "Page");
+    assert!(good > 50 && bad == 0, "{good} {bad}: {trial}");
+    assert_eq!(known.wrong, [""; 0], "no count comes twice");
+    assert!(known.stale > 2, "{}", known.challenges);
 }

@@ -40,8 +40,8 @@ pub fn written(value: &str) -> Vec<String> {
 /// The shortest beginning of a secret that is masked at the end of a text.
 const LEAST_OF_CUT: usize = 4;
 
-/// The text with a mark in the place of each of these forms, and of the beginning of one at its end, where a text that
-/// was longer is cut.
+/// The text with a mark in the place of each of these forms, and of the beginning of one where a longer text was cut: at the
+/// end, and before `…`.
 #[must_use]
 pub fn mask_forms(text: &str, mut forms: Vec<String>, mark: &str) -> String {
     forms.retain(|form| !form.is_empty());
@@ -53,14 +53,25 @@ pub fn mask_forms(text: &str, mut forms: Vec<String>, mark: &str) -> String {
             out = out.replace(form, mark);
         }
     }
+    let parts: Vec<String> = out
+        .split(CUT)
+        .map(|part| without_end(part, &forms, mark))
+        .collect();
+    parts.join(CUT)
+}
+
+/// What stands behind a text that is shortened to be shown.
+const CUT: &str = "…";
+
+/// The text with a mark in the place of the beginning of a form at its end.
+fn without_end(text: &str, forms: &[String], mark: &str) -> String {
     // A character that is cut is this one.
-    let end = out.trim_end_matches(char::REPLACEMENT_CHARACTER);
+    let end = text.trim_end_matches(char::REPLACEMENT_CHARACTER);
     let cut = forms.iter().map(|form| common(end, form)).max();
-    if let Some(cut) = cut.filter(|cut| *cut >= LEAST_OF_CUT) {
-        out.truncate(end.len() - cut);
-        out.push_str(mark);
+    match cut.filter(|cut| *cut >= LEAST_OF_CUT) {
+        Some(cut) => format!("{}{mark}", &end[..end.len() - cut]),
+        None => text.to_owned(),
     }
-    out
 }
 
 /// The bytes of the longest beginning of `form` that `text` ends with.

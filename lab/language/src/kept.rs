@@ -82,6 +82,15 @@ pub fn credentials(workload: &Node, secrets: &mut Secrets) -> Vec<SecretSpan> {
     places
 }
 
+/// Fields of token requests that show who the client or the user is (RFC 7521, 8628).
+const SHOWN: [&str; 5] = [
+    "assertion",
+    "client_assertion",
+    "otp",
+    "code",
+    "device_code",
+];
+
 fn telling(node: &Node, secrets: &mut Secrets, places: &mut Vec<SecretSpan>) {
     let Value::Map(entries) = &node.value else {
         return;
@@ -89,8 +98,10 @@ fn telling(node: &Node, secrets: &mut Secrets, places: &mut Vec<SecretSpan>) {
     for (name, value) in entries {
         match &value.value {
             Value::Map(_) => telling(value, secrets, places),
-            // `token` says where tokens come from.
-            _ if name.text != "token" && secrets.is_secret(&name.text) => {
+            // `token` says where tokens come from; fields of forms by which clients show who they are look like no secrets.
+            _ if name.text != "token"
+                && (secrets.is_secret(&name.text) || SHOWN.contains(&&*name.text)) =>
+            {
                 all(value, secrets, places);
             }
             _ => {}

@@ -101,6 +101,18 @@ fn faults_of_credentials() {
             top("{ oauth2: { token: POST /t, grant: password, username: u } }"),
         ),
         (
+            "a key that the grant has no use for",
+            HEAD,
+            top("{ oauth2: { token: POST /t, client_id: c, client_secret: s, username: u } }"),
+        ),
+        (
+            "a field that has a key of its own",
+            HEAD,
+            top(
+                "{ oauth2: { token: POST /t, client_id: c, client_secret: s, form: { scope: read } } }",
+            ),
+        ),
+        (
             "another method",
             HEAD,
             top("{ oauth2: { token: GET /t, client_id: c, client_secret: s } }"),

@@ -514,7 +514,7 @@ fn populations_have_their_shares() {
         .collect();
     assert_eq!(
         parts,
-        [(3000, 0.0, 0.0), (2000, 0.0, 4.0), (12_000, 4.0, 4.0)]
+        [(3000, 0.0, 0.0), (2000, 0.0, 4.0), (9_000, 4.0, 4.0)]
     );
     assert!(later.of(&later.mix[0]).stages.is_empty() && later.changes());
     assert!(matches!(own.kind, LoadKind::Arrival { rate_per_s, .. } if rate_per_s == 2.0));

@@ -63,6 +63,18 @@ mod tests {
     }
 
     #[test]
+    fn the_beginning_of_a_secret_is_masked_where_a_text_is_cut() {
+        let given = given(&[("S", "correct-horse")]);
+        for (text, masked) in [
+            ("it is correct-ho", "it is ***"),
+            ("`$.a` is `correct-…`, not `b`", "`$.a` is `***…`, not `b`"),
+            ("corrections are fine", "corrections are fine"),
+        ] {
+            assert_eq!(given.mask(text), masked);
+        }
+    }
+
+    #[test]
     fn a_secret_is_masked_within_base64_and_hexadecimal() {
         let given = given(&[("S", "correct-horse?>")]);
         for around in ["", "a", "ab", "abc", "ada:"] {

@@ -27,6 +27,15 @@ pub struct HeldChallenge {
     count: u32,
 }
 
+impl HeldChallenge {
+    /// Goes on with the count of another challenge, where both have the same nonce: no count is used twice.
+    pub fn go_on_from(&mut self, other: &Self) {
+        if self.answer.nonce == other.answer.nonce {
+            self.count = self.count.max(other.count);
+        }
+    }
+}
+
 impl<T> Credentials<T> {
     pub(crate) fn try_map<U, E>(
         &self,
@@ -76,22 +85,26 @@ impl Credentials {
     }
 
     /// Takes in that a request was refused by 401, with these challenges: a token is forgotten. The challenge that its
-    /// user answers from now on, and for which it is to be sent again; `is_answer` is whether it answered one before.
+    /// user answers from now on, and for which it is to be sent again; `is_answer` is whether it answered one that came for
+    /// this very request before.
+    ///
+    /// # Errors
+    /// Why no challenge can be answered.
     pub fn refused(
         &self,
         challenges: &str,
         is_answer: bool,
         scope: &mut UserScope,
-    ) -> Option<Box<HeldChallenge>> {
+    ) -> Result<Option<Box<HeldChallenge>>, String> {
         match self {
             Self::Bearer(slot) => {
                 scope.clear(*slot);
-                None
+                Ok(None)
             }
             Self::Digest(_) => {
-                let answer = Answer::to(challenges).ok()?;
+                let answer = Answer::to(challenges)?;
                 let is_new = !is_answer || answer.is_stale;
-                is_new.then(|| Box::new(HeldChallenge { answer, count: 0 }))
+                Ok(is_new.then(|| Box::new(HeldChallenge { answer, count: 0 })))
             }
         }
     }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use lab_filters::JsonPath;
 use lab_filters::auth::{ClientAuth, Grant, Oauth2};
+use lab_filters::{JsonPath, push_form};
 
 use crate::capture::{Capture, CaptureSource};
 use crate::expectation::{Expectation, JsonState};
@@ -64,8 +64,11 @@ fn request(
         form.extend(value.map(|value| (name.to_owned(), value.clone())));
     };
     add("scope", auth.scope.as_ref());
-    let further = auth.form.iter().flatten();
-    further.for_each(|(name, value)| add(name, Some(value)));
+    for (name, value) in auth.form.iter().flatten() {
+        let mut written = String::new();
+        push_form(name, &mut written);
+        add(&written, Some(value));
+    }
     let (id, secret) = (auth.client_id.as_ref(), auth.client_secret.as_ref());
     let basic_auth = match (auth.client_auth, id, secret) {
         (ClientAuth::Basic, Some(id), Some(secret)) => Some((id.clone(), secret.clone())),

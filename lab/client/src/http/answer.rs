@@ -301,24 +301,33 @@ impl<T: Time> HttpClient<T> {
     ) -> Result<(), FailedRequest> {
         let location = call.location.take().filter(|_| is_redirect(status));
         let Some(location) = location else {
-            // A token that is refused is forgotten, and masked before.
-            let refused = (status == 401).then(|| call.token()).flatten();
-            let refused = refused.map(|_| call.unexpected(status, body));
+            // A token that is refused is forgotten.
+            let token = call.token();
             if status == 401 && call.refuse() {
                 return Ok(());
             }
-            return Err(self.failure(ErrorClass::Status, || {
-                refused.unwrap_or_else(|| call.unexpected(status, body))
-            }));
+            let text = || call.unexpected(status, body, token);
+            return Err(self.failure(ErrorClass::Status, text));
         };
         if call.left == 0 {
-            return Err(self.failure(ErrorClass::Status, || match call.prepared.follow {
-                0 => format!(
-                    "status {status}, a redirect to {location}: say `follow: 5` to go there, or \
-                     `expect: {status}` if that is the answer"
-                ),
-                n => format!("status {status} after {n} redirects, another one to {location}"),
-            }));
+            return Err(
+                self.failure(ErrorClass::Status, || match call.prepared.follow {
+                    _ if call.prepared.hides_answer => {
+                        format!(
+                            "status {status}, a redirect: a token is asked for where it is given"
+                        )
+                    }
+                    0 => format!(
+                        "status {status}, a redirect to {}: say `follow: 5` to go there, or \
+                     `expect: {status}` if that is the answer",
+                        call.masked(location.to_string())
+                    ),
+                    n => format!(
+                        "status {status} after {n} redirects, another one to {}",
+                        call.masked(location.to_string())
+                    ),
+                }),
+            );
         }
         call.redirect = Some((status, location));
         Ok(())

@@ -60,6 +60,8 @@ pub(super) struct Call<'a, T> {
     pub(super) is_refused: bool,
     /// The challenge for which it is to be sent again.
     pub(super) challenge: Option<Box<HeldChallenge>>,
+    /// Why none of the challenges can be answered.
+    pub(super) unanswerable: Option<String>,
     /// Whether its connection may be used again.
     pub(super) reusable: bool,
 }
@@ -96,6 +98,7 @@ impl<'a, T> Call<'a, T> {
             challenges: String::new(),
             is_refused: false,
             challenge: None,
+            unanswerable: None,
             reusable: false,
         }
     }
@@ -110,17 +113,17 @@ impl<'a, T> Call<'a, T> {
 
     /// A text without the token that it shows.
     pub(super) fn masked(&self, text: String) -> String {
-        let token = self.token();
-        match token.filter(|token| !token.is_empty()) {
-            Some(token) => mask_forms(&text, written(&token), MASK),
-            None => text,
-        }
+        without(self.token(), text)
     }
 
     /// What an answer with a status that nobody expects says, without secrets; of a token request only the error's name.
-    pub(super) fn unexpected(&self, status: u16, body: &[u8]) -> String {
+    pub(super) fn unexpected(&self, status: u16, body: &[u8], token: Option<String>) -> String {
         if !self.prepared.hides_answer {
-            return self.masked(status_text(status, body));
+            let text = without(token, status_text(status, body));
+            return match &self.unanswerable {
+                Some(why) => format!("{text}; the challenge has no answer: {why}"),
+                None => text,
+            };
         }
         match error_name(body) {
             Some(name) => format!("status {status}: {name}"),
@@ -138,8 +141,21 @@ impl<'a, T> Call<'a, T> {
             return false;
         }
         self.is_refused = true;
-        self.challenge = credentials.refused(&self.challenges, message.is_answer, self.scope);
+        // An answer that went out unasked may have been one to the challenge of another part of the server.
+        let is_answer = message.is_answer && message.challenges > 0;
+        match credentials.refused(&self.challenges, is_answer, self.scope) {
+            Ok(challenge) => self.challenge = challenge,
+            Err(why) => self.unanswerable = Some(why),
+        }
         self.challenge.is_some()
+    }
+}
+
+/// A text without a token, in whatever form.
+fn without(token: Option<String>, text: String) -> String {
+    match token.filter(|token| !token.is_empty()) {
+        Some(token) => mask_forms(&text, written(&token), MASK),
+        None => text,
     }
 }
 

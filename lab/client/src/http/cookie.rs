@@ -99,12 +99,15 @@ impl Jar {
     /// True if there is one.
     pub(crate) fn refused(
         &self,
-        (is_refused, challenge): (bool, Option<Box<HeldChallenge>>),
+        (is_refused, mut challenge): (bool, Option<Box<HeldChallenge>>),
     ) -> bool {
         let is_challenged = challenge.is_some();
         if is_challenged || is_refused && self.cookies.get().is_some() {
-            let stored = self.cookies.get_or_init(Rc::default);
-            stored.borrow_mut().challenge = challenge;
+            let mut stored = self.cookies.get_or_init(Rc::default).borrow_mut();
+            if let (Some(new), Some(old)) = (&mut challenge, &stored.challenge) {
+                new.go_on_from(old);
+            }
+            stored.challenge = challenge;
         }
         is_challenged
     }

@@ -123,6 +123,39 @@ impl<T> Oauth2<T> {
         })
     }
 
+    /// A key that its grant has nothing to do with, if one is there.
+    #[must_use]
+    pub fn unused(&self) -> Option<&'static str> {
+        let (user, token) = match self.grant {
+            Grant::ClientCredentials => (true, true),
+            Grant::Password => (false, true),
+            Grant::RefreshToken => (true, false),
+        };
+        let all = [
+            ("username", user && self.username.is_some()),
+            ("password", user && self.password.is_some()),
+            ("refresh_token", token && self.refresh_token.is_some()),
+        ];
+        all.into_iter()
+            .find_map(|(name, is_there)| is_there.then_some(name))
+    }
+
+    /// A field of `form` that has a key of its own, if one is there.
+    #[must_use]
+    pub fn doubled(&self) -> Option<&str> {
+        const OWN: [&str; 7] = [
+            "grant_type",
+            "scope",
+            "client_id",
+            "client_secret",
+            "username",
+            "password",
+            "refresh_token",
+        ];
+        let mut names = self.form.iter().flatten().map(|(name, _)| name.as_str());
+        names.find(|name| OWN.contains(name))
+    }
+
     /// The key that its grant needs and that is missing, if one is.
     #[must_use]
     pub fn missing(&self) -> Option<&'static str> {
@@ -144,6 +177,14 @@ impl<T> Oauth2<T> {
 /// The longest that a token is taken to live, in seconds: longer ones live as long as any trial.
 const LONGEST_S: f64 = 1e9;
 
+/// A value that is wrong, as far as an error shows it: it may be a secret in the wrong place.
+fn shown(value: &str) -> String {
+    const MOST: usize = 12;
+    let start: String = value.chars().take(MOST).collect();
+    let more = if start.len() < value.len() { "…" } else { "" };
+    format!("{}{more}", start.escape_debug())
+}
+
 /// When a token is to be renewed and when it expires, in ns of the clock by which its request was `sent`; both are never
 /// where its answer doesn't say how long it lives. Of the answer it takes `access_token`, `token_type`, and `expires_in`.
 ///
@@ -158,7 +199,7 @@ pub fn moments(
         return Err("the answer has no `access_token`".to_owned());
     }
     if let Some(kind) = kind.filter(|kind| !kind.eq_ignore_ascii_case("bearer")) {
-        let kind = kind.escape_debug();
+        let kind = shown(kind);
         return Err(format!(
             "the answer's `token_type` is `{kind}`: only bearer tokens are known"
         ));
@@ -169,7 +210,7 @@ pub fn moments(
     let seconds = lives.parse().ok();
     let seconds = seconds.filter(|seconds: &f64| seconds.is_finite() && *seconds > 0.0);
     let seconds = seconds.ok_or_else(|| {
-        let lives = lives.escape_debug();
+        let lives = shown(lives);
         format!("the answer's `expires_in` is `{lives}`: no number of seconds above zero")
     })?;
     let lives = Duration::from_secs_f64(seconds.min(LONGEST_S));

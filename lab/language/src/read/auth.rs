@@ -62,6 +62,17 @@ impl Compiler<'_> {
                     let message = format!("the grant `{grant}` needs the key `{key}`");
                     return self.refuse_here(&auth.span, &message, &format!("add `{key}: …`"));
                 }
+                if let Some(key) = oauth2.unused() {
+                    let grant = oauth2.grant.name();
+                    let message = format!("the grant `{grant}` has no use for `{key}`");
+                    let help = "leave it out, or name another `grant`: password, refresh_token";
+                    return self.refuse_here(&auth.span, &message, help);
+                }
+                if let Some(name) = oauth2.doubled() {
+                    let message = format!("`form` can't have the field `{name}`");
+                    let help = "`form` is for further fields: `grant`, `scope`, and credentials are keys of `oauth2`";
+                    return self.refuse_here(&auth.span, &message, help);
+                }
                 let mut names = self.variables.iter();
                 let slot = names.position(|name| name == TOKEN_VARIABLES[0])? as Slot;
                 let tokens = self.tokens(oauth2, slot)?;

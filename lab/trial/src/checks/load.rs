@@ -415,8 +415,8 @@ fn judge_missing(id: CheckId, evidence: String, load: &Load<'_>, healthy: bool) 
     let too_few = skips::too_few(load.facts);
     if load.skips() && (too_few.is_some() || !by_slowness || !load.skips_beside()) {
         let evidence = format!("{evidence}; {}", skipped(load));
-        let advice = "Captures found nothing: does the server answer as the workload expects? \
-                      `plimsoll try` shows what they find.";
+        let advice = "Captures found nothing, or tokens were refused: does the server answer as the workload \
+                      expects? `plimsoll try` shows what it answers.";
         return match too_few {
             Some(advice) => invalid(id, evidence)
                 .advise(&advice)
