@@ -401,8 +401,9 @@ struct Challenged {
     nonces: HashMap<String, HashSet<u32>>,
     challenges: usize,
     stale: usize,
-    /// How many challenges in a row have the same nonce, if not one.
-    alike: usize,
+    /// Whether a nonce that was answered less than three times is given again.
+    is_given_again: bool,
+    last: usize,
     wrong: Vec<String>,
 }
 
@@ -464,8 +465,11 @@ fn answer_digest(request: &Received, known: &mut Challenged) -> String {
         }
     }
     known.challenges += 1;
-    let number = known.challenges.div_ceil(known.alike.max(1));
-    let nonce = format!("{of_path}{number}");
+    let answered = known.nonces.get(&format!("{of_path}{}", known.last));
+    if !known.is_given_again || answered.is_none_or(|counts| counts.len() >= 3) {
+        known.last = known.challenges;
+    }
+    let nonce = format!("{of_path}{}", known.last);
     known.nonces.entry(nonce.clone()).or_default();
     format!(
         "401 Who are you\r\nWWW-Authenticate: Basic realm=\"a realm\"\r\nWWW-Authenticate: Digest realm=\"a realm\", \
@@ -521,7 +525,7 @@ fn challenges_of_digest_are_answered_and_are_no_errors() {
 #[test]
 fn requests_that_are_challenged_together_have_counts_of_their_own() {
     let start = || Challenged {
-        alike: 3,
+        is_given_again: true,
         ..Challenged::default()
     };
     let known = Arc::new(Mutex::new(start()));
