@@ -78,16 +78,21 @@ impl Sum {
 }
 
 impl<C: Client> Shared<C> {
-    /// The requests of a step that go out at the same time, due then.
+    /// The requests of a step that go out at the same time, due then after they have waited so long for a token.
     pub(crate) async fn parallel(
         &self,
         life: &mut Life<C>,
         (index, parallel): (usize, &ScriptParallel),
-        due: Due,
+        (due, waited): (Due, Nanos),
     ) -> Went {
         self.within_trial(due.meant).await;
-        let from = due.planned.unwrap_or(due.meant);
+        let due_at = due.meant.saturating_sub(waited);
+        let from = due.planned.unwrap_or(due_at);
         self.transactions.due(life.user.place, from);
+        // Each of them is noted at a place of its own.
+        self.clear_under_way(life.user.place);
+        let retry = self.script.session[index].retry;
+        let token = retry.and_then(|_| self.token_beside(&life.user.scope));
         let all = parallel.all(&life.user.scope);
         let mut sum = Sum::default();
         let mut ready = self.made(life, (index, parallel), &all, &mut sum);
@@ -109,8 +114,9 @@ impl<C: Client> Shared<C> {
                     request: all[one.number].0.request,
                     step: step_of(one.number),
                     due: turn,
-                    blocked: turn.meant.saturating_sub(due.meant),
+                    blocked: turn.meant.saturating_sub(due_at),
                     is_made: true,
+                    token: token.clone(),
                 };
                 under_way.push(self.send_beside(life, (index, asked), (one, place)));
             }

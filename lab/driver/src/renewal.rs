@@ -1,6 +1,7 @@
 //! Tokens that users show: obtained in the setup, and renewed in the session before a request that needs one. It knows
 //! no protocol: a token request is one of the workload's.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use lab_client::time::Nanos;
@@ -8,7 +9,7 @@ use lab_client::{ErrorClass, Exchange, FailedRequest, RequestId};
 use lab_workload::{TokenState, UserScope};
 
 use crate::client::Client;
-use crate::tokens::ScriptTokens;
+use crate::tokens::{ScriptTokens, SharedToken};
 use crate::user::{Due, Ended, Life, Sending, Shared, User};
 
 /// How a request goes on that needs a token.
@@ -19,16 +20,64 @@ pub(crate) enum Authorized {
     Without(bool),
 }
 
+/// For what a token is needed.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Need<'a> {
+    /// The step of a request that begins with it. A probe goes out beside its user's session, and a request that is sent
+    /// again is under way.
+    pub(crate) step: Option<usize>,
+    /// The token of the requests that a user sends at the same time.
+    pub(crate) beside: Option<&'a SharedToken>,
+}
+
+/// Whether the server refused what a token request showed: it may take the same later in any other case. Where a worker
+/// has had examples enough, failures don't tell their status; then each is a refusal but those that name a time.
+fn is_refusal(failure: &FailedRequest) -> bool {
+    let told = failure.detail.strip_prefix("status ");
+    let status = told.and_then(|text| text.get(..3)?.parse::<u16>().ok());
+    failure.class == ErrorClass::Status
+        && match status {
+            // Of these, the server took too long to read it, or had too many.
+            Some(408 | 429) => false,
+            Some(status) => (400..500).contains(&status),
+            None => failure.detail.is_empty() && failure.retry_after.is_none(),
+        }
+}
+
 impl<C: Client> Shared<C> {
+    /// The token that the user shares with others, or its requests do that it sends at the same time.
+    fn shared_token<'a>(
+        &'a self,
+        tokens: &ScriptTokens,
+        beside: Option<&'a SharedToken>,
+    ) -> Option<&'a SharedToken> {
+        match tokens.tokens.is_shared() {
+            true => Some(&self.token),
+            false => beside,
+        }
+    }
+
+    /// The token that requests share which a user sends at the same time.
+    pub(crate) fn token_beside(&self, scope: &UserScope) -> Option<Rc<SharedToken>> {
+        let tokens = self.script.tokens.as_ref()?;
+        let held = tokens.tokens.held(scope);
+        Some(Rc::new(SharedToken {
+            held: RefCell::new(Some(held)),
+            ..SharedToken::default()
+        }))
+    }
+
     /// What the user's token is good for now, of those that users share after it has taken over the newest.
-    fn token_state(&self, tokens: &ScriptTokens, scope: &mut UserScope) -> TokenState {
-        if tokens.tokens.is_shared()
-            && let Some(held) = &*self.token.held.borrow()
-            // Its own was refused: another one is of use if it is another one.
-            && tokens.tokens.held(scope) != *held
-            && !tokens.tokens.is_refused(scope, held)
+    fn token_state(
+        &self,
+        tokens: &ScriptTokens,
+        scope: &mut UserScope,
+        shared: Option<&SharedToken>,
+    ) -> TokenState {
+        if let Some(shared) = shared
+            && let Some(held) = &*shared.held.borrow()
         {
-            tokens.tokens.hold(scope, held);
+            tokens.tokens.share(scope, held);
         }
         tokens.tokens.state(scope, self.clock.nanos())
     }
@@ -41,50 +90,94 @@ impl<C: Client> Shared<C> {
         }
     }
 
-    /// The request that must go before this one of the setup, if one must.
-    pub(crate) fn token_before(&self, request: RequestId, user: &mut User<C>) -> Option<RequestId> {
-        let tokens = self.script.tokens.as_ref()?;
-        if !tokens.is_shown(request) {
-            return None;
+    /// Sends a request of the setup, or the one for a token that must go before it; true if it was that one.
+    pub(crate) async fn send_in_setup(
+        &self,
+        user: &mut User<C>,
+        request: RequestId,
+        is_authorized: bool,
+    ) -> (Exchange, bool) {
+        let Some(tokens) = self.script.tokens.as_deref() else {
+            return (self.send(user, request, false).await, false);
+        };
+        let shared = self.shared_token(tokens, None);
+        if !is_authorized && tokens.is_shown(request) {
+            let mut state = self.token_state(tokens, &mut user.scope, shared);
+            if state == TokenState::Missing
+                && let Some(shared) = shared.filter(|shared| shared.is_renewed.get())
+            {
+                shared.renewed.notified().await;
+                state = self.token_state(tokens, &mut user.scope, Some(shared));
+                if state == TokenState::Missing {
+                    return (Exchange::Skipped, false);
+                }
+            }
+            let is_renewed = shared.is_some_and(|shared| shared.is_renewed.get());
+            if state != TokenState::Valid && !is_renewed {
+                return (self.send_for_token(tokens, user, shared).await, true);
+            }
         }
-        let state = self.token_state(tokens, &mut user.scope);
-        (state != TokenState::Valid).then(|| Self::token_request(tokens, &user.scope))
+        let exchange = self.send_and_take(tokens, (user, request), shared);
+        (exchange.await, false)
     }
 
-    /// Takes the token of an answer; one that gives none fails.
-    pub(crate) fn take_token(
+    /// Sends the request that obtains the user's next token, while those wait who share it and have none.
+    async fn send_for_token(
         &self,
-        request: RequestId,
-        scope: &mut UserScope,
-        exchange: &mut Exchange,
-    ) {
-        let Some(tokens) = self.script.tokens.as_ref() else {
-            return;
-        };
-        if !tokens.asks(request) {
-            return;
+        tokens: &ScriptTokens,
+        user: &mut User<C>,
+        shared: Option<&SharedToken>,
+    ) -> Exchange {
+        shared.inspect(|shared| shared.is_renewed.set(true));
+        let request = Self::token_request(tokens, &user.scope);
+        let exchange = self
+            .send_and_take(tokens, (user, request), shared)
+            .await;
+        if let Some(shared) = shared {
+            shared.is_renewed.set(false);
+            shared.renewed.notify_waiters();
         }
-        if let Exchange::Done {
-            sent,
-            result: result @ Ok(()),
-            ..
-        } = exchange
+        exchange
+    }
+
+    /// Sends a request, and takes the token of its answer where it asks for one; an answer that gives none fails.
+    async fn send_and_take(
+        &self,
+        tokens: &ScriptTokens,
+        (user, request): (&mut User<C>, RequestId),
+        shared: Option<&SharedToken>,
+    ) -> Exchange {
+        if !tokens.asks(request) {
+            return self.send(user, request, false).await;
+        }
+        let before = tokens.tokens.held(&user.scope);
+        let mut exchange = self.send(user, request, false).await;
+        let scope = &mut user.scope;
+        let Exchange::Done { sent, result, .. } = &mut exchange else {
+            return exchange;
+        };
+        if result.is_ok()
             && let Err(why) = tokens.tokens.take(scope, *sent)
         {
-            let (class, detail) = (ErrorClass::Check, why.into());
-            *result = Err(FailedRequest {
-                class,
-                detail,
-                retry_after: None,
-            });
+            *result = Err(FailedRequest::new(ErrorClass::Check, why));
         }
-        let is_taken = exchange.failure().is_none();
-        if is_taken && tokens.tokens.is_shared() {
-            *self.token.held.borrow_mut() = Some(tokens.tokens.held(scope));
-        } else if !is_taken && request == tokens.refresh {
-            // Where a refresh token isn't taken any more, the user starts anew.
-            tokens.tokens.forget_refresh(scope);
+        match (result, shared) {
+            (Ok(()), Some(shared)) => {
+                *shared.held.borrow_mut() = Some(tokens.tokens.held(scope));
+            }
+            (Ok(()), None) => {}
+            (Err(failure), _) => {
+                // The old one is of use until it expires.
+                tokens.tokens.hold(scope, &before);
+                if request == tokens.refresh && is_refusal(failure) {
+                    // The user starts anew.
+                    let mut held = shared.map(|shared| shared.held.borrow_mut());
+                    let held = held.as_deref_mut().and_then(Option::as_mut);
+                    tokens.tokens.forget_refresh(scope, held);
+                }
+            }
         }
+        exchange
     }
 
     /// Forgets the user's own token, as somebody new has none.
@@ -105,58 +198,64 @@ impl<C: Client> Shared<C> {
         tokens.is_some_and(|tokens| requests.any(|request| tokens.is_shown(request)))
     }
 
-    /// Has the user hold a token that is valid, for a request that is due then; a probe is under way beside its session.
+    /// Has the user hold a token that is valid, for a request that is due then.
     pub(crate) async fn authorize(
         &self,
         life: &mut Life<C>,
         due: Due,
-        is_probe: bool,
+        need: Need<'_>,
     ) -> Authorized {
-        let Some(tokens) = self.script.tokens.as_ref() else {
+        let Some(tokens) = self.script.tokens.as_deref() else {
             return Authorized::Due(due, 0);
         };
-        let state = self.token_state(tokens, &mut life.user.scope);
-        let is_renewed = tokens.tokens.is_shared() && self.token.is_renewed.get();
-        match state {
-            TokenState::Valid => Authorized::Due(due, 0),
-            TokenState::Due if is_renewed => Authorized::Due(due, 0),
-            TokenState::Missing if is_renewed => self.await_token(tokens, life, due).await,
-            TokenState::Due | TokenState::Missing => {
-                self.renew(tokens, life, (due, is_probe)).await
+        let shared = self.shared_token(tokens, need.beside);
+        let state = self.token_state(tokens, &mut life.user.scope, shared);
+        let renewed = shared.filter(|shared| shared.is_renewed.get());
+        match (state, renewed) {
+            (TokenState::Valid, _) | (TokenState::Due, Some(_)) => Authorized::Due(due, 0),
+            (TokenState::Missing, Some(renewed)) => {
+                self.await_token((tokens, renewed), life, (due, need)).await
+            }
+            (TokenState::Due | TokenState::Missing, None) => {
+                self.renew((tokens, shared), life, (due, need)).await
             }
         }
     }
 
-    /// Waits until another user has renewed the token.
-    async fn await_token(&self, tokens: &ScriptTokens, life: &mut Life<C>, due: Due) -> Authorized {
-        let renewed = Rc::clone(&self.token.renewed);
-        renewed.notified().await;
-        let now = self.clock.nanos();
-        match self.token_state(tokens, &mut life.user.scope) {
-            TokenState::Missing => {
-                life.state.at = now;
-                life.state.moved = true;
-                Authorized::Without(false)
-            }
-            TokenState::Valid | TokenState::Due => {
-                let waited = now.saturating_sub(due.meant);
-                let due = Due { meant: now, ..due };
-                Authorized::Due(due, waited)
-            }
+    /// Waits until another one has renewed the token.
+    async fn await_token(
+        &self,
+        (tokens, shared): (&ScriptTokens, &SharedToken),
+        life: &mut Life<C>,
+        (due, need): (Due, Need<'_>),
+    ) -> Authorized {
+        self.within_trial(due.meant).await;
+        if let Some(step) = need.step {
+            self.begins_at(life, step, due.planned.unwrap_or(due.meant));
         }
+        shared.renewed.notified().await;
+        let now = self.clock.nanos();
+        let state = self.token_state(tokens, &mut life.user.scope, Some(shared));
+        if state == TokenState::Missing || now >= life.state.until {
+            life.state.at = now;
+            life.state.moved = true;
+            return Authorized::Without(false);
+        }
+        let waited = now.saturating_sub(due.meant);
+        Authorized::Due(Due { meant: now, ..due }, waited)
     }
 
     async fn renew(
         &self,
-        tokens: &ScriptTokens,
+        (tokens, shared): (&ScriptTokens, Option<&SharedToken>),
         life: &mut Life<C>,
-        (due, is_probe): (Due, bool),
+        (due, need): (Due, Need<'_>),
     ) -> Authorized {
-        self.token.is_renewed.set(true);
-        let ended = self.ask_for_token(tokens, life, (due, is_probe)).await;
-        self.token.is_renewed.set(false);
-        self.token.renewed.notify_waiters();
-        let state = self.token_state(tokens, &mut life.user.scope);
+        self.within_trial(due.meant).await;
+        let ended = self
+            .ask_for_token((tokens, shared), life, (due, need))
+            .await;
+        let state = self.token_state(tokens, &mut life.user.scope, shared);
         let was_sent = ended.at.is_some();
         if state == TokenState::Missing || life.state.leaves() {
             return Authorized::Without(was_sent);
@@ -169,22 +268,18 @@ impl<C: Client> Shared<C> {
     /// Sends a token request, which counts as its step.
     async fn ask_for_token(
         &self,
-        tokens: &ScriptTokens,
+        (tokens, shared): (&ScriptTokens, Option<&SharedToken>),
         life: &mut Life<C>,
-        (due, is_probe): (Due, bool),
+        (due, need): (Due, Need<'_>),
     ) -> Ended {
         let mut sending = Sending::new(tokens.step, due, 0);
-        self.within_trial(due.meant).await;
-        if !is_probe {
-            self.set_under_way(life.user.place, tokens.step, sending.meant());
-            self.transactions.due(life.user.place, sending.meant());
+        if need.step.is_some() {
+            self.begins_at(life, tokens.step, sending.meant());
         }
-        let request = Self::token_request(tokens, &life.user.scope);
-        let mut exchange = self.send(&mut life.user, request, false).await;
-        self.take_token(request, &mut life.user.scope, &mut exchange);
+        let exchange = self.send_for_token(tokens, &mut life.user, shared).await;
         let ended = self.record((exchange, Vec::new()), &mut sending, due);
         life.state.take(&ended, due, self.failure_pause);
-        if !is_probe {
+        if need.step.is_some() {
             self.requested(life, &sending, &ended);
         }
         ended

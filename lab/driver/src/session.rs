@@ -3,12 +3,14 @@
 
 use std::future::Future;
 use std::ops::Range;
+use std::rc::Rc;
 
 use lab_workload::timing::SessionChoice;
 use lab_workload::{Control, Round, Template, Visitor};
 
 use crate::client::Client;
-use crate::renewal::Authorized;
+use crate::renewal::{Authorized, Need};
+use crate::tokens::SharedToken;
 use crate::user::{Due, Ended, Life, Next, Sending, Shared, User, Waiting};
 use lab_client::time::Nanos;
 use lab_client::{ErrorClass, Exchange, FailedRequest, RequestId};
@@ -31,6 +33,8 @@ pub(crate) struct Asked {
     pub(crate) blocked: Nanos,
     /// Whether it was made before, so that its first message is not.
     pub(crate) is_made: bool,
+    /// The token of those that go out at the same time, for its retries.
+    pub(crate) token: Option<Rc<SharedToken>>,
 }
 
 /// Where in its session, and by whose doing.
@@ -219,14 +223,12 @@ impl<C: Client> Shared<C> {
             return self.in_turn(life, index, due).await.0;
         };
         self.begin_transactions(life, index, Round::Step);
-        let (mut went, mut due) = self.in_turn(life, index, due).await;
-        if let Some(after) = due
+        let (mut went, due) = self.in_turn(life, index, due).await;
+        let mut due = due.map(|due| (due, 0));
+        if let Some((after, _)) = due
             && self.shows_token(parallel.requests())
         {
-            due = self
-                .authorized(life, index, after, &mut went)
-                .await
-                .map(|(due, _)| due);
+            due = self.authorized(life, index, after, &mut went).await;
         }
         if let Some(due) = due {
             self.rotate(life);
@@ -268,6 +270,7 @@ impl<C: Client> Shared<C> {
                 due,
                 blocked,
                 is_made: false,
+                token: None,
             };
             self.rotate(life);
             let ended = self.request(life, index, asked).await;
@@ -304,13 +307,18 @@ impl<C: Client> Shared<C> {
         due: Due,
         went: &mut Went,
     ) -> Option<(Due, Nanos)> {
-        match self.authorize(life, due, false).await {
+        let need = Need {
+            step: Some(index),
+            beside: None,
+        };
+        match self.authorize(life, due, need).await {
             Authorized::Due(due, waited) => Some((due, waited)),
             Authorized::Without(was_sent) => {
                 went.sent |= was_sent;
                 life.state.well = false;
-                self.transactions.ended(life.user.place, None, None);
+                self.clear_under_way(life.user.place);
                 if !life.state.leaves() {
+                    self.transactions.ended(life.user.place, None, None);
                     self.skip(index);
                 }
                 None
@@ -338,14 +346,14 @@ impl<C: Client> Shared<C> {
             mut due,
             blocked,
             mut is_made,
+            token,
         } = asked;
         let retry = self.script.session[index].retry;
         let mut left = retry.map_or(0, |retry| retry.at_most);
         let mut sending = Sending::new(step, due, blocked);
         loop {
             self.within_trial(due.meant).await;
-            self.set_under_way(life.user.place, step, sending.meant());
-            self.transactions.due(life.user.place, sending.meant());
+            self.begins_at(life, step, sending.meant());
             sending.retry_until = (left > 0).then_some(life.state.until);
             let is_made = std::mem::take(&mut is_made);
             let mut exchange = self.send(&mut life.user, request, is_made).await;
@@ -367,7 +375,11 @@ impl<C: Client> Shared<C> {
                         .await;
                     let mut is_sent_again = !life.state.leaves();
                     if is_sent_again && self.shows_token(request..request + 1) {
-                        match Box::pin(self.authorize(life, due, false)).await {
+                        let need = Need {
+                            step: None,
+                            beside: token.as_deref(),
+                        };
+                        match Box::pin(self.authorize(life, due, need)).await {
                             Authorized::Due(after, _) => due = after,
                             Authorized::Without(_) => is_sent_again = false,
                         }
@@ -382,6 +394,12 @@ impl<C: Client> Shared<C> {
                 _ => return self.requested(life, &sending, &ended),
             }
         }
+    }
+
+    /// A request of this step is under way, and has been since it was meant to be sent.
+    pub(crate) fn begins_at(&self, life: &Life<C>, step: usize, meant: Nanos) {
+        self.set_under_way(life.user.place, step, meant);
+        self.transactions.due(life.user.place, meant);
     }
 
     /// A request is over with its redirects and retries.

@@ -1,7 +1,6 @@
 //! What a script knows of tokens, and the token that users share. It knows no user.
 
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
 
 use lab_client::RequestId;
 use lab_workload::{Credentials, HeldToken, Request, Tokens, Workload};
@@ -20,13 +19,13 @@ pub(crate) struct ScriptTokens {
     shown: Box<[bool]>,
 }
 
-/// The token that the users of a worker share, where they do.
+/// The token that the users of a worker share, where they do; or the requests that one sends at the same time.
 #[derive(Default)]
 pub(crate) struct SharedToken {
     pub(crate) held: RefCell<Option<HeldToken>>,
     /// Whether one of them renews it.
     pub(crate) is_renewed: Cell<bool>,
-    pub(crate) renewed: Rc<Notify>,
+    pub(crate) renewed: Notify,
 }
 
 impl ScriptTokens {

@@ -563,26 +563,15 @@ impl<C: Client> SetupRun<C> {
 
     async fn step(&self, user: &mut User<C>) {
         let shared = &self.shared;
-        let deadline = shared.timers.timer();
         let requests = shared.script.setup[self.step].requests.clone();
         let mut left = requests.clone();
         let mut next = left.next();
         let mut authorized = None;
         while let Some(request) = next {
-            let token = match authorized == next {
-                true => None,
-                false => shared.token_before(request, user),
-            };
+            let sent = shared.send_in_setup(user, request, authorized == next);
+            let (exchange, is_for_token) = sent.await;
             authorized = next;
-            let sent = token.unwrap_or(request);
-            user.scope.begin_request();
-            let exchange =
-                shared
-                    .client
-                    .exchange(&mut user.session, sent, &mut user.scope, &deadline);
-            let mut exchange = exchange.await;
-            shared.take_token(sent, &mut user.scope, &mut exchange);
-            if !exchange.redirected() && token.is_none() {
+            if !exchange.redirected() && !is_for_token {
                 next = left.next();
             }
             let class = exchange.failure();
@@ -593,7 +582,7 @@ impl<C: Client> SetupRun<C> {
                 (request..requests.end).for_each(|r| shared.client.forget(r, &mut user.scope));
                 if pause {
                     let until = shared.clock.nanos() + shared.failure_pause;
-                    deadline.sleep_until(until).await;
+                    shared.timers.timer().sleep_until(until).await;
                 }
                 return;
             }

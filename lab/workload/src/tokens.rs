@@ -115,9 +115,15 @@ impl<R> Tokens<R> {
         scope.text(self.slot(4)).is_some()
     }
 
-    /// Forgets the refresh token, which the server didn't take.
-    pub fn forget_refresh(&self, scope: &mut UserScope) {
+    /// Forgets the refresh token, which the server didn't take, also as the one that users share.
+    pub fn forget_refresh(&self, scope: &mut UserScope, shared: Option<&mut HeldToken>) {
+        let refused = scope.text(self.slot(4));
         scope.clear(self.slot(4));
+        if let Some(held) = shared
+            && held.0[1] == refused
+        {
+            held.0[1] = None;
+        }
     }
 
     /// Forgets all that the user has of tokens.
@@ -153,14 +159,32 @@ impl<R> Tokens<R> {
         scope.text(self.slot(0)).is_none() && moments.is_some() && moments == held.0[2]
     }
 
+    /// Has the user take over the token that users share, unless the server refused it: then only its refresh token.
+    pub fn share(&self, scope: &mut UserScope, held: &HeldToken) {
+        let is_refused = self.is_refused(scope, held);
+        if self.held(scope) != *held {
+            self.hold(scope, held);
+        }
+        if is_refused {
+            scope.clear(self.slot(0));
+        }
+    }
+
     /// Has the user take over what became of its token in one of several requests at the same time: that it was refused,
-    /// or renewed.
+    /// that its refresh token was, or that it was renewed.
     pub fn join(&self, scope: &mut UserScope, branch: &UserScope) {
         let (own, its) = (self.held(scope), self.held(branch));
+        if its.asked() > own.asked() {
+            if its.0[0].is_some() {
+                self.hold(scope, &its);
+            }
+            return;
+        }
         if self.is_refused(branch, &own) {
             scope.clear(self.slot(0));
-        } else if its.0[0].is_some() && its.asked() > own.asked() {
-            self.hold(scope, &its);
+        }
+        if its.0[1].is_none() && its.0[2] == own.0[2] {
+            scope.clear(self.slot(4));
         }
     }
 

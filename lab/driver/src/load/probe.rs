@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::client::Client;
-use crate::renewal::Authorized;
+use crate::renewal::{Authorized, Need};
 use crate::user::{Due, Life, Member, Next, Sending, User};
 use lab_client::RequestId;
 use lab_client::time::nanos;
@@ -30,7 +30,7 @@ pub(crate) async fn run_probe<C: Client>(
         };
         let mut blocked = 0;
         if shared.shows_token(request..request + 1) {
-            match shared.authorize(&mut life, due, true).await {
+            match shared.authorize(&mut life, due, Need::default()).await {
                 Authorized::Due(after, waited) => (due, blocked) = (after, waited),
                 Authorized::Without(_) => {
                     shared.skip(step);
