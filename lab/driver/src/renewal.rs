@@ -130,9 +130,7 @@ impl<C: Client> Shared<C> {
     ) -> Exchange {
         shared.inspect(|shared| shared.is_renewed.set(true));
         let request = Self::token_request(tokens, &user.scope);
-        let exchange = self
-            .send_and_take(tokens, (user, request), shared)
-            .await;
+        let exchange = self.send_and_take(tokens, (user, request), shared).await;
         if let Some(shared) = shared {
             shared.is_renewed.set(false);
             shared.renewed.notify_waiters();

@@ -13,6 +13,7 @@ mod lateness;
 mod memory;
 mod mix;
 mod parallel;
+mod renewal;
 mod sequence;
 mod shared;
 mod stages;
@@ -76,6 +77,8 @@ pub(crate) enum Answer {
     Gives(Vec<(Slot, String)>, Duration),
     /// It fails so much later.
     Fails(ErrorClass, Duration),
+    /// It is answered with this status so much later, which is none that is expected.
+    Status(u16, Duration),
     /// Its list is empty: it isn't sent.
     Skipped,
     /// Nothing comes.
@@ -150,7 +153,11 @@ impl lab_client::Client for Simulated {
                 }
                 (nanos(takes), Ok(()))
             }
-            Answer::Fails(class, takes) => (nanos(takes), Err(class)),
+            Answer::Fails(class, takes) => (nanos(takes), Err((class, String::new()))),
+            Answer::Status(status, takes) => {
+                let told = format!("status {status}");
+                (nanos(takes), Err((ErrorClass::Status, told)))
+            }
             Answer::Skipped => return Exchange::Skipped,
             Answer::Never => (NEVER, Ok(())),
         };
@@ -162,7 +169,7 @@ impl lab_client::Client for Simulated {
             ended: self.clock.nanos(),
             sizes: Sizes::default(),
             phases: Phases::default(),
-            result: result.map_err(|class| FailedRequest::new(class, "")),
+            result: result.map_err(|(class, told)| FailedRequest::new(class, told)),
             events: None,
             redirected: false,
             trace: None,

@@ -16,14 +16,14 @@ use super::drive::workload;
 use super::{Answer, Received, Told, drive, histogram, ms, simulate};
 use crate::drive::Drive;
 
-const SECOND: Duration = Duration::from_secs(1);
+pub(super) const SECOND: Duration = Duration::from_secs(1);
 
-fn template(text: &str) -> Template {
+pub(super) fn template(text: &str) -> Template {
     let variables = TOKEN_VARIABLES.map(str::to_owned);
     Template::parse_with(text, Symbols::new(&variables), Escape::None).unwrap()
 }
 
-fn tokens(per: Per, renew: Duration) -> Tokens<Request> {
+pub(super) fn tokens(per: Per, renew: Duration) -> Tokens<Request> {
     let text = || Some(Template::literal("x"));
     let auth = Oauth2 {
         token: Template::literal("POST /t"),
@@ -45,7 +45,7 @@ fn tokens(per: Per, renew: Duration) -> Tokens<Request> {
 
 /// Users who send a request with a token each second for a minute, from a setup in which they get their first one. Its
 /// target is the token.
-fn shop(per: Per) -> Drive {
+pub(super) fn shop(per: Per) -> Drive {
     let request = Request {
         credentials: Some(Box::new(Credentials::Bearer(0))),
         ..Request::get(template("{{ auth_token }}"))
@@ -71,7 +71,7 @@ fn plan(drive: &Drive) -> Prediction {
 }
 
 /// The place of the request of the session; the setup's is before it, and those for tokens behind.
-const READ: RequestId = 1;
+pub(super) const READ: RequestId = 1;
 
 /// Gives tokens that live so long, and whose text is when they expire (ms); other answers take no time.
 fn lives(expires_in: Option<Duration>, takes: Duration) -> impl FnMut(Received) -> Answer {
@@ -93,7 +93,7 @@ fn renewals(told: &Told) -> Vec<Duration> {
 }
 
 /// Fails unless each request showed a token that had not expired.
-fn are_valid(told: &Told) {
+pub(super) fn are_valid(told: &Told) {
     for (asked, token) in told.sent.iter().zip(&told.rendered) {
         if asked.request == READ {
             let until = ms(token.parse().unwrap());
