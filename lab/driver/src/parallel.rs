@@ -135,16 +135,10 @@ impl<C: Client> Shared<C> {
                 },
             };
             let Some(over) = next else { break };
-            sum.add(&over.went, over.life.state.at);
-            if let Some(class) = over.went.class {
-                self.transactions.failed(life.user.place, class);
-            }
             places.push(over.place);
             turn.meant = over.life.state.at.max(due.meant);
-            let User { scope, session, .. } = *over.life.user;
-            self.beside.keep(life.user.place, session);
-            self.join_token(&mut life.user.scope, &scope);
-            captured[over.number] = over.went.well.then_some(scope);
+            let number = over.number;
+            captured[number] = self.take_over(life, &mut sum, over);
         }
         drop(under_way);
         self.beside.wait(life.user.place, VecDeque::new());
@@ -153,6 +147,18 @@ impl<C: Client> Shared<C> {
         let unsent = unsent.map(|one| step_of(one.number)).collect();
         self.sum_up(life, &sum, due, (index, unsent));
         sum.went
+    }
+
+    /// Takes in how one of them went; returns what it captured if it went well.
+    fn take_over(&self, life: &mut Life<C>, sum: &mut Sum, over: Over<C>) -> Option<UserScope> {
+        sum.add(&over.went, over.life.state.at);
+        if let Some(class) = over.went.class {
+            self.transactions.failed(life.user.place, class);
+        }
+        let User { scope, session, .. } = *over.life.user;
+        self.beside.keep(life.user.place, session);
+        self.join_token(&mut life.user.scope, &scope);
+        over.went.well.then_some(scope)
     }
 
     /// How many of them may be under way at once.
