@@ -1,7 +1,6 @@
 //! Tokens that users show: obtained in the setup, and renewed in the session before a request that needs one. It knows
 //! no protocol: a token request is one of the workload's.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 
 use lab_client::time::Nanos;
@@ -60,11 +59,9 @@ impl<C: Client> Shared<C> {
     /// The token that requests share which a user sends at the same time.
     pub(crate) fn token_beside(&self, scope: &UserScope) -> Option<Rc<SharedToken>> {
         let tokens = self.script.tokens.as_ref()?;
-        let held = tokens.tokens.held(scope);
-        Some(Rc::new(SharedToken {
-            held: RefCell::new(Some(held)),
-            ..SharedToken::default()
-        }))
+        let shared = SharedToken::default();
+        *shared.held.borrow_mut() = Some(tokens.tokens.held(scope));
+        Some(Rc::new(shared))
     }
 
     /// What the user's token is good for now, of those that users share after it has taken over the newest.
@@ -159,21 +156,17 @@ impl<C: Client> Shared<C> {
         {
             *result = Err(FailedRequest::new(ErrorClass::Check, why));
         }
-        match (result, shared) {
-            (Ok(()), Some(shared)) => {
-                *shared.held.borrow_mut() = Some(tokens.tokens.held(scope));
+        if let Err(failure) = result {
+            // The old one is of use until it expires.
+            tokens.tokens.hold(scope, &before);
+            if request == tokens.refresh && is_refusal(failure) {
+                // The user starts anew.
+                let mut held = shared.map(|shared| shared.held.borrow_mut());
+                let held = held.as_deref_mut().and_then(Option::as_mut);
+                tokens.tokens.forget_refresh(scope, held);
             }
-            (Ok(()), None) => {}
-            (Err(failure), _) => {
-                // The old one is of use until it expires.
-                tokens.tokens.hold(scope, &before);
-                if request == tokens.refresh && is_refusal(failure) {
-                    // The user starts anew.
-                    let mut held = shared.map(|shared| shared.held.borrow_mut());
-                    let held = held.as_deref_mut().and_then(Option::as_mut);
-                    tokens.tokens.forget_refresh(scope, held);
-                }
-            }
+        } else if let Some(shared) = shared {
+            *shared.held.borrow_mut() = Some(tokens.tokens.held(scope));
         }
         exchange
     }

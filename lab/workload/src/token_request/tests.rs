@@ -127,8 +127,15 @@ fn the_newest_refresh_token_counts_until_the_server_refuses_it() {
     answered(&mut scope, &[], &[], &[]);
     with.take(&mut scope, 0).unwrap();
     assert_eq!(scope.get("auth_refresh_token").as_deref(), Some("r1"));
-    with.forget_refresh(&mut scope);
+    // Those who share it forget it, too; not another one.
+    let (mut same, mut other, mut user) = (with.held(&scope), HeldToken::default(), user());
+    with.forget_refresh(&mut scope, Some(&mut other));
     assert!(!with.has_refresh(&scope));
+    with.hold(&mut scope, &same);
+    with.forget_refresh(&mut scope, Some(&mut same));
+    with.share(&mut user, &same);
+    assert!(!with.has_refresh(&scope) && !with.has_refresh(&user));
+    assert_eq!(with.state(&user, 0), TokenState::Valid);
 }
 
 #[test]
