@@ -74,7 +74,7 @@ fn at_once(per: Per, requests: usize) -> Drive {
     let mut drive = with_transaction(refreshing(per));
     let step = &mut workload(&mut drive).session.steps[0];
     *step = Step {
-        wait: step.wait.clone(),
+        wait: step.wait,
         parallel: Some(Box::new(Parallel {
             first: 0,
             at_once: None,
