@@ -1,6 +1,6 @@
 //! Where a variable lies, and what a template does with it.
 
-/// A variable's place in [`crate::Workload::variables`].
+/// A variable's place in the variables of a workload.
 pub type Slot = u16;
 
 /// A variable that a template can't be rendered without, and whether an entry of it is taken.

@@ -20,7 +20,7 @@ pub enum Wait {
     Exponential(Duration),
     /// Lognormal with this median and sigma (of the log), cut at 100 medians.
     Lognormal(Duration, f64),
-    /// As many seconds as a variable says, divided by this speed: see [`crate::UserScope::seconds`]. No plan knows it.
+    /// As many seconds as a variable says, divided by this speed: see [`crate::scope::UserScope::seconds`]. No plan knows it.
     Seconds(Slot, f64),
 }
 
