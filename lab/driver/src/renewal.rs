@@ -29,18 +29,13 @@ pub(crate) struct Need<'a> {
     pub(crate) beside: Option<&'a SharedToken>,
 }
 
-/// Whether the server refused what a token request showed: it may take the same later in any other case. Where a worker
-/// has had examples enough, failures don't tell their status; then each is a refusal but those that name a time.
+/// Whether the server refused what a token request showed: it may take the same later in any other case.
 fn is_refusal(failure: &FailedRequest) -> bool {
-    let told = failure.detail.strip_prefix("status ");
-    let status = told.and_then(|text| text.get(..3)?.parse::<u16>().ok());
-    failure.class == ErrorClass::Status
-        && match status {
-            // Of these, the server took too long to read it, or had too many.
-            Some(408 | 429) => false,
-            Some(status) => (400..500).contains(&status),
-            None => failure.detail.is_empty() && failure.retry_after.is_none(),
-        }
+    match failure.status {
+        // Of these, the server took too long to read it, or had too many.
+        Some(408 | 429) | None => false,
+        Some(status) => (400..500).contains(&status),
+    }
 }
 
 impl<C: Client> Shared<C> {

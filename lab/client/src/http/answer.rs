@@ -307,7 +307,10 @@ impl<T: Time> HttpClient<T> {
                 return Ok(());
             }
             let text = || call.unexpected(status, body, token);
-            return Err(self.failure(ErrorClass::Status, text));
+            return Err(FailedRequest {
+                status: Some(status),
+                ..self.failure(ErrorClass::Status, text)
+            });
         };
         if call.left == 0 {
             return Err(

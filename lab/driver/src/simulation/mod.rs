@@ -145,6 +145,7 @@ impl lab_client::Client for Simulated {
             request,
         };
         let answer = (self.server.borrow_mut())(asked);
+        let mut status = None;
         let (takes, result) = match answer {
             Answer::After(takes) => (nanos(takes), Ok(())),
             Answer::Gives(values, takes) => {
@@ -153,10 +154,10 @@ impl lab_client::Client for Simulated {
                 }
                 (nanos(takes), Ok(()))
             }
-            Answer::Fails(class, takes) => (nanos(takes), Err((class, String::new()))),
-            Answer::Status(status, takes) => {
-                let told = format!("status {status}");
-                (nanos(takes), Err((ErrorClass::Status, told)))
+            Answer::Fails(class, takes) => (nanos(takes), Err(class)),
+            Answer::Status(told, takes) => {
+                status = Some(told);
+                (nanos(takes), Err(ErrorClass::Status))
             }
             Answer::Skipped => return Exchange::Skipped,
             Answer::Never => (NEVER, Ok(())),
@@ -169,7 +170,10 @@ impl lab_client::Client for Simulated {
             ended: self.clock.nanos(),
             sizes: Sizes::default(),
             phases: Phases::default(),
-            result: result.map_err(|(class, told)| FailedRequest::new(class, told)),
+            result: result.map_err(|class| FailedRequest {
+                status,
+                ..FailedRequest::new(class, "")
+            }),
             events: None,
             redirected: false,
             trace: None,
