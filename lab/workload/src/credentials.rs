@@ -1,4 +1,4 @@
-//! What a request shows of who sends it, in the header `Authorization`, and what a refusal changes of that.
+//! The credentials of a request, in the header `Authorization`, and the effect of a refusal on them.
 
 use lab_filters::auth::{Answer, Digest};
 use lab_filters::sha256;
@@ -9,7 +9,7 @@ use crate::scope::UserScope;
 use crate::slot::Slot;
 use crate::template::Template;
 
-/// What a request shows of who sends it.
+/// The credentials of a request.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Credentials<T = Template> {

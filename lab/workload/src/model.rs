@@ -188,7 +188,7 @@ pub struct Request<T = Template> {
     /// How it is signed.
     #[serde(default = "nothing", skip_serializing_if = "Option::is_none")]
     pub sign: Option<Box<Sign<T>>>,
-    /// What it shows of who sends it, to the system alone.
+    /// The credentials that it sends; other servers get none.
     #[serde(default = "nothing", skip_serializing_if = "Option::is_none")]
     pub credentials: Option<Box<Credentials<T>>>,
     /// Whether its answer holds secrets, and is shown nowhere.

@@ -54,9 +54,9 @@ pub(super) struct Call<'a, T> {
     pub(super) retry_after: Option<u32>,
     /// The status and place of a redirect that is to be followed.
     pub(super) redirect: Option<(u16, Box<str>)>,
-    /// The challenges of its answer, where it shows who sends it.
+    /// The challenges of the answer to a request with credentials.
     pub(super) challenges: String,
-    /// Whether it was refused for who sends it.
+    /// Whether the server refused its credentials.
     pub(super) is_refused: bool,
     /// The challenge for which it is to be sent again.
     pub(super) challenge: Option<Box<HeldChallenge>>,
@@ -131,7 +131,7 @@ impl<'a, T> Call<'a, T> {
         }
     }
 
-    /// Takes in that it was refused for who sends it. True if it is to be sent again, with an answer to a challenge.
+    /// Records that the server refused the credentials. Returns true if the request is sent again with an answer to a challenge.
     pub(super) fn refuse(&mut self) -> bool {
         let Some(credentials) = self.prepared.credentials.as_ref() else {
             return false;
@@ -151,7 +151,7 @@ impl<'a, T> Call<'a, T> {
     }
 }
 
-/// A text without a token, in whatever form.
+/// Masks a token in a text, in every form in which requests write it.
 fn without(token: Option<String>, text: String) -> String {
     match token.filter(|token| !token.is_empty()) {
         Some(token) => mask_forms(&text, written(&token), MASK),

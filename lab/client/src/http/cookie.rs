@@ -95,8 +95,8 @@ impl Jar {
         }
     }
 
-    /// Takes in whether a request was refused for who sends it, and the challenge that its user answers from then on.
-    /// True if there is one.
+    /// Records whether the server refused the credentials of a request, and the challenge that the user answers next.
+    /// Returns true if there is one.
     pub(crate) fn refused(
         &self,
         (is_refused, mut challenge): (bool, Option<Box<HeldChallenge>>),

@@ -63,7 +63,7 @@ impl Message {
         }
     }
 
-    /// Shows who sends it, behind its other headers.
+    /// Adds the `Authorization` header behind the other headers.
     pub(super) fn authorize(
         &mut self,
         credentials: &Credentials,

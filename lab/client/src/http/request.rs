@@ -96,7 +96,7 @@ pub(crate) struct Prepared {
     pub(crate) traces: bool,
     /// What signs it.
     pub(super) signer: Option<Box<Signer>>,
-    /// What it shows of who sends it.
+    /// Its credentials.
     pub(super) credentials: Option<Box<Credentials>>,
     /// Its answer is shown nowhere.
     pub(super) hides_answer: bool,

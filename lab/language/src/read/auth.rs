@@ -125,7 +125,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// What a request shows of who sends it; nothing besides credentials of its own.
+    /// The credentials that `auth` gives a request; none if the request has its own.
     pub(super) fn credentials_of(
         &mut self,
         file: &RequestFile,
