@@ -51,9 +51,10 @@ impl<C: Client> Shared<C> {
         }
     }
 
-    /// The token that requests share which a user sends at the same time.
+    /// The token that requests of one user at the same time share, unless all users of the worker share one.
     pub(crate) fn token_beside(&self, scope: &UserScope) -> Option<Rc<SharedToken>> {
-        let tokens = self.script.tokens.as_ref()?;
+        let tokens = self.script.tokens.as_ref();
+        let tokens = tokens.filter(|one| !one.tokens.is_shared())?;
         let shared = SharedToken::default();
         *shared.held.borrow_mut() = Some(tokens.tokens.held(scope));
         Some(Rc::new(shared))
@@ -178,10 +179,19 @@ impl<C: Client> Shared<C> {
         tokens.for_each(|tokens| tokens.tokens.join(scope, branch));
     }
 
-    /// Whether any of these requests shows a token.
-    pub(crate) fn shows_token(&self, mut requests: std::ops::Range<RequestId>) -> bool {
-        let tokens = self.script.tokens.as_ref();
-        tokens.is_some_and(|tokens| requests.any(|request| tokens.is_shown(request)))
+    /// Returns true if one of these requests sends a token and the user's own is not valid.
+    pub(crate) fn lacks_token(
+        &self,
+        scope: &mut UserScope,
+        mut requests: std::ops::Range<RequestId>,
+        beside: Option<&SharedToken>,
+    ) -> bool {
+        let Some(tokens) = self.script.tokens.as_deref() else {
+            return false;
+        };
+        requests.any(|request| tokens.is_shown(request))
+            && self.token_state(tokens, scope, self.shared_token(tokens, beside))
+                != TokenState::Valid
     }
 
     /// Has the user hold a token that is valid, for a request that is due then.

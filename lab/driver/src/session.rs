@@ -226,9 +226,9 @@ impl<C: Client> Shared<C> {
         let (mut went, due) = self.in_turn(life, index, due).await;
         let mut due = due.map(|due| (due, 0));
         if let Some((after, _)) = due
-            && self.shows_token(parallel.requests())
+            && self.lacks_token(&mut life.user.scope, parallel.requests(), None)
         {
-            due = self.authorized(life, index, after, &mut went).await;
+            due = Box::pin(self.authorized(life, index, after, &mut went)).await;
         }
         if let Some(due) = due {
             self.rotate(life);
@@ -256,7 +256,7 @@ impl<C: Client> Shared<C> {
         }
         for request in step.requests.start..last {
             let mut blocked = 0;
-            if self.shows_token(request..request + 1) {
+            if self.lacks_token(&mut life.user.scope, request..request + 1, None) {
                 let authorized = Box::pin(self.authorized(life, index, due, &mut went)).await;
                 let Some(authorized) = authorized else {
                     self.forget_rest(step, request, &mut life.user.scope);
@@ -374,7 +374,8 @@ impl<C: Client> Shared<C> {
                         .wait_to_retry(life, (step, retry, retries), &sending)
                         .await;
                     let mut is_sent_again = !life.state.leaves();
-                    if is_sent_again && self.shows_token(request..request + 1) {
+                    let (scope, one) = (&mut life.user.scope, request..request + 1);
+                    if is_sent_again && self.lacks_token(scope, one, token.as_deref()) {
                         let need = Need {
                             step: None,
                             beside: token.as_deref(),

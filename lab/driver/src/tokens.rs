@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 
 use lab_client::RequestId;
-use lab_workload::{Credentials, HeldToken, Request, Tokens, Workload};
+use lab_workload::{HeldToken, Request, Tokens, Workload};
 use tokio::sync::Notify;
 
 /// How a workload's users obtain tokens.
@@ -32,11 +32,7 @@ impl ScriptTokens {
     /// Those of a workload that has them.
     pub(crate) fn of(workload: &Workload) -> Option<Box<Self>> {
         let tokens = workload.tokens.as_deref()?.clone();
-        let shows = |request: &Request| {
-            let credentials = request.credentials.as_deref();
-            matches!(credentials, Some(Credentials::Bearer(_)))
-        };
-        let shown: Box<[bool]> = workload.requests().map(shows).collect();
+        let shown: Box<[bool]> = workload.requests().map(Request::shows_token).collect();
         let count = shown.len() as RequestId;
         Some(Box::new(Self {
             tokens,

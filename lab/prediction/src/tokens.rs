@@ -1,6 +1,6 @@
 //! Requests for tokens, whose number depends on how long the server lets them live.
 
-use lab_workload::{Credentials, Session, Step};
+use lab_workload::{Request, Session, Step};
 
 use crate::prediction::{Prediction, Span};
 
@@ -35,12 +35,7 @@ pub(crate) fn with_tokens(mut prediction: Prediction, session: &Session) -> Pred
 
 /// The most attempts of a request of the step; 0 where none shows a token.
 fn attempts_with_token(step: &Step) -> f64 {
-    let mut requests = step.requests.iter();
-    let shows = requests.any(|request| {
-        let credentials = request.credentials.as_deref();
-        matches!(credentials, Some(Credentials::Bearer(_)))
-    });
-    match shows {
+    match step.requests.iter().any(Request::shows_token) {
         true => 1.0 + step.retry.map_or(0.0, |retry| f64::from(retry.at_most)),
         false => 0.0,
     }

@@ -1,6 +1,6 @@
 //! The time of day, which requests may send.
 
 /// µs since 1970.
-pub fn now_us() -> i64 {
+pub(crate) fn now_us() -> i64 {
     jiff::Timestamp::now().as_microsecond()
 }

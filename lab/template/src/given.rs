@@ -61,7 +61,7 @@ impl Given {
     }
 
     /// The next number of a counter.
-    pub fn next_number(&self, counter: &str) -> Option<u64> {
+    pub(crate) fn next_number(&self, counter: &str) -> Option<u64> {
         self.numbers.as_ref()?.next(counter)
     }
 
@@ -79,7 +79,7 @@ impl Given {
     }
 
     /// The key of this name.
-    pub fn key(&self, name: &str) -> Option<&Key> {
+    pub(crate) fn key(&self, name: &str) -> Option<&Key> {
         self.keys.iter().find(|key| key.name == name)
     }
 
@@ -103,18 +103,18 @@ impl Given {
     }
 
     /// The values of secrets that are known.
-    pub fn secret_values(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn secret_values(&self) -> impl Iterator<Item = &str> {
         let secret = self.values.iter().filter(|(asked, _)| asked.secret);
         secret.filter_map(|(_, value)| value.as_deref())
     }
 
     /// The lines of keys that are known.
-    pub fn secret_lines(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn secret_lines(&self) -> impl Iterator<Item = &str> {
         self.keys.iter().flat_map(Key::secret_lines)
     }
 
     /// The value of what is asked for, if it is known.
-    pub fn value(&self, name: &str, secret: bool) -> Option<&str> {
+    pub(crate) fn value(&self, name: &str, secret: bool) -> Option<&str> {
         let found = |(asked, _): &&(Asked, _)| asked.name == name && asked.secret == secret;
         self.values.iter().find(found)?.1.as_deref()
     }

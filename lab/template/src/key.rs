@@ -107,7 +107,7 @@ impl Key {
     }
 
     /// The key itself.
-    pub fn bytes(&self) -> Result<Cow<'_, [u8]>, String> {
+    pub(crate) fn bytes(&self) -> Result<Cow<'_, [u8]>, String> {
         let unset = || match &self.source {
             KeySource::File(name) => format!("`{name}` was not read"),
             KeySource::Secret(name) => format!("the environment variable `{name}` is not set"),
@@ -122,7 +122,7 @@ impl Key {
     }
 
     /// The lines of a file that are masked. A variable of the environment is masked as other secrets are.
-    pub fn secret_lines(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn secret_lines(&self) -> impl Iterator<Item = &str> {
         let is_file = matches!(self.source, KeySource::File(_));
         let text = self.text.as_deref().filter(|_| is_file);
         let lines = text.into_iter().flat_map(str::lines).map(str::trim);

@@ -3,7 +3,7 @@
 //!
 //! Pure, but for the time of day that requests send: nothing here knows requests, files, or sockets.
 
-pub mod clock;
+mod clock;
 pub mod data;
 pub mod given;
 pub mod key;

@@ -246,7 +246,7 @@ impl UserScope {
     }
 
     /// The index of the user so many places on, in the ring of its population.
-    pub fn neighbour(&self, places: i64) -> i64 {
+    pub(crate) fn neighbour(&self, places: i64) -> i64 {
         let ring = i64::from(self.users);
         let place = (i64::from(self.index) + places.rem_euclid(ring)) % ring;
         i64::from(self.first) + place
@@ -278,7 +278,7 @@ impl UserScope {
     }
 
     /// The time of day in µs since 1970, the same for all of a request.
-    pub fn now_us(&mut self) -> i64 {
+    pub(crate) fn now_us(&mut self) -> i64 {
         let rare = self.rare.get_or_insert_default();
         *rare.now_us.get_or_insert_with(clock::now_us)
     }
@@ -309,7 +309,12 @@ impl UserScope {
     }
 
     /// Appends a value of the environment.
-    pub fn write_given(&self, name: &str, secret: bool, out: &mut String) -> Result<(), String> {
+    pub(crate) fn write_given(
+        &self,
+        name: &str,
+        secret: bool,
+        out: &mut String,
+    ) -> Result<(), String> {
         match self.given.value(name, secret) {
             Some(value) => {
                 out.push_str(value);
@@ -325,7 +330,7 @@ impl UserScope {
     }
 
     /// The next number of a counter.
-    pub fn next_number(&self, counter: &str) -> Result<i64, String> {
+    pub(crate) fn next_number(&self, counter: &str) -> Result<i64, String> {
         let number = self.given.next_number(counter);
         let number = number.ok_or_else(|| format!("there is no counter `{counter}` here"))?;
         i64::try_from(number).map_err(|_| format!("the counter `{counter}` is at its end"))
@@ -428,7 +433,7 @@ impl UserScope {
     }
 
     /// The user's next draw by strata, from 0 up to 1.
-    pub fn next_stratum(&mut self) -> f64 {
+    pub(crate) fn next_stratum(&mut self) -> f64 {
         let drawn = self.strata;
         self.strata = self.strata.wrapping_add(1);
         let (seed, block) = (self.seed, self.block);
@@ -534,7 +539,7 @@ impl UserScope {
     }
 
     /// Appends a random entry and keeps it. An empty list takes no draw.
-    pub fn pick(&mut self, slot: Slot, out: &mut String) -> Option<JsonKind> {
+    pub(crate) fn pick(&mut self, slot: Slot, out: &mut String) -> Option<JsonKind> {
         let count = self.count(slot);
         if count < 2 {
             return self.write(slot, out);
@@ -547,12 +552,12 @@ impl UserScope {
     }
 
     /// Whether the variable holds what a path found that finds one value at most.
-    pub fn is_single(&self, slot: Slot) -> bool {
+    pub(crate) fn is_single(&self, slot: Slot) -> bool {
         matches!(self.values.get(usize::from(slot)), Some(Stored::List(list)) if list.single)
     }
 
     /// What its value, or the first entry of its list, is.
-    pub fn kind(&self, slot: Slot) -> JsonKind {
+    pub(crate) fn kind(&self, slot: Slot) -> JsonKind {
         match self.values.get(usize::from(slot)) {
             Some(Stored::List(list)) => list.kind(list.next as usize),
             Some(Stored::Text(_) | Stored::Unset) | None => JsonKind::Text,
@@ -570,7 +575,7 @@ impl UserScope {
 }
 
 /// A variable as a condition sees it.
-pub enum Seen {
+pub(crate) enum Seen {
     /// It has no value.
     Nothing,
     /// One value.
@@ -581,7 +586,7 @@ pub enum Seen {
 
 impl UserScope {
     /// The variable as a condition sees it.
-    pub fn seen(&self, slot: Slot) -> Seen {
+    pub(crate) fn seen(&self, slot: Slot) -> Seen {
         match self.values.get(usize::from(slot)) {
             Some(Stored::Text(text)) => Seen::One(text.to_string()),
             Some(Stored::List(list)) if list.single => match list.to_vec().pop() {

@@ -23,6 +23,8 @@ pub enum Credentials<T = Template> {
 #[derive(Debug)]
 pub struct HeldChallenge {
     answer: Answer,
+    /// The client's nonce, which follows from the user and the server's nonce.
+    cnonce: String,
     /// How often it was answered.
     count: u32,
 }
@@ -66,7 +68,12 @@ impl Credentials {
                 format!("Bearer {token}")
             }
             Self::Digest(who) => {
-                let Some(HeldChallenge { answer, count }) = challenge else {
+                let Some(HeldChallenge {
+                    answer,
+                    cnonce,
+                    count,
+                }) = challenge
+                else {
                     return Ok(None);
                 };
                 *count = count.saturating_add(1);
@@ -74,7 +81,6 @@ impl Credentials {
                     let mut rendered = String::new();
                     text.render(scope, &mut rendered).map(|()| rendered)
                 })?;
-                let cnonce = sha256(format!("{}:{}", scope.identity(), answer.nonce).as_bytes());
                 answer.header(&who, request, (*count, &cnonce[..32]))
             }
         };
@@ -103,8 +109,15 @@ impl Credentials {
             }
             Self::Digest(_) => {
                 let answer = Answer::to(challenges)?;
-                let is_new = !is_answer || answer.is_stale;
-                Ok(is_new.then(|| Box::new(HeldChallenge { answer, count: 0 })))
+                if is_answer && !answer.is_stale {
+                    return Ok(None);
+                }
+                let cnonce = sha256(format!("{}:{}", scope.identity(), answer.nonce).as_bytes());
+                Ok(Some(Box::new(HeldChallenge {
+                    answer,
+                    cnonce,
+                    count: 0,
+                })))
             }
         }
     }

@@ -46,12 +46,10 @@ pub use lab_filters::text_list::JsonValue;
 pub use lab_filters::{
     Descriptors, DescriptorsError, Field, MAX_DESCRIPTOR_BYTES, MAX_READ_BYTES, MessageKind, Method,
 };
+pub use lab_filters::{Encoding, KeyKind, Secrets, looks_secret, password_of, sha256};
 pub use lab_filters::{
-    Encoding, KeyKind, Secrets, SizeError, looks_secret, password_of, sha256, size,
-};
-pub use lab_filters::{
-    HtmlPath, HtmlPathError, JsonPath, JsonSchema, JsonSchemaError, JsonStep, MAX_SCHEMA_BYTES,
-    XmlPath, XmlPathError, compare_numbers, is_json_number, is_same_number, json_text,
+    HtmlPath, HtmlPathError, JsonPath, JsonSchema, JsonSchemaError, MAX_SCHEMA_BYTES, XmlPath,
+    XmlPathError, compare_numbers, is_json_number,
 };
 pub use lab_filters::{TraceContext, Tracing};
 pub use lab_filters::{auth, sign};

@@ -81,6 +81,15 @@ impl Population {
     pub fn step(&self, step: &str) -> String {
         step_of(&self.name, step)
     }
+
+    /// Its level at full load: sessions per second that arrive, or users.
+    #[must_use]
+    pub fn full(&self) -> f64 {
+        match self.kind {
+            LoadKind::Arrival { rate_per_s, .. } => rate_per_s,
+            LoadKind::Users | LoadKind::Sequence { .. } => f64::from(self.users),
+        }
+    }
 }
 
 /// How long an answer may take where a study doesn't say it.
@@ -120,10 +129,7 @@ impl LoadSpec {
 
     /// The stages of a population whose ramp begins later: nothing, its ramp, and full load for as long as the trial may last.
     fn later(&self, population: &Population, after_ms: u64) -> Vec<Stage> {
-        let full = match population.kind {
-            LoadKind::Arrival { rate_per_s, .. } => rate_per_s,
-            LoadKind::Users | LoadKind::Sequence { .. } => f64::from(population.users),
-        };
+        let full = population.full();
         let rest_ms = (self.ramp_ms + self.hold_ms).saturating_sub(after_ms);
         let parts = [
             (after_ms, 0.0, 0.0),

@@ -532,6 +532,12 @@ impl<T> Workload<T> {
 }
 
 impl<T> Request<T> {
+    /// Returns true if it sends the user's bearer token.
+    #[must_use]
+    pub fn shows_token(&self) -> bool {
+        matches!(self.credentials.as_deref(), Some(Credentials::Bearer(_)))
+    }
+
     pub(crate) fn try_map<U, E>(
         &self,
         map: &mut impl FnMut(&T) -> Result<U, E>,

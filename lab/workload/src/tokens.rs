@@ -87,7 +87,7 @@ impl<R> Tokens<R> {
             return TokenState::Missing;
         };
         match () {
-            () if now >= expires || scope.text(self.slot(0)).is_none() => TokenState::Missing,
+            () if now >= expires || scope.count(self.slot(0)) == 0 => TokenState::Missing,
             () if now >= renews => TokenState::Due,
             () => TokenState::Valid,
         }
@@ -112,7 +112,7 @@ impl<R> Tokens<R> {
     /// Whether the user's next token is asked for by a refresh token.
     #[must_use]
     pub fn has_refresh(&self, scope: &UserScope) -> bool {
-        scope.text(self.slot(4)).is_some()
+        scope.count(self.slot(4)) > 0
     }
 
     /// Forgets the refresh token, which the server didn't take, also as the one that users share.
@@ -153,10 +153,12 @@ impl<R> Tokens<R> {
     }
 
     /// Returns true if this is the token of the user that the server refused.
-    #[must_use]
-    pub fn is_refused(&self, scope: &UserScope, held: &HeldToken) -> bool {
+    fn is_refused(&self, scope: &UserScope, held: &HeldToken) -> bool {
+        if scope.count(self.slot(0)) > 0 {
+            return false;
+        }
         let moments = scope.text(self.slot(5));
-        scope.text(self.slot(0)).is_none() && moments.is_some() && moments == held.0[2]
+        moments.is_some() && moments == held.0[2]
     }
 
     /// Has the user take over the token that users share, unless the server refused it: then only its refresh token.

@@ -78,7 +78,7 @@ impl Message {
         let value = jar.answer(|challenge| credentials.header(request, scope, challenge))?;
         self.is_answer = value.is_some();
         if let Some(value) = value {
-            let end = self.text.find("\r\n\r\n").unwrap_or(self.text.len());
+            let end = self.head_end();
             self.add_signature(end + 2, &format!("Authorization: {value}\r\n"));
         }
         Ok(())
@@ -91,7 +91,7 @@ impl Message {
         secure: bool,
         scope: &mut UserScope,
     ) -> Result<(), RenderError> {
-        let end = self.text.find("\r\n\r\n").unwrap_or(self.text.len());
+        let end = self.head_end();
         let body = self.pieces((end + 4).min(self.text.len()));
         let body = body.map(|piece| piece.bytes()).collect();
         let request = Outgoing::new(&self.text[..end], secure, body);
@@ -99,6 +99,11 @@ impl Message {
         let line = |(name, value): &(String, String)| format!("{name}: {}\r\n", value.trim());
         self.add_signature(end + 2, &headers.iter().map(line).collect::<String>());
         Ok(())
+    }
+
+    /// Where its last header ends.
+    fn head_end(&self) -> usize {
+        self.text.find("\r\n\r\n").unwrap_or(self.text.len())
     }
 
     fn add_signature(&mut self, at: usize, lines: &str) {

@@ -29,7 +29,7 @@ pub(crate) async fn run_probe<C: Client>(
             meant,
         };
         let mut blocked = 0;
-        if shared.shows_token(request..request + 1) {
+        if shared.lacks_token(&mut life.user.scope, request..request + 1, None) {
             match shared.authorize(&mut life, due, Need::default()).await {
                 Authorized::Due(after, waited) => (due, blocked) = (after, waited),
                 Authorized::Without(_) => {

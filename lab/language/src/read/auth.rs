@@ -10,6 +10,7 @@ use lab_workload::{
 };
 
 use super::request::Compiler;
+use super::variable;
 use crate::error::Problems;
 use crate::file::{RequestFile, WorkloadFile};
 use crate::units;
@@ -73,8 +74,7 @@ impl Compiler<'_> {
                     let help = "`form` is for further fields: `grant`, `scope`, and credentials are keys of `oauth2`";
                     return self.refuse_here(&auth.span, &message, help);
                 }
-                let mut names = self.variables.iter();
-                let slot = names.position(|name| name == TOKEN_VARIABLES[0])? as Slot;
+                let slot = variable::slot(self.variables, TOKEN_VARIABLES[0])?;
                 let tokens = self.tokens(oauth2, slot)?;
                 (Credentials::Bearer(slot), Some(tokens))
             }

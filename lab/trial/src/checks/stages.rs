@@ -205,12 +205,8 @@ fn in_hold<'a>(
     plan: &PopulationPrediction,
 ) -> Stretch<'a> {
     let load = &facts.planned.load;
-    let full = match of.1.kind {
-        LoadKind::Arrival { rate_per_s, .. } => rate_per_s,
-        LoadKind::Users | LoadKind::Sequence { .. } => f64::from(of.1.users),
-    };
     let part = load.part_in_hold(of.1);
-    let level = full * part;
+    let level = of.1.full() * part;
     let before_per_s = match (load.ramp_ms, of.1.after_ms) {
         // Without a ramp, nothing is under way when it begins.
         (0, 0) => 0.0,
