@@ -54,7 +54,7 @@ pub(crate) const ALL: &[Target] = &[
     Target::new("calendar_json", calendar_json::run),
     // The instances of a rule, 20,000 at most, in a list and by what they stand for.
     Target::new("calendar_objects", calendar_objects::run).base(8 << 20),
-    // A parameter, of four bytes, is two texts, in a list that doubles; and each challenge is looked at twice.
+    // A parameter of four bytes becomes two texts in a list that doubles, and each challenge is parsed twice.
     Target::new("challenge", challenge::run).times(256),
     Target::new("changes", changes::run),
     // The largest window of brotli, 16 MiB, which a stream of a few bytes asks for; and what decompressors may

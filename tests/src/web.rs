@@ -77,7 +77,7 @@ pub fn serve(answer: impl Fn(&Received) -> (String, String) + Send + Sync + 'sta
     serve_told(answer, |_, _| {})
 }
 
-/// A folder with the files that a page of the book has as its shortest example, and others. Their system is on this port.
+/// A folder with the files of the shortest example of a page of the book, and others. The system is on this port.
 ///
 /// # Panics
 /// Unless the page has a study.
@@ -168,7 +168,7 @@ pub fn folder(files: &[(&str, &[u8])]) -> TempDir {
 /// The result of a study's run in a folder, and what the run wrote to its outputs.
 ///
 /// # Panics
-/// When there is none.
+/// If the run has no result.
 #[must_use]
 pub fn result(
     folder: &Path,

@@ -1,4 +1,4 @@
-//! Tokens of OAuth 2 that are renewed in the hold, and challenges of HTTP Digest, against servers that judge them by
+//! OAuth 2 tokens that are renewed in the hold, and challenges of HTTP Digest, against servers that verify them with
 //! other libraries.
 
 use std::collections::{HashMap, HashSet};
@@ -15,16 +15,16 @@ use plimsoll_tests::web::{self, Received};
 use serde_json::Value;
 use sha2_next::{Digest, Sha256};
 
-/// What no file of a run may hold.
+/// Secrets that no file of a run may contain.
 const SECRET: &str = "a-client&secret";
 const TOKEN: &str = "tkn-0123456789abcdef-";
 const REFRESH: &str = "rfr-0123456789";
 const PASSWORD: &str = "pa55-word-literal";
 
-/// What a server of tokens knows.
+/// The state of a token server.
 #[derive(Default)]
 struct Issued {
-    /// When tokens expire.
+    /// The expiry of each token.
     tokens: HashMap<String, Instant>,
     count: usize,
     refreshed: usize,
@@ -39,7 +39,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// A server of tokens that live so long, and of what they are good for.
+/// A server that issues tokens with this lifetime, and an API that requires them.
 struct TokenServer {
     issued: Mutex<Issued>,
     lives: Duration,
@@ -69,7 +69,7 @@ impl TokenServer {
                 issued.refused += usize::from(!is_valid);
                 match is_valid {
                     true => ("200 OK", "{}".to_owned()),
-                    // As some servers do, it says what it was sent.
+                    // Like some servers, it echoes the token.
                     false => ("401 Expired", format!("{token} is not valid")),
                 }
             }
@@ -112,10 +112,10 @@ impl TokenServer {
     }
 }
 
-/// What the program finds in its environment.
+/// The environment of the program.
 const GIVEN: [(&str, &str); 1] = [("CLIENT_SECRET", SECRET)];
 
-/// A folder with a study of a workload, of so many users.
+/// A folder with a workload and a study of it with this many users.
 fn folder(port: u16, users: u32, workload: &str) -> tempfile::TempDir {
     let study = format!(
         "study: shop\ntitle: Credentials\nworkload: shop\nrepeats: 0\n\
@@ -194,7 +194,7 @@ fn tokens_are_renewed_in_the_hold_and_no_request_is_refused() {
     let trial = trial(folder.path());
     let (tokens, failed, _) = counts(&trial, "auth: Token");
     let issued = server.issued.lock().expect("no panic");
-    // Each user's lives for 3 s and is renewed after 2.
+    // Each token lives for 3 s and is renewed after 2 s.
     assert!(
         (8..=40).contains(&tokens) && failed == 0,
         "{tokens} renewed, {failed} not: {trial}"
@@ -228,7 +228,7 @@ fn a_worker_shares_one_token_that_a_refresh_token_renews() {
         "{tokens} renewed, {failed} not: {trial}"
     );
     assert_eq!(issued.refused, 0, "{trial}");
-    // All but the first of each worker.
+    // All tokens but the first of each worker.
     assert!(
         issued.refreshed as u64 >= tokens && issued.count < 40,
         "{} {}",
@@ -240,7 +240,7 @@ fn a_worker_shares_one_token_that_a_refresh_token_renews() {
 
 #[test]
 fn a_refused_token_is_replaced_and_without_one_nothing_is_sent() {
-    // They expire sooner than they say, but for the first.
+    // The server revokes tokens long before they expire.
     let (server, port) = TokenServer::start(Duration::from_secs(3600));
     let folder = folder(port, 2, SHOP);
     let (tried, told) = plimsoll(folder.path(), &["try", "shop.study.yaml"]);
@@ -269,7 +269,7 @@ fn a_refused_token_is_replaced_and_without_one_nothing_is_sent() {
         tokens > 4 && failed == 0 && good > 20,
         "{tokens} {failed} {good} {bad}: {trial}"
     );
-    // What a server answers to a refused token has that in it, and is shown without.
+    // The server echoes a refused token; the archive masks it.
     assert_absent(&folder.path().join("run"), &[TOKEN, SECRET]);
 }
 
@@ -290,7 +290,7 @@ fn the_shop_of_the_book_is_served() {
     assert_eq!(server.issued.lock().expect("no panic").refused, 0);
 }
 
-/// A server that answers with all that it is sent, and refuses two thirds of all requests.
+/// A server that echoes all that it receives, and fails most requests.
 fn indiscreet() -> u16 {
     let count = AtomicUsize::new(0);
     web::serve(move |request| {
@@ -308,7 +308,7 @@ fn indiscreet() -> u16 {
             });
             return ("200 OK".to_owned(), answer.to_string());
         }
-        // An example has 200 bytes of an answer, which end somewhere in a secret.
+        // An example has the first 200 bytes of an answer, which end within a secret.
         let before = "x".repeat(150 + n % 60);
         let token = authorization.strip_prefix("Bearer ").unwrap_or("none");
         let there = format!("302 There\r\nLocation: /login?from={token}");
@@ -395,13 +395,13 @@ fn no_secret_is_in_an_archive_an_example_a_trace_or_a_page() {
     }
 }
 
-/// What a server of digest knows: of each nonce, by which counts it was answered.
+/// The state of a Digest server: the counts that each nonce was used with.
 #[derive(Default)]
 struct Challenged {
     nonces: HashMap<String, HashSet<u32>>,
     challenges: usize,
     stale: usize,
-    /// Whether a nonce that was answered less than three times is given again.
+    /// Whether a nonce with fewer than three answers is sent again.
     is_given_again: bool,
     last: usize,
     wrong: Vec<String>,
@@ -412,7 +412,7 @@ fn hex<D: Digest>(text: &str) -> String {
     sum.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A parameter of a header of digest.
+/// A parameter of a Digest header.
 fn field<'a>(header: &'a str, name: &str) -> &'a str {
     let header = header.strip_prefix("Digest ").unwrap_or(header);
     let mut fields = header.split(", ").filter_map(|field| field.split_once('='));
@@ -420,7 +420,7 @@ fn field<'a>(header: &'a str, name: &str) -> &'a str {
     found.map_or("", |(_, value)| value.trim_matches('"'))
 }
 
-/// How a request of digest is answered: a nonce is good for ten, and each of them has another count.
+/// Answers a Digest request: a nonce is valid for ten requests, each with another count.
 fn answer_digest(request: &Received, known: &mut Challenged) -> String {
     let hash: fn(&str) -> String = match request.target().0.starts_with("/md5") {
         true => hex::<Md5>,
@@ -513,7 +513,7 @@ fn challenges_of_digest_are_answered_and_are_no_errors() {
         let (good, bad, _) = counts(&trial, "Page");
         assert!(good > 150 && bad == 0, "{path}: {good} {bad}: {trial}");
         assert_eq!(known.wrong, [""; 0], "{path}");
-        // The first of each user, then one whenever a nonce is used up.
+        // One for each user's first request, then one whenever a nonce is used up.
         assert!(
             known.stale > 2 && known.challenges == known.stale + 2,
             "{path}: {}",

@@ -63,7 +63,7 @@ fn answer(request: &Received, room: &Room) -> (String, String) {
     (json.to_owned(), message)
 }
 
-/// Waits so many ms, as a server that works does.
+/// Waits this many ms, like a server at work.
 fn keep(ms: u64) {
     // Nothing ends this wait but its time.
     let (held, kept) = (Mutex::new(()), Duration::from_millis(ms));
@@ -104,7 +104,7 @@ fn the_time_of_a_message_between_two_users_is_measured() {
 /// How long the server takes for a payment, ms.
 const PAYMENT_MS: u64 = 60;
 
-/// A shop, where a payment takes its time.
+/// A shop with slow payments.
 fn shop(request: &Received) -> (String, String) {
     let path = request.target().0;
     if path.ends_with("/pay") {
@@ -133,7 +133,7 @@ fn the_time_of_a_checkout_is_measured_with_and_without_think_times() {
     let count = checkout["completed"].as_u64();
     assert!(count.is_some_and(|count| count > 10), "{checkout}");
     assert!(p50(payment, "time_ms") >= PAYMENT_MS as f64, "{payment}");
-    // Each thinks for 20 ms or more before it chooses a card; and a checkout has a cart besides its payment.
+    // Users think for 20 ms or more before they choose a card.
     let (time, elapsed) = (p50(checkout, "time_ms"), p50(checkout, "elapsed_ms"));
     assert!(elapsed >= time + 15.0, "{checkout}");
     assert!(named("session")["completed"].as_u64() > Some(10), "{all:?}");

@@ -1,4 +1,4 @@
-//! Any text as challenges of `WWW-Authenticate`, and answers to them.
+//! Parses any text as challenges of `WWW-Authenticate`, and answers them.
 
 use lab_workload::auth::{Answer, Digest, challenges};
 

@@ -310,12 +310,12 @@ pub struct FailedRequest {
     pub detail: Box<str>,
     /// How many seconds later it is to be sent again, where the answer says so (`Retry-After`).
     pub retry_after: Option<u32>,
-    /// The status of an answer that has another one than it should.
+    /// The status of the answer, if it is not an expected one.
     pub status: Option<u16>,
 }
 
 impl FailedRequest {
-    /// A failure whose answer says neither a status nor when to send it again.
+    /// A failure without a status and without `Retry-After`.
     #[must_use]
     pub fn new(class: ErrorClass, detail: impl Into<Box<str>>) -> Self {
         Self {

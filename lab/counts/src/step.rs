@@ -69,7 +69,7 @@ pub struct StepCounts {
     /// Entries taken from a queue.
     #[serde(skip_serializing_if = "is_zero")]
     pub takes: u64,
-    /// Those of `skipped` for which no entry of the queue came in time.
+    /// Steps in `skipped` that got no entry of a queue in time.
     #[serde(skip_serializing_if = "is_zero")]
     pub take_missed: u64,
     /// Rows of a pool that sessions beginning with this step leased.

@@ -78,7 +78,7 @@ impl Sum {
 }
 
 impl<C: Client> Shared<C> {
-    /// The requests of a step that go out at the same time, due then after they have waited so long for a token.
+    /// Sends the parallel requests of a step, which are due at `due` after a wait of `waited` for a token.
     pub(crate) async fn parallel(
         &self,
         life: &mut Life<C>,
@@ -89,7 +89,7 @@ impl<C: Client> Shared<C> {
         let due_at = due.meant.saturating_sub(waited);
         let from = due.planned.unwrap_or(due_at);
         self.transactions.due(life.user.place, from);
-        // Each of them is noted at a place of its own.
+        // Each request under way is noted in a slot of its own.
         self.clear_under_way(life.user.place);
         let retry = self.script.session[index].retry;
         let token = retry.and_then(|_| self.token_beside(&life.user.scope));
@@ -149,7 +149,7 @@ impl<C: Client> Shared<C> {
         sum.went
     }
 
-    /// Takes in how one of them went; returns what it captured if it went well.
+    /// Adds the outcome of one request to the sum; returns its captures if it succeeded.
     fn take_over(&self, life: &mut Life<C>, sum: &mut Sum, over: Over<C>) -> Option<UserScope> {
         sum.add(&over.went, over.life.state.at);
         if let Some(class) = over.went.class {

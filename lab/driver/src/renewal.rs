@@ -1,5 +1,5 @@
-//! Tokens that users show: obtained in the setup, and renewed in the session before a request that needs one. It knows
-//! no protocol: a token request is one of the workload's.
+//! The tokens of users: obtained in the setup, and renewed in the session before a request that needs one. It knows
+//! no protocol: token requests are requests of the workload.
 
 use std::rc::Rc;
 
@@ -11,35 +11,35 @@ use crate::client::Client;
 use crate::tokens::{ScriptTokens, SharedToken};
 use crate::user::{Due, Ended, Life, Sending, Shared, User};
 
-/// How a request goes on that needs a token.
+/// Whether a request that needs a token can be sent.
 pub(crate) enum Authorized {
-    /// It is due then, after it waited so long for somebody else to renew the token.
+    /// The request is due then, after it waited this long for another user to renew the token.
     Due(Due, Nanos),
-    /// It is not sent: there is no token. True if one was asked for.
+    /// The request is not sent for lack of a token. True if a token request was sent.
     Without(bool),
 }
 
-/// For what a token is needed.
+/// The request or requests that need a token.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Need<'a> {
-    /// The step of a request that begins with it. A probe goes out beside its user's session, and a request that is sent
-    /// again is under way.
+    /// The step whose request starts with the renewal; `None` for a probe, which is no part of the session, and for a
+    /// retry, whose request is already under way.
     pub(crate) step: Option<usize>,
-    /// The token of the requests that a user sends at the same time.
+    /// The token that the user's parallel requests share.
     pub(crate) beside: Option<&'a SharedToken>,
 }
 
-/// Whether the server refused what a token request showed: it may take the same later in any other case.
+/// Whether the server refused the grant of a token request; after any other failure, the same grant may succeed later.
 fn is_refusal(failure: &FailedRequest) -> bool {
     match failure.status {
-        // Of these, the server took too long to read it, or had too many.
+        // Both mean that the server is busy, not that it refuses the grant.
         Some(408 | 429) | None => false,
         Some(status) => (400..500).contains(&status),
     }
 }
 
 impl<C: Client> Shared<C> {
-    /// The token that the user shares with others, or its requests do that it sends at the same time.
+    /// The token that the user shares with other users, or that its parallel requests share.
     fn shared_token<'a>(
         &'a self,
         tokens: &ScriptTokens,
@@ -60,7 +60,7 @@ impl<C: Client> Shared<C> {
         Some(Rc::new(shared))
     }
 
-    /// What the user's token is good for now, of those that users share after it has taken over the newest.
+    /// The state of the user's token now; the user first takes over the newest shared token, if any.
     fn token_state(
         &self,
         tokens: &ScriptTokens,
@@ -83,7 +83,7 @@ impl<C: Client> Shared<C> {
         }
     }
 
-    /// Sends a request of the setup, or the one for a token that must go before it; true if it was that one.
+    /// Sends a request of the setup, or the token request that must precede it; true for the latter.
     pub(crate) async fn send_in_setup(
         &self,
         user: &mut User<C>,
@@ -114,7 +114,7 @@ impl<C: Client> Shared<C> {
         (exchange.await, false)
     }
 
-    /// Sends the request that obtains the user's next token, while those wait who share it and have none.
+    /// Sends the user's next token request, while users who share the token and have no valid one wait.
     async fn send_for_token(
         &self,
         tokens: &ScriptTokens,
@@ -131,7 +131,7 @@ impl<C: Client> Shared<C> {
         exchange
     }
 
-    /// Sends a request, and takes the token of its answer where it asks for one; an answer that gives none fails.
+    /// Sends a request, and stores the token of the answer to a token request; an answer without a token is a failure.
     async fn send_and_take(
         &self,
         tokens: &ScriptTokens,
@@ -153,10 +153,10 @@ impl<C: Client> Shared<C> {
             *result = Err(FailedRequest::new(ErrorClass::Check, why));
         }
         if let Err(failure) = result {
-            // The old one is of use until it expires.
+            // The old token is valid until it expires.
             tokens.tokens.hold(scope, &before);
             if request == tokens.refresh && is_refusal(failure) {
-                // The user starts anew.
+                // The next token request uses the original grant.
                 let mut held = shared.map(|shared| shared.held.borrow_mut());
                 let held = held.as_deref_mut().and_then(Option::as_mut);
                 tokens.tokens.forget_refresh(scope, held);
@@ -167,13 +167,13 @@ impl<C: Client> Shared<C> {
         exchange
     }
 
-    /// Forgets the user's own token, as somebody new has none.
+    /// Forgets the user's own token: a new visitor has none.
     pub(crate) fn forget_token(&self, scope: &mut UserScope) {
         let tokens = self.script.tokens.iter();
         tokens.for_each(|tokens| tokens.tokens.forget(scope));
     }
 
-    /// Has the user take over what became of its token in one of several requests at the same time.
+    /// Updates the user's token from one of its parallel requests.
     pub(crate) fn join_token(&self, scope: &mut UserScope, branch: &UserScope) {
         let tokens = self.script.tokens.iter();
         tokens.for_each(|tokens| tokens.tokens.join(scope, branch));
@@ -194,7 +194,7 @@ impl<C: Client> Shared<C> {
                 != TokenState::Valid
     }
 
-    /// Has the user hold a token that is valid, for a request that is due then.
+    /// Makes sure that the user has a valid token for a request that is due at `due`.
     pub(crate) async fn authorize(
         &self,
         life: &mut Life<C>,
@@ -218,7 +218,7 @@ impl<C: Client> Shared<C> {
         }
     }
 
-    /// Waits until another one has renewed the token.
+    /// Waits until another user or request has renewed the token.
     async fn await_token(
         &self,
         (tokens, shared): (&ScriptTokens, &SharedToken),

@@ -190,7 +190,7 @@ impl ScriptParallel {
         &self.parts[..self.parts.len() - usize::from(self.each.is_some())]
     }
 
-    /// By their places in the workload, one after the other.
+    /// The ids of the requests, in the order of the workload.
     pub(crate) fn requests(&self) -> Range<RequestId> {
         self.first..self.first + self.parts.len() as RequestId
     }

@@ -33,7 +33,7 @@ pub(crate) struct Asked {
     pub(crate) blocked: Nanos,
     /// Whether it was made before, so that its first message is not.
     pub(crate) is_made: bool,
-    /// The token of those that go out at the same time, for its retries.
+    /// The token that parallel requests share, for retries.
     pub(crate) token: Option<Rc<SharedToken>>,
 }
 
@@ -298,8 +298,8 @@ impl<C: Client> Shared<C> {
         (went, Some(due))
     }
 
-    /// When a request of a step is due for which the user has a token, and how long it waited for one; `None` where it
-    /// has none, so that the rest of the step is skipped, or where it leaves.
+    /// When a request of a step is due, and how long it waited for a token; `None` if the user has no token, so that
+    /// the rest of the step is skipped, or if the user leaves.
     async fn authorized(
         &self,
         life: &mut Life<C>,
@@ -397,7 +397,7 @@ impl<C: Client> Shared<C> {
         }
     }
 
-    /// A request of this step is under way, and has been since it was meant to be sent.
+    /// Marks a request of this step as under way since its intended send time.
     pub(crate) fn begins_at(&self, life: &Life<C>, step: usize, meant: Nanos) {
         self.set_under_way(life.user.place, step, meant);
         self.transactions.due(life.user.place, meant);
@@ -482,8 +482,8 @@ impl<C: Client> Shared<C> {
         self.holds(life, index, when).unwrap_or(false)
     }
 
-    /// Leaves a step out for what came. Its waits are passed over, so that later ones are the plan's. `is_sure` says that
-    /// no condition could have left it out.
+    /// Skips a step because of earlier answers. Its planned waits are skipped, too, so that later waits match the plan.
+    /// `is_sure` says that no condition could have skipped it.
     fn leave_out(&self, life: &mut Life<C>, place: Position, is_sure: bool) {
         let step = &self.script.session[place.index()];
         if place.planned {
@@ -528,7 +528,7 @@ impl<C: Client> Shared<C> {
             .ok()
     }
 
-    /// What a step needs could not be made: a failed request, as one that can't be sent is.
+    /// Records that the input of a step could not be rendered: a failed request, like one that can't be sent.
     pub(crate) fn unmade(&self, life: &mut Life<C>, index: usize, detail: String) {
         life.state.well = false;
         life.state.breaks_off |= self.script.session[index].ends_session;

@@ -1,4 +1,4 @@
-//! What a script knows of tokens, and the token that users share. It knows no user.
+//! The token requests of a script, and the token that users share. It knows no user.
 
 use std::cell::{Cell, RefCell};
 
@@ -10,26 +10,26 @@ use tokio::sync::Notify;
 #[derive(Debug, Clone)]
 pub(crate) struct ScriptTokens {
     pub(crate) tokens: Tokens<Request>,
-    /// The place of the step as which token requests count.
+    /// The place of the step that counts token requests.
     pub(crate) step: usize,
-    /// What the first token is asked for by, and what further ones are by their refresh token.
+    /// The request for the first token; `refresh` is the request with a refresh token.
     pub(crate) obtain: RequestId,
     pub(crate) refresh: RequestId,
-    /// Which requests show a token.
+    /// Which requests send a token, by id.
     shown: Box<[bool]>,
 }
 
-/// The token that the users of a worker share, where they do; or the requests that one sends at the same time.
+/// The token that the users of a worker share, or the parallel requests of one user.
 #[derive(Default)]
 pub(crate) struct SharedToken {
     pub(crate) held: RefCell<Option<HeldToken>>,
-    /// Whether one of them renews it.
+    /// Whether a renewal is under way.
     pub(crate) is_renewed: Cell<bool>,
     pub(crate) renewed: Notify,
 }
 
 impl ScriptTokens {
-    /// Those of a workload that has them.
+    /// The tokens of a workload; `None` if it has none.
     pub(crate) fn of(workload: &Workload) -> Option<Box<Self>> {
         let tokens = workload.tokens.as_deref()?.clone();
         let shown: Box<[bool]> = workload.requests().map(Request::shows_token).collect();
@@ -47,12 +47,12 @@ impl ScriptTokens {
         self.shown.get(request as usize).copied().unwrap_or(false)
     }
 
-    /// Whether this step of the setup, the first, is another user's to do for this one.
+    /// Whether this step of the setup is the token request that the first user sends for all.
     pub(crate) fn leaves_to_first(&self, step: usize, place: usize) -> bool {
         self.tokens.is_shared() && step == 0 && place > 0
     }
 
-    /// Whether this request of the setup asks for a token.
+    /// Whether this is a token request.
     pub(crate) fn asks(&self, request: RequestId) -> bool {
         request == 0 || request == self.obtain || request == self.refresh
     }

@@ -53,7 +53,7 @@ pub(crate) struct Shared<C: Client> {
     pub(crate) beside: Beside<C>,
     /// Their transactions under way.
     pub(crate) transactions: Transactions,
-    /// The token that they share, where they do.
+    /// The token that the users share, if the workload says `per: worker`.
     pub(crate) token: SharedToken,
     /// Whether sessions arrive: then service times are kept apart from response times.
     pub(crate) open: bool,

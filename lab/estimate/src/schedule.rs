@@ -253,7 +253,7 @@ fn first_block(plan: &Plan) -> impl Iterator<Item = &Trial> {
     trials.filter(|trial| trial.block == 0 && !trial.control)
 }
 
-/// Says of how many of `cells` this is not shown.
+/// Adds a line with the number of `cells` that are not shown, if any.
 fn more(text: &mut String, cells: usize, what: &str) {
     let more = cells.saturating_sub(MOST_STAGED);
     if more > 0 {

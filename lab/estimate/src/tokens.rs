@@ -1,11 +1,11 @@
-//! What a plan says of the tokens of OAuth 2 that its users obtain.
+//! The lines of a plan on OAuth 2 tokens.
 
 use std::fmt::Write as _;
 
 use lab_study::plan::{Plan, Trial};
 use lab_study::{Study, Workload};
 
-/// Which tokens are obtained, by which step, for whom, and how many in the largest trial; nothing where none are.
+/// The step, owner, and number of tokens in the largest trial, for each workload; empty without tokens.
 pub(crate) fn tokens(study: &Study, plan: &Plan) -> String {
     let mut text = String::new();
     if study.populations.is_empty() {
@@ -22,7 +22,7 @@ pub(crate) fn tokens(study: &Study, plan: &Plan) -> String {
     text
 }
 
-/// The tokens of one workload; `load` gives its users in a trial, and the population that they are.
+/// The tokens of one workload; `load` gives its users and its population in a trial.
 fn describe<'a>(
     text: &mut String,
     workload: &Workload,
@@ -38,7 +38,7 @@ fn describe<'a>(
     let (users, population) = load(trial);
     let name = population.map_or(step.name.clone(), |of| of.step(&step.name));
     let (whom, first) = match tokens.is_shared() {
-        true => ("worker thread", "1 for each of them".to_owned()),
+        true => ("worker thread", "1 for each thread".to_owned()),
         false => ("user", users.to_string()),
     };
     let predicted = trial.prediction.iter().flat_map(|of| &of.steps);

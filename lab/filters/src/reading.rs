@@ -1,4 +1,4 @@
-//! Values of a body, found while it goes by: at paths of JSON, XML, and HTML.
+//! Finds values in a body as it streams: at paths in JSON, XML, and HTML.
 
 pub mod html;
 pub mod json;

@@ -37,15 +37,15 @@ pub fn written(value: &str) -> Vec<String> {
     forms
 }
 
-/// The shortest beginning of a secret that is masked at the end of a text.
+/// The shortest prefix of a secret that is masked at the end of a text.
 const LEAST_OF_CUT: usize = 4;
 
-/// The text with a mark in the place of each of these forms, and of the beginning of one where a longer text was cut: at the
-/// end, and before `…`.
+/// Replaces each of these forms by a mark, and also a prefix of a form where the text was cut: at its end, and before
+/// `…`.
 #[must_use]
 pub fn mask_forms(text: &str, mut forms: Vec<String>, mark: &str) -> String {
     forms.retain(|form| !form.is_empty());
-    // One secret may begin as another does.
+    // One secret may be a prefix of another.
     forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
     let mut out = text.to_owned();
     for form in &forms {
@@ -60,12 +60,12 @@ pub fn mask_forms(text: &str, mut forms: Vec<String>, mark: &str) -> String {
     parts.join(CUT)
 }
 
-/// What stands behind a text that is shortened to be shown.
+/// The mark at the end of a shortened text.
 const CUT: &str = "…";
 
-/// The text with a mark in the place of the beginning of a form at its end.
+/// Replaces a prefix of a form at the end of the text by a mark.
 fn without_end(text: &str, forms: &[String], mark: &str) -> String {
-    // A character that is cut is this one.
+    // A cut character becomes this one.
     let end = text.trim_end_matches(char::REPLACEMENT_CHARACTER);
     let cut = forms.iter().map(|form| common(end, form)).max();
     match cut.filter(|cut| *cut >= LEAST_OF_CUT) {
@@ -74,7 +74,7 @@ fn without_end(text: &str, forms: &[String], mark: &str) -> String {
     }
 }
 
-/// The bytes of the longest beginning of `form` that `text` ends with.
+/// The length in bytes of the longest prefix of `form` at the end of `text`.
 fn common(text: &str, form: &str) -> usize {
     let ends = form.char_indices().map(|(at, _)| at).rev();
     let mut ends = ends.filter(|end| text.ends_with(&form[..*end]));

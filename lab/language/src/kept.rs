@@ -73,7 +73,7 @@ pub fn learn(root: &Node, secrets: &mut Secrets) -> Vec<SecretSpan> {
     places
 }
 
-/// Finds the secrets that a workload's `auth` has as they are, and learns them, with their places.
+/// Finds literal secrets in a workload's `auth`, learns them, and returns their places.
 pub fn credentials(workload: &Node, secrets: &mut Secrets) -> Vec<SecretSpan> {
     let mut places = Vec::new();
     if let Some(auth) = workload.get("auth") {
@@ -82,7 +82,7 @@ pub fn credentials(workload: &Node, secrets: &mut Secrets) -> Vec<SecretSpan> {
     places
 }
 
-/// Fields of token requests that show who the client or the user is (RFC 7521, 8628).
+/// Fields of token requests that authenticate the client or the user (RFC 7521, 8628).
 const SHOWN: [&str; 5] = [
     "assertion",
     "client_assertion",
@@ -98,7 +98,7 @@ fn telling(node: &Node, secrets: &mut Secrets, places: &mut Vec<SecretSpan>) {
     for (name, value) in entries {
         match &value.value {
             Value::Map(_) => telling(value, secrets, places),
-            // `token` says where tokens come from; fields of forms by which clients show who they are look like no secrets.
+            // `token` is the endpoint and no secret; the names in `SHOWN` don't look secret, but are.
             _ if name.text != "token"
                 && (secrets.is_secret(&name.text) || SHOWN.contains(&&*name.text)) =>
             {

@@ -1,5 +1,5 @@
-//! The language of the files that people write: workloads, text → raw → [`lab_workload::Workload`], and what studies
-//! write alike.
+//! The language of workload files: text → raw → [`lab_workload::Workload`], and the parts that study files have in
+//! common with them.
 //!
 //! Pure: it opens no file (they come through [`Files`]), reads no clock, and knows no study.
 

@@ -44,7 +44,7 @@ pub fn predict(
     })
 }
 
-/// The same without the requests for tokens.
+/// The prediction without token requests.
 fn predict_session(
     workload: &Workload,
     (seed, block): (u64, u32),

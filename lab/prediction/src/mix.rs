@@ -26,7 +26,7 @@ pub fn predict_mix(
             let seed = seed_of(seed, &population.name);
             let mut of = predict(workload, seed, block, &load.of(population), each)?;
             if load.stages.is_empty() {
-                // Those of a population that comes later are none of the load's.
+                // The stages of a later population are not those of the load.
                 of.stages.clear();
             }
             Some((population, of))

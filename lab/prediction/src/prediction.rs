@@ -121,7 +121,7 @@ pub struct Range {
 }
 
 impl Prediction {
-    /// Fewest and most, which are the same where answers decide nothing.
+    /// The bounds of the number of requests; both are equal if answers decide nothing.
     pub(crate) fn bounds(&self) -> Range {
         let exactly = |count| Span {
             low: count,

@@ -1,11 +1,11 @@
-//! Requests for tokens, whose number depends on how long the server lets them live.
+//! Token requests, whose number depends on the lifetime that the server grants.
 
 use lab_workload::{Request, Session, Step};
 
 use crate::prediction::{Prediction, Span};
 
-/// The prediction of a session whose last step is the name of token requests: between none, and one before each attempt
-/// of a request that shows a token.
+/// Adds token requests to the prediction of a session, whose last step counts them: from none to one before each
+/// attempt of a request that sends a token.
 pub(crate) fn with_tokens(mut prediction: Prediction, session: &Session) -> Prediction {
     let mut most = 0.0;
     let (mut attempts, mut most_attempts) = (0.0, 1.0_f64);
@@ -33,7 +33,7 @@ pub(crate) fn with_tokens(mut prediction: Prediction, session: &Session) -> Pred
     prediction
 }
 
-/// The most attempts of a request of the step; 0 where none shows a token.
+/// The most attempts of a request of the step; 0 if none sends a token.
 fn attempts_with_token(step: &Step) -> f64 {
     match step.requests.iter().any(Request::shows_token) {
         true => 1.0 + step.retry.map_or(0.0, |retry| f64::from(retry.at_most)),

@@ -140,7 +140,7 @@ impl Secrets {
         }
     }
 
-    /// The password in credentials of HTTP Basic, as it is and as OAuth 2 encodes it (RFC 6749, section 2.3.1).
+    /// Learns the password of HTTP Basic, as it is and without the form encoding of OAuth 2 (RFC 6749, section 2.3.1).
     fn learn_basic(&mut self, credentials: &str) {
         let bytes = Encoding::Base64.decode(credentials.as_bytes());
         let text = bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok());

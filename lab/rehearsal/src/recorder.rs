@@ -154,7 +154,7 @@ impl Recorder {
     }
 }
 
-/// The requests behind those of steps: the probe's, which is none of a rehearsal, and those for tokens.
+/// The requests after those of the steps: the probe, which a rehearsal doesn't send, and the token requests.
 fn further(workload: &Workload) -> impl Iterator<Item = Known> {
     let step = workload.session.steps.len().saturating_sub(1);
     let tokens = workload.tokens.iter();

@@ -30,7 +30,7 @@ pub(crate) struct PopulationTemplate {
     pub(crate) share: Option<Setting>,
     /// Its own load, where it has no share.
     pub(crate) own: Option<KindTemplate>,
-    /// How long after the load it begins.
+    /// The delay of the population after the start of the load.
     pub(crate) after: Option<Setting>,
     pub(crate) parameters: ParametersTemplate,
 }
@@ -83,7 +83,7 @@ impl MixTemplate {
 }
 
 impl PopulationTemplate {
-    /// How long after a load of this length it begins.
+    /// The delay of the population after the start of a load of this length.
     pub(crate) fn after(&self, cell: &Cell, length: Duration) -> Result<Duration, CellError> {
         let after = self.after.value(cell, |text| {
             let after = units::duration(text, MAX_PHASE)?;

@@ -1,4 +1,4 @@
-//! How users obtain credentials, as workload files say it.
+//! The credentials of workload files.
 
 use lab_study::load_workload;
 use lab_workload::auth::Per;
@@ -15,7 +15,7 @@ fn workload(text: &str) -> Workload {
     read.unwrap_or_else(|error| panic!("{error}: {:?}", error.problems()))
 }
 
-/// What the requests of a workload show of who sends them.
+/// The credentials of each request: a bearer token, a digest, or none.
 fn shown<T>(workload: &Workload<T>) -> String {
     let of = |request: &Request<T>| match request.credentials.as_deref() {
         Some(Credentials::Bearer(_)) => 'b',
@@ -52,7 +52,7 @@ fn all_requests_show_credentials_but_those_that_say_otherwise() {
     // Of the setup, then of the steps a, b, c (three), f, g, h, i, and j (two).
     let digest = shown(&workload(&format!("{STEPS}{DIGEST}")));
     assert_eq!(digest, "dd-------dd-");
-    // Token requests show nothing besides their client.
+    // Token requests send no credentials but those of the client.
     let tokens = shown(&workload(&format!("{STEPS}{OAUTH2}")));
     assert_eq!(tokens, "-bb-------bb---");
     assert!(!shown(&workload(STEPS)).contains(['b', 'd']));
@@ -73,7 +73,7 @@ fn tokens_are_the_first_step_of_the_setup_and_a_name_behind_the_session() {
         (tokens.per, tokens.renew.as_secs(), tokens.refreshes),
         (Per::User, 30, false)
     );
-    // It travels to generators.
+    // The message to generators contains the tokens.
     let message = serde_json::to_string(&Message::new(&workload).unwrap()).unwrap();
     let message: Message = serde_json::from_str(&message).unwrap();
     let travelled: Workload<Template> = message.workload().unwrap();

@@ -1,7 +1,7 @@
-//! Templates, and what they render from: variables of a user, rows of data, keys, what the environment gives, and the
-//! seeded streams of choices and waits.
+//! Templates and their inputs: variables of a user, rows of data, keys, variables of the environment, and the seeded
+//! streams of choices and waits.
 //!
-//! Pure, but for the time of day that requests send: nothing here knows requests, files, or sockets.
+//! Pure except for the time of day in templates: nothing here knows requests, files, or sockets.
 
 mod clock;
 pub mod data;

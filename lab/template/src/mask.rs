@@ -9,8 +9,8 @@ pub const MASK: &str = "***";
 
 impl Given {
     /// The text with a mark in the place of each secret, as it is and as requests write it: in JSON, forms,
-    /// paths, XML, hexadecimal, and base64 with whatever stands around it. One that the end of the text cuts is masked,
-    /// too.
+    /// paths, XML, hexadecimal, and base64 with whatever stands around it. A secret that the end of the text
+    /// cuts off is masked, too.
     #[must_use]
     pub fn mask(&self, text: &str) -> String {
         let mut forms: Vec<String> = self.secret_values().flat_map(written).collect();

@@ -264,7 +264,7 @@ impl UserScope {
         self.base_date
     }
 
-    /// What tells it from all other users of all trials with other seeds.
+    /// The identity of the user among all users, also of trials with other seeds.
     #[must_use]
     pub fn identity(&self) -> String {
         format!("{}:{}:{}", self.seed, self.block, self.index())

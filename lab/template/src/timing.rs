@@ -64,8 +64,8 @@ impl TimingStream {
         }
     }
 
-    /// The stream of a user's visit, from 0: a user who comes back draws anew, so that how fast the
-    /// server was shifts no wait of the plan.
+    /// The stream of a user's visit, from 0: a user who comes back draws anew, so that the speed of
+    /// the server shifts no planned wait.
     #[must_use]
     pub fn of_visit(seed: u64, block: u32, index: u32, visit: u32) -> Self {
         match visit {
@@ -74,8 +74,8 @@ impl TimingStream {
         }
     }
 
-    /// The stream of a session that arrives, by its number among all sessions: whoever it is carried out
-    /// by, and however long earlier sessions take, its waits are the same.
+    /// The stream of a session that arrives, by its number among all sessions: its waits depend neither on
+    /// the user that runs it nor on how long earlier sessions take.
     #[must_use]
     pub fn of_session(seed: u64, block: u32, number: u64) -> Self {
         Self {
@@ -101,12 +101,12 @@ impl TimingStream {
         sample(wait, unit(&mut self.planned))
     }
 
-    /// The next wait that no plan knows of; takes one draw of their own stream.
+    /// The next unplanned wait; takes one draw of the stream of unplanned waits.
     pub fn next_unplanned(&mut self, wait: &Wait) -> Duration {
         sample(wait, unit(self.unplanned.generator()))
     }
 
-    /// Passes so many planned waits over: those of a step that is left out for what came.
+    /// Skips this many planned waits: those of a step that is skipped because of earlier answers.
     pub fn pass_over(&mut self, waits: u32) {
         (0..waits).for_each(|_| {
             self.planned.next_u64();
@@ -173,8 +173,8 @@ impl ChoiceStream {
         ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// A stream of its own for one of several things that go on at the same time: what the others draw changes
-    /// nothing in it.
+    /// A separate stream for one of several concurrent activities: the draws of the others don't
+    /// change it.
     #[must_use]
     pub fn branch(&mut self) -> Self {
         Self(Xoshiro256PlusPlus::seed_from_u64(self.bits()))

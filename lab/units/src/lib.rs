@@ -1,6 +1,6 @@
-//! What all files that people write are made of: YAML in which every value knows its place, and what is read of it; the small
-//! languages of single values: durations, sizes, rates, waits, addresses, settings of machines; what is wrong in a text or
-//! a file, and where; the nearest of some names; names and texts of files that are written. Pure.
+//! The parts of all hand-written files: YAML whose values keep their place, and its decoding; the notations of single
+//! values: durations, sizes, rates, waits, addresses, settings of machines; problems of a text or a file with their
+//! place; the nearest match among names; names and texts of files that are written. Pure.
 
 mod addresses;
 pub mod agents;

@@ -25,12 +25,12 @@ pub struct HeldChallenge {
     answer: Answer,
     /// The client's nonce, which follows from the user and the server's nonce.
     cnonce: String,
-    /// How often it was answered.
+    /// How many requests have answered it.
     count: u32,
 }
 
 impl HeldChallenge {
-    /// Goes on with the count of another challenge, where both have the same nonce: no count is used twice.
+    /// Continues the count of another challenge with the same nonce, so that no count is used twice.
     pub fn go_on_from(&mut self, other: &Self) {
         if self.answer.nonce == other.answer.nonce {
             self.count = self.count.max(other.count);
@@ -90,12 +90,12 @@ impl Credentials {
         }
     }
 
-    /// Takes in that a request was refused by 401, with these challenges: a token is forgotten. The challenge that its
-    /// user answers from now on, and for which it is to be sent again; `is_answer` is whether it answered one that came for
-    /// this very request before.
+    /// Handles a response 401 with these challenges: forgets the token, or returns the challenge that the user answers
+    /// from now on and for which the request is sent again. `is_answer` says whether the request has already answered a
+    /// challenge of its own.
     ///
     /// # Errors
-    /// Why no challenge can be answered.
+    /// The reason why no challenge can be answered.
     pub fn refused(
         &self,
         challenges: &str,

@@ -1,4 +1,4 @@
-//! What a virtual user is at run time: validated steps, loads, and which users are whose.
+//! What a virtual user is at run time: validated steps, loads, and how workers divide users.
 //!
 //! A [`Workload`] comes from a file by way of `lab-language`, or from another process as a [`Message`].
 //! Pure, and small enough for a generator on another machine: nothing here knows files, places in

@@ -70,7 +70,7 @@ pub struct Population {
     /// As [`LoadSpec::timeline`], of this population: it begins with the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
-    /// How long after the beginning of the load its own ramp begins.
+    /// The delay of its own ramp after the start of the load.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub after_ms: u64,
 }
@@ -127,7 +127,7 @@ impl LoadSpec {
         }
     }
 
-    /// The stages of a population whose ramp begins later: nothing, its ramp, and full load for as long as the trial may last.
+    /// The stages of a population that starts later: no load, its ramp, and full load until the trial must have ended.
     fn later(&self, population: &Population, after_ms: u64) -> Vec<Stage> {
         let full = population.full();
         let rest_ms = (self.ramp_ms + self.hold_ms).saturating_sub(after_ms);
@@ -288,7 +288,7 @@ mod tests {
             (0, 0, 1.0),
             (0, 5_000, 0.5),
             (2_000, 0, 1.0),
-            // Its ramp is from 1 s before the hold to 1 s after its beginning: half of it is in the hold.
+            // The ramp lasts from 1 s before to 1 s after the start of the hold: half of it is in the hold.
             (2_000, 1_000, (0.75 + 9.0) / 10.0),
             (2_000, 2_000, (1.0 + 8.0) / 10.0),
             (2_000, 11_000, 0.25 / 10.0),

@@ -76,7 +76,7 @@ pub struct Workload<T = Template> {
     /// What its users speak; HTTP unless it says so.
     #[serde(default = "http")]
     pub speech: Speech<T>,
-    /// How its users obtain tokens. Their requests count as its session's last step, which is a name.
+    /// How users obtain tokens. Token requests count as the session's last step, which is only a name.
     #[serde(default = "nothing", skip_serializing_if = "Option::is_none")]
     pub tokens: Option<Box<Tokens<Request<T>>>>,
 }
@@ -191,7 +191,7 @@ pub struct Request<T = Template> {
     /// The credentials that it sends; other servers get none.
     #[serde(default = "nothing", skip_serializing_if = "Option::is_none")]
     pub credentials: Option<Box<Credentials<T>>>,
-    /// Whether its answer holds secrets, and is shown nowhere.
+    /// Whether its answer holds secrets and is never shown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hides_answer: bool,
     /// What it says where its workload speaks another protocol than HTTP: then only `expect`, `answer`,
@@ -459,8 +459,8 @@ impl<T> Workload<T> {
         self.data.iter_mut().chain(pools)
     }
 
-    /// All requests, in this order: those of the setup, of the session, the probe's, and those for tokens: the first
-    /// one of a user, and further ones.
+    /// All requests, in this order: those of the setup, of the session, the probe, and the token requests: for a user's
+    /// first token, and for further ones.
     pub fn requests(&self) -> impl Iterator<Item = &Request<T>> {
         let steps = self.setup.iter().chain(&self.session.steps);
         let of_steps = steps.flat_map(|step| &step.requests);

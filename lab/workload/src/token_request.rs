@@ -13,8 +13,8 @@ use crate::template::Template;
 use crate::tokens::{TOKEN_VARIABLES, Tokens};
 
 impl Tokens<Request> {
-    /// The requests of `auth`, of which the form's texts are compiled to be written into forms; `target` is where they
-    /// go, and `first` the first of the variables. `refresh` renders the refresh token.
+    /// The token requests of `auth`, whose texts are escaped for a form; `target` is their target, and `first` the slot
+    /// of the first variable. `refresh` renders the refresh token.
     #[must_use]
     pub fn new(
         auth: &Oauth2<Template>,
@@ -54,7 +54,7 @@ impl Tokens<Request> {
     }
 }
 
-/// A token request (RFC 6749, sections 4.3.2, 4.4.2, and 6) with this form, and with what all of them have.
+/// A token request (RFC 6749, sections 4.3.2, 4.4.2, and 6) with this form and the common fields.
 fn request(
     auth: &Oauth2<Template>,
     target: &Template,

@@ -1,5 +1,5 @@
-//! What a user holds of tokens of OAuth 2 (RFC 6749), in variables of its own. It knows no clock: moments are the
-//! caller's.
+//! The OAuth 2 tokens (RFC 6749) of a user, in variables of the user. It knows no clock: the caller passes the
+//! time.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use crate::scope::UserScope;
 use crate::slot::Slot;
 
-/// The step as which token requests count.
+/// The name of the step that counts token requests.
 pub const TOKEN_STEP: &str = "auth: Token";
 
-/// The variables in which a user keeps its token, one after the other: the token, its type, its lifetime in seconds, and
-/// the refresh token as answers have them; then the refresh token that counts, and when the token is to be renewed,
-/// expires, and was asked for.
+/// The variables of a user's token, in this order: the token, its type, its lifetime in seconds, and the refresh token
+/// as captured from an answer; then the refresh token in use, and the times of the token's renewal, expiry, and
+/// request.
 pub const TOKEN_VARIABLES: [&str; 6] = [
     "auth_token",
     "auth_token_type",
@@ -27,26 +27,26 @@ pub const TOKEN_VARIABLES: [&str; 6] = [
 /// How users obtain their tokens.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Tokens<R> {
-    /// What the first token is asked for by.
+    /// The request for the first token.
     pub obtain: R,
-    /// What further ones are asked for by, where the first answer had a refresh token.
+    /// The request for a further token, by a refresh token.
     pub refresh: R,
-    /// Who has a token.
+    /// The owner of a token.
     pub per: Per,
-    /// How long before it expires a token is renewed.
+    /// The time between renewal and expiry.
     pub renew: Duration,
-    /// Whether a refresh token of an answer counts (RFC 6749, section 4.4.3: not for `client_credentials`).
+    /// Whether refresh tokens of answers are used (RFC 6749, section 4.4.3: not for `client_credentials`).
     pub refreshes: bool,
-    /// The first of the variables.
+    /// The slot of the first variable.
     pub first: Slot,
 }
 
-/// What a user's token is good for at some moment.
+/// The state of a user's token at some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenState {
-    /// For requests.
+    /// Requests may send it.
     Valid,
-    /// For requests, and it is to be renewed.
+    /// Requests may send it, and a renewal is due.
     Due,
     /// There is none, or it has expired.
     Missing,
@@ -57,14 +57,14 @@ pub enum TokenState {
 pub struct HeldToken([Option<String>; 3]);
 
 impl HeldToken {
-    /// When it was asked for (ns).
+    /// The send time of its request (ns).
     fn asked(&self) -> Option<u64> {
         let moments = self.0[2].as_ref()?;
         moments.rsplit(' ').next()?.parse().ok()
     }
 }
 
-/// Which of the variables those of a [`HeldToken`] are.
+/// The places of a [`HeldToken`]'s values among the variables.
 const HELD: [Slot; 3] = [0, 4, 5];
 
 impl<R> Tokens<R> {
@@ -78,7 +78,7 @@ impl<R> Tokens<R> {
         self.per == Per::Worker
     }
 
-    /// What the user's token is good for at this moment.
+    /// The state of the user's token at `now` (ns).
     #[must_use]
     pub fn state(&self, scope: &UserScope, now: u64) -> TokenState {
         let moments = scope.text(self.slot(5)).unwrap_or_default();
@@ -93,10 +93,10 @@ impl<R> Tokens<R> {
         }
     }
 
-    /// Takes what an answer to a request sent at this moment (ns) left in the user's variables.
+    /// Accepts the token that an answer left in the user's variables; its request was sent at `sent` (ns).
     ///
     /// # Errors
-    /// Why it gives no token.
+    /// The reason why the answer has no valid token.
     pub fn take(&self, scope: &mut UserScope, sent: u64) -> Result<(), String> {
         let [token, kind, lives] = [0, 1, 2].map(|place| scope.text(self.slot(place)));
         let answer = (token.as_deref(), kind.as_deref(), lives.as_deref());
@@ -109,13 +109,13 @@ impl<R> Tokens<R> {
         Ok(())
     }
 
-    /// Whether the user's next token is asked for by a refresh token.
+    /// Whether the user's next token request uses a refresh token.
     #[must_use]
     pub fn has_refresh(&self, scope: &UserScope) -> bool {
         scope.count(self.slot(4)) > 0
     }
 
-    /// Forgets the refresh token, which the server didn't take, also as the one that users share.
+    /// Forgets the refresh token, which the server refused, also in the shared token.
     pub fn forget_refresh(&self, scope: &mut UserScope, shared: Option<&mut HeldToken>) {
         let refused = scope.text(self.slot(4));
         scope.clear(self.slot(4));
@@ -126,12 +126,12 @@ impl<R> Tokens<R> {
         }
     }
 
-    /// Forgets all that the user has of tokens.
+    /// Forgets the user's token and refresh token.
     pub fn forget(&self, scope: &mut UserScope) {
         (0..TOKEN_VARIABLES.len() as Slot).for_each(|place| scope.clear(self.slot(place)));
     }
 
-    /// The same with its requests in another form.
+    /// Maps each request.
     pub(crate) fn try_map<S, E>(
         &self,
         map: &mut impl FnMut(&R) -> Result<S, E>,
@@ -146,13 +146,13 @@ impl<R> Tokens<R> {
         })
     }
 
-    /// What others may use of a user's token.
+    /// The part of a user's token that others may share.
     #[must_use]
     pub fn held(&self, scope: &UserScope) -> HeldToken {
         HeldToken(HELD.map(|place| scope.text(self.slot(place))))
     }
 
-    /// Returns true if this is the token of the user that the server refused.
+    /// Returns true if this is the user's token, and the server has refused it.
     fn is_refused(&self, scope: &UserScope, held: &HeldToken) -> bool {
         if scope.count(self.slot(0)) > 0 {
             return false;
@@ -161,7 +161,7 @@ impl<R> Tokens<R> {
         moments.is_some() && moments == held.0[2]
     }
 
-    /// Has the user take over the token that users share, unless the server refused it: then only its refresh token.
+    /// Copies the shared token to the user; if the server has refused it, only its refresh token.
     pub fn share(&self, scope: &mut UserScope, held: &HeldToken) {
         let is_refused = self.is_refused(scope, held);
         if self.held(scope) != *held {
@@ -172,8 +172,8 @@ impl<R> Tokens<R> {
         }
     }
 
-    /// Has the user take over what became of its token in one of several requests at the same time: that it was refused,
-    /// that its refresh token was, or that it was renewed.
+    /// Updates the user's token from one of its parallel requests: after a refusal of the token or its refresh
+    /// token, or after a renewal.
     pub fn join(&self, scope: &mut UserScope, branch: &UserScope) {
         let (own, its) = (self.held(scope), self.held(branch));
         if its.asked() > own.asked() {
@@ -190,7 +190,7 @@ impl<R> Tokens<R> {
         }
     }
 
-    /// Has the user use this token.
+    /// Makes this the user's token.
     pub fn hold(&self, scope: &mut UserScope, held: &HeldToken) {
         for (place, text) in HELD.into_iter().zip(&held.0) {
             match text {

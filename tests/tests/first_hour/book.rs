@@ -100,7 +100,7 @@ fn workloads(page: &str) -> Vec<String> {
     let mut found = Vec::new();
     let parts: Vec<&str> = text.split("\n```yaml").collect();
     for pair in parts.windows(2) {
-        // A file by name belongs to a study of the page, which runs in a test of its own.
+        // A named file belongs to the study of the page, which has a test of its own.
         if pair[0].ends_with("`:\n") {
             continue;
         }

@@ -301,7 +301,7 @@ impl<T: Time> HttpClient<T> {
     ) -> Result<(), FailedRequest> {
         let location = call.location.take().filter(|_| is_redirect(status));
         let Some(location) = location else {
-            // A token that is refused is forgotten.
+            // `refuse` forgets the token, so it is read first.
             let token = call.token();
             if status == 401 && call.refuse() {
                 return Ok(());
@@ -316,9 +316,7 @@ impl<T: Time> HttpClient<T> {
             return Err(
                 self.failure(ErrorClass::Status, || match call.prepared.follow {
                     _ if call.prepared.hides_answer => {
-                        format!(
-                            "status {status}, a redirect: a token is asked for where it is given"
-                        )
+                        format!("status {status}, a redirect: token requests follow none")
                     }
                     0 => format!(
                         "status {status}, a redirect to {}: say `follow: 5` to go there, or \

@@ -20,7 +20,7 @@ pub(super) const EXAMPLE_BYTES: usize = 200;
 /// The same of one that came encoded.
 pub(super) const ENCODED_EXAMPLE_BYTES: usize = 16 << 10;
 
-/// The most challenges that a request answers: a server may find a nonce too old more than once.
+/// The most challenges that a request answers: a server may declare a nonce stale more than once.
 const MOST_CHALLENGES: u8 = 3;
 
 /// One request under way.
@@ -58,7 +58,7 @@ pub(super) struct Call<'a, T> {
     pub(super) challenges: String,
     /// Whether the server refused its credentials.
     pub(super) is_refused: bool,
-    /// The challenge for which it is to be sent again.
+    /// The challenge to answer when the request is sent again.
     pub(super) challenge: Option<Box<HeldChallenge>>,
     /// Why none of the challenges can be answered.
     pub(super) unanswerable: Option<String>,
@@ -103,7 +103,7 @@ impl<'a, T> Call<'a, T> {
         }
     }
 
-    /// The token that it shows.
+    /// The bearer token of the request.
     pub(super) fn token(&self) -> Option<String> {
         match self.prepared.credentials.as_deref() {
             Some(Credentials::Bearer(slot)) => self.scope.text(*slot),
@@ -111,27 +111,27 @@ impl<'a, T> Call<'a, T> {
         }
     }
 
-    /// A text without the token that it shows.
+    /// Masks the request's token in a text.
     pub(super) fn masked(&self, text: String) -> String {
         without(self.token(), text)
     }
 
-    /// What an answer with a status that nobody expects says, without secrets; of a token request only the error's name.
+    /// Describes an answer with an unexpected status, without secrets; of a token request only the error's name.
     pub(super) fn unexpected(&self, status: u16, body: &[u8], token: Option<String>) -> String {
         if !self.prepared.hides_answer {
             let text = without(token, status_text(status, body));
             return match &self.unanswerable {
-                Some(why) => format!("{text}; the challenge has no answer: {why}"),
+                Some(why) => format!("{text}; the challenge can't be answered: {why}"),
                 None => text,
             };
         }
         match error_name(body) {
             Some(name) => format!("status {status}: {name}"),
-            None => format!("status {status}; its answer is not shown, since it may hold secrets"),
+            None => format!("status {status}; the answer is hidden, since it may hold secrets"),
         }
     }
 
-    /// Records that the server refused the credentials. Returns true if the request is sent again with an answer to a challenge.
+    /// Records that the server refused the credentials. True if the request is sent again to answer a challenge.
     pub(super) fn refuse(&mut self) -> bool {
         let Some(credentials) = self.prepared.credentials.as_ref() else {
             return false;
@@ -141,7 +141,7 @@ impl<'a, T> Call<'a, T> {
             return false;
         }
         self.is_refused = true;
-        // An answer that went out unasked may have been one to the challenge of another part of the server.
+        // An answer sent preemptively may belong to the challenge of another protection space.
         let is_answer = message.is_answer && message.challenges > 0;
         match credentials.refused(&self.challenges, is_answer, self.scope) {
             Ok(challenge) => self.challenge = challenge,

@@ -14,7 +14,7 @@ const MAX_COOKIES: usize = 180;
 /// Longest name and value; longer ones are ignored.
 const MAX_COOKIE_BYTES: usize = 4096;
 
-/// One user's cookies, and the challenge that it answers. Of a user without any it takes no room but this.
+/// One user's cookies and Digest challenge. Allocates nothing for a user without either.
 #[derive(Debug, Default)]
 pub(crate) struct Jar {
     cookies: OnceCell<Rc<RefCell<Stored>>>,
@@ -27,7 +27,7 @@ struct Stored {
     list: Vec<Cookie>,
     /// How many were ever stored.
     created: u32,
-    /// What the server asked for, of one that asks for a digest.
+    /// The challenge that the user answers, if the server uses HTTP Digest.
     challenge: Option<Box<HeldChallenge>>,
 }
 
@@ -87,7 +87,7 @@ impl Jar {
         Self { cookies }
     }
 
-    /// Makes something of the challenge that the user answers.
+    /// Calls `make` with the challenge that the user answers, if there is one.
     pub(crate) fn answer<R>(&self, make: impl FnOnce(Option<&mut HeldChallenge>) -> R) -> R {
         match self.cookies.get() {
             Some(stored) => make(stored.borrow_mut().challenge.as_deref_mut()),

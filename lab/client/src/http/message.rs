@@ -24,11 +24,11 @@ pub(super) struct Message {
     files: Vec<(usize, Bytes)>,
     /// The trace that it begins.
     pub(super) trace: Option<TraceContext>,
-    /// Where its credentials and its signature stand in the text, and how long they are.
+    /// The offset in the text and the length of its credentials and signature.
     signature: Option<(usize, usize)>,
     /// Whether its credentials answer a challenge.
     pub(super) is_answer: bool,
-    /// How many challenges it was sent again for.
+    /// How many challenges it has answered.
     pub(super) challenges: u8,
     /// A redirect led to another server than the one that it was made for, so that it is not signed.
     pub(super) is_foreign: bool,
@@ -111,7 +111,7 @@ impl Message {
         for (place, _) in &mut self.files {
             *place += lines.len();
         }
-        // A signature stands behind the credentials, which it may cover.
+        // A signature follows the credentials, which it may cover.
         let (from, before) = self.signature.unwrap_or((at, 0));
         self.signature = Some((from, before + lines.len()));
     }

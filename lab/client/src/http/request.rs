@@ -98,7 +98,7 @@ pub(crate) struct Prepared {
     pub(super) signer: Option<Box<Signer>>,
     /// Its credentials.
     pub(super) credentials: Option<Box<Credentials>>,
-    /// Its answer is shown nowhere.
+    /// Its answer holds secrets and is never shown.
     pub(super) hides_answer: bool,
     /// A redirect isn't what it expects.
     pub(crate) reads_location: bool,

@@ -47,7 +47,7 @@ impl HttpSession {
         matches!(self.shares, Shares::Dealt(_) | Shares::Own(_))
     }
 
-    /// A challenged message is to be sent again, with an answer.
+    /// Schedules a challenged message to be sent again, with an answer.
     pub(super) fn answer_next(
         &mut self,
         request: RequestId,

@@ -58,8 +58,8 @@ impl Sharing {
         place as u32
     }
 
-    /// A hold on the connection of a place that was dealt, by the deadline. If there is none, one user opens it; the result
-    /// also contains how long this user waited while another one did. `open` gives `None` if the server chose HTTP/1.1.
+    /// Joins the connection of a dealt place, by the deadline. If it is not open, one user opens it; the result also
+    /// contains how long this user waited for that. `open` gives `None` if the server chose HTTP/1.1.
     pub(crate) async fn join<T: Time>(
         &self,
         place: u32,

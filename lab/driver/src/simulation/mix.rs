@@ -189,7 +189,7 @@ proptest! {
             kind: drive.kind,
             stages: Vec::new(),
             timeline: drive.timeline.clone(),
-            // The last one comes later than the others.
+            // The last population starts later than the others.
             after_ms: if drive.population == last { after_ms } else { 0 },
         };
         let load = LoadSpec {

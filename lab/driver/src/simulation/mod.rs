@@ -73,11 +73,11 @@ pub(crate) struct Received {
 pub(crate) enum Answer {
     /// It is answered so much later.
     After(Duration),
-    /// It is answered so much later, with values of its user's variables.
+    /// It is answered so much later, with values for variables of the user.
     Gives(Vec<(Slot, String)>, Duration),
     /// It fails so much later.
     Fails(ErrorClass, Duration),
-    /// It is answered with this status so much later, which is none that is expected.
+    /// It is answered with this unexpected status so much later.
     Status(u16, Duration),
     /// Its list is empty: it isn't sent.
     Skipped,

@@ -14,11 +14,11 @@ use super::tokens::{READ, SECOND, are_valid, shop};
 use super::{Answer, Received, Told, histogram, ms, simulate};
 use crate::drive::Drive;
 
-/// The requests for tokens behind those of the session.
+/// The token requests, which follow those of the session.
 const OBTAIN: RequestId = READ + 1;
 const REFRESH: RequestId = READ + 2;
 
-/// Users of the shop whose tokens come with refresh tokens.
+/// Users of the shop who use refresh tokens.
 fn refreshing(per: Per) -> Drive {
     let mut drive = shop(per);
     let tokens = &mut workload(&mut drive).tokens;
@@ -26,7 +26,7 @@ fn refreshing(per: Per) -> Drive {
     drive
 }
 
-/// Gives a token that lives so long, whose text is when it expires (ms), with a refresh token.
+/// Answers with a refresh token and a token with this lifetime, whose text is its expiry (ms).
 fn gives(asked: Received, lives: Duration, takes: Duration) -> Answer {
     let until = (asked.at + lives).as_millis();
     let texts = [(0, until.to_string()), (2, lives.as_secs().to_string())];
@@ -35,13 +35,13 @@ fn gives(asked: Received, lives: Duration, takes: Duration) -> Answer {
     Answer::Gives(values, takes)
 }
 
-/// Which requests for tokens the trial sent.
+/// The token requests that the trial sent.
 fn asked(told: &Told) -> Vec<RequestId> {
     let all = told.sent.iter().map(|asked| asked.request);
     all.filter(|request| *request > READ).collect()
 }
 
-/// The whole of the session's first step is a transaction.
+/// Makes the session's first step a transaction.
 fn with_transaction(mut drive: Drive) -> Drive {
     workload(&mut drive).session.transactions = vec![Transaction {
         name: "Visit".to_owned(),
@@ -61,7 +61,7 @@ fn visits(told: &Told) -> TransactionWindow {
     sum
 }
 
-/// One request that shows a token.
+/// A request that sends a token.
 fn shown() -> Request {
     Request {
         credentials: Some(Box::new(Credentials::Bearer(0))),
@@ -69,7 +69,7 @@ fn shown() -> Request {
     }
 }
 
-/// Users of the shop whose step has so many requests, all at the same time.
+/// Users of the shop whose step sends this many requests in parallel.
 fn at_once(per: Per, requests: usize) -> Drive {
     let mut drive = with_transaction(refreshing(per));
     let step = &mut workload(&mut drive).session.steps[0];
@@ -100,7 +100,7 @@ fn a_refused_refresh_token_is_forgotten_by_all_who_share_it() {
         let asked = asked(&told);
         let refused = asked.iter().filter(|request| **request == REFRESH);
         let (refused, all) = (refused.count(), asked.len());
-        // The first grant is asked for after each of them.
+        // A request with the original grant follows each of them.
         assert!(refused > 10 && all - refused > 10, "{per:?}: {asked:?}");
         assert!(refused.abs_diff(all - refused) <= 3, "{per:?}: {asked:?}");
     }
@@ -114,14 +114,14 @@ fn a_refresh_token_that_is_not_refused_is_shown_again() {
         || Answer::Fails(ErrorClass::Connect, ms(20)),
         || Answer::Status(503, ms(20)),
         || Answer::Status(429, ms(20)),
-        // It replaces the text of the token, and is none that is known.
+        // The answer replaces the token's text, but its token type is unknown.
         || Answer::Gives(vec![(0, "0".to_owned()), (1, "mac".to_owned())], ms(20)),
     ];
     for (number, fails) in failures.into_iter().enumerate() {
         for per in [Per::User, Per::Worker] {
             let told = simulate(refreshing(per), move |asked| match asked.request {
                 READ => Answer::After(ms(0)),
-                // The server is down for a while in which all tokens expire.
+                // The token endpoint is down until all tokens have expired.
                 REFRESH if (5 * SECOND..15 * SECOND).contains(&asked.at) => fails(),
                 _ => match gives(asked, 10 * SECOND, ms(20)) {
                     Answer::Gives(mut values, takes) => {
@@ -139,7 +139,7 @@ fn a_refresh_token_that_is_not_refused_is_shown_again() {
                 let within = ms(from)..ms(to);
                 reads.clone().filter(|one| within.contains(&one.at)).count()
             };
-            // The old token is of use until it expires, and a new one is there soon after the server is back.
+            // Users send the old token until it expires, and have a new one soon after the endpoint is back.
             assert!(meanwhile(7_100, 9_900) >= 6, "{number} {per:?}");
             assert!(meanwhile(10_100, 15_000) == 0, "{number} {per:?}");
             assert!(meanwhile(20_000, 25_000) >= 12, "{number} {per:?}");
@@ -158,7 +158,7 @@ fn all_who_wait_for_a_token_are_without_an_answer() {
     });
     assert_eq!(asked(&told), [REFRESH]);
     assert_eq!(told.unanswered(1).len(), 1);
-    // They went on with the old token, and were due when it had expired.
+    // The others kept the old token; their next requests were due when it had expired.
     let ages = told.unanswered(0);
     assert_eq!(ages.len(), 99);
     let (low, high) = (ms(48_900), ms(50_100));
@@ -173,7 +173,7 @@ fn all_who_wait_for_a_token_are_without_an_answer() {
 fn who_has_no_token_is_not_under_way() {
     for kind in [
         LoadKind::Users,
-        // More come than there are connections.
+        // More sessions arrive than there are connections.
         LoadKind::Arrival {
             rate_per_s: 20.0,
             spacing: lab_workload::Spacing::Constant,
@@ -188,7 +188,7 @@ fn who_has_no_token_is_not_under_way() {
         });
         assert!(told.count(|step| step.counts.skipped) > 30);
         let windows = &told.windows;
-        // All users have a place each, and those without a token think most of the time.
+        // Each user has a slot, and users without a token think most of the time.
         let most = windows.iter().map(|window| window.counts.under_way);
         assert!(most.clone().max() <= Some(3), "{:?}", most.max());
         assert!(most.skip(20).filter(|count| *count == 0).count() > 10);
@@ -200,7 +200,7 @@ fn requests_at_the_same_time_count_the_wait_for_a_token() {
     let mut drive = at_once(Per::Worker, 4);
     workload(&mut drive).session.steps[0].wait = Wait::Constant(2 * SECOND);
     drive.users = 2;
-    // It has expired whenever it is needed: one of the two asks for another one, and the other waits.
+    // The token has expired in each round: one user renews it, and the other waits.
     let told = simulate(drive, |asked| match asked.request {
         0 | 5 | 6 => gives(asked, SECOND, ms(20)),
         _ => Answer::After(ms(10)),
@@ -212,7 +212,7 @@ fn requests_at_the_same_time_count_the_wait_for_a_token() {
     assert_eq!(visits(&told).time, histogram(vec![ms(30); 2 * rounds]));
 }
 
-/// A user whose only request fails 3.5 s after the token was given, when that is to be renewed, and is sent again.
+/// A user whose only request fails 3.5 s after the token was issued, and is retried when a renewal is due.
 fn again(last: fn() -> Answer) -> Told {
     let mut drive = with_transaction(refreshing(Per::User));
     workload(&mut drive).session.steps[0].retry = Some(Retry::new(1, Wait::Constant(ms(20))));
@@ -244,7 +244,7 @@ fn one_request_of_several_at_the_same_time_renews_the_token() {
     workload(&mut drive).session.steps[0].retry = Some(Retry::new(1, Wait::Constant(ms(20))));
     (drive.users, drive.hold) = (1, 10 * SECOND);
     drive.kind = LoadKind::Sequence { sessions: 1 };
-    // The token has expired when they are sent again.
+    // The token has expired when the requests are retried.
     let mut fail = 6;
     let told = simulate(drive, move |asked| match asked.request {
         0 | 7 | 8 => gives(asked, 5 * SECOND, ms(20)),
@@ -266,14 +266,14 @@ fn one_request_of_several_at_the_same_time_renews_the_token() {
 
 #[test]
 fn one_user_of_the_setup_renews_the_token_that_all_share() {
-    // When they send their second request, the token is to be renewed, or has expired.
+    // When the users send their second request, the token is due for renewal, or has expired.
     for takes in [ms(700), ms(2000)] {
         let mut drive = refreshing(Per::Worker);
         drive.users = 50;
         let requests = vec![shown(); 2];
         workload(&mut drive).setup.push(Step::of("Open", requests));
         let told = simulate(drive, move |asked| match asked.request {
-            // A token that is renewed in the setup lives on.
+            // A token renewed in the setup outlives the trial.
             0 => gives(asked, SECOND, ms(20)),
             4 | 5 => gives(asked, 1000 * SECOND, ms(20)),
             1 => Answer::After(takes),
@@ -286,7 +286,7 @@ fn one_user_of_the_setup_renews_the_token_that_all_share() {
             [5]
         );
     }
-    // Without one, nothing is sent that needs one, and one of them alone asked for it.
+    // After a failed renewal, no request that needs a token is sent, and only one user tried to renew it.
     let mut drive = refreshing(Per::Worker);
     drive.users = 50;
     let requests = vec![shown(); 2];

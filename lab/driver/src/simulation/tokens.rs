@@ -43,8 +43,8 @@ pub(super) fn tokens(per: Per, renew: Duration) -> Tokens<Request> {
     Tokens::new(&auth, &Template::literal("/t"), renew, (0, refresh)).unwrap()
 }
 
-/// Users who send a request with a token each second for a minute, from a setup in which they get their first one. Its
-/// target is the token.
+/// Users who obtain a token in the setup, and then send a request with it each second for a minute. The target of the
+/// request is the token.
 pub(super) fn shop(per: Per) -> Drive {
     let request = Request {
         credentials: Some(Box::new(Credentials::Bearer(0))),
@@ -70,10 +70,10 @@ fn plan(drive: &Drive) -> Prediction {
     plan.unwrap()
 }
 
-/// The place of the request of the session; the setup's is before it, and those for tokens behind.
+/// The session's request; the setup's request precedes it, and the token requests follow it.
 pub(super) const READ: RequestId = 1;
 
-/// Gives tokens that live so long, and whose text is when they expire (ms); other answers take no time.
+/// Issues tokens with this lifetime, whose text is their expiry (ms); other answers take no time.
 fn lives(expires_in: Option<Duration>, takes: Duration) -> impl FnMut(Received) -> Answer {
     move |asked| {
         if asked.request == READ {
@@ -86,13 +86,13 @@ fn lives(expires_in: Option<Duration>, takes: Duration) -> impl FnMut(Received) 
     }
 }
 
-/// When each token was asked for, by any user.
+/// The send times of all token requests.
 fn renewals(told: &Told) -> Vec<Duration> {
     let of_tokens = told.sent.iter().filter(|asked| asked.request != READ);
     of_tokens.map(|asked| asked.at).collect()
 }
 
-/// Fails unless each request showed a token that had not expired.
+/// Asserts that no request sent an expired token.
 pub(super) fn are_valid(told: &Told) {
     for (asked, token) in told.sent.iter().zip(&told.rendered) {
         if asked.request == READ {
@@ -122,7 +122,7 @@ fn tokens_are_renewed_before_they_expire_and_no_sooner_than_they_should() {
                 .collect(),
         };
         for sent in &holders {
-            // Each is renewed 3 s before its end, by the next request, which follows within a second.
+            // A token is due for renewal 3 s before it expires; the next request follows within a second.
             for (before, after) in sent.iter().zip(&sent[1..]) {
                 let age = *after - *before;
                 assert!(
@@ -144,7 +144,7 @@ fn tokens_are_renewed_before_they_expire_and_no_sooner_than_they_should() {
             (range.low..=range.high).contains(&(count as f64)),
             "{range:?}"
         );
-        // Renewals have times of their own, and none of them is in a request's.
+        // No request's time includes that of a renewal.
         assert_eq!(told.times(1), histogram(vec![ms(20); count]));
         let requests = told.sent.len() - all.len();
         assert_eq!(told.times(0), histogram(vec![Duration::ZERO; requests]));
@@ -153,7 +153,7 @@ fn tokens_are_renewed_before_they_expire_and_no_sooner_than_they_should() {
 
 #[test]
 fn as_few_and_as_many_are_renewed_as_the_plan_says() {
-    // One that doesn't say how long it lives is never renewed; one that lives for a second is before each request.
+    // A token without a lifetime is never renewed; a token that lives for a second is renewed before each request.
     for (expires_in, is_most) in [(None, false), (Some(SECOND), true)] {
         let drive = shop(Per::User);
         let plan = plan(&drive);
@@ -174,7 +174,7 @@ fn the_old_token_is_shown_until_another_one_is_there_and_none_once_it_has_expire
     let asked_for = Rc::new(RefCell::new(Vec::new()));
     let known = Rc::clone(&asked_for);
     let mut gives = lives(Some(10 * SECOND), ms(20));
-    // The first of each user is all that there is.
+    // Only the first token request of each user succeeds.
     let told = simulate(drive, move |asked| {
         let mut known = known.borrow_mut();
         let is_first = asked.request == READ || !known.contains(&asked.user);
@@ -192,7 +192,7 @@ fn the_old_token_is_shown_until_another_one_is_there_and_none_once_it_has_expire
         let reads = told.sent.iter();
         let reads = reads.filter(|asked| asked.request == READ && asked.user == user);
         let last = reads.map(|asked| asked.at).max().unwrap();
-        // Until then it goes out as ever.
+        // Requests are sent until the token expires.
         assert!(8 * SECOND < last && last < 10 * SECOND, "{last:?}");
     }
     let (skipped, failed) = (

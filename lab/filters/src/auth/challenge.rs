@@ -3,9 +3,9 @@
 /// A challenge: its scheme, and its parameters. Names are in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Challenge {
-    /// Such as `digest`.
+    /// The scheme, such as `digest`.
     pub scheme: String,
-    /// In order; values without their quotes.
+    /// The parameters in order, values without quotes.
     pub parameters: Vec<(String, String)>,
 }
 
@@ -18,7 +18,7 @@ impl Challenge {
     }
 }
 
-/// The challenges of a header, in order. What is none of the grammar is passed over.
+/// The challenges of a header, in order. Text outside the grammar is skipped.
 #[must_use]
 pub fn challenges(header: &str) -> Vec<Challenge> {
     let mut all: Vec<Challenge> = Vec::new();
@@ -27,7 +27,7 @@ pub fn challenges(header: &str) -> Vec<Challenge> {
         rest = rest.trim_start_matches([' ', '\t', ',']);
         let word = token(rest);
         if word.is_empty() {
-            // Nothing of the grammar begins so: whatever it is, it ends with the next comma.
+            // No element of the grammar starts like this: skip to the next comma.
             match rest.split_once(',') {
                 Some((_, after)) => rest = after,
                 None => return all,
@@ -56,14 +56,14 @@ pub fn challenges(header: &str) -> Vec<Challenge> {
     }
 }
 
-/// The token that a text begins with (RFC 9110, section 5.6.2).
+/// The token at the start of a text (RFC 9110, section 5.6.2).
 fn token(text: &str) -> &str {
     let is_of_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     let end = text.find(|c: char| !is_of_token(c));
     &text[..end.unwrap_or(text.len())]
 }
 
-/// What follows a scheme that has a `token68` in the place of parameters, as `Negotiate` has.
+/// The text after a `token68`, which a scheme such as `Negotiate` has instead of parameters.
 fn without_token68(text: &str) -> &str {
     let is_of_it = |c: char| c.is_ascii_alphanumeric() || "-._~+/".contains(c);
     let word = text.trim_start_matches(is_of_it);
@@ -74,7 +74,7 @@ fn without_token68(text: &str) -> &str {
     }
 }
 
-/// The value that a text begins with, and what follows it.
+/// The value at the start of a text, and the rest.
 fn parameter(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let value = token(text);

@@ -1,4 +1,4 @@
-//! HTTP Digest (RFC 7616): what answers a challenge.
+//! HTTP Digest (RFC 7616): answers to challenges.
 
 use std::fmt::Write as _;
 
@@ -20,7 +20,7 @@ pub struct Digest<T> {
 }
 
 impl<T> Digest<T> {
-    /// The same with its texts in another form.
+    /// Maps each text.
     ///
     /// # Errors
     /// That of `map`.
@@ -32,7 +32,7 @@ impl<T> Digest<T> {
     }
 }
 
-/// What answers a challenge for requests of one user.
+/// The answer to a challenge, for the requests of one user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     hash: Hash,
@@ -41,20 +41,20 @@ pub struct Answer {
     /// Whether the hash of the password is bound to the nonce.
     is_session: bool,
     realm: String,
-    /// What the server made for this challenge.
+    /// The server's nonce.
     pub nonce: String,
     opaque: Option<String>,
-    /// Whether it takes a count and a nonce of the client; servers from before RFC 2617 don't.
+    /// Whether the server takes a count and a client nonce; servers older than RFC 2617 don't.
     has_qop: bool,
-    /// Whether only the nonce was too old.
+    /// Whether the server refused only the nonce, as stale.
     pub is_stale: bool,
 }
 
 impl Answer {
-    /// The answer to the first challenge of a header that there is one to.
+    /// The answer to the first challenge of a header that can be answered.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why none can be answered.
     pub fn to(header: &str) -> Result<Self, String> {
         let mut why = "it asks for no digest".to_owned();
         for challenge in challenges(header) {

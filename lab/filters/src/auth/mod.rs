@@ -12,7 +12,7 @@ pub use challenge::{Challenge, challenges};
 pub use digest::{Answer, Digest};
 pub use oauth2::{ClientAuth, Grant, Oauth2, Per, moments};
 
-/// How credentials are obtained. `T` are its texts: as written, or compiled.
+/// How credentials are obtained. `T` is the type of its texts: as written, or compiled.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Auth<T> {
@@ -23,7 +23,7 @@ pub enum Auth<T> {
 }
 
 impl<T> Auth<T> {
-    /// The same with its texts in another form.
+    /// Maps each text.
     ///
     /// # Errors
     /// That of `map`.

@@ -1,4 +1,4 @@
-//! What is asked of the token endpoint of OAuth 2 (RFC 6749).
+//! Parameters of OAuth 2 token requests (RFC 6749).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct Oauth2<T> {
     /// Method and target of the token endpoint: `POST /oauth/token`, or with an absolute URL.
     pub token: T,
-    /// `client_credentials`, `password`, or `refresh_token`; `client_credentials` unless said.
+    /// `client_credentials` (the default), `password`, or `refresh_token`.
     #[serde(default)]
     pub grant: Grant,
     /// The client's identifier.
@@ -21,33 +21,33 @@ pub struct Oauth2<T> {
     /// The client's secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_secret: Option<T>,
-    /// How the client shows its secret: `basic` (HTTP Basic) or `body` (fields of the form); `basic` unless said.
+    /// Client authentication: `basic` (HTTP Basic, the default) or `body` (fields of the form).
     #[serde(default)]
     pub client_auth: ClientAuth,
-    /// Of the grant `password`: the user's name.
+    /// The user's name, for the grant `password`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub username: Option<T>,
-    /// Of the grant `password`: the user's password.
+    /// The user's password, for the grant `password`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub password: Option<T>,
-    /// Of the grant `refresh_token`: the first refresh token.
+    /// The first refresh token, for the grant `refresh_token`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refresh_token: Option<T>,
-    /// What the token is for, words with spaces between them.
+    /// The scope of the token: words separated by spaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<T>,
     /// Further fields of the form: `{ audience: https://api.example.com }`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub form: Option<BTreeMap<String, T>>,
-    /// Who has a token: each `user`, or the users of each `worker` thread together; `user` unless said.
+    /// The owner of a token: each `user` (the default), or each `worker` thread, whose users share it.
     #[serde(default)]
     pub per: Per,
-    /// How long before a token expires it is renewed, such as `30s`, which it is unless said.
+    /// The time between renewal and expiry of a token; `30s` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renew: Option<T>,
 }
 
-/// What a token is granted for.
+/// The grant of a token request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Grant {
@@ -60,7 +60,7 @@ pub enum Grant {
     RefreshToken,
 }
 
-/// How a client shows its secret (RFC 6749, section 2.3.1).
+/// Client authentication (RFC 6749, section 2.3.1).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClientAuth {
@@ -71,7 +71,7 @@ pub enum ClientAuth {
     Body,
 }
 
-/// Who has a token.
+/// The owner of a token.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Per {
@@ -83,7 +83,7 @@ pub enum Per {
 }
 
 impl Grant {
-    /// As a request names it.
+    /// The value of `grant_type`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -95,7 +95,7 @@ impl Grant {
 }
 
 impl<T> Oauth2<T> {
-    /// The same with its texts in another form.
+    /// Maps each text.
     ///
     /// # Errors
     /// That of `map`.
@@ -123,7 +123,7 @@ impl<T> Oauth2<T> {
         })
     }
 
-    /// A key that its grant has nothing to do with, if one is there.
+    /// The first key that the grant doesn't use, if there is one.
     #[must_use]
     pub fn unused(&self) -> Option<&'static str> {
         let (user, token) = match self.grant {
@@ -140,7 +140,7 @@ impl<T> Oauth2<T> {
             .find_map(|(name, is_there)| is_there.then_some(name))
     }
 
-    /// A field of `form` that has a key of its own, if one is there.
+    /// The first field of `form` that has a key of its own, if there is one.
     #[must_use]
     pub fn doubled(&self) -> Option<&str> {
         const OWN: [&str; 7] = [
@@ -156,7 +156,7 @@ impl<T> Oauth2<T> {
         names.find(|name| OWN.contains(name))
     }
 
-    /// The key that its grant needs and that is missing, if one is.
+    /// The first missing key of the grant, if there is one.
     #[must_use]
     pub fn missing(&self) -> Option<&'static str> {
         let needed: &[(&str, &Option<T>)] = match self.grant {
@@ -174,10 +174,10 @@ impl<T> Oauth2<T> {
     }
 }
 
-/// The longest that a token is taken to live, in seconds: longer ones live as long as any trial.
+/// The upper bound of a token's lifetime, in seconds: longer than any trial.
 const LONGEST_S: f64 = 1e9;
 
-/// A value that is wrong, as far as an error shows it: it may be a secret in the wrong place.
+/// The start of a wrong value, for an error: the value may be a secret in the wrong place.
 fn shown(value: &str) -> String {
     const MOST: usize = 12;
     let start: String = value.chars().take(MOST).collect();
@@ -185,11 +185,11 @@ fn shown(value: &str) -> String {
     format!("{}{more}", start.escape_debug())
 }
 
-/// When a token is to be renewed and when it expires, in ns of the clock by which its request was `sent`; both are never
-/// where its answer doesn't say how long it lives. Of the answer it takes `access_token`, `token_type`, and `expires_in`.
+/// When a token is due for renewal, and when it expires, in ns on the clock of `sent`; both `u64::MAX` if the answer
+/// has no lifetime. The texts are `access_token`, `token_type`, and `expires_in` of the answer.
 ///
 /// # Errors
-/// Why the answer gives no token.
+/// The reason why the answer has no valid token.
 pub fn moments(
     (token, kind, lives): (Option<&str>, Option<&str>, Option<&str>),
     renew: Duration,
@@ -214,7 +214,7 @@ pub fn moments(
         format!("the answer's `expires_in` is `{lives}`: no number of seconds above zero")
     })?;
     let lives = Duration::from_secs_f64(seconds.min(LONGEST_S));
-    // A token that lives no longer than that is renewed when half of its life is over.
+    // A token with a shorter lifetime is renewed at half of it.
     let renews = lives.checked_sub(renew).filter(|left| !left.is_zero());
     let after = |time: Duration| sent.saturating_add(time.as_nanos() as u64);
     Ok((after(renews.unwrap_or(lives / 2)), after(lives)))

@@ -32,12 +32,12 @@ fn vectors_of_the_rfc() {
     );
     let md5 = CHALLENGE.replace("SHA-256", "MD5");
     assert_eq!(response(&md5), "8ca523f5e9506fed4657c9700eebdbec");
-    // A server may offer both; the first one is the one that it prefers.
+    // A server may offer both, in the order of its preference.
     let both = format!("{CHALLENGE}, {md5}");
     assert_eq!(response(&both), response(CHALLENGE));
 }
 
-/// RFC 2069, erratum 749 of its example: a server without `qop`.
+/// The example of RFC 2069, corrected by erratum 749: a server without `qop`.
 #[test]
 fn a_server_without_qop_gets_no_count() {
     let answer = Answer::to(

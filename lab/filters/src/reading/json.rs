@@ -132,7 +132,7 @@ impl<'a> Json<'a> {
 
 /// A value that a path finds.
 pub struct Leaf<'a> {
-    /// What it is in JSON.
+    /// Its JSON type.
     pub kind: Kind,
     /// Of a text the text itself, of all else its JSON.
     pub text: Cow<'a, str>,

@@ -21,7 +21,7 @@ pub(super) struct Target {
     pub(super) dropped: Vec<String>,
 }
 
-/// Whether the values under a name of a query are dropped; kept because the same names come again and again.
+/// Whether the values of a query parameter are dropped, cached by name because names recur.
 pub(super) type Names = Known<bool>;
 
 /// Reads a target of a request line.

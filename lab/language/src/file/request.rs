@@ -89,7 +89,7 @@ pub(crate) struct RequestFile {
     /// What signs it, behind all else: `hmac`, `aws_sigv4`, `http_signature`, `oauth1`; or `none`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sign: Option<At<SignFile>>,
-    /// `none` where it doesn't show the credentials that the workload's `auth` obtains.
+    /// `none` sends the request without the credentials of the workload's `auth`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) auth: Option<At<Scalar>>,
@@ -235,8 +235,8 @@ impl RequestFile {
         self.mail.is_some() || self.statement.place().is_some()
     }
 
-    /// True when a step says nothing of a request of its own, but what signs those that it lists, and whether they show
-    /// who sends them.
+    /// True if a step has no key of a request, except `sign` and `auth`, which are defaults of the requests that it
+    /// lists.
     pub(crate) fn is_empty(&self) -> bool {
         let (sign, auth) = (self.sign.clone(), self.auth.clone());
         *self

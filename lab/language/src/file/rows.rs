@@ -48,7 +48,7 @@ pub(crate) struct RowsFile {
 }
 
 impl RowsFile {
-    /// The rows of a file of which nothing else is said.
+    /// The rows of a file, all other keys unset.
     pub(crate) fn of(file: &At<Scalar>) -> Self {
         Self {
             file: file.clone(),

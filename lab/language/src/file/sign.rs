@@ -91,7 +91,7 @@ impl Decode for AuthFile {
     }
 }
 
-/// What a mapping says, and the places of its texts.
+/// The value of a mapping, and the places of its texts.
 fn read<T: DeserializeOwned>(
     node: &Node,
     (key, label): (&str, &str),

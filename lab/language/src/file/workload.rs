@@ -99,8 +99,8 @@ pub struct WorkloadFile {
     /// What signs all requests that don't say it themselves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sign: Option<At<SignFile>>,
-    /// How users obtain what they show the system: tokens of OAuth 2 that are renewed before they expire, or answers to
-    /// challenges of HTTP Digest. Steps and requests with `auth: none` go without.
+    /// The credentials of requests: OAuth 2 tokens, renewed before they expire, or answers to HTTP Digest challenges.
+    /// Steps and requests with `auth: none` send none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) auth: Option<At<AuthFile>>,
 }

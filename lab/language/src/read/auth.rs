@@ -1,4 +1,4 @@
-//! How users obtain credentials, and which requests show them.
+//! How users obtain credentials, and which requests send them.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use crate::file::{RequestFile, WorkloadFile};
 use crate::units;
 use lab_units::parts::{At, Scalar};
 
-/// How long before a token expires it is renewed, unless a workload says it.
+/// The default time between renewal and expiry of a token.
 const RENEW: Duration = Duration::from_secs(30);
 
-/// The variables in which users keep what a workload's `auth` obtains; `None` when a problem was noted.
+/// The variables that hold the tokens of users; `None` when a problem was noted.
 pub(super) fn variables(
     file: &WorkloadFile,
     taken: &[String],
@@ -43,8 +43,8 @@ pub(super) fn variables(
 }
 
 impl Compiler<'_> {
-    /// Reads how users obtain their credentials, which all further requests show. Of OAuth 2 it gives the requests for
-    /// tokens; `None` when a problem was noted.
+    /// Reads the credentials that all further requests send. For OAuth 2, returns the token requests; `None` when a
+    /// problem was noted.
     pub(super) fn obtained(&mut self, file: &WorkloadFile) -> Option<Option<Tokens<Request>>> {
         let Some(auth) = &file.auth else {
             return Some(None);
@@ -100,7 +100,7 @@ impl Compiler<'_> {
             self.setting("renew", at, renew)
         });
         let mut compile = |at: &_| self.template("auth", at, Escape::Form).ok_or(());
-        // The form's texts; the target is none of them, and compiled for itself.
+        // The texts of the form; the target is compiled separately.
         let form = auth.try_map(&mut compile).ok()?;
         let refresh = format!("{{{{ {} }}}}", TOKEN_VARIABLES[4]);
         let refresh = Template::parse_with(&refresh, self.symbols(), Escape::Form).ok()?;
@@ -112,7 +112,7 @@ impl Compiler<'_> {
         )
     }
 
-    /// What requests show of who sends them where a step, or a request, says so much of it.
+    /// The credentials of a step or request with this `auth` key.
     pub(super) fn auth(&mut self, file: &RequestFile) -> Option<Option<Box<Credentials>>> {
         match &file.auth {
             None => Some(self.credentials.clone()),
@@ -140,7 +140,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Adds the steps of token requests: the first one of a setup, and a name behind those of a session.
+/// Adds the steps of token requests: the first step of the setup, and a name after the steps of the session.
 pub(super) fn add_steps(tokens: &Tokens<Request>, setup: &mut Vec<Step>, session: &mut Vec<Step>) {
     setup.insert(0, Step::of(TOKEN_STEP, vec![tokens.obtain.clone()]));
     session.push(Step::of(TOKEN_STEP, Vec::new()));

@@ -56,7 +56,7 @@ pub(super) struct Compiler<'a> {
     pub(super) sign: Option<Box<Sign<Template>>>,
     /// What users share.
     pub(super) shared: &'a [SharedState],
-    /// What those show of who sends them that don't say it.
+    /// The credentials of requests without an `auth` key.
     pub(super) credentials: Option<Box<Credentials>>,
     /// What requests are of.
     pub(super) speech: &'a Speech,
@@ -149,7 +149,7 @@ impl Compiler<'_> {
         .ok()
     }
 
-    /// The same where it may be left out.
+    /// An optional setting.
     pub(super) fn optional<T>(
         &mut self,
         what: &str,

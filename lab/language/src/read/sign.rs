@@ -14,7 +14,7 @@ use crate::file::{RequestFile, SignFile, WorkloadFile};
 use lab_units::parts::{At, Scalar};
 
 impl Compiler<'_> {
-    /// Notes that a workload of another protocol signs its requests, or obtains credentials for them.
+    /// Notes a problem if a workload of another protocol has `sign` or `auth`.
     pub(super) fn refuse_sign(&mut self, file: &WorkloadFile) -> Option<()> {
         let sign = file.sign.as_ref().map(|at| (&at.span, "sign"));
         let auth = file.auth.as_ref().map(|at| (&at.span, "auth"));
@@ -33,7 +33,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Compiles requests that a step lists, by what it says for all of them of signatures and credentials.
+    /// Compiles the requests that a step lists, with its `sign` and `auth` as defaults.
     pub(super) fn listed<T>(
         &mut self,
         step: &RequestFile,

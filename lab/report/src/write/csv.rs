@@ -65,7 +65,7 @@ fn transaction(
     row
 }
 
-/// The heads of [`place`].
+/// The column names of [`place`].
 fn place_header(analysis: &Analysis) -> Vec<String> {
     let of_trial = ["trial", "block", "verdict"].map(str::to_owned);
     let factors = analysis.study.factors.iter().cloned();

@@ -40,8 +40,8 @@ pub(crate) struct PopulationFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<TimelineFile>")]
     pub(crate) timeline: Option<At<TimelineFile>>,
-    /// How long after the beginning of the load it begins, with a ramp of its own that is as long as the load's; for a
-    /// population with `users` or `arrival`.
+    /// How long after the load the population starts; its own ramp is as long as the load's. For a population with
+    /// `users` or `arrival`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Time>")]
     pub(crate) after: Option<At<Scalar>>,

@@ -43,8 +43,8 @@ pub(super) fn check_names(file: &StudyFile, problems: &mut Problems) {
     }
 }
 
-/// Notes what two populations share under one name and declare differently, and queues without a step that puts in or
-/// takes out.
+/// Notes shared names that two populations declare differently, and queues that no step puts into or no step takes
+/// from.
 pub(super) fn check_shared(
     file: &StudyFile,
     workload: &Workload,

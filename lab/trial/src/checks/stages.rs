@@ -208,7 +208,7 @@ fn in_hold<'a>(
     let part = load.part_in_hold(of.1);
     let level = of.1.full() * part;
     let before_per_s = match (load.ramp_ms, of.1.after_ms) {
-        // Without a ramp, nothing is under way when it begins.
+        // Without a ramp, no session is under way at the start of the hold.
         (0, 0) => 0.0,
         (_, 0) => plan.offered_per_s,
         // What is offered at its end is more than the mean by so much.

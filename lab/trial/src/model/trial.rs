@@ -233,7 +233,7 @@ pub struct PopulationPlan {
     /// Where its sessions arrive: their rate at full load.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals_per_s: Option<f64>,
-    /// Where it comes later than the load: by how much.
+    /// Its delay after the start of the load, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_ms: Option<u64>,
 }

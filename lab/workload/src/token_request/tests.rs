@@ -1,4 +1,4 @@
-//! What users hold of tokens, and until when.
+//! The tokens of users, and their lifetimes.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ fn user() -> UserScope {
     UserScope::unset(&names, (&Arc::<Given>::default(), None), user)
 }
 
-/// Sets what an answer had.
+/// Sets the captures of an answer.
 fn answered(scope: &mut UserScope, kind: &[&str], expires_in: &[&str], refresh: &[&str]) {
     scope.set_found(0, &["t1"]);
     scope.set_found(1, kind);
@@ -127,7 +127,7 @@ fn the_newest_refresh_token_counts_until_the_server_refuses_it() {
     answered(&mut scope, &[], &[], &[]);
     with.take(&mut scope, 0).unwrap();
     assert_eq!(scope.get("auth_refresh_token").as_deref(), Some("r1"));
-    // Those who share it forget it, too; not another one.
+    // The shared copy forgets the same refresh token, too, but no other.
     let (mut same, mut other, mut user) = (with.held(&scope), HeldToken::default(), user());
     with.forget_refresh(&mut scope, Some(&mut other));
     assert!(!with.has_refresh(&scope));
@@ -166,14 +166,14 @@ fn what_became_of_a_token_beside_the_user_is_its_own() {
     other.clear(0);
     renewed.set_text(0, "t2");
     tokens.take(&mut renewed, 2).unwrap();
-    // One that shows none knows nothing of it.
+    // A branch without a token changes nothing.
     tokens.join(&mut scope, &user());
     assert_eq!(scope.text(0).as_deref(), Some("t1"));
     tokens.join(&mut scope, &refused);
     assert_eq!(tokens.state(&scope, 3), TokenState::Missing);
     tokens.join(&mut scope, &renewed);
     assert_eq!(scope.text(0).as_deref(), Some("t2"));
-    // An older one was refused, which says nothing of this one.
+    // The refusal of an older token doesn't affect this one.
     tokens.join(&mut scope, &other);
     assert_eq!(tokens.state(&scope, 3), TokenState::Valid);
     tokens.join(&mut scope, &branch());
@@ -198,7 +198,7 @@ fn requests_are_those_of_the_rfc() {
     };
     let of = tokens("client_credentials");
     let (id, _) = of.obtain.basic_auth.as_ref().unwrap();
-    // Encoded as in a form, before it is encoded as base64 (section 2.3.1).
+    // Form-encoded before base64 (section 2.3.1).
     assert_eq!(id.as_literal(), Some("c%261"));
     assert_eq!(
         body(&of.obtain),
