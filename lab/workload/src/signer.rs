@@ -1,6 +1,7 @@
 //! What signs the requests of a user: its texts rendered, and the headers that come of them. What is computed is
 //! [`lab_filters::sign`]'s to know.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use lab_filters::sign::{Header, HmacSign, Moment, Outgoing, PARTS, Sign, names_with_parts};
@@ -103,12 +104,14 @@ impl Signer {
         scope.with_more(&self.names, values.into_iter(), |scope| {
             let key = match named_key(&self.sign, scope)? {
                 Some(key) => key,
-                None => rendered(&hmac.key, scope)?.into_bytes(),
+                None => rendered(&hmac.key, scope)?.into_owned().into_bytes(),
             };
             let over = rendered(&hmac.over, scope)?;
             scope.set_text(last, &hmac.signature(&key, &over).map_err(failed)?);
             let headers = hmac.headers.iter();
-            let header = |(name, value): (&String, _)| Ok((name.clone(), rendered(value, scope)?));
+            let header = |(name, value): (&String, _)| {
+                Ok((name.clone(), rendered(value, scope)?.into_owned()))
+            };
             headers.map(header).collect()
         })
     }
@@ -127,10 +130,16 @@ fn nonce(scope: &mut UserScope) -> String {
     format!("{first:016x}{second:016x}")
 }
 
-fn rendered(template: &Template, scope: &mut UserScope) -> Result<String, RenderError> {
+fn rendered<'t>(
+    template: &'t Template,
+    scope: &mut UserScope,
+) -> Result<Cow<'t, str>, RenderError> {
+    if let Some(text) = template.as_literal() {
+        return Ok(text.into());
+    }
     let mut text = String::new();
     template.render(scope, &mut text)?;
-    Ok(text)
+    Ok(text.into())
 }
 
 fn failed(cause: String) -> RenderError {

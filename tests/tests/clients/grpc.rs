@@ -45,6 +45,14 @@ session:
       json: { cancel_request: { watch_id: \"{{ watch }}\" } }
       stays_open: true
       expect: { json: { \"$[0].canceled\": \"true\" } }
+    - step: Read twice
+      parallel:
+        - request: etcdserverpb.KV/Range
+          json: { key: \"{{ key }}\" }
+          expect: { json: { \"$.count\": \"1\" } }
+        - request: etcdserverpb.KV/Range
+          json: { key: \"{{ key }}/none\" }
+          expect: { json: { \"$.count\": \"0\" } }
     - step: Refused
       share: 50%
       request: etcdserverpb.KV/Put
@@ -124,7 +132,7 @@ fn each_call_is_counted_as_the_server_counts_it() {
     let steps = by_step(&trial);
     assert_eq!(steps[..5], [10; 5], "{trial:#}");
     let (reads, _) = calls(port, "Range");
-    assert_eq!(reads, 10);
+    assert_eq!((reads, steps[5]), (10 + 20, 20));
     // A watch is one call, however many steps speak on it.
     let (watches, _) = calls(port, "Watch");
     assert_eq!(watches, 1);
@@ -134,7 +142,7 @@ fn each_call_is_counted_as_the_server_counts_it() {
         (1..=10).contains(&errors),
         "half of them, as the seed has it: {errors}"
     );
-    assert_eq!((errors, steps[5]), (refused, 0));
+    assert_eq!((errors, steps[6]), (refused, 0));
     let example = trial["error_examples"].to_string();
     assert!(
         example.contains("INVALID_ARGUMENT: etcdserver: key is not provided"),
@@ -155,11 +163,12 @@ fn calls_of_users_who_share_connections_are_counted_so_too() {
     let connections = &trial["connections"];
     assert_eq!(connections["opened"], 2, "{trial:#}");
     assert_eq!(connections["http2"], 2, "{trial:#}");
-    let counted = by_step(&trial)[3];
+    let steps = by_step(&trial);
+    let counted = steps[3] + steps[5];
     let (reads, _) = calls(port, "Range");
     // What was under way at the end has no answer.
-    assert!((counted..=counted + 6).contains(&reads), "{reads}");
-    assert!(counted > 6, "{trial:#}");
+    assert!((counted..=counted + 12).contains(&reads), "{reads}");
+    assert!(counted > 12, "{trial:#}");
     // Each user's own, on whichever connection.
     let (watches, _) = calls(port, "Watch");
     assert_eq!(watches, 6);
@@ -248,6 +257,11 @@ fn mistakes_are_found_before_anything_is_sent() {
             "headers: { Coo",
             "headers: { TE: x, Coo",
             "written by the driver itself",
+        ),
+        (
+            "          expect: { json: { \"$.count\": \"0\" } }",
+            "          stays_open: true",
+            "within `parallel` doesn't stay open",
         ),
         ("name: grpc", "name: redis", "only gRPC has descriptors"),
     ];

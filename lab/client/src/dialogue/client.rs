@@ -10,12 +10,12 @@ use std::time::Duration;
 use lab_workload::{UserScope, Workload};
 
 use super::judged::Judged;
-use super::seat::Seat;
+use super::session::{Desk, DialogueSession, Link, MadeRequest, Seat};
 use super::{Dialogue, Out, Reply, Turn};
 use crate::connection::{Connection, Route};
 use crate::exchange::{
-    Client, ClientCounts, Details, ErrorClass, EventTimes, Exchange, FailedRequest, Phase, Phases,
-    RequestId, Sizes, Unmade,
+    Client, ClientCounts, Details, ErrorClass, EventTimes, Exchange, FailedRequest, Made, Phase,
+    Phases, RequestId, Sizes, Unmade,
 };
 use crate::server::{Limits, Server};
 use crate::silence::Silence;
@@ -58,34 +58,6 @@ pub struct DialogueClient<D: Dialogue, T: Time> {
     pub(super) read: RefCell<Box<[u8]>>,
     desks: RefCell<Vec<Desk<D::Talk>>>,
     pub(super) tap: Option<Rc<dyn Tap>>,
-}
-
-/// What is kept of a user between requests.
-pub struct DialogueSession<D: Dialogue> {
-    link: Option<Link<D::Line>>,
-    /// Where it has no connection of its own.
-    seat: Option<Box<Seat<D::Line>>>,
-}
-
-/// A connection that the protocol has opened.
-pub(super) struct Link<L> {
-    pub(super) connection: Connection,
-    pub(super) line: L,
-    /// What came behind the last answer.
-    pub(super) rest: Vec<u8>,
-    /// What is to be said before anything else.
-    pub(super) owed: Vec<u8>,
-    pub(super) silence: Silence,
-    /// Nothing can be said any more: what is kept can be heard.
-    pub(super) ended: bool,
-}
-
-/// What an exchange works with, used by one after the other.
-#[derive(Default)]
-pub(super) struct Desk<K> {
-    pub(super) talk: K,
-    opening: K,
-    pub(super) out: Out,
 }
 
 /// A talk under way.
@@ -190,9 +162,13 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         scope: &mut UserScope,
         desk: &mut Desk<D::Talk>,
     ) -> Result<(), Unmade> {
-        self.dialogue.ask(request, scope, &mut desk.talk)?;
+        let made = session.seat.as_mut().and_then(|seat| seat.made.take());
+        match made.filter(|made| made.request == request) {
+            Some(made) => *desk = made.desk,
+            None => self.dialogue.ask(request, scope, &mut desk.talk)?,
+        }
         self.drop_unusable(session, &desk.talk).await;
-        if session.link.is_none() && session.seat.is_none() {
+        if session.link.is_none() && session.place().is_none() {
             self.dialogue.open(scope, &mut desk.opening)?;
         }
         Ok(())
@@ -578,10 +554,10 @@ impl<D: Dialogue, T: Time> Client for DialogueClient<D, T> {
     type Session = DialogueSession<D>;
 
     fn session(&self) -> DialogueSession<D> {
-        let seat = self.sharing.as_ref().map(Sharing::deal);
+        let place = self.sharing.as_ref().map(Sharing::deal);
         DialogueSession {
             link: None,
-            seat: seat.map(|place| Box::new(Seat::at(place))),
+            seat: place.map(|place| Seat::at(Some(place))),
         }
     }
 
@@ -589,6 +565,34 @@ impl<D: Dialogue, T: Time> Client for DialogueClient<D, T> {
         DialogueSession {
             link: None,
             seat: None,
+        }
+    }
+
+    fn beside(&self, session: &mut DialogueSession<D>) -> DialogueSession<D> {
+        DialogueSession {
+            link: None,
+            seat: Some(Seat::at(session.place())),
+        }
+    }
+
+    fn multiplexes(&self, _: &DialogueSession<D>) -> Option<bool> {
+        Some(self.sharing.is_some())
+    }
+
+    fn make(
+        &self,
+        _: &DialogueSession<D>,
+        request: RequestId,
+        scope: &mut UserScope,
+    ) -> Result<Made, Unmade> {
+        let mut desk = self.desks.borrow_mut().pop().unwrap_or_default();
+        self.dialogue.ask(request, scope, &mut desk.talk)?;
+        Ok(Box::new(MadeRequest { request, desk }))
+    }
+
+    fn take_up(&self, session: &mut DialogueSession<D>, made: Made) {
+        if let Some(seat) = &mut session.seat {
+            seat.made = made.downcast().ok();
         }
     }
 
@@ -614,7 +618,8 @@ impl<D: Dialogue, T: Time> Client for DialogueClient<D, T> {
         let patience = self.dialogue.patience(request);
         let patience = patience.map_or(timeout, |own| own.min(timeout));
         let time = (deadline, patience);
-        let (ended, sizes, reply) = match (&mut session.seat, self.dialogue.streams()) {
+        let shared = session.seat.as_mut().filter(|seat| seat.place.is_some());
+        let (ended, sizes, reply) = match (shared, self.dialogue.streams()) {
             (Some(seat), Some(streams)) => {
                 let answered = self.answered_in_stream((seat, streams), &mut desk, measured, time);
                 Box::pin(answered).await

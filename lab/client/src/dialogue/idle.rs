@@ -3,7 +3,8 @@
 use std::task::{Context, Poll};
 
 use super::Dialogue;
-use super::client::{DialogueClient, Link, READ_BYTES};
+use super::client::{DialogueClient, READ_BYTES};
+use super::session::Link;
 use crate::tap::Side;
 use crate::time::Time;
 

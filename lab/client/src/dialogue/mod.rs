@@ -23,7 +23,7 @@
 mod client;
 mod idle;
 mod judged;
-mod seat;
+mod session;
 mod stream;
 
 use std::task::{Context, Poll};
@@ -34,7 +34,8 @@ use h2::client::SendRequest;
 use lab_workload::UserScope;
 
 pub use crate::streams::StreamSlot;
-pub use client::{DialogueClient, DialogueSession};
+pub use client::DialogueClient;
+pub use session::DialogueSession;
 
 use crate::exchange::{RequestId, Unmade};
 use crate::tap::Side;

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use super::client::{Call, Desk, DialogueClient};
-use super::seat::Seat;
+use super::client::{Call, DialogueClient};
+use super::session::{Desk, UserSeat};
 use super::{Dialogue, Out, Reply, StreamEnd, StreamSlot, Streams};
 use crate::exchange::{ErrorClass, EventTimes, FailedRequest, Phase, Phases, Sizes};
 use crate::streams::Link;
@@ -36,7 +36,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     /// nothing with it, or it didn't go out.
     pub(super) async fn answered_in_stream(
         &self,
-        (seat, streams): (&mut Seat<D::Line>, &dyn Streams<D::Line, D::Talk>),
+        (seat, streams): (&mut UserSeat<D>, &dyn Streams<D::Line, D::Talk>),
         desk: &mut Desk<D::Talk>,
         (sent, phases, times): (Nanos, &mut Phases, &mut EventTimes),
         (deadline, patience): (&T::Timer, Duration),
@@ -94,7 +94,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     /// Sends the request once, and hears its answer.
     async fn once_in_stream(
         &self,
-        (seat, streams): (&mut Seat<D::Line>, &dyn Streams<D::Line, D::Talk>),
+        (seat, streams): (&mut UserSeat<D>, &dyn Streams<D::Line, D::Talk>),
         desk: &mut Desk<D::Talk>,
         (call, phases, ends): (&mut Call<'_, T::Timer>, &mut Phases, Nanos),
     ) -> Result<Reply, Lost> {
@@ -178,7 +178,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     /// A place for the request on the user's connection, which is opened where nobody has yet.
     async fn place(
         &self,
-        seat: &mut Seat<D::Line>,
+        seat: &mut UserSeat<D>,
         (deadline, phases, ends): (&T::Timer, &mut Phases, Nanos),
     ) -> Result<StreamSlot, Lost> {
         if let Some(held) = &mut seat.held
@@ -192,7 +192,8 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
                 let sharing = self.sharing.as_ref().ok_or_else(nothing_shared)?;
                 let open = self.open_shared((deadline, &mut *phases, ends));
                 let open = async { open.await.map(Some) };
-                let joined = sharing.join(seat.place, (&self.time, deadline), open);
+                let shared = seat.place.ok_or_else(nothing_shared)?;
+                let joined = sharing.join(shared, (&self.time, deadline), open);
                 let (blocked, joined) = Box::pin(joined).await;
                 if let Some(blocked) = blocked {
                     phases.add(Phase::Blocked, blocked);

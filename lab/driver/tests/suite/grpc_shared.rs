@@ -7,11 +7,12 @@ use std::net::TcpStream;
 use h2::Reason;
 use h2::server::Builder;
 use lab_driver::{Drive, ErrorClass, Phase};
-use lab_workload::{Expectation, JsonPath, Request, Wait};
+use lab_workload::{Expectation, JsonPath, LoadKind, Request, Step, Wait};
 use proptest::prelude::*;
 
-use crate::common::{Make, Peer, Server, Told, ms, run_until};
+use crate::common::{Make, Peer, Server, Told, ms, run, run_until};
 use crate::grpc::{by_notes, changed, holds, make, notes, saying};
+use crate::parallel::page;
 use crate::two::{Does, Two, counted, phase};
 
 /// So many users on so many connections, who do this again and again.
@@ -306,4 +307,53 @@ proptest! {
         prop_assert!(errors <= broken + refused / 2, "{} of {:?}", errors, &told.examples);
         prop_assert!(told.summary.stale_retries <= refused);
     }
+}
+
+/// One session of calls that go out at the same time, and one that says what the first of them captured.
+fn at_once(texts: &[&str], connections: Option<u32>) -> (Two, Told) {
+    let server = Two::start(Builder::new(), by_notes);
+    let make = make(&["heard"]);
+    let mut calls: Vec<Request> = texts.iter().map(|text| say(&make, text)).collect();
+    calls[0].captures = vec![make.json("heard", "$.text")];
+    let last = Request {
+        answer: holds("$.text", "user: user: late"),
+        ..say(&make, "{{ heard }}")
+    };
+    let mut make = page(make, calls, 0, None);
+    let steps = &mut make.workload.session.steps;
+    steps.push(Step::of("Last", vec![last]));
+    let steps = steps.split_off(steps.len() - 2);
+    make.workload.session.steps = steps;
+    let mut drive = make.drive(&server.base());
+    drive.tls = server.trusted();
+    drive.kind = LoadKind::Sequence { sessions: 1 };
+    drive.protocol.shared = connections;
+    let told = run(drive);
+    (server, told)
+}
+
+#[test]
+fn parallel_calls_are_streams_of_shared_connections() {
+    let (server, told) = at_once(&["late", "late", "late", "late"], Some(1));
+    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    assert_eq!(told.transactions(0), 4);
+    assert_eq!((server.most(), server.connections()), (4, 1));
+}
+
+#[test]
+fn parallel_calls_have_connections_of_their_own_where_none_is_shared() {
+    let (server, told) = at_once(&["late"; 8], None);
+    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    assert_eq!(told.transactions(0), 8);
+    // Six at once, and the user's own for the call after them.
+    assert_eq!((server.most(), server.connections()), (6, 7));
+}
+
+#[test]
+fn a_parallel_call_that_is_refused_fails_alone() {
+    let (server, told) = at_once(&["late", "refuse", "late"], Some(1));
+    assert_eq!(told.errors(ErrorClass::Status), 1);
+    // The others are answered, and the capture of the first one is kept.
+    assert_eq!((told.transactions(0), told.transactions(1)), (2, 1));
+    assert_eq!(server.connections(), 1);
 }

@@ -1,8 +1,10 @@
 //! AWS Signature Version 4, in headers (Amazon's “Signature Version 4 for API requests”).
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::hash::BuildHasher;
 
 use ring::hmac::{HMAC_SHA256, Key, sign};
 use schemars::JsonSchema;
@@ -10,12 +12,12 @@ use serde::{Deserialize, Serialize};
 
 use super::outgoing::Outgoing;
 use super::{Header, optional};
-use crate::encoding::Encoding;
+use crate::encoding::push_hex;
 use crate::escape::push_url;
-use crate::hash::sha256;
+use crate::hash::{Hash, digest};
 
-/// So many keys of a day are kept.
-const KEPT: usize = 64;
+/// The most signing keys that a thread keeps.
+const MAX_KEPT_KEYS: usize = 4_096;
 /// What stands for the hash of a body that isn't signed.
 const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
 /// Headers that are not signed: what stands on the way may change them, or they carry the signature.
@@ -36,13 +38,21 @@ const NOT_SIGNED: [&str; 14] = [
     "x-amzn-trace-id",
 ];
 
+/// A moment as `20150830T123600Z`.
+type TimeText = [u8; 16];
+
 thread_local! {
-    /// Keys of a day, by what they are derived from.
-    static KEYS: RefCell<HashMap<KeyName, Key>> = RefCell::default();
+    /// Signing keys, by a hash of what they are derived from.
+    static KEYS: RefCell<HashMap<u64, KeptKey>> = RefCell::default();
+    /// The last second that a request was signed in, and its text.
+    static LAST_TIME: Cell<Option<(i64, TimeText)>> = const { Cell::new(None) };
 }
 
-/// A day, a region, a service, and the secret key.
-type KeyName = [String; 4];
+/// A signing key, and the day, region, service, and secret key that it is derived from.
+struct KeptKey {
+    parts: [Box<str>; 4],
+    key: Key,
+}
 
 /// AWS Signature Version 4.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -76,9 +86,9 @@ pub enum Payload {
 }
 
 impl<T> AwsSign<T> {
-    pub(super) fn try_map<U, E>(
-        &self,
-        map: &mut impl FnMut(&T) -> Result<U, E>,
+    pub(super) fn try_map<'s, U, E>(
+        &'s self,
+        map: &mut impl FnMut(&'s T) -> Result<U, E>,
     ) -> Result<AwsSign<U>, E> {
         Ok(AwsSign {
             service: map(&self.service)?,
@@ -91,68 +101,95 @@ impl<T> AwsSign<T> {
     }
 }
 
-impl AwsSign<String> {
+impl<T: AsRef<str>> AwsSign<T> {
     pub(super) fn headers(
         &self,
         request: &Outgoing<'_>,
         seconds: i64,
     ) -> Result<Vec<Header>, String> {
-        let time = jiff::Timestamp::from_second(seconds).map_err(|error| error.to_string())?;
-        let time = time.strftime("%Y%m%dT%H%M%SZ").to_string();
+        let time = time_text(seconds)?;
+        let time = std::str::from_utf8(&time).unwrap_or_default();
         let day = &time[..8];
-        let is_s3 = self.service == "s3";
+        let [region, service] = [&self.region, &self.service].map(AsRef::as_ref);
+        let is_s3 = service == "s3";
         let hash = match self.payload {
             Payload::Signed => request.body_hash(),
             Payload::Unsigned => UNSIGNED.to_owned(),
         };
-        let mut added = vec![("X-Amz-Date".to_owned(), time.clone())];
+        let mut added = Vec::with_capacity(4);
+        added.push(("X-Amz-Date".to_owned(), time.to_owned()));
         let hash_name = "X-Amz-Content-Sha256";
         let says_hash = is_s3 || self.payload == Payload::Unsigned;
         if says_hash && request.values(hash_name).next().is_none() {
             added.push((hash_name.to_owned(), hash.clone()));
         }
         if let Some(token) = &self.session_token {
-            added.push(("X-Amz-Security-Token".to_owned(), token.clone()));
+            added.push(("X-Amz-Security-Token".to_owned(), token.as_ref().to_owned()));
         }
         let (canonical, names) = canonical(request, &added, is_s3, &hash);
-        let scope = format!("{day}/{}/{}/aws4_request", self.region, self.service);
-        let signed = format!(
-            "AWS4-HMAC-SHA256\n{time}\n{scope}\n{}",
-            sha256(canonical.as_bytes())
-        );
-        let tag = sign(&self.key(day), signed.as_bytes());
-        let signature = Encoding::Hex.encode(tag.as_ref());
-        let authorization = format!(
-            "AWS4-HMAC-SHA256 Credential={}/{scope}, SignedHeaders={names}, Signature={signature}",
-            self.access_key
-        );
+        let mut signed = String::with_capacity(192);
+        signed.extend(["AWS4-HMAC-SHA256\n", time, "\n"]);
+        let scope_start = signed.len();
+        signed.extend([day, "/", region, "/", service, "/aws4_request"]);
+        let scope = scope_start..signed.len();
+        signed.push('\n');
+        digest(Hash::Sha256, canonical.as_bytes(), |sum| {
+            push_hex(sum, &mut signed)
+        });
+        let tag = with_key([day, region, service, self.secret_key.as_ref()], |key| {
+            sign(key, signed.as_bytes())
+        });
+        let mut authorization = String::with_capacity(160 + scope.len() + names.len());
+        let access_key = self.access_key.as_ref();
+        authorization.extend(["AWS4-HMAC-SHA256 Credential=", access_key, "/"]);
+        authorization.extend([&signed[scope], ", SignedHeaders=", &names, ", Signature="]);
+        push_hex(tag.as_ref(), &mut authorization);
         added.push(("Authorization".to_owned(), authorization));
         Ok(added)
     }
+}
 
-    /// The key of a day, derived once.
-    fn key(&self, day: &str) -> Key {
-        let name = [
-            day.to_owned(),
-            self.region.clone(),
-            self.service.clone(),
-            self.secret_key.clone(),
-        ];
-        if let Some(kept) = KEYS.with_borrow(|kept| kept.get(&name).cloned()) {
-            return kept;
+/// A moment as `20150830T123600Z`. The last one is kept, since many requests are signed in one second.
+fn time_text(seconds: i64) -> Result<TimeText, String> {
+    if let Some((_, text)) = LAST_TIME.get().filter(|(last, _)| *last == seconds) {
+        return Ok(text);
+    }
+    let time = jiff::Timestamp::from_second(seconds).map_err(|error| error.to_string())?;
+    let text = time.strftime("%Y%m%dT%H%M%SZ").to_string();
+    let text = TimeText::try_from(text.as_bytes())
+        .map_err(|_| format!("a signature can't be dated {text}"))?;
+    LAST_TIME.set(Some((seconds, text)));
+    Ok(text)
+}
+
+/// Gives `take` the signing key of a day, region, service, and secret key. Keys are derived once and kept.
+fn with_key<R>(parts: [&str; 4], take: impl FnOnce(&Key) -> R) -> R {
+    KEYS.with_borrow_mut(|kept| {
+        let hash = kept.hasher().hash_one(parts);
+        if kept.len() >= MAX_KEPT_KEYS && !kept.contains_key(&hash) {
+            kept.clear();
         }
-        let first = format!("AWS4{}", self.secret_key);
-        let mut key = Key::new(HMAC_SHA256, first.as_bytes());
-        for part in [day, &self.region, &self.service, "aws4_request"] {
+        let one = kept.entry(hash).or_insert_with(|| KeptKey::of(parts));
+        if !one.is_of(parts) {
+            *one = KeptKey::of(parts);
+        }
+        take(&one.key)
+    })
+}
+
+impl KeptKey {
+    fn of(parts: [&str; 4]) -> Self {
+        let [day, region, service, secret] = parts;
+        let mut key = Key::new(HMAC_SHA256, format!("AWS4{secret}").as_bytes());
+        for part in [day, region, service, "aws4_request"] {
             key = Key::new(HMAC_SHA256, sign(&key, part.as_bytes()).as_ref());
         }
-        KEYS.with_borrow_mut(|kept| {
-            if kept.len() >= KEPT {
-                kept.clear();
-            }
-            kept.insert(name, key.clone());
-        });
-        key
+        let parts = parts.map(Box::from);
+        Self { parts, key }
+    }
+
+    fn is_of(&self, parts: [&str; 4]) -> bool {
+        self.parts.iter().map(|part| &**part).eq(parts)
     }
 }
 
@@ -163,19 +200,15 @@ fn canonical(
     is_s3: bool,
     hash: &str,
 ) -> (String, String) {
-    let mut headers: Vec<(String, &str)> = vec![("host".to_owned(), request.host)];
-    let own = request.headers.iter().copied();
     let added = added
         .iter()
         .map(|(name, value)| (name.as_str(), value.as_str()));
-    for (name, value) in own.chain(added) {
-        let name = name.to_ascii_lowercase();
-        if !NOT_SIGNED.contains(&name.as_str()) {
-            headers.push((name, value));
-        }
-    }
+    let own = request.headers.iter().copied();
+    let mut headers = Vec::with_capacity(request.headers.len() + added.len() + 1);
+    headers.push(("host", request.host));
+    headers.extend(own.chain(added).filter(|(name, _)| is_signed(name)));
     // Stable, so that several of a name keep their order.
-    headers.sort_by(|a, b| a.0.cmp(&b.0));
+    headers.sort_by(|(a, _), (b, _)| compare_names(a, b));
     let mut out = String::with_capacity(512);
     out.push_str(request.method);
     out.push('\n');
@@ -187,25 +220,34 @@ fn canonical(
     push_query(request.query().unwrap_or_default(), &mut out);
     let mut names = String::with_capacity(64);
     let mut before = "";
-    for (name, value) in &headers {
-        if before == name.as_str() {
+    for (name, value) in headers {
+        if before.eq_ignore_ascii_case(name) {
             out.push(',');
         } else {
-            // Writing to a string can't fail.
-            let _ = write!(out, "\n{name}:");
             if !names.is_empty() {
                 names.push(';');
             }
-            names.push_str(name);
+            let start = names.len();
+            names.extend(name.chars().map(|c| c.to_ascii_lowercase()));
+            out.extend(["\n", &names[start..], ":"]);
         }
         for (at, word) in value.split_whitespace().enumerate() {
-            out.push_str(if at > 0 { " " } else { "" });
-            out.push_str(word);
+            out.extend([if at > 0 { " " } else { "" }, word]);
         }
         before = name;
     }
-    let _ = write!(out, "\n\n{names}\n{hash}");
+    out.extend(["\n\n", &names, "\n", hash]);
     (out, names)
+}
+
+fn is_signed(name: &str) -> bool {
+    !NOT_SIGNED.iter().any(|one| one.eq_ignore_ascii_case(name))
+}
+
+/// The order of two names in lower case.
+fn compare_names(a: &str, b: &str) -> Ordering {
+    let [a, b] = [a, b].map(|name| name.bytes().map(|byte| byte.to_ascii_lowercase()));
+    a.cmp(b)
 }
 
 /// The path without `.`, `..`, and empty segments (RFC 3986, section 6), encoded once more.

@@ -41,9 +41,9 @@ impl<T> HmacSign<T> {
         std::iter::once(&self.over).chain(self.headers.values())
     }
 
-    pub(super) fn try_map<U, E>(
-        &self,
-        map: &mut impl FnMut(&T) -> Result<U, E>,
+    pub(super) fn try_map<'s, U, E>(
+        &'s self,
+        map: &mut impl FnMut(&'s T) -> Result<U, E>,
     ) -> Result<HmacSign<U>, E> {
         let mut headers = BTreeMap::new();
         for (name, value) in &self.headers {

@@ -137,9 +137,9 @@ impl<T> HttpSign<T> {
         wrong.or_else(|| self.components.iter().enumerate().find_map(again))
     }
 
-    pub(super) fn try_map<U, E>(
-        &self,
-        map: &mut impl FnMut(&T) -> Result<U, E>,
+    pub(super) fn try_map<'s, U, E>(
+        &'s self,
+        map: &mut impl FnMut(&'s T) -> Result<U, E>,
     ) -> Result<HttpSign<U>, E> {
         Ok(HttpSign {
             key: map(&self.key)?,
@@ -152,7 +152,7 @@ impl<T> HttpSign<T> {
     }
 }
 
-impl HttpSign<String> {
+impl<T: AsRef<str>> HttpSign<T> {
     pub(super) fn headers(
         &self,
         request: &Outgoing<'_>,
@@ -167,7 +167,7 @@ impl HttpSign<String> {
         }
         let (base, parameters) = self.base(request, &added, moment.seconds)?;
         let (_, algorithm) = self.algorithm.names();
-        let key = moment.key.unwrap_or(self.key.as_bytes());
+        let key = moment.key.unwrap_or(self.key.as_ref().as_bytes());
         let signature = signature(algorithm, key, base.as_bytes())?;
         let label = &self.label;
         added.push((
@@ -196,10 +196,14 @@ impl HttpSign<String> {
         }
         let _ = write!(parameters, ");created={seconds}");
         if let Some(expires) = &self.expires {
-            let end = seconds.saturating_add_unsigned(self::seconds(expires)?);
+            let end = seconds.saturating_add_unsigned(self::seconds(expires.as_ref())?);
             let _ = write!(parameters, ";expires={end}");
         }
-        let id = self.key_id.replace('\\', "\\\\").replace('"', "\\\"");
+        let id = self
+            .key_id
+            .as_ref()
+            .replace('\\', "\\\\")
+            .replace('"', "\\\"");
         let _ = write!(parameters, ";keyid=\"{id}\"");
         let _ = write!(base, "\"@signature-params\": {parameters}");
         Ok((base, parameters))

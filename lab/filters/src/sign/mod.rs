@@ -51,7 +51,10 @@ impl<T> Sign<T> {
     ///
     /// # Errors
     /// That of `map`.
-    pub fn try_map<U, E>(&self, map: &mut impl FnMut(&T) -> Result<U, E>) -> Result<Sign<U>, E> {
+    pub fn try_map<'s, U, E>(
+        &'s self,
+        map: &mut impl FnMut(&'s T) -> Result<U, E>,
+    ) -> Result<Sign<U>, E> {
         Ok(match self {
             Self::Hmac(sign) => Sign::Hmac(sign.try_map(map)?),
             Self::AwsSigv4(sign) => Sign::AwsSigv4(sign.try_map(map)?),
@@ -119,7 +122,7 @@ impl<T> Sign<T> {
     }
 }
 
-impl Sign<String> {
+impl<T: AsRef<str>> Sign<T> {
     /// The headers that sign a request. Those of `hmac` are the caller's to render: see [`HmacSign::signature`].
     ///
     /// # Errors
@@ -139,9 +142,9 @@ impl Sign<String> {
 }
 
 /// Texts that a signature may do without.
-fn optional<T, U, E>(
-    text: &Option<T>,
-    map: &mut impl FnMut(&T) -> Result<U, E>,
+fn optional<'s, T, U, E>(
+    text: &'s Option<T>,
+    map: &mut impl FnMut(&'s T) -> Result<U, E>,
 ) -> Result<Option<U>, E> {
     text.as_ref().map(map).transpose()
 }

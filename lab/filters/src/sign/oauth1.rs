@@ -46,9 +46,9 @@ pub enum OauthMethod {
 }
 
 impl<T> OauthSign<T> {
-    pub(super) fn try_map<U, E>(
-        &self,
-        map: &mut impl FnMut(&T) -> Result<U, E>,
+    pub(super) fn try_map<'s, U, E>(
+        &'s self,
+        map: &mut impl FnMut(&'s T) -> Result<U, E>,
     ) -> Result<OauthSign<U>, E> {
         Ok(OauthSign {
             consumer_key: map(&self.consumer_key)?,
@@ -120,7 +120,7 @@ pub(super) fn base(request: &Outgoing<'_>, own: &[(&str, String)]) -> String {
     )
 }
 
-impl OauthSign<String> {
+impl<T: AsRef<str>> OauthSign<T> {
     pub(super) fn headers(
         &self,
         request: &Outgoing<'_>,
@@ -132,20 +132,24 @@ impl OauthSign<String> {
             OauthMethod::Plaintext => "PLAINTEXT",
         };
         let mut own = vec![
-            ("oauth_consumer_key", self.consumer_key.clone()),
+            ("oauth_consumer_key", self.consumer_key.as_ref().to_owned()),
             ("oauth_signature_method", method.to_owned()),
         ];
         own.extend(
             self.token
                 .iter()
-                .map(|token| ("oauth_token", token.clone())),
+                .map(|token| ("oauth_token", token.as_ref().to_owned())),
         );
         if self.method != OauthMethod::Plaintext {
             own.push(("oauth_timestamp", moment.seconds.to_string()));
             own.push(("oauth_nonce", moment.nonce.to_owned()));
         }
-        let secret = self.token_secret.as_deref().unwrap_or_default();
-        let key = format!("{}&{}", encoded(&self.consumer_secret), encoded(secret));
+        let secret = self.token_secret.as_ref().map_or("", AsRef::as_ref);
+        let key = format!(
+            "{}&{}",
+            encoded(self.consumer_secret.as_ref()),
+            encoded(secret)
+        );
         let hash = match self.method {
             OauthMethod::HmacSha1 => Some(Hash::Sha1),
             OauthMethod::HmacSha256 => Some(Hash::Sha256),

@@ -52,13 +52,19 @@ impl Compiler<'_> {
             return Some(None);
         };
         let place = at.span.first_line();
-        if !self.speech.is_http() {
-            let message = "`parallel` belongs to requests of HTTP";
+        if !self.speech.is_http() && !self.speech.is_over_http2() {
+            let message = "`parallel` belongs to requests of HTTP and calls of gRPC";
             return self.refuse_parallel(
                 &place,
                 message,
                 "other protocols send one request after the other",
             );
+        }
+        let mut all = at.value.all();
+        if let Some(open) = all.find_map(|(_, request)| request.call.stays_open.as_ref()) {
+            let message = "a call within `parallel` doesn't stay open";
+            let help = "no request after it could go on with it: leave out `stays_open`";
+            return self.refuse_parallel(&open.span, message, help);
         }
         let full = at.value.full();
         let at_once = full.and_then(|full| full.at_once.as_ref());

@@ -1,0 +1,75 @@
+//! What is kept of a user between requests, and what a request works with.
+
+use super::{Dialogue, Out};
+use crate::connection::Connection;
+use crate::exchange::RequestId;
+use crate::silence::Silence;
+use crate::streams::HeldConnection;
+
+/// What is kept of a user between requests.
+pub struct DialogueSession<D: Dialogue> {
+    pub(super) link: Option<Link<D::Line>>,
+    /// Where it shares connections, or sends one of several requests at the same time.
+    pub(super) seat: Option<Box<UserSeat<D>>>,
+}
+
+/// The place of a user of this protocol.
+pub(super) type UserSeat<D> = Seat<<D as Dialogue>::Line, MadeRequest<<D as Dialogue>::Talk>>;
+
+/// A request that was made and not sent yet.
+pub(super) struct MadeRequest<K> {
+    pub(super) request: RequestId,
+    pub(super) desk: Desk<K>,
+}
+
+impl<D: Dialogue> DialogueSession<D> {
+    /// The place of the shared connection that it uses.
+    pub(super) fn place(&self) -> Option<u32> {
+        self.seat.as_ref()?.place
+    }
+}
+
+/// A connection that the protocol has opened.
+pub(super) struct Link<L> {
+    pub(super) connection: Connection,
+    pub(super) line: L,
+    /// What came behind the last answer.
+    pub(super) rest: Vec<u8>,
+    /// What is to be said before anything else.
+    pub(super) owed: Vec<u8>,
+    pub(super) silence: Silence,
+    /// Nothing can be said any more: what is kept can be heard.
+    pub(super) ended: bool,
+}
+
+/// What an exchange works with, used by one after the other.
+#[derive(Default)]
+pub(super) struct Desk<K> {
+    pub(super) talk: K,
+    pub(super) opening: K,
+    pub(super) out: Out,
+}
+
+/// A user's place among shared connections, or a place beside the user's own connection.
+pub(super) struct Seat<L, M> {
+    /// Which of the shared connections is its own.
+    pub(super) place: Option<u32>,
+    /// The hold on it, once it was used.
+    pub(super) held: Option<HeldConnection>,
+    /// What the protocol keeps of the user.
+    pub(super) line: L,
+    /// A request that was made, and that the next exchange sends.
+    pub(super) made: Option<Box<M>>,
+}
+
+impl<L: Default, M> Seat<L, M> {
+    /// On the shared connection of this place, or on a connection of its own.
+    pub(super) fn at(place: Option<u32>) -> Box<Self> {
+        Box::new(Self {
+            place,
+            held: None,
+            line: L::default(),
+            made: None,
+        })
+    }
+}
