@@ -391,6 +391,8 @@ const EDGES: &[(&str, &[&str])] = &[
         &["lab-counts", "lab-prediction", "lab-stats", "lab-workload"],
     ),
     ("lab-prediction", &["lab-workload"]),
+    ("lab-profile", &[]),
+    ("lab-sampling", &["lab-profile"]),
     (
         "lab-rehearsal",
         &["lab-client", "lab-driver", "lab-workload"],
