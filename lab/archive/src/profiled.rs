@@ -34,6 +34,9 @@ pub struct Profiled {
     pub whole: u64,
     /// Samples whose innermost function has a name.
     pub named: u64,
+    /// Samples whose stacks were among too many different ones to be kept.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub other_samples: u64,
     /// CPU time of the system while it was sampled.
     pub cpu_ms: f64,
     /// Seconds of the trial's clock in which it wasn't sampled, for comparison.
@@ -42,9 +45,18 @@ pub struct Profiled {
     pub blocks: Vec<SampledBlock>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// A part of the hold, one sixth of which was not sampled.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SampledBlock {
+    /// When it began, on the trial's clock.
+    pub from_ms: f64,
+    /// When sampling was off for a while.
+    pub off_from_ms: f64,
     /// Time with sampling.
     pub on_ms: f64,
     /// CPU time of the system in it.

@@ -5,10 +5,11 @@ use std::hash::Hash;
 
 use lab_profile::{Function, Line, Location, Mapping, Profile, Sample};
 
+use crate::events::MOST_FRAMES;
 use crate::files::Modules;
 use crate::names::{Name, Named, Names};
 use crate::spaces::Place;
-use crate::stacks::{Frame, Key, Stacks};
+use crate::stacks::{Frame, Key, OTHER, Stacks};
 
 /// Functions that threads begin with.
 const STARTS: [&str; 16] = [
@@ -41,6 +42,8 @@ pub(crate) struct Assembled {
     pub(crate) whole: u64,
     /// Of those, whose innermost function has a name.
     pub(crate) named: u64,
+    /// Of those, whose stacks were not kept.
+    pub(crate) other: u64,
 }
 
 /// `weight` is the CPU time that a sample of a block stands for, in nanoseconds.
@@ -82,6 +85,7 @@ pub(crate) fn profile(
                 .collect();
             let whole = is_whole(&frames, by_pointers, &names, modules);
             if !whole && frames.last() != Some(&Frame::Broken) {
+                found.truncate(MOST_FRAMES - 1);
                 found.push(broken);
             }
             Stack {
@@ -91,6 +95,7 @@ pub(crate) fn profile(
             }
         });
         done.samples += count;
+        done.other += if stack == OTHER { count } else { 0 };
         done.whole += if about.whole { count } else { 0 };
         done.named += if about.named { count } else { 0 };
         let sum = folded

@@ -18,6 +18,8 @@ pub(crate) struct Blocks {
 
 #[derive(Debug, Default, Clone, Copy)]
 struct Block {
+    from: Option<Duration>,
+    off_from: Option<Duration>,
     on: Part,
     off: Part,
     samples: u64,
@@ -31,10 +33,22 @@ struct Part {
 }
 
 impl Blocks {
-    pub(crate) fn spent(&mut self, block: u32, is_on: bool, time: Duration, cpu: Duration) {
+    /// Adds what was spent from one moment to another.
+    pub(crate) fn spent(
+        &mut self,
+        (block, is_on): (u32, bool),
+        (from, to): (Duration, Duration),
+        cpu: Duration,
+    ) {
         let block = self.blocks.entry(block).or_default();
-        let part = if is_on { &mut block.on } else { &mut block.off };
-        part.time += time;
+        block.from.get_or_insert(from);
+        let part = if is_on {
+            &mut block.on
+        } else {
+            block.off_from.get_or_insert(from);
+            &mut block.off
+        };
+        part.time += to.saturating_sub(from);
         part.cpu += cpu;
     }
 
@@ -50,6 +64,8 @@ impl Blocks {
     pub(crate) fn record(&self) -> Vec<SampledBlock> {
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
         let blocks = self.blocks.values().map(|block| SampledBlock {
+            from_ms: ms(block.from.unwrap_or_default()),
+            off_from_ms: ms(block.off_from.or(block.from).unwrap_or_default()),
             on_ms: ms(block.on.time),
             on_cpu_ms: ms(block.on.cpu),
             off_ms: ms(block.off.time),
@@ -109,8 +125,10 @@ mod tests {
         let mut samples = Vec::new();
         for block in 0..21u32 {
             let cpu = Duration::from_millis(100 * u64::from(block + 1));
-            blocks.spent(block, true, Duration::from_secs(5), cpu);
-            blocks.spent(block, false, Duration::from_secs(1), Duration::from_secs(9));
+            let at = |second: u32| Duration::from_secs(u64::from(6 * block + second));
+            blocks.spent((block, true), (at(0), at(2)), cpu);
+            blocks.spent((block, false), (at(2), at(3)), Duration::from_secs(9));
+            blocks.spent((block, true), (at(3), at(6)), Duration::ZERO);
             // None at all in some blocks.
             let count = u64::from(block % 4) * 30;
             for _ in 0..count {
@@ -125,12 +143,16 @@ mod tests {
             .sum();
         let cpu = blocks.sampled_cpu().as_secs_f64() * 1e9;
         assert!((sum / cpu - 1.0).abs() < 1e-9, "{sum} {cpu}");
+        let record = &blocks.record()[1];
+        assert_eq!((record.from_ms, record.off_from_ms), (6000.0, 8000.0));
+        assert_eq!((record.on_ms, record.off_ms), (5000.0, 1000.0));
     }
 
     #[test]
     fn without_samples_there_is_no_weight_to_give() {
         let mut blocks = Blocks::default();
-        blocks.spent(0, true, Duration::from_secs(5), Duration::from_secs(1));
+        let span = (Duration::ZERO, Duration::from_secs(5));
+        blocks.spent((0, true), span, Duration::from_secs(1));
         assert_eq!(blocks.weights().len(), 1);
         assert!(Blocks::default().weights().is_empty());
     }

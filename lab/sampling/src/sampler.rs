@@ -172,12 +172,16 @@ impl Sampler {
         Ok(())
     }
 
-    /// Begins the hold.
+    /// Begins the hold. Where there is a choice of how to find stacks, `agree` gets the better one, and has the last word.
     ///
     /// # Errors
     /// [`Refused`]
-    pub fn begin(&mut self, now: Duration) -> Result<(), Refused> {
-        self.choose()?;
+    pub fn begin(
+        &mut self,
+        now: Duration,
+        agree: impl FnOnce(Frames) -> Frames,
+    ) -> Result<(), Refused> {
+        self.choose(agree)?;
         let switching = Switching::new(now, self.spec.length, self.spec.seed);
         let monotonic = clock_gettime(ClockId::CLOCK_MONOTONIC);
         let monotonic = monotonic.map_err(|code| Refused::Other(code.into()))?;
@@ -252,6 +256,7 @@ impl Sampler {
             throttled: self.throttled,
             whole: done.whole,
             named: done.named,
+            other_samples: done.other,
             cpu_ms: cpu.as_secs_f64() * 1e3,
             off_seconds: self.off_seconds,
             blocks: self.blocks.record(),
@@ -260,7 +265,7 @@ impl Sampler {
     }
 
     /// Decides between frame pointers and copies by what was tried; copies where that says too little.
-    fn choose(&mut self) -> Result<(), Refused> {
+    fn choose(&mut self, agree: impl FnOnce(Frames) -> Frames) -> Result<(), Refused> {
         if self.frames.is_some() {
             return Ok(());
         }
@@ -277,7 +282,7 @@ impl Sampler {
         } else {
             Frames::Copies
         };
-        self.frames = Some(frames);
+        self.frames = Some(agree(frames));
         self.events = opened(&self.cores, carried(self.frames), &self.groups, self.rate)?;
         // What the other way lost is nobody's loss.
         (self.lost, self.throttled) = (0, 0);
@@ -328,8 +333,8 @@ impl Sampler {
         let cpu = read
             .unwrap_or_default()
             .saturating_sub(before.unwrap_or_default());
-        let time = now.saturating_sub(at);
-        self.blocks.spent(holding.block, holding.on, time, cpu);
+        let (block, on) = (holding.block, holding.on);
+        self.blocks.spent((block, on), (at, now), cpu);
         holding.read = (now, read);
     }
 
@@ -493,8 +498,9 @@ fn stack(spaces: &mut Spaces, frames: Option<Frames>, sample: &RawSample) -> Vec
         .into_iter()
         .map(|address| Frame::User(spaces.place(sample.pid, address)));
     stack.extend(user);
-    stack.truncate(MOST_FRAMES);
-    if !whole {
+    // The last one says that a stack goes on.
+    if !whole || stack.len() > MOST_FRAMES {
+        stack.truncate(MOST_FRAMES - 1);
         stack.push(Frame::Broken);
     }
     stack

@@ -43,17 +43,10 @@ impl Threads {
     }
 }
 
-/// `http-0` and `http-1` are `http-*`.
+/// `http-0` and `http-1` are `http-*`, as in all that is told of them later.
 fn group(name: &[u8]) -> String {
     let name = String::from_utf8_lossy(name);
-    let name = name.trim();
-    let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
-    let clean = |text: &str| text.replace(char::is_control, "?");
-    if stem.len() == name.len() || stem.is_empty() {
-        clean(name)
-    } else {
-        format!("{}*", clean(stem))
-    }
+    lab_profile::thread_group(name.trim()).replace(char::is_control, "?")
 }
 
 #[cfg(test)]
@@ -65,7 +58,7 @@ mod tests {
         for (name, expected) in [
             ("http-12\n", "http-*"),
             ("main", "main"),
-            ("7", "7"),
+            ("7", "*"),
             ("v8:1 work", "v8:1 work"),
             ("a\u{1b}b", "a?b"),
         ] {

@@ -37,7 +37,7 @@ fn open(spec: Spec) -> Option<Sampler> {
 /// Samples until the system has used so much CPU time.
 fn sample(mut sampler: Sampler, cpu: Duration, pid: u32) -> (Profile, Profiled) {
     let clock = Instant::now();
-    sampler.begin(clock.elapsed()).unwrap();
+    sampler.begin(clock.elapsed(), |frames| frames).unwrap();
     let used = |pid: u32| {
         let stat = procfs::process::Process::new(pid as i32)
             .unwrap()
@@ -83,7 +83,7 @@ fn shares(profile: &Profile) -> HashMap<usize, u64> {
 fn check(profile: &Profile, facts: &Profiled) {
     for sample in &profile.samples {
         assert!(sample.thread < profile.threads.len());
-        assert!(!sample.stack.is_empty() && sample.stack.len() <= 128);
+        assert!(!sample.stack.is_empty() && sample.stack.len() <= 127);
         assert!(sample.stack.iter().all(|at| *at < profile.locations.len()));
     }
     for location in &profile.locations {
@@ -191,7 +191,7 @@ fn the_way_to_find_stacks_is_chosen() {
         thread::sleep(next.saturating_sub(clock.elapsed()));
     }
     assert_eq!(sampler.frames(), None);
-    sampler.begin(clock.elapsed()).unwrap();
+    sampler.begin(clock.elapsed(), |frames| frames).unwrap();
     let chosen = sampler.frames();
     let (profile, facts) = sample(sampler, Duration::from_secs(1), subject.pid());
     check(&profile, &facts);

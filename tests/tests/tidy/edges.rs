@@ -317,6 +317,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-host",
             "lab-machine",
             "lab-monitor",
+            "lab-sampling",
             "lab-stats",
             "lab-study",
             "lab-workload",
