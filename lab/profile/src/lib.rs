@@ -1,0 +1,21 @@
+//! Profiles of the CPU time of a system: call stacks with their samples, as data.
+//!
+//! A profile covers the hold of one trial. `lab/sampling` records it, an archive keeps it, and reports sum it up by
+//! function. The types have the shape and the names of the pprof format (`profile.proto`), so that nothing is lost between
+//! the two. Nothing here reads a clock, a file, or the kernel.
+
+mod builder;
+pub mod formats;
+mod key;
+mod model;
+mod pprof;
+mod shrink;
+mod sums;
+mod tree;
+
+pub use builder::Builder;
+pub use key::{Key, thread_group};
+pub use model::{Function, Line, Location, Mapping, Profile, Sample, Weight};
+pub use pprof::{MOST_COMPRESSED_BYTES, MOST_UNCOMPRESSED_BYTES, ReadError, Written};
+pub use sums::{FunctionSum, Sums, ThreadSum};
+pub use tree::{Node, Tree};

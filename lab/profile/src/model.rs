@@ -1,0 +1,132 @@
+//! What a profile is made of.
+
+use std::iter::Sum;
+use std::ops::AddAssign;
+
+/// The samples of one profile, and the tables that they refer to by position.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Profile {
+    /// Executables and libraries whose code was sampled.
+    pub mappings: Vec<Mapping>,
+    /// Functions, named by their demangled names.
+    pub functions: Vec<Function>,
+    /// Places in code. A place where functions were inlined has several lines.
+    pub locations: Vec<Location>,
+    /// Names of threads.
+    pub threads: Vec<String>,
+    /// Samples, equal ones of a second as one.
+    pub samples: Vec<Sample>,
+}
+
+/// An executable or a library.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Mapping {
+    /// The path of the file as the system saw it, or a name in brackets where there is no file (`[kernel]`).
+    pub file: String,
+    /// The build id in hexadecimal digits, empty where the file has none.
+    pub build_id: String,
+}
+
+/// A function.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Function {
+    /// The demangled name; where no name is known, the file and the start of the function in it (`server+0x22d26`).
+    pub name: String,
+    /// The source file, empty where it isn't known.
+    pub file: String,
+}
+
+/// A place in code.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Location {
+    /// The position of the mapping in [`Profile::mappings`]; none for places that no file holds.
+    pub mapping: Option<usize>,
+    /// The address relative to the file of the mapping, never an address of a process or of the kernel.
+    pub address: u64,
+    /// Functions at this place: the innermost inlined function first, the function that contains all of them last.
+    pub lines: Vec<Line>,
+}
+
+/// A function at a place, and the line of its source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Line {
+    /// The position of the function in [`Profile::functions`].
+    pub function: usize,
+    /// The line in the function's source file; 0 where it isn't known.
+    pub line: u32,
+}
+
+/// Samples with one stack, of one thread name, in one second of the hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// Positions in [`Profile::locations`], the innermost first. A stack that broke ends with a location whose function
+    /// is [`Profile::BROKEN`].
+    pub stack: Vec<usize>,
+    /// The position in [`Profile::threads`].
+    pub thread: usize,
+    /// The second of the trial's clock.
+    pub second: u32,
+    /// The number of samples.
+    pub count: u64,
+    /// The CPU time that they stand for, in nanoseconds. The sum over a profile is the CPU time of the system while it was
+    /// sampled.
+    pub cpu_ns: u64,
+}
+
+impl Sample {
+    /// The number of samples and their CPU time.
+    pub fn weight(&self) -> Weight {
+        Weight {
+            count: self.count,
+            cpu_ns: self.cpu_ns,
+        }
+    }
+}
+
+/// Samples and the CPU time that they stand for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Weight {
+    /// The number of samples.
+    pub count: u64,
+    /// CPU time in nanoseconds.
+    pub cpu_ns: u64,
+}
+
+impl AddAssign for Weight {
+    fn add_assign(&mut self, other: Self) {
+        self.count = self.count.saturating_add(other.count);
+        self.cpu_ns = self.cpu_ns.saturating_add(other.cpu_ns);
+    }
+}
+
+impl Sum for Weight {
+    fn sum<I: Iterator<Item = Self>>(weights: I) -> Self {
+        let mut sum = Self::default();
+        for weight in weights {
+            sum += weight;
+        }
+        sum
+    }
+}
+
+impl Profile {
+    /// Positions in [`Profile::functions`] of a stack's functions, the innermost first, inlined functions included.
+    pub fn frames<'a>(&'a self, sample: &'a Sample) -> impl Iterator<Item = usize> + 'a {
+        let lines = |location: &usize| self.locations[*location].lines.iter();
+        sample
+            .stack
+            .iter()
+            .flat_map(lines)
+            .map(|line| line.function)
+    }
+
+    /// The number of samples and the CPU time of all of them.
+    pub fn weight(&self) -> Weight {
+        self.samples.iter().map(Sample::weight).sum()
+    }
+
+    /// The name of the function that ends a stack which couldn't be followed to the start of its thread.
+    pub const BROKEN: &str = "[unwound no further]";
+    /// The name of the function that stands for all stacks beyond what a file may hold.
+    pub const OTHER: &str = "[other]";
+}
