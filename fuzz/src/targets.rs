@@ -30,6 +30,7 @@ mod mail_json;
 mod mail_message;
 mod object_store;
 mod postgres_answer;
+mod profile;
 mod proto_file;
 mod proxy_header;
 mod redis_reply;
@@ -99,6 +100,11 @@ pub(crate) const ALL: &[Target] = &[
     Target::new("object_store", object_store::run),
     // A row of 11 bytes has the name of its column once more, in a text that doubles.
     Target::new("postgres_answer", postgres_answer::run).times(128),
+    // A location in a stack, of one byte, is a position of eight in two lists, and has a node in a tree; and what the
+    // compression of what is written takes.
+    Target::new("profile", profile::run)
+        .base(8 << 20)
+        .times(256),
     // A field of a few bytes has a name with those of all that it is within, in several tables.
     Target::new("proto_file", proto_file::run)
         .base(2 << 20)

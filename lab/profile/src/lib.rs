@@ -4,6 +4,17 @@
 //! function. The types have the shape and the names of the pprof format (`profile.proto`), so that nothing is lost between
 //! the two. Nothing here reads a clock, a file, or the kernel.
 
+mod builder;
+mod key;
 mod model;
+mod pprof;
+mod shrink;
+mod sums;
+mod tree;
 
-pub use model::{Function, Line, Location, Mapping, Profile, Sample};
+pub use builder::Builder;
+pub use key::{Key, thread_group};
+pub use model::{Function, Line, Location, Mapping, Profile, Sample, Weight};
+pub use pprof::{MOST_COMPRESSED_BYTES, MOST_UNCOMPRESSED_BYTES, ReadError, Written};
+pub use sums::{FunctionSum, Sums, ThreadSum};
+pub use tree::{Node, Tree};

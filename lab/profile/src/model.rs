@@ -1,3 +1,8 @@
+//! What a profile is made of.
+
+use std::iter::Sum;
+use std::ops::AddAssign;
+
 /// The samples of one profile, and the tables that they refer to by position.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
@@ -14,7 +19,7 @@ pub struct Profile {
 }
 
 /// An executable or a library.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Mapping {
     /// The path of the file as the system saw it, or a name in brackets where there is no file (`[kernel]`).
     pub file: String,
@@ -23,7 +28,7 @@ pub struct Mapping {
 }
 
 /// A function.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Function {
     /// The demangled name; where no name is known, the file and the start of the function in it (`server+0x22d26`).
     pub name: String,
@@ -32,7 +37,7 @@ pub struct Function {
 }
 
 /// A place in code.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Location {
     /// The position of the mapping in [`Profile::mappings`]; none for places that no file holds.
     pub mapping: Option<usize>,
@@ -43,7 +48,7 @@ pub struct Location {
 }
 
 /// A function at a place, and the line of its source.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Line {
     /// The position of the function in [`Profile::functions`].
     pub function: usize,
@@ -68,7 +73,58 @@ pub struct Sample {
     pub cpu_ns: u64,
 }
 
+impl Sample {
+    /// The number of samples and their CPU time.
+    pub fn weight(&self) -> Weight {
+        Weight {
+            count: self.count,
+            cpu_ns: self.cpu_ns,
+        }
+    }
+}
+
+/// Samples and the CPU time that they stand for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Weight {
+    /// The number of samples.
+    pub count: u64,
+    /// CPU time in nanoseconds.
+    pub cpu_ns: u64,
+}
+
+impl AddAssign for Weight {
+    fn add_assign(&mut self, other: Self) {
+        self.count = self.count.saturating_add(other.count);
+        self.cpu_ns = self.cpu_ns.saturating_add(other.cpu_ns);
+    }
+}
+
+impl Sum for Weight {
+    fn sum<I: Iterator<Item = Self>>(weights: I) -> Self {
+        let mut sum = Self::default();
+        for weight in weights {
+            sum += weight;
+        }
+        sum
+    }
+}
+
 impl Profile {
+    /// Positions in [`Profile::functions`] of a stack's functions, the innermost first, inlined functions included.
+    pub fn frames<'a>(&'a self, sample: &'a Sample) -> impl Iterator<Item = usize> + 'a {
+        let lines = |location: &usize| self.locations[*location].lines.iter();
+        sample
+            .stack
+            .iter()
+            .flat_map(lines)
+            .map(|line| line.function)
+    }
+
+    /// The number of samples and the CPU time of all of them.
+    pub fn weight(&self) -> Weight {
+        self.samples.iter().map(Sample::weight).sum()
+    }
+
     /// The name of the function that ends a stack which couldn't be followed to the start of its thread.
     pub const BROKEN: &str = "[unwound no further]";
     /// The name of the function that stands for all stacks beyond what a file may hold.

@@ -493,6 +493,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-import",
             "lab-machine",
             "lab-monitor",
+            "lab-profile",
             "lab-study",
             "lab-workload",
         ],

@@ -1,0 +1,26 @@
+//! Any bytes as a pprof file: a profile that sums can be made of and that a file keeps, or an error that says what is wrong.
+
+use lab_profile::{Profile, Sums, Tree};
+
+/// Samples and functions of stacks beyond which the sums aren't made: they cost what their number is, and not only once.
+const MOST_FRAMES: usize = 10_000;
+
+pub(crate) fn run(data: &[u8]) {
+    let profile = match Profile::from_pprof(data) {
+        Ok(profile) => profile,
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            return;
+        }
+    };
+    let frames = |sample| 1 + profile.frames(sample).count();
+    if profile.samples.iter().map(frames).sum::<usize>() > MOST_FRAMES {
+        return;
+    }
+    let sums = Sums::of(&profile);
+    assert_eq!(Tree::by_thread(&profile).nodes[0].total, sums.all);
+    let written = profile.to_pprof();
+    let again = Profile::from_pprof(&written.bytes).expect("what is written can be read");
+    // Names that are shortened may be equal then.
+    assert!(again.samples.len() <= profile.samples.len());
+}

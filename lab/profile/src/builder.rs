@@ -1,0 +1,109 @@
+//! Puts a profile together: equal mappings, functions, locations, threads, and samples are kept once.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use crate::model::{Function, Line, Location, Mapping, Profile, Sample};
+
+/// Puts a profile together and keeps what is equal once.
+///
+/// Positions that the methods return are those in the profile that [`Builder::finish`] returns.
+#[derive(Clone, Debug, Default)]
+pub struct Builder {
+    profile: Profile,
+    mappings: HashMap<Mapping, usize>,
+    functions: HashMap<Function, usize>,
+    locations: HashMap<Location, usize>,
+    threads: HashMap<String, usize>,
+    samples: HashMap<(Vec<usize>, usize, u32), usize>,
+}
+
+/// The position of a value in a list; a value that isn't there yet is appended.
+fn position<T: Clone + Eq + Hash>(
+    list: &mut Vec<T>,
+    known: &mut HashMap<T, usize>,
+    value: T,
+) -> usize {
+    if let Some(index) = known.get(&value) {
+        return *index;
+    }
+    let index = list.len();
+    list.push(value.clone());
+    known.insert(value, index);
+    index
+}
+
+impl Builder {
+    /// The position of a mapping.
+    pub fn mapping(&mut self, mapping: Mapping) -> usize {
+        position(&mut self.profile.mappings, &mut self.mappings, mapping)
+    }
+
+    /// The position of a function.
+    pub fn function(&mut self, function: Function) -> usize {
+        position(&mut self.profile.functions, &mut self.functions, function)
+    }
+
+    /// The position of a location, whose positions of mapping and functions are this builder's.
+    pub fn location(&mut self, location: Location) -> usize {
+        position(&mut self.profile.locations, &mut self.locations, location)
+    }
+
+    /// The position of a thread's name.
+    pub fn thread(&mut self, name: &str) -> usize {
+        if let Some(index) = self.threads.get(name) {
+            return *index;
+        }
+        position(
+            &mut self.profile.threads,
+            &mut self.threads,
+            name.to_owned(),
+        )
+    }
+
+    /// The position of a location that stands for something else than code, such as [`Profile::BROKEN`].
+    pub fn placeholder(&mut self, name: &str) -> usize {
+        let function = self.function(Function {
+            name: name.to_owned(),
+            file: String::new(),
+        });
+        self.location(Location {
+            mapping: None,
+            address: 0,
+            lines: vec![Line { function, line: 0 }],
+        })
+    }
+
+    /// The name of a place in code that no function is known for, such as `server+0x22d26`.
+    pub fn place_name(&self, mapping: Option<usize>, address: u64) -> String {
+        match mapping {
+            Some(mapping) => {
+                let file = &self.profile.mappings[mapping].file;
+                let file = file.rsplit('/').next().unwrap_or_default();
+                format!("{file}+{address:#x}")
+            }
+            None => "[unknown]".to_owned(),
+        }
+    }
+
+    /// Adds a sample, whose positions are this builder's. Counts and times of equal samples are added up.
+    pub fn add(&mut self, sample: Sample) {
+        let key = (sample.stack, sample.thread, sample.second);
+        if let Some(index) = self.samples.get(&key) {
+            let known = &mut self.profile.samples[*index];
+            known.count = known.count.saturating_add(sample.count);
+            known.cpu_ns = known.cpu_ns.saturating_add(sample.cpu_ns);
+            return;
+        }
+        self.profile.samples.push(Sample {
+            stack: key.0.clone(),
+            ..sample
+        });
+        self.samples.insert(key, self.profile.samples.len() - 1);
+    }
+
+    /// The profile.
+    pub fn finish(self) -> Profile {
+        self.profile
+    }
+}

@@ -1,0 +1,151 @@
+//! What profiles are made of others: merged, within a time, and bounded.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use crate::builder::Builder;
+use crate::model::{Line, Location, Profile, Sample};
+
+/// Copies samples of a profile into a builder; tables are copied as far as samples use them.
+struct Copy<'a> {
+    from: &'a Profile,
+    locations: Vec<Option<usize>>,
+}
+
+impl<'a> Copy<'a> {
+    fn new(from: &'a Profile) -> Self {
+        Self {
+            from,
+            locations: vec![None; from.locations.len()],
+        }
+    }
+
+    fn location(&mut self, into: &mut Builder, index: usize) -> usize {
+        if let Some(known) = self.locations[index] {
+            return known;
+        }
+        let location = &self.from.locations[index];
+        let line = |line: &Line, into: &mut Builder| Line {
+            function: into.function(self.from.functions[line.function].clone()),
+            line: line.line,
+        };
+        let copied = Location {
+            mapping: location
+                .mapping
+                .map(|mapping| into.mapping(self.from.mappings[mapping].clone())),
+            address: location.address,
+            lines: location.lines.iter().map(|each| line(each, into)).collect(),
+        };
+        let position = into.location(copied);
+        self.locations[index] = Some(position);
+        position
+    }
+
+    /// Adds a sample with some of its stack.
+    fn add(&mut self, into: &mut Builder, sample: &Sample, stack: &[usize], second: u32) {
+        let locations = stack.iter().map(|index| self.location(into, *index));
+        let stack = locations.collect();
+        let thread = into.thread(&self.from.threads[sample.thread]);
+        into.add(Sample {
+            stack,
+            thread,
+            second,
+            ..*sample
+        });
+    }
+}
+
+/// What a bounded profile has lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lost {
+    pub(crate) other_stacks: usize,
+    pub(crate) other_samples: u64,
+    pub(crate) cut_stacks: usize,
+}
+
+impl Profile {
+    /// The samples of several profiles as one, such as those of a cell's trials. Seconds become 0, since seconds of different
+    /// trials have nothing in common.
+    pub fn merged<'a>(profiles: impl IntoIterator<Item = &'a Self>) -> Self {
+        let mut into = Builder::default();
+        for profile in profiles {
+            let mut copy = Copy::new(profile);
+            for sample in &profile.samples {
+                copy.add(&mut into, sample, &sample.stack, 0);
+            }
+        }
+        into.finish()
+    }
+
+    /// The samples of some seconds of the trial's clock.
+    pub fn within(&self, seconds: Range<u32>) -> Self {
+        let mut into = Builder::default();
+        let mut copy = Copy::new(self);
+        for sample in &self.samples {
+            if seconds.contains(&sample.second) {
+                copy.add(&mut into, sample, &sample.stack, sample.second);
+            }
+        }
+        into.finish()
+    }
+
+    /// The profile with so many different stacks at most, each of so many frames at most.
+    ///
+    /// The rarest stacks become [`Profile::OTHER`]; a stack with too many frames keeps the innermost and ends with
+    /// [`Profile::BROKEN`].
+    pub(crate) fn bounded(&self, most_stacks: usize, most_frames: usize) -> (Self, Lost) {
+        let kept = self.commonest_stacks(most_stacks);
+        let mut lost = Lost::default();
+        let mut into = Builder::default();
+        let mut copy = Copy::new(self);
+        let mut seen = HashSet::new();
+        for sample in &self.samples {
+            let stack = sample.stack.as_slice();
+            let is_new = seen.insert(stack);
+            if kept.as_ref().is_some_and(|kept| !kept.contains(stack)) {
+                lost.other_stacks += usize::from(is_new);
+                lost.other_samples = lost.other_samples.saturating_add(sample.count);
+                let other = into.placeholder(Self::OTHER);
+                let thread = into.thread(&self.threads[sample.thread]);
+                into.add(Sample {
+                    stack: vec![other],
+                    thread,
+                    ..*sample
+                });
+            } else if stack.len() > most_frames {
+                lost.cut_stacks += usize::from(is_new);
+                let end = into.placeholder(Self::BROKEN);
+                let frames = stack.iter().take(most_frames.saturating_sub(1));
+                let mut cut: Vec<usize> = frames
+                    .map(|index| copy.location(&mut into, *index))
+                    .collect();
+                cut.push(end);
+                let thread = into.thread(&self.threads[sample.thread]);
+                into.add(Sample {
+                    stack: cut,
+                    thread,
+                    ..*sample
+                });
+            } else {
+                copy.add(&mut into, sample, stack, sample.second);
+            }
+        }
+        (into.finish(), lost)
+    }
+
+    /// The stacks with the most samples; none where all of them are few enough. One place is left for [`Profile::OTHER`].
+    fn commonest_stacks(&self, most: usize) -> Option<HashSet<&[usize]>> {
+        let mut counts: HashMap<&[usize], u64> = HashMap::new();
+        for sample in &self.samples {
+            let count = counts.entry(&sample.stack).or_default();
+            *count = count.saturating_add(sample.count);
+        }
+        if counts.len() <= most {
+            return None;
+        }
+        let mut stacks: Vec<(&[usize], u64)> = counts.into_iter().collect();
+        stacks.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
+        let kept = stacks.into_iter().take(most.saturating_sub(1));
+        Some(kept.map(|(stack, _)| stack).collect())
+    }
+}
