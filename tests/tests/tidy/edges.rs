@@ -287,6 +287,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-archive",
             "lab-counts",
             "lab-plan",
+            "lab-profile",
             "lab-stats",
             "lab-trial",
         ],
