@@ -16,7 +16,7 @@ use crate::model::{
 use crate::published::tables;
 use crate::sample::{CellSample, Fate};
 use crate::{
-    capacity, cells, checks, compare, effects, findings, left_out, limits_set, line, repeated,
+    capacity, cells, checks, compare, cpu, effects, findings, left_out, limits_set, line, repeated,
     sample, unmeasured,
 };
 
@@ -48,7 +48,9 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
     let left_out = left_out::left_out(&plan, &trials);
     duet::couple(&mut trials);
     repeated::choose(&mut trials);
+    let profiled = cpu::profiled(&inputs, &mut trials);
     let cells = cells::summarise(study, &steps, &trials);
+    let cpu_profiles = cpu::summarise(&cells, &trials, &profiled);
     let duets = Duets::of(&plan, &inputs, &trials)?;
     let mut differences = compare::compare(&plan, &trials, (&cells, &samples), duets.as_ref());
     left_out::add_to(&mut differences.answer, &left_out, &plan);
@@ -101,6 +103,7 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
         load_lines,
         load_line_differences: line_differences,
         usl,
+        cpu_profiles,
         findings,
         published,
         demand,

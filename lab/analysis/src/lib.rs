@@ -14,6 +14,7 @@ mod capacity;
 mod cells;
 mod checks;
 mod compare;
+mod cpu;
 mod duet;
 mod effects;
 mod findings;
@@ -31,6 +32,7 @@ mod unmeasured;
 
 pub use analyse::{analyse, analyse_by};
 pub use compare::margins;
+pub use cpu::us_per_transaction;
 pub use findings::most_loaded;
 pub use fitness::{Fitness, fitness};
 pub use lab_trial::{ReportError, format};

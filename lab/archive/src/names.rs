@@ -19,6 +19,8 @@ pub(crate) const TRIAL: &str = "trial.json";
 pub(crate) const WINDOWS: &str = "windows.jsonl";
 pub(crate) const HLOG: &str = "steps.hlog";
 pub(crate) const MONITOR: &str = "monitor.csv";
+/// The CPU profile of a trial: pprof, compressed.
+pub(crate) const CPU_PROFILE: &str = "cpu.pb.gz";
 pub(crate) const CLOCKS: &str = "clocks.jsonl";
 pub(crate) const SYSTEM_LOG: &str = "system.log";
 const PARTIAL: &str = ".partial";

@@ -12,6 +12,9 @@ use crate::{
     ARCHIVE_SCHEMA, ArchiveError, Manifest, Series, TRIAL_SCHEMA, TrialRecord, WindowLine, names,
 };
 
+/// The largest profile that is read; none that is written is larger.
+const MOST_PROFILE_BYTES: u64 = 16 << 20;
+
 /// A whole archive in memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
@@ -40,6 +43,9 @@ pub struct TrialData {
     pub hlog: Vec<Interval>,
     /// Counters of host and processes.
     pub monitor: MonitorTable,
+    /// The CPU profile of the system, a pprof file as it lies on disk, or why it can't be read; `None` where none was
+    /// recorded. Figures need no profile, so that a damaged one leaves the rest as it is.
+    pub cpu_profile: Option<Result<Vec<u8>, String>>,
 }
 
 impl Run {
@@ -152,6 +158,7 @@ impl TrialData {
             windows,
             hlog,
             monitor,
+            cpu_profile: read_cpu_profile(&folder.join(names::CPU_PROFILE), &file_bytes),
         })
     }
 
@@ -227,6 +234,23 @@ fn known_series(path: &Path, hlog: &[Interval], named: Named) -> Result<(), Arch
         Some(problem) => Err(ArchiveError::damaged(path, None, problem)),
         None => Ok(()),
     }
+}
+
+/// The bytes of a profile, or what is wrong with the file.
+fn read_cpu_profile(path: &Path, sizes: &Sizes) -> Option<Result<Vec<u8>, String>> {
+    if !path.exists() && !sizes.contains_key(names::CPU_PROFILE) {
+        return None;
+    }
+    let largest = |path: &Path| match path.metadata() {
+        Ok(file) if file.len() > MOST_PROFILE_BYTES => Err(ArchiveError::damaged(
+            path,
+            None,
+            "it is larger than 16 MiB",
+        )),
+        _ => Ok(()),
+    };
+    let bytes = largest(path).and_then(|()| wire::read_sized(path, names::CPU_PROFILE, sizes));
+    Some(bytes.map_err(|error| error.to_string()))
 }
 
 /// A trial whose system never started has no samples and no file.

@@ -415,7 +415,13 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     (
         "lab-trial",
-        &["lab-archive", "lab-counts", "lab-plan", "lab-stats"],
+        &[
+            "lab-archive",
+            "lab-counts",
+            "lab-plan",
+            "lab-profile",
+            "lab-stats",
+        ],
     ),
     ("lab-template", &["lab-filters"]),
     ("lab-units", &["lab-filters", "lab-template"]),

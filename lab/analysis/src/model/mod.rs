@@ -6,6 +6,7 @@
 mod answer;
 mod cells;
 mod comparison;
+mod cpu;
 mod duet;
 mod figures;
 mod line;
@@ -23,6 +24,7 @@ pub use cells::{
 pub use comparison::{
     Claim, Comparison, Difference, Inference, Measure, RunSpread, SpreadBasis, WorseAtMost,
 };
+pub use cpu::{CpuProfile, FunctionTime, ThreadTime};
 pub use duet::{Duet, DuetBlock, LeftOut, SideEffect};
 pub use figures::Estimate;
 pub use lab_trial::model::*;

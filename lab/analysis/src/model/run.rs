@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::answer::Answer;
 use super::cells::CellSummary;
 use super::comparison::{Comparison, Inference};
+use super::cpu::CpuProfile;
 use super::duet::Duet;
 use super::line::{LineDifference, LoadLine, Scaling};
 use super::published::PublishedTable;
@@ -75,6 +76,9 @@ pub struct Analysis {
     /// How throughput scales, where users alone vary, over six levels or more and from one user on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usl: Option<Scaling>,
+    /// Where the CPU time of the system goes, of each cell with a profile.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cpu_profiles: Vec<CpuProfile>,
     /// Sentences that the numbers support.
     pub findings: Vec<String>,
     /// Published figures beside ours.

@@ -1,0 +1,59 @@
+//! The functions of a profile as a table for people.
+
+use std::fmt::Write as _;
+
+use crate::sums::Sums;
+
+/// The functions with the most CPU time of their own, a line each, `most` of them at most. With a number of transactions,
+/// CPU time is given in µs per transaction, else in ms.
+///
+/// Names are shown without control characters, so that nothing in them can steer a terminal.
+pub fn table(sums: &Sums, transactions: Option<f64>, most: usize) -> String {
+    let (unit, divisor) = match transactions.filter(|count| *count > 0.0) {
+        Some(count) => ("µs/tx", 1e3 * count),
+        None => ("ms", 1e6),
+    };
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "{:>6}  {:>9}  {:>6}  {:>9}  function",
+        "self", "", "total", ""
+    );
+    let _ = writeln!(text, "{:>6}  {unit:>9}  {:>6}  {unit:>9}", "%", "%");
+    let all = sums.all.cpu_ns.max(1) as f64;
+    for sum in sums.functions.iter().take(most) {
+        let (own, total) = (sum.own.cpu_ns as f64, sum.total.cpu_ns as f64);
+        let name = sum
+            .key
+            .name
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c });
+        let _ = writeln!(
+            text,
+            "{:>6.1}  {:>9.2}  {:>6.1}  {:>9.2}  {}",
+            100.0 * own / all,
+            own / divisor,
+            100.0 * total / all,
+            total / divisor,
+            name.collect::<String>()
+        );
+    }
+    let left_out = sums.functions.len().saturating_sub(most);
+    if left_out > 0 {
+        let own = sums
+            .functions
+            .iter()
+            .skip(most)
+            .map(|sum| sum.own.cpu_ns as f64);
+        let own: f64 = own.sum();
+        let _ = writeln!(
+            text,
+            "{:>6.1}  {:>9.2}  {:>6}  {:>9}  {left_out} further functions",
+            100.0 * own / all,
+            own / divisor,
+            "",
+            ""
+        );
+    }
+    text
+}

@@ -1,0 +1,49 @@
+//! The CPU profile of a trial, of the time that its figures are taken from.
+
+use lab_archive::TrialData;
+use lab_profile::Profile;
+
+use crate::model::TrialAnalysis;
+use crate::sums::Hold;
+
+/// The CPU profile of a trial over the hold after its warm-up; `None` where none was recorded.
+///
+/// # Errors
+/// When the file is damaged: what is wrong with it.
+pub fn cpu_profile(data: &TrialData, analysis: &TrialAnalysis) -> Result<Option<Profile>, String> {
+    let bytes = match &data.cpu_profile {
+        None => return Ok(None),
+        Some(Err(error)) => return Err(error.clone()),
+        Some(Ok(bytes)) => bytes,
+    };
+    let profile = Profile::from_pprof(bytes).map_err(|error| format!("cpu.pb.gz: {error}"))?;
+    let mut hold = Hold::new(analysis.ramp_ms, analysis.hold_ms);
+    hold.start_ms += analysis.warmup_cut_ms;
+    Ok(Some(profile.within(seconds(&hold))))
+}
+
+/// The seconds of the trial's clock that begin within the hold.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast saturates, and no trial lasts a century"
+)]
+fn seconds(hold: &Hold) -> std::ops::Range<u32> {
+    let first = |ms: f64| (ms / 1000.0).ceil() as u32;
+    first(hold.start_ms)..first(hold.end_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Hold, seconds};
+
+    #[test]
+    fn seconds_begin_within_the_hold() {
+        let mut hold = Hold::new(6_000, 24_000);
+        assert_eq!(seconds(&hold), 6..30);
+        hold.start_ms += 1_200.0;
+        assert_eq!(seconds(&hold), 8..30);
+        hold.end_ms = 29_500.0;
+        assert_eq!(seconds(&hold), 8..30);
+    }
+}
