@@ -6,6 +6,7 @@
 //! what [`lab_stats::moderated::detectable`] says. It takes a few minutes.
 
 #[path = "../tests/noise/mod.rs"]
+#[expect(dead_code, reason = "tests use the rest")]
 mod noise;
 #[path = "../tests/moderated/simulated.rs"]
 mod simulated;

@@ -30,8 +30,8 @@ pub use figures::Estimate;
 pub use lab_trial::model::*;
 pub use line::{LineDifference, LineLevel, LoadLine, LowerBound, SafeLine, Scaling, UslPoint};
 pub use profiles::{
-    CalleePart, CpuDifference, FunctionDifference, MovedFunction, PathDifference, ProfileDifference,
-    RatioInterval, RestDifference, SamplesOf,
+    CalleePart, CpuDifference, FunctionDifference, MovedFunction, PathDifference,
+    ProfileDifference, RatioInterval, RestDifference, SamplesOf,
 };
 pub use published::{AsIs, Entry, PublishedTable};
 pub use run::{Analysis, HowPaired, Outcome, RESULT_SCHEMA, StudyFacts, Summary};

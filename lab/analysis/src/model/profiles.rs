@@ -1,6 +1,7 @@
 //! What the profiles of two cells show, as `result.json` has it. Times are CPU time of the system per transaction, in
 //! microseconds.
 
+use lab_profile::Tree;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -42,6 +43,9 @@ pub struct ProfileDifference {
     /// Why nothing is said of functions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The calls of both cells, for the flame graph.
+    #[serde(skip)]
+    pub tree: Option<Tree>,
     /// All of this in words.
     pub sentences: Vec<String>,
 }

@@ -108,9 +108,8 @@ impl Table {
         let counts = Counts::of(both);
         // CPU time in nanoseconds becomes samples that all trials would have had for as many transactions.
         let us_per_sample = self.us_per_sample;
-        let scale = |trial: &Sampled| {
-            trial.us_per_transaction / as_f64(trial.whole_ns()) / us_per_sample
-        };
+        let scale =
+            |trial: &Sampled| trial.us_per_transaction / as_f64(trial.whole_ns()) / us_per_sample;
         let scales: Vec<(f64, f64)> = both.iter().map(|(a, b)| (scale(a), scale(b))).collect();
         let scaled = |ns: &[[u64; 2]]| -> Vec<Pair> {
             let pair = |(ns, scale): (&[u64; 2], &(f64, f64))| Pair {
@@ -170,7 +169,11 @@ impl Table {
             };
             (kind, depth(column))
         };
-        columns.iter().max_by_key(rank).copied().unwrap_or(columns[0])
+        columns
+            .iter()
+            .max_by_key(rank)
+            .copied()
+            .unwrap_or(columns[0])
     }
 
     /// The differences by block of all stacks that `is_in` accepts, in samples, the common factor taken out.
@@ -230,7 +233,9 @@ impl Counts {
         for (block, (a, b)) in both.iter().enumerate() {
             for (side, trial) in [a, b].into_iter().enumerate() {
                 for (frames, ns) in &trial.stacks {
-                    let sums = stacks.entry(frames).or_insert_with(|| vec![[0; 2]; both.len()]);
+                    let sums = stacks
+                        .entry(frames)
+                        .or_insert_with(|| vec![[0; 2]; both.len()]);
                     sums[block][side] += ns;
                 }
             }
@@ -279,7 +284,9 @@ fn columns_of(frames: &[usize], nodes: &[usize]) -> Vec<Column> {
         depth: at + 1,
         ..column(SamplesOf::Path, *function)
     };
-    let own = frames.last().map(|function| column(SamplesOf::Own, *function));
+    let own = frames
+        .last()
+        .map(|function| column(SamplesOf::Own, *function));
     let paths = frames.iter().zip(nodes).enumerate().map(path);
     totals.chain(paths).chain(own).collect()
 }

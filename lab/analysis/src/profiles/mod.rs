@@ -8,6 +8,7 @@
 //! most specific ones, the findings (`reduce`), and all stacks without a finding are judged once more, together.
 
 mod columns;
+mod of_run;
 mod reduce;
 mod stacks;
 #[cfg(test)]
@@ -23,8 +24,9 @@ use crate::model::{
     RatioInterval, RestDifference,
 };
 use columns::{Table, Tested, mean};
+pub(crate) use of_run::differences;
 use reduce::{Flagged, Reduced, called_by, named, parts, reduce};
-pub(crate) use stacks::{Names, Sampled, Sides};
+use stacks::{Names, Sides};
 
 /// Most columns of a run: with more pairs of cells, each has fewer.
 const MOST_OF_FAMILY: usize = 10_000;
@@ -37,15 +39,22 @@ const MOST_PATHS: usize = 1_000;
 
 /// By which rules profiles are compared.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Rules {
+struct Rules {
     /// Of patterns that are drawn.
-    pub(crate) seed: u64,
+    seed: u64,
     /// The smallest difference of the whole that matters, as a part.
-    pub(crate) smallest: f64,
+    smallest: f64,
+}
+
+/// What a run's findings say of them: where a function differs, the whole and the function that differs most.
+pub(crate) fn sentences(differences: &[ProfileDifference]) -> Vec<String> {
+    let with_finding = differences.iter().filter(|one| !one.findings.is_empty());
+    let first = with_finding.flat_map(|one| one.sentences.iter().take(2));
+    first.cloned().collect()
 }
 
 /// Compares the profiles of all pairs of cells. Pairs without a block that has both are left out.
-pub(crate) fn compare(pairs: &[Sides<'_>], names: &Names, rules: Rules) -> Vec<ProfileDifference> {
+fn compare(pairs: &[Sides<'_>], names: &Names, rules: Rules) -> Vec<ProfileDifference> {
     let tables: Vec<(&Sides<'_>, Table)> = pairs
         .iter()
         .filter_map(|sides| Some((sides, Table::of(sides)?)))
@@ -73,11 +82,7 @@ pub(crate) fn compare(pairs: &[Sides<'_>], names: &Names, rules: Rules) -> Vec<P
 }
 
 /// p of all columns of all pairs, tested together.
-fn family(
-    tables: &[(&Sides<'_>, Table)],
-    tested: &[Vec<Tested<'_>>],
-    seed: u64,
-) -> Vec<Adjusted> {
+fn family(tables: &[(&Sides<'_>, Table)], tested: &[Vec<Tested<'_>>], seed: u64) -> Vec<Adjusted> {
     let (mut rows, mut scales) = (Vec::new(), Vec::new());
     for ((sides, table), tested) in tables.iter().zip(tested) {
         let columns: Vec<&[Pair]> = tested.iter().map(|one| one.pairs).collect();
@@ -123,12 +128,13 @@ impl Found<'_> {
             }
         }
         paths.truncate(MOST_PATHS);
-        let reduced = reduce(table, flagged, self.rules.seed);
+        let reduced = reduce(table, flagged);
         let reason = (table.blocks.len() < LEAST_BLOCKS).then(|| {
             let have = table.blocks.len();
             format!("{have} of {LEAST_BLOCKS} blocks that this needs")
         });
         let name = |function| self.name(function);
+        let rest = self.rest(&reduced);
         let moved = reduced.moved.iter();
         let mut difference = ProfileDifference {
             a: sides.a.to_owned(),
@@ -137,12 +143,19 @@ impl Found<'_> {
             samples: table.samples,
             tested: tested.len(),
             cpu,
-            common: self.common(),
-            findings: reduced.findings.iter().map(|one| self.finding(one)).collect(),
-            moved: moved.map(|one| one.named(table.us_per_sample, name)).collect(),
-            rest: self.rest(&reduced),
+            common: self.common(rest.as_ref()),
+            findings: reduced
+                .findings
+                .iter()
+                .map(|one| self.finding(one))
+                .collect(),
+            moved: moved
+                .map(|one| one.named(table.us_per_sample, name))
+                .collect(),
+            rest,
             detectable: detectable(USUAL_SHARE, table.samples, table.blocks.len()),
             paths,
+            tree: None,
             reason,
             sentences: Vec::new(),
         };
@@ -168,12 +181,15 @@ impl Found<'_> {
         }
     }
 
-    /// The common factor, where it is beyond noise and matters.
-    fn common(&self) -> Option<RatioInterval> {
+    /// The common factor, where it matters and is beyond noise, as all functions without a finding together say, too.
+    fn common(&self, rest: Option<&RestDifference>) -> Option<RatioInterval> {
         let factor = &self.table.factor;
+        let (low, high) = rest?.ratio.interval?;
+        let is_up = mean(factor) > 0.0;
+        let agrees = if is_up { low > 1.0 } else { high < 1.0 };
         let is_shown = sign_flip_p(factor, self.rules.seed) <= ALPHA;
         let matters = mean(factor).abs() >= (OF_SMALLEST * self.rules.smallest).ln_1p();
-        (is_shown && matters).then(|| self.ratio(factor))
+        (agrees && is_shown && matters).then(|| self.ratio(factor))
     }
 
     /// Log ratios by block as a ratio with its interval.

@@ -3,7 +3,9 @@
 
 use std::collections::HashMap;
 
+use lab_stats::moderated::{Pair, differences};
 use lab_stats::paired::Adjusted;
+use lab_stats::{Interval, mean_interval};
 
 use super::columns::{Column, Stack, Table};
 use crate::model::{CalleePart, MovedFunction, SamplesOf};
@@ -44,10 +46,16 @@ impl Flagged {
         }
     }
 
-    /// Whether little of the difference is left without these stacks.
+    /// Whether little of the difference is left without these stacks, or what is left is within its noise.
     fn is_explained(&self, table: &Table, by: &[bool]) -> bool {
-        let left = sum(table, |at| self.inside[at] && !by[at]);
-        left.abs() < UNEXPLAINED * self.difference.abs()
+        let is_left = |at: usize| self.inside[at] && !by[at];
+        let left = sum(table, is_left);
+        if left.abs() < UNEXPLAINED * self.difference.abs() {
+            return true;
+        }
+        // A column has to be explained to a part at least: one that shares no stack explains nothing.
+        let is_some = (left - self.difference).abs() > UNEXPLAINED * self.difference.abs();
+        is_some && within_noise(table, &table.samples_of(|at, _| is_left(at)))
     }
 
     /// Whether all stacks of `other` are among these.
@@ -91,6 +99,20 @@ fn sum(table: &Table, is_in: impl Fn(usize) -> bool) -> f64 {
     inside.map(|(_, stack)| stack.difference).sum()
 }
 
+/// Whether these samples differ by no more than chance does, as measured or without the common factor: that factor is
+/// known less well than a large function of quiet trials, and better than one of noisy trials.
+fn within_noise(table: &Table, samples: &[Pair]) -> bool {
+    let measured: Vec<f64> = samples.iter().map(|pair| pair.b - pair.a).collect();
+    let adjusted = differences(samples, &table.factor);
+    let has_zero = |of: Interval| {
+        of.bounds
+            .is_some_and(|(low, high)| low <= 0.0 && high >= 0.0)
+    };
+    [measured, adjusted]
+        .iter()
+        .any(|by_block| mean_interval(by_block).is_some_and(has_zero))
+}
+
 /// What is left of flagged columns.
 #[derive(Default)]
 pub(super) struct Reduced {
@@ -107,10 +129,10 @@ impl Reduced {
 }
 
 /// Reduces flagged columns to findings.
-pub(super) fn reduce(table: &Table, mut flagged: Vec<Flagged>, seed: u64) -> Reduced {
+pub(super) fn reduce(table: &Table, mut flagged: Vec<Flagged>) -> Reduced {
     flagged.sort_by(|a, b| b.difference.abs().total_cmp(&a.difference.abs()));
     flagged.truncate(MOST_FLAGGED);
-    let moved = moved(table, &flagged, seed);
+    let moved = moved(table, &flagged);
     for one in &moved {
         flagged.retain(|flagged| !flagged.is_explained(table, &one.inside));
     }
@@ -139,8 +161,9 @@ pub(super) fn reduce(table: &Table, mut flagged: Vec<Flagged>, seed: u64) -> Red
 /// Adds a flagged column to findings that have fewer samples. It replaces those that are its own code and its calls; it
 /// is left out if those inside it explain it together.
 fn add(table: &Table, findings: &mut Vec<Flagged>, one: Flagged) {
-    let (inside, others): (Vec<Flagged>, Vec<Flagged>) =
-        findings.drain(..).partition(|finding| one.contains(finding));
+    let (inside, others): (Vec<Flagged>, Vec<Flagged>) = findings
+        .drain(..)
+        .partition(|finding| one.contains(finding));
     *findings = others;
     if !inside.is_empty() && inside.iter().all(|part| one.is_part(table, part)) {
         findings.push(one);
@@ -252,7 +275,7 @@ impl Moved {
 
 /// Flagged functions with opposite signs under one function whose own total is equal within its noise: one was renamed,
 /// or inlined into the other.
-fn moved(table: &Table, flagged: &[Flagged], seed: u64) -> Vec<Moved> {
+fn moved(table: &Table, flagged: &[Flagged]) -> Vec<Moved> {
     let is_function = |one: &&Flagged| one.column.of != SamplesOf::Path;
     let functions: Vec<&Flagged> = flagged.iter().filter(is_function).collect();
     let anchors: Vec<Vec<usize>> = functions.iter().map(|one| anchors(table, one)).collect();
@@ -268,31 +291,26 @@ fn moved(table: &Table, flagged: &[Flagged], seed: u64) -> Vec<Moved> {
             if found.iter().any(is_taken) {
                 continue;
             }
-            let common = anchors[at].iter().filter(|one| anchors[other].contains(one));
+            let common = anchors[at]
+                .iter()
+                .filter(|one| anchors[other].contains(one));
             found.extend(
                 common
                     .copied()
-                    .find_map(|within| moved_within(table, (less, more), within, seed)),
+                    .find_map(|within| moved_within(table, (less, more), within)),
             );
         }
     }
     found
 }
 
-fn moved_within(
-    table: &Table,
-    (less, more): (&Flagged, &Flagged),
-    within: usize,
-    seed: u64,
-) -> Option<Moved> {
+fn moved_within(table: &Table, (less, more): (&Flagged, &Flagged), within: usize) -> Option<Moved> {
     let both = less.inside.iter().zip(&more.inside);
     let inside: Vec<bool> = both.map(|(a, b)| *a || *b).collect();
     let left = sum(table, |at| inside[at]).abs();
     let larger = less.difference.abs().max(more.difference);
-    let total = table.differences(|_, stack| stack.frames.contains(&within));
-    let (_, interval) = table.us(&total, seed);
-    let is_equal = interval.is_some_and(|(low, high)| low <= 0.0 && high >= 0.0);
-    (is_equal && left < UNEXPLAINED * larger).then_some(Moved {
+    let total = table.samples_of(|_, stack| stack.frames.contains(&within));
+    (within_noise(table, &total) && left < UNEXPLAINED * larger).then_some(Moved {
         less: less.column,
         more: more.column,
         within,

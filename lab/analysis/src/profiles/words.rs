@@ -47,8 +47,13 @@ fn whole(of: &ProfileDifference) -> String {
         time(us_a),
         signed_us(us, us_interval)
     );
-    let is_shown = us_interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0);
     let (a, b) = (&of.a, &of.b);
+    if us_interval.is_none() {
+        return format!(
+            "CPU time per transaction of {b} and {a}: {figures}; too few blocks to judge it."
+        );
+    }
+    let is_shown = us_interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0);
     if !is_shown {
         return format!(
             "{b} and {a} don't differ beyond noise in their CPU time per transaction as a whole: {figures}."
@@ -70,14 +75,20 @@ fn finding(of: &FunctionDifference) -> String {
     let caller = caller.map(|caller| format!(", called by `{caller}`"));
     let percent = |part: f64| format!("{:.0} %", 100.0 * part);
     let mut parts: Vec<String> = Vec::new();
-    if of.own_part >= 0.05 {
-        parts.push(format!("{} of it is its own code", percent(of.own_part)));
+    match of.own_part {
+        all if all >= 0.995 => parts.push("all of it is its own code".to_owned()),
+        part if part >= 0.05 => parts.push(format!("{} of it is its own code", percent(part))),
+        _ => {}
     }
     let of_it = if parts.is_empty() { " of it" } else { "" };
     let callees = of.callees.iter().enumerate();
     parts.extend(callees.map(|(at, callee)| {
         let of_it = if at == 0 { of_it } else { "" };
-        format!("{}{of_it} is in `{}`", percent(callee.part), callee.function)
+        format!(
+            "{}{of_it} is in `{}`",
+            percent(callee.part),
+            callee.function
+        )
     }));
     let parts = match of.of {
         SamplesOf::Own => String::new(),

@@ -12,6 +12,7 @@ mod history;
 mod levels;
 mod measures;
 mod populations;
+mod profiles;
 mod published;
 mod queues;
 mod runs;
@@ -121,6 +122,7 @@ fn sections(analysis: &Analysis) -> Vec<Section> {
         steps::phases(analysis),
         steps::events(analysis),
         measures::measures(analysis),
+        profiles::differences(analysis),
         trials::through_trials(analysis),
         trials::trials(analysis),
         trials::machines(analysis),
