@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use lab_archive::{Run, TrialData};
 use lab_counts::Scope;
+use lab_plan::checks::Limits;
 use lab_plan::{Decides, HowEnded, Plan};
 use lab_trial::{Input, ReportError, Warmup, step_names};
 use sha2::{Digest, Sha256};
@@ -11,13 +12,13 @@ use sha2::{Digest, Sha256};
 use crate::duet::{self, Duets};
 use crate::model::{
     Analysis, Answer, Check, CheckOutcome, Decision, HowPaired, LineDifference, LoadLine, Outcome,
-    RESULT_SCHEMA, StudyFacts, Summary, TrialAnalysis, Verdict,
+    RESULT_SCHEMA, Reason, StudyFacts, Summary, TrialAnalysis, Verdict,
 };
 use crate::published::tables;
 use crate::sample::{CellSample, Fate};
 use crate::{
-    capacity, cells, checks, compare, cpu, effects, findings, left_out, limits_set, line, repeated,
-    sample, unmeasured,
+    capacity, cells, checks, compare, cpu, effects, findings, left_out, limits_set, line, profiles,
+    repeated, sample, unmeasured,
 };
 
 /// What a reader of a duet's figures must know.
@@ -51,26 +52,20 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
     let profiled = cpu::profiled(&inputs, &mut trials);
     let cells = cells::summarise(study, &steps, &trials);
     let cpu_profiles = cpu::summarise(&cells, &trials, &profiled);
+    let profile_differences = profiles::differences(&plan, &cells, &trials, &profiled);
     let duets = Duets::of(&plan, &inputs, &trials)?;
     let mut differences = compare::compare(&plan, &trials, (&cells, &samples), duets.as_ref());
     left_out::add_to(&mut differences.answer, &left_out, &plan);
     let demand = unmeasured::demand(&plan, &cells, &trials, &differences.comparisons);
-    let exploratory = unmeasured::exploratory(&plan, &cells, &trials);
     let usl = capacity::scaling(study, &trials);
     let published = tables::compare(study, plan.speed, &trials, &cells);
     let checks = checks::of_run(study, plan.seed, run, &trials);
     let load_lines = line::load_lines(&plan, &trials);
     let answer = differences.answer.as_ref();
-    let planned = (&plan, &load_lines[..]);
-    let summary = summarise(planned, &checks, (&trials, &samples), answer);
+    let summary = summarise((&plan, &load_lines), &checks, (&trials, &samples), answer);
     let line_differences = line::differences(&load_lines);
     let facts = facts(run, &plan, steps);
     let reasons = unmeasured::reasons(run, &trials);
-    let is_too_few = summary.outcome == Outcome::TooFewValidTrials;
-    let why = is_too_few.then(|| unmeasured::why(&reasons, &summary, (&trials, &study.checks)));
-    let own = || findings::headline(&facts, &summary, &cells, &trials);
-    let headline = headline((&summary, &load_lines[..]), why.flatten(), own);
-    let headline = with_answer(headline, &summary, answer);
     let found = findings::Facts {
         study: &facts,
         environment: &run.manifest.environment,
@@ -79,8 +74,10 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
         trials: &trials,
         published: &published,
     };
+    let headline = headline_of(&found, &reasons, (&load_lines, answer), &study.checks);
     let mut findings = findings_of(&found, duets.is_some(), &line_differences);
     findings.extend(effects::sentences(&differences));
+    findings.extend(profiles::sentences(&profile_differences));
     findings.extend(usl.as_ref().map(capacity::sentence));
     Ok(Analysis {
         schema: RESULT_SCHEMA,
@@ -91,6 +88,7 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
         summary,
         checks,
         seen: unmeasured::seen(&cells, &trials),
+        exploratory: unmeasured::exploratory(&plan, &cells, &trials),
         cells,
         samples,
         comparisons: differences.comparisons,
@@ -104,10 +102,10 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
         load_line_differences: line_differences,
         usl,
         cpu_profiles,
+        profile_differences,
         findings,
         published,
         demand,
-        exploratory,
         reasons,
     })
 }
@@ -264,6 +262,21 @@ fn facts(run: &Run, plan: &Plan, steps: Vec<String>) -> StudyFacts {
         steps,
         unseeded_steps: question.workload.unseeded_steps.clone(),
     }
+}
+
+/// The sentences above the report, with the answer first.
+fn headline_of(
+    found: &findings::Facts<'_>,
+    reasons: &[Reason],
+    (lines, answer): (&[LoadLine], Option<&Answer>),
+    limits: &Limits,
+) -> String {
+    let (summary, trials) = (found.summary, found.trials);
+    let is_too_few = summary.outcome == Outcome::TooFewValidTrials;
+    let why = is_too_few.then(|| unmeasured::why(reasons, summary, (trials, limits)));
+    let own = || findings::headline(found.study, summary, found.cells, trials);
+    let headline = headline((summary, lines), why.flatten(), own);
+    with_answer(headline, summary, answer)
 }
 
 /// The sentences above the report: how a search ended beside why there is no measurement, or what failed.

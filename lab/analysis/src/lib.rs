@@ -24,6 +24,7 @@ mod limits_set;
 mod line;
 pub mod model;
 pub mod power;
+mod profiles;
 mod published;
 mod repeated;
 pub mod sample;

@@ -6,6 +6,7 @@
 
 pub mod between;
 pub mod change;
+pub mod common_factor;
 pub mod delay;
 pub mod describe;
 pub mod duet;
@@ -18,6 +19,7 @@ pub mod interference;
 pub mod interval;
 pub mod isotonic;
 pub mod little;
+pub mod moderated;
 pub mod mser;
 mod number;
 pub mod paired;

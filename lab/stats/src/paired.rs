@@ -121,87 +121,101 @@ pub struct Adjusted {
 /// Multiple Testing*, 1993, algorithm 4.1, with sign flips for its permutations.
 #[must_use]
 pub fn max_t(comparisons: &[Vec<Option<f64>>], seed: u64) -> Vec<Adjusted> {
+    let scale = |row: &Vec<Option<f64>>| row.iter().flatten().map(|d| d * d).sum::<f64>().sqrt();
+    let scales: Vec<f64> = comparisons.iter().map(scale).collect();
+    max_t_scaled(comparisons, &scales, seed)
+}
+
+/// As [`max_t`], with |Σd| ÷ scale as the statistic. No flip of signs may change a scale. A row whose scale is 0 shows
+/// nothing.
+#[must_use]
+pub fn max_t_scaled(comparisons: &[Vec<Option<f64>>], scales: &[f64], seed: u64) -> Vec<Adjusted> {
     let blocks = comparisons.iter().map(Vec::len).max().unwrap_or_default();
-    let mut rows: Vec<Row> = comparisons
-        .iter()
-        .map(|row| Row::new(row, blocks))
-        .collect();
-    let mut order: Vec<usize> = (0..rows.len()).collect();
-    order.sort_by(|a, b| rows[*b].seen.total_cmp(&rows[*a].seen));
-    let patterns = signs::walk(blocks, seed, |changed| {
-        let mut largest = 0.0_f64;
-        for at in order.iter().rev() {
-            let row = &mut rows[*at];
-            row.flip(changed);
-            let now = row.statistic();
-            largest = largest.max(now);
-            row.reached_alone += usize::from(now >= row.seen - TIE);
-            row.reached_by_any += usize::from(largest >= row.seen - TIE);
-        }
-    });
+    let scaled = |at: usize, block: usize| match comparisons[at].get(block) {
+        Some(Some(difference)) if scales[at] > 0.0 => difference / scales[at],
+        _ => 0.0,
+    };
+    let statistic = |at: usize| {
+        (0..blocks)
+            .map(|block| scaled(at, block))
+            .sum::<f64>()
+            .abs()
+    };
+    let statistics: Vec<f64> = (0..comparisons.len()).map(statistic).collect();
+    let mut order: Vec<usize> = (0..comparisons.len()).collect();
+    order.sort_by(|a, b| statistics[*b].total_cmp(&statistics[*a]));
+    let by_block = (0..blocks).map(|block| order.iter().map(|at| scaled(*at, block)).collect());
+    let mut rows = Rows::new(by_block.collect(), order.len());
+    let patterns = signs::walk(blocks, seed, |changed| rows.visit(changed));
     let mut adjusted = vec![
         Adjusted {
             single: 1.0,
             joint: 1.0
         };
-        rows.len()
+        order.len()
     ];
     let mut joint = 0.0_f64;
-    for at in order {
+    for (at, row) in order.into_iter().zip(rows.rows) {
         // A comparison never comes out surer than one with a larger statistic.
-        joint = joint.max(count(rows[at].reached_by_any) / count(patterns));
+        joint = joint.max(count(row.reached_by_any) / count(patterns));
         adjusted[at] = Adjusted {
-            single: count(rows[at].reached_alone) / count(patterns),
+            single: count(row.reached_alone) / count(patterns),
             joint,
         };
     }
     adjusted
 }
 
-/// One comparison on its walk through the patterns.
+/// Comparisons on their walk through the patterns, the largest statistic first.
+struct Rows {
+    /// Differences ÷ scale, by block and row.
+    by_block: Vec<Vec<f64>>,
+    /// The pattern's sign of each block.
+    signs: Vec<f64>,
+    rows: Vec<Row>,
+}
+
 struct Row {
-    /// Log ratios with the pattern's signs; 0 where there is none.
-    signed: Vec<f64>,
+    /// Σd ÷ scale with the pattern's signs.
     sum: f64,
-    /// √Σd².
-    scale: f64,
     seen: f64,
     reached_alone: usize,
     reached_by_any: usize,
 }
 
-impl Row {
-    fn new(differences: &[Option<f64>], blocks: usize) -> Self {
-        let mut signed: Vec<f64> = differences
-            .iter()
-            .map(|difference| difference.unwrap_or_default())
-            .collect();
-        signed.resize(blocks, 0.0);
-        let mut row = Self {
-            sum: signed.iter().sum(),
-            scale: signed.iter().map(|d| d * d).sum::<f64>().sqrt(),
-            signed,
-            seen: 0.0,
-            reached_alone: 0,
-            reached_by_any: 0,
+impl Rows {
+    fn new(by_block: Vec<Vec<f64>>, rows: usize) -> Self {
+        let row = |at: usize| {
+            let sum = by_block.iter().map(|block| block[at]).sum::<f64>();
+            Row {
+                sum,
+                seen: sum.abs(),
+                reached_alone: 0,
+                reached_by_any: 0,
+            }
         };
-        row.seen = row.statistic();
-        row
-    }
-
-    fn flip(&mut self, changed: &[usize]) {
-        for block in changed {
-            self.sum -= 2.0 * self.signed[*block];
-            self.signed[*block] = -self.signed[*block];
+        Self {
+            rows: (0..rows).map(row).collect(),
+            signs: vec![1.0; by_block.len()],
+            by_block,
         }
     }
 
-    /// 0 where all differences are 0: they show nothing.
-    fn statistic(&self) -> f64 {
-        if self.scale > 0.0 {
-            self.sum.abs() / self.scale
-        } else {
-            0.0
+    /// Changes the signs of these blocks, and counts which statistics the new pattern reaches.
+    fn visit(&mut self, changed: &[usize]) {
+        for block in changed {
+            let sign = &mut self.signs[*block];
+            for (row, scaled) in self.rows.iter_mut().zip(&self.by_block[*block]) {
+                row.sum -= 2.0 * *sign * scaled;
+            }
+            *sign = -*sign;
+        }
+        let mut largest = 0.0_f64;
+        for row in self.rows.iter_mut().rev() {
+            let now = row.sum.abs();
+            largest = largest.max(now);
+            row.reached_alone += usize::from(now >= row.seen - TIE);
+            row.reached_by_any += usize::from(largest >= row.seen - TIE);
         }
     }
 }

@@ -7,6 +7,7 @@ mod duet;
 mod interference;
 mod laws;
 mod line;
+mod moderated;
 mod noise;
 mod runs;
 mod safe;

@@ -10,6 +10,7 @@ mod cpu;
 mod duet;
 mod figures;
 mod line;
+mod profiles;
 mod published;
 mod run;
 mod transfer;
@@ -28,6 +29,10 @@ pub use duet::{Duet, DuetBlock, LeftOut, SideEffect};
 pub use figures::Estimate;
 pub use lab_trial::model::*;
 pub use line::{LineDifference, LineLevel, LoadLine, LowerBound, SafeLine, Scaling, UslPoint};
+pub use profiles::{
+    CalleePart, CpuDifference, FunctionDifference, MovedFunction, PathDifference,
+    ProfileDifference, RatioInterval, RestDifference, SamplesOf,
+};
 pub use published::{AsIs, Entry, PublishedTable};
 pub use run::{Analysis, HowPaired, Outcome, RESULT_SCHEMA, StudyFacts, Summary};
 pub use transfer::{PublishedTransfer, TransferSummary};

@@ -16,6 +16,7 @@ use super::comparison::{Comparison, Inference};
 use super::cpu::CpuProfile;
 use super::duet::Duet;
 use super::line::{LineDifference, LoadLine, Scaling};
+use super::profiles::ProfileDifference;
 use super::published::PublishedTable;
 use super::unmeasured::{Demand, Exploratory, Reason, Seen};
 use crate::sample::{CellSample, Fate};
@@ -79,6 +80,9 @@ pub struct Analysis {
     /// Where the CPU time of the system goes, of each cell with a profile.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cpu_profiles: Vec<CpuProfile>,
+    /// The same of each cell beside its baseline: which functions differ.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub profile_differences: Vec<ProfileDifference>,
     /// Sentences that the numbers support.
     pub findings: Vec<String>,
     /// Published figures beside ours.

@@ -13,6 +13,7 @@ mod history;
 mod levels;
 mod measures;
 mod populations;
+mod profiles;
 mod published;
 mod queues;
 mod runs;
@@ -123,6 +124,7 @@ fn sections(analysis: &Analysis) -> Vec<Section> {
         steps::events(analysis),
         measures::measures(analysis),
         cpu::cpu(analysis),
+        profiles::differences(analysis),
         trials::through_trials(analysis),
         trials::trials(analysis),
         trials::machines(analysis),

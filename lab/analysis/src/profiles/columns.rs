@@ -1,0 +1,299 @@
+//! The columns of two cells: own and total samples of functions, and samples of call paths, by block.
+
+use std::collections::HashMap;
+
+use lab_stats::common_factor::common_factor;
+use lab_stats::moderated::{Pair, differences, tested};
+use lab_stats::paired::{self, Bounds};
+use lab_stats::verdict::ALPHA;
+use lab_trial::as_f64;
+
+use super::stacks::{Sampled, Sides};
+use crate::model::SamplesOf;
+
+/// What a column counts: samples of a function, or of a call path, by its node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Column {
+    pub(super) of: SamplesOf,
+    pub(super) function: usize,
+    /// Of a path: its node.
+    pub(super) node: usize,
+    /// Of a path: how many functions it has.
+    pub(super) depth: usize,
+}
+
+/// A stack that was sampled in one of the cells.
+pub(super) struct Stack {
+    /// The outermost first.
+    pub(super) frames: Vec<usize>,
+    /// The call path that ends at each frame.
+    nodes: Vec<usize>,
+    samples: Vec<Pair>,
+    /// The mean difference of its samples, the common factor taken out.
+    pub(super) difference: f64,
+}
+
+impl Stack {
+    /// Whether a column counts this stack.
+    pub(super) fn is_in(&self, column: Column) -> bool {
+        match column.of {
+            SamplesOf::Own => self.frames.last() == Some(&column.function),
+            SamplesOf::Total => self.frames.contains(&column.function),
+            SamplesOf::Path => self.nodes.get(column.depth - 1) == Some(&column.node),
+        }
+    }
+
+    /// The position of the frame that a column is about: the outermost one of a function that calls itself.
+    pub(super) fn frame_of(&self, column: Column) -> Option<usize> {
+        match column.of {
+            SamplesOf::Own => self.frames.len().checked_sub(1),
+            SamplesOf::Total => self.frames.iter().position(|at| *at == column.function),
+            SamplesOf::Path => Some(column.depth - 1),
+        }
+    }
+}
+
+/// Two cells side by side.
+pub(super) struct Table {
+    pub(super) stacks: Vec<Stack>,
+    columns: Vec<Column>,
+    pairs: Vec<Vec<Pair>>,
+    /// The log of what all functions have in common, by block.
+    pub(super) factor: Vec<f64>,
+    /// The numbers of the blocks that have both cells.
+    pub(super) blocks: Vec<usize>,
+    /// Samples of a trial, on average.
+    pub(super) samples: f64,
+    /// What a sample stands for.
+    pub(super) us_per_sample: f64,
+    /// CPU time per transaction, by block.
+    pub(super) whole: Vec<Pair>,
+}
+
+impl Table {
+    /// Of two cells; `None` without a block that has both.
+    pub(super) fn of(sides: &Sides<'_>) -> Option<Self> {
+        let both = sides.blocks.iter().enumerate();
+        let both = both.filter_map(|(block, both)| Some((block, (*both)?)));
+        let (blocks, both): (Vec<usize>, Vec<_>) = both.unzip();
+        if both.is_empty() {
+            return None;
+        }
+        let whole: Vec<Pair> = both
+            .iter()
+            .map(|(a, b)| Pair {
+                a: a.us_per_transaction,
+                b: b.us_per_transaction,
+            })
+            .collect();
+        let trials = as_f64(u64::try_from(2 * both.len()).unwrap_or(u64::MAX));
+        let samples: u64 = both.iter().map(|(a, b)| a.samples + b.samples).sum();
+        let samples = as_f64(samples) / trials;
+        let us = whole.iter().map(|pair| pair.a + pair.b).sum::<f64>() / trials;
+        let mut table = Self {
+            stacks: Vec::new(),
+            columns: Vec::new(),
+            pairs: Vec::new(),
+            factor: Vec::new(),
+            blocks,
+            samples,
+            us_per_sample: us / samples,
+            whole,
+        };
+        table.fill(&both);
+        Some(table)
+    }
+
+    fn fill(&mut self, both: &[(&Sampled, &Sampled)]) {
+        let counts = Counts::of(both);
+        // CPU time in nanoseconds becomes samples that all trials would have had for as many transactions.
+        let us_per_sample = self.us_per_sample;
+        let scale =
+            |trial: &Sampled| trial.us_per_transaction / as_f64(trial.whole_ns()) / us_per_sample;
+        let scales: Vec<(f64, f64)> = both.iter().map(|(a, b)| (scale(a), scale(b))).collect();
+        let scaled = |ns: &[[u64; 2]]| -> Vec<Pair> {
+            let pair = |(ns, scale): (&[u64; 2], &(f64, f64))| Pair {
+                a: as_f64(ns[0]) * scale.0,
+                b: as_f64(ns[1]) * scale.1,
+            };
+            ns.iter().zip(&scales).map(pair).collect()
+        };
+        self.pairs = counts.columns.iter().map(|(_, ns)| scaled(ns)).collect();
+        self.columns = counts.columns.iter().map(|(column, _)| *column).collect();
+        let own = self.columns.iter().zip(&self.pairs);
+        let own = own.filter(|(column, _)| column.of == SamplesOf::Own);
+        let own: Vec<&[Pair]> = own.map(|(_, pairs)| pairs.as_slice()).collect();
+        self.factor = common_factor(&own);
+        let stacks = counts.stacks.into_iter();
+        self.stacks = stacks
+            .map(|((frames, nodes), ns)| {
+                let samples = scaled(&ns);
+                Stack {
+                    difference: mean(&differences(&samples, &self.factor)),
+                    samples,
+                    frames,
+                    nodes,
+                }
+            })
+            .collect();
+    }
+
+    /// The columns that are tested, at most so many, as groups of equal ones: each the column that stands for its
+    /// group, and its samples.
+    pub(super) fn tested(&self, most: usize) -> Vec<Tested<'_>> {
+        let mut groups = tested(&self.pairs);
+        groups.truncate(most);
+        let group = |group: Vec<usize>| {
+            let columns: Vec<Column> = group.iter().map(|at| self.columns[*at]).collect();
+            Tested {
+                column: self.most_telling(&columns),
+                paths: columns
+                    .into_iter()
+                    .filter(|column| column.of == SamplesOf::Path)
+                    .collect(),
+                pairs: &self.pairs[group[0]],
+            }
+        };
+        groups.into_iter().map(group).collect()
+    }
+
+    /// Of columns with the same samples the one that says most: a whole function, the innermost.
+    fn most_telling(&self, columns: &[Column]) -> Column {
+        let stack = self.stacks.iter().find(|stack| stack.is_in(columns[0]));
+        let depth = |column: &Column| stack.and_then(|stack| stack.frame_of(*column));
+        let rank = |column: &&Column| {
+            let kind = match column.of {
+                SamplesOf::Total => 2,
+                SamplesOf::Path => 1,
+                SamplesOf::Own => 0,
+            };
+            (kind, depth(column))
+        };
+        columns
+            .iter()
+            .max_by_key(rank)
+            .copied()
+            .unwrap_or(columns[0])
+    }
+
+    /// The differences by block of all stacks that `is_in` accepts, in samples, the common factor taken out.
+    pub(super) fn differences(&self, is_in: impl Fn(usize, &Stack) -> bool) -> Vec<f64> {
+        differences(&self.samples_of(is_in), &self.factor)
+    }
+
+    /// Their samples.
+    pub(super) fn samples_of(&self, is_in: impl Fn(usize, &Stack) -> bool) -> Vec<Pair> {
+        let mut sum = vec![Pair::default(); self.blocks.len()];
+        let stacks = self.stacks.iter().enumerate();
+        for (_, stack) in stacks.filter(|(at, stack)| is_in(*at, stack)) {
+            for (sum, pair) in sum.iter_mut().zip(&stack.samples) {
+                sum.a += pair.a;
+                sum.b += pair.b;
+            }
+        }
+        sum
+    }
+
+    /// A mean of differences with its interval, from samples to microseconds per transaction.
+    pub(super) fn us(&self, by_block: &[f64], seed: u64) -> (f64, Option<(f64, f64)>) {
+        let Bounds { low, high } = paired::interval(by_block, ALPHA, seed);
+        let us = |samples: f64| samples * self.us_per_sample;
+        let bounded = low.is_finite() && high.is_finite();
+        (us(mean(by_block)), bounded.then(|| (us(low), us(high))))
+    }
+}
+
+/// Equal columns, tested as one.
+pub(super) struct Tested<'a> {
+    pub(super) column: Column,
+    /// The call paths among them.
+    pub(super) paths: Vec<Column>,
+    pub(super) pairs: &'a [Pair],
+}
+
+pub(super) fn mean(values: &[f64]) -> f64 {
+    paired::mean(values).unwrap_or_default()
+}
+
+/// CPU time in nanoseconds, by block and side.
+type Nanoseconds = Vec<[u64; 2]>;
+/// The frames of a stack, and the call paths that end there.
+type Frames = (Vec<usize>, Vec<usize>);
+
+/// What was sampled, added up in whole numbers: columns of the same stacks are then equal exactly.
+#[derive(Default)]
+struct Counts {
+    stacks: Vec<(Frames, Nanoseconds)>,
+    columns: Vec<(Column, Nanoseconds)>,
+}
+
+impl Counts {
+    fn of(both: &[(&Sampled, &Sampled)]) -> Self {
+        let mut stacks: HashMap<&[usize], Nanoseconds> = HashMap::new();
+        for (block, (a, b)) in both.iter().enumerate() {
+            for (side, trial) in [a, b].into_iter().enumerate() {
+                for (frames, ns) in &trial.stacks {
+                    let sums = stacks
+                        .entry(frames)
+                        .or_insert_with(|| vec![[0; 2]; both.len()]);
+                    sums[block][side] += ns;
+                }
+            }
+        }
+        let mut stacks: Vec<(&[usize], Nanoseconds)> = stacks.into_iter().collect();
+        // The order of a hash map differs from run to run.
+        stacks.sort_unstable();
+        let (mut counts, mut paths, mut at) = (Self::default(), HashMap::new(), HashMap::new());
+        for (frames, ns) in stacks {
+            let mut parent = usize::MAX;
+            let mut nodes = Vec::with_capacity(frames.len());
+            for function in frames {
+                let next = paths.len();
+                parent = *paths.entry((parent, *function)).or_insert(next);
+                nodes.push(parent);
+            }
+            for column in columns_of(frames, &nodes) {
+                let position = *at.entry(column).or_insert_with(|| {
+                    counts.columns.push((column, vec![[0; 2]; both.len()]));
+                    counts.columns.len() - 1
+                });
+                add(&mut counts.columns[position].1, &ns);
+            }
+            counts.stacks.push(((frames.to_vec(), nodes), ns));
+        }
+        counts
+    }
+}
+
+/// The columns that count a stack, each once.
+fn columns_of(frames: &[usize], nodes: &[usize]) -> Vec<Column> {
+    let column = |of, function| Column {
+        of,
+        function,
+        node: 0,
+        depth: 0,
+    };
+    let mut functions = frames.to_vec();
+    functions.sort_unstable();
+    functions.dedup();
+    let totals = functions
+        .into_iter()
+        .map(|function| column(SamplesOf::Total, function));
+    let path = |(at, (function, node)): (usize, (&usize, &usize))| Column {
+        node: *node,
+        depth: at + 1,
+        ..column(SamplesOf::Path, *function)
+    };
+    let own = frames
+        .last()
+        .map(|function| column(SamplesOf::Own, *function));
+    let paths = frames.iter().zip(nodes).enumerate().map(path);
+    totals.chain(paths).chain(own).collect()
+}
+
+fn add(sums: &mut Nanoseconds, more: &Nanoseconds) {
+    for (sum, more) in sums.iter_mut().zip(more) {
+        sum[0] += more[0];
+        sum[1] += more[1];
+    }
+}

@@ -1,0 +1,259 @@
+//! The profiles of cells compared: which functions and call paths take more or less CPU time per transaction.
+//!
+//! Paired by block as all comparisons are. Each pair of cells has up to some thousands of columns: own and total samples
+//! of functions, and samples of call paths. All pairs of a run are one family, so the p of each column is joint over all
+//! of them. It is exploratory: it explains a difference, and never decides how a run ends.
+//!
+//! Columns contain each other: what differs in a function differs in its callers. So flagged columns are reduced to the
+//! most specific ones, the findings (`reduce`), and all stacks without a finding are judged once more, together.
+
+mod columns;
+mod of_run;
+mod reduce;
+mod stacks;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use lab_stats::moderated::{MOST_COLUMNS, Pair, detectable, moderated};
+use lab_stats::paired::{Adjusted, interval, log_ratio, max_t_scaled, sign_flip_p};
+use lab_stats::verdict::{ALPHA, Better, Compared, LEAST_BLOCKS, Margins, word};
+
+use crate::model::{
+    CpuDifference, Difference, FunctionDifference, Measure, PathDifference, ProfileDifference,
+    RatioInterval, RestDifference,
+};
+use columns::{Table, Tested, mean};
+pub(crate) use of_run::differences;
+use reduce::{Flagged, Reduced, called_by, named, parts, reduce};
+use stacks::{Names, Sides};
+
+/// Most columns of a run: with more pairs of cells, each has fewer.
+const MOST_OF_FAMILY: usize = 10_000;
+/// A function's difference matters from this part of the smallest difference on that matters of the whole.
+const OF_SMALLEST: f64 = 0.25;
+/// The share of the function for which a study's smallest detectable difference is given.
+const USUAL_SHARE: f64 = 0.01;
+/// Most call paths that have a colour.
+const MOST_PATHS: usize = 1_000;
+
+/// By which rules profiles are compared.
+#[derive(Debug, Clone, Copy)]
+struct Rules {
+    /// Of patterns that are drawn.
+    seed: u64,
+    /// The smallest difference of the whole that matters, as a part.
+    smallest: f64,
+}
+
+/// What a run's findings say of them: where a function differs, the whole and the function that differs most.
+pub(crate) fn sentences(differences: &[ProfileDifference]) -> Vec<String> {
+    let with_finding = differences.iter().filter(|one| !one.findings.is_empty());
+    let first = with_finding.flat_map(|one| one.sentences.iter().take(2));
+    first.cloned().collect()
+}
+
+/// Compares the profiles of all pairs of cells. Pairs without a block that has both are left out.
+fn compare(pairs: &[Sides<'_>], names: &Names, rules: Rules) -> Vec<ProfileDifference> {
+    let tables: Vec<(&Sides<'_>, Table)> = pairs
+        .iter()
+        .filter_map(|sides| Some((sides, Table::of(sides)?)))
+        .collect();
+    let most = MOST_COLUMNS.min(MOST_OF_FAMILY / tables.len().max(1));
+    let tested: Vec<Vec<Tested<'_>>> = tables
+        .iter()
+        .map(|(_, table)| match table.blocks.len() < LEAST_BLOCKS {
+            true => Vec::new(),
+            false => table.tested(most),
+        })
+        .collect();
+    let mut p = family(&tables, &tested, rules.seed).into_iter();
+    let all = tables.iter().zip(&tested);
+    all.map(|((sides, table), tested)| {
+        let tested: Vec<_> = tested.iter().zip(p.by_ref()).collect();
+        let found = Found {
+            table,
+            names,
+            rules,
+        };
+        found.difference(sides, &tested)
+    })
+    .collect()
+}
+
+/// p of all columns of all pairs, tested together.
+fn family(tables: &[(&Sides<'_>, Table)], tested: &[Vec<Tested<'_>>], seed: u64) -> Vec<Adjusted> {
+    let (mut rows, mut scales) = (Vec::new(), Vec::new());
+    for ((sides, table), tested) in tables.iter().zip(tested) {
+        let columns: Vec<&[Pair]> = tested.iter().map(|one| one.pairs).collect();
+        let of_pair = moderated(&columns, &table.factor);
+        for differences in of_pair.differences {
+            let mut row = vec![None; sides.blocks.len()];
+            for (block, difference) in table.blocks.iter().zip(differences) {
+                row[*block] = Some(difference);
+            }
+            rows.push(row);
+        }
+        scales.extend(of_pair.scales);
+    }
+    max_t_scaled(&rows, &scales, seed)
+}
+
+/// A pair of cells whose columns were tested.
+struct Found<'a> {
+    table: &'a Table,
+    names: &'a Names,
+    rules: Rules,
+}
+
+impl Found<'_> {
+    fn difference(
+        &self,
+        sides: &Sides<'_>,
+        tested: &[(&Tested<'_>, Adjusted)],
+    ) -> ProfileDifference {
+        let table = self.table;
+        let cpu = self.cpu();
+        let least = OF_SMALLEST * self.rules.smallest * cpu.us_a / table.us_per_sample;
+        let (mut flagged, mut paths) = (Vec::new(), Vec::new());
+        for (one, p) in tested {
+            if p.joint > ALPHA {
+                continue;
+            }
+            let samples = one.pairs.iter().map(|pair| pair.a + pair.b).sum();
+            let new = Flagged::new(table, one.column, *p, samples);
+            if new.difference.abs() >= least {
+                paths.extend(self.paths(one, new.difference));
+                flagged.push(new);
+            }
+        }
+        paths.truncate(MOST_PATHS);
+        let reduced = reduce(table, flagged);
+        let reason = (table.blocks.len() < LEAST_BLOCKS).then(|| {
+            let have = table.blocks.len();
+            format!("{have} of {LEAST_BLOCKS} blocks that this needs")
+        });
+        let name = |function| self.name(function);
+        let rest = self.rest(&reduced);
+        let moved = reduced.moved.iter();
+        let mut difference = ProfileDifference {
+            a: sides.a.to_owned(),
+            b: sides.b.to_owned(),
+            blocks: table.blocks.len(),
+            samples: table.samples,
+            tested: tested.len(),
+            cpu,
+            common: self.common(rest.as_ref()),
+            findings: reduced
+                .findings
+                .iter()
+                .map(|one| self.finding(one))
+                .collect(),
+            moved: moved
+                .map(|one| one.named(table.us_per_sample, name))
+                .collect(),
+            rest,
+            detectable: detectable(USUAL_SHARE, table.samples, table.blocks.len()),
+            paths,
+            tree: None,
+            reason,
+            sentences: Vec::new(),
+        };
+        difference.sentences = words::sentences(&difference, self.rules.smallest);
+        difference
+    }
+
+    fn name(&self, function: usize) -> String {
+        self.names.name(function).to_owned()
+    }
+
+    /// All functions together, as measured.
+    fn cpu(&self) -> CpuDifference {
+        let whole = &self.table.whole;
+        let of = |side: fn(&Pair) -> f64| mean(&whole.iter().map(side).collect::<Vec<f64>>());
+        let differences: Vec<f64> = whole.iter().map(|pair| pair.b - pair.a).collect();
+        let bounds = interval(&differences, ALPHA, self.rules.seed);
+        CpuDifference {
+            us_a: of(|pair| pair.a),
+            us_b: of(|pair| pair.b),
+            us: mean(&differences),
+            us_interval: bounds.is_bounded().then_some((bounds.low, bounds.high)),
+        }
+    }
+
+    /// The common factor, where it matters and is beyond noise, as all functions without a finding together say, too.
+    fn common(&self, rest: Option<&RestDifference>) -> Option<RatioInterval> {
+        let factor = &self.table.factor;
+        let (low, high) = rest?.ratio.interval?;
+        let is_up = mean(factor) > 0.0;
+        let agrees = if is_up { low > 1.0 } else { high < 1.0 };
+        let is_shown = sign_flip_p(factor, self.rules.seed) <= ALPHA;
+        let matters = mean(factor).abs() >= (OF_SMALLEST * self.rules.smallest).ln_1p();
+        (agrees && is_shown && matters).then(|| self.ratio(factor))
+    }
+
+    /// Log ratios by block as a ratio with its interval.
+    fn ratio(&self, logs: &[f64]) -> RatioInterval {
+        let bounds = interval(logs, ALPHA, self.rules.seed);
+        RatioInterval {
+            ratio: mean(logs).exp(),
+            interval: bounds
+                .is_bounded()
+                .then(|| (bounds.low.exp(), bounds.high.exp())),
+        }
+    }
+
+    fn finding(&self, one: &Flagged) -> FunctionDifference {
+        let table = self.table;
+        let differences = table.differences(|_, stack| stack.is_in(one.column));
+        let (us, us_interval) = table.us(&differences, self.rules.seed);
+        let (own_part, callees) = parts(table, one);
+        FunctionDifference {
+            function: self.name(one.column.function),
+            of: one.column.of,
+            called_by: called_by(table, one).map(|function| self.name(function)),
+            us,
+            us_interval,
+            p: one.p.joint,
+            own_part,
+            callees: named(callees, |function| self.name(function)),
+        }
+    }
+
+    /// Call paths of a flagged column, with their difference.
+    fn paths(&self, one: &Tested<'_>, difference: f64) -> Vec<PathDifference> {
+        let path = |column: &columns::Column| {
+            let mut stacks = self.table.stacks.iter();
+            let stack = stacks.find(|stack| stack.is_in(*column))?;
+            let functions = stack.frames[..column.depth].iter();
+            Some(PathDifference {
+                path: functions.map(|function| self.name(*function)).collect(),
+                us: difference * self.table.us_per_sample,
+            })
+        };
+        one.paths.iter().filter_map(path).collect()
+    }
+
+    /// All stacks without a finding; `None` with too few blocks, or if a block has no such stack.
+    fn rest(&self, reduced: &Reduced) -> Option<RestDifference> {
+        let table = self.table;
+        if table.blocks.len() < LEAST_BLOCKS {
+            return None;
+        }
+        let rest = table.samples_of(|at, _| reduced.is_rest(at));
+        let logs: Option<Vec<f64>> = rest.iter().map(|pair| log_ratio(pair.a, pair.b)).collect();
+        let logs = logs?;
+        let seed = self.rules.seed;
+        let compared = Compared {
+            log_ratio: mean(&logs),
+            one_sided: interval(&logs, 2.0 * ALPHA, seed),
+            p: sign_flip_p(&logs, seed),
+            blocks: logs.len(),
+        };
+        let verdict = word(&compared, Better::Lower, Margins::of(self.rules.smallest));
+        Some(RestDifference {
+            ratio: self.ratio(&logs),
+            verdict: Difference::of(verdict, Measure::Cpu),
+        })
+    }
+}

@@ -1,0 +1,326 @@
+//! From flagged columns to findings: of functions and paths that contain each other the most specific one, who calls it,
+//! where in it the difference is, and what only moved to another name.
+
+use std::collections::HashMap;
+
+use lab_stats::moderated::{Pair, differences};
+use lab_stats::paired::Adjusted;
+use lab_stats::{Interval, mean_interval};
+
+use super::columns::{Column, Stack, Table};
+use crate::model::{CalleePart, MovedFunction, SamplesOf};
+
+/// A column explains another one if less than this part of that one's difference is left without it.
+const UNEXPLAINED: f64 = 0.25;
+/// A function calls another one if it is above it in this part of the difference.
+const CALLS: f64 = 0.9;
+/// Callees with less of the difference than this aren't named.
+const LEAST_PART: f64 = 0.1;
+/// Most callees that are named.
+const MOST_CALLEES: usize = 3;
+/// Most flagged columns that are looked at, the largest differences first.
+const MOST_FLAGGED: usize = 300;
+
+/// A column that differs beyond noise.
+#[derive(Clone)]
+pub(super) struct Flagged {
+    pub(super) column: Column,
+    pub(super) p: Adjusted,
+    /// Samples over all trials.
+    pub(super) samples: f64,
+    /// The stacks that it counts, by position.
+    inside: Vec<bool>,
+    /// The mean difference, in samples.
+    pub(super) difference: f64,
+}
+
+impl Flagged {
+    pub(super) fn new(table: &Table, column: Column, p: Adjusted, samples: f64) -> Self {
+        let inside: Vec<bool> = table.stacks.iter().map(|one| one.is_in(column)).collect();
+        Self {
+            difference: sum(table, |at| inside[at]),
+            inside,
+            column,
+            p,
+            samples,
+        }
+    }
+
+    /// Whether little of the difference is left without these stacks, or what is left is within its noise.
+    fn is_explained(&self, table: &Table, by: &[bool]) -> bool {
+        let is_left = |at: usize| self.inside[at] && !by[at];
+        let left = sum(table, is_left);
+        if left.abs() < UNEXPLAINED * self.difference.abs() {
+            return true;
+        }
+        // A column has to be explained to a part at least: one that shares no stack explains nothing.
+        let is_some = (left - self.difference).abs() > UNEXPLAINED * self.difference.abs();
+        is_some && within_noise(table, &table.samples_of(|at, _| is_left(at)))
+    }
+
+    /// Whether all stacks of `other` are among these.
+    fn contains(&self, other: &Self) -> bool {
+        let mut both = self.inside.iter().zip(&other.inside);
+        both.all(|(own, other)| *own || !*other)
+    }
+
+    /// Whether they have no stack in common.
+    fn is_apart(&self, other: &Self) -> bool {
+        let mut both = self.inside.iter().zip(&other.inside);
+        !both.any(|(own, other)| *own && *other)
+    }
+
+    /// Whether a finding is the own code of this one's function, or a call by it.
+    fn is_part(&self, table: &Table, part: &Self) -> bool {
+        let caller = |stack: &Stack| {
+            let at = stack.frame_of(part.column)?.checked_sub(1)?;
+            stack.frames.get(at).copied()
+        };
+        match part.column.of {
+            SamplesOf::Own => part.column.function == self.column.function,
+            SamplesOf::Total => false,
+            SamplesOf::Path => {
+                let mut inside = part.stacks(table);
+                inside.next().and_then(caller) == Some(self.column.function)
+            }
+        }
+    }
+
+    fn stacks<'a>(&'a self, table: &'a Table) -> impl Iterator<Item = &'a Stack> {
+        let both = table.stacks.iter().zip(&self.inside);
+        both.filter(|(_, inside)| **inside).map(|(stack, _)| stack)
+    }
+}
+
+/// The mean difference of these stacks, in samples.
+fn sum(table: &Table, is_in: impl Fn(usize) -> bool) -> f64 {
+    let stacks = table.stacks.iter().enumerate();
+    let inside = stacks.filter(|(at, _)| is_in(*at));
+    inside.map(|(_, stack)| stack.difference).sum()
+}
+
+/// Whether these samples differ by no more than chance does, as measured or without the common factor: that factor is
+/// known less well than a large function of quiet trials, and better than one of noisy trials.
+fn within_noise(table: &Table, samples: &[Pair]) -> bool {
+    let measured: Vec<f64> = samples.iter().map(|pair| pair.b - pair.a).collect();
+    let adjusted = differences(samples, &table.factor);
+    let has_zero = |of: Interval| {
+        of.bounds
+            .is_some_and(|(low, high)| low <= 0.0 && high >= 0.0)
+    };
+    [measured, adjusted]
+        .iter()
+        .any(|by_block| mean_interval(by_block).is_some_and(has_zero))
+}
+
+/// What is left of flagged columns.
+#[derive(Default)]
+pub(super) struct Reduced {
+    /// The largest difference first.
+    pub(super) findings: Vec<Flagged>,
+    pub(super) moved: Vec<Moved>,
+}
+
+impl Reduced {
+    /// Whether a stack, by its position, is in no finding.
+    pub(super) fn is_rest(&self, at: usize) -> bool {
+        !self.findings.iter().any(|finding| finding.inside[at])
+    }
+}
+
+/// Reduces flagged columns to findings.
+pub(super) fn reduce(table: &Table, mut flagged: Vec<Flagged>) -> Reduced {
+    flagged.sort_by(|a, b| b.difference.abs().total_cmp(&a.difference.abs()));
+    flagged.truncate(MOST_FLAGGED);
+    let moved = moved(table, &flagged);
+    for one in &moved {
+        flagged.retain(|flagged| !flagged.is_explained(table, &one.inside));
+    }
+    flagged.sort_by(|a, b| a.samples.total_cmp(&b.samples));
+    let is_explained = |at: usize| {
+        let (one, smaller) = (&flagged[at], &flagged[..at]);
+        // A function of which two parts differ is the finding, whichever part has the most.
+        let is_one_of_parts = |part: &Flagged| {
+            let is_other = |other: &Flagged| one.is_part(table, other) && part.is_apart(other);
+            one.is_part(table, part) && smaller.iter().any(is_other)
+        };
+        let explains =
+            |other: &Flagged| one.is_explained(table, &other.inside) && !is_one_of_parts(other);
+        smaller.iter().any(explains)
+    };
+    let specific = (0..flagged.len()).filter(|at| !is_explained(*at));
+    let specific: Vec<Flagged> = specific.map(|at| flagged[at].clone()).collect();
+    let mut findings: Vec<Flagged> = Vec::new();
+    for one in specific {
+        add(table, &mut findings, one);
+    }
+    findings.sort_by(|a, b| b.difference.abs().total_cmp(&a.difference.abs()));
+    Reduced { findings, moved }
+}
+
+/// Adds a flagged column to findings that have fewer samples. It replaces those that are its own code and its calls; it
+/// is left out if those inside it explain it together.
+fn add(table: &Table, findings: &mut Vec<Flagged>, one: Flagged) {
+    let (inside, others): (Vec<Flagged>, Vec<Flagged>) = findings
+        .drain(..)
+        .partition(|finding| one.contains(finding));
+    *findings = others;
+    if !inside.is_empty() && inside.iter().all(|part| one.is_part(table, part)) {
+        findings.push(one);
+        return;
+    }
+    let mut union = vec![false; table.stacks.len()];
+    for part in &inside {
+        for (union, part) in union.iter_mut().zip(&part.inside) {
+            *union |= *part;
+        }
+    }
+    let is_explained = !inside.is_empty() && one.is_explained(table, &union);
+    findings.extend(inside);
+    if !is_explained {
+        findings.push(one);
+    }
+}
+
+/// The nearest function above a finding in nine tenths of its difference.
+pub(super) fn called_by(table: &Table, finding: &Flagged) -> Option<usize> {
+    struct Above {
+        difference: f64,
+        distance: f64,
+        stacks: f64,
+    }
+    let mut above: HashMap<usize, Above> = HashMap::new();
+    for stack in finding.stacks(table) {
+        let at = stack.frame_of(finding.column)?;
+        let mut seen = Vec::new();
+        let mut distance = 0.0;
+        for function in stack.frames[..at].iter().rev() {
+            distance += 1.0;
+            if *function == finding.column.function || seen.contains(function) {
+                continue;
+            }
+            seen.push(*function);
+            let sums = above.entry(*function).or_insert(Above {
+                difference: 0.0,
+                distance: 0.0,
+                stacks: 0.0,
+            });
+            sums.difference += stack.difference;
+            sums.distance += distance;
+            sums.stacks += 1.0;
+        }
+    }
+    let calls = above
+        .into_iter()
+        .filter(|(_, sums)| sums.difference / finding.difference >= CALLS);
+    let nearest = calls.min_by(|(a, one), (b, other)| {
+        let distance = |sums: &Above| sums.distance / sums.stacks;
+        distance(one).total_cmp(&distance(other)).then(a.cmp(b))
+    });
+    nearest.map(|(function, _)| function)
+}
+
+/// Which part of a finding's difference is its function's own code, and which parts are in functions that it calls.
+pub(super) fn parts(table: &Table, finding: &Flagged) -> (f64, Vec<(usize, f64)>) {
+    let (mut own, mut called) = (0.0, HashMap::new());
+    for stack in finding.stacks(table) {
+        let next = stack.frame_of(finding.column).map_or(0, |at| at + 1);
+        match stack.frames.get(next) {
+            None => own += stack.difference,
+            Some(callee) => *called.entry(*callee).or_insert(0.0) += stack.difference,
+        }
+    }
+    let part = |difference: f64| difference / finding.difference;
+    let called = called.into_iter().map(|(callee, sum)| (callee, part(sum)));
+    let mut called: Vec<(usize, f64)> = called.filter(|one| one.1 >= LEAST_PART).collect();
+    called.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    called.truncate(MOST_CALLEES);
+    (part(own), called)
+}
+
+/// Callees by their names.
+pub(super) fn named(callees: Vec<(usize, f64)>, name: impl Fn(usize) -> String) -> Vec<CalleePart> {
+    let callee = |(function, part)| CalleePart {
+        function: name(function),
+        part,
+    };
+    callees.into_iter().map(callee).collect()
+}
+
+/// The same work under two names.
+pub(super) struct Moved {
+    less: Column,
+    more: Column,
+    within: usize,
+    differences: (f64, f64),
+    /// The stacks of both names.
+    inside: Vec<bool>,
+}
+
+impl Moved {
+    pub(super) fn named(
+        &self,
+        us_per_sample: f64,
+        name: impl Fn(usize) -> String,
+    ) -> MovedFunction {
+        MovedFunction {
+            from: name(self.less.function),
+            to: name(self.more.function),
+            within: name(self.within),
+            us_less: -self.differences.0 * us_per_sample,
+            us_more: self.differences.1 * us_per_sample,
+        }
+    }
+}
+
+/// Flagged functions with opposite signs under one function whose own total is equal within its noise: one was renamed,
+/// or inlined into the other.
+fn moved(table: &Table, flagged: &[Flagged]) -> Vec<Moved> {
+    let is_function = |one: &&Flagged| one.column.of != SamplesOf::Path;
+    let functions: Vec<&Flagged> = flagged.iter().filter(is_function).collect();
+    let anchors: Vec<Vec<usize>> = functions.iter().map(|one| anchors(table, one)).collect();
+    let mut found: Vec<Moved> = Vec::new();
+    for (at, less) in functions.iter().enumerate() {
+        for (other, more) in functions.iter().enumerate() {
+            if less.difference >= 0.0 || more.difference <= 0.0 {
+                continue;
+            }
+            let is_taken = |one: &Moved| {
+                less.is_explained(table, &one.inside) || more.is_explained(table, &one.inside)
+            };
+            if found.iter().any(is_taken) {
+                continue;
+            }
+            let common = anchors[at]
+                .iter()
+                .filter(|one| anchors[other].contains(one));
+            found.extend(
+                common
+                    .copied()
+                    .find_map(|within| moved_within(table, (less, more), within)),
+            );
+        }
+    }
+    found
+}
+
+fn moved_within(table: &Table, (less, more): (&Flagged, &Flagged), within: usize) -> Option<Moved> {
+    let both = less.inside.iter().zip(&more.inside);
+    let inside: Vec<bool> = both.map(|(a, b)| *a || *b).collect();
+    let left = sum(table, |at| inside[at]).abs();
+    let larger = less.difference.abs().max(more.difference);
+    let total = table.samples_of(|_, stack| stack.frames.contains(&within));
+    (within_noise(table, &total) && left < UNEXPLAINED * larger).then_some(Moved {
+        less: less.column,
+        more: more.column,
+        within,
+        differences: (less.difference, more.difference),
+        inside,
+    })
+}
+
+/// The functions within which a function may have moved: its caller; of own code its own function, too.
+fn anchors(table: &Table, one: &Flagged) -> Vec<usize> {
+    let own = (one.column.of == SamplesOf::Own).then_some(one.column.function);
+    own.into_iter().chain(called_by(table, one)).collect()
+}

@@ -1,0 +1,193 @@
+//! What the profiles of two cells show, in sentences.
+
+use lab_trial::format::{count, figure, list, plural_count, signed_percent, times};
+
+use crate::model::{
+    CpuDifference, Difference, FunctionDifference, MovedFunction, ProfileDifference, RatioInterval,
+    SamplesOf,
+};
+
+/// All of it, the whole first.
+pub(super) fn sentences(of: &ProfileDifference, smallest: f64) -> Vec<String> {
+    let whole = whole(of);
+    if let Some(reason) = &of.reason {
+        return vec![whole, format!("Functions are not compared: {reason}.")];
+    }
+    let none = of.findings.is_empty();
+    let nothing = none.then(|| "No function differs beyond noise.".to_owned());
+    let rest = of.rest.as_ref().map(|rest| {
+        let subject = match none {
+            true => "All functions together",
+            false => "All other functions together",
+        };
+        let ratio = ratio(&rest.ratio);
+        format!("{subject}: {ratio}: {}.", word(rest.verdict, smallest))
+    });
+    std::iter::once(whole)
+        .chain(of.findings.iter().map(finding))
+        .chain(nothing)
+        .chain(of.moved.iter().map(moved))
+        .chain(rest)
+        .chain(of.common.as_ref().map(common))
+        .chain(detectable(of))
+        .collect()
+}
+
+/// `after uses 5.2 % more CPU time per transaction than before: 0.415 ms against 0.394 ms, +20.3 µs [17.7, 23.2].`
+fn whole(of: &ProfileDifference) -> String {
+    let CpuDifference {
+        us_a,
+        us_b,
+        us,
+        us_interval,
+    } = of.cpu;
+    let figures = format!(
+        "{} against {}, {}",
+        time(us_b),
+        time(us_a),
+        signed_us(us, us_interval)
+    );
+    let (a, b) = (&of.a, &of.b);
+    if us_interval.is_none() {
+        return format!(
+            "CPU time per transaction of {b} and {a}: {figures}; too few blocks to judge it."
+        );
+    }
+    let is_shown = us_interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0);
+    if !is_shown {
+        return format!(
+            "{b} and {a} don't differ beyond noise in their CPU time per transaction as a whole: {figures}."
+        );
+    }
+    let more = if us > 0.0 { "more" } else { "less" };
+    let percent = figure(100.0 * (us / us_a).abs());
+    format!("{b} uses {percent} % {more} CPU time per transaction than {a}: {figures}.")
+}
+
+/// `+17.9 µs [15.9, 20.1]: work_17, called by handle; 33 % of it is its own code, 67 % is in mixing.`
+fn finding(of: &FunctionDifference) -> String {
+    let name = format!("`{}`", of.function);
+    let what = match of.of {
+        SamplesOf::Own => format!("the own code of {name}"),
+        SamplesOf::Total | SamplesOf::Path => name,
+    };
+    let caller = of.called_by.as_ref();
+    let caller = caller.map(|caller| format!(", called by `{caller}`"));
+    let percent = |part: f64| format!("{:.0} %", 100.0 * part);
+    let mut parts: Vec<String> = Vec::new();
+    match of.own_part {
+        all if all >= 0.995 => parts.push("all of it is its own code".to_owned()),
+        part if part >= 0.05 => parts.push(format!("{} of it is its own code", percent(part))),
+        _ => {}
+    }
+    let of_it = if parts.is_empty() { " of it" } else { "" };
+    let callees = of.callees.iter().enumerate();
+    parts.extend(callees.map(|(at, callee)| {
+        let of_it = if at == 0 { of_it } else { "" };
+        format!(
+            "{}{of_it} is in `{}`",
+            percent(callee.part),
+            callee.function
+        )
+    }));
+    let parts = match of.of {
+        SamplesOf::Own => String::new(),
+        SamplesOf::Total | SamplesOf::Path if parts.is_empty() => String::new(),
+        SamplesOf::Total | SamplesOf::Path => format!("; {}", list(&parts)),
+    };
+    format!(
+        "{}: {what}{}{parts}.",
+        signed_us(of.us, of.us_interval),
+        caller.unwrap_or_default()
+    )
+}
+
+fn moved(of: &MovedFunction) -> String {
+    format!(
+        "`{}` takes {} less and `{}` {} more, while `{}` above them takes as much as before: moved (renamed or \
+         inlined), not a difference.",
+        of.from,
+        time(of.us_less),
+        of.to,
+        time(of.us_more),
+        of.within
+    )
+}
+
+fn common(of: &RatioInterval) -> String {
+    let more = if of.ratio > 1.0 { "more" } else { "less" };
+    format!(
+        "All functions alike take {more} ({}): the machine or the build, not a function.",
+        ratio(of)
+    )
+}
+
+/// What a difference must be to be seen.
+fn detectable(of: &ProfileDifference) -> Option<String> {
+    let part = of.detectable?;
+    let us = part * f64::midpoint(of.cpu.us_a, of.cpu.us_b);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a count of samples"
+    )]
+    let samples = count(of.samples.round() as u64);
+    Some(format!(
+        "{} of {samples} samples a trial show {} % of the CPU time ({}) in a function of 1 %.",
+        plural_count(u64::try_from(of.blocks).unwrap_or(u64::MAX), "block"),
+        figure(100.0 * part),
+        time(us),
+    ))
+}
+
+fn word(verdict: Difference, smallest: f64) -> String {
+    let margin = times(100.0 * smallest);
+    match verdict {
+        Difference::Slower | Difference::UsesMore | Difference::FailsMore => "more".to_owned(),
+        Difference::Faster | Difference::UsesLess | Difference::FailsLess => "less".to_owned(),
+        Difference::Equal => format!("equal within {margin} %"),
+        Difference::NotWorse => format!("not more by {margin} %"),
+        Difference::CouldNotTell => {
+            format!("could not tell whether they are equal within {margin} %")
+        }
+    }
+}
+
+/// `+0.6 % [−0.3, +1.5]`.
+fn ratio(of: &RatioInterval) -> String {
+    let percent = |ratio: f64| signed_percent(100.0 * (ratio - 1.0));
+    let bare = |ratio: f64| percent(ratio).trim_end_matches(" %").to_owned();
+    let interval = of
+        .interval
+        .map(|(low, high)| format!(" [{}, {}]", bare(low), bare(high)));
+    format!("{}{}", percent(of.ratio), interval.unwrap_or_default())
+}
+
+/// `0.415 ms`, `17.9 µs`.
+fn time(us: f64) -> String {
+    match us.abs() {
+        small if small < 100.0 => format!("{} µs", figure(us)),
+        _ => format!("{} ms", figure(us / 1000.0)),
+    }
+}
+
+/// `+17.9 µs [15.9, 20.1]`, with the digits that the interval supports.
+fn signed_us(us: f64, interval: Option<(f64, f64)>) -> String {
+    let half_width = interval.map_or(0.0, |(low, high)| (high - low) / 2.0);
+    let digits = match us.abs().max(half_width) {
+        small if small < 1.0 => 3,
+        small if small < 10.0 => 2,
+        small if small < 1000.0 => 1,
+        _ => 0,
+    };
+    let number = |value: f64| {
+        let text = format!("{:.digits$}", value.abs());
+        match value < 0.0 && text.bytes().any(|byte| (b'1'..=b'9').contains(&byte)) {
+            true => format!("−{text}"),
+            false => text,
+        }
+    };
+    let sign = if us >= 0.0 { "+" } else { "" };
+    let interval = interval.map(|(low, high)| format!(" [{}, {}]", number(low), number(high)));
+    format!("{sign}{} µs{}", number(us), interval.unwrap_or_default())
+}
