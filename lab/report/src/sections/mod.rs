@@ -4,6 +4,7 @@
 mod by_cell;
 mod checks;
 mod comparisons;
+mod cpu;
 mod curves;
 mod duet;
 mod factors;
@@ -122,6 +123,7 @@ fn sections(analysis: &Analysis) -> Vec<Section> {
         steps::phases(analysis),
         steps::events(analysis),
         measures::measures(analysis),
+        cpu::cpu(analysis),
         profiles::differences(analysis),
         trials::through_trials(analysis),
         trials::trials(analysis),
