@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use lab_plan::{Cell, Decides, Factor, Question, VARIANT};
 use lab_stats::exchange::Exchange;
 use lab_stats::family::{Member, family_blocks, family_power};
+pub use lab_stats::moderated::detectable;
 use lab_stats::power::{
     MOST_BLOCKS, Sought, USUAL_POWER, needed_blocks, not_worse_blocks, paired_spread,
 };

@@ -8,6 +8,7 @@ mod fewest;
 mod folder;
 mod length;
 mod power;
+mod profile;
 mod rows;
 mod schedule;
 mod tokens;

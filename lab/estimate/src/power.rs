@@ -14,6 +14,7 @@ use lab_study::model::Cell;
 use lab_study::plan::Plan;
 
 use crate::length::Lengths;
+use crate::profile;
 use crate::words::{WIDTH, duration};
 
 /// What is said of duets.
@@ -80,6 +81,7 @@ pub fn power(study: &Study, plan: &Plan, earlier: Option<&Earlier>) -> String {
     if study.duet {
         text.push_str(&unchanged(&design, earlier, per_block));
     }
+    text.push_str(&profiles(plan, design.blocks));
     let _ = writeln!(
         text,
         "  one block takes {}; differences within {} are called none;\n  {}",
@@ -88,6 +90,14 @@ pub fn power(study: &Study, plan: &Plan, earlier: Option<&Earlier>) -> String {
         together(design.family.len()),
     );
     text
+}
+
+/// What the profiles show, over the shortest hold; empty without them.
+fn profiles(plan: &Plan, blocks: usize) -> String {
+    let holds = plan.trials.iter().map(|trial| trial.load.hold_ms);
+    let hold = Duration::from_millis(holds.min().unwrap_or_default());
+    let profile = plan.question.profile.as_ref();
+    profile.map_or_else(String::new, |of| profile::profile(of, hold, blocks))
 }
 
 fn design(study: &Study, plan: &Plan) -> Design {
@@ -410,6 +420,19 @@ mod tests {
         let variants = "variants: { a: { groupware: {} }, b: { groupware: {} } }\nduet: true\n";
         let shown = |trials: u32| shown(&format!("{variants}trials: {trials}\n"), None);
         insta::assert_snapshot!(format!("{}\n{}", shown(6), shown(8)));
+    }
+
+    #[test]
+    fn profiles_add_what_functions_they_show() {
+        let of = |profile| {
+            shown(
+                &format!("matrix: {{ n: [1, 2] }}\ntrials: 8\n{profile}"),
+                None,
+            )
+        };
+        assert!(of("profile: true\n").contains("by profiles at 199 samples/s"));
+        assert!(of("profile: { rate: 997 }\n").contains("by profiles at 997 samples/s"));
+        assert!(!of("").contains("profiles"));
     }
 
     #[test]

@@ -132,7 +132,9 @@ pub fn detectable(share: f64, samples: f64, blocks: usize) -> Option<f64> {
     let usable = blocks >= LEAST_BLOCKS && samples > 0.0 && share > 0.0;
     let errors = if blocks == LEAST_BLOCKS { 7.0 } else { 5.5 };
     let sampling = || errors * (2.0 * share / (samples * count(blocks))).sqrt();
-    usable.then(|| sampling().max(LEAST_PART))
+    // What makes a small function large enough to be tested.
+    let to_be_tested = || 2.0 * LEAST_SAMPLES / samples - 2.0 * share;
+    usable.then(|| sampling().max(to_be_tested()).max(LEAST_PART))
 }
 
 #[cfg(test)]
@@ -198,6 +200,7 @@ mod tests {
         assert!((part(0.01, 12_000.0, 8) - 0.002_51).abs() < 1e-5);
         assert!((part(0.01, 2_400.0, 6) - 0.008_25).abs() < 1e-5);
         assert!((part(0.000_1, 1e6, 12) - 0.000_3).abs() < 1e-12);
+        assert!((part(0.001, 2_400.0, 8) - 0.002_17).abs() < 1e-5);
         assert_eq!(detectable(0.01, 2_400.0, 5), None);
         assert_eq!(detectable(0.01, 0.0, 8), None);
         assert_eq!(detectable(0.0, 2_400.0, 8), None);
