@@ -16,6 +16,8 @@ pub(crate) struct Profiled {
     pub(crate) trial: u32,
     /// What was sampled; never empty.
     pub(crate) profile: Profile,
+    /// The part of its samples that the kernel dropped.
+    pub(crate) lost: f64,
 }
 
 /// The profiles of the valid trials. A damaged file is a note of its trial.
@@ -26,9 +28,11 @@ pub(crate) fn profiled(inputs: &[Input<'_>], trials: &mut [TrialAnalysis]) -> Ve
         let Some(input) = input else { continue };
         match lab_trial::cpu_profile(input.data, trial) {
             Ok(Some(profile)) if !profile.samples.is_empty() && trial.verdict == Verdict::Valid => {
+                let made = input.data.record.profile.as_ref();
                 found.push(Profiled {
                     trial: trial.id,
                     profile,
+                    lost: made.map_or(0.0, lost),
                 });
             }
             Ok(_) => {}
@@ -38,6 +42,12 @@ pub(crate) fn profiled(inputs: &[Input<'_>], trials: &mut [TrialAnalysis]) -> Ve
         }
     }
     found
+}
+
+/// The part of a profile's samples that the kernel dropped.
+fn lost(made: &lab_archive::Profiled) -> f64 {
+    let lost = lab_trial::as_f64(made.lost);
+    lab_stats::ratio(lost, lost + lab_trial::as_f64(made.samples)).unwrap_or_default()
 }
 
 /// Where the CPU time goes in each cell that has a profile.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use lab_plan::{Cell, Decides, Factor, Question, VARIANT};
 use lab_stats::exchange::Exchange;
 use lab_stats::family::{Member, family_blocks, family_power};
-pub use lab_stats::moderated::detectable;
+use lab_stats::moderated::detectable;
 use lab_stats::power::{
     MOST_BLOCKS, Sought, USUAL_POWER, needed_blocks, not_worse_blocks, paired_spread,
 };
@@ -17,6 +17,22 @@ use lab_trial::as_f64;
 
 use crate::compare::{MOST_PAIRS, baseline};
 use crate::model::{Analysis, Measure, Verdict};
+
+/// A function's difference matters from this part of the smallest difference on that matters of the whole.
+pub(crate) const OF_SMALLEST: f64 = 0.25;
+
+/// The difference that four of five studies find in a function with this share of the CPU time, as a part of all CPU time.
+/// `samples` are those of a trial; `smallest` is the smallest difference of the whole that matters. `None` with too few
+/// blocks.
+#[must_use]
+pub fn detectable_in_function(
+    share: f64,
+    samples: f64,
+    blocks: usize,
+    smallest: f64,
+) -> Option<f64> {
+    detectable(share, samples, blocks).map(|part| part.max(OF_SMALLEST * smallest))
+}
 
 /// The differences that are asked about, as parts.
 pub const EFFECTS: [f64; 3] = [0.02, 0.05, 0.10];

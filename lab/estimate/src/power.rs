@@ -97,7 +97,9 @@ fn profiles(plan: &Plan, blocks: usize) -> String {
     let holds = plan.trials.iter().map(|trial| trial.load.hold_ms);
     let hold = Duration::from_millis(holds.min().unwrap_or_default());
     let profile = plan.question.profile.as_ref();
-    profile.map_or_else(String::new, |of| profile::profile(of, hold, blocks))
+    profile.map_or_else(String::new, |of| {
+        profile::profile(of, hold, blocks, plan.question.smallest_difference)
+    })
 }
 
 fn design(study: &Study, plan: &Plan) -> Design {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lab_analysis::power::detectable;
+use lab_analysis::power::detectable_in_function;
 use lab_plan::Profiling;
 
 use crate::words::duration;
@@ -14,11 +14,11 @@ const SAMPLED: f64 = 5.0 / 6.0;
 /// Parts of the CPU time that functions may have.
 const SHARES: [f64; 3] = [0.001, 0.01, 0.05];
 
-/// What profiles of holds of this length show over so many blocks, at most 80 columns wide.
-pub(crate) fn profile(of: &Profiling, hold: Duration, blocks: usize) -> String {
+/// `smallest` is the smallest difference of the whole that matters. What profiles of holds of this length show over so many blocks, at most 80 columns wide.
+pub(crate) fn profile(of: &Profiling, hold: Duration, blocks: usize, smallest: f64) -> String {
     let rate = of.rate.unwrap_or(USUAL_RATE);
     let samples = rate * hold.as_secs_f64() * SAMPLED;
-    let parts = SHARES.map(|share| detectable(share, samples, blocks));
+    let parts = SHARES.map(|share| detectable_in_function(share, samples, blocks, smallest));
     let [Some(small), Some(usual), Some(large)] = parts else {
         return "  profiles compare no functions with so few blocks: 6 are the fewest\n".to_owned();
     };
@@ -47,7 +47,7 @@ mod tests {
             rate,
             ..Profiling::default()
         };
-        let text = profile(&of, Duration::from_secs(seconds), blocks);
+        let text = profile(&of, Duration::from_secs(seconds), blocks, 0.002);
         assert!(
             text.lines().all(|line| line.chars().count() <= 80),
             "{text}"

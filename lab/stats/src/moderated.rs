@@ -36,7 +36,7 @@ pub fn tested(columns: &[Vec<Pair>]) -> Vec<Vec<usize>> {
     let samples = |column: &Vec<Pair>| column.iter().map(|pair| pair.a + pair.b).sum::<f64>();
     let mut groups: BTreeMap<Vec<(u64, u64)>, Vec<usize>> = BTreeMap::new();
     for (at, column) in columns.iter().enumerate() {
-        if samples(column) < LEAST_SAMPLES * 2.0 * count(column.len()) || column.is_empty() {
+        if !has_enough(column) {
             continue;
         }
         let bits = |pair: &Pair| (pair.a.to_bits(), pair.b.to_bits());
@@ -53,6 +53,13 @@ pub fn tested(columns: &[Vec<Pair>]) -> Vec<Vec<usize>> {
     });
     groups.truncate(MOST_COLUMNS);
     groups
+}
+
+/// Whether a column has [`LEAST_SAMPLES`] a trial on average over both variants.
+#[must_use]
+pub fn has_enough(column: &[Pair]) -> bool {
+    let samples: f64 = column.iter().map(|pair| pair.a + pair.b).sum();
+    !column.is_empty() && samples >= LEAST_SAMPLES * 2.0 * count(column.len())
 }
 
 /// Differences of columns, and what they are measured by.

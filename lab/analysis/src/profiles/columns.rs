@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use lab_stats::common_factor::common_factor;
-use lab_stats::moderated::{Pair, differences, tested};
+use lab_stats::moderated::{Pair, differences, has_enough, tested};
 use lab_stats::paired::{self, Bounds};
 use lab_stats::verdict::ALPHA;
 use lab_trial::as_f64;
 
-use super::stacks::{Sampled, Sides};
+use super::stacks::{Names, Sampled, Sides};
 use crate::model::SamplesOf;
 
 /// What a column counts: samples of a function, or of a call path, by its node.
@@ -68,11 +68,13 @@ pub(super) struct Table {
     pub(super) us_per_sample: f64,
     /// CPU time per transaction, by block.
     pub(super) whole: Vec<Pair>,
+    /// The part of the CPU time in code without names that other builds share.
+    pub(super) unnamed: f64,
 }
 
 impl Table {
     /// Of two cells; `None` without a block that has both.
-    pub(super) fn of(sides: &Sides<'_>) -> Option<Self> {
+    pub(super) fn of(sides: &Sides<'_>, names: &Names) -> Option<Self> {
         let both = sides.blocks.iter().enumerate();
         let both = both.filter_map(|(block, both)| Some((block, (*both)?)));
         let (blocks, both): (Vec<usize>, Vec<_>) = both.unzip();
@@ -90,7 +92,10 @@ impl Table {
         let samples: u64 = both.iter().map(|(a, b)| a.samples + b.samples).sum();
         let samples = as_f64(samples) / trials;
         let us = whole.iter().map(|pair| pair.a + pair.b).sum::<f64>() / trials;
+        let part = |trial: &Sampled| as_f64(trial.unnamed_ns) / as_f64(trial.whole_ns());
+        let unnamed = both.iter().map(|(a, b)| part(a) + part(b)).sum::<f64>() / trials;
         let mut table = Self {
+            unnamed,
             stacks: Vec::new(),
             columns: Vec::new(),
             pairs: Vec::new(),
@@ -100,12 +105,12 @@ impl Table {
             us_per_sample: us / samples,
             whole,
         };
-        table.fill(&both);
+        table.fill(&both, names);
         Some(table)
     }
 
-    fn fill(&mut self, both: &[(&Sampled, &Sampled)]) {
-        let counts = Counts::of(both);
+    fn fill(&mut self, both: &[(&Sampled, &Sampled)], names: &Names) {
+        let counts = Counts::of(both, names);
         // CPU time in nanoseconds becomes samples that all trials would have had for as many transactions.
         let us_per_sample = self.us_per_sample;
         let scale =
@@ -118,8 +123,14 @@ impl Table {
             };
             ns.iter().zip(&scales).map(pair).collect()
         };
-        self.pairs = counts.columns.iter().map(|(_, ns)| scaled(ns)).collect();
-        self.columns = counts.columns.iter().map(|(column, _)| *column).collect();
+        for (column, ns) in &counts.columns {
+            let pairs = scaled(ns);
+            // Most columns are call paths with a sample or two.
+            if has_enough(&pairs) {
+                self.columns.push(*column);
+                self.pairs.push(pairs);
+            }
+        }
         let own = self.columns.iter().zip(&self.pairs);
         let own = own.filter(|(column, _)| column.of == SamplesOf::Own);
         let own: Vec<&[Pair]> = own.map(|(_, pairs)| pairs.as_slice()).collect();
@@ -142,7 +153,14 @@ impl Table {
     /// group, and its samples.
     pub(super) fn tested(&self, most: usize) -> Vec<Tested<'_>> {
         let mut groups = tested(&self.pairs);
-        groups.truncate(most);
+        if groups.len() > most {
+            // Functions before paths: the largest paths are those that all stacks begin with.
+            groups.sort_by_key(|group| {
+                let mut columns = group.iter().map(|at| self.columns[*at].of);
+                columns.all(|of| of == SamplesOf::Path)
+            });
+            groups.truncate(most);
+        }
         let group = |group: Vec<usize>| {
             let columns: Vec<Column> = group.iter().map(|at| self.columns[*at]).collect();
             Tested {
@@ -228,7 +246,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(both: &[(&Sampled, &Sampled)]) -> Self {
+    fn of(both: &[(&Sampled, &Sampled)], names: &Names) -> Self {
         let mut stacks: HashMap<&[usize], Nanoseconds> = HashMap::new();
         for (block, (a, b)) in both.iter().enumerate() {
             for (side, trial) in [a, b].into_iter().enumerate() {
@@ -252,7 +270,8 @@ impl Counts {
                 parent = *paths.entry((parent, *function)).or_insert(next);
                 nodes.push(parent);
             }
-            for column in columns_of(frames, &nodes) {
+            let columns = columns_of(frames, &nodes).into_iter();
+            for column in columns.filter(|column| !names.is_placeholder(column.function)) {
                 let position = *at.entry(column).or_insert_with(|| {
                     counts.columns.push((column, vec![[0; 2]; both.len()]));
                     counts.columns.len() - 1

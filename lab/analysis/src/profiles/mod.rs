@@ -8,6 +8,7 @@
 //! most specific ones, the findings (`reduce`), and all stacks without a finding are judged once more, together.
 
 mod columns;
+mod comparable;
 mod of_run;
 mod reduce;
 mod stacks;
@@ -15,7 +16,7 @@ mod stacks;
 mod tests;
 mod words;
 
-use lab_stats::moderated::{MOST_COLUMNS, Pair, detectable, moderated};
+use lab_stats::moderated::{self, MOST_COLUMNS, Pair, moderated};
 use lab_stats::paired::{Adjusted, interval, log_ratio, max_t_scaled, sign_flip_p};
 use lab_stats::verdict::{ALPHA, Better, Compared, LEAST_BLOCKS, Margins, word};
 
@@ -23,17 +24,20 @@ use crate::model::{
     CpuDifference, Difference, FunctionDifference, Measure, PathDifference, ProfileDifference,
     RatioInterval, RestDifference,
 };
+use crate::power::{OF_SMALLEST, detectable_in_function};
 use columns::{Table, Tested, mean};
 pub(crate) use of_run::differences;
-use reduce::{Flagged, Reduced, called_by, named, parts, reduce};
+use reduce::{Flagged, MOST_FLAGGED, Reduced, called_by, named, parts, reduce};
 use stacks::{Names, Sides};
 
 /// Most columns of a run: with more pairs of cells, each has fewer.
 const MOST_OF_FAMILY: usize = 10_000;
-/// A function's difference matters from this part of the smallest difference on that matters of the whole.
-const OF_SMALLEST: f64 = 0.25;
 /// The share of the function for which a study's smallest detectable difference is given.
 const USUAL_SHARE: f64 = 0.01;
+/// Builds are not compared with more than this part of the CPU time in functions without names.
+const MOST_UNNAMED: f64 = 0.1;
+/// Most pairs of cells of which a run's findings speak.
+const MOST_SENTENCES: usize = 5;
 /// Most call paths that have a colour.
 const MOST_PATHS: usize = 1_000;
 
@@ -44,27 +48,67 @@ struct Rules {
     seed: u64,
     /// The smallest difference of the whole that matters, as a part.
     smallest: f64,
+    /// Whether both cells of a block run at the same time.
+    is_duet: bool,
 }
 
-/// What a run's findings say of them: where a function differs, the whole and the function that differs most.
+impl Rules {
+    /// The smallest difference of a function that matters, as a part of the whole.
+    fn least(self) -> f64 {
+        OF_SMALLEST * self.smallest
+    }
+
+    /// Why the functions of two cells can't be compared.
+    fn reason(self, table: &Table) -> Option<String> {
+        if self.is_duet {
+            return Some(
+                "the two variants of a duet run at the same time, and share cores and caches"
+                    .to_owned(),
+            );
+        }
+        let have = table.blocks.len();
+        if have < LEAST_BLOCKS {
+            let have = match have {
+                1 => "1 block has".to_owned(),
+                n => format!("{n} blocks have"),
+            };
+            return Some(format!(
+                "only {have} a valid profile of both cells, and at least {LEAST_BLOCKS} are needed"
+            ));
+        }
+        (table.unnamed > MOST_UNNAMED).then(|| {
+            format!(
+                "{:.0} % of the CPU time is in functions without names, which can't be told apart in different builds; keep \
+                 the symbols of the program (`strip = false`), or install its debug symbols",
+                100.0 * table.unnamed
+            )
+        })
+    }
+}
+
+/// What a run's findings say of them: the functions that differ most.
 pub(crate) fn sentences(differences: &[ProfileDifference]) -> Vec<String> {
     let with_finding = differences.iter().filter(|one| !one.findings.is_empty());
-    let first = with_finding.flat_map(|one| one.sentences.iter().take(2));
-    first.cloned().collect()
+    with_finding
+        .take(MOST_SENTENCES)
+        .map(words::summary)
+        .collect()
 }
 
 /// Compares the profiles of all pairs of cells. Pairs without a block that has both are left out.
 fn compare(pairs: &[Sides<'_>], names: &Names, rules: Rules) -> Vec<ProfileDifference> {
     let tables: Vec<(&Sides<'_>, Table)> = pairs
         .iter()
-        .filter_map(|sides| Some((sides, Table::of(sides)?)))
+        .filter_map(|sides| Some((sides, Table::of(sides, names)?)))
         .collect();
-    let most = MOST_COLUMNS.min(MOST_OF_FAMILY / tables.len().max(1));
+    let is_tested = |table: &Table| rules.reason(table).is_none();
+    let count = tables.iter().filter(|(_, table)| is_tested(table)).count();
+    let most = MOST_COLUMNS.min(MOST_OF_FAMILY / count.max(1));
     let tested: Vec<Vec<Tested<'_>>> = tables
         .iter()
-        .map(|(_, table)| match table.blocks.len() < LEAST_BLOCKS {
-            true => Vec::new(),
-            false => table.tested(most),
+        .map(|(_, table)| match is_tested(table) {
+            true => table.tested(most),
+            false => Vec::new(),
         })
         .collect();
     let mut p = family(&tables, &tested, rules.seed).into_iter();
@@ -114,27 +158,27 @@ impl Found<'_> {
     ) -> ProfileDifference {
         let table = self.table;
         let cpu = self.cpu();
-        let least = OF_SMALLEST * self.rules.smallest * cpu.us_a / table.us_per_sample;
-        let (mut flagged, mut paths) = (Vec::new(), Vec::new());
-        for (one, p) in tested {
-            if p.joint > ALPHA {
-                continue;
-            }
-            let samples = one.pairs.iter().map(|pair| pair.a + pair.b).sum();
-            let new = Flagged::new(table, one.column, *p, samples);
-            if new.difference.abs() >= least {
-                paths.extend(self.paths(one, new.difference));
-                flagged.push(new);
+        let least = self.rules.least() * cpu.us_a / table.us_per_sample;
+        let differing = self.differing(tested, least);
+        let mut paths = Vec::new();
+        for (one, _, difference) in &differing {
+            if paths.len() < MOST_PATHS {
+                paths.extend(self.paths(one, *difference));
             }
         }
         paths.truncate(MOST_PATHS);
-        let reduced = reduce(table, flagged);
-        let reason = (table.blocks.len() < LEAST_BLOCKS).then(|| {
-            let have = table.blocks.len();
-            format!("{have} of {LEAST_BLOCKS} blocks that this needs")
+        let flagged = differing.into_iter().take(MOST_FLAGGED);
+        let flagged = flagged.map(|(one, p, difference)| {
+            Flagged::new(table, one.column, (p, one.pairs, difference))
         });
+        let reduced = reduce(table, flagged.collect());
+        let none = tested.is_empty().then(|| {
+            "no function has enough samples; take longer holds, or a higher `rate`".to_owned()
+        });
+        let reason = self.rules.reason(table).or(none);
         let name = |function| self.name(function);
-        let rest = self.rest(&reduced);
+        let is_whole = sides.blocks.iter().all(Option::is_some);
+        let rest = self.rest(&reduced, is_whole);
         let moved = reduced.moved.iter();
         let mut difference = ProfileDifference {
             a: sides.a.to_owned(),
@@ -153,14 +197,38 @@ impl Found<'_> {
                 .map(|one| one.named(table.us_per_sample, name))
                 .collect(),
             rest,
-            detectable: detectable(USUAL_SHARE, table.samples, table.blocks.len()),
+            detectable: detectable_in_function(
+                USUAL_SHARE,
+                table.samples,
+                table.blocks.len(),
+                self.rules.smallest,
+            ),
             paths,
             tree: None,
             reason,
             sentences: Vec::new(),
         };
-        difference.sentences = words::sentences(&difference, self.rules.smallest);
+        difference.sentences =
+            words::sentences(&difference, self.rules.smallest, self.rules.least());
         difference
+    }
+
+    /// The columns that differ beyond noise by `least` samples or more, with their mean differences, the largest first.
+    fn differing<'t, 'p>(
+        &self,
+        tested: &[(&'t Tested<'p>, Adjusted)],
+        least: f64,
+    ) -> Vec<(&'t Tested<'p>, Adjusted, f64)> {
+        let factor = &self.table.factor;
+        let difference = |one: &Tested<'_>| mean(&moderated::differences(one.pairs, factor));
+        let mut differing: Vec<_> = tested
+            .iter()
+            .filter(|(_, p)| p.joint <= ALPHA)
+            .map(|(one, p)| (*one, *p, difference(one)))
+            .filter(|(_, _, difference)| difference.abs() >= least)
+            .collect();
+        differing.sort_by(|a, b| b.2.abs().total_cmp(&a.2.abs()));
+        differing
     }
 
     fn name(&self, function: usize) -> String {
@@ -188,7 +256,7 @@ impl Found<'_> {
         let is_up = mean(factor) > 0.0;
         let agrees = if is_up { low > 1.0 } else { high < 1.0 };
         let is_shown = sign_flip_p(factor, self.rules.seed) <= ALPHA;
-        let matters = mean(factor).abs() >= (OF_SMALLEST * self.rules.smallest).ln_1p();
+        let matters = mean(factor).abs() >= self.rules.least().ln_1p();
         (agrees && is_shown && matters).then(|| self.ratio(factor))
     }
 
@@ -235,9 +303,10 @@ impl Found<'_> {
     }
 
     /// All stacks without a finding; `None` with too few blocks, or if a block has no such stack.
-    fn rest(&self, reduced: &Reduced) -> Option<RestDifference> {
+    /// Trials that are missing may be those in which it differed.
+    fn rest(&self, reduced: &Reduced, is_whole: bool) -> Option<RestDifference> {
         let table = self.table;
-        if table.blocks.len() < LEAST_BLOCKS {
+        if self.rules.reason(table).is_some() {
             return None;
         }
         let rest = table.samples_of(|at, _| reduced.is_rest(at));
@@ -251,9 +320,14 @@ impl Found<'_> {
             blocks: logs.len(),
         };
         let verdict = word(&compared, Better::Lower, Margins::of(self.rules.smallest));
+        let verdict = match Difference::of(verdict, Measure::Cpu) {
+            Difference::UsesMore => Difference::UsesMore,
+            _ if !is_whole => Difference::CouldNotTell,
+            verdict => verdict,
+        };
         Some(RestDifference {
             ratio: self.ratio(&logs),
-            verdict: Difference::of(verdict, Measure::Cpu),
+            verdict,
         })
     }
 }

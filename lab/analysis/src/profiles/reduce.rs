@@ -3,15 +3,19 @@
 
 use std::collections::HashMap;
 
+use lab_stats::mean_interval;
 use lab_stats::moderated::{Pair, differences};
 use lab_stats::paired::Adjusted;
-use lab_stats::{Interval, mean_interval};
 
 use super::columns::{Column, Stack, Table};
 use crate::model::{CalleePart, MovedFunction, SamplesOf};
 
 /// A column explains another one if less than this part of that one's difference is left without it.
 const UNEXPLAINED: f64 = 0.25;
+/// And if less than this part is left, which has to be within noise then.
+const MOSTLY: f64 = 0.5;
+/// A function that moved has less than this part of its samples in one of the cells.
+const NEARLY_NONE: f64 = 0.05;
 /// A function calls another one if it is above it in this part of the difference.
 const CALLS: f64 = 0.9;
 /// Callees with less of the difference than this aren't named.
@@ -19,15 +23,15 @@ const LEAST_PART: f64 = 0.1;
 /// Most callees that are named.
 const MOST_CALLEES: usize = 3;
 /// Most flagged columns that are looked at, the largest differences first.
-const MOST_FLAGGED: usize = 300;
+pub(super) const MOST_FLAGGED: usize = 300;
 
 /// A column that differs beyond noise.
 #[derive(Clone)]
 pub(super) struct Flagged {
     pub(super) column: Column,
     pub(super) p: Adjusted,
-    /// Samples over all trials.
-    pub(super) samples: f64,
+    /// Samples over all trials of each cell.
+    sides: (f64, f64),
     /// The stacks that it counts, by position.
     inside: Vec<bool>,
     /// The mean difference, in samples.
@@ -35,27 +39,43 @@ pub(super) struct Flagged {
 }
 
 impl Flagged {
-    pub(super) fn new(table: &Table, column: Column, p: Adjusted, samples: f64) -> Self {
-        let inside: Vec<bool> = table.stacks.iter().map(|one| one.is_in(column)).collect();
+    /// `difference` is the mean difference of the column's `pairs`, in samples.
+    pub(super) fn new(
+        table: &Table,
+        column: Column,
+        (p, pairs, difference): (Adjusted, &[Pair], f64),
+    ) -> Self {
+        let sum = |side: fn(&Pair) -> f64| pairs.iter().map(side).sum::<f64>();
         Self {
-            difference: sum(table, |at| inside[at]),
-            inside,
+            inside: table.stacks.iter().map(|one| one.is_in(column)).collect(),
+            sides: (sum(|pair| pair.a), sum(|pair| pair.b)),
+            difference,
             column,
             p,
-            samples,
         }
     }
 
-    /// Whether little of the difference is left without these stacks, or what is left is within its noise.
+    /// Samples over all trials.
+    fn samples(&self) -> f64 {
+        self.sides.0 + self.sides.1
+    }
+
+    /// Whether only one of the cells has it.
+    fn is_of_one_side(&self) -> bool {
+        let (a, b) = self.sides;
+        a.min(b) <= NEARLY_NONE * a.max(b)
+    }
+
+    /// Whether little of the difference is left without these stacks, or most of it is gone and what is left is within
+    /// its noise.
     fn is_explained(&self, table: &Table, by: &[bool]) -> bool {
         let is_left = |at: usize| self.inside[at] && !by[at];
         let left = sum(table, is_left);
         if left.abs() < UNEXPLAINED * self.difference.abs() {
             return true;
         }
-        // A column has to be explained to a part at least: one that shares no stack explains nothing.
-        let is_some = (left - self.difference).abs() > UNEXPLAINED * self.difference.abs();
-        is_some && within_noise(table, &table.samples_of(|at, _| is_left(at)))
+        let is_most_gone = left.abs() <= MOSTLY * self.difference.abs();
+        is_most_gone && within_noise(table, &table.samples_of(|at, _| is_left(at)))
     }
 
     /// Whether all stacks of `other` are among these.
@@ -99,18 +119,11 @@ fn sum(table: &Table, is_in: impl Fn(usize) -> bool) -> f64 {
     inside.map(|(_, stack)| stack.difference).sum()
 }
 
-/// Whether these samples differ by no more than chance does, as measured or without the common factor: that factor is
-/// known less well than a large function of quiet trials, and better than one of noisy trials.
+/// Whether these samples, the common factor taken out, differ by no more than chance does.
 fn within_noise(table: &Table, samples: &[Pair]) -> bool {
-    let measured: Vec<f64> = samples.iter().map(|pair| pair.b - pair.a).collect();
-    let adjusted = differences(samples, &table.factor);
-    let has_zero = |of: Interval| {
-        of.bounds
-            .is_some_and(|(low, high)| low <= 0.0 && high >= 0.0)
-    };
-    [measured, adjusted]
-        .iter()
-        .any(|by_block| mean_interval(by_block).is_some_and(has_zero))
+    let by_block = differences(samples, &table.factor);
+    let bounds = mean_interval(&by_block).and_then(|interval| interval.bounds);
+    bounds.is_some_and(|(low, high)| low <= 0.0 && high >= 0.0)
 }
 
 /// What is left of flagged columns.
@@ -128,15 +141,13 @@ impl Reduced {
     }
 }
 
-/// Reduces flagged columns to findings.
+/// Reduces flagged columns to findings; they come with the largest difference first.
 pub(super) fn reduce(table: &Table, mut flagged: Vec<Flagged>) -> Reduced {
-    flagged.sort_by(|a, b| b.difference.abs().total_cmp(&a.difference.abs()));
-    flagged.truncate(MOST_FLAGGED);
     let moved = moved(table, &flagged);
     for one in &moved {
         flagged.retain(|flagged| !flagged.is_explained(table, &one.inside));
     }
-    flagged.sort_by(|a, b| a.samples.total_cmp(&b.samples));
+    flagged.sort_by(|a, b| a.samples().total_cmp(&b.samples()));
     let is_explained = |at: usize| {
         let (one, smaller) = (&flagged[at], &flagged[..at]);
         // A function of which two parts differ is the finding, whichever part has the most.
@@ -273,8 +284,8 @@ impl Moved {
     }
 }
 
-/// Flagged functions with opposite signs under one function whose own total is equal within its noise: one was renamed,
-/// or inlined into the other.
+/// Flagged functions with opposite signs, one of which only one cell has, under one function whose own total is equal
+/// within its noise: one was renamed, or inlined into the other.
 fn moved(table: &Table, flagged: &[Flagged]) -> Vec<Moved> {
     let is_function = |one: &&Flagged| one.column.of != SamplesOf::Path;
     let functions: Vec<&Flagged> = flagged.iter().filter(is_function).collect();
@@ -282,7 +293,9 @@ fn moved(table: &Table, flagged: &[Flagged]) -> Vec<Moved> {
     let mut found: Vec<Moved> = Vec::new();
     for (at, less) in functions.iter().enumerate() {
         for (other, more) in functions.iter().enumerate() {
-            if less.difference >= 0.0 || more.difference <= 0.0 {
+            // Both have the name in one build only, or one was inlined into the other.
+            let is_new = less.is_of_one_side() || more.is_of_one_side();
+            if less.difference >= 0.0 || more.difference <= 0.0 || !is_new {
                 continue;
             }
             let is_taken = |one: &Moved| {
@@ -309,8 +322,13 @@ fn moved_within(table: &Table, (less, more): (&Flagged, &Flagged), within: usize
     let inside: Vec<bool> = both.map(|(a, b)| *a || *b).collect();
     let left = sum(table, |at| inside[at]).abs();
     let larger = less.difference.abs().max(more.difference);
+    if left >= UNEXPLAINED * larger {
+        return None;
+    }
+    // What is left is a difference of its own, unless it is within noise.
+    let both = table.samples_of(|at, _| inside[at]);
     let total = table.samples_of(|_, stack| stack.frames.contains(&within));
-    (within_noise(table, &total) && left < UNEXPLAINED * larger).then_some(Moved {
+    (within_noise(table, &both) && within_noise(table, &total)).then_some(Moved {
         less: less.column,
         more: more.column,
         within,

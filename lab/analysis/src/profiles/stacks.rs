@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use lab_profile::Key;
+use lab_profile::{Key, Profile};
 
 /// Functions by their keys, which are the same in all builds.
 #[derive(Debug, Default)]
@@ -20,6 +20,11 @@ impl Names {
         })
     }
 
+    /// Whether a position stands for something that is no function, and can't differ as one.
+    pub(super) fn is_placeholder(&self, position: usize) -> bool {
+        [Profile::BROKEN, Profile::OTHER, "[unknown]"].contains(&self.name(position))
+    }
+
     /// The name of the function at a position.
     pub(super) fn name(&self, position: usize) -> &str {
         self.keys.get(position).map_or("", |key| &key.name)
@@ -35,6 +40,8 @@ pub(super) struct Sampled {
     pub(super) samples: u64,
     /// CPU time of the system per transaction, which all stacks together stand for.
     pub(super) us_per_transaction: f64,
+    /// CPU time of stacks whose innermost function has no name that other builds share, in nanoseconds.
+    pub(super) unnamed_ns: u64,
 }
 
 impl Sampled {

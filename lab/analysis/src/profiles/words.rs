@@ -7,14 +7,20 @@ use crate::model::{
     SamplesOf,
 };
 
+/// Functions that a run's finding names.
+const MOST_NAMED: usize = 3;
+
 /// All of it, the whole first.
-pub(super) fn sentences(of: &ProfileDifference, smallest: f64) -> Vec<String> {
+pub(super) fn sentences(of: &ProfileDifference, smallest: f64, least: f64) -> Vec<String> {
     let whole = whole(of);
     if let Some(reason) = &of.reason {
         return vec![whole, format!("Functions are not compared: {reason}.")];
     }
     let none = of.findings.is_empty();
-    let nothing = none.then(|| "No function differs beyond noise.".to_owned());
+    let nothing = none.then(|| {
+        let least = times(100.0 * least);
+        format!("No function differs by {least} % of the CPU time or more beyond noise.")
+    });
     let rest = of.rest.as_ref().map(|rest| {
         let subject = match none {
             true => "All functions together",
@@ -33,7 +39,8 @@ pub(super) fn sentences(of: &ProfileDifference, smallest: f64) -> Vec<String> {
         .collect()
 }
 
-/// `after uses 5.2 % more CPU time per transaction than before: 0.415 ms against 0.394 ms, +20.3 µs [17.7, 23.2].`
+/// `CPU time per transaction, after against before: +5.2 %, 0.415 ms against 0.394 ms, +20.3 µs [17.7, 23.2].` What this
+/// comes to is said where cells are compared.
 fn whole(of: &ProfileDifference) -> String {
     let CpuDifference {
         us_a,
@@ -41,71 +48,96 @@ fn whole(of: &ProfileDifference) -> String {
         us,
         us_interval,
     } = of.cpu;
-    let figures = format!(
-        "{} against {}, {}",
+    format!(
+        "CPU time per transaction, {} against {}: {}, {} against {}, {}.",
+        of.b,
+        of.a,
+        signed_percent(100.0 * us / us_a),
         time(us_b),
         time(us_a),
         signed_us(us, us_interval)
-    );
-    let (a, b) = (&of.a, &of.b);
-    if us_interval.is_none() {
-        return format!(
-            "CPU time per transaction of {b} and {a}: {figures}; too few blocks to judge it."
-        );
+    )
+}
+
+/// `after against before: work_17, called by handle, uses 17.9 µs [15.9, 20.1] more CPU time per transaction.`
+pub(super) fn summary(of: &ProfileDifference) -> String {
+    let named = of.findings.iter().take(MOST_NAMED).map(|one| {
+        let caller = one.called_by.as_ref();
+        let caller = caller.map(|caller| format!(", called by `{caller}`,"));
+        let more = if one.us > 0.0 { "more" } else { "less" };
+        let sign = one.us.signum();
+        let interval = one.us_interval.map(|(low, high)| match one.us > 0.0 {
+            true => (low, high),
+            false => (-high, -low),
+        });
+        let us = signed_us(one.us * sign, interval);
+        let (what, caller) = (what(one), caller.unwrap_or_default());
+        format!("{what}{caller} uses {} {more}", us.trim_start_matches('+'))
+    });
+    let named: Vec<String> = named.collect();
+    format!(
+        "{} against {}: {} CPU time per transaction.",
+        of.b,
+        of.a,
+        list(&named)
+    )
+}
+
+/// The function of a finding, or its own code.
+fn what(of: &FunctionDifference) -> String {
+    match of.of {
+        SamplesOf::Own => format!("the own code of `{}`", of.function),
+        SamplesOf::Total | SamplesOf::Path => format!("`{}`", of.function),
     }
-    let is_shown = us_interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0);
-    if !is_shown {
-        return format!(
-            "{b} and {a} don't differ beyond noise in their CPU time per transaction as a whole: {figures}."
-        );
-    }
-    let more = if us > 0.0 { "more" } else { "less" };
-    let percent = figure(100.0 * (us / us_a).abs());
-    format!("{b} uses {percent} % {more} CPU time per transaction than {a}: {figures}.")
 }
 
 /// `+17.9 µs [15.9, 20.1]: work_17, called by handle; 33 % of it is its own code, 67 % is in mixing.`
 fn finding(of: &FunctionDifference) -> String {
-    let name = format!("`{}`", of.function);
-    let what = match of.of {
-        SamplesOf::Own => format!("the own code of {name}"),
-        SamplesOf::Total | SamplesOf::Path => name,
-    };
     let caller = of.called_by.as_ref();
     let caller = caller.map(|caller| format!(", called by `{caller}`"));
     let percent = |part: f64| format!("{:.0} %", 100.0 * part);
     let mut parts: Vec<String> = Vec::new();
     match of.own_part {
-        all if all >= 0.995 => parts.push("all of it is its own code".to_owned()),
-        part if part >= 0.05 => parts.push(format!("{} of it is its own code", percent(part))),
+        all if all >= 0.995 => parts.push("all of this difference is in its own code".to_owned()),
+        part if part >= 0.05 => {
+            let part = percent(part);
+            parts.push(format!("{part} of this difference is in its own code"));
+        }
         _ => {}
     }
-    let of_it = if parts.is_empty() { " of it" } else { "" };
+    let of_it = if parts.is_empty() {
+        " of this difference is"
+    } else {
+        ""
+    };
     let callees = of.callees.iter().enumerate();
     parts.extend(callees.map(|(at, callee)| {
         let of_it = if at == 0 { of_it } else { "" };
-        format!(
-            "{}{of_it} is in `{}`",
-            percent(callee.part),
-            callee.function
-        )
+        let (part, function) = (percent(callee.part), &callee.function);
+        format!("{part}{of_it} in its callee `{function}`")
     }));
+    // Parts with opposite signs are no parts of the sum.
+    let is_part = |part: f64| (-0.05..=1.05).contains(&part);
+    if !is_part(of.own_part) || !of.callees.iter().all(|callee| is_part(callee.part)) {
+        parts.clear();
+    }
     let parts = match of.of {
         SamplesOf::Own => String::new(),
         SamplesOf::Total | SamplesOf::Path if parts.is_empty() => String::new(),
         SamplesOf::Total | SamplesOf::Path => format!("; {}", list(&parts)),
     };
     format!(
-        "{}: {what}{}{parts}.",
+        "{}: {}{}{parts}.",
         signed_us(of.us, of.us_interval),
+        what(of),
         caller.unwrap_or_default()
     )
 }
 
 fn moved(of: &MovedFunction) -> String {
     format!(
-        "`{}` takes {} less and `{}` {} more, while `{}` above them takes as much as before: moved (renamed or \
-         inlined), not a difference.",
+        "`{}` uses {} less and `{}` {} more; `{}` with its callees shows no difference beyond noise. The code was probably \
+         renamed or inlined.",
         of.from,
         time(of.us_less),
         of.to,
@@ -115,9 +147,9 @@ fn moved(of: &MovedFunction) -> String {
 }
 
 fn common(of: &RatioInterval) -> String {
-    let more = if of.ratio > 1.0 { "more" } else { "less" };
     format!(
-        "All functions alike take {more} ({}): the machine or the build, not a function.",
+        "Functions in general: {} of CPU time. This points to the machine, the build, or a setting that affects all code, \
+         not to one function.",
         ratio(of)
     )
 }
@@ -133,7 +165,8 @@ fn detectable(of: &ProfileDifference) -> Option<String> {
     )]
     let samples = count(of.samples.round() as u64);
     Some(format!(
-        "{} of {samples} samples a trial show {} % of the CPU time ({}) in a function of 1 %.",
+        "With {} and {samples} samples per trial, four of five studies find a change of {} % of the CPU time ({}) in a \
+         function that uses 1 %.",
         plural_count(u64::try_from(of.blocks).unwrap_or(u64::MAX), "block"),
         figure(100.0 * part),
         time(us),
@@ -146,7 +179,7 @@ fn word(verdict: Difference, smallest: f64) -> String {
         Difference::Slower | Difference::UsesMore | Difference::FailsMore => "more".to_owned(),
         Difference::Faster | Difference::UsesLess | Difference::FailsLess => "less".to_owned(),
         Difference::Equal => format!("equal within {margin} %"),
-        Difference::NotWorse => format!("not more by {margin} %"),
+        Difference::NotWorse => format!("at most {margin} % more"),
         Difference::CouldNotTell => {
             format!("could not tell whether they are equal within {margin} %")
         }

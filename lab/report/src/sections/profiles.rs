@@ -9,8 +9,9 @@ use crate::model::ProfileDifference;
 const MOST_PAIRS: usize = 12;
 
 const LEAD: &str = "The profiles of two variants, paired by block: own code of functions, functions with what they call, \
-                    and call paths, tested together. A function is named where its difference is beyond noise; of \
-                    functions that call each other, the one that explains the others. It explains, and decides nothing.";
+                    and call paths, tested together. A function is named where its difference is beyond noise. \
+                    Where a function and its callers all differ, only the most specific one is named. This section explains \
+                    differences; it does not change the verdict or the exit code.";
 
 /// `What differs`.
 pub(super) fn differences(analysis: &Analysis) -> Option<Section> {

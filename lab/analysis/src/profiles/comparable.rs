@@ -1,0 +1,305 @@
+//! Profiles brought to what all of them say, so that equal code has equal functions whichever build was sampled.
+
+use std::collections::{HashMap, HashSet};
+
+use lab_profile::{Builder, Function, Key, Line, Location, Mapping, Profile, Sample};
+
+/// The mapping of the kernel's code.
+const KERNEL: &str = "[kernel]";
+/// How functions begin that the kernel enters for a system call.
+const SYSTEM_CALLS: [&str; 3] = ["__x64_sys_", "__ia32_sys_", "__arm64_sys_"];
+/// How functions begin that the kernel enters for an interrupt or an exception.
+const INTERRUPTS: &str = "asm_";
+
+/// What all profiles of a run say of their functions.
+#[derive(Debug, Default)]
+pub(super) struct Common {
+    /// Files, by base name, whose inlined functions some profile doesn't have.
+    not_inlined: HashSet<String>,
+    /// Functions, by name, whose source file some profile doesn't have.
+    without_file: HashSet<String>,
+    /// Files, by base name, of which several builds were sampled.
+    of_several_builds: HashSet<String>,
+}
+
+/// A profile that can be compared with others.
+pub(super) struct Comparable {
+    pub(super) profile: Profile,
+    /// CPU time of samples in code that has no name and is different in each build, in nanoseconds.
+    pub(super) unnamed_ns: u64,
+}
+
+impl Common {
+    pub(super) fn of<'a>(profiles: impl Iterator<Item = &'a Profile>) -> Self {
+        let mut common = Self::default();
+        let mut builds: HashMap<&str, &str> = HashMap::new();
+        for profile in profiles {
+            for mapping in &profile.mappings {
+                let known = builds.entry(base(mapping)).or_insert(&mapping.build_id);
+                if *known != mapping.build_id {
+                    common.of_several_builds.insert(base(mapping).to_owned());
+                }
+            }
+            let mut inlined: HashMap<&str, bool> = HashMap::new();
+            for location in &profile.locations {
+                *inlined.entry(file_of(profile, location)).or_default() |= location.lines.len() > 1;
+            }
+            let without = inlined.into_iter().filter(|(_, is_inlined)| !is_inlined);
+            let without = without.map(|(file, _)| file.to_owned());
+            common.not_inlined.extend(without);
+            let bare = profile.functions.iter().filter(|one| one.file.is_empty());
+            let bare = bare.map(|function| Key::of(function).name);
+            common.without_file.extend(bare);
+        }
+        common
+    }
+
+    /// A profile without what only some profiles say. Kernel code counts for the system call or the interrupt that it
+    /// runs for: the interrupts that take samples come late where the kernel has turned them off, so that they blame the
+    /// wrong kernel function.
+    pub(super) fn comparable(&self, profile: &Profile) -> Comparable {
+        let mut builder = Builder::default();
+        let mut unnamed_ns = 0;
+        for sample in &profile.samples {
+            let (kernel, user): (Vec<usize>, Vec<usize>) =
+                sample.stack.iter().copied().partition(|at| {
+                    let location = &profile.locations[*at];
+                    file_of(profile, location) == KERNEL
+                });
+            let mut stack: Vec<usize> = Vec::with_capacity(user.len() + 1);
+            stack.extend(kernel_entry(profile, &kernel).map(|name| in_kernel(&mut builder, name)));
+            let mut is_unnamed = false;
+            for (at, location) in user.iter().enumerate() {
+                let (location, named) =
+                    self.location(&mut builder, profile, &profile.locations[*location]);
+                is_unnamed |= at == 0 && kernel.is_empty() && !named;
+                stack.push(location);
+            }
+            unnamed_ns += if is_unnamed { sample.cpu_ns } else { 0 };
+            let thread = profile.threads.get(sample.thread);
+            let thread = builder.thread(thread.map_or("", String::as_str));
+            builder.add(Sample {
+                stack,
+                thread,
+                ..*sample
+            });
+        }
+        Comparable {
+            profile: builder.finish(),
+            unnamed_ns,
+        }
+    }
+
+    /// A location, and whether other builds have the names of its functions.
+    fn location(
+        &self,
+        builder: &mut Builder,
+        profile: &Profile,
+        location: &Location,
+    ) -> (usize, bool) {
+        let file = file_of(profile, location);
+        // The last line is the function that contains the others.
+        let from = match self.not_inlined.contains(file) {
+            true => location.lines.len().saturating_sub(1),
+            false => 0,
+        };
+        let mut is_named = true;
+        let lines = location.lines[from..].iter().map(|line| {
+            let function = &profile.functions[line.function];
+            let function = match self.is_unnamed(file, &function.name) {
+                true => {
+                    is_named = false;
+                    Function {
+                        name: format!("[{file}, functions without names]"),
+                        file: String::new(),
+                    }
+                }
+                false => self.function(function),
+            };
+            Line {
+                function: builder.function(function),
+                line: 0,
+            }
+        });
+        let lines = lines.collect();
+        let mapping = location.mapping.map(|at| profile.mappings[at].clone());
+        let mapping = mapping.map(|mapping| builder.mapping(mapping));
+        let location = builder.location(Location {
+            mapping,
+            address: 0,
+            lines,
+        });
+        (location, is_named)
+    }
+
+    fn function(&self, function: &Function) -> Function {
+        let key = Key::of(function);
+        let key = match self.without_file.contains(&key.name) {
+            true => key.without_file(),
+            false => key,
+        };
+        Function {
+            name: key.name,
+            file: key.file,
+        }
+    }
+
+    /// Whether a function of a file is known by its place alone, which is another one in the other builds of the file.
+    fn is_unnamed(&self, file: &str, name: &str) -> bool {
+        let place = name
+            .strip_prefix(file)
+            .and_then(|rest| rest.strip_prefix("+0x"));
+        self.of_several_builds.contains(file) && place.is_some()
+    }
+}
+
+fn base(mapping: &Mapping) -> &str {
+    mapping.file.rsplit('/').next().unwrap_or_default()
+}
+
+fn file_of<'a>(profile: &'a Profile, location: &Location) -> &'a str {
+    location
+        .mapping
+        .map_or("", |mapping| base(&profile.mappings[mapping]))
+}
+
+/// The system call or the interrupt that kernel code runs for; `locations` are those of the kernel, the innermost first.
+fn kernel_entry<'a>(profile: &'a Profile, locations: &[usize]) -> Option<&'a str> {
+    let names = || {
+        let outermost_first = locations.iter().rev();
+        outermost_first.filter_map(|at| {
+            let line = profile.locations[*at].lines.last()?;
+            Some(profile.functions[line.function].name.as_str())
+        })
+    };
+    let is_call = |name: &&str| SYSTEM_CALLS.iter().any(|prefix| name.starts_with(prefix));
+    let entry = names().find(is_call);
+    let entry = entry.or_else(|| names().find(|name| name.starts_with(INTERRUPTS)));
+    entry.or_else(|| names().next())
+}
+
+fn in_kernel(builder: &mut Builder, name: &str) -> usize {
+    let mapping = builder.mapping(Mapping {
+        file: KERNEL.to_owned(),
+        build_id: String::new(),
+    });
+    let function = builder.function(Function {
+        name: name.to_owned(),
+        file: String::new(),
+    });
+    builder.location(Location {
+        mapping: Some(mapping),
+        address: 0,
+        lines: vec![Line { function, line: 0 }],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A profile of one sample of these frames, the innermost first: file, function, source file, and inlined functions.
+    fn profile(build_id: &str, frames: &[(&str, &str, &str, &[&str])]) -> Profile {
+        let mut builder = Builder::default();
+        let mut stack = Vec::new();
+        for (file, name, source, inlined) in frames {
+            let mapping = builder.mapping(Mapping {
+                file: (*file).to_owned(),
+                build_id: build_id.to_owned(),
+            });
+            let mut lines: Vec<Line> = Vec::new();
+            for name in inlined.iter().chain([name]) {
+                let function = builder.function(Function {
+                    name: (*name).to_owned(),
+                    file: (*source).to_owned(),
+                });
+                lines.push(Line { function, line: 7 });
+            }
+            stack.push(builder.location(Location {
+                mapping: Some(mapping),
+                address: 1,
+                lines,
+            }));
+        }
+        let thread = builder.thread("worker");
+        builder.add(Sample {
+            stack,
+            thread,
+            second: 3,
+            count: 2,
+            cpu_ns: 1_000,
+        });
+        builder.finish()
+    }
+
+    /// The functions of the only sample, the innermost first.
+    fn frames(of: &Comparable) -> Vec<String> {
+        let sample = &of.profile.samples[0];
+        let functions = of.profile.frames(sample);
+        functions
+            .map(|at| Key::of(&of.profile.functions[at]).to_string())
+            .collect()
+    }
+
+    #[test]
+    fn builds_are_compared_by_what_both_say() {
+        let full = profile(
+            "01",
+            &[
+                ("/lib/libc.so", "write", "write.c", &["inner"]),
+                ("/bin/server", "work", "/src/a.rs", &["inlined"]),
+            ],
+        );
+        let bare = profile(
+            "02",
+            &[
+                ("/lib/libc.so", "write", "write.c", &["inner"]),
+                ("/bin/server", "work", "", &[]),
+            ],
+        );
+        let common = Common::of([&full, &bare].into_iter());
+        let both = [&full, &bare].map(|one| frames(&common.comparable(one)));
+        let expected = ["inner (write.c)", "write (write.c)", "work"];
+        assert_eq!(both[0], expected);
+        assert_eq!(both[1], expected);
+    }
+
+    #[test]
+    fn functions_without_names_are_one_where_builds_differ() {
+        let one = profile("01", &[("/bin/server", "server+0x22d26", "", &[])]);
+        let other = profile("02", &[("/bin/server", "server+0x22d40", "", &[])]);
+        let common = Common::of([&one, &one].into_iter());
+        let same = common.comparable(&one);
+        assert_eq!(
+            (frames(&same)[0].as_str(), same.unnamed_ns),
+            ("server+0x22d26", 0)
+        );
+        let common = Common::of([&one, &other].into_iter());
+        for of in [&one, &other] {
+            let comparable = common.comparable(of);
+            assert_eq!(frames(&comparable), ["[server, functions without names]"]);
+            assert_eq!(comparable.unnamed_ns, 1_000);
+        }
+    }
+
+    #[test]
+    fn kernel_code_counts_for_its_system_call() {
+        let kernel = |names: &[&'static str]| -> Vec<String> {
+            let of_kernel = names.iter().map(|name| (KERNEL, *name, "", &[][..]));
+            let all = of_kernel.chain([("/bin/server", "work", "", &[][..])]);
+            let one = profile("", &all.collect::<Vec<_>>());
+            frames(&Common::of([&one].into_iter()).comparable(&one))
+        };
+        let call = [
+            "_raw_spin_unlock_irqrestore",
+            "tcp_sendmsg",
+            "__x64_sys_sendto",
+            "do_syscall_64",
+        ];
+        assert_eq!(kernel(&call), ["__x64_sys_sendto", "work"]);
+        let fault = ["clear_page", "asm_exc_page_fault"];
+        assert_eq!(kernel(&fault), ["asm_exc_page_fault", "work"]);
+        assert_eq!(kernel(&["inner", "outer"]), ["outer", "work"]);
+        assert_eq!(kernel(&[]), ["work"]);
+    }
+}
