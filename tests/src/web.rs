@@ -17,6 +17,8 @@ pub struct Received {
     lines: Vec<String>,
     /// Its body.
     pub body: Vec<u8>,
+    /// The number of its connection, in the order in which the server accepted them.
+    pub connection: usize,
 }
 
 impl Received {
@@ -61,9 +63,9 @@ pub fn serve_told(
     let port = listener.local_addr().expect("an address").port();
     let both = Arc::new((answer, answered));
     std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
+        for (connection, stream) in listener.incoming().flatten().enumerate() {
             let both = Arc::clone(&both);
-            std::thread::spawn(move || converse(&stream, &both.0, &both.1));
+            std::thread::spawn(move || converse((connection, &stream), &both.0, &both.1));
         }
     });
     port
@@ -101,7 +103,7 @@ pub fn folder_of_page(page: &str, port: u16, others: &[(&str, &[u8])]) -> TempDi
 
 /// Answers on a connection until it ends.
 fn converse(
-    stream: &TcpStream,
+    (connection, stream): (usize, &TcpStream),
     answer: impl Fn(&Received) -> (String, String),
     answered: impl Fn(&Received, &str),
 ) -> Option<()> {
@@ -111,6 +113,7 @@ fn converse(
         let mut request = Received {
             lines: Vec::new(),
             body: Vec::new(),
+            connection,
         };
         loop {
             let mut line = String::new();

@@ -17,9 +17,15 @@ use sha2_next::{Digest, Sha256};
 
 /// Secrets that no file of a run may contain.
 const SECRET: &str = "a-client&secret";
+const FORM_SECRET: &str = "a-client%26secret";
 const TOKEN: &str = "tkn-0123456789abcdef-";
 const REFRESH: &str = "rfr-0123456789";
 const PASSWORD: &str = "pa55-word-literal";
+
+/// The credentials of the client as HTTP Basic has them (RFC 6749, section 2.3.1).
+fn basic() -> String {
+    STANDARD.encode(format!("client+1:{FORM_SECRET}"))
+}
 
 /// The state of a token server.
 #[derive(Default)]
@@ -29,6 +35,10 @@ struct Issued {
     count: usize,
     refreshed: usize,
     refused: usize,
+    /// Requests to the API without any token.
+    without: usize,
+    /// The connections of requests to the API.
+    connections: HashSet<usize>,
 }
 
 #[expect(
@@ -67,6 +77,8 @@ impl TokenServer {
                 let mut issued = self.issued.lock().expect("no panic");
                 let is_valid = issued.tokens.get(token).is_some_and(|until| now() < *until);
                 issued.refused += usize::from(!is_valid);
+                issued.without += usize::from(token.is_empty());
+                issued.connections.insert(request.connection);
                 match is_valid {
                     true => ("200 OK", "{}".to_owned()),
                     // Like some servers, it echoes the token.
@@ -82,8 +94,7 @@ impl TokenServer {
     fn token(&self, request: &Received, authorization: Option<&str>) -> (&'static str, String) {
         let form = String::from_utf8_lossy(&request.body).into_owned();
         let has = |field: &str| form.split('&').any(|one| one == field);
-        let basic = STANDARD.encode("client+1:a-client%26secret");
-        let is_client = authorization == Some(&format!("Basic {basic}"))
+        let is_client = authorization == Some(&format!("Basic {}", basic()))
             || has("client_id=client+1") && has("client_secret=a-client%26secret");
         let mut issued = self.issued.lock().expect("no panic");
         let is_refresh = has("grant_type=refresh_token");
@@ -110,6 +121,24 @@ impl TokenServer {
         });
         ("200 OK", answer.to_string())
     }
+}
+
+#[test]
+fn a_token_endpoint_on_another_server_leaves_the_users_connection_open() {
+    let (server, port) = TokenServer::start(Duration::from_secs(3));
+    let elsewhere = Arc::clone(&server);
+    let tokens = web::serve(move |request| elsewhere.answer(request));
+    let workload = SHOP
+        .replace(
+            "POST /oauth/token",
+            &format!("POST http://127.0.0.1:{tokens}/oauth/token"),
+        )
+        .replace("      parallel: [GET /api/a, GET /api/b]\n", "");
+    let folder = folder(port, 4, &workload);
+    let trial = trial(folder.path());
+    let issued = server.issued.lock().expect("no panic");
+    assert!(issued.count >= 8 && issued.refused == 0, "{trial}");
+    assert_eq!(issued.connections.len(), 4, "one for each user");
 }
 
 /// The environment of the program.
@@ -140,9 +169,7 @@ fn trial(folder: &Path) -> Value {
 /// Transactions, errors, and skips of a step.
 fn counts(trial: &Value, name: &str) -> (u64, u64, u64) {
     let steps = trial["steps"].as_array().expect("steps");
-    let step = steps
-        .iter()
-        .find(|one| one["step"] == name || one["name"] == name);
+    let step = steps.iter().find(|one| one["name"] == name);
     let step = step.unwrap_or_else(|| panic!("no step {name}: {trial}"));
     let count = |name: &str| step[name].as_u64().unwrap_or_default();
     (count("transactions"), count("errors"), count("skipped"))
@@ -210,7 +237,7 @@ fn tokens_are_renewed_in_the_hold_and_no_request_is_refused() {
     }
     assert_absent(
         &folder.path().join("run"),
-        &[TOKEN, SECRET, "a-client%26secret"],
+        &[TOKEN, SECRET, FORM_SECRET, &basic()],
     );
 }
 
@@ -248,16 +275,18 @@ fn a_refused_token_is_replaced_and_without_one_nothing_is_sent() {
     assert!(tried.contains("Authorization: Bearer ***"), "{tried}");
     assert!(tried.contains("Authorization: Basic ***"), "{tried}");
     assert!(
-        !tried.contains(TOKEN) && !tried.contains("secret&") && !tried.contains("client%26"),
+        ![TOKEN, SECRET, FORM_SECRET, &basic()]
+            .iter()
+            .any(|secret| tried.contains(secret)),
         "{tried}"
     );
-    let server = Arc::clone(&server);
+    let revoked = Arc::clone(&server);
     let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
     let revoking = std::thread::spawn(move || {
         while !stopped.load(std::sync::atomic::Ordering::Relaxed) {
             std::thread::park_timeout(Duration::from_millis(700));
-            server.issued.lock().expect("no panic").tokens.clear();
+            revoked.issued.lock().expect("no panic").tokens.clear();
         }
     });
     let trial = trial(folder.path());
@@ -269,6 +298,9 @@ fn a_refused_token_is_replaced_and_without_one_nothing_is_sent() {
         tokens > 4 && failed == 0 && good > 20,
         "{tokens} {failed} {good} {bad}: {trial}"
     );
+    assert!(bad > 0, "a revoked token is refused: {trial}");
+    let issued = server.issued.lock().expect("no panic");
+    assert!(issued.refused > 0 && issued.without == 0, "{trial}");
     // The server echoes a refused token; the archive masks it.
     assert_absent(&folder.path().join("run"), &[TOKEN, SECRET]);
 }

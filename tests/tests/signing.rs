@@ -276,7 +276,7 @@ fn signatures_of_sign_are_accepted_also_after_retries_and_redirects() {
         .clone();
     for step in &steps {
         let (good, bad) = (&step["transactions"], &step["errors"]);
-        let is_plain = step["step"] == "Unsigned" || step["name"] == "Unsigned";
+        let is_plain = step["name"] == "Unsigned";
         let (good, bad) = (
             good.as_u64().expect("a count"),
             bad.as_u64().expect("a count"),

@@ -15,6 +15,8 @@ pub(crate) struct ScriptTokens {
     /// The request for the first token; `refresh` is the request with a refresh token.
     pub(crate) obtain: RequestId,
     pub(crate) refresh: RequestId,
+    /// Whether token requests may go to another server than the others.
+    pub(crate) is_elsewhere: bool,
     /// Which requests send a token, by id.
     shown: Box<[bool]>,
 }
@@ -34,11 +36,13 @@ impl ScriptTokens {
         let tokens = workload.tokens.as_deref()?.clone();
         let shown: Box<[bool]> = workload.requests().map(Request::shows_token).collect();
         let count = shown.len() as RequestId;
+        let is_elsewhere = !tokens.obtain.target.source().starts_with('/');
         Some(Box::new(Self {
             tokens,
             step: workload.session.steps.len().checked_sub(1)?,
             obtain: count.checked_sub(2)?,
             refresh: count.checked_sub(1)?,
+            is_elsewhere,
             shown,
         }))
     }

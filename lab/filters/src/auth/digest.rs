@@ -156,6 +156,6 @@ impl Answer {
 }
 
 /// A quoted string (RFC 9110, section 5.6.4).
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

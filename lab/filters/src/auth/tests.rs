@@ -141,12 +141,8 @@ proptest! {
 
     #[test]
     fn a_quoted_text_comes_back(text in "[ -~ä]{0,30}") {
-        let header = format!("Digest nonce={}", text_quoted(&text));
+        let header = format!("Digest nonce={}", super::digest::quoted(&text));
         let all = challenges(&header);
         prop_assert_eq!(all[0].get("nonce"), Some(text.as_str()));
     }
-}
-
-fn text_quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

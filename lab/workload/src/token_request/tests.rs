@@ -105,6 +105,16 @@ fn an_answer_without_a_token_that_counts_is_refused() {
         ),
         (
             "bearer",
+            "-1",
+            "the answer's `expires_in` is `-1`: no number of seconds above zero",
+        ),
+        (
+            "bearer",
+            "inf",
+            "the answer's `expires_in` is `inf`: no number of seconds above zero",
+        ),
+        (
+            "bearer",
             "NaN",
             "the answer's `expires_in` is `NaN`: no number of seconds above zero",
         ),
