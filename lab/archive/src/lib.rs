@@ -28,6 +28,7 @@ pub mod model;
 mod monitor;
 mod names;
 mod noted;
+mod profiled;
 mod reader;
 mod series;
 mod sink;
@@ -49,6 +50,7 @@ pub use model::{
 };
 pub use monitor::MonitorTable;
 pub use noted::Noted;
+pub use profiled::{Frames, Profiled, SampledBlock};
 pub use reader::{Run, TrialData};
 pub use series::{Kind, Outcome, Series};
 pub use writer::{RunWriter, TrialWriter};

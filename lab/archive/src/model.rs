@@ -8,7 +8,7 @@ use lab_counts::{ErrorClass, StepCounts, WindowCounts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Circumstances, Noted};
+use crate::{Circumstances, Noted, Profiled};
 
 /// `manifest.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -137,6 +137,9 @@ pub struct TrialRecord {
     /// What the disk alone did with what the sessions carry, where the study asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<RawBaseline>,
+    /// How the profile in `cpu.pb.gz` was made, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profiled>,
     /// What the generator used during the hold.
     pub generator: GeneratorHealth,
     /// Size of the system's data before the ramp.

@@ -84,6 +84,11 @@ pub enum Noted {
         /// Whether such a step has a bound instead of times; it is an error otherwise.
         bounds: bool,
     },
+    /// The study asks for a profile, and none could be taken.
+    NotProfiled {
+        /// Why.
+        problem: String,
+    },
     /// A newer version noted it, and this one can't say what it is.
     #[serde(other)]
     Newer,
@@ -107,6 +112,7 @@ impl Noted {
             Self::ExporterMissed {
                 server, problem, ..
             } => vec![server, problem],
+            Self::NotProfiled { problem } => vec![problem],
             _ => Vec::new(),
         }
     }

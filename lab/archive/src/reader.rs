@@ -12,9 +12,6 @@ use crate::{
     ARCHIVE_SCHEMA, ArchiveError, Manifest, Series, TRIAL_SCHEMA, TrialRecord, WindowLine, names,
 };
 
-/// The largest profile that is read; none that is written is larger.
-const MOST_PROFILE_BYTES: u64 = 16 << 20;
-
 /// A whole archive in memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
@@ -242,7 +239,7 @@ fn read_cpu_profile(path: &Path, sizes: &Sizes) -> Option<Result<Vec<u8>, String
         return None;
     }
     let largest = |path: &Path| match path.metadata() {
-        Ok(file) if file.len() > MOST_PROFILE_BYTES => Err(ArchiveError::damaged(
+        Ok(file) if file.len() > names::MOST_PROFILE_BYTES => Err(ArchiveError::damaged(
             path,
             None,
             "it is larger than 16 MiB",

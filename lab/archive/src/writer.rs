@@ -418,6 +418,7 @@ pub struct TrialWriter {
     encoder: Encoder,
     monitor: Option<MonitorSink>,
     clocks: Option<Sink>,
+    profile: Option<Sink>,
 }
 
 #[derive(Debug)]
@@ -440,6 +441,7 @@ impl TrialWriter {
             encoder: Encoder::default(),
             monitor: None,
             clocks: None,
+            profile: None,
         })
     }
 
@@ -541,6 +543,21 @@ impl TrialWriter {
         monitor.sink.put(&line)
     }
 
+    /// Writes the CPU profile of the system, a pprof file.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Write`], for a full disk too; [`ArchiveError::Unwritable`] if it is larger than 16 MiB.
+    pub fn cpu_profile(&mut self, bytes: &[u8]) -> Result<(), ArchiveError> {
+        let path = self.partial.join(names::CPU_PROFILE);
+        if bytes.len() as u64 > names::MOST_PROFILE_BYTES {
+            return Err(ArchiveError::unwritable(&path, "it is larger than 16 MiB"));
+        }
+        let mut sink = Sink::create(path)?;
+        sink.put(bytes)?;
+        self.profile = Some(sink);
+        Ok(())
+    }
+
     /// Completes the trial: everything is synced, then the folder gets its final name. The
     /// record's `schema` and `id` are set here.
     ///
@@ -555,6 +572,9 @@ impl TrialWriter {
         }
         if let Some(clocks) = self.clocks {
             sizes.insert(names::CLOCKS.to_owned(), clocks.seal()?);
+        }
+        if let Some(profile) = self.profile {
+            sizes.insert(names::CPU_PROFILE.to_owned(), profile.seal()?);
         }
         sync_outputs(&self.partial)?;
         let mut record = record.clone();

@@ -14,6 +14,7 @@ use lab_study::plan::Trial;
 
 use crate::course::Conductor;
 use crate::event::{Event, Phase};
+use crate::profiling::Profiles;
 use crate::request::RunRequest;
 use crate::run::{preflight, reached, workloads};
 use crate::snapshot::Snapshots;
@@ -88,6 +89,7 @@ pub fn attend(
         scratch: &scratch,
         work: &work,
         snapshots: &Snapshots::default(),
+        profiles: &Profiles::default(),
         kernel: kernel.apply(&here.host.kernel)?,
         after: Duration::ZERO,
         quiet: None,

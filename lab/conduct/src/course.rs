@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use lab_archive::{Circumstances, ErrorExample, Noted, Pinning, QuietGate, RawBaseline};
+use lab_archive::{Circumstances, ErrorExample, Noted, Pinning, Profiled, QuietGate, RawBaseline};
 use lab_driver::{DriverEvent, WorkerThread};
 use lab_machine::scratch::{Scratch, Work};
+use lab_sampling::Sampler;
 use lab_study::Secrets;
 use lab_study::plan::{LoadSpec, Plan, Trial};
 use lab_workload::{User, Workload, seed_of};
@@ -20,6 +21,7 @@ use crate::far::Machines;
 use crate::generators::LoadGenerators;
 use crate::measuring::Measured;
 use crate::meeting::Seat;
+use crate::profiling::Profiles;
 use crate::provision::{Group, Users};
 use crate::record;
 use crate::snapshot::Snapshots;
@@ -41,6 +43,8 @@ pub(crate) struct Conductor<'a> {
     /// The folder that the trial's is in.
     pub(crate) work: &'a Work,
     pub(crate) snapshots: &'a Snapshots,
+    /// What the profiles of the run have in common.
+    pub(crate) profiles: &'a Profiles,
     /// Kernel settings in force.
     pub(crate) kernel: BTreeMap<String, String>,
     /// What is masked in all that is written.
@@ -107,6 +111,9 @@ pub(crate) struct Facts {
     pub(crate) circumstances: Circumstances,
     pub(crate) error_examples: Vec<ErrorExample>,
     pub(crate) raw: Option<RawBaseline>,
+    /// What was sampled of the system, still without names.
+    pub(crate) sampler: Option<Sampler>,
+    pub(crate) profile: Option<Profiled>,
     pub(crate) noted: Vec<Noted>,
     /// Sentences of those who had the system.
     pub(crate) notes: Vec<String>,

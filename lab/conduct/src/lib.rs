@@ -41,6 +41,7 @@ mod pairing;
 mod parts;
 mod phases;
 mod preflight;
+mod profiling;
 mod progress;
 mod provision;
 mod quiet;

@@ -96,7 +96,7 @@ impl Conductor<'_> {
         facts: &mut Facts,
     ) -> Result<(), Stop> {
         let begun = self.begins_with(system, &mut facts.circumstances)?;
-        let begun = facts.begun.insert(begun);
+        facts.begun = Some(begun);
         let moved = system.keep_on(&self.pinning.system);
         if moved > 0 {
             facts.noted.push(Noted::PutBack {
@@ -118,9 +118,11 @@ impl Conductor<'_> {
             Some(generators) => measuring.workers_at(generators),
             None => measuring.pinned_to(self.pinning.generator.len()),
         }
-        begun.started = Some(calendar());
+        let sampler = self.open_profile(system, facts);
+        facts.begun.get_or_insert_default().started = Some(calendar());
         self.meet(driver)?;
         let clock = driver.begin().map_err(driver_stop)?;
+        let profiler = sampler.map(|sampler| self.take_profile(sampler, clock, spans));
         if let Some(beside) = &self.beside {
             beside.seat.begin();
         }
@@ -135,6 +137,9 @@ impl Conductor<'_> {
         }
         let _behind = self.own_cores().then(Background::step_back);
         let result = self.loop_until_done(clock, &mut measuring, events, system, writer, facts);
+        if let Some(profiler) = profiler {
+            self.end_profile(profiler, facts);
+        }
         if let Some(beside) = &self.beside {
             beside.change_places(None);
         }

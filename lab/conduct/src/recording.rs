@@ -57,6 +57,7 @@ impl Conductor<'_> {
             error_examples: facts.error_examples,
             unanswered: measured.unanswered,
             raw: facts.raw,
+            profile: facts.profile,
             generator,
             start_data_bytes: begun.data_bytes,
             circumstances: facts.circumstances,

@@ -33,6 +33,7 @@ use crate::logged::Logged;
 use crate::measuring::LOOK;
 use crate::pairing::{self, FirstBlocks};
 use crate::preflight::{self as limits, Problem};
+use crate::profiling::Profiles;
 use crate::quiet;
 use crate::repeats::Repeats;
 use crate::request::RunRequest;
@@ -208,6 +209,7 @@ fn run_all(
         archive,
         interrupt,
         snapshots: Snapshots::default(),
+        profiles: Profiles::default(),
         kernel: Kernel::begin(&request.state, &here, disks)?,
         patience_left: Cell::new(request.patience.run),
         waited_in_vain: Cell::new(false),
@@ -256,6 +258,7 @@ struct Run<'a> {
     /// By storage; `None` = the run's own folder.
     work: BTreeMap<Option<String>, Work>,
     snapshots: Snapshots,
+    profiles: Profiles,
     archive: RunWriter,
     interrupt: &'a AtomicBool,
     kernel: Kernel,
@@ -540,6 +543,7 @@ impl Run<'_> {
             scratch: &scratch,
             work,
             snapshots: &self.snapshots,
+            profiles: &self.profiles,
             kernel,
             secrets: self.secrets,
             after: place.after,

@@ -242,6 +242,7 @@ impl Conductor<'_> {
             self.raw_pass(facts)?;
             let around = Around::begin(before, system)?;
             let result = self.measure(&driver, &events, system, writer, facts);
+            let result = result.and_then(|()| self.write_profile(writer, facts));
             // Each address that connections come from has its own.
             let sources = reach::sources(&self.trial.reach).count().max(1) as u64;
             let ports = machine::ports().unwrap_or(u64::MAX).saturating_mul(sources);

@@ -36,6 +36,7 @@
 //! | `NAME.context_switches_per_s` | times that a thread got a core |
 //! | `NAME.run_queue_percent` | time that its threads were runnable without a core; 100 = one thread all the time |
 
+mod cpu;
 mod device;
 pub mod exporter;
 mod files;
@@ -56,6 +57,7 @@ mod tree;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use cpu::CpuTime;
 pub use files::FilesUsed;
 pub use hold::Hold;
 pub use limits::{ListenFailures, Throttling, listen_failures, thermal_throttles, throttling};

@@ -9,6 +9,7 @@ pub mod checks;
 mod decides;
 mod duet;
 mod plan;
+mod profiling;
 mod question;
 mod search_end;
 mod threshold;
@@ -23,6 +24,7 @@ pub use lab_prediction::{
 };
 pub use lab_workload::{Level, LoadKind, LoadSpec, Need, Population, Spacing, Stage, Transfer};
 pub use plan::{Plan, SCHEMA, Search, Trial};
+pub use profiling::{FramesWanted, PROFILE_BUDGET, Profiling};
 pub use question::{
     Cell, Factor, Order, PopulationOutline, Published, Question, SessionOutline, SharedKind,
     SharedOutline, StepOutline, TagOutline, VARIANT, WorkloadOutline,

@@ -10,6 +10,7 @@ use crate::abort::Abort;
 use crate::checks::Limits;
 use crate::decides::Decides;
 use crate::duet::Pairing;
+use crate::profiling::Profiling;
 use crate::threshold::Threshold;
 
 /// The name of the factor whose levels are the variants of a study.
@@ -89,6 +90,9 @@ pub struct Question {
     /// Limits of checks that the study sets itself.
     #[serde(default, skip_serializing_if = "Limits::is_empty")]
     pub checks: Limits,
+    /// The profile that each trial takes of its system; `None` takes none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profiling>,
     /// Published figures to set beside ours.
     pub published: Vec<Published>,
     /// What the users do.

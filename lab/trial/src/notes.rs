@@ -61,6 +61,7 @@ fn sentence(noted: &Noted, around: &Circumstances) -> Option<String> {
             "The sequence was cut by the end of its time: {begun} of {sessions} sessions were begun."
         ),
         Noted::RequestTimeout { after_us, bounds } => timeout(*after_us, *bounds),
+        Noted::NotProfiled { problem } => format!("The system isn't profiled: {problem}."),
         Noted::Newer => {
             "Something is noted that this version does not know; the one that ran the trial does."
                 .to_owned()

@@ -317,6 +317,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-host",
             "lab-machine",
             "lab-monitor",
+            "lab-sampling",
             "lab-stats",
             "lab-study",
             "lab-workload",
@@ -393,7 +394,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("lab-prediction", &["lab-workload"]),
     ("lab-profile", &[]),
-    ("lab-sampling", &["lab-profile"]),
+    ("lab-sampling", &["lab-archive", "lab-monitor", "lab-profile"]),
     (
         "lab-rehearsal",
         &["lab-client", "lab-driver", "lab-workload"],

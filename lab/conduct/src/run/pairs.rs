@@ -150,6 +150,7 @@ impl Run<'_> {
             program: &self.request.program,
             plan: &self.request.plan,
             snapshots: &self.snapshots,
+            profiles: &self.profiles,
             secrets: self.secrets,
             interrupt: self.interrupt,
             control: &self.request.control,

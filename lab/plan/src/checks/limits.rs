@@ -253,6 +253,41 @@ pub const HELD_UP: Limit = percent(
     Some(1.0),
     Some(20.0),
 );
+/// Samples of a profile.
+pub const PROFILE_SAMPLES: Limit = percent(
+    "profile_samples",
+    "samples of the profile, off those that the system's CPU time and the rate give",
+    Some(10.0),
+    None,
+);
+/// Records that the kernel dropped.
+pub const PROFILE_LOST: Limit = percent(
+    "profile_lost",
+    "samples that the kernel dropped",
+    Some(1.0),
+    None,
+);
+/// Stacks that break.
+pub const PROFILE_STACKS: Limit = percent(
+    "profile_stacks",
+    "samples whose stacks don't reach the start of their thread",
+    Some(5.0),
+    None,
+);
+/// Functions without names.
+pub const PROFILE_NAMES: Limit = percent(
+    "profile_names",
+    "samples of functions without a name",
+    Some(10.0),
+    None,
+);
+/// What sampling costs; a study's `budget` is in the place of the limit.
+pub const SAMPLING_COST: Limit = percent(
+    "sampling_cost",
+    "CPU per transaction that sampling costs the system, at least",
+    Some(2.0),
+    None,
+);
 /// Samples must cover most of the hold.
 pub const UNSAMPLED: Limit = percent(
     "unsampled",

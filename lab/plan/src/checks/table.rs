@@ -10,8 +10,9 @@ use super::limits::{
     AGENT_CLOCK_BOUND, AGENT_CLOCK_STEP, ARRIVALS, CLOCK_JUMPS, DELIVERED_LOAD, ELAPSED,
     GENERATOR_CPU, GENERATOR_THROTTLED, HELD_UP, LATENESS, LATENESS_OF_SERVICE, LATENESS_TAIL,
     LIMITS_NEAR, LOOP_LAG, LOOP_LAG_TAIL, Limit, MEMORY_PRESSURE, MIX_OF_STEPS, OTHER_PROGRAMS,
-    POPULATION_LOAD, REQUESTS, RESENT, RUN_QUEUE_DELAY, SKIPPED_STEPS, STAGE_LOAD, STARTING_STATE,
-    STOLEN_CPU, UNANSWERED, UNSAMPLED, WAITS, WINDOW_GAPS,
+    POPULATION_LOAD, PROFILE_LOST, PROFILE_NAMES, PROFILE_SAMPLES, PROFILE_STACKS, REQUESTS,
+    RESENT, RUN_QUEUE_DELAY, SAMPLING_COST, SKIPPED_STEPS, STAGE_LOAD, STARTING_STATE, STOLEN_CPU,
+    UNANSWERED, UNSAMPLED, WAITS, WINDOW_GAPS,
 };
 
 /// Where the cause of a failed check lies.
@@ -376,6 +377,41 @@ checks! {
         cause: Generator,
         limits: [UNSAMPLED],
         advice: "Counters speak for a part of the hold only.",
+    }
+    /// Samples of the profile.
+    ProfileSamples {
+        title: "samples",
+        asks: "Has the profile as many samples as the system's CPU time gives? (Of a profile.)",
+        cause: Outside,
+        limits: [PROFILE_SAMPLES, PROFILE_LOST],
+        advice: "Shares of functions stay right, since a sample's weight comes from the system's CPU time, but there \
+                 are fewer samples than meant. Lower the `rate`, and leave CPU for the lab, which drains them.",
+    }
+    /// Stacks of the profile.
+    ProfileStacks {
+        title: "stacks",
+        asks: "Do the profile's call stacks reach the start of their threads? (Of a profile.)",
+        cause: System,
+        limits: [PROFILE_STACKS],
+        advice: "Callers are missing where a stack breaks, and totals of functions are too low. Use `frames: copies`, or \
+                 build the system with frame pointers or unwind tables.",
+    }
+    /// Names in the profile.
+    ProfileNames {
+        title: "names",
+        asks: "Do the functions that were sampled have names? (Of a profile.)",
+        cause: System,
+        limits: [PROFILE_NAMES],
+        advice: "Functions without names are told apart by their places, which another build moves. Keep the system's \
+                 symbols (`strip = false`), install its debug symbols, or have its runtime write /tmp/perf-PID.map.",
+    }
+    /// Cost of the profile.
+    SamplingCost {
+        title: "sampling cost",
+        asks: "Does sampling cost the system no more than the budget? (Of a profile.)",
+        cause: Generator,
+        limits: [SAMPLING_COST],
+        advice: "Sampling is in the figures of this trial. Lower the `rate` under `profile`.",
     }
     /// Errors of the setup.
     Setup {

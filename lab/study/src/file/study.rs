@@ -14,6 +14,7 @@ use super::checks::ChecksFile;
 use super::find::FindFile;
 use super::load::LoadFile;
 use super::matrix::MatrixFile;
+use super::profile::ProfileFile;
 use super::requires::RequiresFile;
 use super::system::SystemFile;
 
@@ -140,6 +141,12 @@ pub(crate) struct StudyFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<bool>")]
     pub(crate) raw_baseline: Option<At<Scalar>>,
+    /// `true` samples in each trial where the system spends its CPU time: its call stacks during the hold, by function,
+    /// in `cpu.pb.gz` of the trial's folder. The system must run on this machine, and the lab as root or with
+    /// CAP_PERFMON; otherwise trials run without, and say so. One second in six is not sampled, which tells what
+    /// sampling costs. `{ rate: 199, frames: copies, budget: 2% }` says how.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) profile: Option<ProfileFile>,
     /// Names of environment variables, parameters, and other keys whose values are secrets: they are
     /// masked in all that is kept and shown. Variables, parameters, and `--set` values whose names look
     /// like it (`DB_PASSWORD`, `token`, `apiKey`) are masked without being listed.
@@ -211,6 +218,7 @@ impl Decode for StudyFile {
         let control = fields.optional("control", problems);
         let duet = fields.optional("duet", problems);
         let raw_baseline = fields.optional("raw_baseline", problems);
+        let profile = fields.optional("profile", problems);
         let secrets = fields.optional("secrets", problems);
         let requires = fields.optional("requires", problems);
         let published = fields.optional("published", problems);
@@ -240,6 +248,7 @@ impl Decode for StudyFile {
             control,
             duet,
             raw_baseline,
+            profile,
             secrets,
             requires,
             published,

@@ -409,6 +409,24 @@ fn limit() -> impl Strategy<Value = LimitFile> {
     ]
 }
 
+fn profile() -> impl Strategy<Value = ProfileFile> {
+    let with = (
+        option::of(scalar()),
+        option::of(scalar()),
+        option::of(scalar()),
+    );
+    prop_oneof![
+        scalar().prop_map(ProfileFile::Switch),
+        with.prop_map(|(rate, frames, budget)| {
+            ProfileFile::With(ProfileWithFile {
+                rate,
+                frames,
+                budget,
+            })
+        }),
+    ]
+}
+
 prop_compose! {
     fn study()(
         (study, title, workload) in (scalar(), scalar(), scalar()),
@@ -430,12 +448,13 @@ prop_compose! {
         (smallest_difference, decides, control, duet, raw_baseline) in (
             option::of(scalar()), option::of(scalar()), option::of(scalar()), option::of(scalar()), option::of(scalar()),
         ),
+        profile in option::of(profile()),
     ) -> StudyFile {
         StudyFile {
             study, title, about, workload, matrix, parameters, system, variants, find,
             load: at(load), trials, repeats, order, seed,
             dates_from, thresholds, abort_on, checks, smallest_difference, decides, control, duet, raw_baseline,
-            secrets,
+            profile, secrets,
             requires: requires.map(|(programs, debian)| RequiresFile { programs, debian }),
             published,
         }

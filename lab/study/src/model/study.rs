@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use jiff::civil::Date;
 use lab_language::{Agents, WorkloadFile};
-use lab_plan::Pairing;
 use lab_plan::checks::Limits;
+use lab_plan::{Pairing, Profiling};
 
 use super::{Cell, Decides, Factor, Find, Order, Published, Threshold, Workload};
 use crate::cell::CellTemplate;
@@ -83,6 +83,8 @@ pub struct Study {
     pub pairing: Option<Pairing>,
     /// Whether each trial also measures what the disk alone does with what its sessions carry.
     pub raw_baseline: bool,
+    /// The profile that each trial takes of its system.
+    pub profile: Option<Profiling>,
     /// The search for the load line, instead of given numbers of users.
     pub find: Option<Find>,
     /// The system and load as written, still with references to factors; see [`crate::plan`].

@@ -31,6 +31,7 @@ pub(crate) fn question(study: &Study, speed: f64) -> Result<Question, String> {
         thresholds: study.thresholds.clone(),
         abort_on: study.abort_on.iter().map(|one| abort(one, speed)).collect(),
         checks: study.checks.clone(),
+        profile: study.profile.clone(),
         published: study.published.clone(),
         workload: WorkloadOutline {
             name: names(study),

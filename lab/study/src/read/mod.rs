@@ -22,6 +22,7 @@ mod parameters;
 mod parts;
 mod preparation;
 mod processes;
+mod profile;
 mod published;
 mod reach;
 mod requires;

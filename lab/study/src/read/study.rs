@@ -18,7 +18,7 @@ use super::system;
 use super::thresholds::{thresholds, with_error_rate};
 use super::{
     abort, checks, decides, demand, duet, find, matrix, meaning, mix, overrides, parameters,
-    published, requires, unused,
+    profile, published, requires, unused,
 };
 use crate::cell::CellTemplate;
 use crate::file::{At, Scalar, StudyFile, SystemFile};
@@ -237,6 +237,7 @@ fn validate(
     let decides = decides::decides(file, &workload, &parts, problems);
     let control = switch(file.control.as_ref(), problems);
     let raw_baseline = raw_baseline(file, &workload, problems);
+    let profile = profile::profile(file.profile.as_ref(), problems);
     let matrix = matrix?;
     let trials = trials.map_or(1, |n| n as u32);
     check_count(file, &matrix, trials, control, problems)?;
@@ -272,6 +273,7 @@ fn validate(
         apart: false,
         pairing: None,
         raw_baseline,
+        profile,
         find,
         cell_template,
         workload_sha256: read.sha256(),

@@ -14,6 +14,7 @@ mod generator;
 mod load;
 mod outcome;
 mod probe;
+mod profile;
 mod records;
 mod skips;
 mod stages;
@@ -74,6 +75,10 @@ fn judge(id: CheckId, facts: &Facts<'_>) -> Option<Check> {
         CheckId::ClockAndWindows => Some(records::clock(facts)),
         CheckId::RecordsAgree => Some(records::agreement(facts)),
         CheckId::Counters => Some(records::monitor(facts)),
+        CheckId::ProfileSamples => profile::samples(facts),
+        CheckId::ProfileStacks => profile::stacks(facts),
+        CheckId::ProfileNames => profile::names(facts),
+        CheckId::SamplingCost => profile::cost(facts),
         CheckId::Setup => Some(records::setup(facts)),
         CheckId::Errors => Some(records::errors(facts)),
         CheckId::Unanswered => Some(records::unanswered(facts)),
@@ -195,6 +200,10 @@ pub fn spoils_times_only(id: CheckId) -> bool {
         | CheckId::TailSample
         | CheckId::RecordsAgree
         | CheckId::Counters
+        | CheckId::ProfileSamples
+        | CheckId::ProfileStacks
+        | CheckId::ProfileNames
+        | CheckId::SamplingCost
         | CheckId::Setup
         | CheckId::Errors
         | CheckId::Unanswered

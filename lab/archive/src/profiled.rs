@@ -1,0 +1,68 @@
+//! How a trial's system was sampled for its profile.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How call stacks of user code are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Frames {
+    /// By the frame pointers that the code keeps.
+    Pointers,
+    /// By copies of the stacks and the unwind tables of the files.
+    Copies,
+}
+
+/// How the profile `cpu.pb.gz` of a trial was made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Profiled {
+    /// Samples a second of a core, on average.
+    pub rate: f64,
+    /// How stacks were found.
+    pub frames: Frames,
+    /// Cores that were sampled.
+    pub cores: u32,
+    /// Samples of the system.
+    pub samples: u64,
+    /// Samples that the system's CPU time and the rate give.
+    pub expected: f64,
+    /// Records that the kernel dropped, of all programs on these cores.
+    pub lost: u64,
+    /// Times that the kernel held sampling up to save CPU time.
+    pub throttled: u64,
+    /// Samples whose stacks reach the start of their thread.
+    pub whole: u64,
+    /// Samples whose innermost function has a name.
+    pub named: u64,
+    /// Samples whose stacks were among too many different ones to be kept.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub other_samples: u64,
+    /// CPU time of the system while it was sampled.
+    pub cpu_ms: f64,
+    /// Seconds of the trial's clock in which it wasn't sampled, for comparison.
+    pub off_seconds: Vec<u32>,
+    /// CPU time with and without sampling, by block of the hold.
+    pub blocks: Vec<SampledBlock>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// A part of the hold, one sixth of which was not sampled.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SampledBlock {
+    /// When it began, on the trial's clock.
+    pub from_ms: f64,
+    /// When sampling was off for a while.
+    pub off_from_ms: f64,
+    /// Time with sampling.
+    pub on_ms: f64,
+    /// CPU time of the system in it.
+    pub on_cpu_ms: f64,
+    /// Time without.
+    pub off_ms: f64,
+    /// CPU time of the system in it.
+    pub off_cpu_ms: f64,
+}

@@ -1,0 +1,306 @@
+//! The kernel's events: one `cpu-clock` on each core of the system, with a ring of records.
+
+use std::io;
+
+use perf_event_open::config::{
+    CallChain as ChainOf, Clock, Cpu, ExtraRecord, Opts, Priv, Proc, RecordIdFormat, RegsMask,
+    SampleFormat, SampleOn, Size,
+};
+use perf_event_open::count::Counter;
+use perf_event_open::event::sw::Software;
+use perf_event_open::sample::Sampler;
+use perf_event_open::sample::record::Record;
+use perf_event_open::sample::record::sample::{Abi, CallChain, Sample};
+
+use crate::error::Refused;
+
+/// Frames that the kernel follows at most, by default (`kernel.perf_event_max_stack`).
+pub(crate) const MOST_FRAMES: usize = 127;
+/// The part of a user's stack that is copied. Stacks of asynchronous Rust are deep: 32 KiB cut half of them.
+const COPY: u32 = 64 * 1024 - 8;
+/// A ring holds the records of this long, since the thread that drains it comes after all others.
+const RING_SECONDS: f64 = 0.5;
+/// Bytes of a sample with call chains alone, at most nearly.
+const CHAIN_BYTES: f64 = 1500.0;
+/// Bounds of a ring, as powers of two of pages: 64 KiB, 16 MiB.
+const LEAST_RING: u8 = 4;
+const LARGEST_RING: u8 = 12;
+/// All rings together, in pages: 256 MiB.
+const ALL_RINGS: usize = 1 << 16;
+
+/// The registers that unwinding begins with, as bits of the kernel's `perf_regs.h`.
+#[cfg(target_arch = "x86_64")]
+const REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
+#[cfg(target_arch = "aarch64")]
+const REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const REGISTERS: u64 = 0;
+
+/// What a sample carries of the user's stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Carried {
+    /// The chain of frame pointers.
+    pub(crate) pointers: bool,
+    /// A copy of the stack, with registers.
+    pub(crate) copies: bool,
+}
+
+/// What is asked of the kernel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    pub(crate) carried: Carried,
+    /// The id of the control group in each sample.
+    pub(crate) group: bool,
+    /// Samples a second of a core.
+    pub(crate) rate: f64,
+}
+
+/// One record.
+#[derive(Debug)]
+pub(crate) enum Event {
+    Sample(Box<RawSample>),
+    /// A process mapped a file for execution.
+    Mapped {
+        pid: i32,
+        start: u64,
+        length: u64,
+        offset: u64,
+        path: Vec<u8>,
+    },
+    Forked {
+        pid: i32,
+        tid: i32,
+        parent: i32,
+        parent_tid: i32,
+    },
+    /// A thread changed its name; a process does so when it begins another program.
+    Named {
+        pid: i32,
+        tid: i32,
+        name: Vec<u8>,
+        exec: bool,
+    },
+    Exited {
+        pid: i32,
+        tid: i32,
+    },
+    Lost(u64),
+    Throttled,
+}
+
+/// A sample as the kernel took it. The copy of the stack may hold secrets of the system: it is dropped with this.
+#[derive(Debug)]
+pub(crate) struct RawSample {
+    /// On the kernel's monotonic clock.
+    pub(crate) time_ns: u64,
+    pub(crate) pid: i32,
+    pub(crate) tid: i32,
+    pub(crate) group: Option<u64>,
+    pub(crate) kernel: Vec<u64>,
+    pub(crate) user: Vec<u64>,
+    /// In the order of their bits; `None` if the thread has no user code, or code of 32 bits.
+    pub(crate) registers: Option<Vec<u64>>,
+    pub(crate) stack: Vec<u8>,
+}
+
+/// The events of all cores. Closing them, as the end of this process does, leaves nothing in the kernel.
+#[derive(Debug)]
+pub(crate) struct Events {
+    cores: Vec<Core>,
+}
+
+struct Core {
+    counter: Counter,
+    sampler: Sampler,
+}
+
+impl std::fmt::Debug for Core {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Core").finish_non_exhaustive()
+    }
+}
+
+impl Events {
+    /// Opens an event on each core, disabled.
+    pub(crate) fn open(cores: &[u32], asked: Asked) -> Result<Self, Refused> {
+        let largest = largest_ring(cores.len(), asked);
+        let opened = cores.iter().map(|core| {
+            let counter = open(*core, asked).map_err(Refused::open)?;
+            let sampler = ring(&counter, largest).map_err(Refused::open)?;
+            Ok(Core { counter, sampler })
+        });
+        Ok(Self {
+            cores: opened.collect::<Result<_, Refused>>()?,
+        })
+    }
+
+    pub(crate) fn enable(&self) -> io::Result<()> {
+        self.cores.iter().try_for_each(|core| core.counter.enable())
+    }
+
+    pub(crate) fn disable(&self) -> io::Result<()> {
+        self.cores
+            .iter()
+            .try_for_each(|core| core.counter.disable())
+    }
+
+    /// Sets the time between two samples of a core. It begins anew.
+    pub(crate) fn period(&self, period_ns: u64) -> io::Result<()> {
+        self.cores
+            .iter()
+            .try_for_each(|core| core.sampler.sample_on(period_ns.max(1)))
+    }
+
+    /// Takes all records, in the order of time.
+    pub(crate) fn drain(&self) -> Vec<Event> {
+        let mut found = Vec::new();
+        for core in &self.cores {
+            let Some(records) = core.sampler.iter() else {
+                continue;
+            };
+            found.extend(records.filter_map(|(_, record)| event(record)));
+        }
+        found.sort_by_key(|(time, _)| *time);
+        found.into_iter().map(|(_, event)| event).collect()
+    }
+}
+
+fn open(core: u32, asked: Asked) -> io::Result<Counter> {
+    let Carried { pointers, copies } = asked.carried;
+    let opts = Opts {
+        exclude: Priv {
+            idle: true,
+            ..Priv::default()
+        },
+        sample_on: SampleOn::Count((1e9 / asked.rate.max(0.1)) as u64),
+        sample_format: SampleFormat {
+            cgroup: asked.group,
+            call_chain: Some(ChainOf {
+                exclude_user: !pointers,
+                exclude_kernel: false,
+                defer_user: false,
+                // As many as the kernel allows.
+                max_stack_frames: 0,
+            }),
+            user_stack: copies.then_some(Size(COPY)),
+            user_regs: copies.then_some(RegsMask(REGISTERS)),
+            ..SampleFormat::default()
+        },
+        extra_record: ExtraRecord {
+            task: true,
+            comm: true,
+            mmap: perf_event_open::config::Mmap {
+                code: true,
+                ..Default::default()
+            },
+            ..ExtraRecord::default()
+        },
+        record_id_all: true,
+        record_id_format: RecordIdFormat {
+            task: true,
+            time: true,
+            ..RecordIdFormat::default()
+        },
+        timer: Some(Clock::Monotonic),
+        ..Opts::default()
+    };
+    Counter::new(Software::CpuClock, (Proc::ALL, Cpu(core)), opts)
+}
+
+/// A power of two of pages that holds the records of half a second.
+fn largest_ring(cores: usize, asked: Asked) -> u8 {
+    let copy = if asked.carried.copies {
+        f64::from(COPY)
+    } else {
+        0.0
+    };
+    let bytes = asked.rate * 1.5 * RING_SECONDS * (CHAIN_BYTES + copy);
+    let pages = (bytes / procfs::page_size() as f64).max(1.0) as usize;
+    let share = (ALL_RINGS / cores.max(1)).max(1);
+    // At least 512 KiB, which everybody may have.
+    let pages = pages.max(128).min(share);
+    let power = usize::BITS - 1 - pages.next_power_of_two().leading_zeros();
+    (power as u8).clamp(LEAST_RING, LARGEST_RING)
+}
+
+/// The largest ring that the kernel allows (`kernel.perf_event_mlock_kb`).
+fn ring(counter: &Counter, largest: u8) -> io::Result<Sampler> {
+    let mut power = largest;
+    loop {
+        match counter.sampler(power) {
+            Err(_) if power > LEAST_RING => power -= 1,
+            answer => return answer,
+        }
+    }
+}
+
+fn event(record: Record) -> Option<(u64, Event)> {
+    let time = |id: &Option<perf_event_open::sample::record::RecordId>| {
+        id.as_ref().and_then(|id| id.time).unwrap_or(0)
+    };
+    Some(match record {
+        Record::Sample(sample) => {
+            let sample = raw(*sample)?;
+            (sample.time_ns, Event::Sample(Box::new(sample)))
+        }
+        Record::Mmap(map) if map.executable => {
+            let mapped = Event::Mapped {
+                pid: map.task.pid as i32,
+                start: map.addr,
+                length: map.len,
+                offset: map.page_offset,
+                path: map.file.into_bytes(),
+            };
+            (time(&map.record_id), mapped)
+        }
+        Record::Fork(fork) => {
+            let forked = Event::Forked {
+                pid: fork.task.pid as i32,
+                tid: fork.task.tid as i32,
+                parent: fork.parent_task.pid as i32,
+                parent_tid: fork.parent_task.tid as i32,
+            };
+            (time(&fork.record_id), forked)
+        }
+        Record::Comm(comm) => {
+            let named = Event::Named {
+                pid: comm.task.pid as i32,
+                tid: comm.task.tid as i32,
+                name: comm.comm.into_bytes(),
+                exec: comm.by_execve,
+            };
+            (time(&comm.record_id), named)
+        }
+        Record::Exit(exit) => {
+            let (pid, tid) = (exit.task.pid as i32, exit.task.tid as i32);
+            (time(&exit.record_id), Event::Exited { pid, tid })
+        }
+        Record::LostRecords(lost) => (time(&lost.record_id), Event::Lost(lost.lost_records)),
+        Record::Throttle(throttle) => (time(&throttle.record_id), Event::Throttled),
+        _ => return None,
+    })
+}
+
+fn raw(sample: Sample) -> Option<RawSample> {
+    let task = sample.record_id.task?;
+    let (mut kernel, mut user) = (Vec::new(), Vec::new());
+    for chain in sample.call_chain.unwrap_or_default() {
+        match chain {
+            CallChain::Kernel(chain) => kernel.extend(chain),
+            CallChain::User(chain) => user.extend(chain),
+            _ => {}
+        }
+    }
+    let registers = sample.user_regs;
+    let registers = registers.and_then(|(values, abi)| (abi == Abi::_64).then_some(values));
+    Some(RawSample {
+        time_ns: sample.record_id.time?,
+        pid: task.pid as i32,
+        tid: task.tid as i32,
+        group: sample.cgroup,
+        kernel,
+        user,
+        registers,
+        stack: sample.user_stack.unwrap_or_default(),
+    })
+}

@@ -1,0 +1,586 @@
+//! Samples a system through a trial. It reads no clock of its own: the trial's time comes in.
+
+use std::collections::HashSet;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use lab_archive::{Frames, Profiled};
+use lab_monitor::{CpuTime, Hold, Roots};
+use lab_profile::Profile;
+use nix::time::{ClockId, clock_gettime};
+
+use crate::assemble;
+use crate::blocks::Blocks;
+use crate::cores;
+use crate::cost;
+use crate::error::Refused;
+use crate::events::{Asked, Carried, Event, Events, MOST_FRAMES, RawSample};
+use crate::files::Mapped;
+use crate::schedule::{Periods, Switching};
+use crate::spaces::Spaces;
+use crate::stacks::{Frame, MOST_STACKS, Stacks};
+use crate::threads::Threads;
+use crate::unwind::Stopped;
+
+/// Rings are drained this often.
+const DRAIN: Duration = Duration::from_millis(100);
+/// Samples of a trial, at most: as many as its file may hold. Long holds have lower rates.
+const MOST_SAMPLES: f64 = 1_000_000.0;
+/// Cores that a system is thought to use at most, for that.
+const BUSY_CORES: usize = 8;
+/// Bounds of the rate that a study may ask for.
+const RATES: std::ops::RangeInclusive<f64> = 1.0..=4999.0;
+/// Control groups below the system's that are known.
+const MOST_GROUPS: usize = 10_000;
+/// Frame pointers are good enough if so many of a hundred stacks have all their frames.
+const GOOD_PERCENT: u64 = 98;
+/// Stacks that the choice between pointers and copies needs.
+const ENOUGH: u64 = 50;
+
+/// What to sample, and how.
+#[derive(Debug, Clone)]
+pub struct Spec {
+    /// The system's process.
+    pub pid: u32,
+    /// What holds more processes than those below it.
+    pub hold: Option<Hold>,
+    /// Samples a second of a core; `None` takes what the budget allows.
+    pub rate: Option<f64>,
+    /// How stacks are found; `None` tries both and chooses.
+    pub frames: Option<Frames>,
+    /// The part of the system's CPU time that sampling may cost.
+    pub budget: f64,
+    /// Length of the hold.
+    pub length: Duration,
+    /// For periods and for the seconds that aren't sampled.
+    pub seed: u64,
+}
+
+/// Samples the processes of a system. Dropping it ends all.
+pub struct Sampler {
+    spec: Spec,
+    rate: f64,
+    cpu: CpuTime,
+    cores: Vec<u32>,
+    groups: HashSet<u64>,
+    pids: HashSet<i32>,
+    events: Events,
+    periods: Periods,
+    redraw_at: Duration,
+    phase: Phase,
+    frames: Option<Frames>,
+    spaces: Spaces,
+    threads: Threads,
+    stacks: Stacks,
+    blocks: Blocks,
+    lost: u64,
+    throttled: u64,
+    off_seconds: Vec<u32>,
+}
+
+/// What is done with samples.
+#[derive(Debug)]
+enum Phase {
+    /// Nothing yet.
+    Opened,
+    /// Both ways to find stacks are compared.
+    Trying { stacks: u64, equal: u64 },
+    /// They are counted.
+    Holding(Holding),
+}
+
+/// The state of the hold.
+#[derive(Debug)]
+struct Holding {
+    switching: Switching,
+    /// The kernel's clock at 0 of the trial's.
+    zero_ns: u64,
+    on: bool,
+    block: u32,
+    /// When CPU time was read last, and what it was.
+    read: (Duration, Option<Duration>),
+    next: Duration,
+}
+
+impl Sampler {
+    /// Finds the system's processes and opens events on all cores that they may use. Nothing is sampled yet.
+    ///
+    /// # Errors
+    /// [`Refused`]: why the system can't be sampled.
+    pub fn open(spec: Spec) -> Result<Self, Refused> {
+        let mut cpu = CpuTime::new(Roots::default(), spec.pid, spec.hold.clone());
+        cpu.read().ok_or(Refused::NoProcess)?;
+        let cores = cores::of(cpu.processes());
+        if cores.is_empty() {
+            return Err(Refused::NoProcess);
+        }
+        let rate = rate(&spec, cores.len());
+        let groups = cpu.group().map(groups).unwrap_or_default();
+        let frames = spec.frames;
+        let carried = carried(frames);
+        let events = opened(&cores, carried, &groups, rate)?;
+        let mut sampler = Self {
+            periods: Periods::new(rate, spec.seed),
+            redraw_at: Duration::ZERO,
+            pids: cpu.processes().iter().copied().collect(),
+            phase: Phase::Opened,
+            spaces: Spaces::default(),
+            threads: Threads::default(),
+            stacks: Stacks::new(MOST_STACKS),
+            blocks: Blocks::default(),
+            lost: 0,
+            throttled: 0,
+            off_seconds: Vec::new(),
+            spec,
+            rate,
+            cpu,
+            cores,
+            groups,
+            events,
+            frames,
+        };
+        sampler.redraw(Duration::ZERO)?;
+        Ok(sampler)
+    }
+
+    /// How stacks are found, once that is chosen.
+    #[must_use]
+    pub fn frames(&self) -> Option<Frames> {
+        self.frames
+    }
+
+    /// Samples a second of a core.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    /// Begins to try both ways to find stacks, where there is a choice. The load must be on.
+    ///
+    /// # Errors
+    /// [`Refused`]
+    pub fn try_out(&mut self) -> Result<(), Refused> {
+        if self.frames.is_none() && matches!(self.phase, Phase::Opened) {
+            self.phase = Phase::Trying {
+                stacks: 0,
+                equal: 0,
+            };
+            self.events.enable().map_err(Refused::Other)?;
+        }
+        Ok(())
+    }
+
+    /// Begins the hold. Where there is a choice of how to find stacks, `agree` gets the better one, and has the last word.
+    ///
+    /// # Errors
+    /// [`Refused`]
+    pub fn begin(
+        &mut self,
+        now: Duration,
+        agree: impl FnOnce(Frames) -> Frames,
+    ) -> Result<(), Refused> {
+        self.choose(agree)?;
+        let switching = Switching::new(now, self.spec.length, self.spec.seed);
+        let monotonic = clock_gettime(ClockId::CLOCK_MONOTONIC);
+        let monotonic = monotonic.map_err(|code| Refused::Other(code.into()))?;
+        let monotonic = Duration::from(monotonic);
+        let on = switching.is_on(now);
+        self.members();
+        let holding = Holding {
+            zero_ns: monotonic.saturating_sub(now).as_nanos() as u64,
+            on,
+            block: switching.block(now),
+            read: (now, self.cpu.read()),
+            next: switching.next(now),
+            switching,
+        };
+        if !on {
+            self.off(now);
+        }
+        self.phase = Phase::Holding(holding);
+        self.redraw(now)?;
+        if on {
+            self.spaces.forget();
+            self.events.enable().map_err(Refused::Other)?;
+        }
+        Ok(())
+    }
+
+    /// Does what is due, and returns when it is to be called next at the latest.
+    pub fn turn(&mut self, now: Duration) -> Duration {
+        self.drain();
+        if now >= self.redraw_at {
+            // Refused only where the event is gone; then there are no samples, which a check says.
+            let _ = self.redraw(now);
+        }
+        let next = match &self.phase {
+            Phase::Holding(holding) => holding.next,
+            _ => return now + DRAIN,
+        };
+        if now >= next {
+            self.switch(now);
+        }
+        match &self.phase {
+            Phase::Holding(holding) => holding.next.min(now + DRAIN),
+            _ => now + DRAIN,
+        }
+    }
+
+    /// Ends the hold.
+    pub fn end(&mut self, now: Duration) {
+        // Refused only where the event is gone.
+        let _ = self.events.disable();
+        self.drain();
+        self.spend(now);
+    }
+
+    /// Names what was sampled and puts it together; the system must still run. Afterwards nothing is sampled.
+    #[must_use]
+    pub fn finish(self) -> (Profile, Profiled) {
+        let frames = self.frames.unwrap_or(Frames::Copies);
+        let weights = self.blocks.weights();
+        let weight = |block: u32| weights.get(&block).copied().unwrap_or(0.0);
+        let by_pointers = frames == Frames::Pointers;
+        let modules = &self.spaces.modules;
+        let done = assemble::profile(&self.stacks, modules, by_pointers, weight);
+        let cpu = self.blocks.sampled_cpu();
+        let facts = Profiled {
+            rate: self.rate,
+            frames,
+            cores: self.cores.len() as u32,
+            samples: done.samples,
+            expected: cpu.as_secs_f64() * self.rate,
+            lost: self.lost,
+            throttled: self.throttled,
+            whole: done.whole,
+            named: done.named,
+            other_samples: done.other,
+            cpu_ms: cpu.as_secs_f64() * 1e3,
+            off_seconds: self.off_seconds,
+            blocks: self.blocks.record(),
+        };
+        (done.profile, facts)
+    }
+
+    /// Decides between frame pointers and copies by what was tried; copies where that says too little.
+    fn choose(&mut self, agree: impl FnOnce(Frames) -> Frames) -> Result<(), Refused> {
+        if self.frames.is_some() {
+            return Ok(());
+        }
+        let _ = self.events.disable();
+        self.drain();
+        let good = match self.phase {
+            Phase::Trying { stacks, equal } => {
+                stacks >= ENOUGH && equal * 100 >= stacks * GOOD_PERCENT
+            }
+            _ => false,
+        };
+        let frames = if good {
+            Frames::Pointers
+        } else {
+            Frames::Copies
+        };
+        self.frames = Some(agree(frames));
+        self.events = opened(&self.cores, carried(self.frames), &self.groups, self.rate)?;
+        // What the other way lost is nobody's loss.
+        (self.lost, self.throttled) = (0, 0);
+        Ok(())
+    }
+
+    fn redraw(&mut self, now: Duration) -> Result<(), Refused> {
+        let period = self.periods.draw();
+        self.redraw_at = now + self.periods.redraw();
+        self.events.period(period).map_err(Refused::Other)
+    }
+
+    /// Goes on to the next unit of the hold: with samples, or without.
+    fn switch(&mut self, now: Duration) {
+        let Phase::Holding(holding) = &self.phase else {
+            return;
+        };
+        let (was, is) = (holding.on, holding.switching.is_on(now));
+        if was && !is {
+            let _ = self.events.disable();
+            self.drain();
+        }
+        self.spend(now);
+        self.members();
+        if !is {
+            self.off(now);
+        }
+        if is && !was {
+            self.spaces.forget();
+            let _ = self.events.enable();
+        }
+        if let Phase::Holding(holding) = &mut self.phase {
+            holding.on = is;
+            holding.block = holding.switching.block(now);
+            holding.next = holding.switching.next(now);
+        }
+    }
+
+    /// Adds the CPU time since the last reading to the block.
+    fn spend(&mut self, now: Duration) {
+        let read = self.cpu.read();
+        let Phase::Holding(holding) = &mut self.phase else {
+            return;
+        };
+        let (at, before) = holding.read;
+        // One that has ended keeps its last reading.
+        let read = read.or(before);
+        let cpu = read
+            .unwrap_or_default()
+            .saturating_sub(before.unwrap_or_default());
+        let (block, on) = (holding.block, holding.on);
+        self.blocks.spent((block, on), (at, now), cpu);
+        holding.read = (now, read);
+    }
+
+    /// Notes that the unit from now on isn't sampled.
+    fn off(&mut self, now: Duration) {
+        let Phase::Holding(holding) = &self.phase else {
+            return;
+        };
+        let end = holding.switching.next(now).as_secs();
+        let seconds = (now.as_secs()..end).filter_map(|second| u32::try_from(second).ok());
+        self.off_seconds.extend(seconds);
+    }
+
+    /// Looks again who belongs to the system.
+    fn members(&mut self) {
+        self.pids.extend(self.cpu.processes());
+        if let Some(group) = self.cpu.group() {
+            self.groups = groups(group);
+        }
+    }
+
+    fn drain(&mut self) {
+        for event in self.events.drain() {
+            match event {
+                Event::Sample(sample) => self.sample(*sample),
+                Event::Mapped {
+                    pid,
+                    start,
+                    length,
+                    offset,
+                    path,
+                } => {
+                    let path = mapped_path(path);
+                    let end = start.saturating_add(length);
+                    let mapped = Mapped {
+                        pid,
+                        start,
+                        end,
+                        path,
+                        inode: 0,
+                    };
+                    self.spaces.mapped(mapped, offset);
+                }
+                Event::Forked {
+                    pid,
+                    tid,
+                    parent,
+                    parent_tid,
+                } => {
+                    if self.pids.contains(&parent) {
+                        self.pids.insert(pid);
+                    }
+                    self.threads.forked(tid, parent_tid);
+                    self.spaces.forked(pid, parent);
+                }
+                Event::Named {
+                    pid,
+                    tid,
+                    name,
+                    exec,
+                } => {
+                    self.threads.named(tid, &name);
+                    if exec && self.pids.contains(&pid) {
+                        self.spaces.replaced(pid);
+                    }
+                }
+                Event::Exited { pid, tid } => {
+                    self.threads.exited(tid);
+                    if pid == tid {
+                        self.spaces.exited(pid);
+                        self.pids.remove(&pid);
+                    }
+                }
+                Event::Lost(records) => {
+                    self.lost += records;
+                    self.spaces.forget();
+                }
+                Event::Throttled => self.throttled += 1,
+            }
+        }
+    }
+
+    fn sample(&mut self, sample: RawSample) {
+        let in_group = sample
+            .group
+            .is_some_and(|group| self.groups.contains(&group));
+        if !in_group && !self.pids.contains(&sample.pid) {
+            return;
+        }
+        match &mut self.phase {
+            Phase::Opened => {}
+            Phase::Trying { .. } => self.compare(&sample),
+            Phase::Holding(holding) => {
+                let at = Duration::from_nanos(sample.time_ns.saturating_sub(holding.zero_ns));
+                let block = holding.block;
+                let second = holding.switching.second(at);
+                let stack = stack(&mut self.spaces, self.frames, &sample);
+                let thread = self.threads.name(sample.pid, sample.tid);
+                self.stacks.add((block, second), thread, &stack);
+                self.blocks.sampled(block);
+            }
+        }
+    }
+
+    fn compare(&mut self, sample: &RawSample) {
+        let Some(registers) = &sample.registers else {
+            return;
+        };
+        let stopped = Stopped {
+            registers,
+            stack: &sample.stack,
+        };
+        let (followed, whole) = self.spaces.follow(sample.pid, stopped);
+        let Phase::Trying { stacks, equal } = &mut self.phase else {
+            return;
+        };
+        *stacks += 1;
+        let outermost = sample.user.last().map(|address| address.wrapping_sub(1));
+        let near_end = followed
+            .iter()
+            .rev()
+            .take(3)
+            .any(|address| Some(*address) == outermost);
+        // Functions that keep no frame pointer cost the one that called them.
+        if whole && near_end && sample.user.len() + 3 >= followed.len() {
+            *equal += 1;
+        }
+    }
+}
+
+impl std::fmt::Debug for Sampler {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            rate, cores, phase, ..
+        } = self;
+        let mut shown = f.debug_struct("Sampler");
+        shown
+            .field("rate", rate)
+            .field("cores", cores)
+            .field("phase", phase);
+        shown.finish_non_exhaustive()
+    }
+}
+
+/// The places of a stack, the innermost first.
+fn stack(spaces: &mut Spaces, frames: Option<Frames>, sample: &RawSample) -> Vec<Frame> {
+    let kernel = called(&sample.kernel).map(Frame::Kernel);
+    let mut stack: Vec<Frame> = kernel.collect();
+    let (user, whole) = match (frames, &sample.registers) {
+        (Some(Frames::Pointers), _) => (called(&sample.user).collect(), true),
+        (_, Some(registers)) => {
+            let stopped = Stopped {
+                registers,
+                stack: &sample.stack,
+            };
+            spaces.follow(sample.pid, stopped)
+        }
+        (_, None) => (Vec::new(), true),
+    };
+    let user = user
+        .into_iter()
+        .map(|address| Frame::User(spaces.place(sample.pid, address)));
+    stack.extend(user);
+    // The last one says that a stack goes on.
+    if !whole || stack.len() > MOST_FRAMES {
+        stack.truncate(MOST_FRAMES - 1);
+        stack.push(Frame::Broken);
+    }
+    stack
+}
+
+/// The addresses of calls, which are before those that are returned to.
+fn called(chain: &[u64]) -> impl Iterator<Item = u64> {
+    let addresses = chain.iter().enumerate();
+    addresses.map(|(at, address)| {
+        if at == 0 {
+            *address
+        } else {
+            address.wrapping_sub(1)
+        }
+    })
+}
+
+fn carried(frames: Option<Frames>) -> Carried {
+    Carried {
+        pointers: frames != Some(Frames::Copies),
+        copies: frames != Some(Frames::Pointers),
+    }
+}
+
+/// With the ids of control groups, or without where the kernel knows none.
+fn opened(
+    cores: &[u32],
+    carried: Carried,
+    groups: &HashSet<u64>,
+    rate: f64,
+) -> Result<Events, Refused> {
+    let group = !groups.is_empty();
+    let asked = Asked {
+        carried,
+        group,
+        rate,
+    };
+    match Events::open(cores, asked) {
+        Err(Refused::Other(_)) if group => Events::open(
+            cores,
+            Asked {
+                group: false,
+                ..asked
+            },
+        ),
+        answer => answer,
+    }
+}
+
+/// The rate that is asked for, or what the budget allows, lower in long holds.
+fn rate(spec: &Spec, cores: usize) -> f64 {
+    let asked = spec.rate.unwrap_or_else(|| cost::rate(spec.budget));
+    let core_seconds = cores.min(BUSY_CORES) as f64 * spec.length.as_secs_f64().max(1.0);
+    let most = MOST_SAMPLES / core_seconds;
+    asked.min(most).clamp(*RATES.start(), *RATES.end())
+}
+
+/// The ids of a control group of version 2 and of all below it: those of their folders.
+fn groups(folder: &Path) -> HashSet<u64> {
+    if !folder.join("cgroup.controllers").exists() {
+        return HashSet::new();
+    }
+    let mut found = HashSet::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        if found.len() >= MOST_GROUPS {
+            break;
+        }
+        found.extend(std::fs::metadata(&folder).map(|about| about.ino()));
+        let below = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        let below = below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        folders.extend(below.map(|entry| entry.path()));
+    }
+    found
+}
+
+/// The path of a mapped file; empty where there is none.
+fn mapped_path(path: Vec<u8>) -> PathBuf {
+    if path.starts_with(b"//") || (path.starts_with(b"[") && path != b"[vdso]") {
+        return PathBuf::new();
+    }
+    PathBuf::from(std::ffi::OsString::from_vec(path))
+}

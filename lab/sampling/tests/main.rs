@@ -1,0 +1,4 @@
+//! Samples real processes.
+
+mod sampled;
+mod subject;
