@@ -4,6 +4,7 @@
 //! and leaves out what the medium can't show. Nothing here knows a width, a colour, or markup.
 
 use crate::chart::{Chart, Mark};
+use crate::flame::Graph;
 use crate::format::{figure, or_none};
 use crate::model::LoadLine;
 
@@ -112,6 +113,8 @@ pub enum Block {
     Matrices(Vec<Matrix>),
     /// What is drawn; a page only.
     Charts(Charts),
+    /// Functions as they were called; a page only.
+    Flame(Graph),
 }
 
 /// A figure that matters most.

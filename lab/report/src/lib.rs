@@ -8,6 +8,7 @@
 pub mod bench;
 pub mod chart;
 pub mod document;
+pub mod flame;
 pub mod render;
 pub mod sections;
 pub mod write;

@@ -11,7 +11,9 @@ use lab_report::write::{json, result_schema};
 use serde_json::Value;
 
 use crate::support::{Made, Shape, WORKLOAD};
-use crate::{answers, formats, line, parts, populations, search, stages, transfer, unmeasured};
+use crate::{
+    answers, cpu, formats, line, parts, populations, search, stages, transfer, unmeasured,
+};
 
 /// Definitions, and keys of definitions, that need no example: those of agents, remote hosts, HTTP/2, retries,
 /// operations cut at a time limit, safe lines, repeated trials, signed requests, and comparisons of several runs.
@@ -145,6 +147,7 @@ fn examples() -> Vec<Analysis> {
     .collect();
     examples.extend(search::made().iter().map(Made::analysis));
     examples.extend([
+        cpu::analysis(),
         transfer::analysis(true),
         line::variants(0.8),
         parts::queued(),

@@ -107,7 +107,11 @@ fn block(page: &mut Page, block: &Block) {
             page.paragraph(who, 0);
             lines.iter().for_each(|line| page.printed(line));
         }
-        Block::KeyFigures(_) | Block::Fold(..) | Block::Lookup(_) | Block::Charts(_) => {}
+        Block::KeyFigures(_)
+        | Block::Fold(..)
+        | Block::Lookup(_)
+        | Block::Charts(_)
+        | Block::Flame(_) => {}
     }
 }
 

@@ -4,6 +4,7 @@
 mod by_cell;
 mod checks;
 mod comparisons;
+mod cpu;
 mod curves;
 mod duet;
 mod factors;
@@ -121,6 +122,7 @@ fn sections(analysis: &Analysis) -> Vec<Section> {
         steps::phases(analysis),
         steps::events(analysis),
         measures::measures(analysis),
+        cpu::cpu(analysis),
         trials::through_trials(analysis),
         trials::trials(analysis),
         trials::machines(analysis),

@@ -5,6 +5,8 @@ use maud::{Markup, html};
 use super::parts::{class_of, facts, judged};
 use crate::chart::{Chart, Mark};
 use crate::document::{Card, Charts, Content};
+use crate::flame::Graph;
+use crate::format::count;
 use crate::render::svg;
 
 pub(super) fn charts(charts: &Charts) -> Markup {
@@ -20,6 +22,22 @@ pub(super) fn charts(charts: &Charts) -> Markup {
         }
         div class={ "grid" @if is_wide { " wide" } } {
             @for one in &charts.cards { (card(one)) }
+        }
+        "\n"
+    }
+}
+
+/// A flame graph over the page's whole width; one that is higher than a screen scrolls on its own.
+pub(super) fn flame(graph: &Graph) -> Markup {
+    html! {
+        figure.flame {
+            div.tall tabindex="0" role="region" aria-label=(graph.name) { (svg::flame(graph)) }
+            figcaption.meta {
+                "Callers stand above what they called; the width is CPU time."
+                @if graph.left_out > 0 {
+                    " " (count(graph.left_out as u64)) " call paths with less are left out."
+                }
+            }
         }
         "\n"
     }

@@ -1,7 +1,8 @@
 //! A document as one HTML file that needs no network, follows light and dark, and prints.
 //!
 //! Everything that comes from a study, a server, or a machine is escaped; the page's own policy
-//! forbids any load. The script only sorts and copies tables: without it nothing is missing.
+//! forbids any load. The script only sorts and copies tables, and zooms into flame graphs: without it nothing is
+//! missing.
 
 mod charts;
 mod figures;
@@ -165,5 +166,6 @@ fn block(block: &Block) -> Markup {
         Block::Figures(one) => figures::figures(one),
         Block::Matrices(all) => figures::matrices(all),
         Block::Charts(all) => charts::charts(all),
+        Block::Flame(graph) => charts::flame(graph),
     }
 }

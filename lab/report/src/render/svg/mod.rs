@@ -3,6 +3,7 @@
 
 mod bars;
 mod drawing;
+mod flame;
 mod hull;
 mod intervals;
 mod plot;
@@ -12,6 +13,7 @@ use maud::Markup;
 
 use crate::chart::Chart;
 
+pub(crate) use flame::flame;
 pub(crate) use hull::hull;
 pub(crate) use plot::scales;
 

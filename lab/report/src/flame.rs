@@ -1,0 +1,348 @@
+//! What a flame graph shows: functions as they were called, each as a part of the whole. It knows no size, colour, or markup.
+
+use lab_profile::{Key, Profile, Tree, Weight};
+
+/// Call paths with a smaller part of the whole are left out.
+const LEAST_SHARE: f64 = 0.001;
+/// Frames above each other.
+const MOST_DEPTH: usize = 200;
+/// Families of functions that are told apart.
+pub(crate) const FAMILIES: u8 = 6;
+/// Grades of a difference.
+pub(crate) const GRADES: u8 = 3;
+
+/// A flame graph: callers above what they called.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Graph {
+    /// What it shows.
+    pub name: String,
+    /// Each after its caller; the first is the whole.
+    pub frames: Vec<Frame>,
+    /// Call paths that are too small to be drawn.
+    pub left_out: usize,
+}
+
+/// A function on one call path.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Frame {
+    /// Its name.
+    pub name: String,
+    /// The base name of its source file; may be empty.
+    pub file: String,
+    /// How many callers it has; 0 is the whole.
+    pub depth: usize,
+    /// Where it begins, as a part of the whole.
+    pub start: f64,
+    /// Its CPU time with what it called, as a part of the whole.
+    pub share: f64,
+    /// The CPU time of its own code, as a part of the whole.
+    pub own: f64,
+    /// Its CPU time with what it called, in µs per transaction.
+    pub us: Option<f64>,
+    /// What its colour says.
+    pub tint: Tint,
+}
+
+/// What the colour of a frame says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tint {
+    /// A part of the program, so that neighbours are told apart.
+    Family(u8),
+    /// Nothing.
+    Plain,
+    /// Nothing of itself, but something that it called differs.
+    Outlined,
+    /// It takes more time; the larger the number, the more.
+    More(u8),
+    /// It takes less time; the larger the number, the less.
+    Less(u8),
+}
+
+/// What is drawn, and how much of it.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// What the graph shows.
+    pub name: String,
+    /// What the whole stands for, in µs of CPU time per transaction.
+    pub us_per_transaction: Option<f64>,
+    /// Frames at most: with more of them, the smallest are left out.
+    pub most: usize,
+}
+
+/// How a call path differs, given its functions, the outermost first: above 0 more time, below 0 less, 1 the largest
+/// difference; `None` where it doesn't.
+pub type Difference<'a> = &'a dyn Fn(&[&Key]) -> Option<f64>;
+
+impl Graph {
+    /// The flame graph of a tree of calls. With a difference, only what differs is coloured, and its callers are outlined.
+    #[must_use]
+    pub fn of(tree: &Tree, options: &Options, difference: Option<Difference<'_>>) -> Self {
+        let mut drawn = Drawn {
+            tree,
+            options,
+            whole: nanoseconds(tree.nodes[0].total),
+            least: least_share(tree, options.most),
+            frames: Vec::new(),
+        };
+        drawn.add(0, 0, 0.0);
+        let nodes: Vec<usize> = drawn.frames.iter().map(|(node, _)| *node).collect();
+        let mut frames: Vec<Frame> = drawn.frames.into_iter().map(|(_, frame)| frame).collect();
+        if let Some(difference) = difference {
+            for (node, frame) in nodes.iter().zip(&mut frames) {
+                let path = tree.path(*node);
+                let by = (!path.is_empty()).then(|| difference(&path)).flatten();
+                frame.tint = by.map_or(Tint::Plain, graded);
+            }
+            outline(&mut frames);
+        }
+        Self {
+            name: options.name.clone(),
+            left_out: tree.nodes.len() - frames.len(),
+            frames,
+        }
+    }
+
+    /// Frames above each other.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        let depths = self.frames.iter().map(|frame| frame.depth + 1);
+        depths.max().unwrap_or_default()
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "nanoseconds of CPU time of a run stay below 2^53 but for centuries of it"
+)]
+fn nanoseconds(weight: Weight) -> f64 {
+    weight.cpu_ns as f64
+}
+
+/// The part of the whole from which on call paths are drawn. What a function called is never larger than itself, so that
+/// each frame has its caller.
+fn least_share(tree: &Tree, most: usize) -> f64 {
+    let whole = nanoseconds(tree.nodes[0].total).max(1.0);
+    let mut shares: Vec<f64> = tree
+        .nodes
+        .iter()
+        .map(|node| nanoseconds(node.total) / whole)
+        .collect();
+    shares.sort_by(|a, b| b.total_cmp(a));
+    let first_left_out = shares.get(most.max(1)).copied().unwrap_or_default();
+    // What is as small as the first that has no room has none either.
+    LEAST_SHARE.max(first_left_out * (1.0 + 1e-9))
+}
+
+struct Drawn<'a> {
+    tree: &'a Tree,
+    options: &'a Options,
+    whole: f64,
+    least: f64,
+    frames: Vec<(usize, Frame)>,
+}
+
+impl Drawn<'_> {
+    /// Adds a node and what it called, the largest first.
+    fn add(&mut self, node: usize, depth: usize, start: f64) {
+        let known = &self.tree.nodes[node];
+        let whole = self.whole;
+        let part = |weight| match whole > 0.0 {
+            true => nanoseconds(weight) / whole,
+            false => 0.0,
+        };
+        let share = part(known.total);
+        let key = self.tree.key(node);
+        let name = key.map_or("all", |key| &key.name);
+        let us = self.options.us_per_transaction;
+        let frame = Frame {
+            name: name.to_owned(),
+            file: key.map_or_else(String::new, |key| key.file.clone()),
+            depth,
+            start,
+            share,
+            own: part(known.own),
+            us: us.map(|us| us * share),
+            tint: family(name, depth),
+        };
+        self.frames.push((node, frame));
+        if depth + 1 == MOST_DEPTH {
+            return;
+        }
+        let mut at = start;
+        for child in &known.children {
+            let share = part(self.tree.nodes[*child].total);
+            if share >= self.least {
+                self.add(*child, depth + 1, at);
+            }
+            at += share;
+        }
+    }
+}
+
+/// The part of the program that a function is of: its crate, package, or namespace, where it has one.
+fn family(name: &str, depth: usize) -> Tint {
+    let is_plain = depth < 2 || name == Profile::BROKEN || name == Profile::OTHER;
+    if is_plain {
+        return Tint::Plain;
+    }
+    let of = match name.contains("::") || name.contains('.') {
+        true => {
+            let mut words = name.split(|c: char| !c.is_alphanumeric() && c != '_');
+            words.find(|word| !word.is_empty()).unwrap_or(name)
+        }
+        false => name,
+    };
+    // FNV-1a: the same colour for the same name in each report.
+    let hash = of.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    Tint::Family((hash % u64::from(FAMILIES)) as u8)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "it is between 1 and the number of grades"
+)]
+fn graded(difference: f64) -> Tint {
+    let grades = f64::from(GRADES);
+    let grade = (difference.abs() * grades).ceil().clamp(1.0, grades) as u8;
+    match difference < 0.0 {
+        true => Tint::Less(grade),
+        false => Tint::More(grade),
+    }
+}
+
+/// Outlines the callers of what differs, so that it is found.
+fn outline(frames: &mut [Frame]) {
+    let mut above: Vec<usize> = Vec::new();
+    for at in 0..frames.len() {
+        above.truncate(frames[at].depth);
+        if matches!(frames[at].tint, Tint::More(_) | Tint::Less(_)) {
+            for caller in &above {
+                if frames[*caller].tint == Tint::Plain {
+                    frames[*caller].tint = Tint::Outlined;
+                }
+            }
+        }
+        above.push(at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lab_profile::{Builder, Sample, Tree};
+
+    use super::{Graph, Options, Tint};
+
+    /// Of stacks, the outermost function first, with their samples.
+    fn tree(stacks: &[(&str, u64)]) -> Tree {
+        let mut builder = Builder::default();
+        let thread = builder.thread("http-0");
+        for (stack, count) in stacks {
+            let stack = stack.rsplit(' ');
+            let stack = stack.map(|name| builder.placeholder(name)).collect();
+            builder.add(Sample {
+                stack,
+                thread,
+                second: 0,
+                count: *count,
+                cpu_ns: count * 1_000_000,
+            });
+        }
+        Tree::of(&builder.finish())
+    }
+
+    fn options(most: usize) -> Options {
+        Options {
+            name: "a".to_owned(),
+            us_per_transaction: Some(500.0),
+            most,
+        }
+    }
+
+    fn places(graph: &Graph) -> Vec<(&str, usize, f64, f64)> {
+        let place = |frame: &super::Frame| (frame.depth, frame.start, frame.share);
+        let frames = graph.frames.iter();
+        frames
+            .map(|frame| {
+                let (depth, start, share) = place(frame);
+                (frame.name.as_str(), depth, start, share)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn callees_lie_within_their_callers() {
+        let tree = tree(&[
+            ("main serve work", 50),
+            ("main serve", 25),
+            ("main walk", 25),
+        ]);
+        let graph = Graph::of(&tree, &options(100), None);
+        assert_eq!(
+            places(&graph),
+            [
+                ("all", 0, 0.0, 1.0),
+                ("main", 1, 0.0, 1.0),
+                ("serve", 2, 0.0, 0.75),
+                ("work", 3, 0.0, 0.5),
+                ("walk", 2, 0.75, 0.25),
+            ]
+        );
+        assert_eq!(graph.frames[2].own, 0.25);
+        assert_eq!(graph.frames[3].us, Some(250.0));
+        assert_eq!((graph.depth(), graph.left_out), (4, 0));
+    }
+
+    #[test]
+    fn small_paths_are_left_out() {
+        let tree = tree(&[("main work", 9_995), ("main rare", 5)]);
+        let graph = Graph::of(&tree, &options(100), None);
+        assert_eq!((graph.frames.len(), graph.left_out), (3, 1));
+        let of_equal = super::tests::tree(&[("a", 1), ("b", 1), ("c", 1), ("d", 2)]);
+        let graph = Graph::of(&of_equal, &options(3), None);
+        // Of three that are equal none is chosen.
+        assert_eq!(places(&graph)[1..], [("d", 1, 0.0, 0.4)]);
+    }
+
+    #[test]
+    fn a_difference_is_coloured_and_its_callers_are_outlined() {
+        let tree = tree(&[("main serve work", 50), ("main walk", 25), ("other", 25)]);
+        let difference = |path: &[&lab_profile::Key]| match path.last()?.name.as_str() {
+            "work" => Some(1.0),
+            "other" => Some(-0.1),
+            _ => None,
+        };
+        let graph = Graph::of(&tree, &options(100), Some(&difference));
+        let tints: Vec<(&str, Tint)> = graph
+            .frames
+            .iter()
+            .map(|frame| (frame.name.as_str(), frame.tint))
+            .collect();
+        assert_eq!(
+            tints,
+            [
+                ("all", Tint::Outlined),
+                ("main", Tint::Outlined),
+                ("serve", Tint::Outlined),
+                ("work", Tint::More(3)),
+                ("walk", Tint::Plain),
+                ("other", Tint::Less(1)),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_deep_recursion_ends() {
+        let stack = vec!["f"; 1_000].join(" ");
+        let graph = Graph::of(&tree(&[(&stack, 1)]), &options(10_000), None);
+        assert_eq!(graph.depth(), super::MOST_DEPTH);
+        let empty = Graph::of(
+            &Tree::of(&lab_profile::Profile::default()),
+            &options(9),
+            None,
+        );
+        assert!(empty.frames.iter().all(|frame| frame.share == 0.0));
+    }
+}
