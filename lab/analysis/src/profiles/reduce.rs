@@ -13,7 +13,7 @@ use crate::model::{CalleePart, MovedFunction, SamplesOf};
 /// A column explains another one if less than this part of that one's difference is left without it.
 const UNEXPLAINED: f64 = 0.25;
 /// And if less than this part is left, which has to be within noise then.
-const MOSTLY: f64 = 0.5;
+const MOSTLY: f64 = 0.75;
 /// A function that moved has less than this part of its samples in one of the cells.
 const NEARLY_NONE: f64 = 0.05;
 /// A function calls another one if it is above it in this part of the difference.
@@ -327,8 +327,12 @@ fn moved_within(table: &Table, (less, more): (&Flagged, &Flagged), within: usize
     }
     // What is left is a difference of its own, unless it is within noise.
     let both = table.samples_of(|at, _| inside[at]);
-    let total = table.samples_of(|_, stack| stack.frames.contains(&within));
-    (within_noise(table, &both) && within_noise(table, &total)).then_some(Moved {
+    let is_in_caller = |stack: &Stack| stack.frames.contains(&within);
+    // The common factor is known less well than a caller of all that was sampled.
+    let total = sum(table, |at| is_in_caller(&table.stacks[at]));
+    let is_equal = total.abs() < UNEXPLAINED * larger
+        || within_noise(table, &table.samples_of(|_, stack| is_in_caller(stack)));
+    (is_equal && within_noise(table, &both)).then_some(Moved {
         less: less.column,
         more: more.column,
         within,
