@@ -121,8 +121,12 @@ fn sum(table: &Table, is_in: impl Fn(usize) -> bool) -> f64 {
 
 /// Whether these samples, the common factor taken out, differ by no more than chance does.
 fn within_noise(table: &Table, samples: &[Pair]) -> bool {
-    let by_block = differences(samples, &table.factor);
-    let bounds = mean_interval(&by_block).and_then(|interval| interval.bounds);
+    has_zero(&differences(samples, &table.factor))
+}
+
+/// Whether differences by block may be 0 on average.
+fn has_zero(by_block: &[f64]) -> bool {
+    let bounds = mean_interval(by_block).and_then(|interval| interval.bounds);
     bounds.is_some_and(|(low, high)| low <= 0.0 && high >= 0.0)
 }
 
@@ -327,11 +331,10 @@ fn moved_within(table: &Table, (less, more): (&Flagged, &Flagged), within: usize
     }
     // What is left is a difference of its own, unless it is within noise.
     let both = table.samples_of(|at, _| inside[at]);
-    let is_in_caller = |stack: &Stack| stack.frames.contains(&within);
-    // The common factor is known less well than a caller of all that was sampled.
-    let total = sum(table, |at| is_in_caller(&table.stacks[at]));
-    let is_equal = total.abs() < UNEXPLAINED * larger
-        || within_noise(table, &table.samples_of(|_, stack| is_in_caller(stack)));
+    // The common factor is known less well than a large caller of quiet trials, and better than one of noisy trials.
+    let caller = table.samples_of(|_, stack| stack.frames.contains(&within));
+    let measured: Vec<f64> = caller.iter().map(|pair| pair.b - pair.a).collect();
+    let is_equal = has_zero(&measured) || within_noise(table, &caller);
     (is_equal && within_noise(table, &both)).then_some(Moved {
         less: less.column,
         more: more.column,
