@@ -1,0 +1,184 @@
+//! `plimsoll profile` on an archive whose first trials have profiles, which Go's runtime wrote.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use plimsoll_tests::program;
+
+/// 38 samples: 50 % in `main.work`, 39 % in `main.fib`.
+const PROFILE: &str = "../lab/profile/tests/data/go-runtime.pb.gz";
+
+struct Archive {
+    folder: tempfile::TempDir,
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &target),
+            false => drop(fs::copy(entry.path(), target).unwrap()),
+        }
+    }
+}
+
+impl Archive {
+    /// A run of two cells, whose trials 1 (20,000 bytes) and 2 (100 bytes) have a profile.
+    fn new() -> Self {
+        let archive = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+        copy(&own.join("golden/comparison"), &archive.run());
+        for trial in ["001", "002"] {
+            fs::copy(own.join(PROFILE), archive.profile(trial)).unwrap();
+        }
+        archive
+    }
+
+    fn run(&self) -> PathBuf {
+        self.folder.path().join("run")
+    }
+
+    fn profile(&self, trial: &str) -> PathBuf {
+        self.run().join("trials").join(trial).join("cpu.pb.gz")
+    }
+
+    fn plimsoll(&self, command: &str, arguments: &[&str]) -> Output {
+        Command::new(program())
+            .current_dir(self.folder.path())
+            .args([command, "run"])
+            .args(arguments)
+            .output()
+            .unwrap()
+    }
+
+    fn shown(&self, arguments: &[&str]) -> String {
+        let output = self.plimsoll("profile", arguments);
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// What is said of a mistake, and that it ends with 104.
+    fn refused(&self, arguments: &[&str]) -> String {
+        let output = self.plimsoll("profile", arguments);
+        assert_eq!(output.status.code(), Some(104));
+        String::from_utf8(output.stderr).unwrap()
+    }
+}
+
+#[test]
+fn shows_the_functions_of_each_cell_and_of_a_trial() {
+    let archive = Archive::new();
+    let text = archive.shown(&[]);
+    assert!(
+        text.starts_with("bytes 100, 1 trial: 0.719 ms of CPU per transaction, 38 samples\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("bytes 20000, 1 trial: 1.01 ms of CPU per transaction, 38 samples\n"),
+        "{text}"
+    );
+    // Half of 0.719 ms.
+    assert!(
+        text.contains("  50.0     359.50    55.3     397.35  main.work\n"),
+        "{text}"
+    );
+    let of_cell = archive.shown(&["--cell", "bytes=20000", "--top", "1"]);
+    assert!(
+        of_cell.starts_with("bytes 20000,") && of_cell.contains("further functions"),
+        "{of_cell}"
+    );
+    assert_eq!(
+        archive.shown(&["--cell", "bytes 20000", "--top", "1"]),
+        of_cell
+    );
+    assert!(
+        archive
+            .shown(&["--trial", "1"])
+            .starts_with("trial 1, bytes 20000: 1.01 ms")
+    );
+}
+
+#[test]
+fn writes_the_formats_of_other_tools() {
+    let archive = Archive::new();
+    let folded = archive.shown(&["--trial", "1", "--format", "folded"]);
+    assert!(
+        folded.starts_with("[unnamed threads];runtime.main;main.main;runtime/pprof.Do;"),
+        "{folded}"
+    );
+    for format in ["speedscope", "firefox"] {
+        let text = archive.shown(&["--cell", "bytes=100", "--format", format]);
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert!(json.to_string().contains("main.fib"));
+    }
+    let into = ["--trial", "1", "--format", "pprof", "--output", "cpu.pb.gz"];
+    assert_eq!(archive.shown(&into), "");
+    let file = archive.folder.path().join("cpu.pb.gz");
+    assert!(fs::read(&file).unwrap().starts_with(&[0x1f, 0x8b]));
+    // What was written is a profile again.
+    fs::copy(&file, archive.profile("003")).unwrap();
+    let again = archive.shown(&["--trial", "3", "--format", "folded"]);
+    assert_eq!(again, folded);
+    assert!(
+        archive
+            .refused(&into)
+            .contains("cpu.pb.gz is there already")
+    );
+    archive.shown(&[&into[..], &["--force"]].concat());
+}
+
+#[test]
+fn says_what_there_is_instead() {
+    let archive = Archive::new();
+    let text = archive.refused(&["--trial", "3"]);
+    assert!(
+        text.contains("trial 3 has no CPU profile") && text.contains("profile: true"),
+        "{text}"
+    );
+    let text = archive.refused(&["--trial", "300"]);
+    assert!(text.contains("no complete trial 300"), "{text}");
+    let text = archive.refused(&["--cell", "bytes=7"]);
+    assert!(
+        text.contains("its cells are bytes 100, bytes 20000"),
+        "{text}"
+    );
+    let text = archive.refused(&["--format", "folded"]);
+    assert!(
+        text.contains("2 cells have profiles") && text.contains("--cell"),
+        "{text}"
+    );
+    for trial in ["001", "002"] {
+        fs::remove_file(archive.profile(trial)).unwrap();
+    }
+    let text = archive.refused(&[]);
+    assert!(
+        text.contains("no trial of this run has a CPU profile"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_damaged_profile_leaves_the_report_as_it_is() {
+    let archive = Archive::new();
+    fs::write(archive.profile("001"), "nonsense").unwrap();
+    let output = archive.plimsoll("profile", &["--trial", "2"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        output.status.success() && said.contains("trial 1: cpu.pb.gz: "),
+        "{said}"
+    );
+    let report = archive.plimsoll("report", &["--format", "md"]);
+    let text = String::from_utf8(report.stdout).unwrap();
+    assert!(report.status.success());
+    assert!(text.contains("The CPU profile can't be read"), "{text}");
+    assert!(text.contains("## Where the CPU time goes"), "{text}");
+}
