@@ -401,6 +401,7 @@ fn record(trial: &Trial, unanswered: Unanswered) -> TrialRecord {
     let mut record = TrialRecord {
         schema: String::new(),
         id: trial.id,
+        profile: None,
         attempt_of: None,
         duet: None,
         started: "2026-01-05T10:00:00Z".to_owned(),

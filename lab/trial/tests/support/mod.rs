@@ -420,6 +420,7 @@ fn write_trial(writer: &RunWriter, trial: &Trial, shape: &Shape) {
     out.finish(&TrialRecord {
         schema: String::new(),
         id: trial.id,
+        profile: None,
         attempt_of: shape.attempt_of,
         duet: trial.duet.map(|duet| DuetRecord {
             // Attempts run in pairs, too.
