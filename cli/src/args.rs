@@ -18,8 +18,8 @@ use crate::live::{LiveArgs, watched};
 use crate::operating::{
     CalendarArgs, DataArgs, MailArgs, SessionsArgs, StoreArgs, UsersArgs, no_reached_at,
 };
-use crate::outlets::{ExportArgs, SendArgs};
-use crate::trying::{BenchArgs, QuickArgs, ReachArgs};
+use crate::outlets::{ExportArgs, ProfileArgs, SendArgs};
+use crate::trying::{BenchArgs, QuickArgs, TryArgs};
 
 /// Finds the load line of a server: how many users it carries, and whether a setting helped.
 #[derive(Debug, Parser)]
@@ -68,6 +68,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Report a finished run again, from its archive alone
     Report(ReportArgs),
+    /// Show where the CPU time of the system went, or write it for other tools: pprof, speedscope, Firefox
+    Profile(ProfileArgs),
     /// Send the figures of a finished run to Prometheus, OpenTelemetry, or InfluxDB
     Export(ExportArgs),
     /// Watch a run go on, in a browser
@@ -657,44 +659,4 @@ fn override_pair(text: &str) -> Result<(String, String), String> {
         }
         _ => Err("KEY=VALUE, such as trials=6".to_owned()),
     }
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  plimsoll try studies/calendar.study.yaml              starts the system, too
-  plimsoll try shop.workload.yaml --url http://127.0.0.1:8080
-  plimsoll try shop.study.yaml --user 7 --har shop.har  also for a browser
-
-One user goes through the setup and one session, without waits, by the rules
-of a run. Each request and answer is shown as it goes over the wire, with what
-was captured, and what came instead of what is expected. Of a study, the system
-is started afresh for it, and ended; --set chooses other levels than the first.
-Passwords, tokens, and cookies are shown as ***.
-
-Exit codes: 0 all that was sent went as expected; 99 something did not, or
-nothing was sent; 104 a bad file or flag; 105 interrupted; 110 the system failed.")]
-pub(crate) struct TryArgs {
-    #[command(flatten)]
-    pub(crate) study: StudyArgs,
-    /// Which of the users, from 0
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    pub(crate) user: u32,
-    /// Try a WORKLOAD, named in place of a study, on this server, which runs already
-    #[arg(long, value_name = "URL")]
-    pub(crate) url: Option<String>,
-    #[command(flatten)]
-    pub(crate) reach: ReachArgs,
-    /// How long an answer may take; as the study says unless given
-    #[arg(long, value_name = "TIME", value_parser = crate::trying::time)]
-    pub(crate) timeout: Option<std::time::Duration>,
-    /// Also write what happened to this file, as a recording (HAR) that browsers open
-    #[arg(long, value_name = "FILE")]
-    pub(crate) har: Option<PathBuf>,
-    /// Show headers and bodies in full, however long
-    #[arg(long)]
-    pub(crate) full: bool,
-    /// Show passwords, tokens, and cookies as they are, also in the recording
-    #[arg(long)]
-    pub(crate) show_secrets: bool,
 }

@@ -66,6 +66,7 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
         Command::Calibrate(args) => commands::calibrate::run(args),
         Command::Check(args) => commands::check::run(args),
         Command::Report(args) => commands::report::run(args),
+        Command::Profile(args) => commands::profile::run(args),
         Command::Export(args) => commands::export::run(args),
         Command::Watch(args) => commands::watch::run(args),
         Command::Runs(args) => commands::runs::run(args),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 /// Where else figures go.
 #[derive(Debug, Args)]
@@ -58,4 +58,55 @@ pub(crate) struct ExportArgs {
         required = true
     )]
     pub(crate) send: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll profile runs/load-20261121-081500                     the functions with the most CPU time
+  plimsoll profile runs/load-… --cell http_threads=8
+  plimsoll profile runs/load-… --trial 3 --format pprof --output cpu.pb.gz && go tool pprof -http : cpu.pb.gz
+  plimsoll profile runs/load-… --format speedscope -o cpu.json   for https://www.speedscope.app
+  plimsoll profile runs/load-… --format firefox -o cpu.json      for https://profiler.firefox.com
+  plimsoll profile runs/load-… --format folded | flamegraph.pl > cpu.svg
+
+A study with `profile: true` records profiles; docs/profiles.md says what that needs.
+Those of the valid trials of a cell are shown together, over the hold after warm-up.
+
+Exit codes: 0 shown; 104 a bad flag, no archive, or no profile in it.")]
+pub(crate) struct ProfileArgs {
+    /// The archive of a run
+    pub(crate) run: PathBuf,
+    /// One cell: FACTOR=LEVEL, several of them with commas, or the cell as reports name it
+    #[arg(long, value_name = "CELL")]
+    pub(crate) cell: Option<String>,
+    /// One trial, whether it is valid or not
+    #[arg(long, value_name = "N", conflicts_with = "cell")]
+    pub(crate) trial: Option<u32>,
+    /// What to write
+    #[arg(long, value_enum, default_value_t = ProfileFormat::Table)]
+    pub(crate) format: ProfileFormat,
+    /// Functions of a table at most
+    #[arg(long, default_value_t = 30, value_name = "N")]
+    pub(crate) top: usize,
+    /// Write to this file
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write over the file if it is there
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProfileFormat {
+    /// The functions with the most CPU time of their own
+    Table,
+    /// A line per call path with its samples, for flamegraph.pl, inferno, and others
+    Folded,
+    /// For `go tool pprof`, Grafana Pyroscope, Polar Signals, and others (binary)
+    Pprof,
+    /// For https://www.speedscope.app
+    Speedscope,
+    /// For https://profiler.firefox.com
+    Firefox,
 }

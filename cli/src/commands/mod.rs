@@ -18,6 +18,7 @@ pub(crate) mod init;
 pub(crate) mod load;
 pub(crate) mod mail;
 pub(crate) mod plan;
+pub(crate) mod profile;
 pub(crate) mod quick;
 pub(crate) mod report;
 pub(crate) mod request;

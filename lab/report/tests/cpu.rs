@@ -127,7 +127,7 @@ fn a_page_has_a_flame_graph_in_which_names_are_escaped() {
     );
     assert!(with.contains("fdatasync&lt;script&gt;alert(1)&lt;/script&gt;"));
     assert!(!with.contains("alert(1)</script>"));
-    assert!(with.contains("server::work_17 (server.rs)\n"), "a title");
+    assert!(with.contains("<title>server::work_17\n") && with.contains("; in server.rs"));
     let more = with.len() - without.len();
     assert!(more < 400_000, "{more} bytes more");
 }

@@ -75,7 +75,8 @@ const zoom = (figure) => {
         text.setAttribute("y", "13");
         box.append(text);
       }
-      text.textContent = room < 3 ? "" : name.length <= room ? name : `${name.slice(0, room - 1)}…`;
+      const fits = name.length <= room ? name : name.split("/").pop().split("::").slice(-2).join("::");
+      text.textContent = room < 3 ? "" : fits.length <= room ? fits : `${fits.slice(0, room - 1)}…`;
     }
     whole.hidden = span >= 100;
   };

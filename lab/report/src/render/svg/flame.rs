@@ -45,7 +45,7 @@ fn frame(text: &mut String, frame: &Frame) {
     );
     let room = letters(frame.share);
     if room >= FEWEST {
-        let name = escaped(&cut(&frame.name, room));
+        let name = escaped(&cut(fitting(&frame.name, room), room));
         let _ = write!(text, "<text x=\"4\" y=\"13\">{name}</text>");
     }
     text.push_str("</svg>\n");
@@ -66,13 +66,23 @@ fn title(frame: &Frame) -> String {
     let name = cut(&frame.name, MOST_OF_TITLE);
     let file = match frame.file.as_str() {
         "" => String::new(),
-        file => format!(" ({file})"),
+        file => format!("; in {file}"),
     };
     let us = frame.us.map_or_else(String::new, |us| {
         format!(", {} µs per transaction", figure(us))
     });
     let (share, own) = (percent(100.0 * frame.share), percent(100.0 * frame.own));
-    format!("{name}{file}\n{share}{us}; itself {own}")
+    format!("{name}\n{share}{us}; itself {own}{file}")
+}
+
+/// The name if it fits, else without its package and modules. The page's script does the same.
+fn fitting(name: &str, room: usize) -> &str {
+    if name.chars().count() <= room {
+        return name;
+    }
+    let name = name.rsplit('/').next().unwrap_or(name);
+    let last_but_one = name.rmatch_indices("::").nth(1);
+    last_but_one.map_or(name, |(at, separator)| &name[at + separator.len()..])
 }
 
 fn cut(name: &str, most: usize) -> String {
@@ -103,4 +113,36 @@ fn hundredths(share: f64) -> String {
     let text = format!("{:.2}", 100.0 * share);
     let text = text.trim_end_matches('0').trim_end_matches('.');
     text.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cut, fitting};
+
+    #[test]
+    fn a_name_without_room_loses_its_package_and_modules() {
+        for (name, room, shown) in [
+            (
+                "cmd/compile/internal/ssa.Compile",
+                40,
+                "cmd/compile/internal/ssa.Compile",
+            ),
+            ("cmd/compile/internal/ssa.Compile", 20, "ssa.Compile"),
+            (
+                "server::fronts::login::{{closure}}",
+                20,
+                "login::{{closure}}",
+            ),
+            ("server::handle", 9, "server::…"),
+            ("a/", 1, ""),
+            ("é::ü::ö::é", 6, "ö::é"),
+        ] {
+            assert_eq!(cut(fitting(name, room), room), shown);
+        }
+    }
+
+    #[test]
+    fn a_line_break_does_not_end_a_name() {
+        assert_eq!(cut("a\nb", 9), "a b");
+    }
 }

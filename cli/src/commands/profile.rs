@@ -1,0 +1,255 @@
+//! `plimsoll profile`: where the CPU time of the system went, by the profiles of a run's trials.
+
+use std::io::{self, IsTerminal, Write};
+
+use lab_analysis::format::{bare_level, count, ms, plural};
+use lab_analysis::model::{TrialAnalysis, Verdict};
+use lab_analysis::{Analysis, analyse, us_per_transaction};
+use lab_archive::Run;
+use lab_profile::{Profile, Sums, formats};
+use lab_trial::cpu_profile;
+
+use crate::commands::report::{self, Reading};
+use crate::commands::{print, written};
+use crate::exit::{Exit, Failure};
+use crate::outlets::{ProfileArgs, ProfileFormat};
+use crate::talk::say;
+
+/// The profile of one trial, over the hold after its warm-up.
+struct Profiled<'a> {
+    trial: &'a TrialAnalysis,
+    profile: Profile,
+}
+
+/// What is shown: a cell, or a trial.
+struct Shown {
+    title: String,
+    us_per_transaction: Option<f64>,
+    profile: Profile,
+}
+
+pub(crate) fn run(args: &ProfileArgs) -> Result<Exit, Failure> {
+    if let Some(path) = args.output.as_ref().filter(|_| !args.force) {
+        written::is_free(path)?;
+    }
+    let reading = Reading::begin(&args.run);
+    let bad = |error: &dyn std::error::Error| Failure::new(Exit::BadInput, error);
+    let run = report::present(report::open(&args.run)?).map_err(|error| bad(&error))?;
+    let analysis = analyse(&run).map_err(|error| bad(&error))?;
+    let (profiled, problems) = profiled(&run, &analysis);
+    drop(reading);
+    for problem in &problems {
+        say(format_args!("warning: {problem}"));
+    }
+    let shown = match args.trial {
+        Some(id) => vec![of_trial(id, &analysis, profiled)?],
+        None => of_cells(args, &analysis, &profiled)?,
+    };
+    write(args, &analysis.study.title, &shown)
+}
+
+/// Profiles of all trials that have one, and what is wrong with the others.
+fn profiled<'a>(run: &Run, analysis: &'a Analysis) -> (Vec<Profiled<'a>>, Vec<String>) {
+    let (mut found, mut problems) = (Vec::new(), Vec::new());
+    for trial in &analysis.trials {
+        let data = run.trials.iter().find(|data| data.record.id == trial.id);
+        match data.map(|data| cpu_profile(data, trial)) {
+            Some(Ok(Some(profile))) if !profile.samples.is_empty() => {
+                found.push(Profiled { trial, profile });
+            }
+            Some(Err(problem)) => problems.push(format!("trial {}: {problem}", trial.id)),
+            Some(Ok(_)) | None => {}
+        }
+    }
+    (found, problems)
+}
+
+fn none(what: impl Into<String>) -> Failure {
+    Failure::text(Exit::BadInput, what)
+        .hint("`profile: true` in the study records profiles of all trials; see docs/profiles.md")
+}
+
+fn of_trial(id: u32, analysis: &Analysis, profiled: Vec<Profiled<'_>>) -> Result<Shown, Failure> {
+    if !analysis.trials.iter().any(|trial| trial.id == id) {
+        let last = analysis.trials.iter().map(|trial| trial.id).max();
+        let known = last.map_or("it has none".to_owned(), |last| {
+            format!("the last one is {last}")
+        });
+        return Err(Failure::text(
+            Exit::BadInput,
+            format!("the run has no complete trial {id}: {known}"),
+        ));
+    }
+    let of_id = profiled.into_iter().find(|one| one.trial.id == id);
+    let Profiled { trial, profile } =
+        of_id.ok_or_else(|| none(format!("trial {id} has no CPU profile")))?;
+    let invalid = match trial.verdict {
+        Verdict::Valid => "",
+        _ => " (invalid)",
+    };
+    Ok(Shown {
+        title: format!("trial {id}{invalid}, {}", trial.label),
+        us_per_transaction: us_per_transaction(std::iter::once(trial)),
+        profile,
+    })
+}
+
+/// Cells in the order of the report, as far as the arguments name them.
+fn of_cells(
+    args: &ProfileArgs,
+    analysis: &Analysis,
+    profiled: &[Profiled<'_>],
+) -> Result<Vec<Shown>, Failure> {
+    if profiled.is_empty() {
+        return Err(none("no trial of this run has a CPU profile"));
+    }
+    let mut labels: Vec<&str> = analysis
+        .cells
+        .iter()
+        .map(|cell| cell.label.as_str())
+        .collect();
+    if let Some(sought) = &args.cell {
+        let is_sought = |label: &&str| {
+            let trial = analysis.trials.iter().find(|trial| trial.label == **label);
+            trial.is_some_and(|trial| is_named(trial, sought))
+        };
+        let named: Vec<&str> = labels.iter().copied().filter(is_sought).collect();
+        if named.is_empty() {
+            return Err(Failure::text(
+                Exit::BadInput,
+                format!(
+                    "the run has no cell {sought:?}; its cells are {}",
+                    labels.join(", ")
+                ),
+            ));
+        }
+        labels = named;
+    }
+    let shown: Vec<Shown> = labels
+        .iter()
+        .filter_map(|label| of_cell(label, profiled))
+        .collect();
+    if shown.is_empty() {
+        return Err(Failure::text(
+            Exit::BadInput,
+            format!("no valid trial of {} has a CPU profile", labels.join(", ")),
+        )
+        .hint("--trial N shows that of a trial, whether it is valid or not"));
+    }
+    let titles = || shown.iter().map(|one| one.title.as_str());
+    if shown.len() > 1 && args.format != ProfileFormat::Table {
+        return Err(Failure::text(
+            Exit::BadInput,
+            format!("{} cells have profiles, and a file has one", shown.len()),
+        )
+        .hint(format!(
+            "--cell chooses one, or --trial a trial: {}",
+            titles().collect::<Vec<_>>().join(", ")
+        )));
+    }
+    Ok(shown)
+}
+
+/// The valid trials of a cell together; none where they have no profile.
+fn of_cell(label: &str, profiled: &[Profiled<'_>]) -> Option<Shown> {
+    let of_cell = |one: &&Profiled<'_>| {
+        one.trial.label == label && !one.trial.control && one.trial.verdict == Verdict::Valid
+    };
+    let trials: Vec<&Profiled<'_>> = profiled.iter().filter(of_cell).collect();
+    if trials.is_empty() {
+        return None;
+    }
+    Some(Shown {
+        title: format!("{label}, {}", plural(trials.len(), "trial")),
+        us_per_transaction: us_per_transaction(trials.iter().map(|one| one.trial)),
+        profile: Profile::merged(trials.iter().map(|one| &one.profile)),
+    })
+}
+
+/// Whether a trial is of the cell that somebody named: by all of its label, or by levels.
+fn is_named(trial: &TrialAnalysis, sought: &str) -> bool {
+    if trial.label.eq_ignore_ascii_case(sought.trim()) {
+        return true;
+    }
+    sought.split(',').all(|pair| {
+        let Some((factor, level)) = pair.split_once('=') else {
+            return false;
+        };
+        let known = trial.cell.get(factor.trim());
+        known.is_some_and(|known| bare_level(factor.trim(), known).replace(',', "") == level.trim())
+    })
+}
+
+fn write(args: &ProfileArgs, study: &str, shown: &[Shown]) -> Result<Exit, Failure> {
+    let internal = |error: serde_json::Error| Failure::new(Exit::Internal, &error);
+    if args.format == ProfileFormat::Table {
+        let tables: Vec<String> = shown.iter().map(|one| table(one, args.top)).collect();
+        return put(args, tables.join("\n").as_bytes());
+    }
+    let Some(one) = shown.first() else {
+        return Ok(Exit::Success);
+    };
+    let title = format!("{study}: {}", one.title);
+    let bytes = match args.format {
+        ProfileFormat::Table => Vec::new(),
+        ProfileFormat::Folded => formats::folded(&one.profile).into_bytes(),
+        ProfileFormat::Pprof => pprof(args, &one.profile)?,
+        ProfileFormat::Speedscope => formats::speedscope(&one.profile, &title)
+            .map_err(internal)?
+            .into_bytes(),
+        ProfileFormat::Firefox => formats::firefox(&one.profile, &title)
+            .map_err(internal)?
+            .into_bytes(),
+    };
+    put(args, &bytes)
+}
+
+fn table(shown: &Shown, most: usize) -> String {
+    let sums = Sums::of(&shown.profile);
+    let whole = match shown.us_per_transaction {
+        Some(us) => format!("{} ms of CPU per transaction, ", ms(us / 1000.0)),
+        None => String::new(),
+    };
+    let samples = count(sums.all.count);
+    #[expect(clippy::cast_precision_loss, reason = "a table needs three digits")]
+    let transactions = shown
+        .us_per_transaction
+        .map(|us| sums.all.cpu_ns as f64 / 1000.0 / us);
+    let table = formats::table(&sums, transactions, most);
+    format!("{}: {whole}{samples} samples\n{table}", shown.title)
+}
+
+fn pprof(args: &ProfileArgs, profile: &Profile) -> Result<Vec<u8>, Failure> {
+    if args.output.is_none() && io::stdout().is_terminal() {
+        return Err(Failure::text(
+            Exit::BadInput,
+            "pprof is a binary format, which a terminal can't show",
+        )
+        .hint("--output cpu.pb.gz writes it to a file"));
+    }
+    let written = profile.to_pprof();
+    if written.other_stacks > 0 {
+        say(format_args!(
+            "warning: {} of the rarest stacks became {}, {} samples: a file holds 200,000 different stacks and 16 MiB",
+            count(written.other_stacks as u64),
+            Profile::OTHER,
+            count(written.other_samples),
+        ));
+    }
+    Ok(written.bytes)
+}
+
+fn put(args: &ProfileArgs, bytes: &[u8]) -> Result<Exit, Failure> {
+    if let Some(path) = &args.output {
+        written::replace(path, bytes).map_err(|error| written::failure(path, &error))?;
+        return Ok(Exit::Success);
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => print(text),
+        Err(_) => {
+            let written = io::stdout().lock().write_all(bytes);
+            written.map_err(|error| Failure::new(Exit::Internal, &error))?;
+            Ok(Exit::Success)
+        }
+    }
+}
