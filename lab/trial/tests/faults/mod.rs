@@ -2,6 +2,7 @@
 //! comes of it. A check that is never the only one to see a fault would be no loss.
 
 mod generator;
+mod profile;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -548,12 +549,17 @@ fn every_fault_is_seen_and_every_check_is_the_only_one_to_see_some_fault() {
     assert!(never.is_empty(), "never alone: {never:?}\n{matrix}");
 }
 
-/// Checks whose faults are injected by other tests: those over several trials, and that of the probe.
-const ELSEWHERE: [CheckId; 6] = [
+/// Checks whose faults are injected by other tests: those over several trials, that of the probe, and those of
+/// a profile.
+const ELSEWHERE: [CheckId; 10] = [
     CheckId::Attempt,
     CheckId::Partner,
     CheckId::SameStartingState,
     CheckId::OrderOfTrials,
     CheckId::SteadyState,
     CheckId::Probe,
+    CheckId::ProfileSamples,
+    CheckId::ProfileStacks,
+    CheckId::ProfileNames,
+    CheckId::SamplingCost,
 ];

@@ -1,0 +1,178 @@
+//! A whole run with `profile: true` against a small server: what is in its archive.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::sync::atomic::AtomicBool;
+
+use lab_archive::{Noted, Run, TrialData, TrialEnd};
+use lab_conduct::{Control, Event, Judged, Patience, RunRequest, run};
+use lab_profile::Profile;
+use lab_study::plan::{PlanOptions, plan};
+use lab_study::{Files, load_study};
+
+/// Each request costs some CPU time.
+const SERVER: &str = r#"
+import http.server, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+    def log_message(self, *a): pass
+    def do_GET(self):
+        sum(n * n for n in range(20000))
+        self.send_response(200)
+        self.send_header('Content-Length', '2')
+        self.end_headers()
+        self.wfile.write(b'ok')
+http.server.ThreadingHTTPServer(('127.0.0.1', int(sys.argv[1])), Handler).serve_forever()
+"#;
+
+const WORKLOAD: &str = "\
+workload: small
+about: A look.
+user: { name: \"user{{ index }}\" }
+session:
+  steps:
+    - step: Look
+      wait: 20ms
+      request: GET /
+";
+
+fn study(profile: &str) -> String {
+    let server = SERVER.trim_start().replace('\n', "\n        ");
+    format!(
+        r#"study: profiled
+title: A server with a profile
+workload: small
+system:
+  command:
+    start: [python3, server.py, "{{{{ port }}}}"]
+    files:
+      server.py: |
+        {server}
+load: {{ users: 3, ramp: 2s, hold: 9s }}
+profile: {profile}
+trials: 1
+"#
+    )
+}
+
+struct Texts(BTreeMap<&'static str, String>);
+
+impl Files for Texts {
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        let found = self.0.iter().find(|(name, _)| path.ends_with(*name));
+        found
+            .map(|(_, text)| text.as_bytes().to_vec())
+            .ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+/// The run's one trial, and what was told on the way.
+fn trial(profile: &str) -> (TrialData, Vec<String>) {
+    let dir = tempfile::tempdir().unwrap();
+    let files = Texts(BTreeMap::from([
+        ("s.study.yaml", study(profile)),
+        ("small.workload.yaml", WORKLOAD.to_owned()),
+    ]));
+    let loaded = load_study("s.study.yaml", &files, &[]).unwrap();
+    let options = PlanOptions {
+        speed: 1.0,
+        seed: Some(1),
+    };
+    let request = RunRequest {
+        plan: plan(&loaded.study, &options).unwrap(),
+        loaded,
+        out: dir.path().join("run"),
+        resume: false,
+        overrides: vec![],
+        program: "plimsoll".into(),
+        state: dir.path().join("lab"),
+        patience: Patience::NONE,
+        control: Control::default(),
+        generators: None,
+        machines: Default::default(),
+    };
+    let never = AtomicBool::new(false);
+    let mut told = Vec::new();
+    let mut events = |event| {
+        if let Event::Note(note) = event {
+            told.push(note);
+        }
+    };
+    run(&request, &mut events, &mut |_, _| Judged::default(), &never).unwrap();
+    let mut archive = Run::open(&request.out).unwrap();
+    let trial = archive.trials.remove(0);
+    assert_eq!(trial.record.end, TrialEnd::Complete);
+    (trial, told)
+}
+
+/// Events that this process has open in the kernel.
+fn open_events() -> usize {
+    let open = fs::read_dir("/proc/self/fd").unwrap().flatten();
+    let links = open.filter_map(|entry| fs::read_link(entry.path()).ok());
+    links
+        .filter(|link| link.to_string_lossy().contains("perf_event"))
+        .count()
+}
+
+#[test]
+fn a_trial_has_a_profile_of_its_system() {
+    let (trial, told) = trial("{ rate: 199, frames: auto }");
+    let record = &trial.record;
+    let Some(profiled) = &record.profile else {
+        // Where this user may not sample, that is said; everything else is as it is.
+        let said = record
+            .noted
+            .iter()
+            .any(|one| matches!(one, Noted::NotProfiled { .. }));
+        assert!(
+            said && told.iter().any(|note| note.contains("isn't profiled")),
+            "{told:?}"
+        );
+        assert!(trial.cpu_profile.is_none());
+        eprintln!("not tested: {told:?}");
+        return;
+    };
+    eprintln!("{profiled:?}");
+    let bytes = trial.cpu_profile.as_ref().unwrap().as_ref().unwrap();
+    let profile = Profile::from_pprof(bytes).unwrap();
+    assert_eq!(profile.weight().count, profiled.samples);
+    assert!(profiled.samples > 50, "{profiled:?}");
+    let weight = profile.weight().cpu_ns as f64 / 1e6;
+    assert!(
+        (weight / profiled.cpu_ms - 1.0).abs() < 0.005,
+        "{weight} {profiled:?}"
+    );
+    // What the counters of the trial show, too.
+    let column = |name: &str| {
+        trial
+            .monitor
+            .columns
+            .iter()
+            .position(|one| one == name)
+            .unwrap()
+    };
+    let total = column("system.cpu_ms_total");
+    let values = trial.monitor.rows.iter().filter(|(at, _)| *at >= 2000.0);
+    let values: Vec<f64> = values.filter_map(|(_, row)| row[total]).collect();
+    let counted = values.last().unwrap() - values.first().unwrap();
+    let blocks = profiled.blocks.iter();
+    let read: f64 = blocks.map(|block| block.on_cpu_ms + block.off_cpu_ms).sum();
+    assert!((read / counted - 1.0).abs() < 0.2, "{read} {counted}");
+    assert!(profiled.whole * 10 >= profiled.samples * 9, "{profiled:?}");
+    let sampled = profile.samples.iter().map(|sample| sample.second);
+    assert!(sampled.clone().all(|second| (2..=11).contains(&second)));
+    assert!(
+        sampled
+            .clone()
+            .all(|second| !profiled.off_seconds.contains(&second))
+    );
+    assert_eq!(open_events(), 0);
+}
+
+#[test]
+fn a_study_without_a_profile_takes_none() {
+    let (trial, _) = trial("false");
+    assert_eq!(trial.record.profile, None);
+    assert!(trial.cpu_profile.is_none());
+}
