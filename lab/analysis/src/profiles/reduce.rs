@@ -310,7 +310,7 @@ fn moved_within(table: &Table, (less, more): (&Flagged, &Flagged), within: usize
     let left = sum(table, |at| inside[at]).abs();
     let larger = less.difference.abs().max(more.difference);
     let total = table.samples_of(|_, stack| stack.frames.contains(&within));
-    (within_noise(table, &total) && left < UNEXPLAINED * larger).then_some(Moved {
+    (left < UNEXPLAINED * larger && within_noise(table, &total)).then_some(Moved {
         less: less.column,
         more: more.column,
         within,

@@ -1,11 +1,16 @@
 //! What the profiles of two cells show, in sentences.
 
-use lab_trial::format::{count, figure, list, plural_count, signed_percent, times};
+use lab_trial::format::{count, figure, list, plural, plural_count, signed_percent, times};
 
 use crate::model::{
     CpuDifference, Difference, FunctionDifference, MovedFunction, ProfileDifference, RatioInterval,
     SamplesOf,
 };
+
+/// Functions that are named; all are in `result.json`.
+const MOST_NAMED: usize = 10;
+/// Letters of a function's name.
+const LETTERS: usize = 100;
 
 /// All of it, the whole first.
 pub(super) fn sentences(of: &ProfileDifference, smallest: f64) -> Vec<String> {
@@ -24,9 +29,11 @@ pub(super) fn sentences(of: &ProfileDifference, smallest: f64) -> Vec<String> {
         format!("{subject}: {ratio}: {}.", word(rest.verdict, smallest))
     });
     std::iter::once(whole)
-        .chain(of.findings.iter().map(finding))
+        .chain(of.findings.iter().take(MOST_NAMED).map(finding))
+        .chain(more(of.findings.len(), "function"))
         .chain(nothing)
-        .chain(of.moved.iter().map(moved))
+        .chain(of.moved.iter().take(MOST_NAMED).map(moved))
+        .chain(more(of.moved.len(), "moved function"))
         .chain(rest)
         .chain(of.common.as_ref().map(common))
         .chain(detectable(of))
@@ -66,13 +73,12 @@ fn whole(of: &ProfileDifference) -> String {
 
 /// `+17.9 µs [15.9, 20.1]: work_17, called by handle; 33 % of it is its own code, 67 % is in mixing.`
 fn finding(of: &FunctionDifference) -> String {
-    let name = format!("`{}`", of.function);
     let what = match of.of {
-        SamplesOf::Own => format!("the own code of {name}"),
-        SamplesOf::Total | SamplesOf::Path => name,
+        SamplesOf::Own => format!("the own code of {}", name(&of.function)),
+        SamplesOf::Total | SamplesOf::Path => name(&of.function),
     };
     let caller = of.called_by.as_ref();
-    let caller = caller.map(|caller| format!(", called by `{caller}`"));
+    let caller = caller.map(|caller| format!(", called by {}", name(caller)));
     let percent = |part: f64| format!("{:.0} %", 100.0 * part);
     let mut parts: Vec<String> = Vec::new();
     match of.own_part {
@@ -84,11 +90,8 @@ fn finding(of: &FunctionDifference) -> String {
     let callees = of.callees.iter().enumerate();
     parts.extend(callees.map(|(at, callee)| {
         let of_it = if at == 0 { of_it } else { "" };
-        format!(
-            "{}{of_it} is in `{}`",
-            percent(callee.part),
-            callee.function
-        )
+        let part = percent(callee.part);
+        format!("{part}{of_it} is in {}", name(&callee.function))
     }));
     let parts = match of.of {
         SamplesOf::Own => String::new(),
@@ -104,14 +107,32 @@ fn finding(of: &FunctionDifference) -> String {
 
 fn moved(of: &MovedFunction) -> String {
     format!(
-        "`{}` takes {} less and `{}` {} more, while `{}` above them takes as much as before: moved (renamed or \
-         inlined), not a difference.",
-        of.from,
+        "{} takes {} less and {} {} more, while {} above them takes as much as before: moved (renamed or inlined), \
+         not a difference.",
+        name(&of.from),
         time(of.us_less),
-        of.to,
+        name(&of.to),
         time(of.us_more),
-        of.within
+        name(&of.within)
     )
+}
+
+/// How many are not named.
+fn more(all: usize, noun: &str) -> Option<String> {
+    let more = all.saturating_sub(MOST_NAMED);
+    (more > 0).then(|| format!("{} more in result.json.", plural(more, noun)))
+}
+
+/// A name, or the end of a long one, which says most.
+fn name(name: &str) -> String {
+    let letters = name.chars().count();
+    match letters > LETTERS {
+        true => {
+            let end: String = name.chars().skip(letters - LETTERS + 1).collect();
+            format!("`…{end}`")
+        }
+        false => format!("`{name}`"),
+    }
 }
 
 fn common(of: &RatioInterval) -> String {
@@ -212,5 +233,22 @@ mod tests {
         ] {
             assert_eq!(signed_us(us, interval), text);
         }
+    }
+
+    #[test]
+    fn long_names_keep_their_ends() {
+        assert_eq!(name("work_17"), "`work_17`");
+        let long = name(&format!("{}::work_17", "a".repeat(200)));
+        assert_eq!(long.chars().count(), LETTERS + 2);
+        assert!(long.starts_with("`…a") && long.ends_with("::work_17`"));
+    }
+
+    #[test]
+    fn what_is_not_named_is_counted() {
+        assert_eq!(more(MOST_NAMED, "function"), None);
+        assert_eq!(
+            more(MOST_NAMED + 2, "function").as_deref(),
+            Some("2 functions more in result.json.")
+        );
     }
 }
