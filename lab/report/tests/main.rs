@@ -13,6 +13,7 @@ mod golden;
 mod line;
 mod parts;
 mod populations;
+mod profiles;
 mod result;
 mod runs;
 mod search;

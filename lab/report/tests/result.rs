@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::support::{Made, Shape, WORKLOAD};
 use crate::{
-    answers, cpu, formats, line, parts, populations, search, stages, transfer, unmeasured,
+    answers, cpu, formats, line, parts, populations, profiles, search, stages, transfer, unmeasured,
 };
 
 /// Definitions, and keys of definitions, that need no example: those of agents, remote hosts, HTTP/2, retries,
@@ -37,6 +37,7 @@ const WITHOUT_EXAMPLE: &[&str] = &[
     "PopulationAnalysis.arrivals_per_s",
     "PopulationSummary.after_ms",
     "PopulationSummary.arrivals_per_s",
+    "ProfileDifference.common",
     "PublishedTable.as_is",
     "RunSpread",
     "SafeLine",
@@ -148,6 +149,7 @@ fn examples() -> Vec<Analysis> {
     examples.extend(search::made().iter().map(Made::analysis));
     examples.extend([
         cpu::analysis(),
+        profiles::analysis(),
         transfer::analysis(true),
         line::variants(0.8),
         parts::queued(),

@@ -1,6 +1,7 @@
 //! The profiles of cells compared: which functions and call paths take more or less CPU time per transaction.
 //!
-//! Paired by block as all comparisons are. Each pair of cells has up to some thousands of columns: own and total samples
+//! Paired by block as all comparisons are; signs of blocks are exchanged, in a duet, too, where the difference of the sides
+//! then counts as noise. Each pair of cells has up to some thousands of columns: own and total samples
 //! of functions, and samples of call paths. All pairs of a run are one family, so the p of each column is joint over all
 //! of them. It is exploratory: it explains a difference, and never decides how a run ends.
 //!
@@ -39,7 +40,7 @@ const MOST_UNNAMED: f64 = 0.1;
 /// Most pairs of cells of which a run's findings speak.
 const MOST_SENTENCES: usize = 5;
 /// Most call paths that have a colour.
-const MOST_PATHS: usize = 1_000;
+const MOST_PATHS: usize = 300;
 
 /// By which rules profiles are compared.
 #[derive(Debug, Clone, Copy)]
@@ -166,6 +167,7 @@ impl Found<'_> {
                 paths.extend(self.paths(one, *difference));
             }
         }
+        paths.sort_by(|a: &PathDifference, b| b.us.abs().total_cmp(&a.us.abs()));
         paths.truncate(MOST_PATHS);
         let flagged = differing.into_iter().take(MOST_FLAGGED);
         let flagged = flagged.map(|(one, p, difference)| {

@@ -1,14 +1,18 @@
 //! What the profiles of two cells show, in sentences.
 
-use lab_trial::format::{count, figure, list, plural_count, signed_percent, times};
+use lab_trial::format::{count, figure, list, plural, plural_count, signed_percent, times};
 
 use crate::model::{
     CpuDifference, Difference, FunctionDifference, MovedFunction, ProfileDifference, RatioInterval,
     SamplesOf,
 };
 
+/// Functions that are named; all are in `result.json`.
+const MOST_NAMED: usize = 10;
 /// Functions that a run's finding names.
-const MOST_NAMED: usize = 3;
+const MOST_OF_RUN: usize = 3;
+/// Letters of a function's name.
+const LETTERS: usize = 100;
 
 /// All of it, the whole first.
 pub(super) fn sentences(of: &ProfileDifference, smallest: f64, least: f64) -> Vec<String> {
@@ -30,9 +34,11 @@ pub(super) fn sentences(of: &ProfileDifference, smallest: f64, least: f64) -> Ve
         format!("{subject}: {ratio}: {}.", word(rest.verdict, smallest))
     });
     std::iter::once(whole)
-        .chain(of.findings.iter().map(finding))
+        .chain(of.findings.iter().take(MOST_NAMED).map(finding))
+        .chain(more(of.findings.len(), "function"))
         .chain(nothing)
-        .chain(of.moved.iter().map(moved))
+        .chain(of.moved.iter().take(MOST_NAMED).map(moved))
+        .chain(more(of.moved.len(), "moved function"))
         .chain(rest)
         .chain(of.common.as_ref().map(common))
         .chain(detectable(of))
@@ -61,9 +67,9 @@ fn whole(of: &ProfileDifference) -> String {
 
 /// `after against before: work_17, called by handle, uses 17.9 µs [15.9, 20.1] more CPU time per transaction.`
 pub(super) fn summary(of: &ProfileDifference) -> String {
-    let named = of.findings.iter().take(MOST_NAMED).map(|one| {
+    let named = of.findings.iter().take(MOST_OF_RUN).map(|one| {
         let caller = one.called_by.as_ref();
-        let caller = caller.map(|caller| format!(", called by `{caller}`,"));
+        let caller = caller.map(|caller| format!(", called by {},", name(caller)));
         let more = if one.us > 0.0 { "more" } else { "less" };
         let sign = one.us.signum();
         let interval = one.us_interval.map(|(low, high)| match one.us > 0.0 {
@@ -86,15 +92,15 @@ pub(super) fn summary(of: &ProfileDifference) -> String {
 /// The function of a finding, or its own code.
 fn what(of: &FunctionDifference) -> String {
     match of.of {
-        SamplesOf::Own => format!("the own code of `{}`", of.function),
-        SamplesOf::Total | SamplesOf::Path => format!("`{}`", of.function),
+        SamplesOf::Own => format!("the own code of {}", name(&of.function)),
+        SamplesOf::Total | SamplesOf::Path => name(&of.function),
     }
 }
 
 /// `+17.9 µs [15.9, 20.1]: work_17, called by handle; 33 % of it is its own code, 67 % is in mixing.`
 fn finding(of: &FunctionDifference) -> String {
     let caller = of.called_by.as_ref();
-    let caller = caller.map(|caller| format!(", called by `{caller}`"));
+    let caller = caller.map(|caller| format!(", called by {}", name(caller)));
     let percent = |part: f64| format!("{:.0} %", 100.0 * part);
     let mut parts: Vec<String> = Vec::new();
     match of.own_part {
@@ -113,8 +119,8 @@ fn finding(of: &FunctionDifference) -> String {
     let callees = of.callees.iter().enumerate();
     parts.extend(callees.map(|(at, callee)| {
         let of_it = if at == 0 { of_it } else { "" };
-        let (part, function) = (percent(callee.part), &callee.function);
-        format!("{part}{of_it} in its callee `{function}`")
+        let (part, function) = (percent(callee.part), name(&callee.function));
+        format!("{part}{of_it} in its callee {function}")
     }));
     // Parts with opposite signs are no parts of the sum.
     let is_part = |part: f64| (-0.05..=1.05).contains(&part);
@@ -136,14 +142,32 @@ fn finding(of: &FunctionDifference) -> String {
 
 fn moved(of: &MovedFunction) -> String {
     format!(
-        "`{}` uses {} less and `{}` {} more; `{}` with its callees shows no difference beyond noise. The code was probably \
+        "{} uses {} less and {} {} more; {} with its callees shows no difference beyond noise. The code was probably \
          renamed or inlined.",
-        of.from,
+        name(&of.from),
         time(of.us_less),
-        of.to,
+        name(&of.to),
         time(of.us_more),
-        of.within
+        name(&of.within)
     )
+}
+
+/// How many are not named.
+fn more(all: usize, noun: &str) -> Option<String> {
+    let more = all.saturating_sub(MOST_NAMED);
+    (more > 0).then(|| format!("{} more in result.json.", plural(more, noun)))
+}
+
+/// A name, or the end of a long one, which says most.
+fn name(name: &str) -> String {
+    let letters = name.chars().count();
+    match letters > LETTERS {
+        true => {
+            let end: String = name.chars().skip(letters - LETTERS + 1).collect();
+            format!("`…{end}`")
+        }
+        false => format!("`{name}`"),
+    }
 }
 
 fn common(of: &RatioInterval) -> String {
@@ -207,20 +231,60 @@ fn time(us: f64) -> String {
 /// `+17.9 µs [15.9, 20.1]`, with the digits that the interval supports.
 fn signed_us(us: f64, interval: Option<(f64, f64)>) -> String {
     let half_width = interval.map_or(0.0, |(low, high)| (high - low) / 2.0);
-    let digits = match us.abs().max(half_width) {
-        small if small < 1.0 => 3,
-        small if small < 10.0 => 2,
-        small if small < 1000.0 => 1,
-        _ => 0,
+    let (digits, unit, scale) = match us.abs().max(half_width) {
+        small if small < 1.0 => (3, "µs", 1.0),
+        small if small < 10.0 => (2, "µs", 1.0),
+        small if small < 1000.0 => (1, "µs", 1.0),
+        small if small < 10_000.0 => (2, "ms", 1e-3),
+        _ => (1, "ms", 1e-3),
     };
-    let number = |value: f64| {
-        let text = format!("{:.digits$}", value.abs());
-        match value < 0.0 && text.bytes().any(|byte| (b'1'..=b'9').contains(&byte)) {
+    let number = |us: f64| {
+        let text = format!("{:.digits$}", (us * scale).abs());
+        match us < 0.0 && text.bytes().any(|byte| (b'1'..=b'9').contains(&byte)) {
             true => format!("−{text}"),
             false => text,
         }
     };
     let sign = if us >= 0.0 { "+" } else { "" };
     let interval = interval.map(|(low, high)| format!(" [{}, {}]", number(low), number(high)));
-    format!("{sign}{} µs{}", number(us), interval.unwrap_or_default())
+    format!(
+        "{sign}{} {unit}{}",
+        number(us),
+        interval.unwrap_or_default()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_have_the_digits_of_their_intervals() {
+        for (us, interval, text) in [
+            (17.94, Some((15.9, 20.12)), "+17.9 µs [15.9, 20.1]"),
+            (0.21, Some((-9.75, 9.94)), "+0.21 µs [−9.75, 9.94]"),
+            (-0.21, Some((-19.75, 9.94)), "−0.2 µs [−19.8, 9.9]"),
+            (1129.0, Some((1089.0, 1163.0)), "+1.13 ms [1.09, 1.16]"),
+            (-0.000_01, None, "0.000 µs"),
+        ] {
+            assert_eq!(signed_us(us, interval), text);
+        }
+    }
+
+    #[test]
+    fn long_names_keep_their_ends() {
+        assert_eq!(name("work_17"), "`work_17`");
+        let long = name(&format!("{}::work_17", "a".repeat(200)));
+        assert_eq!(long.chars().count(), LETTERS + 2);
+        assert!(long.starts_with("`…a") && long.ends_with("::work_17`"));
+    }
+
+    #[test]
+    fn what_is_not_named_is_counted() {
+        assert_eq!(more(MOST_NAMED, "function"), None);
+        assert_eq!(
+            more(MOST_NAMED + 2, "function").as_deref(),
+            Some("2 functions more in result.json.")
+        );
+    }
 }

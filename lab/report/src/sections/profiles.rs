@@ -1,12 +1,19 @@
 //! Which functions take more or less CPU time in one cell than in another.
 
+use std::collections::HashMap;
+
+use lab_profile::Key;
+
 use crate::Analysis;
 use crate::document::{Block, Section};
+use crate::flame::{Graph, Options};
 use crate::format::plural;
 use crate::model::ProfileDifference;
 
 /// Pairs of cells that are shown; all are in `result.json`.
 const MOST_PAIRS: usize = 12;
+/// Frames of all flame graphs of the section together.
+const MOST_FRAMES: usize = 1_000;
 
 const LEAD: &str = "The profiles of two variants, paired by block: own code of functions, functions with what they call, \
                     and call paths, tested together. A function is named where its difference is beyond noise. \
@@ -20,7 +27,12 @@ pub(super) fn differences(analysis: &Analysis) -> Option<Section> {
         return None;
     }
     let mut blocks = vec![Block::Paragraph(LEAD.to_owned())];
-    blocks.extend(all.iter().take(MOST_PAIRS).flat_map(of_pair));
+    let shown = all.len().min(MOST_PAIRS);
+    blocks.extend(
+        all[..shown]
+            .iter()
+            .flat_map(|one| of_pair(one, MOST_FRAMES / shown)),
+    );
     let more = all.len().saturating_sub(MOST_PAIRS);
     if more > 0 {
         let pairs = plural(more, "more pair");
@@ -31,10 +43,44 @@ pub(super) fn differences(analysis: &Analysis) -> Option<Section> {
     Some(Section::new("What differs", blocks))
 }
 
-fn of_pair(of: &ProfileDifference) -> Vec<Block> {
+fn of_pair(of: &ProfileDifference, frames: usize) -> Vec<Block> {
     let mut sentences = of.sentences.iter().cloned();
     let whole = sentences.next().map(Block::Paragraph);
     let list: Vec<String> = sentences.collect();
     let list = (!list.is_empty()).then_some(Block::List(list));
-    whole.into_iter().chain(list).collect()
+    whole
+        .into_iter()
+        .chain(list)
+        .chain(graph(of, frames))
+        .collect()
+}
+
+/// The calls of both cells, in which paths are coloured whose difference is beyond noise; `None` where there is none.
+fn graph(of: &ProfileDifference, most: usize) -> Option<Block> {
+    let tree = of.tree.as_ref()?;
+    let largest = of
+        .paths
+        .iter()
+        .map(|path| path.us.abs())
+        .fold(0.0, f64::max);
+    let by_path: HashMap<Vec<&str>, f64> = of
+        .paths
+        .iter()
+        .map(|one| {
+            (
+                one.path.iter().map(String::as_str).collect(),
+                one.us / largest,
+            )
+        })
+        .collect();
+    let difference = |path: &[&Key]| {
+        let names: Vec<&str> = path.iter().map(|key| key.name.as_str()).collect();
+        by_path.get(&names).copied()
+    };
+    let options = Options {
+        name: format!("CPU time of {} against {}: what differs", of.b, of.a),
+        us_per_transaction: Some(f64::midpoint(of.cpu.us_a, of.cpu.us_b)),
+        most,
+    };
+    Some(Block::Flame(Graph::of(tree, &options, Some(&difference))))
 }
