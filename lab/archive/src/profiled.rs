@@ -30,6 +30,9 @@ pub struct Profiled {
     pub lost: u64,
     /// Times that the kernel held sampling up to save CPU time.
     pub throttled: u64,
+    /// Records that were read, of all programs on these cores; the kernel dropped `lost` more.
+    #[serde(default)]
+    pub records: u64,
     /// Samples whose stacks reach the start of their thread.
     pub whole: u64,
     /// Samples whose innermost function has a name.
@@ -55,7 +58,7 @@ fn is_zero(count: &u64) -> bool {
 pub struct SampledBlock {
     /// When it began, on the trial's clock.
     pub from_ms: f64,
-    /// When sampling was off for a while.
+    /// Start of the part without sampling, on the trial's clock.
     pub off_from_ms: f64,
     /// Time with sampling.
     pub on_ms: f64,

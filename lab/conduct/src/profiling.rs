@@ -1,16 +1,18 @@
-//! Takes the CPU profile of a trial's system, on a thread of its own that comes after all others.
+//! Takes the CPU profile of a trial's system, on its own thread, with the lowest scheduling priority.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use lab_archive::{Frames, Noted, Profiled, TrialWriter};
+use lab_archive::{Frames, Noted, Profiled, RunReader, TrialWriter};
 use lab_driver::{Clock, step_back_for_good};
 use lab_host::cores::Pinned;
 use lab_sampling::{Refused, Sampler, Spec};
-use lab_study::plan::{FramesWanted, Profiling};
+use lab_study::plan::{FramesWanted, Plan, Profiling};
 use lab_workload::seed_of;
 
 use crate::course::{Conductor, Facts};
@@ -22,6 +24,9 @@ use crate::stop::Stop;
 
 /// The ways to find stacks are compared for so long before the hold.
 const TRIAL_OF_FRAMES: Duration = Duration::from_secs(5);
+
+/// The choice is made so long before the hold, since new events take a moment.
+const CHOICE: Duration = Duration::from_millis(300);
 
 /// What the profiles of a run have in common, so that its trials can be compared.
 #[derive(Debug, Default)]
@@ -35,6 +40,27 @@ pub(crate) struct Profiles {
 struct Decided {
     rate: Option<f64>,
     frames: Option<Frames>,
+}
+
+impl Profiles {
+    /// As the trials of this run decided that were done before it was resumed.
+    pub(crate) fn of_run(dir: &Path, plan: &Plan) -> Self {
+        let earlier = plan.question.profile.as_ref().and_then(|_| {
+            plan.trials.iter().find_map(|trial| {
+                let read = RunReader::open_trial(dir, trial.id).ok()?;
+                let record = read.trials.into_iter().next()?.record;
+                record.profile
+            })
+        });
+        let decided = earlier.map_or_else(Decided::default, |profile| Decided {
+            rate: Some(profile.rate),
+            frames: Some(profile.frames),
+        });
+        Self {
+            decided: Arc::new(Mutex::new(decided)),
+            told: AtomicBool::new(false),
+        }
+    }
 }
 
 fn lock(decided: &Mutex<Decided>) -> std::sync::MutexGuard<'_, Decided> {
@@ -53,7 +79,7 @@ impl Profiler {
     pub(crate) fn end(self) -> Result<Option<Sampler>, Refused> {
         // One that has ended by itself hears nothing.
         let _ = self.end.send(());
-        self.thread.join().unwrap_or(Ok(None))
+        self.thread.join().unwrap_or(Err(Refused::Panicked))
     }
 }
 
@@ -61,17 +87,18 @@ impl Conductor<'_> {
     /// Begins to sample the system where the study asks for it. A trial goes on without a profile that can't be taken.
     pub(crate) fn open_profile(&mut self, system: &System, facts: &mut Facts) -> Option<Sampler> {
         let profiling = self.plan.question.profile.clone()?;
-        let opened = match self.profile_spec(system, &profiling) {
+        // One at a time: the first one measures what a sample costs, and its rate is that of all.
+        let mut decided = lock(&self.profiles.decided);
+        let opened = match self.profile_spec(system, &profiling, *decided) {
             Some(spec) => Sampler::open(spec).map_err(|refused| refused.to_string()),
             None => Err(self.unknown_process()),
         };
+        if let Ok(sampler) = &opened {
+            decided.rate.get_or_insert(sampler.rate());
+        }
+        drop(decided);
         match opened {
-            Ok(sampler) => {
-                lock(&self.profiles.decided)
-                    .rate
-                    .get_or_insert(sampler.rate());
-                Some(sampler)
-            }
+            Ok(sampler) => Some(sampler),
             Err(problem) => {
                 self.no_profile(problem, facts);
                 None
@@ -88,9 +115,13 @@ impl Conductor<'_> {
         }
     }
 
-    fn profile_spec(&self, system: &System, profiling: &Profiling) -> Option<Spec> {
+    fn profile_spec(
+        &self,
+        system: &System,
+        profiling: &Profiling,
+        decided: Decided,
+    ) -> Option<Spec> {
         let counted = system.counted()?;
-        let decided = *lock(&self.profiles.decided);
         let frames = match profiling.frames {
             FramesWanted::Auto => decided.frames,
             FramesWanted::Pointers => Some(Frames::Pointers),
@@ -101,9 +132,14 @@ impl Conductor<'_> {
             hold: counted.hold.cloned(),
             rate: decided.rate.or(profiling.rate),
             frames,
-            budget: profiling.budget,
+            // The systems of a duet may share cores, and then each is sampled for both.
+            budget: match self.plan.question.duet {
+                true => profiling.budget / 2.0,
+                false => profiling.budget,
+            },
             length: self.hold(),
-            seed: seed_of(self.plan.seed, "profile") ^ u64::from(self.trial.id),
+            // By block, so that both systems of a duet are not sampled in the same seconds.
+            seed: seed_of(self.plan.seed, "profile") ^ u64::from(self.trial.block),
         })
     }
 
@@ -134,14 +170,20 @@ impl Conductor<'_> {
 
     /// Names what was sampled, while the system still runs, and writes it.
     pub(crate) fn write_profile(
-        &self,
+        &mut self,
         writer: &mut TrialWriter,
         facts: &mut Facts,
     ) -> Result<(), Stop> {
         let Some(sampler) = facts.sampler.take() else {
             return Ok(());
         };
-        let (profile, profiled) = sampler.finish();
+        // It reads files of the system, which may be anything.
+        let finished = catch_unwind(AssertUnwindSafe(|| sampler.finish()));
+        let Ok((profile, profiled)) = finished else {
+            let problem = "the names of its functions could not be read: a fault of this program";
+            self.no_profile(problem.to_owned(), facts);
+            return Ok(());
+        };
         let written = profile.to_pprof();
         writer.cpu_profile(&written.bytes)?;
         facts.profile = Some(Profiled {
@@ -170,26 +212,29 @@ fn sample(
     decided: &Mutex<Decided>,
 ) -> Result<Option<Sampler>, Refused> {
     let (hold_at, end_at) = (spans.ramp, spans.ramp + spans.hold);
-    let try_at = hold_at.saturating_sub(TRIAL_OF_FRAMES);
+    let choose_at = hold_at.saturating_sub(CHOICE);
+    let try_at = choose_at.saturating_sub(TRIAL_OF_FRAMES);
     let mut holds = false;
     let mut is_over = false;
     loop {
         let now = clock.now();
         if now >= end_at || is_over {
-            sampler.end(now);
+            sampler.end(|| clock.now());
             return Ok(holds.then_some(sampler));
         }
         let due = if holds {
-            sampler.turn(now).min(end_at)
-        } else if now >= hold_at {
+            sampler.turn(|| clock.now()).min(end_at)
+        } else if now >= choose_at {
             // The other trial of a duet may have chosen meanwhile.
-            let agree = |frames| *lock(decided).frames.get_or_insert(frames);
-            sampler.begin(now, agree)?;
-            holds = true;
-            now
+            sampler.choose(|frames| *lock(decided).frames.get_or_insert(frames))?;
+            if now >= hold_at {
+                sampler.begin(|| clock.now())?;
+                holds = true;
+            }
+            hold_at
         } else if now >= try_at {
             sampler.try_out()?;
-            sampler.turn(now).min(hold_at)
+            sampler.turn(|| clock.now()).min(choose_at)
         } else {
             try_at
         };

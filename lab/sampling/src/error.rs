@@ -16,7 +16,7 @@ pub enum Refused {
     },
     /// The system call is blocked, as containers do.
     #[error(
-        "the system call perf_event_open is blocked here, as containers do it; give the container CAP_PERFMON, or profile \
+        "the system call perf_event_open is blocked here, which is the default in containers; give the container CAP_PERFMON, or profile \
          the system from the host"
     )]
     Blocked,
@@ -26,6 +26,15 @@ pub enum Refused {
     /// None of the system's processes lives, or none is known.
     #[error("no process of the system is known on this machine")]
     NoProcess,
+    /// The kernel lets this user lock too little memory for the samples.
+    #[error(
+        "the kernel allows this user too little memory for samples ({0}); raise kernel.perf_event_mlock_kb, or give the \
+         program CAP_IPC_LOCK"
+    )]
+    NoMemory(#[source] io::Error),
+    /// Sampling failed within this program.
+    #[error("the thread that samples the system panicked")]
+    Panicked,
     /// Something else.
     #[error("the kernel refused to sample the system's cores: {0}")]
     Other(#[source] io::Error),

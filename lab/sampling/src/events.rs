@@ -104,7 +104,7 @@ pub(crate) struct RawSample {
 }
 
 /// The events of all cores. Closing them, as the end of this process does, leaves nothing in the kernel.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Events {
     cores: Vec<Core>,
 }
@@ -123,14 +123,15 @@ impl std::fmt::Debug for Core {
 impl Events {
     /// Opens an event on each core, disabled.
     pub(crate) fn open(cores: &[u32], asked: Asked) -> Result<Self, Refused> {
-        let largest = largest_ring(cores.len(), asked);
-        let opened = cores.iter().map(|core| {
-            let counter = open(*core, asked).map_err(Refused::open)?;
-            let sampler = ring(&counter, largest).map_err(Refused::open)?;
-            Ok(Core { counter, sampler })
-        });
+        let counters = cores.iter().map(|core| open(*core, asked));
+        let counters: io::Result<Vec<Counter>> = counters.collect();
+        let counters = counters.map_err(Refused::open)?;
+        let rings = rings(&counters, largest_ring(cores.len(), asked))?;
+        let both = counters.into_iter().zip(rings);
         Ok(Self {
-            cores: opened.collect::<Result<_, Refused>>()?,
+            cores: both
+                .map(|(counter, sampler)| Core { counter, sampler })
+                .collect(),
         })
     }
 
@@ -223,13 +224,15 @@ fn largest_ring(cores: usize, asked: Asked) -> u8 {
     (power as u8).clamp(LEAST_RING, LARGEST_RING)
 }
 
-/// The largest ring that the kernel allows (`kernel.perf_event_mlock_kb`).
-fn ring(counter: &Counter, largest: u8) -> io::Result<Sampler> {
+/// The largest rings that the kernel allows for all cores (`kernel.perf_event_mlock_kb`), all of one size.
+fn rings(counters: &[Counter], largest: u8) -> Result<Vec<Sampler>, Refused> {
     let mut power = largest;
     loop {
-        match counter.sampler(power) {
+        let rings = counters.iter().map(|counter| counter.sampler(power));
+        match rings.collect::<io::Result<Vec<Sampler>>>() {
+            Ok(rings) => return Ok(rings),
             Err(_) if power > LEAST_RING => power -= 1,
-            answer => return answer,
+            Err(error) => return Err(Refused::NoMemory(error)),
         }
     }
 }

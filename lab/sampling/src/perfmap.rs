@@ -44,24 +44,51 @@ fn read(pid: i32) -> Option<Vec<u8>> {
 /// Each line is `START SIZE NAME`, the numbers hexadecimal. Code that was compiled later may be in the place of other
 /// code: the last line that holds an address names it.
 pub fn parse(text: &[u8], addresses: &[u64]) -> HashMap<u64, String> {
-    let mut lines: HashMap<u64, &[u8]> = HashMap::new();
-    for line in text.split(|byte| *byte == b'\n') {
+    let mut names = HashMap::new();
+    let mut unnamed = Unnamed::all(addresses.len());
+    // The last line first, so that each address is named once, however many lines hold it.
+    for line in text.rsplit(|byte| *byte == b'\n') {
         let Some((start, size, name)) = parts(line) else {
             continue;
         };
         let from = addresses.partition_point(|address| *address < start);
-        let held = addresses[from..]
-            .iter()
-            .take_while(|address| *address - start < size);
-        for address in held {
-            lines.insert(*address, name);
+        let mut at = unnamed.from(from);
+        while let Some(address) = addresses.get(at)
+            && *address - start < size
+        {
+            let name = String::from_utf8_lossy(&name[..name.len().min(LONGEST_NAME)]);
+            names.insert(*address, name.trim().to_owned());
+            unnamed.take(at);
+            at = unnamed.from(at);
         }
     }
-    let names = lines.into_iter().map(|(address, name)| {
-        let name = String::from_utf8_lossy(&name[..name.len().min(LONGEST_NAME)]);
-        (address, name.trim().to_owned())
-    });
-    names.collect()
+    names
+}
+
+/// The positions that have no name yet: for each position the next such one, at or behind it.
+struct Unnamed(Vec<usize>);
+
+impl Unnamed {
+    fn all(count: usize) -> Self {
+        Self((0..=count).collect())
+    }
+
+    fn from(&mut self, at: usize) -> usize {
+        let mut found = at;
+        while self.0[found] != found {
+            found = self.0[found];
+        }
+        // The way there is short the next time.
+        let mut passed = at;
+        while passed != found {
+            passed = std::mem::replace(&mut self.0[passed], found);
+        }
+        found
+    }
+
+    fn take(&mut self, at: usize) {
+        self.0[at] = at + 1;
+    }
 }
 
 fn parts(line: &[u8]) -> Option<(u64, u64, &[u8])> {

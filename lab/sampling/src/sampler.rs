@@ -77,6 +77,8 @@ pub struct Sampler {
     blocks: Blocks,
     lost: u64,
     throttled: u64,
+    /// Records that were read, of all programs.
+    records: u64,
     off_seconds: Vec<u32>,
 }
 
@@ -132,6 +134,7 @@ impl Sampler {
             blocks: Blocks::default(),
             lost: 0,
             throttled: 0,
+            records: 0,
             off_seconds: Vec::new(),
             spec,
             rate,
@@ -172,55 +175,47 @@ impl Sampler {
         Ok(())
     }
 
-    /// Begins the hold. Where there is a choice of how to find stacks, `agree` gets the better one, and has the last word.
+    /// Begins the hold. `clock` is the trial's.
     ///
     /// # Errors
     /// [`Refused`]
-    pub fn begin(
-        &mut self,
-        now: Duration,
-        agree: impl FnOnce(Frames) -> Frames,
-    ) -> Result<(), Refused> {
-        self.choose(agree)?;
-        let switching = Switching::new(now, self.spec.length, self.spec.seed);
+    pub fn begin(&mut self, clock: impl Fn() -> Duration) -> Result<(), Refused> {
+        self.choose(|frames| frames)?;
+        self.spaces.forget();
         let monotonic = clock_gettime(ClockId::CLOCK_MONOTONIC);
+        let now = clock();
+        let read = self.cpu.read();
+        self.members();
         let monotonic = monotonic.map_err(|code| Refused::Other(code.into()))?;
         let monotonic = Duration::from(monotonic);
+        let switching = Switching::new(now, self.spec.length, self.spec.seed);
         let on = switching.is_on(now);
-        self.members();
-        let holding = Holding {
+        self.phase = Phase::Holding(Holding {
             zero_ns: monotonic.saturating_sub(now).as_nanos() as u64,
             on,
             block: switching.block(now),
-            read: (now, self.cpu.read()),
+            read: (now, read),
             next: switching.next(now),
             switching,
-        };
-        if !on {
-            self.off(now);
-        }
-        self.phase = Phase::Holding(holding);
+        });
         self.redraw(now)?;
-        if on {
-            self.spaces.forget();
-            self.events.enable().map_err(Refused::Other)?;
+        match on {
+            true => self.events.enable().map_err(Refused::Other)?,
+            false => self.off(now),
         }
         Ok(())
     }
 
     /// Does what is due, and returns when it is to be called next at the latest.
-    pub fn turn(&mut self, now: Duration) -> Duration {
+    pub fn turn(&mut self, clock: impl Fn() -> Duration) -> Duration {
+        let now = clock();
+        if matches!(&self.phase, Phase::Holding(holding) if now >= holding.next) {
+            self.switch(&clock);
+        }
         self.drain();
         if now >= self.redraw_at {
             // Refused only where the event is gone; then there are no samples, which a check says.
             let _ = self.redraw(now);
-        }
-        let next = match &self.phase {
-            Phase::Holding(holding) => holding.next,
-            _ => return now + DRAIN,
-        };
-        if now >= next {
-            self.switch(now);
         }
         match &self.phase {
             Phase::Holding(holding) => holding.next.min(now + DRAIN),
@@ -229,11 +224,11 @@ impl Sampler {
     }
 
     /// Ends the hold.
-    pub fn end(&mut self, now: Duration) {
+    pub fn end(&mut self, clock: impl Fn() -> Duration) {
         // Refused only where the event is gone.
         let _ = self.events.disable();
+        self.spend(clock());
         self.drain();
-        self.spend(now);
     }
 
     /// Names what was sampled and puts it together; the system must still run. Afterwards nothing is sampled.
@@ -252,6 +247,7 @@ impl Sampler {
             expected: cpu.as_secs_f64() * self.rate,
             lost: self.lost,
             throttled: self.throttled,
+            records: self.records,
             whole: done.whole,
             named: done.named,
             other_samples: done.other,
@@ -262,8 +258,12 @@ impl Sampler {
         (done.profile, facts)
     }
 
-    /// Decides between frame pointers and copies by what was tried; copies where that says too little.
-    fn choose(&mut self, agree: impl FnOnce(Frames) -> Frames) -> Result<(), Refused> {
+    /// Decides between frame pointers and copies by what was tried; copies where that says too little. `agree` gets the
+    /// better way, and has the last word.
+    ///
+    /// # Errors
+    /// [`Refused`]
+    pub fn choose(&mut self, agree: impl FnOnce(Frames) -> Frames) -> Result<(), Refused> {
         if self.frames.is_some() {
             return Ok(());
         }
@@ -281,9 +281,11 @@ impl Sampler {
             Frames::Copies
         };
         self.frames = Some(agree(frames));
+        // The memory of the old events counts against what the kernel allows.
+        self.events = Events::default();
         self.events = opened(&self.cores, carried(self.frames), &self.groups, self.rate)?;
         // What the other way lost is nobody's loss.
-        (self.lost, self.throttled) = (0, 0);
+        (self.lost, self.throttled, self.records) = (0, 0, 0);
         Ok(())
     }
 
@@ -294,23 +296,30 @@ impl Sampler {
     }
 
     /// Goes on to the next unit of the hold: with samples, or without.
-    fn switch(&mut self, now: Duration) {
+    fn switch(&mut self, clock: impl Fn() -> Duration) {
         let Phase::Holding(holding) = &self.phase else {
             return;
         };
-        let (was, is) = (holding.on, holding.switching.is_on(now));
+        let (was, is) = (holding.on, holding.switching.is_on(clock()));
         if was && !is {
             let _ = self.events.disable();
-            self.drain();
-        }
-        self.spend(now);
-        self.members();
-        if !is {
-            self.off(now);
         }
         if is && !was {
             self.spaces.forget();
+        }
+        // Time and CPU time are read together, right where sampling changes: what is done with samples takes a while.
+        let now = clock();
+        self.spend(now);
+        if is && !was {
             let _ = self.events.enable();
+        }
+        // What is there by now is of the block that ends, except where sampling begins only now.
+        if was {
+            self.drain();
+        }
+        self.members();
+        if !is {
+            self.off(now);
         }
         if let Phase::Holding(holding) = &mut self.phase {
             holding.on = is;
@@ -356,6 +365,7 @@ impl Sampler {
 
     fn drain(&mut self) {
         for event in self.events.drain() {
+            self.records += 1;
             match event {
                 Event::Sample(sample) => self.sample(*sample),
                 Event::Mapped {

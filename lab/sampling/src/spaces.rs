@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use procfs::process::{MMPermissions, MMapPath, MemoryMap, Process};
 
@@ -215,10 +215,17 @@ impl Space {
     }
 }
 
+/// Whether a mapping has a name and no file: runtimes keep code that they compile in such memory.
+fn is_compiled(path: &Path) -> bool {
+    let path = path.as_os_str().as_bytes();
+    let names: [&[u8]; 4] = [b"//anon", b"/memfd:", b"/dev/zero", b"/SYSV"];
+    names.iter().any(|name| path.starts_with(name))
+}
+
 fn code(modules: &mut Modules, mapped: &Mapped, offset: u64) -> Option<Code> {
     let module = if mapped.path == OsStr::from_bytes(b"[vdso]") {
         modules.vdso(mapped)
-    } else if mapped.path.starts_with("/") && !mapped.path.starts_with("//anon") {
+    } else if mapped.path.starts_with("/") && !is_compiled(&mapped.path) {
         modules.of(mapped)
     } else {
         return None;

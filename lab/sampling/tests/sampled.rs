@@ -37,7 +37,7 @@ fn open(spec: Spec) -> Option<Sampler> {
 /// Samples until the system has used so much CPU time.
 fn sample(mut sampler: Sampler, cpu: Duration, pid: u32) -> (Profile, Profiled) {
     let clock = Instant::now();
-    sampler.begin(clock.elapsed(), |frames| frames).unwrap();
+    sampler.begin(|| clock.elapsed()).unwrap();
     let used = |pid: u32| {
         let stat = procfs::process::Process::new(pid as i32)
             .unwrap()
@@ -47,10 +47,10 @@ fn sample(mut sampler: Sampler, cpu: Duration, pid: u32) -> (Profile, Profiled) 
     };
     let before = used(pid);
     while used(pid) - before < cpu {
-        let next = sampler.turn(clock.elapsed());
+        let next = sampler.turn(|| clock.elapsed());
         thread::sleep(next.saturating_sub(clock.elapsed()));
     }
-    sampler.end(clock.elapsed());
+    sampler.end(|| clock.elapsed());
     sampler.finish()
 }
 
@@ -187,11 +187,11 @@ fn the_way_to_find_stacks_is_chosen() {
     let clock = Instant::now();
     sampler.try_out().unwrap();
     while clock.elapsed() < Duration::from_secs(2) {
-        let next = sampler.turn(clock.elapsed());
+        let next = sampler.turn(|| clock.elapsed());
         thread::sleep(next.saturating_sub(clock.elapsed()));
     }
     assert_eq!(sampler.frames(), None);
-    sampler.begin(clock.elapsed(), |frames| frames).unwrap();
+    sampler.begin(|| clock.elapsed()).unwrap();
     let chosen = sampler.frames();
     let (profile, facts) = sample(sampler, Duration::from_secs(1), subject.pid());
     check(&profile, &facts);

@@ -257,7 +257,7 @@ pub const HELD_UP: Limit = percent(
 /// then hit the next thread: a server that switches much has 15 % fewer (measured on one in Go).
 pub const PROFILE_SAMPLES: Limit = percent(
     "profile_samples",
-    "samples of the profile, off those that the system's CPU time and the rate give",
+    "difference between the number of samples and the number expected (CPU time × rate)",
     Some(25.0),
     None,
 );

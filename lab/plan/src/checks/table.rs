@@ -380,17 +380,18 @@ checks! {
     }
     /// Samples of the profile.
     ProfileSamples {
-        title: "samples",
-        asks: "Has the profile as many samples as the system's CPU time gives? (Of a profile.)",
+        title: "profile samples",
+        asks: "Does the profile have as many samples as expected?",
         cause: Outside,
         limits: [PROFILE_SAMPLES, PROFILE_LOST],
         advice: "Shares of functions stay right, since a sample's weight comes from the system's CPU time, but there \
-                 are fewer samples than meant. Lower the `rate`, and leave CPU for the lab, which drains them.",
+                 are fewer samples than intended. Lower the `rate`, and leave CPU time for the lab, which must read them in \
+                 time.",
     }
     /// Stacks of the profile.
     ProfileStacks {
-        title: "stacks",
-        asks: "Do the profile's call stacks reach the start of their threads? (Of a profile.)",
+        title: "profile stacks",
+        asks: "Do the profile's call stacks reach the start of their threads?",
         cause: System,
         limits: [PROFILE_STACKS],
         advice: "Callers are missing where a stack breaks, and totals of functions are too low. Use `frames: copies`, \
@@ -398,8 +399,8 @@ checks! {
     }
     /// Names in the profile.
     ProfileNames {
-        title: "names",
-        asks: "Do the functions that were sampled have names? (Of a profile.)",
+        title: "profile names",
+        asks: "Do the functions that were sampled have names?",
         cause: System,
         limits: [PROFILE_NAMES],
         advice: "Functions without names are told apart by their places, which another build moves. Keep the system's \
@@ -408,7 +409,7 @@ checks! {
     /// Cost of the profile.
     SamplingCost {
         title: "sampling cost",
-        asks: "Does sampling cost the system no more than the budget? (Of a profile.)",
+        asks: "Does sampling cost the system no more than the budget?",
         cause: Generator,
         limits: [SAMPLING_COST],
         advice: "Sampling is in the figures of this trial. Lower the `rate` under `profile`.",

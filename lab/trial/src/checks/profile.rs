@@ -13,6 +13,10 @@ use crate::number::as_f64;
 
 /// Fewer expected samples vary by chance more than the limit.
 const ENOUGH_SAMPLES: f64 = 500.0;
+/// By how many standard deviations such a number may differ.
+const BY_CHANCE: f64 = 4.0;
+/// Fewer expected samples are not judged.
+const LEAST_EXPECTED: f64 = 20.0;
 /// Blocks of the hold that the cost needs.
 const ENOUGH_BLOCKS: usize = 5;
 /// A block belongs to the comparison if it was off for so long.
@@ -46,16 +50,21 @@ pub(super) fn samples(facts: &Facts<'_>) -> Option<Check> {
     );
     if profile.throttled > 0 {
         let times = count(profile.throttled);
-        evidence.push_str(&format!("; the kernel held sampling up {times} times"));
+        evidence.push_str(&format!("; the kernel throttled sampling {times} times"));
     }
     if profile.other_samples > 0 {
         let samples = count(profile.other_samples);
-        evidence.push_str(&format!("; {samples} of stacks too rare to be kept"));
+        evidence.push_str(&format!(
+            "; {samples} samples have stacks that were dropped (too many different stacks)"
+        ));
     }
-    let lost = part(as_f64(profile.lost), found + as_f64(profile.lost));
+    let lost = part(as_f64(profile.lost), as_f64(profile.records + profile.lost));
     let mut figures = vec![facts.held(lost, &PROFILE_LOST)];
-    if expected >= ENOUGH_SAMPLES {
-        let off = part((found - expected).abs(), expected);
+    let difference = (found - expected).abs();
+    // Few samples differ by chance.
+    let is_chance = expected < ENOUGH_SAMPLES && difference <= BY_CHANCE * expected.max(0.0).sqrt();
+    if expected >= LEAST_EXPECTED && !is_chance {
+        let off = part(difference, expected);
         figures.insert(0, facts.held(off, &PROFILE_SAMPLES));
     }
     let check = judged(id, figures, evidence.clone());
