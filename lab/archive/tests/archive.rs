@@ -117,6 +117,7 @@ fn record(id: u32) -> TrialRecord {
         unanswered: None,
         raw: None,
         profile: Some(Profiled {
+            records: 4_000,
             rate: 199.0,
             frames: Frames::Copies,
             cores: 2,

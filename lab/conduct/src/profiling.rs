@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use lab_archive::{Frames, Noted, Profiled, RunReader, TrialWriter};
+use lab_archive::{Frames, Noted, Profiled, TrialWriter};
 use lab_driver::{Clock, step_back_for_good};
 use lab_host::cores::Pinned;
 use lab_sampling::{Refused, Sampler, Spec};
@@ -47,7 +47,7 @@ impl Profiles {
     pub(crate) fn of_run(dir: &Path, plan: &Plan) -> Self {
         let earlier = plan.question.profile.as_ref().and_then(|_| {
             plan.trials.iter().find_map(|trial| {
-                let read = RunReader::open_trial(dir, trial.id).ok()?;
+                let read = lab_archive::Run::open_trial(dir, trial.id).ok()?;
                 let record = read.trials.into_iter().next()?.record;
                 record.profile
             })

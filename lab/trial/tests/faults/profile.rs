@@ -40,6 +40,7 @@ fn healthy() -> Profiled {
         expected: 2_010.0,
         lost: 2,
         throttled: 0,
+        records: 2_100,
         whole: 1_990,
         named: 1_950,
         other_samples: 0,
@@ -77,7 +78,7 @@ fn evidence(trial: &TrialAnalysis, id: CheckId) -> &str {
 #[test]
 fn each_fault_of_a_profile_warns_and_none_invalidates() {
     type Change = fn(&mut Profiled);
-    let rows: [(&str, Change, &[CheckId]); 10] = [
+    let rows: [(&str, Change, &[CheckId]); 11] = [
         ("none", |_| {}, &[]),
         (
             "too few",
@@ -91,8 +92,19 @@ fn each_fault_of_a_profile_warns_and_none_invalidates() {
         ),
         (
             "few, as expected",
-            |one| (one.samples, one.expected) = (1_995, 200.0),
+            |one| {
+                (one.samples, one.expected) = (240, 200.0);
+                (one.whole, one.named) = (240, 238);
+            },
             &[],
+        ),
+        (
+            "few, not by chance",
+            |one| {
+                (one.samples, one.expected) = (260, 200.0);
+                (one.whole, one.named) = (260, 258);
+            },
+            &[CheckId::ProfileSamples],
         ),
         ("lost", |one| one.lost = 30, &[CheckId::ProfileSamples]),
         (
@@ -161,6 +173,11 @@ fn a_trial_without_its_profile_says_why() {
     let said = evidence(&trial, CheckId::ProfileSamples);
     assert!(said.contains("does not let this user"), "{said}");
     let trial = judged(|_| {});
+    assert_eq!(
+        outcomes(&trial),
+        [(CheckId::ProfileSamples, CheckOutcome::Warn)]
+    );
+    let trial = profiled(|one| (one.samples, one.expected, one.lost) = (0, 100.0, 0));
     assert_eq!(
         outcomes(&trial),
         [(CheckId::ProfileSamples, CheckOutcome::Warn)]
