@@ -1,7 +1,7 @@
 //! Takes the CPU profile of a trial's system, on a thread of its own that comes after all others.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -44,7 +44,7 @@ fn lock(decided: &Mutex<Decided>) -> std::sync::MutexGuard<'_, Decided> {
 /// A profile that is being taken.
 #[derive(Debug)]
 pub(crate) struct Profiler {
-    end: Sender<()>,
+    end: SyncSender<()>,
     thread: JoinHandle<Result<Option<Sampler>, Refused>>,
 }
 
@@ -109,7 +109,7 @@ impl Conductor<'_> {
 
     /// Samples the hold on a thread of its own.
     pub(crate) fn take_profile(&self, sampler: Sampler, clock: Clock, spans: Spans) -> Profiler {
-        let (end, ended) = channel();
+        let (end, ended) = sync_channel(1);
         let decided = Arc::clone(&self.profiles.decided);
         let cores = match self.own_cores() {
             true => self.pinning.generator.clone(),
