@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -70,7 +70,7 @@ fn lock(decided: &Mutex<Decided>) -> std::sync::MutexGuard<'_, Decided> {
 /// A profile that is being taken.
 #[derive(Debug)]
 pub(crate) struct Profiler {
-    end: Sender<()>,
+    end: SyncSender<()>,
     thread: JoinHandle<Result<Option<Sampler>, Refused>>,
 }
 
@@ -145,7 +145,7 @@ impl Conductor<'_> {
 
     /// Samples the hold on a thread of its own.
     pub(crate) fn take_profile(&self, sampler: Sampler, clock: Clock, spans: Spans) -> Profiler {
-        let (end, ended) = channel();
+        let (end, ended) = sync_channel(1);
         let decided = Arc::clone(&self.profiles.decided);
         let cores = match self.own_cores() {
             true => self.pinning.generator.clone(),

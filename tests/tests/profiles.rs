@@ -3,7 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::Duration;
 
+use fantoccini::{Client, ClientBuilder, Locator};
+use hyper_util::client::legacy::connect::HttpConnector;
+use plimsoll_tests::browser::Driver;
 use plimsoll_tests::program;
 
 /// 38 samples: 50 % in `main.work`, 39 % in `main.fib`.
@@ -181,4 +185,87 @@ fn a_damaged_profile_leaves_the_report_as_it_is() {
     assert!(report.status.success());
     assert!(text.contains("The CPU profile can't be read"), "{text}");
     assert!(text.contains("## Where the CPU time goes"), "{text}");
+}
+
+/// Waits until a script in the page is true.
+async fn until(page: &Client, script: &str) {
+    let limit = tokio::time::Instant::now() + Duration::from_secs(120);
+    loop {
+        let done = page.execute(script, Vec::new()).await.unwrap();
+        if done.as_bool() == Some(true) {
+            return;
+        }
+        assert!(tokio::time::Instant::now() < limit, "never true: {script}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_flame_graph_zooms_and_searches_in_a_browser() {
+    let Some(driver) = Driver::start("flame graph") else {
+        return;
+    };
+    let archive = Archive::new();
+    let page = archive.plimsoll("report", &["--format", "html"]).stdout;
+    let path = archive.folder.path().join("report.html");
+    fs::write(&path, page).unwrap();
+    let options = serde_json::json!({
+        "binary": driver.browser(),
+        "args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=390,900"],
+    });
+    let mut capabilities = serde_json::Map::new();
+    capabilities.insert("goog:chromeOptions".to_owned(), options);
+    let page = ClientBuilder::new(HttpConnector::new())
+        .capabilities(capabilities)
+        .connect(&driver.url())
+        .await
+        .expect("the browser starts");
+    let (on_page, address) = (page.clone(), format!("file://{}", path.display()));
+    let explored = tokio::spawn(async move { explore(&on_page, &address).await }).await;
+    let _ = page.close().await;
+    if let Err(error) = explored {
+        std::panic::resume_unwind(error.into_panic());
+    }
+}
+
+/// Zooms into a function, searches another one, and goes back to the whole.
+async fn explore(page: &Client, address: &str) {
+    page.goto(address).await.unwrap();
+    until(
+        page,
+        "return document.documentElement.scrollWidth <= innerWidth",
+    )
+    .await;
+    let frame = "const graph = document.querySelector('svg.flames');\
+         const frame = (name) => [...graph.querySelectorAll('svg')].find((one) => \
+         one.querySelector('title').textContent.split('\\n')[0] === name);";
+    let width = |of: &str| format!("{frame} return frame('{of}').getAttribute('width')");
+    let narrow = page.execute(&width("main.work"), Vec::new()).await.unwrap();
+    assert_eq!(narrow.as_str().map(|width| &width[..4]), Some("55.2"));
+    let click = format!("{frame} frame('main.work').dispatchEvent(new MouseEvent('click'))");
+    page.execute(&click, Vec::new()).await.unwrap();
+    until(page, &format!("{} === '100%'", width("main.work"))).await;
+    until(
+        page,
+        &format!("{frame} return frame('main.fib').style.display === 'none'"),
+    )
+    .await;
+    let input = page.find(Locator::Css(".flame input")).await.unwrap();
+    input.send_keys("MAIN.FIB").await.unwrap();
+    until(
+        page,
+        "return document.querySelector('.flame .seek span').textContent.endsWith(' frames, 44.7 %')",
+    )
+    .await;
+    page.find(Locator::Css(".flame button"))
+        .await
+        .unwrap()
+        .click()
+        .await
+        .unwrap();
+    until(
+        page,
+        &format!("{frame} return frame('main.fib').style.display === ''"),
+    )
+    .await;
 }
