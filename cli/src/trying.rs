@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-
-use crate::args::StudyArgs;
+use lab_conduct::Patience;
 
 /// Longest time that a flag may ask for.
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -155,42 +154,22 @@ mod tests {
     }
 }
 
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  plimsoll try studies/calendar.study.yaml              starts the system, too
-  plimsoll try shop.workload.yaml --url http://127.0.0.1:8080
-  plimsoll try shop.study.yaml --user 7 --har shop.har  also for a browser
-
-One user goes through the setup and one session, without waits, by the rules
-of a run. Each request and answer is shown as it goes over the wire, with what
-was captured, and what came instead of what is expected. Of a study, the system
-is started afresh for it, and ended; --set chooses other levels than the first.
-Passwords, tokens, and cookies are shown as ***.
-
-Exit codes: 0 all that was sent went as expected; 99 something did not, or
-nothing was sent; 104 a bad file or flag; 105 interrupted; 110 the system failed.")]
-pub(crate) struct TryArgs {
-    #[command(flatten)]
-    pub(crate) study: StudyArgs,
-    /// Which of the users, from 0
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    pub(crate) user: u32,
-    /// Try a WORKLOAD, named in place of a study, on this server, which runs already
-    #[arg(long, value_name = "URL")]
-    pub(crate) url: Option<String>,
-    #[command(flatten)]
-    pub(crate) reach: ReachArgs,
-    /// How long an answer may take; as the study says unless given
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    pub(crate) timeout: Option<Duration>,
-    /// Also write what happened to this file, as a recording (HAR) that browsers open
-    #[arg(long, value_name = "FILE")]
-    pub(crate) har: Option<PathBuf>,
-    /// Show headers and bodies in full, however long
-    #[arg(long)]
-    pub(crate) full: bool,
-    /// Show passwords, tokens, and cookies as they are, also in the recording
-    #[arg(long)]
-    pub(crate) show_secrets: bool,
+/// How long to wait for a quiet machine: before a trial, and over the whole run.
+pub(crate) fn patience(text: &str) -> Result<Patience, String> {
+    let length = |text: &str| match text.trim() {
+        "0" => Ok(Duration::ZERO),
+        other => lab_study::duration(other, LONGEST)
+            .map_err(|error| format!("{error}; write 2m, or 2m,15m")),
+    };
+    let usual = Patience::default();
+    match text.split_once(',') {
+        Some((trial, run)) => Ok(Patience {
+            trial: length(trial)?,
+            run: length(run)?,
+        }),
+        None => length(text).map(|trial| Patience {
+            trial,
+            run: usual.run.max(trial),
+        }),
+    }
 }

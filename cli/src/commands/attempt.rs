@@ -17,13 +17,13 @@ use lab_rehearsal::text::{self, Style};
 use lab_rehearsal::{Moment, Recorder, Totals, Waiting, har};
 use lab_study::Secrets;
 
+use crate::args::TryArgs;
 use crate::commands::run::now;
 use crate::commands::{load, print, quick, request};
 use crate::exit::{Exit, Failure, failure};
 use crate::files::DiskAndEnvironment;
 use crate::interrupt::interrupt;
 use crate::talk::say;
-use crate::trying::TryArgs;
 use crate::width;
 
 /// Most lines of a body, unless all are asked for.

@@ -130,6 +130,9 @@ fn without_disambiguators(name: &str) -> Cow<'_, str> {
 
 /// The group of a thread: its name with `*` for the digits at its end, such as `http-*` for `http-0` and `http-1`.
 pub fn thread_group(name: &str) -> Cow<'_, str> {
+    if name.is_empty() {
+        return Cow::Borrowed("[unnamed threads]");
+    }
     let start = name.trim_end_matches(|c: char| c.is_ascii_digit());
     match start.len() == name.len() {
         true => Cow::Borrowed(name),
@@ -192,7 +195,7 @@ mod tests {
             ("GC Thread#3", "GC Thread#*"),
             ("store-writer", "store-writer"),
             ("12", "*"),
-            ("", ""),
+            ("", "[unnamed threads]"),
         ] {
             assert_eq!(thread_group(name), group);
         }

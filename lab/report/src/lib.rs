@@ -8,9 +8,9 @@
 pub mod bench;
 pub mod chart;
 pub mod document;
-pub mod flame;
 pub mod render;
 pub mod sections;
 pub mod write;
 
 use lab_analysis::{Analysis, format, model};
+use lab_profile::flame;

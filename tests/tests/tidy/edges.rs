@@ -394,7 +394,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("lab-prediction", &["lab-workload"]),
     ("lab-profile", &[]),
-    ("lab-sampling", &["lab-archive", "lab-monitor", "lab-profile"]),
+    (
+        "lab-sampling",
+        &["lab-archive", "lab-monitor", "lab-profile"],
+    ),
     (
         "lab-rehearsal",
         &["lab-client", "lab-driver", "lab-workload"],

@@ -167,11 +167,7 @@ fn threads(groups: &[ThreadTime]) -> Option<String> {
         let us = group
             .us
             .map_or_else(String::new, |us| format!(" ({} µs)", figure(us)));
-        let name = match group.group.as_str() {
-            "" => "without a name",
-            name => name,
-        };
-        format!("{name} {}{us}", percent(group.percent))
+        format!("{} {}{us}", group.group, percent(group.percent))
     };
     let named = &groups[..groups.len().min(MOST_THREADS)];
     let mut words: Vec<String> = named.iter().map(one).collect();

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::parts::{class_of, facts, judged};
 use crate::chart::{Chart, Mark};
 use crate::document::{Card, Charts, Content};
-use crate::flame::Graph;
+use crate::flame::{Frame, Graph, Tint};
 use crate::format::count;
 use crate::render::svg;
 
@@ -29,11 +29,14 @@ pub(super) fn charts(charts: &Charts) -> Markup {
 
 /// A flame graph over the page's whole width; one that is higher than a screen scrolls on its own.
 pub(super) fn flame(graph: &Graph) -> Markup {
+    let differs = |frame: &Frame| matches!(frame.tint, Tint::More(_) | Tint::Less(_));
+    let is_difference = graph.frames.iter().any(differs);
     html! {
         figure.flame {
             div.tall tabindex="0" role="region" aria-label=(graph.name) { (svg::flame(graph)) }
             figcaption.meta {
                 "Callers stand above what they called; the width is CPU time."
+                @if is_difference { " Red takes more time, blue less; callers of both are outlined." }
                 @if graph.left_out > 0 {
                     " " (count(graph.left_out as u64)) " call paths with less are left out."
                 }

@@ -1,15 +1,17 @@
 //! What a flame graph shows: functions as they were called, each as a part of the whole. It knows no size, colour, or markup.
 
-use lab_profile::{Key, Profile, Tree, Weight};
+use crate::key::Key;
+use crate::model::{Profile, Weight};
+use crate::tree::Tree;
 
 /// Call paths with a smaller part of the whole are left out.
 const LEAST_SHARE: f64 = 0.001;
 /// Frames above each other.
 const MOST_DEPTH: usize = 200;
 /// Families of functions that are told apart.
-pub(crate) const FAMILIES: u8 = 6;
+const FAMILIES: u8 = 6;
 /// Grades of a difference.
-pub(crate) const GRADES: u8 = 3;
+const GRADES: u8 = 3;
 
 /// A flame graph: callers above what they called.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,7 +77,6 @@ pub type Difference<'a> = &'a dyn Fn(&[&Key]) -> Option<f64>;
 
 impl Graph {
     /// The flame graph of a tree of calls. With a difference, only what differs is coloured, and its callers are outlined.
-    #[must_use]
     pub fn of(tree: &Tree, options: &Options, difference: Option<Difference<'_>>) -> Self {
         let mut drawn = Drawn {
             tree,
@@ -103,7 +104,6 @@ impl Graph {
     }
 
     /// Frames above each other.
-    #[must_use]
     pub fn depth(&self) -> usize {
         let depths = self.frames.iter().map(|frame| frame.depth + 1);
         depths.max().unwrap_or_default()
@@ -226,123 +226,5 @@ fn outline(frames: &mut [Frame]) {
             }
         }
         above.push(at);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use lab_profile::{Builder, Sample, Tree};
-
-    use super::{Graph, Options, Tint};
-
-    /// Of stacks, the outermost function first, with their samples.
-    fn tree(stacks: &[(&str, u64)]) -> Tree {
-        let mut builder = Builder::default();
-        let thread = builder.thread("http-0");
-        for (stack, count) in stacks {
-            let stack = stack.rsplit(' ');
-            let stack = stack.map(|name| builder.placeholder(name)).collect();
-            builder.add(Sample {
-                stack,
-                thread,
-                second: 0,
-                count: *count,
-                cpu_ns: count * 1_000_000,
-            });
-        }
-        Tree::of(&builder.finish())
-    }
-
-    fn options(most: usize) -> Options {
-        Options {
-            name: "a".to_owned(),
-            us_per_transaction: Some(500.0),
-            most,
-        }
-    }
-
-    fn places(graph: &Graph) -> Vec<(&str, usize, f64, f64)> {
-        let place = |frame: &super::Frame| (frame.depth, frame.start, frame.share);
-        let frames = graph.frames.iter();
-        frames
-            .map(|frame| {
-                let (depth, start, share) = place(frame);
-                (frame.name.as_str(), depth, start, share)
-            })
-            .collect()
-    }
-
-    #[test]
-    fn callees_lie_within_their_callers() {
-        let tree = tree(&[
-            ("main serve work", 50),
-            ("main serve", 25),
-            ("main walk", 25),
-        ]);
-        let graph = Graph::of(&tree, &options(100), None);
-        assert_eq!(
-            places(&graph),
-            [
-                ("all", 0, 0.0, 1.0),
-                ("main", 1, 0.0, 1.0),
-                ("serve", 2, 0.0, 0.75),
-                ("work", 3, 0.0, 0.5),
-                ("walk", 2, 0.75, 0.25),
-            ]
-        );
-        assert_eq!(graph.frames[2].own, 0.25);
-        assert_eq!(graph.frames[3].us, Some(250.0));
-        assert_eq!((graph.depth(), graph.left_out), (4, 0));
-    }
-
-    #[test]
-    fn small_paths_are_left_out() {
-        let tree = tree(&[("main work", 9_995), ("main rare", 5)]);
-        let graph = Graph::of(&tree, &options(100), None);
-        assert_eq!((graph.frames.len(), graph.left_out), (3, 1));
-        let of_equal = super::tests::tree(&[("a", 1), ("b", 1), ("c", 1), ("d", 2)]);
-        let graph = Graph::of(&of_equal, &options(3), None);
-        // Of three that are equal none is chosen.
-        assert_eq!(places(&graph)[1..], [("d", 1, 0.0, 0.4)]);
-    }
-
-    #[test]
-    fn a_difference_is_coloured_and_its_callers_are_outlined() {
-        let tree = tree(&[("main serve work", 50), ("main walk", 25), ("other", 25)]);
-        let difference = |path: &[&lab_profile::Key]| match path.last()?.name.as_str() {
-            "work" => Some(1.0),
-            "other" => Some(-0.1),
-            _ => None,
-        };
-        let graph = Graph::of(&tree, &options(100), Some(&difference));
-        let tints: Vec<(&str, Tint)> = graph
-            .frames
-            .iter()
-            .map(|frame| (frame.name.as_str(), frame.tint))
-            .collect();
-        assert_eq!(
-            tints,
-            [
-                ("all", Tint::Outlined),
-                ("main", Tint::Outlined),
-                ("serve", Tint::Outlined),
-                ("work", Tint::More(3)),
-                ("walk", Tint::Plain),
-                ("other", Tint::Less(1)),
-            ]
-        );
-    }
-
-    #[test]
-    fn a_deep_recursion_ends() {
-        let stack = vec!["f"; 1_000].join(" ");
-        let graph = Graph::of(&tree(&[(&stack, 1)]), &options(10_000), None);
-        assert_eq!(graph.depth(), super::MOST_DEPTH);
-        let empty = Graph::of(
-            &Tree::of(&lab_profile::Profile::default()),
-            &options(9),
-            None,
-        );
-        assert!(empty.frames.iter().all(|frame| frame.share == 0.0));
     }
 }
