@@ -35,6 +35,7 @@ mod proto_file;
 mod proxy_header;
 mod redis_reply;
 mod rows;
+mod sampled_files;
 mod server_log;
 mod sign_in;
 mod smtp;
@@ -75,6 +76,7 @@ pub(crate) const ALL: &[Target] = &[
     Target::new("http_html", http_html::run)
         .base(CAPTURED_BYTES)
         .times(160),
+    Target::new("sampled_files", sampled_files::run),
     // A list in a list, of two bytes, is a value of 32, in lists that double; and once more in the tree that it is held
     // against.
     Target::new("http_json", http_json::run).times(512),

@@ -5,7 +5,6 @@ use std::hash::Hash;
 
 use lab_profile::{Function, Line, Location, Mapping, Profile, Sample};
 
-use crate::events::MOST_FRAMES;
 use crate::files::Modules;
 use crate::names::{Name, Named, Names};
 use crate::spaces::Place;
@@ -50,7 +49,6 @@ pub(crate) struct Assembled {
 pub(crate) fn profile(
     stacks: &Stacks,
     modules: &Modules,
-    by_pointers: bool,
     weight: impl Fn(u32) -> f64,
 ) -> Assembled {
     let names = Names::look_up(stacks.frames(), modules);
@@ -83,10 +81,10 @@ pub(crate) fn profile(
                 .stack(stack)
                 .map(|frame| locations[frame as usize])
                 .collect();
-            let whole = is_whole(&frames, by_pointers, &names, modules);
-            if !whole && frames.last() != Some(&Frame::Broken) {
-                found.truncate(MOST_FRAMES - 1);
-                found.push(broken);
+            let whole = is_whole(&frames, &names, modules);
+            if frames.last() == Some(&Frame::Chained) {
+                found.pop();
+                found.extend((!whole).then_some(broken));
             }
             Stack {
                 locations: found,
@@ -139,14 +137,16 @@ fn user(frames: &[Frame]) -> impl DoubleEndedIterator<Item = Place> {
 
 /// Chains of frame pointers don't say whether they broke: they are whole if their outermost function is one that threads
 /// begin with.
-fn is_whole(frames: &[Frame], by_pointers: bool, names: &Names, modules: &Modules) -> bool {
-    let outermost = frames.last().copied();
-    match outermost {
-        Some(Frame::Broken) => return false,
-        Some(Frame::User(_)) if by_pointers => {}
-        _ => return true,
+fn is_whole(frames: &[Frame], names: &Names, modules: &Modules) -> bool {
+    let Some((end, rest)) = frames.split_last() else {
+        return true;
+    };
+    if *end != Frame::Chained {
+        return *end != Frame::Broken;
     }
-    let Some(frame) = outermost else { return true };
+    let Some(frame) = rest.last().copied() else {
+        return true;
+    };
     let outer = names.get(frame).and_then(|named| named.names.last());
     let name = outer.map_or("", |name| name.function.as_str());
     let name = name.split(".abi").next().unwrap_or(name);
@@ -214,7 +214,7 @@ impl<'a> Tables<'a> {
             Frame::Kernel(_) => (Some(Mapped::Kernel), 0),
             Frame::User(Place::File(module, address)) => (Some(Mapped::File(module)), address),
             Frame::User(Place::Compiled(..)) => (Some(Mapped::Compiled), 0),
-            Frame::Broken | Frame::Other => (None, 0),
+            Frame::Broken | Frame::Chained | Frame::Other => (None, 0),
         };
         let mapping = mapped.map(|mapped| self.mapping(mapped));
         let key = (mapping, address, named.names.clone());
@@ -294,7 +294,7 @@ fn bracketed(name: &str) -> Mapping {
 
 fn special(frame: Frame) -> Name {
     let function = match frame {
-        Frame::Broken => Profile::BROKEN,
+        Frame::Broken | Frame::Chained => Profile::BROKEN,
         Frame::Other => Profile::OTHER,
         Frame::Kernel(_) => "[kernel]",
         Frame::User(_) => "[unknown]",

@@ -53,7 +53,7 @@ impl Names {
                     compiled.entry(*pid).or_default().push(*address)
                 }
                 Frame::Kernel(address) => kernel.push(*address),
-                Frame::Broken | Frame::Other => {}
+                Frame::Broken | Frame::Chained | Frame::Other => {}
             }
         }
         let mut names = Self::default();

@@ -242,9 +242,7 @@ impl Sampler {
         let frames = self.frames.unwrap_or(Frames::Copies);
         let weights = self.blocks.weights();
         let weight = |block: u32| weights.get(&block).copied().unwrap_or(0.0);
-        let by_pointers = frames == Frames::Pointers;
-        let modules = &self.spaces.modules;
-        let done = assemble::profile(&self.stacks, modules, by_pointers, weight);
+        let done = assemble::profile(&self.stacks, &self.spaces.modules, weight);
         let cpu = self.blocks.sampled_cpu();
         let facts = Profiled {
             rate: self.rate,
@@ -459,7 +457,10 @@ impl Sampler {
             .take(3)
             .any(|address| Some(*address) == outermost);
         // Functions that keep no frame pointer cost the one that called them.
-        if whole && near_end && sample.user.len() + 3 >= followed.len() {
+        let equal_end = near_end && sample.user.len() + 3 >= followed.len();
+        // A copy that ends early shows no better way.
+        let longer = !whole && sample.user.len() >= followed.len();
+        if (whole && equal_end) || longer {
             *equal += 1;
         }
     }
@@ -483,25 +484,33 @@ impl std::fmt::Debug for Sampler {
 fn stack(spaces: &mut Spaces, frames: Option<Frames>, sample: &RawSample) -> Vec<Frame> {
     let kernel = called(&sample.kernel).map(Frame::Kernel);
     let mut stack: Vec<Frame> = kernel.collect();
-    let (user, whole) = match (frames, &sample.registers) {
-        (Some(Frames::Pointers), _) => (called(&sample.user).collect(), true),
+    let chain: Vec<u64> = called(&sample.user).collect();
+    let (user, end) = match (frames, &sample.registers) {
+        (_, _) if chain.is_empty() && sample.registers.is_none() => (chain, None),
+        (Some(Frames::Pointers), _) | (_, None) => (chain, Some(Frame::Chained)),
         (_, Some(registers)) => {
             let stopped = Stopped {
                 registers,
                 stack: &sample.stack,
             };
-            spaces.follow(sample.pid, stopped)
+            match spaces.follow(sample.pid, stopped) {
+                (followed, true) => (followed, None),
+                // Threads that change to another stack, as those of Go do, have left the copied one.
+                (followed, false) if chain.len() > followed.len() => (chain, Some(Frame::Chained)),
+                (followed, false) => (followed, Some(Frame::Broken)),
+            }
         }
-        (_, None) => (Vec::new(), true),
     };
     let user = user
         .into_iter()
         .map(|address| Frame::User(spaces.place(sample.pid, address)));
     stack.extend(user);
-    // The last one says that a stack goes on.
-    if !whole || stack.len() > MOST_FRAMES {
+    // The last one says how it ends.
+    if stack.len() >= MOST_FRAMES {
         stack.truncate(MOST_FRAMES - 1);
         stack.push(Frame::Broken);
+    } else {
+        stack.extend(end);
     }
     stack
 }
@@ -520,7 +529,8 @@ fn called(chain: &[u64]) -> impl Iterator<Item = u64> {
 
 fn carried(frames: Option<Frames>) -> Carried {
     Carried {
-        pointers: frames != Some(Frames::Copies),
+        // They cost little, and go on where a copy ends.
+        pointers: true,
         copies: frames != Some(Frames::Pointers),
     }
 }

@@ -18,6 +18,8 @@ pub(crate) enum Frame {
     User(Place),
     /// The stack goes on, and couldn't be followed.
     Broken,
+    /// Chains of frame pointers don't say whether they broke: what is before this does.
+    Chained,
     /// See [`OTHER`].
     Other,
 }

@@ -507,6 +507,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-machine",
             "lab-monitor",
             "lab-profile",
+            "lab-sampling",
             "lab-study",
             "lab-workload",
         ],

@@ -393,8 +393,8 @@ checks! {
         asks: "Do the profile's call stacks reach the start of their threads? (Of a profile.)",
         cause: System,
         limits: [PROFILE_STACKS],
-        advice: "Callers are missing where a stack breaks, and totals of functions are too low. Use `frames: copies`, or \
-                 build the system with frame pointers or unwind tables.",
+        advice: "Callers are missing where a stack breaks, and totals of functions are too low. Use `frames: copies`, \
+                 build the system with frame pointers or unwind tables, and optimised: a copy has 64 KiB of a stack.",
     }
     /// Names in the profile.
     ProfileNames {

@@ -81,12 +81,12 @@ fn each_fault_of_a_profile_warns_and_none_invalidates() {
         ("none", |_| {}, &[]),
         (
             "too few",
-            |one| one.samples = 1_700,
+            |one| one.samples = 1_400,
             &[CheckId::ProfileSamples],
         ),
         (
             "too many",
-            |one| one.expected = 1_700.0,
+            |one| one.expected = 1_400.0,
             &[CheckId::ProfileSamples],
         ),
         (
