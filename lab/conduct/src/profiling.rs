@@ -1,10 +1,9 @@
 //! Takes the CPU profile of a trial's system, on its own thread, with the lowest scheduling priority.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -12,13 +11,14 @@ use lab_archive::{Frames, Noted, Profiled, TrialWriter};
 use lab_driver::{Clock, step_back_for_good};
 use lab_host::cores::Pinned;
 use lab_sampling::{Refused, Sampler, Spec};
-use lab_study::plan::{FramesWanted, Plan, Profiling};
+use lab_study::plan::{FramesWanted, Profiling};
 use lab_workload::seed_of;
 
 use crate::course::{Conductor, Facts};
 use crate::event::Event;
 use crate::far;
 use crate::measuring::Spans;
+use crate::profiles::{Decided, lock};
 use crate::start::System;
 use crate::stop::Stop;
 
@@ -27,45 +27,6 @@ const TRIAL_OF_FRAMES: Duration = Duration::from_secs(5);
 
 /// The choice is made so long before the hold, since new events take a moment.
 const CHOICE: Duration = Duration::from_millis(300);
-
-/// What the profiles of a run have in common, so that its trials can be compared.
-#[derive(Debug, Default)]
-pub(crate) struct Profiles {
-    decided: Arc<Mutex<Decided>>,
-    told: AtomicBool,
-}
-
-/// What the first trial decides for all.
-#[derive(Debug, Default, Clone, Copy)]
-struct Decided {
-    rate: Option<f64>,
-    frames: Option<Frames>,
-}
-
-impl Profiles {
-    /// As the trials of this run decided that were done before it was resumed.
-    pub(crate) fn of_run(dir: &Path, plan: &Plan) -> Self {
-        let earlier = plan.question.profile.as_ref().and_then(|_| {
-            plan.trials.iter().find_map(|trial| {
-                let read = lab_archive::Run::open_trial(dir, trial.id).ok()?;
-                let record = read.trials.into_iter().next()?.record;
-                record.profile
-            })
-        });
-        let decided = earlier.map_or_else(Decided::default, |profile| Decided {
-            rate: Some(profile.rate),
-            frames: Some(profile.frames),
-        });
-        Self {
-            decided: Arc::new(Mutex::new(decided)),
-            told: AtomicBool::new(false),
-        }
-    }
-}
-
-fn lock(decided: &Mutex<Decided>) -> std::sync::MutexGuard<'_, Decided> {
-    decided.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A profile that is being taken.
 #[derive(Debug)]

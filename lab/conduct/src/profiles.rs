@@ -1,0 +1,47 @@
+//! What the profiles of a run have in common.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lab_archive::Frames;
+use lab_study::plan::Plan;
+
+/// What the profiles of a run have in common, so that its trials can be compared.
+#[derive(Debug, Default)]
+pub(crate) struct Profiles {
+    pub(crate) decided: Arc<Mutex<Decided>>,
+    /// Whether it was told why there are none.
+    pub(crate) told: AtomicBool,
+}
+
+/// What the first trial decides for all.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Decided {
+    pub(crate) rate: Option<f64>,
+    pub(crate) frames: Option<Frames>,
+}
+
+impl Profiles {
+    /// As the trials of this run decided that were done before it was resumed.
+    pub(crate) fn of_run(dir: &Path, plan: &Plan) -> Self {
+        let earlier = plan.question.profile.as_ref().and_then(|_| {
+            plan.trials.iter().find_map(|trial| {
+                let read = lab_archive::Run::open_trial(dir, trial.id).ok()?;
+                read.trials.into_iter().next()?.record.profile
+            })
+        });
+        let decided = earlier.map_or_else(Decided::default, |profile| Decided {
+            rate: Some(profile.rate),
+            frames: Some(profile.frames),
+        });
+        Self {
+            decided: Arc::new(Mutex::new(decided)),
+            told: AtomicBool::new(false),
+        }
+    }
+}
+
+pub(crate) fn lock(decided: &Mutex<Decided>) -> MutexGuard<'_, Decided> {
+    decided.lock().unwrap_or_else(PoisonError::into_inner)
+}
