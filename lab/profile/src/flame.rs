@@ -1,4 +1,6 @@
-//! What a flame graph shows: functions as they were called, each as a part of the whole. It knows no size, colour, or markup.
+//! What a flame graph shows: functions as they were called, each as a part of the whole; and the same as SVG.
+
+mod svg;
 
 use crate::key::Key;
 use crate::model::{Profile, Weight};

@@ -10,8 +10,8 @@ use crate::model::{CpuProfile, FunctionTime, ThreadTime};
 
 /// Cells that are shown; all are in `result.json`.
 const MOST_CELLS: usize = 12;
-/// Frames of all flame graphs of a page together, of about 250 bytes each.
-const MOST_FRAMES: usize = 1_400;
+/// Frames of all flame graphs of a page together, of about 300 bytes each.
+const MOST_FRAMES: usize = 1_000;
 /// Rows of the table of each cell, where few cells are shown, and where many are.
 const ROWS: (usize, usize) = (10, 5);
 /// Cells that have the longer table.

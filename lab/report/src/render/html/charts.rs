@@ -1,12 +1,12 @@
 //! Charts of the page: cards beside each other, under what their marks mean.
 
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 
 use super::parts::{class_of, facts, judged};
 use crate::chart::{Chart, Mark};
 use crate::document::{Card, Charts, Content};
 use crate::flame::{Frame, Graph, Tint};
-use crate::format::count;
+use crate::format::{count, figure};
 use crate::render::svg;
 
 pub(super) fn charts(charts: &Charts) -> Markup {
@@ -33,7 +33,7 @@ pub(super) fn flame(graph: &Graph) -> Markup {
     let is_difference = graph.frames.iter().any(differs);
     html! {
         figure.flame {
-            div.tall tabindex="0" role="region" aria-label=(graph.name) { (svg::flame(graph)) }
+            div.tall tabindex="0" role="region" aria-label=(graph.name) { (PreEscaped(graph.svg(&figure))) }
             figcaption.meta {
                 "Callers stand above what they called; the width is CPU time."
                 @if is_difference { " Red takes more time, blue less; callers of both are outlined." }

@@ -3,7 +3,6 @@
 
 mod bars;
 mod drawing;
-mod flame;
 mod hull;
 mod intervals;
 mod plot;
@@ -13,7 +12,6 @@ use maud::Markup;
 
 use crate::chart::Chart;
 
-pub(crate) use flame::flame;
 pub(crate) use hull::hull;
 pub(crate) use plot::scales;
 

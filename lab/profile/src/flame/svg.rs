@@ -3,11 +3,7 @@
 
 use std::fmt::Write as _;
 
-use maud::{Markup, PreEscaped};
-
-use super::drawing::escaped;
-use crate::flame::{Frame, Graph, Tint};
-use crate::format::{figure, percent};
+use super::{Frame, Graph, Tint};
 
 /// Height of a frame with the gap to the next.
 const ROW: usize = 18;
@@ -16,22 +12,25 @@ const LETTERS: f64 = 190.0;
 /// Letters of a frame without which it has no name.
 const FEWEST: usize = 3;
 /// Letters of a name in a frame's title.
-const MOST_OF_TITLE: usize = 300;
+const MOST_OF_TITLE: usize = 200;
 
-pub(crate) fn flame(graph: &Graph) -> Markup {
-    let name = escaped(&graph.name);
-    let height = graph.depth() * ROW;
-    let mut text = format!(
-        "<svg class=\"flames\" width=\"100%\" height=\"{height}\" role=\"img\" aria-label=\"{name}\">"
-    );
-    for one in &graph.frames {
-        frame(&mut text, one);
+impl Graph {
+    /// The graph as an SVG element, whose colours the page's style sheet says; `figure` shows numbers.
+    pub fn svg(&self, figure: &dyn Fn(f64) -> String) -> String {
+        let name = escaped(&self.name);
+        let height = self.depth() * ROW;
+        let mut text = format!(
+            "<svg class=\"flames\" width=\"100%\" height=\"{height}\" role=\"img\" aria-label=\"{name}\">"
+        );
+        for one in &self.frames {
+            frame(&mut text, one, figure);
+        }
+        text.push_str("</svg>");
+        text
     }
-    text.push_str("</svg>");
-    PreEscaped(text)
 }
 
-fn frame(text: &mut String, frame: &Frame) {
+fn frame(text: &mut String, frame: &Frame, figure: &dyn Fn(f64) -> String) {
     let _ = write!(
         text,
         "<svg{} x=\"{}%\" y=\"{}\" width=\"{}%\" height=\"{}\"><title>{}</title>\
@@ -41,7 +40,7 @@ fn frame(text: &mut String, frame: &Frame) {
         frame.depth * ROW,
         hundredths(frame.share),
         ROW - 1,
-        escaped(&title(frame)),
+        escaped(&title(frame, figure)),
     );
     let room = letters(frame.share);
     if room >= FEWEST {
@@ -62,7 +61,7 @@ fn class(tint: Tint) -> String {
 }
 
 /// The name on a line of its own, then what it takes.
-fn title(frame: &Frame) -> String {
+fn title(frame: &Frame, figure: &dyn Fn(f64) -> String) -> String {
     let name = cut(&frame.name, MOST_OF_TITLE);
     let file = match frame.file.as_str() {
         "" => String::new(),
@@ -71,8 +70,8 @@ fn title(frame: &Frame) -> String {
     let us = frame.us.map_or_else(String::new, |us| {
         format!(", {} µs per transaction", figure(us))
     });
-    let (share, own) = (percent(100.0 * frame.share), percent(100.0 * frame.own));
-    format!("{name}\n{share}{us}; itself {own}{file}")
+    let (share, own) = (figure(100.0 * frame.share), figure(100.0 * frame.own));
+    format!("{name}\n{share} %{us}; itself {own} %{file}")
 }
 
 /// The name if it fits, else without its package and modules. The page's script does the same.
@@ -108,6 +107,21 @@ fn letters(share: f64) -> usize {
     (share * LETTERS) as usize
 }
 
+/// A text that can't end an element or an attribute.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
 /// Percent with two digits: a tenth of a pixel.
 fn hundredths(share: f64) -> String {
     let text = format!("{:.2}", 100.0 * share);
@@ -117,7 +131,7 @@ fn hundredths(share: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{cut, fitting};
+    use super::{cut, escaped, fitting};
 
     #[test]
     fn a_name_without_room_loses_its_package_and_modules() {
@@ -144,5 +158,13 @@ mod tests {
     #[test]
     fn a_line_break_does_not_end_a_name() {
         assert_eq!(cut("a\nb", 9), "a b");
+    }
+
+    #[test]
+    fn a_name_ends_no_element_and_no_attribute() {
+        assert_eq!(
+            escaped("<T as A>::b & \"c\""),
+            "&lt;T as A&gt;::b &amp; &quot;c&quot;"
+        );
     }
 }
