@@ -7,14 +7,16 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use lab_archive::{
-    ArchiveError, Circumstances, Clocks, Environment, ErrorExample, Frames, GeneratorHealth, Kind,
-    LatenessLine, LimitsReached, Manifest, Noted, OtherProgram, Outcome, Pinning, Profiled, Run,
-    RunWriter, SampledBlock, Series, SlowestLine, StartingState, Throttled, TrialEnd, TrialRecord,
-    TrialWriter, Used, WindowLine,
+    ArchiveError, Circumstances, Clocks, Environment, ErrorExample, GeneratorHealth, Kind,
+    LatenessLine, LimitsReached, Manifest, Noted, OtherProgram, Outcome, Pinning, Run, RunWriter,
+    Series, SlowestLine, StartingState, Throttled, TrialEnd, TrialRecord, TrialWriter, Used,
+    WindowLine,
 };
 use lab_counts::{ErrorClass, StepCounts, WindowCounts};
 use proptest::prelude::*;
 use serde_json::json;
+
+use crate::profiled::profiled;
 
 const STEP: Series = Series::Step {
     step: 1,
@@ -92,7 +94,7 @@ fn circumstances() -> Circumstances {
     }
 }
 
-fn record(id: u32) -> TrialRecord {
+pub(crate) fn record(id: u32) -> TrialRecord {
     TrialRecord {
         schema: lab_archive::TRIAL_SCHEMA.to_owned(),
         id,
@@ -116,28 +118,7 @@ fn record(id: u32) -> TrialRecord {
         }],
         unanswered: None,
         raw: None,
-        profile: Some(Profiled {
-            rate: 199.0,
-            frames: Frames::Copies,
-            cores: 2,
-            samples: 950,
-            expected: 960.5,
-            lost: 1,
-            throttled: 0,
-            whole: 940,
-            named: 930,
-            other_samples: 0,
-            cpu_ms: 4826.5,
-            off_seconds: vec![14, 19],
-            blocks: vec![SampledBlock {
-                from_ms: 12_000.0,
-                off_from_ms: 14_000.5,
-                on_ms: 5000.0,
-                on_cpu_ms: 500.0,
-                off_ms: 999.5,
-                off_cpu_ms: 98.0,
-            }],
-        }),
+        profile: Some(profiled()),
         generator: GeneratorHealth {
             nice: Some(-20),
             workers: 1,

@@ -2,4 +2,6 @@
 
 mod again;
 mod archive;
+mod cpu;
 mod follow;
+mod profiled;

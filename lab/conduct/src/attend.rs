@@ -14,7 +14,7 @@ use lab_study::plan::Trial;
 
 use crate::course::Conductor;
 use crate::event::{Event, Phase};
-use crate::profiling::Profiles;
+use crate::profiles::Profiles;
 use crate::request::RunRequest;
 use crate::run::{preflight, reached, workloads};
 use crate::snapshot::Snapshots;
@@ -103,8 +103,10 @@ pub fn attend(
         interrupt,
     };
     let stopped = conductor.attend(visit);
-    let left = scratch.close()?;
-    left.into_iter().for_each(|left| told(Event::Note(left)));
+    scratch
+        .close()?
+        .into_iter()
+        .for_each(|left| told(Event::Note(left)));
     kernel.put_back().and(kernel.finish())?;
     match stopped {
         Ok(()) => Ok(Attended::Through),

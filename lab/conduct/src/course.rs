@@ -21,7 +21,7 @@ use crate::far::Machines;
 use crate::generators::LoadGenerators;
 use crate::measuring::Measured;
 use crate::meeting::Seat;
-use crate::profiling::Profiles;
+use crate::profiles::Profiles;
 use crate::provision::{Group, Users};
 use crate::record;
 use crate::snapshot::Snapshots;

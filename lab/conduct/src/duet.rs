@@ -144,7 +144,7 @@ pub(crate) struct Shared<'r> {
     pub(crate) program: &'r std::path::Path,
     pub(crate) plan: &'r Plan,
     pub(crate) snapshots: &'r crate::snapshot::Snapshots,
-    pub(crate) profiles: &'r crate::profiling::Profiles,
+    pub(crate) profiles: &'r crate::profiles::Profiles,
     pub(crate) secrets: &'r lab_study::Secrets,
     pub(crate) interrupt: &'r std::sync::atomic::AtomicBool,
     pub(crate) control: &'r crate::control::Control,

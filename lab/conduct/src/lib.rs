@@ -41,6 +41,7 @@ mod pairing;
 mod parts;
 mod phases;
 mod preflight;
+mod profiles;
 mod profiling;
 mod progress;
 mod provision;

@@ -1,8 +1,8 @@
 //! Takes the CPU profile of a trial's system, on a thread of its own that comes after all others.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -17,34 +17,17 @@ use crate::course::{Conductor, Facts};
 use crate::event::Event;
 use crate::far;
 use crate::measuring::Spans;
+use crate::profiles::{Decided, lock};
 use crate::start::System;
 use crate::stop::Stop;
 
 /// The ways to find stacks are compared for so long before the hold.
 const TRIAL_OF_FRAMES: Duration = Duration::from_secs(5);
 
-/// What the profiles of a run have in common, so that its trials can be compared.
-#[derive(Debug, Default)]
-pub(crate) struct Profiles {
-    decided: Arc<Mutex<Decided>>,
-    told: AtomicBool,
-}
-
-/// What the first trial decides for all.
-#[derive(Debug, Default, Clone, Copy)]
-struct Decided {
-    rate: Option<f64>,
-    frames: Option<Frames>,
-}
-
-fn lock(decided: &Mutex<Decided>) -> std::sync::MutexGuard<'_, Decided> {
-    decided.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// A profile that is being taken.
 #[derive(Debug)]
 pub(crate) struct Profiler {
-    end: Sender<()>,
+    end: SyncSender<()>,
     thread: JoinHandle<Result<Option<Sampler>, Refused>>,
 }
 
@@ -109,7 +92,7 @@ impl Conductor<'_> {
 
     /// Samples the hold on a thread of its own.
     pub(crate) fn take_profile(&self, sampler: Sampler, clock: Clock, spans: Spans) -> Profiler {
-        let (end, ended) = channel();
+        let (end, ended) = sync_channel(1);
         let decided = Arc::clone(&self.profiles.decided);
         let cores = match self.own_cores() {
             true => self.pinning.generator.clone(),

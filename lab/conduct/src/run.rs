@@ -33,7 +33,7 @@ use crate::logged::Logged;
 use crate::measuring::LOOK;
 use crate::pairing::{self, FirstBlocks};
 use crate::preflight::{self as limits, Problem};
-use crate::profiling::Profiles;
+use crate::profiles::Profiles;
 use crate::quiet;
 use crate::repeats::Repeats;
 use crate::request::RunRequest;

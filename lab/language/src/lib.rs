@@ -6,6 +6,7 @@
 mod file;
 pub mod host;
 pub mod kept;
+mod profile;
 pub mod reach;
 mod read;
 mod setting;
@@ -25,6 +26,7 @@ pub use lab_units::{
 };
 use lab_units::{error, source, text_error};
 pub use lab_workload::{Secrets, password_of};
+pub use profile::{ProfileFile, ProfileWithFile};
 pub use read::{
     Environment, Files, beside, check_short_name, decode, first_file, has_gap, header_problem,
     level, method_problem, read_workload, read_yaml, switch, unknown_name, workload_with,

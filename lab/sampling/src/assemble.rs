@@ -73,24 +73,9 @@ pub(crate) fn profile(
     ) in stacks.counts()
     {
         let about = known.entry(stack).or_insert_with(|| {
-            let frames = stacks
-                .stack(stack)
-                .map(|frame| stacks.frames()[frame as usize]);
-            let frames: Vec<Frame> = frames.collect();
-            let mut found: Vec<usize> = stacks
-                .stack(stack)
-                .map(|frame| locations[frame as usize])
-                .collect();
-            let whole = is_whole(&frames, &names, modules);
-            if frames.last() == Some(&Frame::Chained) {
-                found.pop();
-                found.extend((!whole).then_some(broken));
-            }
-            Stack {
-                locations: found,
-                whole,
-                named: is_named(&frames, &names),
-            }
+            let frames = stacks.stack(stack).map(|at| at as usize);
+            let frames = frames.map(|at| (stacks.frames()[at], locations[at]));
+            Stack::of(frames.collect(), broken, &names, modules)
         });
         done.samples += count;
         done.other += if stack == OTHER { count } else { 0 };
@@ -125,6 +110,23 @@ struct Stack {
     locations: Vec<usize>,
     whole: bool,
     named: bool,
+}
+
+impl Stack {
+    /// Of frames with their places; `broken` is the place that says that a stack goes on.
+    fn of(frames: Vec<(Frame, usize)>, broken: usize, names: &Names, modules: &Modules) -> Self {
+        let (frames, mut locations): (Vec<Frame>, Vec<usize>) = frames.into_iter().unzip();
+        let whole = is_whole(&frames, names, modules);
+        if frames.last() == Some(&Frame::Chained) {
+            locations.pop();
+            locations.extend((!whole).then_some(broken));
+        }
+        Self {
+            locations,
+            whole,
+            named: is_named(&frames, names),
+        }
+    }
 }
 
 /// The part of a stack that is the user's.

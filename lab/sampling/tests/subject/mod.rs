@@ -66,7 +66,7 @@ fn work() {
 
 /// Not a test: the process that tests sample.
 #[test]
-#[ignore = "the process that other tests sample"]
+#[ignore = "a helper of the other tests"]
 fn works() {
     work();
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use lab_language::{
-    At, Decode, Fields, Limit, OneOrMany, Problems, Scalar, Span, Table, node::Node,
+    At, Decode, Fields, Limit, OneOrMany, Problems, ProfileFile, Scalar, Span, Table, node::Node,
 };
 use lab_plan::{Decides, Named};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -14,7 +14,6 @@ use super::checks::ChecksFile;
 use super::find::FindFile;
 use super::load::LoadFile;
 use super::matrix::MatrixFile;
-use super::profile::ProfileFile;
 use super::requires::RequiresFile;
 use super::system::SystemFile;
 

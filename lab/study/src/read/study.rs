@@ -237,7 +237,6 @@ fn validate(
     let decides = decides::decides(file, &workload, &parts, problems);
     let control = switch(file.control.as_ref(), problems);
     let raw_baseline = raw_baseline(file, &workload, problems);
-    let profile = profile::profile(file.profile.as_ref(), problems);
     let matrix = matrix?;
     let trials = trials.map_or(1, |n| n as u32);
     check_count(file, &matrix, trials, control, problems)?;
@@ -273,7 +272,7 @@ fn validate(
         apart: false,
         pairing: None,
         raw_baseline,
-        profile,
+        profile: profile::profile(file.profile.as_ref(), problems),
         find,
         cell_template,
         workload_sha256: read.sha256(),

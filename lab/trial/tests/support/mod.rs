@@ -413,10 +413,8 @@ fn write_trial(writer: &RunWriter, trial: &Trial, shape: &Shape) {
             .traced
             .then(|| "0af7651916cd43dd8448eb211c80319c".to_owned()),
     });
-    let threads = match trial.cell.get("threads") {
-        Some(lab_study::model::Level::Int(threads)) => threads.to_string(),
-        _ => "2".to_owned(),
-    };
+    let threads = trial.cell.get("threads");
+    let threads = threads.map_or_else(|| "2".to_owned(), ToString::to_string);
     out.finish(&TrialRecord {
         schema: String::new(),
         id: trial.id,

@@ -1,16 +1,16 @@
 //! Profiles, as a study file asks for them.
 
-use lab_language::{
-    At, Decode, Fields, Problems, Scalar,
-    node::{Node, Value},
-};
+use lab_units::decode::{Decode, Fields};
+use lab_units::error::Problems;
+use lab_units::node::{Node, Value};
+use lab_units::parts::{At, Scalar};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Whether each trial takes a profile, or how.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
-pub(crate) enum ProfileFile {
+pub enum ProfileFile {
     /// `true` or `false`.
     Switch(#[schemars(with = "bool")] At<Scalar>),
     /// How.
@@ -20,22 +20,22 @@ pub(crate) enum ProfileFile {
 /// How a profile is taken.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
-pub(crate) struct ProfileWithFile {
+pub struct ProfileWithFile {
     /// Samples a second of a core of the system, such as `199`. Unless said, the highest of 99, 199, 499, and 997
     /// whose cost on this machine is within half of the budget; lower in holds so long that a trial would have more
     /// than a million samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<f64>", range(min = 1, max = 4999))]
-    pub(crate) rate: Option<At<Scalar>>,
+    pub rate: Option<At<Scalar>>,
     /// How call stacks are found: by frame `pointers`, which the system's code must keep, or by `copies` of the stacks,
     /// which need none and are dropped at once. `auto`, the default, compares both in the ramp of the first trial.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<FramesName>")]
-    pub(crate) frames: Option<At<Scalar>>,
+    pub frames: Option<At<Scalar>>,
     /// The part of the system's CPU time that sampling may cost, 2% unless said; more is a warning.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
-    pub(crate) budget: Option<At<Scalar>>,
+    pub budget: Option<At<Scalar>>,
 }
 
 #[derive(JsonSchema)]
