@@ -16,6 +16,8 @@ const UNEXPLAINED: f64 = 0.25;
 const MOSTLY: f64 = 0.75;
 /// A function that moved has less than this part of its samples in one of the cells.
 const NEARLY_NONE: f64 = 0.05;
+/// A column differs by as much of itself as its part from this part of it on.
+const AS_MUCH: f64 = 0.5;
 /// A function calls another one if it is above it in this part of the difference.
 const CALLS: f64 = 0.9;
 /// Callees with less of the difference than this aren't named.
@@ -84,26 +86,17 @@ impl Flagged {
         both.all(|(own, other)| *own || !*other)
     }
 
-    /// Whether they have no stack in common.
-    fn is_apart(&self, other: &Self) -> bool {
-        let mut both = self.inside.iter().zip(&other.inside);
-        !both.any(|(own, other)| *own && *other)
-    }
-
-    /// Whether a finding is the own code of this one's function, or a call by it.
-    fn is_part(&self, table: &Table, part: &Self) -> bool {
-        let caller = |stack: &Stack| {
-            let at = stack.frame_of(part.column)?.checked_sub(1)?;
-            stack.frames.get(at).copied()
-        };
-        match part.column.of {
+    /// Whether `part` is a part of this column that says no more than the whole: its function's own code, or a path of a
+    /// function that is called elsewhere, too, where the whole differs by about as much of itself.
+    fn has_part(&self, part: &Self) -> bool {
+        let is_specific = match part.column.of {
             SamplesOf::Own => part.column.function == self.column.function,
             SamplesOf::Total => false,
-            SamplesOf::Path => {
-                let mut inside = part.stacks(table);
-                inside.next().and_then(caller) == Some(self.column.function)
-            }
-        }
+            SamplesOf::Path => true,
+        };
+        let relative = |one: &Self| one.difference.abs() / one.samples;
+        let is_as_much = relative(self) >= AS_MUCH * relative(part);
+        is_specific && self.column.of != SamplesOf::Own && self.contains(part) && is_as_much
     }
 
     fn stacks<'a>(&'a self, table: &'a Table) -> impl Iterator<Item = &'a Stack> {
@@ -153,15 +146,10 @@ pub(super) fn reduce(table: &Table, mut flagged: Vec<Flagged>) -> Reduced {
     }
     flagged.sort_by(|a, b| a.samples().total_cmp(&b.samples()));
     let is_explained = |at: usize| {
-        let (one, smaller) = (&flagged[at], &flagged[..at]);
-        // A function of which two parts differ is the finding, whichever part has the most.
-        let is_one_of_parts = |part: &Flagged| {
-            let is_other = |other: &Flagged| one.is_part(table, other) && part.is_apart(other);
-            one.is_part(table, part) && smaller.iter().any(is_other)
-        };
+        let one = &flagged[at];
         let explains =
-            |other: &Flagged| one.is_explained(table, &other.inside) && !is_one_of_parts(other);
-        smaller.iter().any(explains)
+            |other: &Flagged| !one.has_part(other) && one.is_explained(table, &other.inside);
+        flagged[..at].iter().any(explains)
     };
     let specific = (0..flagged.len()).filter(|at| !is_explained(*at));
     let specific: Vec<Flagged> = specific.map(|at| flagged[at].clone()).collect();
@@ -173,28 +161,26 @@ pub(super) fn reduce(table: &Table, mut flagged: Vec<Flagged>) -> Reduced {
     Reduced { findings, moved }
 }
 
-/// Adds a flagged column to findings that have fewer samples. It replaces those that are its own code and its calls; it
-/// is left out if those inside it explain it together.
+/// Adds a flagged column to findings that have fewer samples. It replaces its parts; it is left out if findings inside it
+/// that are more than parts explain it together.
 fn add(table: &Table, findings: &mut Vec<Flagged>, one: Flagged) {
     let (inside, others): (Vec<Flagged>, Vec<Flagged>) = findings
         .drain(..)
         .partition(|finding| one.contains(finding));
     *findings = others;
-    if !inside.is_empty() && inside.iter().all(|part| one.is_part(table, part)) {
-        findings.push(one);
-        return;
-    }
     let mut union = vec![false; table.stacks.len()];
     for part in &inside {
         for (union, part) in union.iter_mut().zip(&part.inside) {
             *union |= *part;
         }
     }
-    let is_explained = !inside.is_empty() && one.is_explained(table, &union);
-    findings.extend(inside);
-    if !is_explained {
-        findings.push(one);
+    let is_whole = |part: &Flagged| !one.has_part(part);
+    if inside.iter().any(is_whole) && one.is_explained(table, &union) {
+        findings.extend(inside);
+        return;
     }
+    findings.extend(inside.into_iter().filter(is_whole));
+    findings.push(one);
 }
 
 /// The nearest function above a finding in nine tenths of its difference.

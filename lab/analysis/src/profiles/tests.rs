@@ -338,3 +338,30 @@ fn twenty_studies_name_one_function_each() {
     println!("{found} found, {covered} in the interval, {another} with another function, of 20");
     assert!(found >= 18 && covered >= 17 && another <= 3);
 }
+
+/// Line tables name what was inlined, so that one loop is several functions that all others have as well.
+#[test]
+fn inlined_helpers_are_parts_of_the_function() {
+    let work = |n: usize| {
+        let path = format!("main serve handle work_{n}");
+        [
+            (format!("{path} multiply"), US / 4.0),
+            (format!("{path} mixing multiply"), US / 4.0),
+            (format!("{path} mixing rotate"), US / 2.0),
+        ]
+    };
+    let before: Truth = (0..40).flat_map(work).collect();
+    let after = scaled(&before, "work_17", 3.0);
+    let mut lab = Lab::new(SEED);
+    let mut alone = 0;
+    for _ in 0..20 {
+        let found = lab.study((&before, &after), 8, steady);
+        let names: Vec<&str> = found
+            .findings
+            .iter()
+            .map(|one| one.function.as_str())
+            .collect();
+        alone += usize::from(names == ["work_17"]);
+    }
+    assert!(alone >= 17, "{alone} of 20");
+}

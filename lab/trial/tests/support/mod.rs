@@ -414,7 +414,7 @@ fn write_trial(writer: &RunWriter, trial: &Trial, shape: &Shape) {
             .then(|| "0af7651916cd43dd8448eb211c80319c".to_owned()),
     });
     let threads = trial.cell.get("threads");
-    let threads = threads.map_or_else(|| "2".to_owned(), ToString::to_string);
+    let threads = threads.map_or_else(|| "2".to_owned(), lab_trial::format::level);
     out.finish(&TrialRecord {
         schema: String::new(),
         id: trial.id,
