@@ -94,7 +94,7 @@ impl Flagged {
             SamplesOf::Total => false,
             SamplesOf::Path => true,
         };
-        let relative = |one: &Self| one.difference.abs() / one.samples;
+        let relative = |one: &Self| one.difference.abs() / one.samples();
         let is_as_much = relative(self) >= AS_MUCH * relative(part);
         is_specific && self.column.of != SamplesOf::Own && self.contains(part) && is_as_much
     }
