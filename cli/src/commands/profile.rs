@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use lab_analysis::format::{bare_level, count, ms, plural};
+use lab_analysis::format::{self, count, ms, plural};
 use lab_analysis::model::{TrialAnalysis, Verdict};
 use lab_analysis::{Analysis, analyse, us_per_transaction};
 use lab_archive::Run;
@@ -176,7 +176,7 @@ fn is_named(trial: &TrialAnalysis, sought: &str) -> bool {
             return false;
         };
         let known = trial.cell.get(factor.trim());
-        known.is_some_and(|known| bare_level(factor.trim(), known).replace(',', "") == level.trim())
+        known.is_some_and(|known| format::level(known) == level.trim())
     })
 }
 

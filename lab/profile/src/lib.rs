@@ -7,6 +7,7 @@
 mod builder;
 pub mod flame;
 pub mod formats;
+mod kernel;
 mod key;
 mod model;
 mod pprof;

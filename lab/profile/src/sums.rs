@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 
 use crate::key::{Key, thread_group};
-use crate::model::{Profile, Weight};
+use crate::model::{Profile, Sample, Weight};
 
 /// The sums of a profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
     /// All samples.
     pub all: Weight,
-    /// Functions, those with the most CPU time of their own first.
+    /// Functions, those with the most CPU time of their own first. The kernel's time is summed up by system call, as
+    /// `[kernel] futex`.
     pub functions: Vec<FunctionSum>,
     /// Groups of threads, those with the most CPU time first.
     pub threads: Vec<ThreadSum>,
@@ -70,29 +71,78 @@ impl Sums {
     }
 }
 
-fn functions(profile: &Profile) -> Vec<FunctionSum> {
-    let Keys { keys, of } = Keys::of(profile);
-    let sum = |key| FunctionSum {
-        key,
-        ..FunctionSum::default()
-    };
-    let mut sums: Vec<FunctionSum> = keys.into_iter().map(sum).collect();
-    // The sample that counted a function last, so that it counts once per stack.
-    let mut last = vec![usize::MAX; sums.len()];
-    for (index, sample) in profile.samples.iter().enumerate() {
-        let mut frames = profile
-            .frames(sample)
-            .map(|function| of[function])
-            .peekable();
-        if let Some(innermost) = frames.peek() {
-            sums[*innermost].own += sample.weight();
-        }
-        for function in frames {
-            if std::mem::replace(&mut last[function], index) != index {
-                sums[function].total += sample.weight();
+/// Sums as they grow: by function, and of the kernel by what it was asked for.
+struct Growing<'a> {
+    profile: &'a Profile,
+    of: Vec<usize>,
+    sums: Vec<FunctionSum>,
+    /// The sample that counted a function last, so that it counts once per stack.
+    last: Vec<usize>,
+    entries: HashMap<String, usize>,
+}
+
+impl Growing<'_> {
+    /// Counts a sample. The innermost part of its stack that is the kernel's counts as one function.
+    fn add(&mut self, index: usize, sample: &Sample) {
+        let profile = self.profile;
+        let of_kernel = |location: &&usize| profile.is_of_kernel(**location);
+        let kernel = sample.stack.iter().take_while(of_kernel).count();
+        let (kernel, user) = sample.stack.split_at(kernel);
+        let entry = (!kernel.is_empty()).then(|| self.entry(kernel));
+        let lines = user
+            .iter()
+            .flat_map(|location| &profile.locations[*location].lines);
+        let mut is_innermost = true;
+        let user = lines.map(|line| line.function);
+        let user: Vec<usize> = user.map(|function| self.of[function]).collect();
+        for function in entry.into_iter().chain(user) {
+            let sum = &mut self.sums[function];
+            if std::mem::take(&mut is_innermost) {
+                sum.own += sample.weight();
+            }
+            if std::mem::replace(&mut self.last[function], index) != index {
+                sum.total += sample.weight();
             }
         }
     }
+
+    /// The position of the sum of what the kernel was asked for.
+    fn entry(&mut self, kernel: &[usize]) -> usize {
+        let name = self.profile.kernel_entry(kernel);
+        if let Some(known) = self.entries.get(&name) {
+            return *known;
+        }
+        let position = self.sums.len();
+        self.sums.push(sum_of(Key {
+            name: name.clone(),
+            file: String::new(),
+        }));
+        self.last.push(usize::MAX);
+        self.entries.insert(name, position);
+        position
+    }
+}
+
+fn sum_of(key: Key) -> FunctionSum {
+    FunctionSum {
+        key,
+        ..FunctionSum::default()
+    }
+}
+
+fn functions(profile: &Profile) -> Vec<FunctionSum> {
+    let Keys { keys, of } = Keys::of(profile);
+    let mut growing = Growing {
+        profile,
+        of,
+        last: vec![usize::MAX; keys.len()],
+        sums: keys.into_iter().map(sum_of).collect(),
+        entries: HashMap::new(),
+    };
+    for (index, sample) in profile.samples.iter().enumerate() {
+        growing.add(index, sample);
+    }
+    let mut sums = growing.sums;
     sums.retain(|sum| sum.total.count > 0 || sum.total.cpu_ns > 0);
     sums.sort_by(|a, b| {
         let by = |sum: &FunctionSum| (sum.own.cpu_ns, sum.total.cpu_ns, sum.own.count);

@@ -1,6 +1,6 @@
 //! Sums by function and thread, and the tree of calls.
 
-use lab_profile::{Profile, Sums, Tree};
+use lab_profile::{Builder, Function, Line, Location, Mapping, Profile, Sample, Sums, Tree};
 
 use crate::made::{Stacks, told};
 
@@ -117,4 +117,54 @@ fn merged_trials_are_one_profile_without_seconds() {
     assert_eq!(merged.weight().count, 26);
     assert!(merged.samples.iter().all(|sample| sample.second == 0));
     assert_eq!(merged.functions.len(), profile().functions.len());
+}
+
+#[test]
+fn time_of_the_kernel_is_summed_up_by_system_call() {
+    let mut builder = Builder::default();
+    let mut locate = |file: &str, name: &str| {
+        let mapping = builder.mapping(Mapping {
+            file: file.to_owned(),
+            build_id: String::new(),
+        });
+        let function = builder.function(Function {
+            name: name.to_owned(),
+            file: String::new(),
+        });
+        builder.location(Location {
+            mapping: Some(mapping),
+            address: function as u64,
+            lines: vec![Line { function, line: 0 }],
+        })
+    };
+    let kernel = ["schedule", "do_futex", "__x64_sys_futex", "do_syscall_64"];
+    let [schedule, futex, call, entry] = kernel.map(|name| locate("[kernel]", name));
+    let [wait, main] = ["wait", "main"].map(|name| locate("/srv/server", name));
+    let thread = builder.thread("http-0");
+    for (stack, count) in [
+        (vec![schedule, futex, call, entry, wait, main], 5),
+        (vec![futex, call, entry, wait, main], 2),
+        (vec![entry, wait, main], 1),
+        (vec![wait, main], 4),
+    ] {
+        builder.add(Sample {
+            stack,
+            thread,
+            second: 1,
+            count,
+            cpu_ns: count,
+        });
+    }
+    let sums = Sums::of(&builder.finish());
+    let sums = sums.functions.iter();
+    let sums = sums.map(|sum| (sum.key.name.as_str(), sum.own.count, sum.total.count));
+    assert_eq!(
+        sums.collect::<Vec<_>>(),
+        [
+            ("[kernel] futex", 7, 7),
+            ("wait", 4, 12),
+            ("[kernel]", 1, 1),
+            ("main", 0, 12),
+        ]
+    );
 }
