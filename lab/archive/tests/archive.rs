@@ -16,8 +16,6 @@ use lab_counts::{ErrorClass, StepCounts, WindowCounts};
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::profiled::profiled;
-
 const STEP: Series = Series::Step {
     step: 1,
     outcome: Outcome::Ok,
@@ -118,7 +116,7 @@ pub(crate) fn record(id: u32) -> TrialRecord {
         }],
         unanswered: None,
         raw: None,
-        profile: Some(profiled()),
+        profile: None,
         generator: GeneratorHealth {
             nice: Some(-20),
             workers: 1,
@@ -308,7 +306,6 @@ fn noted() -> impl Strategy<Value = Noted> {
                 problem,
             }
         }),
-        text().prop_map(|problem| Noted::NotProfiled { problem }),
         any::<u64>().prop_map(|after_us| Noted::RequestTimeout {
             after_us,
             bounds: after_us % 2 == 0,

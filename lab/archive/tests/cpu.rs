@@ -3,6 +3,7 @@
 use lab_archive::{ArchiveError, Run};
 
 use crate::archive::{create, record};
+use crate::profiled::profiled;
 
 #[test]
 fn a_profile_is_read_back_and_has_a_bound() {
@@ -14,7 +15,9 @@ fn a_profile_is_read_back_and_has_a_bound() {
     let refused = trial.cpu_profile(&large);
     assert!(matches!(refused, Err(ArchiveError::Unwritable { .. })));
     trial.cpu_profile(b"a profile").unwrap();
-    trial.finish(&record(1)).unwrap();
+    let mut record = record(1);
+    record.profile = Some(profiled());
+    trial.finish(&record).unwrap();
     drop(writer);
     let run = Run::open(&dir).unwrap();
     let profile = run.trials[0].cpu_profile.clone();
@@ -23,5 +26,5 @@ fn a_profile_is_read_back_and_has_a_bound() {
     std::fs::write(dir.join("trials/001/cpu.pb.gz"), b"a prof").unwrap();
     let run = Run::open(&dir).unwrap();
     assert!(matches!(run.trials[0].cpu_profile, Some(Err(_))));
-    assert_eq!(run.trials[0].record, record(1).clone());
+    assert_eq!(run.trials[0].record, record);
 }

@@ -4,13 +4,14 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use lab_archive::Pinning;
 use lab_driver::Mix;
 use lab_host::HostError;
 use lab_host::cores::{self, Allotment};
 use lab_host::journal::{Gone, restore};
 use lab_host::kernel::Kernel;
 use lab_machine::scratch::Work;
-use lab_study::plan::Trial;
+use lab_study::plan::{Plan, Trial};
 
 use crate::course::Conductor;
 use crate::event::{Event, Phase};
@@ -60,12 +61,7 @@ pub fn attend(
     far::allowed(&request.plan, &request.machines, interrupt)?;
     reached(&request.plan)?;
     let (plan_here, here) = (far::plan_here(&request.plan), far::here(trial));
-    let cores = cores::allowed().map_err(HostError::Cores)?;
-    let mut pinning = Allotment::new(&cores, &plan_here).pinning(here.host.cpus.as_ref());
-    if system::is_elsewhere(trial) {
-        pinning.system.clear();
-        pinning.shared = false;
-    }
+    let pinning = pinning(trial, &plan_here, &here)?;
     let work = match &here.host.storage {
         Some(folder) => Work::in_storage(folder, &request.out)?,
         None => Work::in_run(&request.out)?,
@@ -103,10 +99,8 @@ pub fn attend(
         interrupt,
     };
     let stopped = conductor.attend(visit);
-    scratch
-        .close()?
-        .into_iter()
-        .for_each(|left| told(Event::Note(left)));
+    let left = scratch.close()?;
+    left.into_iter().for_each(|left| told(Event::Note(left)));
     kernel.put_back().and(kernel.finish())?;
     match stopped {
         Ok(()) => Ok(Attended::Through),
@@ -147,4 +141,15 @@ impl Conductor<'_> {
         // That it did not end well is told of trials, whose next one it may spoil.
         with_end(result, system.stop()).0
     }
+}
+
+/// The cores of the generator and of the system.
+fn pinning(trial: &Trial, plan_here: &Plan, here: &Trial) -> Result<Pinning, ConductError> {
+    let cores = cores::allowed().map_err(HostError::Cores)?;
+    let mut pinning = Allotment::new(&cores, plan_here).pinning(here.host.cpus.as_ref());
+    if system::is_elsewhere(trial) {
+        pinning.system.clear();
+        pinning.shared = false;
+    }
+    Ok(pinning)
 }

@@ -40,3 +40,19 @@ pub enum FramesWanted {
     /// By copies of the stacks and the unwind tables of the files.
     Copies,
 }
+
+impl FramesWanted {
+    /// All names, in the order of [`FramesWanted::named`].
+    pub const NAMES: [&str; 3] = ["auto", "pointers", "copies"];
+
+    /// By its name in a study.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "auto" => Some(Self::Auto),
+            "pointers" => Some(Self::Pointers),
+            "copies" => Some(Self::Copies),
+            _ => None,
+        }
+    }
+}

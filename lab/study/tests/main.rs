@@ -23,6 +23,7 @@ mod message;
 mod parallel;
 mod parameters;
 mod plan;
+mod profile;
 mod published;
 mod reference;
 mod schema;

@@ -1,6 +1,6 @@
 //! The profile that a study asks for.
 
-use lab_language::{Problems, switch, units, unknown_name};
+use lab_language::{Problems, TextError, switch, units};
 use lab_plan::{FramesWanted, Profiling};
 
 use crate::file::{At, ProfileFile, ProfileWithFile, Scalar};
@@ -9,7 +9,6 @@ use crate::file::{At, ProfileFile, ProfileWithFile, Scalar};
 const RATES: std::ops::RangeInclusive<u64> = 1..=4999;
 /// Parts of the CPU time that sampling may cost.
 const BUDGETS: std::ops::RangeInclusive<f64> = 0.001..=0.5;
-const FRAMES: [&str; 3] = ["auto", "pointers", "copies"];
 
 /// `None` where no profile is asked for.
 pub(super) fn profile(file: Option<&ProfileFile>, problems: &mut Problems) -> Option<Profiling> {
@@ -21,38 +20,29 @@ pub(super) fn profile(file: Option<&ProfileFile>, problems: &mut Problems) -> Op
 
 fn with(file: &ProfileWithFile, problems: &mut Problems) -> Profiling {
     let usual = Profiling::default();
-    let rate = file.rate.as_ref().and_then(|at| {
-        let text = at.text();
-        units::whole_number(&text, RATES)
-            .map_err(|error| problems.push(at.span.text_problem("rate", &text, &error)))
-            .ok()
-    });
-    let budget = file.budget.as_ref().and_then(|at| {
-        let text = at.text();
-        units::fraction(&text, BUDGETS)
-            .map_err(|error| problems.push(at.span.text_problem("budget", &text, &error)))
-            .ok()
-    });
+    let rate = |text: &str| units::whole_number(text, RATES).map(|rate| rate as f64);
+    let budget = |text: &str| units::fraction(text, BUDGETS);
+    let frames = |text: &str| {
+        let wrong = || format!("`{text}` is none of {}", FramesWanted::NAMES.join(", "));
+        FramesWanted::named(text).ok_or_else(|| TextError::new(wrong(), 0..text.len()))
+    };
     Profiling {
-        rate: rate.map(|rate| rate as f64),
-        frames: frames(file.frames.as_ref(), problems),
-        budget: budget.unwrap_or(usual.budget),
+        rate: value("rate", file.rate.as_ref(), rate, problems),
+        frames: value("frames", file.frames.as_ref(), frames, problems).unwrap_or(usual.frames),
+        budget: value("budget", file.budget.as_ref(), budget, problems).unwrap_or(usual.budget),
     }
 }
 
-fn frames(at: Option<&At<Scalar>>, problems: &mut Problems) -> FramesWanted {
-    let Some(at) = at else {
-        return FramesWanted::Auto;
-    };
+fn value<T>(
+    key: &str,
+    at: Option<&At<Scalar>>,
+    read: impl Fn(&str) -> Result<T, TextError>,
+    problems: &mut Problems,
+) -> Option<T> {
+    let at = at?;
     let text = at.text();
-    match text.as_str() {
-        "auto" => FramesWanted::Auto,
-        "pointers" => FramesWanted::Pointers,
-        "copies" => FramesWanted::Copies,
-        other => {
-            let (message, help) = unknown_name("way to find stacks", other, &FRAMES);
-            problems.push(at.span.first_line().problem(message, "here").help(help));
-            FramesWanted::Auto
-        }
-    }
+    let value = read(&text);
+    value
+        .map_err(|error| problems.push(at.span.text_problem(key, &text, &error)))
+        .ok()
 }

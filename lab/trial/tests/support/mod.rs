@@ -399,9 +399,9 @@ fn write_trial(writer: &RunWriter, trial: &Trial, shape: &Shape) {
     let mut out = writer.trial(trial.id).unwrap();
     if !shape.empty {
         windows(&mut out, trial, shape);
-    }
-    if shape.monitored && !shape.empty {
-        counters::monitor(&mut out, trial, shape);
+        if shape.monitored {
+            counters::monitor(&mut out, trial, shape);
+        }
     }
     let (ramp_ms, hold_ms) = (trial.load.ramp_ms, trial.load.hold_ms);
     let examples = (shape.fails_every > 0).then(|| ErrorExample {
@@ -413,8 +413,10 @@ fn write_trial(writer: &RunWriter, trial: &Trial, shape: &Shape) {
             .traced
             .then(|| "0af7651916cd43dd8448eb211c80319c".to_owned()),
     });
-    let threads = trial.cell.get("threads");
-    let threads = threads.map_or_else(|| "2".to_owned(), lab_trial::format::level);
+    let threads = match trial.cell.get("threads") {
+        Some(lab_study::model::Level::Int(threads)) => threads.to_string(),
+        _ => "2".to_owned(),
+    };
     out.finish(&TrialRecord {
         schema: String::new(),
         id: trial.id,
@@ -422,10 +424,9 @@ fn write_trial(writer: &RunWriter, trial: &Trial, shape: &Shape) {
         attempt_of: shape.attempt_of,
         duet: trial.duet.map(|duet| DuetRecord {
             // Attempts run in pairs, too.
-            partner: if duet.side == Side::Left {
-                trial.id + 1
-            } else {
-                trial.id - 1
+            partner: match duet.side {
+                Side::Left => trial.id + 1,
+                Side::Right => trial.id - 1,
             },
             left: duet.side == Side::Left,
             pinning: Pinning {
