@@ -5,6 +5,8 @@
 //! the two. Nothing here reads a clock, a file, or the kernel.
 
 mod builder;
+pub mod columns;
+pub mod comparable;
 pub mod flame;
 pub mod formats;
 mod kernel;

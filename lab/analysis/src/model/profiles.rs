@@ -73,7 +73,7 @@ pub struct RatioInterval {
 }
 
 /// Which samples of a function.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SamplesOf {
     /// The function's own code.

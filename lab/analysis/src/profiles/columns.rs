@@ -1,26 +1,13 @@
 //! The columns of two cells: own and total samples of functions, and samples of call paths, by block.
 
-use std::collections::HashMap;
-
+use lab_profile::columns::{Column, Counts, Names, Part, Sampled};
 use lab_stats::common_factor::common_factor;
 use lab_stats::moderated::{Pair, differences, has_enough, tested};
 use lab_stats::paired::{self, Bounds};
 use lab_stats::verdict::ALPHA;
 use lab_trial::as_f64;
 
-use super::stacks::{Names, Sampled, Sides};
-use crate::model::SamplesOf;
-
-/// What a column counts: samples of a function, or of a call path, by its node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Column {
-    pub(super) of: SamplesOf,
-    pub(super) function: usize,
-    /// Of a path: its node.
-    pub(super) node: usize,
-    /// Of a path: how many functions it has.
-    pub(super) depth: usize,
-}
+use super::stacks::Sides;
 
 /// A stack that was sampled in one of the cells.
 pub(super) struct Stack {
@@ -37,18 +24,18 @@ impl Stack {
     /// Whether a column counts this stack.
     pub(super) fn is_in(&self, column: Column) -> bool {
         match column.of {
-            SamplesOf::Own => self.frames.last() == Some(&column.function),
-            SamplesOf::Total => self.frames.contains(&column.function),
-            SamplesOf::Path => self.nodes.get(column.depth - 1) == Some(&column.node),
+            Part::Own => self.frames.last() == Some(&column.function),
+            Part::Total => self.frames.contains(&column.function),
+            Part::Path => self.nodes.get(column.depth - 1) == Some(&column.node),
         }
     }
 
     /// The position of the frame that a column is about: the outermost one of a function that calls itself.
     pub(super) fn frame_of(&self, column: Column) -> Option<usize> {
         match column.of {
-            SamplesOf::Own => self.frames.len().checked_sub(1),
-            SamplesOf::Total => self.frames.iter().position(|at| *at == column.function),
-            SamplesOf::Path => Some(column.depth - 1),
+            Part::Own => self.frames.len().checked_sub(1),
+            Part::Total => self.frames.iter().position(|at| *at == column.function),
+            Part::Path => Some(column.depth - 1),
         }
     }
 }
@@ -132,7 +119,7 @@ impl Table {
             }
         }
         let own = self.columns.iter().zip(&self.pairs);
-        let own = own.filter(|(column, _)| column.of == SamplesOf::Own);
+        let own = own.filter(|(column, _)| column.of == Part::Own);
         let own: Vec<&[Pair]> = own.map(|(_, pairs)| pairs.as_slice()).collect();
         self.factor = common_factor(&own);
         let stacks = counts.stacks.into_iter();
@@ -157,7 +144,7 @@ impl Table {
             // Functions before paths: the largest paths are those that all stacks begin with.
             groups.sort_by_key(|group| {
                 let mut columns = group.iter().map(|at| self.columns[*at].of);
-                columns.all(|of| of == SamplesOf::Path)
+                columns.all(|of| of == Part::Path)
             });
             groups.truncate(most);
         }
@@ -167,7 +154,7 @@ impl Table {
                 column: self.most_telling(&columns),
                 paths: columns
                     .into_iter()
-                    .filter(|column| column.of == SamplesOf::Path)
+                    .filter(|column| column.of == Part::Path)
                     .collect(),
                 pairs: &self.pairs[group[0]],
             }
@@ -181,9 +168,9 @@ impl Table {
         let depth = |column: &Column| stack.and_then(|stack| stack.frame_of(*column));
         let rank = |column: &&Column| {
             let kind = match column.of {
-                SamplesOf::Total => 2,
-                SamplesOf::Path => 1,
-                SamplesOf::Own => 0,
+                Part::Total => 2,
+                Part::Path => 1,
+                Part::Own => 0,
             };
             (kind, depth(column))
         };
@@ -231,88 +218,4 @@ pub(super) struct Tested<'a> {
 
 pub(super) fn mean(values: &[f64]) -> f64 {
     paired::mean(values).unwrap_or_default()
-}
-
-/// CPU time in nanoseconds, by block and side.
-type Nanoseconds = Vec<[u64; 2]>;
-/// The frames of a stack, and the call paths that end there.
-type Frames = (Vec<usize>, Vec<usize>);
-
-/// What was sampled, added up in whole numbers: columns of the same stacks are then equal exactly.
-#[derive(Default)]
-struct Counts {
-    stacks: Vec<(Frames, Nanoseconds)>,
-    columns: Vec<(Column, Nanoseconds)>,
-}
-
-impl Counts {
-    fn of(both: &[(&Sampled, &Sampled)], names: &Names) -> Self {
-        let mut stacks: HashMap<&[usize], Nanoseconds> = HashMap::new();
-        for (block, (a, b)) in both.iter().enumerate() {
-            for (side, trial) in [a, b].into_iter().enumerate() {
-                for (frames, ns) in &trial.stacks {
-                    let sums = stacks
-                        .entry(frames)
-                        .or_insert_with(|| vec![[0; 2]; both.len()]);
-                    sums[block][side] += ns;
-                }
-            }
-        }
-        let mut stacks: Vec<(&[usize], Nanoseconds)> = stacks.into_iter().collect();
-        // The order of a hash map differs from run to run.
-        stacks.sort_unstable();
-        let (mut counts, mut paths, mut at) = (Self::default(), HashMap::new(), HashMap::new());
-        for (frames, ns) in stacks {
-            let mut parent = usize::MAX;
-            let mut nodes = Vec::with_capacity(frames.len());
-            for function in frames {
-                let next = paths.len();
-                parent = *paths.entry((parent, *function)).or_insert(next);
-                nodes.push(parent);
-            }
-            let columns = columns_of(frames, &nodes).into_iter();
-            for column in columns.filter(|column| !names.is_placeholder(column.function)) {
-                let position = *at.entry(column).or_insert_with(|| {
-                    counts.columns.push((column, vec![[0; 2]; both.len()]));
-                    counts.columns.len() - 1
-                });
-                add(&mut counts.columns[position].1, &ns);
-            }
-            counts.stacks.push(((frames.to_vec(), nodes), ns));
-        }
-        counts
-    }
-}
-
-/// The columns that count a stack, each once.
-fn columns_of(frames: &[usize], nodes: &[usize]) -> Vec<Column> {
-    let column = |of, function| Column {
-        of,
-        function,
-        node: 0,
-        depth: 0,
-    };
-    let mut functions = frames.to_vec();
-    functions.sort_unstable();
-    functions.dedup();
-    let totals = functions
-        .into_iter()
-        .map(|function| column(SamplesOf::Total, function));
-    let path = |(at, (function, node)): (usize, (&usize, &usize))| Column {
-        node: *node,
-        depth: at + 1,
-        ..column(SamplesOf::Path, *function)
-    };
-    let own = frames
-        .last()
-        .map(|function| column(SamplesOf::Own, *function));
-    let paths = frames.iter().zip(nodes).enumerate().map(path);
-    totals.chain(paths).chain(own).collect()
-}
-
-fn add(sums: &mut Nanoseconds, more: &Nanoseconds) {
-    for (sum, more) in sums.iter_mut().zip(more) {
-        sum[0] += more[0];
-        sum[1] += more[1];
-    }
 }

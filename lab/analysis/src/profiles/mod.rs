@@ -9,7 +9,6 @@
 //! most specific ones, the findings (`reduce`), and all stacks without a finding are judged once more, together.
 
 mod columns;
-mod comparable;
 mod of_run;
 mod reduce;
 mod stacks;
@@ -17,19 +16,20 @@ mod stacks;
 mod tests;
 mod words;
 
+use lab_profile::columns::{Column, Names, Part};
 use lab_stats::moderated::{self, MOST_COLUMNS, Pair, moderated};
 use lab_stats::paired::{Adjusted, interval, log_ratio, max_t_scaled, sign_flip_p};
 use lab_stats::verdict::{ALPHA, Better, Compared, LEAST_BLOCKS, Margins, word};
 
 use crate::model::{
     CpuDifference, Difference, FunctionDifference, Measure, PathDifference, ProfileDifference,
-    RatioInterval, RestDifference,
+    RatioInterval, RestDifference, SamplesOf,
 };
 use crate::power::{OF_SMALLEST, detectable_in_function};
 use columns::{Table, Tested, mean};
 pub(crate) use of_run::differences;
 use reduce::{Flagged, MOST_FLAGGED, Reduced, called_by, named, parts, reduce};
-use stacks::{Names, Sides};
+use stacks::Sides;
 
 /// Most columns of a run: with more pairs of cells, each has fewer.
 const MOST_OF_FAMILY: usize = 10_000;
@@ -280,7 +280,11 @@ impl Found<'_> {
         let (own_part, callees) = parts(table, one);
         FunctionDifference {
             function: self.name(one.column.function),
-            of: one.column.of,
+            of: match one.column.of {
+                Part::Own => SamplesOf::Own,
+                Part::Total => SamplesOf::Total,
+                Part::Path => SamplesOf::Path,
+            },
             called_by: called_by(table, one).map(|function| self.name(function)),
             us,
             us_interval,
@@ -292,7 +296,7 @@ impl Found<'_> {
 
     /// Call paths of a flagged column, with their difference.
     fn paths(&self, one: &Tested<'_>, difference: f64) -> Vec<PathDifference> {
-        let path = |column: &columns::Column| {
+        let path = |column: &Column| {
             let mut stacks = self.table.stacks.iter();
             let stack = stacks.find(|stack| stack.is_in(*column))?;
             let functions = stack.frames[..column.depth].iter();

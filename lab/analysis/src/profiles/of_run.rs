@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use lab_plan::Plan;
-use lab_profile::{Key, Profile, Tree};
+use lab_profile::columns::{Names, Sampled};
+use lab_profile::comparable::{Common, Comparable};
+use lab_profile::{Profile, Tree};
 
-use super::comparable::{Common, Comparable};
-use super::stacks::{Names, Sampled, Sides};
+use super::stacks::Sides;
 use super::{Rules, compare};
 use crate::compare::{MOST_PAIRS, Trials, pairs};
 use crate::cpu::{Profiled, us_per_transaction};
@@ -37,7 +38,7 @@ pub(crate) fn differences(
         .filter_map(|(id, one)| {
             let trial = trials.iter().find(|trial| trial.id == *id)?;
             let us = us_per_transaction(std::iter::once(trial))?;
-            let sampled = sampled(one, us, &mut names);
+            let sampled = Sampled::of(one, us, &mut names);
             sampled.is_usable().then_some((*id, sampled))
         })
         .collect();
@@ -73,79 +74,4 @@ pub(crate) fn differences(
         one.tree = Some(Tree::of(&merged));
     }
     found
-}
-
-/// A profile by the positions of its functions among `names`.
-fn sampled(of: &Comparable, us_per_transaction: f64, names: &mut Names) -> Sampled {
-    let profile = &of.profile;
-    let functions = profile.functions.iter();
-    let positions: Vec<usize> = functions.map(|one| names.position(Key::of(one))).collect();
-    let mut stacks: HashMap<Vec<usize>, u64> = HashMap::new();
-    for sample in &profile.samples {
-        let frames: Vec<usize> = profile.frames(sample).map(|at| positions[at]).collect();
-        if !frames.is_empty() {
-            let frames = frames.into_iter().rev().collect();
-            *stacks.entry(frames).or_default() += sample.cpu_ns;
-        }
-    }
-    let mut stacks: Vec<(Vec<usize>, u64)> = stacks.into_iter().collect();
-    stacks.sort_unstable();
-    Sampled {
-        stacks,
-        samples: profile.weight().count,
-        us_per_transaction,
-        unnamed_ns: of.unnamed_ns,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use lab_profile::{Function, Line, Location, Profile, Sample};
-
-    use super::super::comparable::Common;
-    use super::*;
-
-    /// `main` calls `work`, into which `inner` was inlined.
-    fn profile() -> Profile {
-        let function = |name: &str| Function {
-            name: name.to_owned(),
-            file: "/src/a.rs".to_owned(),
-        };
-        let line = |function| Line { function, line: 1 };
-        let location = |functions: Vec<usize>| Location {
-            lines: functions.into_iter().map(line).collect(),
-            ..Location::default()
-        };
-        Profile {
-            functions: ["main", "work", "inner"].map(function).into(),
-            locations: vec![location(vec![2, 1]), location(vec![0])],
-            threads: vec!["worker-1".to_owned()],
-            samples: (3..5)
-                .map(|second| Sample {
-                    stack: vec![0, 1],
-                    second,
-                    count: 2,
-                    cpu_ns: 1_000,
-                    ..Sample::default()
-                })
-                .collect(),
-            ..Profile::default()
-        }
-    }
-
-    #[test]
-    fn seconds_and_threads_are_summed_up() {
-        let (mut names, one) = (Names::default(), profile());
-        let one = Common::of([&one].into_iter()).comparable(&one);
-        let of = sampled(&one, 100.0, &mut names);
-        let [(frames, ns)] = &of.stacks[..] else {
-            panic!("{:?}", of.stacks);
-        };
-        let frames: Vec<&str> = frames.iter().map(|at| names.name(*at)).collect();
-        assert_eq!((frames, *ns), (vec!["main", "work", "inner"], 2_000));
-        assert_eq!((of.samples, of.unnamed_ns), (4, 0));
-        assert!(of.is_usable());
-        assert!(!sampled(&one, 0.0, &mut names).is_usable());
-        assert!(!Sampled::default().is_usable());
-    }
 }

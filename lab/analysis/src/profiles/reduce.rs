@@ -3,12 +3,13 @@
 
 use std::collections::HashMap;
 
+use lab_profile::columns::{Column, Part};
 use lab_stats::mean_interval;
 use lab_stats::moderated::{Pair, differences};
 use lab_stats::paired::Adjusted;
 
-use super::columns::{Column, Stack, Table};
-use crate::model::{CalleePart, MovedFunction, SamplesOf};
+use super::columns::{Stack, Table};
+use crate::model::{CalleePart, MovedFunction};
 
 /// A column explains another one if less than this part of that one's difference is left without it.
 const UNEXPLAINED: f64 = 0.25;
@@ -90,13 +91,13 @@ impl Flagged {
     /// function that is called elsewhere, too, where the whole differs by about as much of itself.
     fn has_part(&self, part: &Self) -> bool {
         let is_specific = match part.column.of {
-            SamplesOf::Own => part.column.function == self.column.function,
-            SamplesOf::Total => false,
-            SamplesOf::Path => true,
+            Part::Own => part.column.function == self.column.function,
+            Part::Total => false,
+            Part::Path => true,
         };
         let relative = |one: &Self| one.difference.abs() / one.samples();
         let is_as_much = relative(self) >= AS_MUCH * relative(part);
-        is_specific && self.column.of != SamplesOf::Own && self.contains(part) && is_as_much
+        is_specific && self.column.of != Part::Own && self.contains(part) && is_as_much
     }
 
     fn stacks<'a>(&'a self, table: &'a Table) -> impl Iterator<Item = &'a Stack> {
@@ -277,7 +278,7 @@ impl Moved {
 /// Flagged functions with opposite signs, one of which only one cell has, under one function whose own total is equal
 /// within its noise: one was renamed, or inlined into the other.
 fn moved(table: &Table, flagged: &[Flagged]) -> Vec<Moved> {
-    let is_function = |one: &&Flagged| one.column.of != SamplesOf::Path;
+    let is_function = |one: &&Flagged| one.column.of != Part::Path;
     let functions: Vec<&Flagged> = flagged.iter().filter(is_function).collect();
     let anchors: Vec<Vec<usize>> = functions.iter().map(|one| anchors(table, one)).collect();
     let mut found: Vec<Moved> = Vec::new();
@@ -332,6 +333,6 @@ fn moved_within(table: &Table, (less, more): (&Flagged, &Flagged), within: usize
 
 /// The functions within which a function may have moved: its caller; of own code its own function, too.
 fn anchors(table: &Table, one: &Flagged) -> Vec<usize> {
-    let own = (one.column.of == SamplesOf::Own).then_some(one.column.function);
+    let own = (one.column.of == Part::Own).then_some(one.column.function);
     own.into_iter().chain(called_by(table, one)).collect()
 }

@@ -2,11 +2,11 @@
 //! each a third of its own code and two thirds in `mixing`.
 
 use lab_profile::Key;
+use lab_profile::columns::{Names, Sampled};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::stacks::Sampled;
-use super::{Names, Rules, Sides, compare};
+use super::{Rules, Sides, compare};
 use crate::model::{Difference, ProfileDifference, SamplesOf};
 
 const SEED: u64 = 20_261_130;

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use lab_profile::{Builder, Function, Key, Line, Location, Mapping, Profile, Sample};
+use crate::{Builder, Function, Key, Line, Location, Mapping, Profile, Sample};
 
 /// The mapping of the kernel's code.
 const KERNEL: &str = "[kernel]";
@@ -13,7 +13,7 @@ const INTERRUPTS: &str = "asm_";
 
 /// What all profiles of a run say of their functions.
 #[derive(Debug, Default)]
-pub(super) struct Common {
+pub struct Common {
     /// Files, by base name, whose inlined functions some profile doesn't have.
     not_inlined: HashSet<String>,
     /// Functions, by name, whose source file some profile doesn't have.
@@ -23,14 +23,16 @@ pub(super) struct Common {
 }
 
 /// A profile that can be compared with others.
-pub(super) struct Comparable {
-    pub(super) profile: Profile,
+pub struct Comparable {
+    /// The profile.
+    pub profile: Profile,
     /// CPU time of samples in code that has no name and is different in each build, in nanoseconds.
-    pub(super) unnamed_ns: u64,
+    pub unnamed_ns: u64,
 }
 
 impl Common {
-    pub(super) fn of<'a>(profiles: impl Iterator<Item = &'a Profile>) -> Self {
+    /// What all of these profiles say.
+    pub fn of<'a>(profiles: impl Iterator<Item = &'a Profile>) -> Self {
         let mut common = Self::default();
         let mut builds: HashMap<&str, &str> = HashMap::new();
         for profile in profiles {
@@ -57,7 +59,7 @@ impl Common {
     /// A profile without what only some profiles say. Kernel code counts for the system call or the interrupt that it
     /// runs for: the interrupts that take samples come late where the kernel has turned them off, so that they blame the
     /// wrong kernel function.
-    pub(super) fn comparable(&self, profile: &Profile) -> Comparable {
+    pub fn comparable(&self, profile: &Profile) -> Comparable {
         let mut builder = Builder::default();
         let mut unnamed_ns = 0;
         for sample in &profile.samples {
