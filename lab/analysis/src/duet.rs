@@ -337,7 +337,7 @@ fn variant_of(plan: &Plan) -> Option<&Level> {
 }
 
 /// By block, whether the second variant is on the left: the same for all pairs of a block.
-fn swapped(plan: &Plan) -> Vec<bool> {
+pub(crate) fn swapped(plan: &Plan) -> Vec<bool> {
     let first = variant_of(plan);
     let left_of = |block: u32| {
         let mut trials = plan.trials.iter();

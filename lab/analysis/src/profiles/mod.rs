@@ -17,6 +17,7 @@ mod tests;
 mod words;
 
 use lab_profile::columns::{Column, Names, Part};
+use lab_stats::duet;
 use lab_stats::moderated::{self, MOST_COLUMNS, Pair, moderated};
 use lab_stats::paired::{Adjusted, interval, log_ratio, max_t_scaled, sign_flip_p};
 use lab_stats::verdict::{ALPHA, Better, Compared, LEAST_BLOCKS, Margins, word};
@@ -44,16 +45,16 @@ const MOST_PATHS: usize = 300;
 
 /// By which rules profiles are compared.
 #[derive(Debug, Clone, Copy)]
-struct Rules {
+struct Rules<'a> {
     /// Of patterns that are drawn.
     seed: u64,
     /// The smallest difference of the whole that matters, as a part.
     smallest: f64,
-    /// Whether both cells of a block run at the same time.
-    is_duet: bool,
+    /// By block, of duets: whether the variants have changed sides.
+    swapped: Option<&'a [bool]>,
 }
 
-impl Rules {
+impl Rules<'_> {
     /// The smallest difference of a function that matters, as a part of the whole.
     fn least(self) -> f64 {
         OF_SMALLEST * self.smallest
@@ -61,12 +62,6 @@ impl Rules {
 
     /// Why the functions of two cells can't be compared.
     fn reason(self, table: &Table) -> Option<String> {
-        if self.is_duet {
-            return Some(
-                "the two variants of a duet run at the same time, and share cores and caches"
-                    .to_owned(),
-            );
-        }
         let have = table.blocks.len();
         if have < LEAST_BLOCKS {
             let have = match have {
@@ -76,6 +71,16 @@ impl Rules {
             return Some(format!(
                 "only {have} a valid profile of both cells, and at least {LEAST_BLOCKS} are needed"
             ));
+        }
+        if let Some(swapped) = self.swapped {
+            let side = |block: &usize| swapped.get(*block).copied().unwrap_or_default();
+            let sides: Vec<bool> = table.blocks.iter().map(side).collect();
+            if !duet::can_show(&sides) {
+                let least = duet::LEAST_BLOCKS;
+                return Some(format!(
+                    "a duet needs at least {least} blocks with a valid profile of both variants, half of them on each side"
+                ));
+            }
         }
         (table.unnamed > MOST_UNNAMED).then(|| {
             format!(
@@ -97,7 +102,7 @@ pub(crate) fn sentences(differences: &[ProfileDifference]) -> Vec<String> {
 }
 
 /// Compares the profiles of all pairs of cells. Pairs without a block that has both are left out.
-fn compare(pairs: &[Sides<'_>], names: &Names, rules: Rules) -> Vec<ProfileDifference> {
+fn compare(pairs: &[Sides<'_>], names: &Names, rules: Rules<'_>) -> Vec<ProfileDifference> {
     let tables: Vec<(&Sides<'_>, Table)> = pairs
         .iter()
         .filter_map(|sides| Some((sides, Table::of(sides, names)?)))
@@ -148,7 +153,7 @@ fn family(tables: &[(&Sides<'_>, Table)], tested: &[Vec<Tested<'_>>], seed: u64)
 struct Found<'a> {
     table: &'a Table,
     names: &'a Names,
-    rules: Rules,
+    rules: Rules<'a>,
 }
 
 impl Found<'_> {

@@ -11,6 +11,7 @@ use super::stacks::Sides;
 use super::{Rules, compare};
 use crate::compare::{MOST_PAIRS, Trials, pairs};
 use crate::cpu::{Profiled, us_per_transaction};
+use crate::duet::swapped;
 use crate::model::{CellSummary, ProfileDifference, TrialAnalysis, Verdict};
 
 /// A trial that lost more than this part of its samples is not compared.
@@ -52,10 +53,11 @@ pub(crate) fn differences(
             .map(|block| Some((of_cell(pair.a, block)?, of_cell(pair.b, block)?)))
             .collect(),
     });
+    let swapped = swapped(plan);
     let rules = Rules {
         seed: plan.seed,
         smallest: plan.question.smallest_difference,
-        is_duet: plan.question.duet,
+        swapped: plan.question.duet.then_some(&swapped),
     };
     let mut found = compare(&sides.collect::<Vec<_>>(), &names, rules);
     for one in found.iter_mut().filter(|one| !one.paths.is_empty()) {

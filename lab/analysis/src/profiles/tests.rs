@@ -10,10 +10,10 @@ use super::{Rules, Sides, compare};
 use crate::model::{Difference, ProfileDifference, SamplesOf};
 
 const SEED: u64 = 20_261_130;
-const RULES: Rules = Rules {
+const RULES: Rules<'_> = Rules {
     seed: SEED,
     smallest: 0.02,
-    is_duet: false,
+    swapped: None,
 };
 /// CPU time of one of the functions per transaction.
 const US: f64 = 8.8;
