@@ -11,7 +11,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use lab_client::time::Nanos;
 use lab_client::{ErrorClass, Made, Unmade};
 use lab_workload::timing::TimingStream;
-use lab_workload::{AT_ONCE, AT_ONCE_OVER_STREAMS, UserScope};
+use lab_workload::{UserScope, usual_at_once};
 
 use crate::client::Client;
 use crate::script::{Part, ScriptParallel};
@@ -163,11 +163,10 @@ impl<C: Client> Shared<C> {
 
     /// How many of them may be under way at once.
     fn at_once(&self, life: &Life<C>, parallel: &ScriptParallel) -> usize {
-        let usual = || match self.client.multiplexes(&life.user.session) {
-            Some(true) => AT_ONCE_OVER_STREAMS as usize,
-            Some(false) | None => AT_ONCE as usize,
-        };
-        parallel.at_once.unwrap_or_else(usual)
+        let multiplexes = self.client.multiplexes(&life.user.session) == Some(true);
+        parallel
+            .at_once
+            .unwrap_or(usual_at_once(multiplexes) as usize)
     }
 
     /// Makes all requests, in the order of the file.

@@ -143,14 +143,12 @@ impl<C: Client> Shared<C> {
         }
         let before = tokens.tokens.held(&user.scope);
         // The user's own connection is kept for the requests that follow.
-        let own = tokens.is_elsewhere.then(|| {
-            let beside = self.client.sibling(&user.session);
-            std::mem::replace(&mut user.session, beside)
-        });
+        let beside = tokens
+            .is_elsewhere
+            .then(|| self.client.sibling(&user.session));
+        let own = beside.map(|beside| std::mem::replace(&mut user.session, beside));
         let mut exchange = self.send(user, request, false).await;
-        if let Some(own) = own {
-            user.session = own;
-        }
+        own.into_iter().for_each(|own| user.session = own);
         let scope = &mut user.scope;
         let Exchange::Done { sent, result, .. } = &mut exchange else {
             return exchange;

@@ -36,13 +36,12 @@ impl ScriptTokens {
         let tokens = workload.tokens.as_deref()?.clone();
         let shown: Box<[bool]> = workload.requests().map(Request::shows_token).collect();
         let count = shown.len() as RequestId;
-        let is_elsewhere = !tokens.obtain.target.source().starts_with('/');
         Some(Box::new(Self {
+            is_elsewhere: !tokens.obtain.target.source().starts_with('/'),
             tokens,
             step: workload.session.steps.len().checked_sub(1)?,
             obtain: count.checked_sub(2)?,
             refresh: count.checked_sub(1)?,
-            is_elsewhere,
             shown,
         }))
     }

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Duration;
 
 use lab_workload::timing::{ArrivalStream, TimingStream};
-use lab_workload::{AT_ONCE, AT_ONCE_OVER_STREAMS, LoadKind};
+use lab_workload::{LoadKind, usual_at_once};
 use lab_workload::{User as Identity, UserScope};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::{Pid, gettid};
@@ -199,11 +199,8 @@ impl Worker {
         if open {
             crowd.pool.lock().add(self.number, users);
         }
-        let at_once = match client.multiplexes(&client.session()) {
-            Some(false) => AT_ONCE,
-            Some(true) | None => AT_ONCE_OVER_STREAMS,
-        };
-        let at_once = drive.workload.most_at_once(at_once) as usize;
+        let multiplexes = client.multiplexes(&client.session()).unwrap_or(true);
+        let at_once = drive.workload.most_at_once(usual_at_once(multiplexes)) as usize;
         let shared = Rc::new(Shared {
             client,
             drive: Arc::clone(drive),

@@ -7,6 +7,7 @@
 mod builder;
 pub mod columns;
 pub mod comparable;
+pub mod differences;
 pub mod flame;
 pub mod formats;
 mod kernel;

@@ -16,7 +16,7 @@ pub use lab_prediction::{
     Arrivals, PopulationPrediction, Prediction, Range, Span, StagePrediction, StepPrediction,
     TransactionPrediction,
 };
-use lab_workload::AT_ONCE;
+use lab_workload::usual_at_once;
 pub use lab_workload::{LoadKind, LoadSpec, Population, Spacing, Stage};
 use serde::{Deserialize, Serialize};
 
@@ -180,7 +180,9 @@ impl Trial {
         let probe = workloads.iter().find_map(|one| one.probe.as_ref());
         self.probe_every_ms = probe.map(|probe| milliseconds(probe.every, 1.0));
         if self.reach.http.version != HttpVersion::Two {
-            let at_once = workloads.iter().map(|one| one.most_at_once(AT_ONCE));
+            let at_once = workloads
+                .iter()
+                .map(|one| one.most_at_once(usual_at_once(false)));
             self.connections_beside = at_once.max().unwrap_or(0);
         }
         self.prediction = predictor.predict(workloads, &self.parameters, self.block, &self.load);

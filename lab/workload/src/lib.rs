@@ -69,7 +69,7 @@ pub use mix::{MAX_POPULATIONS, deal, seed_of, step_of};
 pub use model::{
     Body, Events, OwnCookie, Piece, Probe, Request, Session, Step, Transfer, Workload,
 };
-pub use parallel::{AT_ONCE, AT_ONCE_OVER_STREAMS, ForEach, Parallel};
+pub use parallel::{ForEach, Parallel, usual_at_once};
 pub use sends::Sends;
 pub use shared::{Lease, Put, Queued, SharedKind, SharedState, Take};
 pub use signer::Signer;

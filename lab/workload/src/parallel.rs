@@ -4,20 +4,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::slot::Slot;
 
-/// At most so many requests of a user are under way at once over HTTP/1.1, unless the workload says: as many connections
-/// to a server as browsers open.
-pub const AT_ONCE: u32 = 6;
-
-/// The same over a connection that carries many requests, as of HTTP/2.
-pub const AT_ONCE_OVER_STREAMS: u32 = 100;
+/// The most requests of a user that are under way at once, unless the workload says otherwise: as many as browsers open
+/// connections to a server, or 100 streams of a connection that carries several requests, as those of HTTP/2 do.
+#[must_use]
+pub const fn usual_at_once(multiplexes: bool) -> u32 {
+    if multiplexes { 100 } else { 6 }
+}
 
 /// The requests of a step that go out at the same time, once those before them have ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parallel {
     /// The place of the first of them among the step's requests: they are the last ones.
     pub first: usize,
-    /// At most so many of a user's are under way at once; at least 1. `None` leaves it to the protocol: [`AT_ONCE`] or
-    /// [`AT_ONCE_OVER_STREAMS`].
+    /// At most so many of a user's are under way at once; at least 1. `None` leaves it to the protocol:
+    /// [`usual_at_once`].
     pub at_once: Option<u32>,
     /// After one has failed, no further one is begun.
     pub stops: bool,

@@ -393,7 +393,7 @@ const EDGES: &[(&str, &[&str])] = &[
         &["lab-counts", "lab-prediction", "lab-stats", "lab-workload"],
     ),
     ("lab-prediction", &["lab-workload"]),
-    ("lab-profile", &[]),
+    ("lab-profile", &["lab-stats"]),
     (
         "lab-sampling",
         &["lab-archive", "lab-monitor", "lab-profile"],

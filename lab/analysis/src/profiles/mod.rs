@@ -8,29 +8,26 @@
 //! Columns contain each other: what differs in a function differs in its callers. So flagged columns are reduced to the
 //! most specific ones, the findings (`reduce`), and all stacks without a finding are judged once more, together.
 
-mod columns;
 mod of_run;
-mod reduce;
-mod stacks;
 #[cfg(test)]
 mod tests;
 mod words;
 
 use lab_profile::columns::{Column, Names, Part};
+use lab_profile::differences::{
+    Flagged, MOST_FLAGGED, Moved, Reduced, Sides, Table, Tested, called_by, mean, parts, reduce,
+};
 use lab_stats::duet;
 use lab_stats::moderated::{self, MOST_COLUMNS, Pair, moderated};
 use lab_stats::paired::{Adjusted, interval, log_ratio, max_t_scaled, sign_flip_p};
 use lab_stats::verdict::{ALPHA, Better, Compared, LEAST_BLOCKS, Margins, word};
 
 use crate::model::{
-    CpuDifference, Difference, FunctionDifference, Measure, PathDifference, ProfileDifference,
-    RatioInterval, RestDifference, SamplesOf,
+    CalleePart, CpuDifference, Difference, FunctionDifference, Measure, MovedFunction,
+    PathDifference, ProfileDifference, RatioInterval, RestDifference, SamplesOf,
 };
 use crate::power::{OF_SMALLEST, detectable_in_function};
-use columns::{Table, Tested, mean};
 pub(crate) use of_run::differences;
-use reduce::{Flagged, MOST_FLAGGED, Reduced, called_by, named, parts, reduce};
-use stacks::Sides;
 
 /// Most columns of a run: with more pairs of cells, each has fewer.
 const MOST_OF_FAMILY: usize = 10_000;
@@ -183,7 +180,6 @@ impl Found<'_> {
             "no function has enough samples; take longer holds, or a higher `rate`".to_owned()
         });
         let reason = self.rules.reason(table).or(none);
-        let name = |function| self.name(function);
         let is_whole = sides.blocks.iter().all(Option::is_some);
         let rest = self.rest(&reduced, is_whole);
         let moved = reduced.moved.iter();
@@ -200,9 +196,7 @@ impl Found<'_> {
                 .iter()
                 .map(|one| self.finding(one))
                 .collect(),
-            moved: moved
-                .map(|one| one.named(table.us_per_sample, name))
-                .collect(),
+            moved: moved.map(|one| self.moved(one)).collect(),
             rest,
             detectable: detectable_in_function(
                 USUAL_SHARE,
@@ -295,7 +289,24 @@ impl Found<'_> {
             us_interval,
             p: one.p.joint,
             own_part,
-            callees: named(callees, |function| self.name(function)),
+            callees: callees
+                .into_iter()
+                .map(|(function, part)| CalleePart {
+                    function: self.name(function),
+                    part,
+                })
+                .collect(),
+        }
+    }
+
+    fn moved(&self, one: &Moved) -> MovedFunction {
+        let us_per_sample = self.table.us_per_sample;
+        MovedFunction {
+            from: self.name(one.less.function),
+            to: self.name(one.more.function),
+            within: self.name(one.within),
+            us_less: -one.differences.0 * us_per_sample,
+            us_more: one.differences.1 * us_per_sample,
         }
     }
 

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use lab_plan::Plan;
 use lab_profile::columns::{Names, Sampled};
 use lab_profile::comparable::{Common, Comparable};
+use lab_profile::differences::Sides;
 use lab_profile::{Profile, Tree};
 
-use super::stacks::Sides;
 use super::{Rules, compare};
 use crate::compare::{MOST_PAIRS, Trials, pairs};
 use crate::cpu::{Profiled, us_per_transaction};

@@ -52,20 +52,7 @@ impl Compiler<'_> {
             return Some(None);
         };
         let place = at.span.first_line();
-        if !self.speech.is_http() && !self.speech.is_over_http2() {
-            let message = "`parallel` belongs to requests of HTTP and calls of gRPC";
-            return self.refuse_parallel(
-                &place,
-                message,
-                "other protocols send one request after the other",
-            );
-        }
-        let mut all = at.value.all();
-        if let Some(open) = all.find_map(|(_, request)| request.call.stays_open.as_ref()) {
-            let message = "a call within `parallel` doesn't stay open";
-            let help = "no request after it could go on with it: leave out `stays_open`";
-            return self.refuse_parallel(&open.span, message, help);
-        }
+        self.refuse_speech(&at.value, &place)?;
         let full = at.value.full();
         let at_once = full.and_then(|full| full.at_once.as_ref());
         let at_once = at_once.map_or(Some(None), |at| {
@@ -115,6 +102,24 @@ impl Compiler<'_> {
         };
         self.refuse_captures_of_others((&at.value, &place), &requests[first..])?;
         Some(Some(Box::new(parallel)))
+    }
+
+    /// Notes protocols whose requests follow each other, and calls that others could go on with.
+    fn refuse_speech(&mut self, parallel: &ParallelFile, place: &Span) -> Option<()> {
+        if !self.speech.is_http() && !self.speech.is_over_http2() {
+            let message = "`parallel` belongs to requests of HTTP and calls of gRPC";
+            let help = "other protocols send one request after the other";
+            return self.refuse_parallel(place, message, help);
+        }
+        let mut open = parallel
+            .all()
+            .filter_map(|(_, request)| request.call.stays_open.as_ref());
+        let Some(open) = open.next() else {
+            return Some(());
+        };
+        let message = "a call within `parallel` doesn't stay open";
+        let help = "no request after it could go on with it: leave out `stays_open`";
+        self.refuse_parallel(&open.span, message, help)
     }
 
     /// As which step each of them counts.

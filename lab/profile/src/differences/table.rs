@@ -1,28 +1,35 @@
 //! The columns of two cells: own and total samples of functions, and samples of call paths, by block.
 
-use lab_profile::columns::{Column, Counts, Names, Part, Sampled};
+use crate::columns::{Column, Counts, Names, Part, Sampled};
 use lab_stats::common_factor::common_factor;
 use lab_stats::moderated::{Pair, differences, has_enough, tested};
 use lab_stats::paired::{self, Bounds};
 use lab_stats::verdict::ALPHA;
-use lab_trial::as_f64;
 
-use super::stacks::Sides;
+/// Two cells, and what was sampled in both of them by block; `None` where one has no valid, profiled trial.
+pub struct Sides<'a> {
+    /// The baseline.
+    pub a: &'a str,
+    /// What is compared with it.
+    pub b: &'a str,
+    /// By block.
+    pub blocks: Vec<Option<(&'a Sampled, &'a Sampled)>>,
+}
 
 /// A stack that was sampled in one of the cells.
-pub(super) struct Stack {
+pub struct Stack {
     /// The outermost first.
-    pub(super) frames: Vec<usize>,
+    pub frames: Vec<usize>,
     /// The call path that ends at each frame.
     nodes: Vec<usize>,
     samples: Vec<Pair>,
     /// The mean difference of its samples, the common factor taken out.
-    pub(super) difference: f64,
+    pub difference: f64,
 }
 
 impl Stack {
     /// Whether a column counts this stack.
-    pub(super) fn is_in(&self, column: Column) -> bool {
+    pub fn is_in(&self, column: Column) -> bool {
         match column.of {
             Part::Own => self.frames.last() == Some(&column.function),
             Part::Total => self.frames.contains(&column.function),
@@ -31,7 +38,7 @@ impl Stack {
     }
 
     /// The position of the frame that a column is about: the outermost one of a function that calls itself.
-    pub(super) fn frame_of(&self, column: Column) -> Option<usize> {
+    pub fn frame_of(&self, column: Column) -> Option<usize> {
         match column.of {
             Part::Own => self.frames.len().checked_sub(1),
             Part::Total => self.frames.iter().position(|at| *at == column.function),
@@ -41,27 +48,28 @@ impl Stack {
 }
 
 /// Two cells side by side.
-pub(super) struct Table {
-    pub(super) stacks: Vec<Stack>,
+pub struct Table {
+    /// All stacks, in a fixed order.
+    pub stacks: Vec<Stack>,
     columns: Vec<Column>,
     pairs: Vec<Vec<Pair>>,
     /// The log of what all functions have in common, by block.
-    pub(super) factor: Vec<f64>,
+    pub factor: Vec<f64>,
     /// The numbers of the blocks that have both cells.
-    pub(super) blocks: Vec<usize>,
+    pub blocks: Vec<usize>,
     /// Samples of a trial, on average.
-    pub(super) samples: f64,
+    pub samples: f64,
     /// What a sample stands for.
-    pub(super) us_per_sample: f64,
+    pub us_per_sample: f64,
     /// CPU time per transaction, by block.
-    pub(super) whole: Vec<Pair>,
+    pub whole: Vec<Pair>,
     /// The part of the CPU time in code without names that other builds share.
-    pub(super) unnamed: f64,
+    pub unnamed: f64,
 }
 
 impl Table {
     /// Of two cells; `None` without a block that has both.
-    pub(super) fn of(sides: &Sides<'_>, names: &Names) -> Option<Self> {
+    pub fn of(sides: &Sides<'_>, names: &Names) -> Option<Self> {
         let both = sides.blocks.iter().enumerate();
         let both = both.filter_map(|(block, both)| Some((block, (*both)?)));
         let (blocks, both): (Vec<usize>, Vec<_>) = both.unzip();
@@ -75,11 +83,11 @@ impl Table {
                 b: b.us_per_transaction,
             })
             .collect();
-        let trials = as_f64(u64::try_from(2 * both.len()).unwrap_or(u64::MAX));
+        let trials = (2 * both.len()) as f64;
         let samples: u64 = both.iter().map(|(a, b)| a.samples + b.samples).sum();
-        let samples = as_f64(samples) / trials;
+        let samples = (samples as f64) / trials;
         let us = whole.iter().map(|pair| pair.a + pair.b).sum::<f64>() / trials;
-        let part = |trial: &Sampled| as_f64(trial.unnamed_ns) / as_f64(trial.whole_ns());
+        let part = |trial: &Sampled| (trial.unnamed_ns as f64) / (trial.whole_ns() as f64);
         let unnamed = both.iter().map(|(a, b)| part(a) + part(b)).sum::<f64>() / trials;
         let mut table = Self {
             unnamed,
@@ -101,12 +109,12 @@ impl Table {
         // CPU time in nanoseconds becomes samples that all trials would have had for as many transactions.
         let us_per_sample = self.us_per_sample;
         let scale =
-            |trial: &Sampled| trial.us_per_transaction / as_f64(trial.whole_ns()) / us_per_sample;
+            |trial: &Sampled| trial.us_per_transaction / (trial.whole_ns() as f64) / us_per_sample;
         let scales: Vec<(f64, f64)> = both.iter().map(|(a, b)| (scale(a), scale(b))).collect();
         let scaled = |ns: &[[u64; 2]]| -> Vec<Pair> {
             let pair = |(ns, scale): (&[u64; 2], &(f64, f64))| Pair {
-                a: as_f64(ns[0]) * scale.0,
-                b: as_f64(ns[1]) * scale.1,
+                a: (ns[0] as f64) * scale.0,
+                b: (ns[1] as f64) * scale.1,
             };
             ns.iter().zip(&scales).map(pair).collect()
         };
@@ -138,7 +146,7 @@ impl Table {
 
     /// The columns that are tested, at most so many, as groups of equal ones: each the column that stands for its
     /// group, and its samples.
-    pub(super) fn tested(&self, most: usize) -> Vec<Tested<'_>> {
+    pub fn tested(&self, most: usize) -> Vec<Tested<'_>> {
         let mut groups = tested(&self.pairs);
         if groups.len() > most {
             // Functions before paths: the largest paths are those that all stacks begin with.
@@ -182,12 +190,12 @@ impl Table {
     }
 
     /// The differences by block of all stacks that `is_in` accepts, in samples, the common factor taken out.
-    pub(super) fn differences(&self, is_in: impl Fn(usize, &Stack) -> bool) -> Vec<f64> {
+    pub fn differences(&self, is_in: impl Fn(usize, &Stack) -> bool) -> Vec<f64> {
         differences(&self.samples_of(is_in), &self.factor)
     }
 
     /// Their samples.
-    pub(super) fn samples_of(&self, is_in: impl Fn(usize, &Stack) -> bool) -> Vec<Pair> {
+    pub fn samples_of(&self, is_in: impl Fn(usize, &Stack) -> bool) -> Vec<Pair> {
         let mut sum = vec![Pair::default(); self.blocks.len()];
         let stacks = self.stacks.iter().enumerate();
         for (_, stack) in stacks.filter(|(at, stack)| is_in(*at, stack)) {
@@ -200,7 +208,7 @@ impl Table {
     }
 
     /// A mean of differences with its interval, from samples to microseconds per transaction.
-    pub(super) fn us(&self, by_block: &[f64], seed: u64) -> (f64, Option<(f64, f64)>) {
+    pub fn us(&self, by_block: &[f64], seed: u64) -> (f64, Option<(f64, f64)>) {
         let Bounds { low, high } = paired::interval(by_block, ALPHA, seed);
         let us = |samples: f64| samples * self.us_per_sample;
         let bounded = low.is_finite() && high.is_finite();
@@ -209,13 +217,16 @@ impl Table {
 }
 
 /// Equal columns, tested as one.
-pub(super) struct Tested<'a> {
-    pub(super) column: Column,
+pub struct Tested<'a> {
+    /// The column that stands for all of them.
+    pub column: Column,
     /// The call paths among them.
-    pub(super) paths: Vec<Column>,
-    pub(super) pairs: &'a [Pair],
+    pub paths: Vec<Column>,
+    /// Its samples by block.
+    pub pairs: &'a [Pair],
 }
 
-pub(super) fn mean(values: &[f64]) -> f64 {
+/// The mean of values; 0 of none.
+pub fn mean(values: &[f64]) -> f64 {
     paired::mean(values).unwrap_or_default()
 }

@@ -3,13 +3,12 @@
 
 use std::collections::HashMap;
 
-use lab_profile::columns::{Column, Part};
+use crate::columns::{Column, Part};
 use lab_stats::mean_interval;
 use lab_stats::moderated::{Pair, differences};
 use lab_stats::paired::Adjusted;
 
-use super::columns::{Stack, Table};
-use crate::model::{CalleePart, MovedFunction};
+use super::table::{Stack, Table};
 
 /// A column explains another one if less than this part of that one's difference is left without it.
 const UNEXPLAINED: f64 = 0.25;
@@ -26,24 +25,26 @@ const LEAST_PART: f64 = 0.1;
 /// Most callees that are named.
 const MOST_CALLEES: usize = 3;
 /// Most flagged columns that are looked at, the largest differences first.
-pub(super) const MOST_FLAGGED: usize = 300;
+pub const MOST_FLAGGED: usize = 300;
 
 /// A column that differs beyond noise.
 #[derive(Clone)]
-pub(super) struct Flagged {
-    pub(super) column: Column,
-    pub(super) p: Adjusted,
+pub struct Flagged {
+    /// What it counts.
+    pub column: Column,
+    /// Its p, alone and over all columns.
+    pub p: Adjusted,
     /// Samples over all trials of each cell.
     sides: (f64, f64),
     /// The stacks that it counts, by position.
     inside: Vec<bool>,
     /// The mean difference, in samples.
-    pub(super) difference: f64,
+    pub difference: f64,
 }
 
 impl Flagged {
     /// `difference` is the mean difference of the column's `pairs`, in samples.
-    pub(super) fn new(
+    pub fn new(
         table: &Table,
         column: Column,
         (p, pairs, difference): (Adjusted, &[Pair], f64),
@@ -126,21 +127,22 @@ fn has_zero(by_block: &[f64]) -> bool {
 
 /// What is left of flagged columns.
 #[derive(Default)]
-pub(super) struct Reduced {
+pub struct Reduced {
     /// The largest difference first.
-    pub(super) findings: Vec<Flagged>,
-    pub(super) moved: Vec<Moved>,
+    pub findings: Vec<Flagged>,
+    /// Functions whose time moved to another name.
+    pub moved: Vec<Moved>,
 }
 
 impl Reduced {
     /// Whether a stack, by its position, is in no finding.
-    pub(super) fn is_rest(&self, at: usize) -> bool {
+    pub fn is_rest(&self, at: usize) -> bool {
         !self.findings.iter().any(|finding| finding.inside[at])
     }
 }
 
 /// Reduces flagged columns to findings; they come with the largest difference first.
-pub(super) fn reduce(table: &Table, mut flagged: Vec<Flagged>) -> Reduced {
+pub fn reduce(table: &Table, mut flagged: Vec<Flagged>) -> Reduced {
     let moved = moved(table, &flagged);
     for one in &moved {
         flagged.retain(|flagged| !flagged.is_explained(table, &one.inside));
@@ -185,7 +187,7 @@ fn add(table: &Table, findings: &mut Vec<Flagged>, one: Flagged) {
 }
 
 /// The nearest function above a finding in nine tenths of its difference.
-pub(super) fn called_by(table: &Table, finding: &Flagged) -> Option<usize> {
+pub fn called_by(table: &Table, finding: &Flagged) -> Option<usize> {
     struct Above {
         difference: f64,
         distance: f64,
@@ -223,7 +225,7 @@ pub(super) fn called_by(table: &Table, finding: &Flagged) -> Option<usize> {
 }
 
 /// Which part of a finding's difference is its function's own code, and which parts are in functions that it calls.
-pub(super) fn parts(table: &Table, finding: &Flagged) -> (f64, Vec<(usize, f64)>) {
+pub fn parts(table: &Table, finding: &Flagged) -> (f64, Vec<(usize, f64)>) {
     let (mut own, mut called) = (0.0, HashMap::new());
     for stack in finding.stacks(table) {
         let next = stack.frame_of(finding.column).map_or(0, |at| at + 1);
@@ -240,39 +242,18 @@ pub(super) fn parts(table: &Table, finding: &Flagged) -> (f64, Vec<(usize, f64)>
     (part(own), called)
 }
 
-/// Callees by their names.
-pub(super) fn named(callees: Vec<(usize, f64)>, name: impl Fn(usize) -> String) -> Vec<CalleePart> {
-    let callee = |(function, part)| CalleePart {
-        function: name(function),
-        part,
-    };
-    callees.into_iter().map(callee).collect()
-}
-
 /// The same work under two names.
-pub(super) struct Moved {
-    less: Column,
-    more: Column,
-    within: usize,
-    differences: (f64, f64),
+pub struct Moved {
+    /// What has less.
+    pub less: Column,
+    /// What has more.
+    pub more: Column,
+    /// The function that calls both.
+    pub within: usize,
+    /// The mean differences of both, in samples.
+    pub differences: (f64, f64),
     /// The stacks of both names.
     inside: Vec<bool>,
-}
-
-impl Moved {
-    pub(super) fn named(
-        &self,
-        us_per_sample: f64,
-        name: impl Fn(usize) -> String,
-    ) -> MovedFunction {
-        MovedFunction {
-            from: name(self.less.function),
-            to: name(self.more.function),
-            within: name(self.within),
-            us_less: -self.differences.0 * us_per_sample,
-            us_more: self.differences.1 * us_per_sample,
-        }
-    }
 }
 
 /// Flagged functions with opposite signs, one of which only one cell has, under one function whose own total is equal
