@@ -164,9 +164,8 @@ impl<C: Client> Shared<C> {
     /// How many of them may be under way at once.
     fn at_once(&self, life: &Life<C>, parallel: &ScriptParallel) -> usize {
         let multiplexes = self.client.multiplexes(&life.user.session) == Some(true);
-        parallel
-            .at_once
-            .unwrap_or(usual_at_once(multiplexes) as usize)
+        let usual = usual_at_once(multiplexes) as usize;
+        parallel.at_once.unwrap_or(usual)
     }
 
     /// Makes all requests, in the order of the file.

@@ -9,8 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Duration;
 
 use lab_workload::timing::{ArrivalStream, TimingStream};
-use lab_workload::{LoadKind, usual_at_once};
-use lab_workload::{User as Identity, UserScope};
+use lab_workload::{LoadKind, User as Identity, UserScope, usual_at_once};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::{Pid, gettid};
 use rustix::process::setpriority_process;
