@@ -105,8 +105,8 @@ pub(crate) enum ProfileFormat {
     Folded,
     /// For `go tool pprof`, Grafana Pyroscope, Polar Signals, and others (binary)
     Pprof,
-    /// For https://www.speedscope.app
+    /// For speedscope, <https://www.speedscope.app>
     Speedscope,
-    /// For https://profiler.firefox.com
+    /// For the Firefox Profiler, <https://profiler.firefox.com>
     Firefox,
 }

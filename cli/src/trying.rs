@@ -132,6 +132,26 @@ fn header(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// How long to wait for a quiet machine: before a trial, and over the whole run.
+pub(crate) fn patience(text: &str) -> Result<Patience, String> {
+    let length = |text: &str| match text.trim() {
+        "0" => Ok(Duration::ZERO),
+        other => lab_study::duration(other, LONGEST)
+            .map_err(|error| format!("{error}; write 2m, or 2m,15m")),
+    };
+    let usual = Patience::default();
+    match text.split_once(',') {
+        Some((trial, run)) => Ok(Patience {
+            trial: length(trial)?,
+            run: length(run)?,
+        }),
+        None => length(text).map(|trial| Patience {
+            trial,
+            run: usual.run.max(trial),
+        }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Command;
@@ -151,25 +171,5 @@ mod tests {
         assert_eq!(parsed(&["--insecure"]), None);
         let both = parsed(&["--ca", "ca.pem", "--insecure"]);
         assert_eq!(both, Some(ErrorKind::ArgumentConflict));
-    }
-}
-
-/// How long to wait for a quiet machine: before a trial, and over the whole run.
-pub(crate) fn patience(text: &str) -> Result<Patience, String> {
-    let length = |text: &str| match text.trim() {
-        "0" => Ok(Duration::ZERO),
-        other => lab_study::duration(other, LONGEST)
-            .map_err(|error| format!("{error}; write 2m, or 2m,15m")),
-    };
-    let usual = Patience::default();
-    match text.split_once(',') {
-        Some((trial, run)) => Ok(Patience {
-            trial: length(trial)?,
-            run: length(run)?,
-        }),
-        None => length(text).map(|trial| Patience {
-            trial,
-            run: usual.run.max(trial),
-        }),
     }
 }
