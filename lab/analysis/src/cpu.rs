@@ -46,8 +46,8 @@ pub(crate) fn profiled(inputs: &[Input<'_>], trials: &mut [TrialAnalysis]) -> Ve
 
 /// The part of a profile's samples that the kernel dropped.
 fn lost(made: &lab_archive::Profiled) -> f64 {
-    let lost = lab_trial::as_f64(made.lost);
-    lab_stats::ratio(lost, lost + lab_trial::as_f64(made.records)).unwrap_or_default()
+    let [lost, read] = [made.lost, made.records.max(made.samples)].map(lab_trial::as_f64);
+    lab_stats::ratio(lost, lost + read).unwrap_or_default()
 }
 
 /// Where the CPU time goes in each cell that has a profile.

@@ -47,7 +47,7 @@ mod tests {
             rate,
             ..Profiling::default()
         };
-        let text = profile(&of, Duration::from_secs(seconds), blocks, 0.002);
+        let text = profile(&of, Duration::from_secs(seconds), blocks, 0.001);
         assert!(
             text.lines().all(|line| line.chars().count() <= 80),
             "{text}"
@@ -68,6 +68,17 @@ mod tests {
             shown(Some(99.0), 5, 6).contains("2.2 % of the CPU more"),
             "{}",
             shown(Some(99.0), 5, 6)
+        );
+    }
+
+    #[test]
+    fn differences_that_do_not_matter_are_not_promised() {
+        let of = Profiling::default();
+        let text = profile(&of, Duration::from_secs(3_600), 12, 0.02);
+        // A quarter of what matters of the whole.
+        assert!(
+            text.contains("0.50 % of the CPU more in a function of 0.1 %"),
+            "{text}"
         );
     }
 
