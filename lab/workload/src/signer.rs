@@ -76,7 +76,10 @@ impl Signer {
                 rendered.headers(&request, moment).map_err(failed)?
             }
         };
-        let is_sound = |value: &str| !value.contains(|c: char| c.is_control() && c != '\t');
+        let is_sound = |value: &str| match value.is_ascii() {
+            true => !value.bytes().any(|b| b.is_ascii_control() && b != b'\t'),
+            false => !value.contains(|c: char| c.is_control() && c != '\t'),
+        };
         match headers.iter().find(|(_, value)| !is_sound(value)) {
             None => Ok(headers),
             Some((name, _)) => Err(failed(format!(

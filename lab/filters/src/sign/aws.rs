@@ -228,10 +228,11 @@ fn canonical(
                 names.push(';');
             }
             let start = names.len();
-            names.extend(name.chars().map(|c| c.to_ascii_lowercase()));
+            names.push_str(name);
+            names[start..].make_ascii_lowercase();
             out.extend(["\n", &names[start..], ":"]);
         }
-        for (at, word) in value.split_whitespace().enumerate() {
+        for (at, word) in value.split_ascii_whitespace().enumerate() {
             out.extend([if at > 0 { " " } else { "" }, word]);
         }
         before = name;
