@@ -24,7 +24,7 @@ pub struct Profiled {
     pub cores: u32,
     /// Samples of the system.
     pub samples: u64,
-    /// Samples that the system's CPU time and the rate give.
+    /// The expected number of samples: the system's CPU time × the rate.
     pub expected: f64,
     /// Records that the kernel dropped, of all programs on these cores.
     pub lost: u64,
@@ -37,7 +37,7 @@ pub struct Profiled {
     pub whole: u64,
     /// Samples whose innermost function has a name.
     pub named: u64,
-    /// Samples whose stacks were among too many different ones to be kept.
+    /// Samples whose stacks were dropped because there were too many different ones.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub other_samples: u64,
     /// CPU time of the system while it was sampled.

@@ -11,7 +11,7 @@ use lab_study::plan::Plan;
 #[derive(Debug, Default)]
 pub(crate) struct Profiles {
     pub(crate) decided: Arc<Mutex<Decided>>,
-    /// Whether it was told why there are none.
+    /// Whether the run has already reported why a trial has no profile.
     pub(crate) told: AtomicBool,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct Decided {
 }
 
 impl Profiles {
-    /// As the trials of this run decided that were done before it was resumed.
+    /// Takes the choices from the first trial that was profiled before the run was resumed, if there is one.
     pub(crate) fn of_run(dir: &Path, plan: &Plan) -> Self {
         let earlier = plan.question.profile.as_ref().and_then(|_| {
             plan.trials.iter().find_map(|trial| {

@@ -38,14 +38,15 @@ pub(crate) struct Profiler {
 impl Profiler {
     /// Ends it. `None` if the hold never began.
     pub(crate) fn end(self) -> Result<Option<Sampler>, Refused> {
-        // One that has ended by itself hears nothing.
+        // Fails if the thread has already ended.
         let _ = self.end.send(());
         self.thread.join().unwrap_or(Err(Refused::Panicked))
     }
 }
 
 impl Conductor<'_> {
-    /// Begins to sample the system where the study asks for it. A trial goes on without a profile that can't be taken.
+    /// Opens the sampler of the trial's system if the study asks for a profile. If that fails, the trial goes on
+    /// without one.
     pub(crate) fn open_profile(&mut self, system: &System, facts: &mut Facts) -> Option<Sampler> {
         let profiling = self.plan.question.profile.clone()?;
         // One at a time: the first one measures what a sample costs, and its rate is that of all.
@@ -99,7 +100,7 @@ impl Conductor<'_> {
                 false => profiling.budget,
             },
             length: self.hold(),
-            // By block, so that both systems of a duet are not sampled in the same seconds.
+            // By block, so that the seconds without sampling are the same for both systems of a duet.
             seed: seed_of(self.plan.seed, "profile") ^ u64::from(self.trial.block),
         })
     }

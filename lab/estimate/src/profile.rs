@@ -14,7 +14,8 @@ const SAMPLED: f64 = 5.0 / 6.0;
 /// Parts of the CPU time that functions may have.
 const SHARES: [f64; 3] = [0.001, 0.01, 0.05];
 
-/// `smallest` is the smallest difference of the whole that matters. What profiles of holds of this length show over so many blocks, at most 80 columns wide.
+/// The differences that profiles show with holds of this length and this many blocks, in lines of at most 80 columns.
+/// `smallest` is the smallest difference of the whole that matters.
 pub(crate) fn profile(of: &Profiling, hold: Duration, blocks: usize, smallest: f64) -> String {
     let rate = of.rate.unwrap_or(USUAL_RATE);
     let samples = rate * hold.as_secs_f64() * SAMPLED;

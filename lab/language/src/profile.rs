@@ -21,9 +21,9 @@ pub enum ProfileFile {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ProfileWithFile {
-    /// Samples a second of a core of the system, such as `199`. Unless said, the highest of 99, 199, 499, and 997
-    /// whose cost on this machine is within half of the budget; lower in holds so long that a trial would have more
-    /// than a million samples.
+    /// Samples per second and core of the system, such as `199`. The default is the highest of 99, 199, 499, and 997
+    /// whose cost on this machine is within half of the budget, and 99 if none is. Long holds have lower rates, so that
+    /// a trial has at most about a million samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<f64>", range(min = 1, max = 4999))]
     pub rate: Option<At<Scalar>>,

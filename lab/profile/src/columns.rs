@@ -1,6 +1,6 @@
 //! Profiles of trials side by side: own and total samples of functions, and samples of call paths, as columns.
 //!
-//! Functions are one in all trials by their keys. Sums are whole numbers, so that columns of the same stacks are equal.
+//! A function has the same key in all trials. Sums are integers, so that columns of the same stacks are exactly equal.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ impl Names {
         })
     }
 
-    /// Whether a position stands for something that is no function, and can't differ as one.
+    /// Whether a position is a placeholder, such as `[other]`, and not a function. Placeholders are not compared.
     pub fn is_placeholder(&self, position: usize) -> bool {
         [Profile::BROKEN, Profile::OTHER, "[unknown]"].contains(&self.name(position))
     }
@@ -34,7 +34,7 @@ impl Names {
     }
 }
 
-/// The profile of one trial, of the time that its figures are of.
+/// The profile of one trial, over the hold after its warm-up.
 #[derive(Debug, Clone, Default)]
 pub struct Sampled {
     /// Stacks, outermost function first, and their CPU time in nanoseconds. No stack is empty.

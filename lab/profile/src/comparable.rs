@@ -1,4 +1,4 @@
-//! Profiles brought to what all of them say, so that equal code has equal functions whichever build was sampled.
+//! Reduces profiles to the information that all of them have, so that equal code has equal functions in all builds.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,12 +6,12 @@ use crate::{Builder, Function, Key, Line, Location, Mapping, Profile, Sample};
 
 /// The mapping of the kernel's code.
 const KERNEL: &str = "[kernel]";
-/// How functions begin that the kernel enters for a system call.
+/// Prefixes of the kernel's entry functions for system calls.
 const SYSTEM_CALLS: [&str; 3] = ["__x64_sys_", "__ia32_sys_", "__arm64_sys_"];
-/// How functions begin that the kernel enters for an interrupt or an exception.
+/// Prefix of the kernel's entry functions for interrupts and exceptions.
 const INTERRUPTS: &str = "asm_";
 
-/// What all profiles of a run say of their functions.
+/// Which information about functions some profile of a run lacks.
 #[derive(Debug, Default)]
 pub struct Common {
     /// Files, by base name, whose inlined functions some profile doesn't have.
@@ -31,7 +31,7 @@ pub struct Comparable {
 }
 
 impl Common {
-    /// What all of these profiles say.
+    /// Collects what is missing in some of these profiles.
     pub fn of<'a>(profiles: impl Iterator<Item = &'a Profile>) -> Self {
         let mut common = Self::default();
         let mut builds: HashMap<&str, &str> = HashMap::new();
@@ -56,9 +56,9 @@ impl Common {
         common
     }
 
-    /// A profile without what only some profiles say. Kernel code counts for the system call or the interrupt that it
-    /// runs for: the interrupts that take samples come late where the kernel has turned them off, so that they blame the
-    /// wrong kernel function.
+    /// A profile without the information that only some profiles have. Kernel code counts for the system call or the
+    /// interrupt that it runs for. Sampling interrupts are late where the kernel has interrupts off, so that samples
+    /// show the wrong kernel function.
     pub fn comparable(&self, profile: &Profile) -> Comparable {
         let mut builder = Builder::default();
         let mut unnamed_ns = 0;
@@ -146,7 +146,7 @@ impl Common {
         }
     }
 
-    /// Whether a function of a file is known by its place alone, which is another one in the other builds of the file.
+    /// Whether a function has no name, only an address in its file, and several builds of the file were sampled.
     fn is_unnamed(&self, file: &str, name: &str) -> bool {
         let place = name
             .strip_prefix(file)

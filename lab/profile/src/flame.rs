@@ -54,7 +54,7 @@ pub enum Tint {
     Family(u8),
     /// Nothing.
     Plain,
-    /// Nothing of itself, but something that it called differs.
+    /// It does not differ itself, but something that it called does.
     Outlined,
     /// It takes more time; the larger the number, the more.
     More(u8),
@@ -120,8 +120,8 @@ fn nanoseconds(weight: Weight) -> f64 {
     weight.cpu_ns as f64
 }
 
-/// The part of the whole from which on call paths are drawn. What a function called is never larger than itself, so that
-/// each frame has its caller.
+/// The smallest part of the whole that is drawn. A callee is never larger than its caller, so the caller of each frame
+/// is drawn, too.
 fn least_share(tree: &Tree, most: usize) -> f64 {
     let whole = nanoseconds(tree.nodes[0].total).max(1.0);
     let mut shares: Vec<f64> = tree
@@ -131,7 +131,7 @@ fn least_share(tree: &Tree, most: usize) -> f64 {
         .collect();
     shares.sort_by(|a, b| b.total_cmp(a));
     let first_left_out = shares.get(most.max(1)).copied().unwrap_or_default();
-    // What is as small as the first that has no room has none either.
+    // Frames as small as the first frame beyond the limit are left out, too.
     LEAST_SHARE.max(first_left_out * (1.0 + 1e-9))
 }
 

@@ -1,4 +1,4 @@
-//! What profiles are made of others: merged, within a time, and bounded.
+//! Derives profiles from others: merged, restricted to some seconds, and bounded in size.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;

@@ -37,11 +37,11 @@ const C_LIBRARIES: [&str; 5] = ["libc.so", "libc-", "libpthread", "ld-linux", "l
 pub(crate) struct Assembled {
     pub(crate) profile: Profile,
     pub(crate) samples: u64,
-    /// Of those, whose stacks reach the start of their thread.
+    /// Samples whose stacks reach the start of their thread.
     pub(crate) whole: u64,
-    /// Of those, whose innermost function has a name.
+    /// Samples whose innermost function has a name.
     pub(crate) named: u64,
-    /// Of those, whose stacks were not kept.
+    /// Samples whose stacks were dropped: there were too many different ones.
     pub(crate) other: u64,
 }
 
@@ -164,7 +164,7 @@ fn is_whole(frames: &[Frame], names: &Names, modules: &Modules) -> bool {
     user(frames).count() >= 2 && C_LIBRARIES.iter().any(|library| file.starts_with(library))
 }
 
-/// The kernel's functions don't count: without their names the kernel is still named.
+/// Whether the innermost function has a name. Kernel code always counts as named: at worst it is `[kernel]`.
 fn is_named(frames: &[Frame], names: &Names) -> bool {
     let Some(innermost) = frames.first() else {
         return false;

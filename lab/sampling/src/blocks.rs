@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use lab_archive::SampledBlock;
 
-/// A weight comes from so many samples at least, of neighbouring blocks if one has fewer.
+/// The fewest samples that give a weight; neighbouring blocks are joined until they have as many.
 const ENOUGH: u64 = 50;
-/// And from so much time.
+/// The shortest time that gives a weight; neighbouring blocks are joined until they have as much.
 const SPAN: Duration = Duration::from_secs(10);
 
 /// All blocks.

@@ -208,7 +208,7 @@ fn open(core: u32, asked: Asked) -> io::Result<Counter> {
     Counter::new(Software::CpuClock, (Proc::ALL, Cpu(core)), opts)
 }
 
-/// A power of two of pages that holds the records of half a second.
+/// The size of a ring that holds the records of half a second, as a power of two of pages.
 fn largest_ring(cores: usize, asked: Asked) -> u8 {
     let copy = if asked.carried.copies {
         f64::from(COPY)

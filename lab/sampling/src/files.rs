@@ -1,4 +1,4 @@
-//! Files that the system's processes have mapped, opened without being led elsewhere.
+//! Files that the system's processes have mapped. Pipes, devices, and symbolic links at the end of a path are refused.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -13,9 +13,9 @@ use crate::elf::Elf;
 
 /// Larger files are not read.
 const LARGEST_FILE: u64 = 4 * 1024 * 1024 * 1024;
-/// More files than this are not opened, which each keeps open until its names are known.
+/// The most files that are opened. Each stays open until its names have been looked up.
 const MOST_FILES: usize = 500;
-/// The kernel's code in each process is smaller.
+/// The most bytes that are read of the vDSO.
 const LARGEST_VDSO: u64 = 256 * 1024;
 
 /// A file with code.
@@ -106,7 +106,7 @@ fn vdso(mapped: &Mapped) -> Option<Vec<u8>> {
 
 fn open(mapped: &Mapped) -> Option<File> {
     let process = PathBuf::from(format!("/proc/{}", mapped.pid));
-    // The file itself, whatever its path leads to by now. Only root may follow this link.
+    // The mapped file itself, even if its path now names another file. Only root may follow this link.
     let link = process.join(format!("map_files/{:x}-{:x}", mapped.start, mapped.end));
     let regular = std::fs::metadata(&link).is_ok_and(|about| about.is_file());
     let file = regular.then(|| open_regular(&link, OFlag::empty(), LARGEST_FILE));

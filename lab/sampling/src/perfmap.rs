@@ -14,7 +14,7 @@ const LARGEST: u64 = 64 * 1024 * 1024;
 /// Longer names are cut.
 const LONGEST_NAME: usize = 1000;
 
-/// Names for addresses of a process, and whether there was a file. The addresses are sorted.
+/// Looks up the names of addresses of a process; empty without a file. `addresses` must be sorted.
 pub(crate) fn names(pid: i32, addresses: &[u64]) -> HashMap<u64, String> {
     let text = read(pid).unwrap_or_default();
     parse(&text, addresses)

@@ -1,4 +1,5 @@
-//! Samples a system through a trial. It reads no clock of its own: the trial's time comes in.
+//! Samples a system during a trial. The caller passes in the trial's clock; the kernel's monotonic clock is read once,
+//! at the start of the hold.
 
 use std::collections::HashSet;
 use std::os::unix::ffi::OsStringExt;
@@ -28,7 +29,7 @@ use crate::unwind::Stopped;
 const DRAIN: Duration = Duration::from_millis(100);
 /// Samples of a trial, at most: as many as its file may hold. Long holds have lower rates.
 const MOST_SAMPLES: f64 = 1_000_000.0;
-/// Cores that a system is thought to use at most, for that.
+/// The most cores that this bound assumes to be busy.
 const BUSY_CORES: usize = 8;
 /// Bounds of the rate that a study may ask for.
 const RATES: std::ops::RangeInclusive<f64> = 1.0..=4999.0;
@@ -44,7 +45,7 @@ const ENOUGH: u64 = 50;
 pub struct Spec {
     /// The system's process.
     pub pid: u32,
-    /// What holds more processes than those below it.
+    /// Finds processes of the system that are not descendants of `pid`.
     pub hold: Option<Hold>,
     /// Samples a second of a core; `None` takes what the budget allows.
     pub rate: Option<f64>,
@@ -54,11 +55,11 @@ pub struct Spec {
     pub budget: f64,
     /// Length of the hold.
     pub length: Duration,
-    /// For periods and for the seconds that aren't sampled.
+    /// The seed of the random periods and of the seconds without sampling.
     pub seed: u64,
 }
 
-/// Samples the processes of a system. Dropping it ends all.
+/// Samples the processes of a system until it is dropped.
 pub struct Sampler {
     spec: Spec,
     rate: f64,
@@ -214,7 +215,7 @@ impl Sampler {
         }
         self.drain();
         if now >= self.redraw_at {
-            // Refused only where the event is gone; then there are no samples, which a check says.
+            // Fails only if the event is gone. Then samples are missing, and the check of their number warns.
             let _ = self.redraw(now);
         }
         match &self.phase {
@@ -258,8 +259,8 @@ impl Sampler {
         (done.profile, facts)
     }
 
-    /// Decides between frame pointers and copies by what was tried; copies where that says too little. `agree` gets the
-    /// better way, and has the last word.
+    /// Chooses between frame pointers and copies by the stacks that were compared; copies if those were too few.
+    /// `agree` receives the choice and may replace it.
     ///
     /// # Errors
     /// [`Refused`]
@@ -284,7 +285,7 @@ impl Sampler {
         // The memory of the old events counts against what the kernel allows.
         self.events = Events::default();
         self.events = opened(&self.cores, carried(self.frames), &self.groups, self.rate)?;
-        // What the other way lost is nobody's loss.
+        // Records lost while both ways were compared are not losses of the profile.
         (self.lost, self.throttled, self.records) = (0, 0, 0);
         Ok(())
     }
@@ -313,7 +314,7 @@ impl Sampler {
         if is && !was {
             let _ = self.events.enable();
         }
-        // What is there by now is of the block that ends, except where sampling begins only now.
+        // Records up to here belong to the block that ends, unless sampling was off until now.
         if was {
             self.drain();
         }
@@ -335,7 +336,7 @@ impl Sampler {
             return;
         };
         let (at, before) = holding.read;
-        // One that has ended keeps its last reading.
+        // If the system has ended, its last reading stays.
         let read = read.or(before);
         let cpu = read
             .unwrap_or_default()
@@ -355,7 +356,7 @@ impl Sampler {
         self.off_seconds.extend(seconds);
     }
 
-    /// Looks again who belongs to the system.
+    /// Updates the processes and control groups of the system.
     fn members(&mut self) {
         self.pids.extend(self.cpu.processes());
         if let Some(group) = self.cpu.group() {
@@ -466,9 +467,9 @@ impl Sampler {
             .rev()
             .take(3)
             .any(|address| Some(*address) == outermost);
-        // Functions that keep no frame pointer cost the one that called them.
+        // A function without a frame pointer hides its caller from the chain: up to three frames may be missing.
         let equal_end = near_end && sample.user.len() + 3 >= followed.len();
-        // A copy that ends early shows no better way.
+        // If the copy ends early, the chain of frame pointers is good if it is as long.
         let longer = !whole && sample.user.len() >= followed.len();
         if (whole && equal_end) || longer {
             *equal += 1;
@@ -525,7 +526,7 @@ fn stack(spaces: &mut Spaces, frames: Option<Frames>, sample: &RawSample) -> Vec
     stack
 }
 
-/// The addresses of calls, which are before those that are returned to.
+/// Addresses of the calls: each return address less one. The first address is no return address and stays.
 fn called(chain: &[u64]) -> impl Iterator<Item = u64> {
     let addresses = chain.iter().enumerate();
     addresses.map(|(at, address)| {
@@ -539,7 +540,7 @@ fn called(chain: &[u64]) -> impl Iterator<Item = u64> {
 
 fn carried(frames: Option<Frames>) -> Carried {
     Carried {
-        // They cost little, and go on where a copy ends.
+        // Frame pointers cost little, and continue where a copy ends.
         pointers: true,
         copies: frames != Some(Frames::Pointers),
     }

@@ -8,8 +8,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// A period is this part of the nominal one, at least and at most.
 const LEAST: f64 = 0.6;
 const MOST: f64 = 1.4;
-/// A new period is drawn this often, or every ten periods if that is longer: a new one begins anew, so that a long one
-/// would never end.
+/// A new period is drawn this often, or every ten periods if that is longer. Setting a period restarts the timer, so a
+/// long period would never end if periods were set more often.
 const REDRAW: Duration = Duration::from_millis(100);
 const PERIODS: f64 = 10.0;
 /// One unit of time in so many is not sampled.
@@ -105,8 +105,8 @@ impl Switching {
         off.is_none_or(|off| u64::from(*off) != unit % BLOCK)
     }
 
-    /// The second that a sample of this moment counts for. Sampling ends a little after the second does: what comes in
-    /// between belongs to the second before.
+    /// The second that a sample of this moment counts for. Sampling stops slightly after a second ends; samples taken
+    /// in that gap count for the second before.
     pub(crate) fn second(&self, at: Duration) -> u32 {
         let mut second = at;
         while !self.is_on(second) && second.as_secs() > self.first {

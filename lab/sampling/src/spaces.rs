@@ -1,4 +1,4 @@
-//! Which code is where in the memory of the system's processes, as they come, fork, and go.
+//! Which code is mapped where in the memory of the system's processes, while processes start, fork, and exit.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
@@ -79,7 +79,7 @@ impl Spaces {
         }
     }
 
-    /// Takes in that a process began another program.
+    /// Drops the maps of a process that started another program (`exec`).
     pub(crate) fn replaced(&mut self, pid: i32) {
         self.parents.remove(&pid);
         let space = Space {
@@ -97,7 +97,7 @@ impl Spaces {
         self.parents.remove(&pid);
     }
 
-    /// Reads all again where it is needed next: nothing was heard of changes for a while.
+    /// Marks all maps as stale: changes may have been missed. Each is read again at its next use.
     pub(crate) fn forget(&mut self) {
         for space in self.known.values_mut() {
             space.stale = true;
@@ -138,7 +138,7 @@ impl Spaces {
     /// Reads the maps of a process; those of its parent if it has ended already.
     fn read(&mut self, pid: i32) {
         if let Some(space) = self.known.get_mut(&pid) {
-            // Of one that has ended, what is known stays.
+            // If the process has ended, its last known maps stay in use.
             space.stale = false;
         } else if self.known.len() >= MOST_PROCESSES {
             return;

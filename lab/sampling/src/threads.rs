@@ -43,7 +43,7 @@ impl Threads {
     }
 }
 
-/// `http-0` and `http-1` are `http-*`, as in all that is told of them later.
+/// The group of a thread, as reports show it: `http-*` for `http-0` and `http-1`.
 fn group(name: &[u8]) -> String {
     let name = String::from_utf8_lossy(name);
     lab_profile::thread_group(name.trim()).replace(char::is_control, "?")

@@ -25,7 +25,7 @@ pub(crate) struct Unwinder {
     unwinder: UnwinderNative<Arc<[u8]>, framehop::MayAllocateDuringUnwind>,
 }
 
-/// Rules that were used, of all processes.
+/// A cache of unwind rules, shared by all processes.
 #[derive(Default)]
 pub(crate) struct Rules {
     cache: CacheNative<framehop::MayAllocateDuringUnwind>,

@@ -64,7 +64,7 @@ pub fn common_factor(columns: &[&[Pair]]) -> Vec<f64> {
     factor
 }
 
-/// Three quarters of the columns: those whose log ratios lie nearest to the factor, for what chance does.
+/// The three quarters of the columns whose log ratios are nearest to the factor, relative to their Poisson variance.
 fn without_strays<'a>(columns: &[&'a [Pair]], factor: &[f64]) -> Vec<&'a [Pair]> {
     let stray = |column: &[Pair]| -> f64 {
         let of =
@@ -86,7 +86,7 @@ fn weighted(pairs: impl Iterator<Item = Pair>) -> f64 {
     values.sort_by(|a, b| a.0.total_cmp(&b.0));
     let from_below = reaches_half(values.iter(), most);
     let from_above = reaches_half(values.iter().rev(), most);
-    // Both ways count alike, or exchanged variants would not only change the sign.
+    // Both directions count alike, so that exchanging the variants only changes the sign.
     f64::midpoint(from_below, from_above)
 }
 

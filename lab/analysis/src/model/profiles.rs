@@ -123,7 +123,7 @@ pub struct MovedFunction {
     pub from: String,
     /// The function that has more.
     pub to: String,
-    /// Above both of them, as much as before within its noise.
+    /// The caller of both, whose total is equal in both cells within noise.
     pub within: String,
     /// What the one has less.
     pub us_less: f64,
@@ -136,7 +136,7 @@ pub struct MovedFunction {
 pub struct RestDifference {
     /// *b* ÷ *a*.
     pub ratio: RatioInterval,
-    /// What it comes to.
+    /// The verdict.
     pub verdict: Difference,
 }
 

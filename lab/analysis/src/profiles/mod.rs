@@ -1,9 +1,10 @@
 //! The profiles of cells compared: which functions and call paths take more or less CPU time per transaction.
 //!
-//! Paired by block as all comparisons are; signs of blocks are exchanged, in a duet, too, where the difference of the sides
-//! then counts as noise. Each pair of cells has up to some thousands of columns: own and total samples
-//! of functions, and samples of call paths. All pairs of a run are one family, so the p of each column is joint over all
-//! of them. It is exploratory: it explains a difference, and never decides how a run ends.
+//! Profiles are paired by block, as in all comparisons. The permutation test flips the signs of blocks, also in a duet,
+//! where the difference between the sides counts as noise. Each pair of cells has up to some thousands of columns:
+//! own and total samples of functions, and samples of call paths. All pairs of a run are one family, so the p of each
+//! column is joint over all of them. The comparison is exploratory: it explains a difference, and never decides how a
+//! run ends.
 //!
 //! Columns contain each other: what differs in a function differs in its callers. So flagged columns are reduced to the
 //! most specific ones, the findings (`reduce`), and all stacks without a finding are judged once more, together.
@@ -324,8 +325,9 @@ impl Found<'_> {
         one.paths.iter().filter_map(path).collect()
     }
 
-    /// All stacks without a finding; `None` with too few blocks, or if a block has no such stack.
-    /// Trials that are missing may be those in which it differed.
+    /// Judges all stacks without a finding; `None` with too few blocks, or if a block has no such stack. If trials are
+    /// missing (`is_whole` is false), only "uses more" stands and all else is inconclusive: the missing trials may be
+    /// those that differed.
     fn rest(&self, reduced: &Reduced, is_whole: bool) -> Option<RestDifference> {
         let table = self.table;
         if self.rules.reason(table).is_some() {

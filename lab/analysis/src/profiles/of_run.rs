@@ -28,7 +28,7 @@ pub(crate) fn differences(
         return Vec::new();
     }
     let mut names = Names::default();
-    // What lost many samples may have lost them where most was done.
+    // A trial that lost many samples may have lost them in its busiest moments.
     let kept = || profiled.iter().filter(|one| one.lost <= MOST_LOST);
     let common = Common::of(kept().map(|one| &one.profile));
     let comparable: Vec<(u32, Comparable)> = kept()

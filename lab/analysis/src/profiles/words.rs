@@ -97,7 +97,8 @@ fn what(of: &FunctionDifference) -> String {
     }
 }
 
-/// `+17.9 µs [15.9, 20.1]: work_17, called by handle; 33 % of it is its own code, 67 % is in mixing.`
+/// `+17.9 µs [15.9, 20.1]: work_17, called by handle; 33 % of this difference is in its own code and 67 % in its callee
+/// mixing.`, with the names in backquotes.
 fn finding(of: &FunctionDifference) -> String {
     let caller = of.called_by.as_ref();
     let caller = caller.map(|caller| format!(", called by {}", name(caller)));

@@ -9,7 +9,7 @@ use crate::streams::HeldConnection;
 /// What is kept of a user between requests.
 pub struct DialogueSession<D: Dialogue> {
     pub(super) link: Option<Link<D::Line>>,
-    /// Where it shares connections, or sends one of several requests at the same time.
+    /// Set if the user shares connections, or sends several requests at the same time.
     pub(super) seat: Option<Box<UserSeat<D>>>,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Link<L> {
     /// What is to be said before anything else.
     pub(super) owed: Vec<u8>,
     pub(super) silence: Silence,
-    /// Nothing can be said any more: what is kept can be heard.
+    /// Nothing more can be sent; bytes already received can still be read.
     pub(super) ended: bool,
 }
 

@@ -253,8 +253,8 @@ pub const HELD_UP: Limit = percent(
     Some(1.0),
     Some(20.0),
 );
-/// Samples of a profile. Timers come late while the kernel has interrupts off, as it has when it switches threads, and
-/// then hit the next thread: a server that switches much has 15 % fewer (measured on one in Go).
+/// Samples of a profile. The kernel has interrupts off while it switches threads. A timer that expires then is late and
+/// hits the next thread. A server with many switches has up to 15 % fewer samples (measured on a Go server).
 pub const PROFILE_SAMPLES: Limit = percent(
     "profile_samples",
     "difference between the number of samples and the number expected (CPU time × rate)",

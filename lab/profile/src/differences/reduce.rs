@@ -1,5 +1,5 @@
-//! From flagged columns to findings: of functions and paths that contain each other the most specific one, who calls it,
-//! where in it the difference is, and what only moved to another name.
+//! Reduces flagged columns to findings. Of functions and paths that contain each other, the most specific one remains.
+//! Each finding has its caller and the parts of its difference. Code that only moved to another name is reported apart.
 
 use std::collections::HashMap;
 
@@ -10,15 +10,15 @@ use lab_stats::paired::Adjusted;
 
 use super::table::{Stack, Table};
 
-/// A column explains another one if less than this part of that one's difference is left without it.
+/// A column explains another column if the stacks outside it hold less than this fraction of the other's difference.
 const UNEXPLAINED: f64 = 0.25;
-/// And if less than this part is left, which has to be within noise then.
+/// It also explains the other column if at most this fraction is left, and that is within noise.
 const MOSTLY: f64 = 0.75;
 /// A function that moved has less than this part of its samples in one of the cells.
 const NEARLY_NONE: f64 = 0.05;
-/// A column differs by as much of itself as its part from this part of it on.
+/// A column differs as much as its part if its relative difference is at least this fraction of the part's.
 const AS_MUCH: f64 = 0.5;
-/// A function calls another one if it is above it in this part of the difference.
+/// A function counts as the caller of a finding if its stacks hold this fraction of the difference.
 const CALLS: f64 = 0.9;
 /// Callees with less of the difference than this aren't named.
 const LEAST_PART: f64 = 0.1;
@@ -88,8 +88,8 @@ impl Flagged {
         both.all(|(own, other)| *own || !*other)
     }
 
-    /// Whether `part` is a part of this column that says no more than the whole: its function's own code, or a path of a
-    /// function that is called elsewhere, too, where the whole differs by about as much of itself.
+    /// Whether `part` is a part of this column that adds nothing to it: the function's own code, or a call path within
+    /// it. The column's relative difference must be at least about as large as that of the part.
     fn has_part(&self, part: &Self) -> bool {
         let is_specific = match part.column.of {
             Part::Own => part.column.function == self.column.function,
@@ -164,8 +164,8 @@ pub fn reduce(table: &Table, mut flagged: Vec<Flagged>) -> Reduced {
     Reduced { findings, moved }
 }
 
-/// Adds a flagged column to findings that have fewer samples. It replaces its parts; it is left out if findings inside it
-/// that are more than parts explain it together.
+/// Adds a flagged column to findings that have fewer samples. The column replaces its parts. It is skipped if it
+/// contains findings that are not its parts and all findings inside it together explain its difference.
 fn add(table: &Table, findings: &mut Vec<Flagged>, one: Flagged) {
     let (inside, others): (Vec<Flagged>, Vec<Flagged>) = findings
         .drain(..)
@@ -186,7 +186,7 @@ fn add(table: &Table, findings: &mut Vec<Flagged>, one: Flagged) {
     findings.push(one);
 }
 
-/// The nearest function above a finding in nine tenths of its difference.
+/// The nearest caller of a finding: the function must be above it in stacks with nine tenths of the difference.
 pub fn called_by(table: &Table, finding: &Flagged) -> Option<usize> {
     struct Above {
         difference: f64,
@@ -256,8 +256,8 @@ pub struct Moved {
     inside: Vec<bool>,
 }
 
-/// Flagged functions with opposite signs, one of which only one cell has, under one function whose own total is equal
-/// within its noise: one was renamed, or inlined into the other.
+/// Finds code that was renamed or inlined: two flagged functions with opposite differences, one of which is in one cell
+/// only, below a common caller whose total is equal within noise.
 fn moved(table: &Table, flagged: &[Flagged]) -> Vec<Moved> {
     let is_function = |one: &&Flagged| one.column.of != Part::Path;
     let functions: Vec<&Flagged> = flagged.iter().filter(is_function).collect();
@@ -265,7 +265,7 @@ fn moved(table: &Table, flagged: &[Flagged]) -> Vec<Moved> {
     let mut found: Vec<Moved> = Vec::new();
     for (at, less) in functions.iter().enumerate() {
         for (other, more) in functions.iter().enumerate() {
-            // Both have the name in one build only, or one was inlined into the other.
+            // A renamed or inlined function is in one cell only.
             let is_new = less.is_of_one_side() || more.is_of_one_side();
             if less.difference >= 0.0 || more.difference <= 0.0 || !is_new {
                 continue;
@@ -299,7 +299,7 @@ fn moved_within(table: &Table, (less, more): (&Flagged, &Flagged), within: usize
     }
     // What is left is a difference of its own, unless it is within noise.
     let both = table.samples_of(|at, _| inside[at]);
-    // The common factor is known less well than a large caller of quiet trials, and better than one of noisy trials.
+    // Two tests: in quiet trials a large caller is known better without the common factor, in noisy trials with it.
     let caller = table.samples_of(|_, stack| stack.frames.contains(&within));
     let measured: Vec<f64> = caller.iter().map(|pair| pair.b - pair.a).collect();
     let is_equal = has_zero(&measured) || within_noise(table, &caller);
@@ -312,7 +312,7 @@ fn moved_within(table: &Table, (less, more): (&Flagged, &Flagged), within: usize
     })
 }
 
-/// The functions within which a function may have moved: its caller; of own code its own function, too.
+/// The functions within which a function may have moved: its caller, and for own code also the function itself.
 fn anchors(table: &Table, one: &Flagged) -> Vec<usize> {
     let own = (one.column.of == Part::Own).then_some(one.column.function);
     own.into_iter().chain(called_by(table, one)).collect()

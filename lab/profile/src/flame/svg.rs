@@ -9,7 +9,7 @@ use super::{Frame, Graph, Tint};
 const ROW: usize = 18;
 /// The widest that a page makes the graph, in letters.
 const LETTERS: f64 = 190.0;
-/// Letters of a frame without which it has no name.
+/// A frame with room for fewer letters shows no name.
 const FEWEST: usize = 3;
 /// Letters of a name in a frame's title.
 const MOST_OF_TITLE: usize = 200;

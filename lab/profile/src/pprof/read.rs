@@ -243,7 +243,7 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// The text at a position as a name of its own. Bytes that are no text become the sign for that.
+    /// The text at a position, as a new string. Invalid UTF-8 becomes U+FFFD.
     fn name(&mut self, place: Place, position: i64) -> Result<String, ReadError> {
         let name = String::from_utf8_lossy(self.text(place, position)?).into_owned();
         self.name_bytes += name.len();

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::model::{Line, Profile};
 
-/// A pprof file, and what of the profile is not in it as it was.
+/// A pprof file, and what was dropped or truncated to keep within its bounds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// The file.

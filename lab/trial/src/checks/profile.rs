@@ -37,7 +37,7 @@ pub(super) fn samples(facts: &Facts<'_>) -> Option<Check> {
                 _ => None,
             });
         let why = noted.unwrap_or("the trial ended without a profile");
-        return Some(warn(id, format!("none: {why}")).advise(
+        return Some(warn(id, format!("no profile: {why}")).advise(
             "The study asks for a profile, and the trial has none. Its other figures are not affected.",
         ));
     };
