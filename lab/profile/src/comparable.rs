@@ -6,10 +6,6 @@ use crate::{Builder, Function, Key, Line, Location, Mapping, Profile, Sample};
 
 /// The mapping of the kernel's code.
 const KERNEL: &str = "[kernel]";
-/// Prefixes of the kernel's entry functions for system calls.
-const SYSTEM_CALLS: [&str; 3] = ["__x64_sys_", "__ia32_sys_", "__arm64_sys_"];
-/// Prefix of the kernel's entry functions for interrupts and exceptions.
-const INTERRUPTS: &str = "asm_";
 
 /// Which information about functions some profile of a run lacks.
 #[derive(Debug, Default)]
@@ -63,13 +59,15 @@ impl Common {
         let mut builder = Builder::default();
         let mut unnamed_ns = 0;
         for sample in &profile.samples {
-            let (kernel, user): (Vec<usize>, Vec<usize>) =
-                sample.stack.iter().copied().partition(|at| {
-                    let location = &profile.locations[*at];
-                    file_of(profile, location) == KERNEL
-                });
+            let (kernel, user): (Vec<usize>, Vec<usize>) = sample
+                .stack
+                .iter()
+                .copied()
+                .partition(|location| profile.is_of_kernel(*location));
             let mut stack: Vec<usize> = Vec::with_capacity(user.len() + 1);
-            stack.extend(kernel_entry(profile, &kernel).map(|name| in_kernel(&mut builder, name)));
+            if !kernel.is_empty() {
+                stack.push(in_kernel(&mut builder, profile.kernel_entry(&kernel)));
+            }
             let mut is_unnamed = false;
             for (at, location) in user.iter().enumerate() {
                 let (location, named) =
@@ -165,28 +163,13 @@ fn file_of<'a>(profile: &'a Profile, location: &Location) -> &'a str {
         .map_or("", |mapping| base(&profile.mappings[mapping]))
 }
 
-/// The system call or the interrupt that kernel code runs for; `locations` are those of the kernel, the innermost first.
-fn kernel_entry<'a>(profile: &'a Profile, locations: &[usize]) -> Option<&'a str> {
-    let names = || {
-        let outermost_first = locations.iter().rev();
-        outermost_first.filter_map(|at| {
-            let line = profile.locations[*at].lines.last()?;
-            Some(profile.functions[line.function].name.as_str())
-        })
-    };
-    let is_call = |name: &&str| SYSTEM_CALLS.iter().any(|prefix| name.starts_with(prefix));
-    let entry = names().find(is_call);
-    let entry = entry.or_else(|| names().find(|name| name.starts_with(INTERRUPTS)));
-    entry.or_else(|| names().next())
-}
-
-fn in_kernel(builder: &mut Builder, name: &str) -> usize {
+fn in_kernel(builder: &mut Builder, name: String) -> usize {
     let mapping = builder.mapping(Mapping {
         file: KERNEL.to_owned(),
         build_id: String::new(),
     });
     let function = builder.function(Function {
-        name: name.to_owned(),
+        name,
         file: String::new(),
     });
     builder.location(Location {
@@ -298,10 +281,10 @@ mod tests {
             "__x64_sys_sendto",
             "do_syscall_64",
         ];
-        assert_eq!(kernel(&call), ["__x64_sys_sendto", "work"]);
+        assert_eq!(kernel(&call), ["[kernel] sendto", "work"]);
         let fault = ["clear_page", "asm_exc_page_fault"];
-        assert_eq!(kernel(&fault), ["asm_exc_page_fault", "work"]);
-        assert_eq!(kernel(&["inner", "outer"]), ["outer", "work"]);
+        assert_eq!(kernel(&fault), ["[kernel] page faults", "work"]);
+        assert_eq!(kernel(&["inner", "outer"]), ["[kernel]", "work"]);
         assert_eq!(kernel(&[]), ["work"]);
     }
 }

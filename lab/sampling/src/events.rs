@@ -219,9 +219,8 @@ fn largest_ring(cores: usize, asked: Asked) -> u8 {
     let pages = (bytes / procfs::page_size() as f64).max(1.0) as usize;
     let share = (ALL_RINGS / cores.max(1)).max(1);
     // At least 512 KiB, which everybody may have.
-    let pages = pages.max(128).min(share);
-    let power = usize::BITS - 1 - pages.next_power_of_two().leading_zeros();
-    (power as u8).clamp(LEAST_RING, LARGEST_RING)
+    let power = pages.max(128).next_power_of_two().ilog2();
+    (power.min(share.ilog2()) as u8).clamp(LEAST_RING, LARGEST_RING)
 }
 
 /// The largest rings that the kernel allows for all cores (`kernel.perf_event_mlock_kb`), all of one size.

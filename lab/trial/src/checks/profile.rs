@@ -107,10 +107,11 @@ pub(super) fn cost(facts: &Facts<'_>) -> Option<Check> {
         .map(|block| Spent::of(block, facts))
         .collect();
     let Some((cost, error)) = estimate(&spent) else {
-        return Some(not_judged(
-            id,
-            "the hold is too short to tell what sampling costs",
-        ));
+        let why = match spent.len() < ENOUGH_BLOCKS {
+            true => "the hold is too short to measure the cost of sampling",
+            false => "too few transactions to measure the cost of sampling",
+        };
+        return Some(not_judged(id, why));
     };
     let (low, high) = (cost - error, cost + error);
     let evidence = format!(
