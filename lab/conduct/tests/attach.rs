@@ -1,6 +1,5 @@
 //! Systems that run already, and searches, against servers in this program.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,11 +10,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use lab_archive::{Noted, Run, TrialEnd, TrialRecord};
 use lab_conduct::{
-    ConductError, Control, Event, FailedCheck, Judged, Outcome, Patience, Phase, RunRequest, run,
+    ConductError, Control, Event, FailedCheck, Judged, Outcome, Phase, RunRequest, run,
 };
 use lab_stats::search::Judgement;
-use lab_study::plan::{PlanOptions, plan};
-use lab_study::{Files, load_study};
+
+mod common;
+
+use common::request;
 
 const WORKLOAD: &str = "\
 workload: small
@@ -26,17 +27,6 @@ session:
       wait: 20ms
       request: GET /look
 ";
-
-struct Texts(BTreeMap<&'static str, String>);
-
-impl Files for Texts {
-    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
-        let found = self.0.iter().find(|(name, _)| path.ends_with(*name));
-        found
-            .map(|(_, text)| text.clone().into_bytes())
-            .ok_or_else(|| io::ErrorKind::NotFound.into())
-    }
-}
 
 /// A server whose answers a function makes, from the number of the request on.
 fn server(answer: impl Fn(u64) -> (&'static str, String) + Send + Sync + 'static) -> SocketAddr {
@@ -104,27 +94,10 @@ impl Stage {
     }
 
     fn request(&self, resume: bool) -> RunRequest {
-        let files = Texts(BTreeMap::from([
-            ("s.study.yaml", self.study.clone()),
-            ("small.workload.yaml", WORKLOAD.to_owned()),
-        ]));
-        let loaded = load_study("s.study.yaml", &files, &[]).unwrap();
-        let options = PlanOptions {
-            speed: 1.0,
-            seed: Some(5),
-        };
         RunRequest {
-            plan: plan(&loaded.study, &options).unwrap(),
-            loaded,
-            out: self.out(),
             resume,
-            overrides: vec![],
             program: PathBuf::from("/nowhere"),
-            state: self.dir.path().join("state"),
-            patience: Patience::NONE,
-            control: Control::default(),
-            generators: None,
-            machines: Default::default(),
+            ..request(self.dir.path(), (&self.study, WORKLOAD), 5)
         }
     }
 

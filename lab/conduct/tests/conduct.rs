@@ -1,9 +1,9 @@
 //! Whole runs against a small server that this program plays itself: `plimsoll` is here a script
 //! that starts this test program again, with one test to run.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, BufRead, BufReader};
+use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -15,14 +15,12 @@ use lab_archive::{
     Circumstances, Follow, Happening, Kind, Noted, Outcome as Answered, PreparationCause, Run,
     Series, TrialEnd,
 };
-use lab_conduct::{
-    ConductError, Control, Event, FailedCheck, Judged, Outcome, Patience, Phase, RunRequest, run,
-};
-use lab_study::plan::{PlanOptions, plan};
-use lab_study::{Files, load_study};
+use lab_conduct::{ConductError, Event, FailedCheck, Judged, Outcome, Phase, RunRequest, run};
 
+mod common;
 mod played;
 
+use common::request;
 use played::{Server, park};
 
 const STUDY: &str = "\
@@ -49,17 +47,6 @@ session:
       wait: 20ms
       request: GET /look/{{ name }}/{{ password }}
 ";
-
-struct Texts<'a>(BTreeMap<&'static str, &'a str>);
-
-impl Files for Texts<'_> {
-    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
-        let found = self.0.iter().find(|(name, _)| path.ends_with(*name));
-        found
-            .map(|(_, text)| text.as_bytes().to_vec())
-            .ok_or_else(|| io::ErrorKind::NotFound.into())
-    }
-}
 
 /// A folder with a made-up `plimsoll` and room for an archive.
 struct Stage {
@@ -106,32 +93,10 @@ impl Stage {
     }
 
     fn request(&self, resume: bool) -> RunRequest {
-        let files = Texts(BTreeMap::from([
-            ("s.study.yaml", &*self.study),
-            ("small.workload.yaml", WORKLOAD),
-        ]));
-        let loaded = load_study("s.study.yaml", &files, &[]).unwrap();
-        let plan = plan(
-            &loaded.study,
-            &PlanOptions {
-                speed: 1.0,
-                seed: Some(5),
-            },
-        )
-        .unwrap();
-        let (out, program) = (self.out(), self.program());
         RunRequest {
-            loaded,
-            plan,
-            out,
             resume,
-            overrides: vec![],
-            program,
-            state: self.dir.path().join("state"),
-            patience: Patience::NONE,
-            control: Control::default(),
-            generators: None,
-            machines: Default::default(),
+            program: self.program(),
+            ..request(self.dir.path(), (&self.study, WORKLOAD), 5)
         }
     }
 

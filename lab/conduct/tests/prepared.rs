@@ -2,16 +2,16 @@
 //! filled by a command, and it is kept for the trials that follow. What the server was asked for
 //! stands in its state.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::io;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use lab_archive::{Run, TrialEnd};
-use lab_conduct::{Control, Judged, Patience, RunRequest, run};
-use lab_study::plan::{PlanOptions, plan};
-use lab_study::{Files, load_study};
+use lab_conduct::{Judged, run};
+
+mod common;
+
+use common::request;
 
 /// Its accounts lie in `state/`, each with a password that it makes up. Whoever opens none of them is
 /// turned away. Each account that it makes is told beside the run.
@@ -90,43 +90,11 @@ trials: 2
     )
 }
 
-struct Texts(BTreeMap<&'static str, String>);
-
-impl Files for Texts {
-    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
-        let found = self.0.iter().find(|(name, _)| path.ends_with(*name));
-        found
-            .map(|(_, text)| text.as_bytes().to_vec())
-            .ok_or_else(|| io::ErrorKind::NotFound.into())
-    }
-}
-
 #[test]
 fn another_server_is_provisioned_filled_and_kept() {
     let dir = tempfile::tempdir().unwrap();
     let told = dir.path().join("told");
-    let files = Texts(BTreeMap::from([
-        ("s.study.yaml", study(&told)),
-        ("small.workload.yaml", WORKLOAD.to_owned()),
-    ]));
-    let loaded = load_study("s.study.yaml", &files, &[]).unwrap();
-    let options = PlanOptions {
-        speed: 1.0,
-        seed: Some(1),
-    };
-    let request = RunRequest {
-        plan: plan(&loaded.study, &options).unwrap(),
-        loaded,
-        out: dir.path().join("run"),
-        resume: false,
-        overrides: vec![],
-        program: "plimsoll".into(),
-        state: dir.path().join("lab"),
-        patience: Patience::NONE,
-        control: Control::default(),
-        generators: None,
-        machines: Default::default(),
-    };
+    let request = request(dir.path(), (&study(&told), WORKLOAD), 1);
     let never = AtomicBool::new(false);
     let outcome = run(&request, &mut |_| {}, &mut |_, _| Judged::default(), &never).unwrap();
     assert_eq!((outcome.completed, outcome.trials), (2, 2));

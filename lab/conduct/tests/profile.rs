@@ -1,15 +1,15 @@
 //! A whole run with `profile: true` against a small server: what is in its archive.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::io;
 use std::sync::atomic::AtomicBool;
 
 use lab_archive::{Noted, Run, TrialData, TrialEnd};
-use lab_conduct::{Control, Event, Judged, Patience, RunRequest, run};
+use lab_conduct::{Event, Judged, run};
 use lab_profile::Profile;
-use lab_study::plan::{PlanOptions, plan};
-use lab_study::{Files, load_study};
+
+mod common;
+
+use common::request;
 
 /// Each request costs some CPU time.
 const SERVER: &str = r#"
@@ -56,42 +56,10 @@ trials: 1
     )
 }
 
-struct Texts(BTreeMap<&'static str, String>);
-
-impl Files for Texts {
-    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
-        let found = self.0.iter().find(|(name, _)| path.ends_with(*name));
-        found
-            .map(|(_, text)| text.as_bytes().to_vec())
-            .ok_or_else(|| io::ErrorKind::NotFound.into())
-    }
-}
-
 /// The run's one trial, and what was told on the way.
 fn trial(profile: &str) -> (TrialData, Vec<String>) {
     let dir = tempfile::tempdir().unwrap();
-    let files = Texts(BTreeMap::from([
-        ("s.study.yaml", study(profile)),
-        ("small.workload.yaml", WORKLOAD.to_owned()),
-    ]));
-    let loaded = load_study("s.study.yaml", &files, &[]).unwrap();
-    let options = PlanOptions {
-        speed: 1.0,
-        seed: Some(1),
-    };
-    let request = RunRequest {
-        plan: plan(&loaded.study, &options).unwrap(),
-        loaded,
-        out: dir.path().join("run"),
-        resume: false,
-        overrides: vec![],
-        program: "plimsoll".into(),
-        state: dir.path().join("lab"),
-        patience: Patience::NONE,
-        control: Control::default(),
-        generators: None,
-        machines: Default::default(),
-    };
+    let request = request(dir.path(), (&study(profile), WORKLOAD), 1);
     let never = AtomicBool::new(false);
     let mut told = Vec::new();
     let mut events = |event| {
