@@ -102,8 +102,8 @@ pub(crate) const ALL: &[Target] = &[
     Target::new("object_store", object_store::run),
     // A row of 11 bytes has the name of its column once more, in a text that doubles.
     Target::new("postgres_answer", postgres_answer::run).times(128),
-    // A location in a stack, of one byte, is a position of eight in two lists, and has a node in a tree; and what the
-    // compression of what is written takes.
+    // A location of one byte takes eight bytes in each of two lists and a node in a tree. The base is for compressing
+    // the written file.
     Target::new("profile", profile::run)
         .base(8 << 20)
         .times(256),

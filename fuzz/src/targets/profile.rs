@@ -1,4 +1,5 @@
-//! Any bytes as a pprof file: a profile that sums can be made of and that a file keeps, or an error that says what is wrong.
+//! Reads any bytes as a pprof file. A profile that is read can be summed up and written again; an error states the
+//! reason.
 
 use lab_profile::{Profile, Sums, Tree};
 

@@ -1,5 +1,5 @@
-//! Any bytes as a file that a sampled process has mapped, or as the names of code that it compiled: what is found lies within
-//! what was given.
+//! Any bytes as a file that a sampled process has mapped, or as the names of code that it compiled: all results lie
+//! within the input.
 
 use lab_sampling::parsers::{Elf, perf_map};
 
@@ -14,7 +14,7 @@ pub(crate) fn run(data: &[u8]) {
         assert!(names.values().all(|name| name.len() <= 3 * data.len()));
     } else if let Some(elf) = Elf::read(data) {
         for offset in [0, 0x1000, u64::MAX] {
-            let address = elf.address(offset);
+            let address = elf.start(offset, 0x1000);
             elf.function(address.unwrap_or(offset));
         }
     }

@@ -14,7 +14,7 @@ const MOST_THREADS: usize = 50;
 pub(crate) struct Profiled {
     /// The trial's id.
     pub(crate) trial: u32,
-    /// What was sampled; never empty.
+    /// The samples; never empty.
     pub(crate) profile: Profile,
     /// The part of its samples that the kernel dropped.
     pub(crate) lost: f64,
@@ -93,7 +93,7 @@ fn summary(cell: &CellSummary, trials: &[(&TrialAnalysis, &Profile)]) -> CpuProf
     }
 }
 
-/// CPU time of the system per transaction in µs, the mean over trials; `None` where one of them has none.
+/// CPU time of the system per transaction in µs, the mean over trials; `None` if a trial has no such value.
 pub fn us_per_transaction<'a>(trials: impl Iterator<Item = &'a TrialAnalysis>) -> Option<f64> {
     let ms = trials.map(|trial| {
         let counter = trial.system.get("cpu_ms_per_transaction");
@@ -104,7 +104,7 @@ pub fn us_per_transaction<'a>(trials: impl Iterator<Item = &'a TrialAnalysis>) -
     Some(1000.0 * ms.iter().sum::<f64>() / lab_trial::as_f64(ms.len() as u64))
 }
 
-/// What all samples stand for.
+/// The samples and the CPU time per transaction that they stand for.
 struct Scale {
     all: Weight,
     us: Option<f64>,

@@ -18,7 +18,7 @@ use lab_trial::as_f64;
 use crate::compare::{MOST_PAIRS, baseline};
 use crate::model::{Analysis, Measure, Verdict};
 
-/// A function's difference matters from this part of the smallest difference on that matters of the whole.
+/// The smallest relevant difference of a function, as a fraction of the smallest relevant difference of the whole.
 pub(crate) const OF_SMALLEST: f64 = 0.25;
 
 /// The difference that four of five studies find in a function with this share of the CPU time, as a part of all CPU time.

@@ -111,7 +111,7 @@ pub(crate) struct Facts {
     pub(crate) circumstances: Circumstances,
     pub(crate) error_examples: Vec<ErrorExample>,
     pub(crate) raw: Option<RawBaseline>,
-    /// What was sampled of the system, still without names.
+    /// The samples of the system, still without names.
     pub(crate) sampler: Option<Sampler>,
     pub(crate) profile: Option<Profiled>,
     pub(crate) noted: Vec<Noted>,

@@ -96,7 +96,7 @@ impl Conductor<'_> {
         facts: &mut Facts,
     ) -> Result<(), Stop> {
         let begun = self.begins_with(system, &mut facts.circumstances)?;
-        facts.begun = Some(begun);
+        let begun = facts.begun.insert(begun);
         let moved = system.keep_on(&self.pinning.system);
         if moved > 0 {
             facts.noted.push(Noted::PutBack {
@@ -118,8 +118,8 @@ impl Conductor<'_> {
             Some(generators) => measuring.workers_at(generators),
             None => measuring.pinned_to(self.pinning.generator.len()),
         }
-        let sampler = self.open_profile(system, facts);
-        facts.begun.get_or_insert_default().started = Some(calendar());
+        let sampler = self.open_profile(system, &mut facts.noted);
+        begun.started = Some(calendar());
         self.meet(driver)?;
         let clock = driver.begin().map_err(driver_stop)?;
         let profiler = sampler.map(|sampler| self.take_profile(sampler, clock, spans));

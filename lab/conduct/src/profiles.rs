@@ -26,10 +26,9 @@ impl Profiles {
     /// Takes the choices from the first trial that was profiled before the run was resumed, if there is one.
     pub(crate) fn of_run(dir: &Path, plan: &Plan) -> Self {
         let earlier = plan.question.profile.as_ref().and_then(|_| {
-            plan.trials.iter().find_map(|trial| {
-                let read = lab_archive::Run::open_trial(dir, trial.id).ok()?;
-                read.trials.into_iter().next()?.record.profile
-            })
+            let run = lab_archive::Follow::open(dir).ok()?;
+            let mut trials = plan.trials.iter();
+            trials.find_map(|trial| run.record(trial.id).ok()??.profile)
         });
         let decided = earlier.map_or_else(Decided::default, |profile| Decided {
             rate: Some(profile.rate),

@@ -47,11 +47,16 @@ impl Profiler {
 impl Conductor<'_> {
     /// Opens the sampler of the trial's system if the study asks for a profile. If that fails, the trial goes on
     /// without one.
-    pub(crate) fn open_profile(&mut self, system: &System, facts: &mut Facts) -> Option<Sampler> {
-        let profiling = self.plan.question.profile.clone()?;
+    pub(crate) fn open_profile(
+        &mut self,
+        system: &System,
+        noted: &mut Vec<Noted>,
+    ) -> Option<Sampler> {
+        let plan = self.plan;
+        let profiling = plan.question.profile.as_ref()?;
         // One at a time: the first one measures what a sample costs, and its rate is that of all.
         let mut decided = lock(&self.profiles.decided);
-        let opened = match self.profile_spec(system, &profiling, *decided) {
+        let opened = match self.profile_spec(system, profiling, *decided) {
             Some(spec) => Sampler::open(spec).map_err(|refused| refused.to_string()),
             None => Err(self.unknown_process()),
         };
@@ -62,7 +67,7 @@ impl Conductor<'_> {
         match opened {
             Ok(sampler) => Some(sampler),
             Err(problem) => {
-                self.no_profile(problem, facts);
+                self.no_profile(problem, noted);
                 None
             }
         }
@@ -114,7 +119,7 @@ impl Conductor<'_> {
             false => Vec::new(),
         };
         let thread = std::thread::spawn(move || {
-            // Refused where its cores are gone: then it stays where it is.
+            // Fails if the cores are gone; the thread then stays on its cores.
             let _pinned = Pinned::to(&cores);
             step_back_for_good();
             sample(sampler, clock, spans, &ended, &decided)
@@ -122,11 +127,11 @@ impl Conductor<'_> {
         Profiler { end, thread }
     }
 
-    /// Keeps what was sampled for [`Conductor::write_profile`].
+    /// Keeps the samples for [`Conductor::write_profile`].
     pub(crate) fn end_profile(&mut self, profiler: Profiler, facts: &mut Facts) {
         match profiler.end() {
             Ok(sampler) => facts.sampler = sampler,
-            Err(refused) => self.no_profile(refused.to_string(), facts),
+            Err(refused) => self.no_profile(refused.to_string(), &mut facts.noted),
         }
     }
 
@@ -143,7 +148,7 @@ impl Conductor<'_> {
         let finished = catch_unwind(AssertUnwindSafe(|| sampler.finish()));
         let Ok((profile, profiled)) = finished else {
             let problem = "the names of its functions could not be read: a fault of this program";
-            self.no_profile(problem.to_owned(), facts);
+            self.no_profile(problem.to_owned(), &mut facts.noted);
             return Ok(());
         };
         let written = profile.to_pprof();
@@ -155,17 +160,18 @@ impl Conductor<'_> {
         Ok(())
     }
 
-    fn no_profile(&mut self, problem: String, facts: &mut Facts) {
+    fn no_profile(&mut self, problem: String, noted: &mut Vec<Noted>) {
         if !self.profiles.told.swap(true, Ordering::Relaxed) {
             self.tell(Event::Note(format!(
                 "The system isn't profiled: {problem}."
             )));
         }
-        facts.noted.push(Noted::NotProfiled { problem });
+        noted.push(Noted::NotProfiled { problem });
     }
 }
 
-/// Samples from the hold's start to its end, or until told to end. `None` if the hold never began.
+/// Samples the system during the hold, until the hold ends or the caller stops it. Returns `None` if the hold never
+/// began.
 fn sample(
     mut sampler: Sampler,
     clock: Clock,

@@ -56,7 +56,7 @@ trials: 1
     )
 }
 
-/// The run's one trial, and what was told on the way.
+/// The only trial of the run, and the messages of the run.
 fn trial(profile: &str) -> (TrialData, Vec<String>) {
     let dir = tempfile::tempdir().unwrap();
     let request = request(dir.path(), (&study(profile), WORKLOAD), 1);
@@ -88,7 +88,7 @@ fn a_trial_has_a_profile_of_its_system() {
     let (trial, told) = trial("{ rate: 199, frames: auto }");
     let record = &trial.record;
     let Some(profiled) = &record.profile else {
-        // Where this user may not sample, that is said; everything else is as it is.
+        // A user without the permission gets a message; the rest of the run is unchanged.
         let said = record
             .noted
             .iter()

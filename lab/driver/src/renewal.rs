@@ -114,7 +114,7 @@ impl<C: Client> Shared<C> {
         (exchange.await, false)
     }
 
-    /// Sends the user's next token request, while users who share the token and have no valid one wait.
+    /// Sends the user's next token request. Meanwhile, users who share the token and have no valid one wait.
     async fn send_for_token(
         &self,
         tokens: &ScriptTokens,

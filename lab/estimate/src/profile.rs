@@ -7,9 +7,9 @@ use lab_plan::Profiling;
 
 use crate::words::duration;
 
-/// Samples a second of a core, where the budget decides: what it comes to on most machines.
+/// Samples per second and core without a `rate` in the study: the rate that the budget allows on most machines.
 const USUAL_RATE: f64 = 199.0;
-/// One second of six is not sampled, at random, which tells the cost.
+/// The part of the hold that is sampled: one second of six, at random, is not, which measures the cost.
 const SAMPLED: f64 = 5.0 / 6.0;
 /// Parts of the CPU time that functions may have.
 const SHARES: [f64; 3] = [0.001, 0.01, 0.05];
@@ -76,7 +76,7 @@ mod tests {
     fn differences_that_do_not_matter_are_not_promised() {
         let of = Profiling::default();
         let text = profile(&of, Duration::from_secs(3_600), 12, 0.02);
-        // A quarter of what matters of the whole.
+        // A quarter of the smallest relevant difference of the whole.
         assert!(
             text.contains("0.50 % of the CPU more in a function of 0.1 %"),
             "{text}"

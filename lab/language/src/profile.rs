@@ -32,7 +32,7 @@ pub struct ProfileWithFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<FramesName>")]
     pub frames: Option<At<Scalar>>,
-    /// The part of the system's CPU time that sampling may cost, 2% unless said; more is a warning.
+    /// The part of the system's CPU time that sampling may cost, 2% by default. A higher cost causes a warning.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub budget: Option<At<Scalar>>,

@@ -77,15 +77,26 @@ fn processes(proc: &Path) -> impl Iterator<Item = i32> + use<> {
 
 /// Of the group and all below it.
 fn in_group(folder: &Path) -> BTreeSet<i32> {
-    let mut folders = vec![folder.to_path_buf()];
     let mut found = BTreeSet::new();
-    for _ in 0..MOST_GROUPS {
-        let Some(folder) = folders.pop() else { break };
+    for folder in groups_below(folder) {
         let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
         found.extend(text.lines().filter_map(|line| line.parse::<i32>().ok()));
+    }
+    found
+}
+
+/// The folders of a control group and of all groups below it, of at most 10,000 groups.
+#[must_use]
+pub fn groups_below(folder: &Path) -> Vec<PathBuf> {
+    let mut waiting = vec![folder.to_path_buf()];
+    let mut found = Vec::new();
+    while found.len() < MOST_GROUPS
+        && let Some(folder) = waiting.pop()
+    {
         let below = fs::read_dir(&folder).into_iter().flatten().flatten();
         let below = below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-        folders.extend(below.map(|entry| entry.path()));
+        waiting.extend(below.map(|entry| entry.path()));
+        found.push(folder);
     }
     found
 }

@@ -59,7 +59,7 @@ use std::time::Duration;
 
 pub use cpu::CpuTime;
 pub use files::FilesUsed;
-pub use hold::Hold;
+pub use hold::{Hold, groups_below};
 pub use limits::{ListenFailures, Throttling, listen_failures, thermal_throttles, throttling};
 pub use listener::{Listener, listener};
 pub use mounts::{Mount, mount_of, mounts};

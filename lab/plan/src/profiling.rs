@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The part of the system's CPU time that sampling may cost, unless a study says otherwise.
+/// The part of the system's CPU time that sampling may cost, by default.
 pub const PROFILE_BUDGET: f64 = 0.02;
 
 /// The profile that each trial takes of its system.
@@ -32,7 +32,7 @@ impl Default for Profiling {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FramesWanted {
-    /// By what the first trial shows, for all trials alike.
+    /// Chosen in the first trial, for all trials.
     #[default]
     Auto,
     /// By the frame pointers that the code keeps.

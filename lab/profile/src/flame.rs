@@ -10,7 +10,7 @@ use crate::tree::Tree;
 const LEAST_SHARE: f64 = 0.001;
 /// Frames above each other.
 const MOST_DEPTH: usize = 200;
-/// Families of functions that are told apart.
+/// The number of colours for families of functions.
 const FAMILIES: u8 = 6;
 /// Grades of a difference.
 const GRADES: u8 = 3;

@@ -1,4 +1,4 @@
-//! CPU time of the kernel, by what it was asked for.
+//! CPU time of the kernel, by system call or interrupt.
 //!
 //! A timer that samples can't interrupt code that runs with interrupts off: its time is counted where they are turned on
 //! again. So the kernel's time is summed up by system call, not by kernel function.
@@ -14,7 +14,7 @@ const CALLS: [&str; 5] = [
     "__do_sys_",
 ];
 
-/// Parts of the names of functions by which the kernel is entered otherwise, and what for.
+/// Parts of the names of the kernel's other entry functions, with the name of the reason.
 const ENTRIES: [(&str, &str); 6] = [
     ("page_fault", "page faults"),
     ("do_mem_abort", "page faults"),
@@ -32,7 +32,7 @@ impl Profile {
         at.map(mapping).is_some_and(Mapping::is_kernel)
     }
 
-    /// What the kernel was asked for, given its part of a stack, the innermost location first: `[kernel] futex`.
+    /// The system call or interrupt of the kernel's part of a stack, the innermost location first: `[kernel] futex`.
     pub(crate) fn kernel_entry(&self, stack: &[usize]) -> String {
         let lines = stack
             .iter()

@@ -8,8 +8,8 @@ use crate::model::Function;
 /// What a function is known by in several builds of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// The demangled name without what compilers make anew in each build: hashes, disambiguators of crates, and the
-    /// suffixes of clones. Closures keep their names.
+    /// The demangled name without the parts that change with each build: hashes, crate disambiguators, and clone
+    /// suffixes. Closures keep their names.
     pub name: String,
     /// The base name of the source file, empty where it isn't known.
     pub file: String,
@@ -60,7 +60,7 @@ fn is_hex(text: &str, digits: usize) -> bool {
     text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Without `::h` and 16 digits at the end, as rustc's legacy names have it.
+/// Without `::h` and 16 digits at the end, as in rustc's legacy mangling.
 fn without_hash(name: &str) -> &str {
     match name.rsplit_once("::h") {
         Some((start, hash)) if is_hex(hash, 16) => start,

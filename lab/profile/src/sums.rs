@@ -71,7 +71,7 @@ impl Sums {
     }
 }
 
-/// Sums as they grow: by function, and of the kernel by what it was asked for.
+/// Sums under construction: by function, and for the kernel by system call or interrupt.
 struct Growing<'a> {
     profile: &'a Profile,
     of: Vec<usize>,
@@ -106,7 +106,7 @@ impl Growing<'_> {
         }
     }
 
-    /// The position of the sum of what the kernel was asked for.
+    /// The position of the sum of this system call or interrupt.
     fn entry(&mut self, kernel: &[usize]) -> usize {
         let name = self.profile.kernel_entry(kernel);
         if let Some(known) = self.entries.get(&name) {

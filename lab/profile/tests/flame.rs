@@ -70,7 +70,7 @@ fn small_paths_are_left_out() {
     assert_eq!((graph.frames.len(), graph.left_out), (3, 1));
     let of_equal = crate::flame::tree(&[("a", 1), ("b", 1), ("c", 1), ("d", 2)]);
     let graph = Graph::of(&of_equal, &options(3), None);
-    // Of three that are equal none is chosen.
+    // Of three equal frames, none is kept.
     assert_eq!(places(&graph)[1..], [("d", 1, 0.0, 0.4)]);
 }
 

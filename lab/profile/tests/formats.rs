@@ -1,4 +1,4 @@
-//! What other tools get.
+//! The formats of other tools.
 
 use lab_profile::{Profile, Sums, formats};
 use serde_json::Value;

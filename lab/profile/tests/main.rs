@@ -1,4 +1,4 @@
-//! Profiles as files, and what sums of them come to.
+//! Tests of profiles: files, sums, formats, and flame graphs.
 
 mod bounds;
 mod flame;

@@ -32,7 +32,7 @@ const STARTS: [&str; 16] = [
 /// Libraries in which threads begin. Stripped ones have no names for that.
 const C_LIBRARIES: [&str; 5] = ["libc.so", "libc-", "libpthread", "ld-linux", "ld-musl"];
 
-/// A profile, and what of its samples is good.
+/// A profile, and the numbers of its good samples.
 #[derive(Debug, Default)]
 pub(crate) struct Assembled {
     pub(crate) profile: Profile,
@@ -113,7 +113,7 @@ struct Stack {
 }
 
 impl Stack {
-    /// Of frames with their places; `broken` is the place that says that a stack goes on.
+    /// Makes a stack of frames and their locations; `broken` is the location that marks an incomplete stack.
     fn of(frames: Vec<(Frame, usize)>, broken: usize, names: &Names, modules: &Modules) -> Self {
         let (frames, mut locations): (Vec<Frame>, Vec<usize>) = frames.into_iter().unzip();
         let whole = is_whole(&frames, names, modules);
@@ -127,14 +127,6 @@ impl Stack {
             named: is_named(&frames, names),
         }
     }
-}
-
-/// The part of a stack that is the user's.
-fn user(frames: &[Frame]) -> impl DoubleEndedIterator<Item = Place> {
-    frames.iter().filter_map(|frame| match frame {
-        Frame::User(place) => Some(*place),
-        _ => None,
-    })
 }
 
 /// Chains of frame pointers don't say whether they broke: they are whole if their outermost function is one that threads
@@ -161,7 +153,8 @@ fn is_whole(frames: &[Frame], names: &Names, modules: &Modules) -> bool {
     };
     let file = path.and_then(|path| path.rsplit('/').next()).unwrap_or("");
     // A chain that broke in the library right away has nothing else.
-    user(frames).count() >= 2 && C_LIBRARIES.iter().any(|library| file.starts_with(library))
+    let users = frames.iter().filter(|one| matches!(one, Frame::User(_)));
+    users.count() >= 2 && C_LIBRARIES.iter().any(|library| file.starts_with(library))
 }
 
 /// Whether the innermost function has a name. Kernel code always counts as named: at worst it is `[kernel]`.
@@ -185,7 +178,7 @@ struct Tables<'a> {
     locations: HashMap<(Option<usize>, u64, Vec<Name>), usize>,
 }
 
-/// What a mapping stands for.
+/// The code that a mapping contains.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Mapped {
     Kernel,

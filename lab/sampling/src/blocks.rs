@@ -33,7 +33,7 @@ struct Part {
 }
 
 impl Blocks {
-    /// Adds what was spent from one moment to another.
+    /// Adds the time and CPU time between two moments.
     pub(crate) fn spent(
         &mut self,
         (block, is_on): (u32, bool),

@@ -68,20 +68,9 @@ impl Elf {
         })
     }
 
-    /// The address, as the file has it, of a place in the file that is mapped for execution.
-    pub fn address(&self, offset: u64) -> Option<u64> {
-        let holds = |one: &&Segment| {
-            offset
-                .checked_sub(one.offset)
-                .is_some_and(|at| at < one.size)
-        };
-        let segment = self.code.iter().find(holds)?;
-        segment.address.checked_add(offset - segment.offset)
-    }
-
     /// The address, as the file has it, of the first byte of a mapping that begins at this place of the file. Mappings
     /// begin at pages, before the segment's first byte.
-    pub(crate) fn start(&self, offset: u64, length: u64) -> Option<u64> {
+    pub fn start(&self, offset: u64, length: u64) -> Option<u64> {
         let end = offset.saturating_add(length);
         let overlaps =
             |one: &&Segment| one.offset < end && offset < one.offset.saturating_add(one.size);
@@ -146,10 +135,10 @@ mod tests {
             .find(|one| one.address <= text.start)
             .unwrap();
         let offset = text.start - segment.address + segment.offset;
-        assert_eq!(elf.address(offset), Some(text.start));
+        assert_eq!(elf.start(offset, 1), Some(text.start));
         let frames = elf.function(text.start + text.end.saturating_sub(text.start) / 2);
         assert!(frames.is_some_and(|start| text.contains(&start)));
-        assert_eq!(elf.address(u64::MAX), None);
+        assert_eq!(elf.start(u64::MAX, 1), None);
     }
 
     #[test]

@@ -36,19 +36,11 @@ const REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const REGISTERS: u64 = 0;
 
-/// What a sample carries of the user's stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Carried {
-    /// The chain of frame pointers.
-    pub(crate) pointers: bool,
-    /// A copy of the stack, with registers.
-    pub(crate) copies: bool,
-}
-
-/// What is asked of the kernel.
+/// The settings of the kernel's events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked {
-    pub(crate) carried: Carried,
+    /// A copy of the user's stack in each sample, with registers, besides the chain of frame pointers.
+    pub(crate) copies: bool,
     /// The id of the control group in each sample.
     pub(crate) group: bool,
     /// Samples a second of a core.
@@ -167,7 +159,6 @@ impl Events {
 }
 
 fn open(core: u32, asked: Asked) -> io::Result<Counter> {
-    let Carried { pointers, copies } = asked.carried;
     let opts = Opts {
         exclude: Priv {
             idle: true,
@@ -177,14 +168,15 @@ fn open(core: u32, asked: Asked) -> io::Result<Counter> {
         sample_format: SampleFormat {
             cgroup: asked.group,
             call_chain: Some(ChainOf {
-                exclude_user: !pointers,
+                // Frame pointers cost little, and go on where a copy ends.
+                exclude_user: false,
                 exclude_kernel: false,
                 defer_user: false,
                 // As many as the kernel allows.
                 max_stack_frames: 0,
             }),
-            user_stack: copies.then_some(Size(COPY)),
-            user_regs: copies.then_some(RegsMask(REGISTERS)),
+            user_stack: asked.copies.then_some(Size(COPY)),
+            user_regs: asked.copies.then_some(RegsMask(REGISTERS)),
             ..SampleFormat::default()
         },
         extra_record: ExtraRecord {
@@ -210,15 +202,11 @@ fn open(core: u32, asked: Asked) -> io::Result<Counter> {
 
 /// The size of a ring that holds the records of half a second, as a power of two of pages.
 fn largest_ring(cores: usize, asked: Asked) -> u8 {
-    let copy = if asked.carried.copies {
-        f64::from(COPY)
-    } else {
-        0.0
-    };
+    let copy = if asked.copies { f64::from(COPY) } else { 0.0 };
     let bytes = asked.rate * 1.5 * RING_SECONDS * (CHAIN_BYTES + copy);
     let pages = (bytes / procfs::page_size() as f64).max(1.0) as usize;
     let share = (ALL_RINGS / cores.max(1)).max(1);
-    // At least 512 KiB, which everybody may have.
+    // At least 512 KiB, which the kernel allows every user.
     let power = pages.max(128).next_power_of_two().ilog2();
     (power.min(share.ilog2()) as u8).clamp(LEAST_RING, LARGEST_RING)
 }

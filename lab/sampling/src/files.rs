@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::Read;
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::OFlag;
@@ -28,7 +28,7 @@ pub(crate) struct Module {
     pub(crate) elf: Option<Elf>,
 }
 
-/// Where a process has a file.
+/// A mapping of a file in a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mapped {
     pub(crate) pid: i32,
@@ -108,9 +108,7 @@ fn open(mapped: &Mapped) -> Option<File> {
     let process = PathBuf::from(format!("/proc/{}", mapped.pid));
     // The mapped file itself, even if its path now names another file. Only root may follow this link.
     let link = process.join(format!("map_files/{:x}-{:x}", mapped.start, mapped.end));
-    let regular = std::fs::metadata(&link).is_ok_and(|about| about.is_file());
-    let file = regular.then(|| open_regular(&link, OFlag::empty(), LARGEST_FILE));
-    if let Some(file) = file.flatten() {
+    if let Some(file) = open_regular(&link, OFlag::empty(), LARGEST_FILE) {
         return Some(file);
     }
     let path = inside(&process.join("root"), &mapped.path)?;
@@ -123,7 +121,7 @@ fn open(mapped: &Mapped) -> Option<File> {
 }
 
 /// A path of a process, below the root that it has.
-pub(crate) fn inside(root: &Path, path: &Path) -> Option<PathBuf> {
+fn inside(root: &Path, path: &Path) -> Option<PathBuf> {
     Some(root.join(path.strip_prefix("/").ok()?))
 }
 
@@ -134,8 +132,7 @@ pub(crate) fn open_regular(path: &Path, flags: OFlag, largest: u64) -> Option<Fi
     } else {
         std::fs::metadata(path).ok()?
     };
-    let kind = about.file_type();
-    if !about.is_file() || kind.is_fifo() || kind.is_char_device() || kind.is_block_device() {
+    if !about.is_file() {
         return None;
     }
     let flags = flags | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;

@@ -7,14 +7,14 @@ use crate::files;
 /// Larger files are not read; a kernel with all its modules has 15 MB.
 const LARGEST: u64 = 256 * 1024 * 1024;
 
-/// The kernel's functions by address. Nothing of the addresses goes anywhere else.
+/// The kernel's functions by address. Its addresses serve only to look up names.
 #[derive(Debug, Default)]
 pub(crate) struct Kernel {
     functions: Vec<(u64, Box<str>)>,
 }
 
 impl Kernel {
-    /// Empty where this user may not see the addresses.
+    /// Empty if this user may not read the addresses.
     pub(crate) fn read() -> Self {
         let file = File::open("/proc/kallsyms").ok();
         let text = file.and_then(|file| files::read(&file, LARGEST));

@@ -23,7 +23,7 @@ pub(crate) struct Name {
     pub(crate) line: u32,
 }
 
-/// What is known of a place.
+/// The functions at a place.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Named {
     /// The innermost inlined function first; never empty.
@@ -67,8 +67,7 @@ impl Names {
                 .found
                 .extend(found.map(|(address, named)| (place(address), named)));
         }
-        for (pid, mut addresses) in compiled {
-            addresses.sort_unstable();
+        for (pid, addresses) in compiled {
             names.compiled(pid, &addresses);
         }
         names.kernel(&kernel);

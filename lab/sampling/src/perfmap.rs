@@ -1,6 +1,6 @@
-//! Names of code that runtimes compiled, from the files `/tmp/perf-PID.map` that they write if told to.
+//! Names of code that runtimes compiled, from the files `/tmp/perf-PID.map` that they write if so configured.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ const LARGEST: u64 = 64 * 1024 * 1024;
 /// Longer names are cut.
 const LONGEST_NAME: usize = 1000;
 
-/// Looks up the names of addresses of a process; empty without a file. `addresses` must be sorted.
+/// Looks up the names of addresses of a process; empty without a file.
 pub(crate) fn names(pid: i32, addresses: &[u64]) -> HashMap<u64, String> {
     let text = read(pid).unwrap_or_default();
     parse(&text, addresses)
@@ -45,50 +45,21 @@ fn read(pid: i32) -> Option<Vec<u8>> {
 /// code: the last line that holds an address names it.
 pub fn parse(text: &[u8], addresses: &[u64]) -> HashMap<u64, String> {
     let mut names = HashMap::new();
-    let mut unnamed = Unnamed::all(addresses.len());
+    let mut unnamed: BTreeSet<u64> = addresses.iter().copied().collect();
     // The last line first, so that each address is named once, however many lines hold it.
     for line in text.rsplit(|byte| *byte == b'\n') {
         let Some((start, size, name)) = parts(line) else {
             continue;
         };
-        let from = addresses.partition_point(|address| *address < start);
-        let mut at = unnamed.from(from);
-        while let Some(address) = addresses.get(at)
-            && *address - start < size
+        while let Some(address) = unnamed.range(start..).next().copied()
+            && address - start < size
         {
+            unnamed.remove(&address);
             let name = String::from_utf8_lossy(&name[..name.len().min(LONGEST_NAME)]);
-            names.insert(*address, name.trim().to_owned());
-            unnamed.take(at);
-            at = unnamed.from(at);
+            names.insert(address, name.trim().to_owned());
         }
     }
     names
-}
-
-/// The positions that have no name yet: for each position the next such one, at or behind it.
-struct Unnamed(Vec<usize>);
-
-impl Unnamed {
-    fn all(count: usize) -> Self {
-        Self((0..=count).collect())
-    }
-
-    fn from(&mut self, at: usize) -> usize {
-        let mut found = at;
-        while self.0[found] != found {
-            found = self.0[found];
-        }
-        // The way there is short the next time.
-        let mut passed = at;
-        while passed != found {
-            passed = std::mem::replace(&mut self.0[passed], found);
-        }
-        found
-    }
-
-    fn take(&mut self, at: usize) {
-        self.0[at] = at + 1;
-    }
 }
 
 fn parts(line: &[u8]) -> Option<(u64, u64, &[u8])> {

@@ -2,13 +2,14 @@
 //! at the start of the hold.
 
 use std::collections::HashSet;
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lab_archive::{Frames, Profiled};
-use lab_monitor::{CpuTime, Hold, Roots};
+use lab_monitor::{CpuTime, Hold, Roots, groups_below};
 use lab_profile::Profile;
 use nix::time::{ClockId, clock_gettime};
 
@@ -17,7 +18,7 @@ use crate::blocks::Blocks;
 use crate::cores;
 use crate::cost;
 use crate::error::Refused;
-use crate::events::{Asked, Carried, Event, Events, MOST_FRAMES, RawSample};
+use crate::events::{Asked, Event, Events, MOST_FRAMES, RawSample};
 use crate::files::Mapped;
 use crate::schedule::{Periods, Switching};
 use crate::spaces::Spaces;
@@ -33,8 +34,6 @@ const MOST_SAMPLES: f64 = 1_000_000.0;
 const BUSY_CORES: usize = 8;
 /// Bounds of the rate that a study may ask for.
 const RATES: std::ops::RangeInclusive<f64> = 1.0..=4999.0;
-/// Control groups below the system's that are known.
-const MOST_GROUPS: usize = 10_000;
 /// Frame pointers are good enough if so many of a hundred stacks have all their frames.
 const GOOD_PERCENT: u64 = 98;
 /// Stacks that the choice between pointers and copies needs.
@@ -83,10 +82,10 @@ pub struct Sampler {
     off_seconds: Vec<u32>,
 }
 
-/// What is done with samples.
+/// The phase of sampling.
 #[derive(Debug)]
 enum Phase {
-    /// Nothing yet.
+    /// The events are open and disabled.
     Opened,
     /// Both ways to find stacks are compared.
     Trying { stacks: u64, equal: u64 },
@@ -102,7 +101,7 @@ struct Holding {
     zero_ns: u64,
     on: bool,
     block: u32,
-    /// When CPU time was read last, and what it was.
+    /// The time and the value of the last reading of CPU time.
     read: (Duration, Option<Duration>),
     next: Duration,
 }
@@ -122,8 +121,7 @@ impl Sampler {
         let rate = rate(&spec, cores.len());
         let groups = cpu.group().map(groups).unwrap_or_default();
         let frames = spec.frames;
-        let carried = carried(frames);
-        let events = opened(&cores, carried, &groups, rate)?;
+        let events = opened(&cores, frames, &groups, rate)?;
         let mut sampler = Self {
             periods: Periods::new(rate, spec.seed),
             redraw_at: Duration::ZERO,
@@ -284,7 +282,7 @@ impl Sampler {
         self.frames = Some(agree(frames));
         // The memory of the old events counts against what the kernel allows.
         self.events = Events::default();
-        self.events = opened(&self.cores, carried(self.frames), &self.groups, self.rate)?;
+        self.events = opened(&self.cores, self.frames, &self.groups, self.rate)?;
         // Records lost while both ways were compared are not losses of the profile.
         (self.lost, self.throttled, self.records) = (0, 0, 0);
         Ok(())
@@ -308,7 +306,7 @@ impl Sampler {
         if is && !was {
             self.spaces.forget();
         }
-        // Time and CPU time are read together, right where sampling changes: what is done with samples takes a while.
+        // Time and CPU time are read together when sampling is switched, because processing the samples takes a while.
         let now = clock();
         self.spend(now);
         if is && !was {
@@ -376,7 +374,7 @@ impl Sampler {
                     offset,
                     path,
                 } => {
-                    let path = mapped_path(path);
+                    let path = PathBuf::from(OsString::from_vec(path));
                     let end = start.saturating_add(length);
                     let mapped = Mapped {
                         pid,
@@ -435,7 +433,12 @@ impl Sampler {
         }
         match &mut self.phase {
             Phase::Opened => {}
-            Phase::Trying { .. } => self.compare(&sample),
+            Phase::Trying { stacks, equal } => {
+                if let Some(is_equal) = is_equal(&mut self.spaces, &sample) {
+                    *stacks += 1;
+                    *equal += u64::from(is_equal);
+                }
+            }
             Phase::Holding(holding) => {
                 let at = Duration::from_nanos(sample.time_ns.saturating_sub(holding.zero_ns));
                 let block = holding.block;
@@ -445,34 +448,6 @@ impl Sampler {
                 self.stacks.add((block, second), thread, &stack);
                 self.blocks.sampled(block);
             }
-        }
-    }
-
-    fn compare(&mut self, sample: &RawSample) {
-        let Some(registers) = &sample.registers else {
-            return;
-        };
-        let stopped = Stopped {
-            registers,
-            stack: &sample.stack,
-        };
-        let (followed, whole) = self.spaces.follow(sample.pid, stopped);
-        let Phase::Trying { stacks, equal } = &mut self.phase else {
-            return;
-        };
-        *stacks += 1;
-        let outermost = sample.user.last().map(|address| address.wrapping_sub(1));
-        let near_end = followed
-            .iter()
-            .rev()
-            .take(3)
-            .any(|address| Some(*address) == outermost);
-        // A function without a frame pointer hides its caller from the chain: up to three frames may be missing.
-        let equal_end = near_end && sample.user.len() + 3 >= followed.len();
-        // If the copy ends early, the chain of frame pointers is good if it is as long.
-        let longer = !whole && sample.user.len() >= followed.len();
-        if (whole && equal_end) || longer {
-            *equal += 1;
         }
     }
 }
@@ -489,6 +464,26 @@ impl std::fmt::Debug for Sampler {
             .field("phase", phase);
         shown.finish_non_exhaustive()
     }
+}
+
+/// Whether the chain of frame pointers says as much as the copy of the stack; `None` without a copy.
+fn is_equal(spaces: &mut Spaces, sample: &RawSample) -> Option<bool> {
+    let stopped = Stopped {
+        registers: sample.registers.as_ref()?,
+        stack: &sample.stack,
+    };
+    let (followed, whole) = spaces.follow(sample.pid, stopped);
+    let outermost = sample.user.last().map(|address| address.wrapping_sub(1));
+    let near_end = followed
+        .iter()
+        .rev()
+        .take(3)
+        .any(|address| Some(*address) == outermost);
+    // A function without a frame pointer hides its caller from the chain: up to three frames may be missing.
+    let equal_end = near_end && sample.user.len() + 3 >= followed.len();
+    // If the copy ends early, the chain of frame pointers is good if it is as long.
+    let longer = !whole && sample.user.len() >= followed.len();
+    Some((whole && equal_end) || longer)
 }
 
 /// The places of a stack, the innermost first.
@@ -516,7 +511,7 @@ fn stack(spaces: &mut Spaces, frames: Option<Frames>, sample: &RawSample) -> Vec
         .into_iter()
         .map(|address| Frame::User(spaces.place(sample.pid, address)));
     stack.extend(user);
-    // The last one says how it ends.
+    // The last frame shows whether the stack is complete.
     if stack.len() >= MOST_FRAMES {
         stack.truncate(MOST_FRAMES - 1);
         stack.push(Frame::Broken);
@@ -538,24 +533,16 @@ fn called(chain: &[u64]) -> impl Iterator<Item = u64> {
     })
 }
 
-fn carried(frames: Option<Frames>) -> Carried {
-    Carried {
-        // Frame pointers cost little, and continue where a copy ends.
-        pointers: true,
-        copies: frames != Some(Frames::Pointers),
-    }
-}
-
-/// With the ids of control groups, or without where the kernel knows none.
+/// Opens events with the ids of control groups, or without them if the kernel doesn't support them.
 fn opened(
     cores: &[u32],
-    carried: Carried,
+    frames: Option<Frames>,
     groups: &HashSet<u64>,
     rate: f64,
 ) -> Result<Events, Refused> {
     let group = !groups.is_empty();
     let asked = Asked {
-        carried,
+        copies: frames != Some(Frames::Pointers),
         group,
         rate,
     };
@@ -571,7 +558,7 @@ fn opened(
     }
 }
 
-/// The rate that is asked for, or what the budget allows, lower in long holds.
+/// The rate of the study, or the rate that the budget allows; lower in long holds.
 fn rate(spec: &Spec, cores: usize) -> f64 {
     let asked = spec.rate.unwrap_or_else(|| cost::rate(spec.budget));
     let core_seconds = cores.min(BUSY_CORES) as f64 * spec.length.as_secs_f64().max(1.0);
@@ -584,24 +571,7 @@ fn groups(folder: &Path) -> HashSet<u64> {
     if !folder.join("cgroup.controllers").exists() {
         return HashSet::new();
     }
-    let mut found = HashSet::new();
-    let mut folders = vec![folder.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        if found.len() >= MOST_GROUPS {
-            break;
-        }
-        found.extend(std::fs::metadata(&folder).map(|about| about.ino()));
-        let below = std::fs::read_dir(&folder).into_iter().flatten().flatten();
-        let below = below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-        folders.extend(below.map(|entry| entry.path()));
-    }
-    found
-}
-
-/// The path of a mapped file; empty where there is none.
-fn mapped_path(path: Vec<u8>) -> PathBuf {
-    if path.starts_with(b"//") || (path.starts_with(b"[") && path != b"[vdso]") {
-        return PathBuf::new();
-    }
-    PathBuf::from(std::ffi::OsString::from_vec(path))
+    let folders = groups_below(folder).into_iter();
+    let ids = folders.filter_map(|one| Some(std::fs::metadata(one).ok()?.ino()));
+    ids.collect()
 }

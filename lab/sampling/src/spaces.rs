@@ -15,10 +15,10 @@ const MOST_PROCESSES: usize = 20_000;
 /// Mappings of a process, at most.
 const MOST_MAPS: usize = 20_000;
 
-/// What an address is in.
+/// The place of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Place {
-    /// A file, and the address as the file has it.
+    /// The number of a file, and the address within the file.
     File(u32, u64),
     /// Code without a file, which a runtime compiled: known by its address in the process, which is never kept.
     Compiled(i32, u64),
@@ -38,7 +38,7 @@ pub(crate) struct Spaces {
 struct Space {
     /// By start.
     maps: BTreeMap<u64, Map>,
-    /// Of the maps that are there now.
+    /// The unwinder for the current maps.
     unwinder: Option<Unwinder>,
     /// To be read again.
     stale: bool,
@@ -58,7 +58,7 @@ struct Code {
 }
 
 impl Spaces {
-    /// Takes in that a process mapped something for execution.
+    /// Records that a process mapped memory for execution.
     pub(crate) fn mapped(&mut self, mapped: Mapped, offset: u64) {
         let Some(space) = self.known.get_mut(&mapped.pid) else {
             return;
@@ -104,7 +104,7 @@ impl Spaces {
         }
     }
 
-    /// What holds an address.
+    /// Looks up the place of an address.
     pub(crate) fn place(&mut self, pid: i32, address: u64) -> Place {
         let map = self.space(pid).and_then(|space| space.map(address));
         match map.and_then(|map| map.code) {
@@ -205,11 +205,15 @@ impl Space {
 
     fn put(&mut self, start: u64, map: Map) {
         let covered = self.maps.range(start..map.end).map(|(start, _)| *start);
-        for old in covered.collect::<Vec<u64>>() {
-            self.maps.remove(&old);
+        let covered: Vec<u64> = covered.collect();
+        for old in &covered {
+            self.maps.remove(old);
         }
         if self.maps.len() < MOST_MAPS {
             self.maps.insert(start, map);
+        }
+        // Memory that a runtime compiles into has no tables to unwind by.
+        if map.code.is_some() || !covered.is_empty() {
             self.unwinder = None;
         }
     }
@@ -218,7 +222,7 @@ impl Space {
 /// Whether a mapping has a name and no file: runtimes keep code that they compile in such memory.
 fn is_compiled(path: &Path) -> bool {
     let path = path.as_os_str().as_bytes();
-    let names: [&[u8]; 4] = [b"//anon", b"/memfd:", b"/dev/zero", b"/SYSV"];
+    let names: [&[u8]; 4] = [b"//", b"/memfd:", b"/dev/zero", b"/SYSV"];
     names.iter().any(|name| path.starts_with(name))
 }
 

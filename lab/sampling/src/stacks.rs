@@ -18,13 +18,13 @@ pub(crate) enum Frame {
     User(Place),
     /// The stack goes on, and couldn't be followed.
     Broken,
-    /// Chains of frame pointers don't say whether they broke: what is before this does.
+    /// The end of a chain of frame pointers. The frames before it show whether the chain is complete.
     Chained,
     /// See [`OTHER`].
     Other,
 }
 
-/// What samples are counted by.
+/// The key by which samples are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) block: u32,

@@ -14,7 +14,7 @@ use crate::number::count;
 const LEAST_SAMPLES: f64 = 20.0;
 /// With fewer columns than this nothing can be called common.
 const LEAST_COLUMNS: usize = 10;
-/// How often the columns that stray most are chosen anew.
+/// The number of iterations that choose the columns that stray most.
 const ROUNDS: usize = 2;
 
 /// Samples of one column in one block, scaled to the same work of both variants.

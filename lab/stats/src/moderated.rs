@@ -2,10 +2,10 @@
 //!
 //! A column is what was counted of one thing, such as the samples of one function. A study has six to twelve blocks and
 //! hundreds of columns. With so few blocks √Σd² is a poor measure of noise: among hundreds of columns chance finds one
-//! that hardly varied. But counts say themselves how much they vary at least, and all columns together say how much more
-//! than that. So the variance of a column is moderated towards that, as if it had been seen in some more blocks (Smyth,
-//! "Linear Models and Empirical Bayes Methods for Assessing Differential Expression in Microarray Experiments", 2004;
-//! Love, Huber & Anders, "Moderated estimation of fold change and dispersion", 2014).
+//! that hardly varied. But Poisson noise is a lower bound of a count's variance, and all columns together show how much
+//! larger the variance is. So the variance of a column is moderated towards that, as if it had been seen in some more
+//! blocks (Smyth, "Linear Models and Empirical Bayes Methods for Assessing Differential Expression in Microarray
+//! Experiments", 2004; Love, Huber & Anders, "Moderated estimation of fold change and dispersion", 2014).
 //!
 //! Nothing that is computed here changes when the variants of a block are exchanged, but for the signs of its
 //! differences. [`crate::paired::max_t_scaled`] tests them.
@@ -20,7 +20,7 @@ use crate::verdict::LEAST_BLOCKS;
 pub const LEAST_SAMPLES: f64 = 5.0;
 /// Most columns of a comparison.
 pub const MOST_COLUMNS: usize = 2_000;
-/// What the assumed variance counts, in blocks.
+/// The weight of the prior variance, in blocks.
 const PRIOR_BLOCKS: f64 = 8.0;
 /// The median of Σd² ÷ Σv over blocks where counts vary as Poisson's do, for six to twelve blocks.
 const MEDIAN_OF_POISSON: f64 = 0.92;
@@ -62,7 +62,7 @@ pub fn has_enough(column: &[Pair]) -> bool {
     !column.is_empty() && samples >= LEAST_SAMPLES * 2.0 * count(column.len())
 }
 
-/// Differences of columns, and what they are measured by.
+/// Differences of columns, and the scales of their statistics.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Moderated {
     /// By column and block, without the common factor, in samples.
@@ -131,9 +131,10 @@ fn dispersion(squares: &[f64], poisson: &[f64]) -> f64 {
 /// The smallest difference of a function that a study shows in four of five cases, as a part of the whole; `None` with
 /// fewer blocks than a verdict needs.
 ///
-/// `share` is the function's part of the whole, `samples` those of a trial. The factors are those of simulations with 400
-/// columns, where functions vary by 1 % and trials by 2 % beside sampling (`examples/profile_differences.rs`). Functions
-/// of a fifth of the whole or more need up to twice as much, since what varies there is not sampling.
+/// `share` is the function's part of the whole, `samples` those of a trial. The factors are those of simulations with
+/// 400 columns, where functions vary by 1 % and trials by 2 % beside sampling (`examples/profile_differences.rs`).
+/// Functions of a fifth of the whole or more need up to twice as much, since their noise comes mostly from trials, not
+/// from sampling.
 #[must_use]
 pub fn detectable(share: f64, samples: f64, blocks: usize) -> Option<f64> {
     let usable = blocks >= LEAST_BLOCKS && samples > 0.0 && share > 0.0;

@@ -16,8 +16,7 @@ pub const fn usual_at_once(multiplexes: bool) -> u32 {
 pub struct Parallel {
     /// The place of the first of them among the step's requests: they are the last ones.
     pub first: usize,
-    /// At most so many of a user's are under way at once; at least 1. `None` leaves it to the protocol:
-    /// [`usual_at_once`].
+    /// The most concurrent requests of a user, at least 1. `None` uses the protocol's default, [`usual_at_once`].
     pub at_once: Option<u32>,
     /// After one has failed, no further one is begun.
     pub stops: bool,

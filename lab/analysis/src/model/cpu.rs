@@ -5,7 +5,7 @@ use lab_profile::Tree;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Where the CPU time of the system goes in one cell: the profiles of its valid trials together, over the hold after
+/// The CPU time of the system in one cell, by function: the merged profiles of its valid trials, over the hold after
 /// warm-up.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct CpuProfile {

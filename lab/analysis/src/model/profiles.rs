@@ -1,4 +1,4 @@
-//! What the profiles of two cells show, as `result.json` has it. Times are CPU time of the system per transaction, in
+//! The comparison of the profiles of two cells in `result.json`. Times are CPU time of the system per transaction, in
 //! microseconds.
 
 use lab_profile::Tree;
@@ -12,7 +12,7 @@ use super::comparison::Difference;
 pub struct ProfileDifference {
     /// The baseline.
     pub a: String,
-    /// What is compared with it.
+    /// The cell that is compared with the baseline.
     pub b: String,
     /// Blocks with a valid, profiled trial of both.
     pub blocks: usize,
@@ -22,7 +22,7 @@ pub struct ProfileDifference {
     pub tested: usize,
     /// The system's CPU time per transaction.
     pub cpu: CpuDifference,
-    /// What all functions have in common, where it is beyond noise: *b* ÷ *a*.
+    /// The factor that all functions have in common, if it is beyond noise: *b* ÷ *a*.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub common: Option<RatioInterval>,
     /// Functions that differ beyond noise, the largest difference first: of those that contain each other, the most
@@ -40,7 +40,7 @@ pub struct ProfileDifference {
     /// Call paths that differ beyond noise, for colours.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<PathDifference>,
-    /// Why nothing is said of functions.
+    /// The reason why functions are not compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The calls of both cells, for the flame graph.
@@ -119,15 +119,15 @@ pub struct CalleePart {
 /// The same work under two names: a function that was renamed, or inlined into its caller.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MovedFunction {
-    /// The function that has less time.
+    /// The function whose time decreased.
     pub from: String,
-    /// The function that has more.
+    /// The function whose time increased.
     pub to: String,
     /// The caller of both, whose total is equal in both cells within noise.
     pub within: String,
-    /// What the one has less.
+    /// The decrease of the first function.
     pub us_less: f64,
-    /// What the other has more.
+    /// The increase of the second function.
     pub us_more: f64,
 }
 

@@ -77,7 +77,7 @@ pub struct Analysis {
     /// How throughput scales, where users alone vary, over six levels or more and from one user on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usl: Option<Scaling>,
-    /// Where the CPU time of the system goes, of each cell with a profile.
+    /// The CPU time of the system by function, for each cell with a profile.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cpu_profiles: Vec<CpuProfile>,
     /// The same of each cell beside its baseline: which functions differ.

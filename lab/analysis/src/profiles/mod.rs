@@ -36,15 +36,15 @@ const MOST_OF_FAMILY: usize = 10_000;
 const USUAL_SHARE: f64 = 0.01;
 /// Builds are not compared with more than this part of the CPU time in functions without names.
 const MOST_UNNAMED: f64 = 0.1;
-/// Most pairs of cells of which a run's findings speak.
+/// The most pairs of cells that a run's findings mention.
 const MOST_SENTENCES: usize = 5;
 /// Most call paths that have a colour.
 const MOST_PATHS: usize = 300;
 
-/// By which rules profiles are compared.
+/// The parameters of a comparison of profiles.
 #[derive(Debug, Clone, Copy)]
 struct Rules<'a> {
-    /// Of patterns that are drawn.
+    /// The seed of the random sign patterns.
     seed: u64,
     /// The smallest difference of the whole that matters, as a part.
     smallest: f64,
@@ -90,7 +90,7 @@ impl Rules<'_> {
     }
 }
 
-/// What a run's findings say of them: the functions that differ most.
+/// The findings of the run: the functions that differ most.
 pub(crate) fn sentences(differences: &[ProfileDifference]) -> Vec<String> {
     let with_finding = differences.iter().filter(|one| !one.findings.is_empty());
     with_finding
@@ -251,7 +251,8 @@ impl Found<'_> {
         }
     }
 
-    /// The common factor, where it matters and is beyond noise, as all functions without a finding together say, too.
+    /// The common factor, if it is relevant and beyond noise, and if the functions without a finding confirm it
+    /// together.
     fn common(&self, rest: Option<&RestDifference>) -> Option<RatioInterval> {
         let factor = &self.table.factor;
         let (low, high) = rest?.ratio.interval?;

@@ -17,7 +17,7 @@ use crate::model::{CellSummary, ProfileDifference, TrialAnalysis, Verdict};
 /// A trial that lost more than this part of its samples is not compared.
 const MOST_LOST: f64 = 0.1;
 
-/// The profiles of each cell beside those of its baseline; nothing of a run without profiles.
+/// Compares the profiles of each cell with those of its baseline; empty for a run without profiles.
 pub(crate) fn differences(
     plan: &Plan,
     cells: &[CellSummary],

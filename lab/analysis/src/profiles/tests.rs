@@ -236,7 +236,7 @@ fn two_changes_are_two_findings() {
         .map(|one| (one.function.as_str(), one.us > 0.0))
         .collect();
     names.sort_unstable();
-    // The two have opposite signs under one caller, but what the one has more isn't what the other has less.
+    // The two have opposite signs under one caller, but the increase of one is not the decrease of the other.
     assert_eq!(names, [("work_17", false), ("work_3", true)]);
 }
 
@@ -310,7 +310,7 @@ fn a_block_without_one_of_them_is_left_out() {
     assert!(found[1].reason.is_some());
 }
 
-/// As step 3 of the design asks of real servers: found, the truth in the interval, and nothing else.
+/// Of twenty studies, at least 18 find the function that differs, and at most 3 name another one.
 #[test]
 fn twenty_studies_name_one_function_each() {
     let mut lab = Lab::new(SEED);

@@ -14,7 +14,7 @@ const MOST_OF_RUN: usize = 3;
 /// Letters of a function's name.
 const LETTERS: usize = 100;
 
-/// All of it, the whole first.
+/// All sentences of a comparison; the first one is about the whole CPU time.
 pub(super) fn sentences(of: &ProfileDifference, smallest: f64, least: f64) -> Vec<String> {
     let whole = whole(of);
     if let Some(reason) = &of.reason {
@@ -45,8 +45,8 @@ pub(super) fn sentences(of: &ProfileDifference, smallest: f64, least: f64) -> Ve
         .collect()
 }
 
-/// `CPU time per transaction, after against before: +5.2 %, 0.415 ms against 0.394 ms, +20.3 µs [17.7, 23.2].` What this
-/// comes to is said where cells are compared.
+/// `CPU time per transaction, after against before: +5.2 %, 0.415 ms against 0.394 ms, +20.3 µs [17.7, 23.2].` The
+/// comparison of cells gives the verdict.
 fn whole(of: &ProfileDifference) -> String {
     let CpuDifference {
         us_a,
@@ -159,7 +159,7 @@ fn more(all: usize, noun: &str) -> Option<String> {
     (more > 0).then(|| format!("{} more in result.json.", plural(more, noun)))
 }
 
-/// A name, or the end of a long one, which says most.
+/// A name. Of a long one only the end, which is the most specific part.
 fn name(name: &str) -> String {
     let letters = name.chars().count();
     match letters > LETTERS {
@@ -179,7 +179,7 @@ fn common(of: &RatioInterval) -> String {
     )
 }
 
-/// What a difference must be to be seen.
+/// The smallest difference that four of five studies find.
 fn detectable(of: &ProfileDifference) -> Option<String> {
     let part = of.detectable?;
     let us = part * f64::midpoint(of.cpu.us_a, of.cpu.us_b);

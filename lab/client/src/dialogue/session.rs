@@ -1,4 +1,4 @@
-//! What is kept of a user between requests, and what a request works with.
+//! The state of a user between requests, and the state of a request.
 
 use super::{Dialogue, Out};
 use crate::connection::Connection;
@@ -33,16 +33,16 @@ impl<D: Dialogue> DialogueSession<D> {
 pub(super) struct Link<L> {
     pub(super) connection: Connection,
     pub(super) line: L,
-    /// What came behind the last answer.
+    /// Bytes received after the last response.
     pub(super) rest: Vec<u8>,
-    /// What is to be said before anything else.
+    /// Bytes to send first, before any request.
     pub(super) owed: Vec<u8>,
     pub(super) silence: Silence,
     /// Nothing more can be sent; bytes already received can still be read.
     pub(super) ended: bool,
 }
 
-/// What an exchange works with, used by one after the other.
+/// The buffers of an exchange; exchanges reuse them one after the other.
 #[derive(Default)]
 pub(super) struct Desk<K> {
     pub(super) talk: K,
@@ -56,7 +56,7 @@ pub(super) struct Seat<L, M> {
     pub(super) place: Option<u32>,
     /// The hold on it, once it was used.
     pub(super) held: Option<HeldConnection>,
-    /// What the protocol keeps of the user.
+    /// The protocol's state of the user.
     pub(super) line: L,
     /// A request that was made, and that the next exchange sends.
     pub(super) made: Option<Box<M>>,

@@ -18,7 +18,7 @@ use crate::drive::Drive;
 const OBTAIN: RequestId = READ + 1;
 const REFRESH: RequestId = READ + 2;
 
-/// Users of the shop who use refresh tokens.
+/// The shop's workload, with refresh tokens.
 fn refreshing(per: Per) -> Drive {
     let mut drive = shop(per);
     let tokens = &mut workload(&mut drive).tokens;

@@ -43,8 +43,8 @@ pub(super) fn tokens(per: Per, renew: Duration) -> Tokens<Request> {
     Tokens::new(&auth, &Template::literal("/t"), renew, (0, refresh)).unwrap()
 }
 
-/// Users who obtain a token in the setup, and then send a request with it each second for a minute. The target of the
-/// request is the token.
+/// A workload whose users obtain a token in the setup and then send a request with it each second for a minute. The target
+/// of the request is the token.
 pub(super) fn shop(per: Per) -> Drive {
     let request = Request {
         credentials: Some(Box::new(Credentials::Bearer(0))),

@@ -309,7 +309,7 @@ proptest! {
     }
 }
 
-/// One session of calls that go out at the same time, and one that says what the first of them captured.
+/// One session of concurrent calls, and a call that sends the capture of the first one.
 fn at_once(texts: &[&str], connections: Option<u32>) -> (Two, Told) {
     let server = Two::start(Builder::new(), by_notes);
     let make = make(&["heard"]);

@@ -53,13 +53,13 @@ pub struct Table {
     pub stacks: Vec<Stack>,
     columns: Vec<Column>,
     pairs: Vec<Vec<Pair>>,
-    /// The log of what all functions have in common, by block.
+    /// The log of the common factor, by block.
     pub factor: Vec<f64>,
     /// The numbers of the blocks that have both cells.
     pub blocks: Vec<usize>,
     /// Samples of a trial, on average.
     pub samples: f64,
-    /// What a sample stands for.
+    /// The CPU time per transaction that a sample represents, in µs.
     pub us_per_sample: f64,
     /// CPU time per transaction, by block.
     pub whole: Vec<Pair>,
@@ -144,8 +144,8 @@ impl Table {
             .collect();
     }
 
-    /// The columns that are tested, at most so many, as groups of equal ones: each the column that stands for its
-    /// group, and its samples.
+    /// The columns to test, up to a limit, as groups of equal columns. Each entry has the representative column and its
+    /// samples.
     pub fn tested(&self, most: usize) -> Vec<Tested<'_>> {
         let mut groups = tested(&self.pairs);
         if groups.len() > most {
@@ -170,7 +170,7 @@ impl Table {
         groups.into_iter().map(group).collect()
     }
 
-    /// Of columns with the same samples the one that says most: a whole function, the innermost.
+    /// Of columns with equal samples, the most informative one: the innermost whole function.
     fn most_telling(&self, columns: &[Column]) -> Column {
         let stack = self.stacks.iter().find(|stack| stack.is_in(columns[0]));
         let depth = |column: &Column| stack.and_then(|stack| stack.frame_of(*column));

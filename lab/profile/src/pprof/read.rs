@@ -36,7 +36,7 @@ pub enum ReadError {
     /// There is more of something than a file may have.
     #[error("it has more than {most} {what}")]
     TooMany {
-        /// What there are too many of.
+        /// The kind of element.
         what: &'static str,
         /// How many there may be.
         most: usize,

@@ -116,7 +116,7 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// A text within the bound, with `…` for what it has lost.
+/// A string truncated to the limit, with `…` for the removed part.
 fn shortened(text: &str) -> Cow<'_, str> {
     if text.len() <= MOST_TEXT_BYTES {
         return Cow::Borrowed(text);

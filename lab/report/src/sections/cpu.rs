@@ -12,7 +12,7 @@ use crate::model::{CpuProfile, FunctionTime, ThreadTime};
 const MOST_CELLS: usize = 12;
 /// Frames of all flame graphs of a page together, of about 300 bytes each.
 const MOST_FRAMES: usize = 1_000;
-/// Rows of the table of each cell, where few cells are shown, and where many are.
+/// Rows of each cell's table, with few cells and with many cells.
 const ROWS: (usize, usize) = (10, 5);
 /// Cells that have the longer table.
 const FEW_CELLS: usize = 4;
@@ -151,7 +151,7 @@ fn table(profile: &CpuProfile, functions: &[FunctionTime], letters: usize) -> Ta
     )
 }
 
-/// The end of a long name, which says most.
+/// The end of a long name, which is the most specific part.
 fn shortened(name: &str, most: usize) -> String {
     let letters = name.chars().count();
     match letters > most {

@@ -1,4 +1,4 @@
-//! Simulated studies of profiles: samples of functions by block, of which it is known what differs.
+//! Simulated studies of profiles: samples of functions by block, with known differences.
 
 use lab_stats::common_factor::common_factor;
 use lab_stats::moderated::{Pair, moderated, tested};
@@ -15,7 +15,7 @@ pub(crate) struct Truth {
     pub(crate) samples: f64,
     /// Parts of the whole that functions have; the first is the one that differs.
     pub(crate) shares: Vec<f64>,
-    /// What the first function has more in *b*, as a part of the whole.
+    /// The increase of the first function in *b*, as a fraction of the whole.
     pub(crate) added: f64,
     /// Beside sampling, from trial to trial: each function, and the whole trial.
     pub(crate) function_sd: f64,
@@ -93,7 +93,7 @@ impl Truth {
         shown
     }
 
-    /// How many of so many studies show what.
+    /// Counts the results of this number of studies.
     pub(crate) fn studies(&self, n: usize, noise: &mut Noise) -> Counts {
         let mut counts = Counts::default();
         for _ in 0..n {

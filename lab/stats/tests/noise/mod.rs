@@ -11,7 +11,7 @@ impl Noise {
         Self::quiet(seed)
     }
 
-    /// Without saying the seed, which the caller has said.
+    /// Does not report the seed; the caller does.
     pub(crate) fn quiet(seed: u64) -> Self {
         Self(Xoshiro256PlusPlus::seed_from_u64(seed))
     }

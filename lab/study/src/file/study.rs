@@ -142,8 +142,8 @@ pub(crate) struct StudyFile {
     pub(crate) raw_baseline: Option<At<Scalar>>,
     /// `true` samples in each trial where the system spends its CPU time: its call stacks during the hold, by function,
     /// in `cpu.pb.gz` of the trial's folder. The system must run on this machine, and the lab as root or with
-    /// CAP_PERFMON; otherwise trials run without, and say so. One second in six is not sampled, which tells what
-    /// sampling costs. `{ rate: 199, frames: copies, budget: 2% }` says how.
+    /// CAP_PERFMON; otherwise trials run without a profile and report why. One second in six is not sampled, to measure
+    /// the cost of sampling. `{ rate: 199, frames: copies, budget: 2% }` sets the details.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) profile: Option<ProfileFile>,
     /// Names of environment variables, parameters, and other keys whose values are secrets: they are

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use lab_language::{Problems, TextError, units, unknown_name};
 
+use super::noted::noted;
 use super::threshold::threshold;
 use lab_plan::Scope;
 
 use crate::extent::MAX_PHASE;
-use crate::file::{AbortFile, At, Scalar};
+use crate::file::AbortFile;
 use crate::model::{Metric, Threshold};
 
 /// How long a limit has to be passed, unless a study says otherwise.
@@ -34,18 +35,6 @@ fn abort(file: &AbortFile, problems: &mut Problems) -> Option<(Threshold, Durati
         None => Some(USUAL),
     };
     Some((when?, lasts?))
-}
-
-fn noted<T>(
-    what: &str,
-    at: &At<Scalar>,
-    read: impl FnOnce(&str) -> Result<T, TextError>,
-    problems: &mut Problems,
-) -> Option<T> {
-    let text = at.text();
-    read(&text)
-        .map_err(|error| problems.push(at.span.text_problem(what, &text, &error)))
-        .ok()
 }
 
 /// The name of a metric, and what a threshold on it would say.

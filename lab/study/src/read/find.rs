@@ -1,7 +1,8 @@
 //! The search for the load line, judged.
 
-use lab_language::{Problems, TextError, units};
+use lab_language::{Problems, units};
 
+use super::noted::noted;
 use super::parts::Parts;
 use super::settings::note_problem;
 use super::thresholds::{thresholds, with_error_rate};
@@ -32,9 +33,10 @@ pub(super) fn find(
     let max = number("max", &users.max, USERS, problems);
     let subject_to = self::subject_to(&find.value, parts, problems);
     let resolution = match &find.value.resolution {
-        Some(at) => noted("resolution", at, problems, |text| {
-            units::fraction(text, 0.005..=0.5)
-        }),
+        Some(at) => {
+            let share = |text: &str| units::fraction(text, 0.005..=0.5);
+            noted("resolution", at, share, problems)
+        }
         None => Some(RESOLUTION),
     };
     let repeats = match &find.value.trials {
@@ -42,9 +44,10 @@ pub(super) fn find(
         None => Some(REPEATS),
     };
     let safe = match &find.value.safe {
-        Some(at) => Some(noted("safe", at, problems, |text| {
-            units::fraction(text, 0.5..=0.99)
-        })?),
+        Some(at) => {
+            let share = |text: &str| units::fraction(text, 0.5..=0.99);
+            Some(noted("safe", at, share, problems)?)
+        }
         None => None,
     };
     let (min_users, max_users) = (min?, max?);
@@ -111,17 +114,5 @@ fn number(
     problems: &mut Problems,
 ) -> Option<u32> {
     let parse = |text: &str| units::whole_number(text, range);
-    noted(what, at, problems, parse).map(|n| n as u32)
-}
-
-fn noted<T>(
-    what: &str,
-    at: &At<Scalar>,
-    problems: &mut Problems,
-    parse: impl FnOnce(&str) -> Result<T, TextError>,
-) -> Option<T> {
-    let text = at.text();
-    parse(&text)
-        .map_err(|error| problems.push(at.span.text_problem(what, &text, &error)))
-        .ok()
+    noted(what, at, parse, problems).map(|n| n as u32)
 }

@@ -17,6 +17,7 @@ mod loaded;
 mod matrix;
 mod meaning;
 mod mix;
+mod noted;
 mod overrides;
 mod parameters;
 mod parts;

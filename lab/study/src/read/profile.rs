@@ -3,7 +3,8 @@
 use lab_language::{Problems, TextError, switch, units};
 use lab_plan::{FramesWanted, Profiling};
 
-use crate::file::{At, ProfileFile, ProfileWithFile, Scalar};
+use super::noted::noted;
+use crate::file::{ProfileFile, ProfileWithFile};
 
 /// Samples a second of a core.
 const RATES: std::ops::RangeInclusive<u64> = 1..=4999;
@@ -27,22 +28,19 @@ fn with(file: &ProfileWithFile, problems: &mut Problems) -> Profiling {
         FramesWanted::named(text).ok_or_else(|| TextError::new(wrong(), 0..text.len()))
     };
     Profiling {
-        rate: value("rate", file.rate.as_ref(), rate, problems),
-        frames: value("frames", file.frames.as_ref(), frames, problems).unwrap_or(usual.frames),
-        budget: value("budget", file.budget.as_ref(), budget, problems).unwrap_or(usual.budget),
+        rate: file
+            .rate
+            .as_ref()
+            .and_then(|at| noted("rate", at, rate, problems)),
+        frames: file
+            .frames
+            .as_ref()
+            .and_then(|at| noted("frames", at, frames, problems))
+            .unwrap_or(usual.frames),
+        budget: file
+            .budget
+            .as_ref()
+            .and_then(|at| noted("budget", at, budget, problems))
+            .unwrap_or(usual.budget),
     }
-}
-
-fn value<T>(
-    key: &str,
-    at: Option<&At<Scalar>>,
-    read: impl Fn(&str) -> Result<T, TextError>,
-    problems: &mut Problems,
-) -> Option<T> {
-    let at = at?;
-    let text = at.text();
-    let value = read(&text);
-    value
-        .map_err(|error| problems.push(at.span.text_problem(key, &text, &error)))
-        .ok()
 }

@@ -11,6 +11,7 @@ use lab_language::{
 use lab_workload::{Descriptors, JsonSchema, Key};
 
 use super::loaded::Loaded;
+use super::noted::noted;
 use super::parameters::check_cells;
 use super::parts::Parts;
 use super::settings::Settings;
@@ -301,22 +302,13 @@ fn number(
     range: std::ops::RangeInclusive<u64>,
     problems: &mut Problems,
 ) -> Option<u64> {
-    let at = at?;
-    let text = at.text();
-    units::whole_number(&text, range)
-        .map_err(|error| problems.push(at.span.text_problem(what, &text, &error)))
-        .ok()
+    noted(what, at?, |text| units::whole_number(text, range), problems)
 }
 
 fn smallest_difference(at: Option<&At<Scalar>>, problems: &mut Problems) -> f64 {
-    let Some(at) = at else {
-        return SMALLEST_DIFFERENCE;
-    };
-    let text = at.text();
-    units::fraction(&text, 0.001..=1.0).unwrap_or_else(|error| {
-        problems.push(at.span.text_problem("smallest_difference", &text, &error));
-        SMALLEST_DIFFERENCE
-    })
+    let part = |text: &str| units::fraction(text, 0.001..=1.0);
+    let given = at.and_then(|at| noted("smallest_difference", at, part, problems));
+    given.unwrap_or(SMALLEST_DIFFERENCE)
 }
 
 /// What the disk alone does is asked of a sequence of transfers that a server here stores.

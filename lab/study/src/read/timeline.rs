@@ -6,6 +6,7 @@ use std::time::Duration;
 use lab_language::{TextError, units, unknown_name};
 use lab_workload::{Data, Each, Recorded, Table, TimeUnit};
 
+use super::noted::noted;
 use super::settings::{Settings, note};
 use crate::extent::MAX_PHASE;
 use crate::file::{At, Scalar, TimelineFile};
@@ -22,16 +23,16 @@ pub(super) fn template(
     let (data, table) = rows(at, workload, settings)?;
     let column = column(&file.column, data, table, settings)?;
     let unit = match &file.unit {
-        Some(unit) => noted("unit", unit, unit_named, settings)?,
+        Some(unit) => noted("unit", unit, unit_named, settings.problems)?,
         None => TimeUnit::default(),
     };
     let time = |text: &str| units::duration(text, MAX_PHASE);
     let from = match &file.from {
-        Some(from) => noted("from", from, time, settings)?,
+        Some(from) => noted("from", from, time, settings.problems)?,
         None => Duration::ZERO,
     };
     let to = match &file.to {
-        Some(to) => Some(noted("to", to, time, settings)?),
+        Some(to) => Some(noted("to", to, time, settings.problems)?),
         None => None,
     };
     let scale = settings.optional("scale", file.scale.as_ref())?;
@@ -108,19 +109,4 @@ fn unit_named(text: &str) -> Result<TimeUnit, TextError> {
         ("datetime", TimeUnit::DateTime),
     ];
     units::one_named("unit", text, &NAMES)
-}
-
-fn noted<T>(
-    what: &str,
-    at: &At<Scalar>,
-    read: impl FnOnce(&str) -> Result<T, TextError>,
-    settings: &mut Settings<'_>,
-) -> Option<T> {
-    let text = at.text();
-    read(&text)
-        .map_err(|error| {
-            let problem = at.span.text_problem(what, &text, &error);
-            settings.problems.push(problem);
-        })
-        .ok()
 }
